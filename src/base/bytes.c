@@ -1,0 +1,96 @@
+/* Growable buffers and hashing: see bytes.h. */
+#include "base/bytes.h"
+
+#include <stdlib.h>
+
+enum { SMALLEST_CAPACITY = 64 };
+
+static inline uint64_t load64(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* The finaliser of MurmurHash3 (public domain, A. Appleby): each input bit changes each output bit
+ * with a probability close to one half. */
+static inline uint64_t mix(uint64_t h)
+{
+    h ^= h >> 33;
+    h *= 0xff51afd7ed558ccdULL;
+    h ^= h >> 33;
+    h *= 0xc4ceb9fe1a85ec53ULL;
+    return h ^ (h >> 33);
+}
+
+uint64_t bytes_hash(bytes b)
+{
+    uint64_t h = mix(b.size + 0x9e3779b97f4a7c15ULL);
+    size_t at = 0;
+    for (; b.size - at >= sizeof(uint64_t); at += sizeof(uint64_t))
+        h = mix(h ^ load64(b.data + at)) + 0x9e3779b97f4a7c15ULL;
+    uint64_t tail = 0;
+    if (at < b.size)
+        memcpy(&tail, b.data + at, b.size - at);
+    return mix(h ^ tail);
+}
+
+void buffer_free(struct buffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct buffer){0};
+}
+
+static size_t grown_capacity(size_t capacity, size_t needed)
+{
+    if (capacity < SMALLEST_CAPACITY)
+        capacity = SMALLEST_CAPACITY;
+    while (capacity < needed)
+        capacity = capacity > SIZE_MAX / 2 ? needed : capacity * 2;
+    return capacity;
+}
+
+uint8_t *buffer_reserve(struct buffer *buffer, size_t extra)
+{
+    if (buffer->failed)
+        return NULL;
+    if (extra <= buffer->capacity - buffer->size && buffer->data != NULL)
+        return buffer->data + buffer->size;
+    uint8_t *data = NULL;
+    if (extra <= SIZE_MAX - buffer->size) {
+        size_t capacity = grown_capacity(buffer->capacity, buffer->size + extra);
+        data = realloc(buffer->data, capacity);
+        if (data != NULL) {
+            buffer->data = data;
+            buffer->capacity = capacity;
+            return data + buffer->size;
+        }
+    }
+    buffer->failed = true;
+    return NULL;
+}
+
+void buffer_append(struct buffer *buffer, const void *data, size_t size)
+{
+    uint8_t *to = buffer_reserve(buffer, size);
+    if (to == NULL || size == 0)
+        return;
+    memcpy(to, data, size);
+    buffer->size += size;
+}
+
+void buffer_append_bytes(struct buffer *buffer, bytes b)
+{
+    buffer_append(buffer, b.data, b.size);
+}
+
+void buffer_append_byte(struct buffer *buffer, uint8_t byte)
+{
+    buffer_append(buffer, &byte, 1);
+}
+
+void buffer_clear(struct buffer *buffer)
+{
+    buffer->size = 0;
+    buffer->failed = false;
+}

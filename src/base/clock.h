@@ -1,0 +1,27 @@
+/* Where time comes from. Passed as an argument, so that a test can turn the hands. */
+#ifndef TRESTLE_BASE_CLOCK_H
+#define TRESTLE_BASE_CLOCK_H
+
+#include <stdint.h>
+
+struct clock {
+    /* Microseconds since 1970-01-01 UTC. May jump in both directions when an operator sets it. */
+    int64_t (*wall_us)(struct clock *clock);
+    /* Microseconds since some fixed moment. Never goes back. For deadlines and durations. */
+    int64_t (*steady_us)(struct clock *clock);
+};
+
+static inline int64_t clock_wall_us(struct clock *clock)
+{
+    return clock->wall_us(clock);
+}
+
+static inline int64_t clock_steady_us(struct clock *clock)
+{
+    return clock->steady_us(clock);
+}
+
+/* The system's clocks; has no state, lives forever, any thread. */
+struct clock *clock_system(void);
+
+#endif

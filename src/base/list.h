@@ -1,0 +1,55 @@
+/* A first-in, first-out list of objects that carry their own link.
+ *
+ * `struct link` is a member of the object; LIST_ENTRY gets back from the link to the object. An
+ * object is on at most one list per link. Nothing is allocated, so nothing here can fail. */
+#ifndef TRESTLE_BASE_LIST_H
+#define TRESTLE_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct link {
+    struct link *next;
+};
+
+struct list {
+    struct link *first;
+    struct link **last; /* where the next link goes; NULL in an empty zeroed list */
+};
+
+#define LIST_ENTRY(link_pointer, type, member)                                                     \
+    ((type *)(void *)((char *)(link_pointer)-offsetof(type, member)))
+
+static inline bool list_is_empty(const struct list *list)
+{
+    return list->first == NULL;
+}
+
+static inline void list_append(struct list *list, struct link *link)
+{
+    link->next = NULL;
+    if (list->first == NULL)
+        list->first = link;
+    else
+        *list->last = link;
+    list->last = &link->next;
+}
+
+/* The oldest entry, taken off the list; NULL from an empty one. */
+static inline struct link *list_take(struct list *list)
+{
+    struct link *first = list->first;
+    if (first != NULL)
+        list->first = first->next;
+    return first;
+}
+
+/* All entries, leaving `list` empty. */
+static inline struct list list_take_all(struct list *list)
+{
+    struct list all = *list;
+    list->first = NULL;
+    return all;
+}
+
+#endif

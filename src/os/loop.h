@@ -1,0 +1,60 @@
+/* An event loop: one thread, one epoll instance, timers, and tasks posted from other threads.
+ *
+ * Invariant: callbacks and tasks run on the loop's thread, one at a time, and must not block. */
+#ifndef TRESTLE_OS_LOOP_H
+#define TRESTLE_OS_LOOP_H
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/status.h"
+
+struct loop;
+
+/* A piece of work that carries its own link: a member of the object that it works on. It may be
+ * posted again as soon as `run` has been entered, not before. */
+struct task {
+    struct link link;
+    void (*run)(struct task *task);
+};
+
+status loop_create(struct clock *clock, struct loop **out);
+void loop_destroy(struct loop *loop); /* after loop_run has returned */
+
+/* Runs until loop_stop; on the calling thread, which becomes the loop's. */
+void loop_run(struct loop *loop);
+void loop_stop(struct loop *loop); /* any thread */
+
+/* Runs the task soon, after those posted before it. Any thread; cannot fail. A batch posts a whole
+ * list for the price of one wake-up; the list is empty afterwards. */
+void loop_post(struct loop *loop, struct task *task);
+void loop_post_list(struct loop *loop, struct list *tasks);
+
+bool loop_is_current(const struct loop *loop); /* whether the calling thread is the loop's */
+struct clock *loop_clock(const struct loop *loop);
+
+/* --- the rest is for the loop's thread only --- */
+
+/* A file descriptor that is watched. The object is the caller's; `ready` gets EPOLLIN, EPOLLOUT,
+ * EPOLLHUP, EPOLLERR. Level-triggered. */
+struct watch {
+    int fd;
+    void (*ready)(struct watch *watch, uint32_t events);
+};
+
+status loop_watch(struct loop *loop, struct watch *watch, uint32_t events);
+status loop_watch_change(struct loop *loop, struct watch *watch, uint32_t events);
+/* After this `ready` is not called again, even for events that were already fetched. */
+void loop_unwatch(struct loop *loop, struct watch *watch);
+
+/* Timers are in a binary heap: setting and clearing cost O(log n). */
+struct timer {
+    int64_t due_us;   /* clock_steady_us */
+    size_t heap_slot; /* 0: not set; the loop's */
+    void (*run)(struct timer *timer);
+};
+
+/* Sets, or moves, a timer. RESOURCE_EXHAUSTED if there is no memory for it. */
+status loop_timer_set(struct loop *loop, struct timer *timer, int64_t due_us);
+void loop_timer_clear(struct loop *loop, struct timer *timer); /* fine if not set */
+
+#endif

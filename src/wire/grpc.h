@@ -1,0 +1,92 @@
+/* gRPC as a service sees it: calls, messages, statuses.
+ *
+ * A service is a table of methods. The connection (wire/grpc_server.h) decodes HTTP/2, checks what
+ * came against the table, and calls the method's handler on its event loop's thread with one whole
+ * request message. The handler answers on any thread, now or later:
+ *
+ *     grpc_call_send(call, message)   none, one, or for a streaming method any number
+ *     grpc_call_finish(call, status)  exactly once, and after it the call is not touched again
+ *
+ * Invariants
+ *  1. A call lives until the handler's side calls grpc_call_finish, even if the client has gone:
+ *     cancellation only sets a flag and calls on_cancel. A handler may thus keep the pointer
+ *     without counting references.
+ *  2. send and finish may be called on any one thread at a time. From outside the call's loop they
+ *     post to it; order is kept.
+ *  3. Nothing here blocks. Output waits in the call under flow control; a streaming handler stops
+ *     when grpc_call_is_congested says so and goes on when on_writable is called. */
+#ifndef TRESTLE_WIRE_GRPC_H
+#define TRESTLE_WIRE_GRPC_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/status.h"
+
+struct grpc_call;
+struct loop;
+
+enum grpc_method_kind { GRPC_UNARY, GRPC_SERVER_STREAMING };
+
+typedef void grpc_handler(void *context, struct grpc_call *call, bytes request);
+
+struct grpc_method {
+    const char *name; /* "MutateRow" */
+    enum grpc_method_kind kind;
+    grpc_handler *handle; /* `request` stays valid until the call is finished */
+};
+
+/* Methods that clients know but that are not in the table answer UNIMPLEMENTED. */
+struct grpc_service {
+    const char *name; /* "google.bigtable.v2.Bigtable" */
+    const struct grpc_method *methods;
+    size_t method_count;
+    void *context;                 /* handed to each handler */
+    bytes file_descriptor_set;     /* serialised FileDescriptorSet, for reflection; may be empty */
+};
+
+/* --- what a handler may ask and do; thread rules as in the head --- */
+
+/* Memory that lives as long as the call. Its limit is a multiple of the request's size. */
+struct arena *grpc_call_arena(struct grpc_call *call);
+
+/* The loop whose thread runs the handler and the callbacks. */
+struct loop *grpc_call_loop(struct grpc_call *call);
+
+/* A request header's value ("bigtable-features"), base64-decoded if the name ends in -bin; the
+ * first if there are several. False if absent. Loop thread only. */
+bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value);
+
+/* In clock_steady_us; INT64_MAX without one. When it passes the call is cancelled by itself. */
+int64_t grpc_call_deadline_us(const struct grpc_call *call);
+
+/* Whether the client has gone, cancelled, or the deadline has passed. Any thread. */
+bool grpc_call_is_cancelled(const struct grpc_call *call);
+
+/* Takes the buffer's memory, whatever comes; `message` is empty afterwards. The buffer must have
+ * been started with grpc_message_start, which leaves room for the 5-byte prefix that gRPC puts
+ * before each message, so that nothing is copied. A buffer that has `failed` turns into a
+ * RESOURCE_EXHAUSTED end of the call. */
+void grpc_call_send(struct grpc_call *call, struct buffer *message);
+enum { GRPC_PREFIX_SIZE = 5 };
+void grpc_message_start(struct buffer *message);
+
+/* Ends the call; takes the status. Adds trailers, and grpc-status-details-bin where the status has
+ * details. */
+void grpc_call_finish(struct grpc_call *call, status s);
+
+/* Adds metadata to the initial headers (before the first send) or to the trailers. Copied. Loop
+ * thread only. */
+void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value);
+void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value);
+
+/* Whether more than a window's worth of output waits (the threshold is in limits.h). Any thread. */
+bool grpc_call_is_congested(const struct grpc_call *call);
+
+/* Callbacks, run on the loop's thread; either may be NULL. `on_writable` is called once each time
+ * the output falls under the threshold after grpc_call_is_congested was true; `on_cancel` at most
+ * once, also if the call was cancelled already when it was set, but never after finish. Loop
+ * thread only. */
+void grpc_call_set_callbacks(struct grpc_call *call, void *context,
+                             void (*on_writable)(void *context), void (*on_cancel)(void *context));
+
+#endif
