@@ -1,0 +1,225 @@
+/* An ordered key-value store: one directory, one write-ahead log, many keyspaces.
+ *
+ * The only folder that knows RocksDB; the rest of the server sees this header. A store is one
+ * RocksDB database and a keyspace one of its column families. (The word "column family" belongs to
+ * Bigtable here and never means RocksDB's.)
+ *
+ * Invariants
+ *  1. A batch is atomic over any keyspaces, and store_write returns OK only when the batch is as
+ *     durable as was asked.
+ *  2. After a failed sync, or any error that leaves the log's end in doubt, the store is fenced:
+ *     every later write fails, until the process starts anew. Reads go on. A disk without space is
+ *     not such an error: writes fail with RESOURCE_EXHAUSTED and work again when there is space.
+ *  3. What a key's operands add up to is the row layer's business: it hands in `struct store_fold`.
+ *     A fold sees operands in the order in which they were written.
+ *  4. A stored value is never empty: the layers above see to it, and store_get relies on it (a
+ *     cache-only read of RocksDB 7.8 may answer "found" with an empty value; that is a miss).
+ *
+ * Threads: all functions may be called from any thread unless said otherwise. */
+#ifndef TRESTLE_STORE_STORE_H
+#define TRESTLE_STORE_STORE_H
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct store;
+struct keyspace;
+struct store_view;
+struct store_batch;
+struct store_cursor;
+
+/* --- what the row layer hands in --- */
+
+/* One key's history: the value below (if any) and the operands above it, oldest first. */
+struct store_history {
+    bytes key;
+    bool has_base;
+    bytes base;
+    const bytes *operands;
+    size_t operand_count;
+};
+
+enum store_verdict { STORE_KEEP, STORE_REMOVE, STORE_REPLACE };
+
+/* Called concurrently, from reads, flushes and compactions. `rules` is what was last given to
+ * keyspace_set_rules for the key's keyspace, NULL before that: then nothing may be collected.
+ * False means that the input does not parse, or that memory ran out: the read, flush or compaction
+ * fails, and nothing is lost. */
+struct store_fold {
+    /* The whole history is in hand. Either appends the result to `out`, or sets `*same` to one of
+     * the inputs if the result equals it, which saves a copy. */
+    bool (*whole)(const void *rules, const struct store_history *history, struct buffer *out,
+                  bytes *same);
+    /* Only neighbouring operands are in hand (has_base is false): folds them into one operand. */
+    bool (*part)(const void *rules, const struct store_history *history, struct buffer *out);
+    /* A compaction meets a folded value: keep it, remove it (a deletion marker stays, so that
+     * nothing older reappears), or replace it by what was appended to `out`. */
+    enum store_verdict (*tidy)(const void *rules, bytes key, bytes value, struct buffer *out);
+};
+
+/* --- open and close --- */
+
+struct store_options {
+    const char *directory; /* made if missing */
+    const struct store_fold *fold;
+    const struct log *log;
+    uint64_t cache_bytes;        /* block cache */
+    uint64_t write_buffer_bytes; /* all keyspaces' write buffers together */
+    int open_files;              /* file descriptors that tables may take */
+    int background_threads;      /* flushes and compactions */
+    bool read_only;              /* for the doctor: changes nothing in the directory */
+    /* Called once when the store becomes fenced, from any thread, and when a background error comes
+     * or goes; may be NULL. */
+    void (*on_trouble)(void *context, enum status_code code, const char *what);
+    void *trouble_context;
+};
+
+/* FAILED_PRECONDITION if another process has the directory, or if it was written by a newer format
+ * (file FORMAT in the directory, see docs/internals/format.md). On failure `*out` is NULL. */
+status store_open(const struct store_options *options, struct store **out);
+
+/* Everything made from the store (views, cursors, values, batches) must have been released. */
+void store_close(struct store *store);
+
+/* OK, or why writes are refused at present. */
+status store_health(struct store *store);
+
+/* --- keyspaces: named by a number, never used again once dropped --- */
+
+/* Those that exist, in no order, one after the other; NULL at the end. */
+struct keyspace *store_keyspace_at(struct store *store, size_t index);
+struct keyspace *store_keyspace_find(struct store *store, uint64_t id); /* NULL if none */
+uint64_t keyspace_id(const struct keyspace *keyspace);
+
+/* Makes `count` keyspaces with the ids first_id, first_id + 1, …: many at once cost little more
+ * than one. Durable on return; all or none. */
+status store_keyspaces_create(struct store *store, uint64_t first_id, size_t count);
+
+/* Removes keyspace and contents, durably. No view, cursor or batch may use it any more; the pointer
+ * is dead afterwards. */
+status store_keyspace_drop(struct store *store, struct keyspace *keyspace);
+
+/* What folds in this keyspace get from now on. Folds that run may use the former rules for a while
+ * longer: they must stay valid until the store is closed or the keyspace dropped. */
+void keyspace_set_rules(struct keyspace *keyspace, const void *rules);
+
+/* --- writing --- */
+
+/* A batch gathers changes. Appending never reports failure; store_write does. One thread at a time. */
+struct store_batch *store_batch_create(void); /* NULL without memory */
+void store_batch_destroy(struct store_batch *batch);
+void store_batch_clear(struct store_batch *batch);
+size_t store_batch_size(const struct store_batch *batch); /* bytes */
+void store_batch_put(struct store_batch *batch, struct keyspace *keyspace, bytes key, bytes value);
+void store_batch_merge(struct store_batch *batch, struct keyspace *keyspace, bytes key, bytes operand);
+void store_batch_delete(struct store_batch *batch, struct keyspace *keyspace, bytes key);
+/* All keys from `from` up to but not including `to`. */
+void store_batch_delete_range(struct store_batch *batch, struct keyspace *keyspace, bytes from,
+                              bytes to);
+
+enum store_durability {
+    STORE_SYNCED, /* on the disk before store_write returns */
+    STORE_ASYNC,  /* handed to the system: survives the process, not the machine */
+};
+
+/* Applies the batch as a whole. RESOURCE_EXHAUSTED: no space, nothing was changed. UNAVAILABLE: the
+ * store is fenced, or became so now: whether the batch will be there after a restart is unknown. */
+status store_write(struct store *store, struct store_batch *batch, enum store_durability durability);
+
+/* --- reading --- */
+
+/* A view fixes one instant for several reads. */
+struct store_view *store_view_create(struct store *store); /* NULL without memory */
+void store_view_release(struct store_view *view);
+
+enum store_reach {
+    STORE_CACHED_ONLY, /* memory only, never waits for the disk: for event loops */
+    STORE_ANYWHERE,
+};
+
+enum store_presence { STORE_FOUND, STORE_ABSENT, STORE_NOT_CACHED };
+
+/* A value that stays where the store has it until it is released. All zeroes is empty. */
+struct store_value {
+    bytes bytes;
+    void *pin; /* the store's */
+};
+
+/* `view` NULL reads the newest. `*value` must be released whatever comes, also for ABSENT. */
+status store_get(struct keyspace *keyspace, const struct store_view *view, bytes key,
+                 enum store_reach reach, struct store_value *value, enum store_presence *presence);
+
+/* Several keys of one keyspace in one call, cheaper than one by one; arrays of `count`. The statuses
+ * of single keys do not differ: the first failure is returned. */
+status store_get_many(struct keyspace *keyspace, const struct store_view *view, const bytes *keys,
+                      size_t count, enum store_reach reach, struct store_value *values,
+                      enum store_presence *presences);
+void store_value_release(struct store_value *value);
+
+/* A cursor walks the keys from `lower` (inclusive) to `upper` (exclusive; empty: no bound), as they
+ * were when it was made, or at `view`. One thread at a time. The bounds are copied. */
+struct store_cursor_options {
+    const struct store_view *view; /* may be NULL */
+    bytes lower;
+    bytes upper;
+    enum store_reach reach;
+    bool is_long; /* reads ahead and leaves the block cache alone: for background passes */
+};
+
+status store_cursor_create(struct keyspace *keyspace, const struct store_cursor_options *options,
+                           struct store_cursor **out);
+void store_cursor_destroy(struct store_cursor *cursor); /* NULL is fine */
+void store_cursor_first(struct store_cursor *cursor);
+void store_cursor_last(struct store_cursor *cursor);
+void store_cursor_seek(struct store_cursor *cursor, bytes key);        /* first at or after */
+void store_cursor_seek_before(struct store_cursor *cursor, bytes key); /* last strictly before */
+void store_cursor_next(struct store_cursor *cursor);
+void store_cursor_previous(struct store_cursor *cursor);
+
+/* Whether there is a current entry. If not: the end was reached, a block was not cached (reach
+ * STORE_CACHED_ONLY; store_cursor_missed_cache says so), or store_cursor_status says what failed. */
+bool store_cursor_valid(const struct store_cursor *cursor);
+bool store_cursor_missed_cache(const struct store_cursor *cursor);
+status store_cursor_status(const struct store_cursor *cursor);
+
+/* Of the current entry; valid until the cursor moves. */
+bytes store_cursor_key(const struct store_cursor *cursor);
+bytes store_cursor_value(const struct store_cursor *cursor);
+
+/* --- housekeeping --- */
+
+/* Estimated bytes on disk and in write buffers of the keys from `from` to `to` (empty: no bound). */
+uint64_t keyspace_size(struct keyspace *keyspace, bytes from, bytes to);
+
+/* Writes buffers to tables / rewrites the range so that collected data leaves the disk. Blocking. */
+status keyspace_flush(struct keyspace *keyspace);
+status keyspace_compact(struct keyspace *keyspace, bytes from, bytes to);
+
+/* Deletes table files that lie wholly in the range, at once; for ranges that a delete_range has
+ * already emptied. */
+status keyspace_drop_files(struct keyspace *keyspace, bytes from, bytes to);
+
+struct store_statistics {
+    uint64_t cache_used_bytes;
+    uint64_t write_buffer_used_bytes;
+    uint64_t table_bytes; /* live table files */
+    uint64_t log_bytes;   /* write-ahead log files */
+    uint64_t compaction_pending_bytes;
+    uint64_t bytes_written; /* by flushes, compactions and log, since open */
+    uint64_t syncs;
+    uint64_t stalls_us; /* time that writes were held back by the store, since open */
+    bool is_stalled;
+};
+
+void store_statistics(struct store *store, struct store_statistics *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
