@@ -1,5 +1,6 @@
 /* Variable-length integers, as protobuf writes them: seven bits a byte, the lowest first, the top
- * bit set on all bytes but the last; signed values zigzag first (0, -1, 1, -2, … → 0, 1, 2, 3, …). */
+ * bit set on all bytes but the last; signed values zigzag first (0, -1, 1, -2, … → 0, 1, 2, 3, …).
+ */
 #ifndef TRESTLE_BASE_VARINT_H
 #define TRESTLE_BASE_VARINT_H
 

@@ -110,13 +110,15 @@ void keyspace_set_rules(struct keyspace *keyspace, const void *rules);
 
 /* --- writing --- */
 
-/* A batch gathers changes. Appending never reports failure; store_write does. One thread at a time. */
+/* A batch gathers changes. Appending never reports failure; store_write does. One thread at a time.
+ */
 struct store_batch *store_batch_create(void); /* NULL without memory */
 void store_batch_destroy(struct store_batch *batch);
 void store_batch_clear(struct store_batch *batch);
 size_t store_batch_size(const struct store_batch *batch); /* bytes */
 void store_batch_put(struct store_batch *batch, struct keyspace *keyspace, bytes key, bytes value);
-void store_batch_merge(struct store_batch *batch, struct keyspace *keyspace, bytes key, bytes operand);
+void store_batch_merge(struct store_batch *batch, struct keyspace *keyspace, bytes key,
+                       bytes operand);
 void store_batch_delete(struct store_batch *batch, struct keyspace *keyspace, bytes key);
 /* All keys from `from` up to but not including `to`. */
 void store_batch_delete_range(struct store_batch *batch, struct keyspace *keyspace, bytes from,
@@ -129,7 +131,8 @@ enum store_durability {
 
 /* Applies the batch as a whole. RESOURCE_EXHAUSTED: no space, nothing was changed. UNAVAILABLE: the
  * store is fenced, or became so now: whether the batch will be there after a restart is unknown. */
-status store_write(struct store *store, struct store_batch *batch, enum store_durability durability);
+status store_write(struct store *store, struct store_batch *batch,
+                   enum store_durability durability);
 
 /* --- reading --- */
 
@@ -154,8 +157,8 @@ struct store_value {
 status store_get(struct keyspace *keyspace, const struct store_view *view, bytes key,
                  enum store_reach reach, struct store_value *value, enum store_presence *presence);
 
-/* Several keys of one keyspace in one call, cheaper than one by one; arrays of `count`. The statuses
- * of single keys do not differ: the first failure is returned. */
+/* Several keys of one keyspace in one call, cheaper than one by one; arrays of `count`. The
+ * statuses of single keys do not differ: the first failure is returned. */
 status store_get_many(struct keyspace *keyspace, const struct store_view *view, const bytes *keys,
                       size_t count, enum store_reach reach, struct store_value *values,
                       enum store_presence *presences);
@@ -182,7 +185,8 @@ void store_cursor_next(struct store_cursor *cursor);
 void store_cursor_previous(struct store_cursor *cursor);
 
 /* Whether there is a current entry. If not: the end was reached, a block was not cached (reach
- * STORE_CACHED_ONLY; store_cursor_missed_cache says so), or store_cursor_status says what failed. */
+ * STORE_CACHED_ONLY; store_cursor_missed_cache says so), or store_cursor_status says what failed.
+ */
 bool store_cursor_valid(const struct store_cursor *cursor);
 bool store_cursor_missed_cache(const struct store_cursor *cursor);
 status store_cursor_status(const struct store_cursor *cursor);
@@ -193,10 +197,12 @@ bytes store_cursor_value(const struct store_cursor *cursor);
 
 /* --- housekeeping --- */
 
-/* Estimated bytes on disk and in write buffers of the keys from `from` to `to` (empty: no bound). */
+/* Estimated bytes on disk and in write buffers of the keys from `from` to `to` (empty: no bound).
+ */
 uint64_t keyspace_size(struct keyspace *keyspace, bytes from, bytes to);
 
-/* Writes buffers to tables / rewrites the range so that collected data leaves the disk. Blocking. */
+/* Writes buffers to tables / rewrites the range so that collected data leaves the disk. Blocking.
+ */
 status keyspace_flush(struct keyspace *keyspace);
 status keyspace_compact(struct keyspace *keyspace, bytes from, bytes to);
 

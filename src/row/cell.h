@@ -1,0 +1,34 @@
+/* Cells as a reader sees them. */
+#ifndef TRESTLE_ROW_CELL_H
+#define TRESTLE_ROW_CELL_H
+
+#include "base/arena.h"
+#include "row/schema.h"
+
+struct label {
+    bytes text;
+    const struct label *next;
+};
+
+struct cell {
+    const struct family *family;
+    bytes qualifier;
+    int64_t timestamp_us;
+    bytes value;
+    const struct label *labels; /* in the order in which filters gave them */
+};
+
+/* Cells of one row in the order of the API: family by name, qualifier, newest first; filters that
+ * interleave may repeat a cell. The array lives in the arena. All zeroes but the arena is empty. */
+struct cell_list {
+    struct arena *arena;
+    struct cell *items;
+    size_t count;
+    size_t capacity;
+};
+
+/* False when the arena is exhausted. */
+__attribute__((warn_unused_result)) bool cell_list_add(struct cell_list *list,
+                                                       const struct cell *cell);
+
+#endif

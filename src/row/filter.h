@@ -1,0 +1,32 @@
+/* Row filters (google.bigtable.v2.RowFilter): checked and compiled once, applied to each row.
+ *
+ * A compiled filter is immutable and may be used by several threads at a time. */
+#ifndef TRESTLE_ROW_FILTER_H
+#define TRESTLE_ROW_FILTER_H
+
+#include "row/cell.h"
+#include "row/resolve.h"
+
+struct filter;
+struct Google__Bigtable__V2__RowFilter;
+
+/* Checks and compiles; INVALID_ARGUMENT with production's words. `message` NULL passes all: `*out`
+ * is then NULL, which every function here takes. Slices of the message are kept: it must outlive
+ * the filter. Its memory is the arena's, but for regular expressions: hence filter_destroy. */
+status filter_compile(const struct Google__Bigtable__V2__RowFilter *message, struct arena *arena,
+                      struct filter **out);
+void filter_destroy(struct filter *filter);
+
+/* What of a row the filter can make use of. Memory from the arena. */
+status filter_scope(const struct filter *filter, const struct schema *schema, struct arena *arena,
+                    struct read_scope *out);
+
+/* Whether the filter can drop the row by its key alone, before anything else is read. */
+bool filter_rejects_key(const struct filter *filter, bytes row_key);
+
+/* What of `in` passes, into `out` (emptied first; may not be the same list). `random` gives
+ * row_sample its coin: a uniform 64-bit number a row. */
+status filter_apply(const struct filter *filter, bytes row_key, const struct cell_list *in,
+                    uint64_t random, struct cell_list *out);
+
+#endif

@@ -1,0 +1,63 @@
+/* From stored bytes to visible cells: what a row's record and its spilled cells come to, at one
+ * instant, for one schema.
+ *
+ * Pure: the spilled cells come through an interface, so this can be tested without a store. */
+#ifndef TRESTLE_ROW_RESOLVE_H
+#define TRESTLE_ROW_RESOLVE_H
+
+#include "row/cell.h"
+#include "row/fragment.h"
+
+/* Which part of a row a reader can use; the filter says so (filter_scope). It only ever narrows: a
+ * reader may get more than its scope, never less. */
+struct family_scope {
+    bool is_wanted;
+    bytes from; /* qualifiers, inclusive; empty: from the first */
+    bytes to;   /* exclusive; */
+    bool has_to;
+};
+
+struct read_scope {
+    const struct family_scope *families; /* as many as the schema's, same order; NULL: all */
+    int32_t cells_per_column;            /* newest that are needed; INT32_MAX: all */
+    int32_t cells_per_row;               /* first that are needed; INT32_MAX: all */
+    bool wants_values;                   /* false: values may be left empty */
+};
+
+/* The spilled cells of one row, in key order, at the record's instant. */
+struct spill_source {
+    /* Moves to the first cell of the family at or after the qualifier. */
+    status (*seek)(struct spill_source *source, uint32_t family, bytes qualifier);
+    /* The next cell of the row (entry kinds as stored; family and qualifier filled in), or
+     * `*found` false at the row's end. Slices are valid until the next call. */
+    status (*next)(struct spill_source *source, struct entry *entry, bool *found);
+};
+
+struct resolve_request {
+    const struct schema *schema;
+    bytes record;                   /* a fragment; empty: the row has none */
+    struct spill_source *spilled;   /* NULL if the record says there are none */
+    const struct read_scope *scope; /* NULL: everything */
+    int64_t now_us;
+    bool apply_gc;
+    uint64_t size_limit; /* bytes of keys and values over which the row is refused */
+};
+
+/* Appends the visible cells to `out` (its arena must outlive them). Slices point into `record`
+ * where they come from it, else into the arena. DATA_LOSS if the bytes do not parse;
+ * FAILED_PRECONDITION with `*too_large` set if the row exceeds size_limit; RESOURCE_EXHAUSTED
+ * without memory. */
+status row_resolve(const struct resolve_request *request, struct cell_list *out, bool *too_large);
+
+/* --- spilling --- */
+
+/* Calls `visit` for each cell of the record that a spill would move (all of them), in order; stops
+ * at the first failure. `*newest` is the greatest version in the record: the mark's `moved`. */
+status row_spill_cells(bytes record, status (*visit)(void *context, const struct entry *entry),
+                       void *context, uint64_t *newest);
+
+/* The operand that goes with them in one batch. */
+void row_spill_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
+                    bool has_spilled);
+
+#endif

@@ -1,0 +1,44 @@
+/* Keys inside a keyspace.
+ *
+ *     R <row key>                                                  a row's record (fragment.h)
+ *     S <row key> <family id> <qualifier> <inverted timestamp>     a spilled cell
+ *
+ * In an S key row key and qualifier are escaped so that bytes order as the parts do: 00 becomes
+ * 00 FF, and 00 01 ends the part. The family id has 4 bytes, big-endian; the timestamp 8, as
+ * INT64_MAX - timestamp with the sign bit flipped, big-endian, so that newer cells come first. */
+#ifndef TRESTLE_ROW_ROW_KEY_H
+#define TRESTLE_ROW_ROW_KEY_H
+
+#include "base/bytes.h"
+
+enum { ROW_SPACE = 'R', SPILL_SPACE = 'S' };
+
+/* Each appends to `out` what its name says; failures show in out->failed. */
+void row_record_key(struct buffer *out, bytes row_key);
+void spill_row_prefix(struct buffer *out, bytes row_key); /* all of a row's spilled cells */
+void spill_family_prefix(struct buffer *out, bytes row_key, uint32_t family);
+void spill_column_prefix(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier);
+void spill_cell_key(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier,
+                    int64_t timestamp_us);
+
+/* Where a range of rows [from, to) lies in the spill space; an empty `to` is the end of the table.
+ */
+void spill_range_start(struct buffer *out, bytes from);
+void spill_range_end(struct buffer *out, bytes to);
+
+/* The end of the range of keys that start with `prefix`: the least greater string that does not.
+ * Appends nothing, and returns false, if there is none (all FF). */
+bool key_after_prefix(struct buffer *out, bytes prefix);
+
+struct spill_key {
+    bytes row_key;
+    uint32_t family;
+    bytes qualifier;
+    int64_t timestamp_us;
+};
+
+/* Takes an S key apart; the unescaped parts are written to `scratch` (cleared first). False if the
+ * key does not parse. */
+bool spill_key_parse(bytes key, struct buffer *scratch, struct spill_key *out);
+
+#endif

@@ -1,0 +1,65 @@
+/* What a table says of its families: names, numbers, garbage-collection rules.
+ *
+ * A schema is immutable. A change makes a new one; the table keeps the former ones as long as it
+ * lives, because a compaction may still look at them, so nobody counts references to a schema.
+ *
+ * A family is stored by its number, which is never used again in its table: a family that is
+ * dropped and made anew under its old name cannot show old cells. Readers see families by name. */
+#ifndef TRESTLE_ROW_SCHEMA_H
+#define TRESTLE_ROW_SCHEMA_H
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+/* google.bigtable.admin.v2.GcRule. A cell is condemned, and may vanish at any time, when
+ * max_num_versions newer cells of its column exist, when its timestamp is older than now - max_age,
+ * when any (union) or all (intersection) of the children condemn it. */
+enum gc_kind { GC_MAX_VERSIONS, GC_MAX_AGE, GC_UNION, GC_INTERSECTION };
+
+struct gc_rule {
+    enum gc_kind kind;
+    int32_t max_versions; /* > 0 */
+    int64_t max_age_us;   /* >= 1,000 */
+    const struct gc_rule *children;
+    size_t child_count;
+};
+
+/* What an add to a cell of the family does; plain families take no adds. */
+enum aggregate { AGGREGATE_NONE, AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX, AGGREGATE_HLL };
+
+struct family {
+    uint32_t id; /* from 1 */
+    bytes name;
+    const struct gc_rule *gc; /* NULL: keep everything */
+    enum aggregate aggregate;
+    bytes value_type; /* serialised google.bigtable.admin.v2.Type as the client gave it; empty: none
+                       */
+};
+
+enum granularity { GRANULARITY_MILLIS, GRANULARITY_MICROS };
+
+struct schema {
+    enum granularity granularity;
+    const struct family *families; /* by name */
+    size_t family_count;
+    const uint32_t *by_id; /* positions in `families`, by rising id */
+};
+
+/* Copies everything, in one allocation's lifetime: schema_destroy frees it all. `families` in any
+ * order; the names must differ. */
+status schema_create(enum granularity granularity, const struct family *families, size_t count,
+                     struct schema **out);
+void schema_destroy(struct schema *schema); /* NULL is fine */
+
+const struct family *schema_family_named(const struct schema *schema, bytes name); /* or NULL */
+const struct family *schema_family(const struct schema *schema, uint32_t id);      /* or NULL */
+
+/* How many of a column's newest cells can outlive the rule in the best case, INT32_MAX if it does
+ * not bound them: lets a reader stop early. */
+int32_t gc_most_versions(const struct gc_rule *rule);
+
+/* Whether the rule condemns a cell with this timestamp before which `newer` cells of its column
+ * come. A NULL rule condemns nothing. */
+bool gc_condemns(const struct gc_rule *rule, int64_t timestamp_us, int32_t newer, int64_t now_us);
+
+#endif
