@@ -1,0 +1,127 @@
+/* The data of one server: its store, catalog, tables and their tablets. What the services call.
+ *
+ * Administrative functions block (they wait for commits): call them on pool threads. Those on rows
+ * never block: they finish by a callback. */
+#ifndef TRESTLE_CLUSTER_CLUSTER_H
+#define TRESTLE_CLUSTER_CLUSTER_H
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "os/pool.h"
+#include "row/schema.h"
+#include "store/store.h"
+
+struct cluster;
+struct table;
+struct metrics;
+
+struct cluster_options {
+    const char *data_directory;
+    const struct log *log;
+    struct clock *clock;
+    struct metrics *metrics; /* may be NULL */
+    struct pool *pool;       /* for maintenance and for reads that miss the cache */
+    enum store_durability durability;
+    uint64_t cache_bytes;
+    uint64_t write_buffer_bytes;
+    uint64_t disk_reserve_bytes; /* free space under which writes are refused */
+    uint64_t spill_bytes; /* size of a record over which its cells get records of their own */
+    uint64_t split_bytes; /* size of a tablet over which it splits */
+    uint64_t split_rows_per_second; /* load over which it splits */
+    bool balance;                   /* whether tablets split and merge by themselves */
+    bool gc_on_read;
+    int64_t gc_interval_us; /* between background passes over a table */
+};
+
+/* Opens the directory, repairs what a crash left half done (keyspaces without table, dropped
+ * tables), starts the commit thread and maintenance. */
+status cluster_open(const struct cluster_options *options, struct cluster **out);
+/* Finishes what was submitted, then closes. No table may be held any more. */
+void cluster_close(struct cluster *cluster);
+
+struct pool *cluster_pool(struct cluster *cluster);
+struct clock *cluster_clock(struct cluster *cluster);
+
+/* Server time for cells: see commit_now_us. */
+int64_t cluster_now_us(struct cluster *cluster);
+
+/* OK if the store takes writes; else why not: for /readyz. */
+status cluster_health(struct cluster *cluster);
+
+/* --- tables --- */
+
+/* Full names: projects/P/instances/I/tables/T. The services check their form. */
+
+/* What is known of a table, as the catalog has it. */
+struct table_info {
+    const char *name;
+    const struct schema *schema;
+    bool deletion_protection;
+    /* Serialised google.bigtable.admin.v2.Table with the fields that the cluster itself does not
+     * use (row_key_schema, change_stream_config, …), as the services last stored them. */
+    bytes extra;
+    uint64_t generation; /* rises with each change: an etag */
+};
+
+/* The table by its name, with a reference that keeps it usable, also if it is deleted meanwhile.
+ * NOT_FOUND `Not found: <name>`. Cheap, any thread. */
+status cluster_table(struct cluster *cluster, bytes name, struct table **out);
+void table_retain(struct table *table);
+void table_release(struct table *table);
+
+const char *table_name(const struct table *table);
+/* The newest schema; stays valid as long as the table is held. */
+const struct schema *table_schema(const struct table *table);
+struct cluster *table_cluster(const struct table *table);
+/* Copies into the arena, at one instant. */
+status table_describe(struct table *table, struct arena *arena, struct table_info *out);
+
+struct table_spec {
+    const char *name;
+    const struct schema *schema; /* copied */
+    bool deletion_protection;
+    bytes extra;
+    const bytes *split_keys; /* rising, none empty */
+    size_t split_count;
+};
+
+/* ALREADY_EXISTS if it does. The families' ids in the spec's schema are ignored and given anew. */
+status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
+                            struct table **out);
+
+/* Deleted at once for everybody who asks by name; the space is returned in the background.
+ * NOT_FOUND; FAILED_PRECONDITION if protected. */
+status cluster_delete_table(struct cluster *cluster, bytes name);
+
+/* Calls `visit` for each table whose name starts with `prefix`, by rising name, from the first
+ * after `after` (empty: from the start), until it returns false. The references are the
+ * cluster's: retain what is kept. */
+status cluster_list_tables(struct cluster *cluster, bytes prefix, bytes after,
+                           bool (*visit)(void *context, struct table *table), void *context);
+
+/* One change of a table's description, wholly or not at all: `change` gets what stands and a
+ * schema builder's worth of freedom: it fills `*next` (memory from the arena); families keep their
+ * ids by carrying them over, new ones have id 0 and get one. It may run again if the table changed
+ * meanwhile. Serialised with other changes; requests in flight see the old or the new schema. */
+struct table_change {
+    const struct family *families;
+    size_t family_count;
+    bool deletion_protection;
+    bytes extra;
+};
+status table_change_schema(struct table *table, struct arena *arena,
+                           status (*change)(void *context, const struct table_info *now,
+                                            struct arena *arena, struct table_change *next),
+                           void *context);
+
+/* Deletes all rows whose key starts with `prefix` (empty: all rows), as one change: whatever was
+ * acknowledged before is gone, whatever is submitted after the return stays. Blocks. */
+status table_drop_rows(struct table *table, bytes prefix);
+
+/* Tablet boundaries with sizes: calls `visit` with each tablet's end (empty for the last) and the
+ * bytes of the tablets up to there. Any thread; reads memory and metadata only. */
+status table_sample(struct table *table,
+                    bool (*visit)(void *context, bytes end, uint64_t offset_bytes), void *context);
+
+#endif

@@ -1,0 +1,107 @@
+/* Requests on the rows of a table, routed to its tablets.
+ *
+ * All are asynchronous: the caller's object stays until `done` has been called, on the loop that it
+ * named. The table must be held that long. */
+#ifndef TRESTLE_CLUSTER_ROWS_H
+#define TRESTLE_CLUSTER_ROWS_H
+
+#include "cluster/cluster.h"
+#include "os/loop.h"
+#include "row/filter.h"
+#include "row/fragment.h"
+#include "tablet/commit.h"
+#include "tablet/row_locks.h"
+#include "tablet/row_read.h"
+
+/* --- blind writes: MutateRow, an entry of MutateRows --- */
+
+struct row_write {
+    /* set by the caller */
+    struct table *table;
+    bytes row_key;
+    struct packed_change change; /* ended by the write: its buffer is freed */
+    struct loop *loop;
+    void (*done)(struct row_write *write, status result); /* takes the status */
+    /* private */
+    struct commit commit;
+    struct row_lock_waiter waiter;
+    uint64_t row_hash;
+};
+
+/* Loop thread of `loop`. `done` may be called before this returns only on failure. */
+void rows_write(struct row_write *write);
+
+/* The size from which values get records of their own (row_change_pack's `big_value`). */
+size_t rows_big_value(const struct table *table);
+
+/* --- read, then write: CheckAndMutateRow, ReadModifyWriteRow --- */
+
+struct row_update {
+    /* set by the caller */
+    struct table *table;
+    bytes row_key;
+    const struct read_scope *scope;
+    struct arena *arena;
+    struct loop *loop;
+    /* Sees the row as it is now, under its lock, on the loop or on a pool thread, and says what to
+     * write: fills `*change` (row_change_pack) and sets `*writes`, or fails. Must not block. */
+    status (*decide)(struct row_update *update, const struct cell_list *cells,
+                     struct packed_change *change, bool *writes);
+    void (*done)(struct row_update *update, status result); /* takes the status */
+    /* private */
+    struct row row;
+    struct packed_change change;
+    struct commit commit;
+    struct row_lock_waiter waiter;
+    struct task task;
+    uint64_t row_hash;
+    status failure;
+};
+
+void rows_update(struct row_update *update);
+
+/* --- scans: ReadRows --- */
+
+/* Ranges are sorted by key, do not overlap, and none is empty; for a single key `to` is the key
+ * followed by a zero byte and is_point is set. `to` empty: no bound. */
+struct key_range {
+    bytes from;
+    bytes to;
+    bool is_point;
+};
+
+/* A scan hands out row after row on whichever thread calls it, one at a time; it crosses tablets
+ * and outlives splits. Between calls it may be paused, when it holds nothing of the store. */
+struct scan;
+
+struct scan_spec {
+    struct table *table; /* retained by the scan */
+    const struct key_range *ranges;
+    size_t range_count;
+    bool reversed;
+    const struct filter *filter; /* applied; may be NULL */
+    struct arena *arena;         /* for the scan itself, as long as it lives */
+};
+
+status scan_create(const struct scan_spec *spec, struct scan **out);
+void scan_destroy(struct scan *scan);
+
+struct scan_row {
+    bytes key;
+    const struct cell_list *cells; /* after the filter; never empty */
+};
+
+struct scan_counts { /* for request_stats */
+    int64_t rows_seen;
+    int64_t cells_seen;
+};
+
+/* As row_range_reader_next: ROW_FOUND with a row that stays until the next call; ROW_NOT_CACHED;
+ * ROW_ABSENT: the budget is spent, call again; ROW_TOO_LARGE with row->key; ROW_END. */
+status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row,
+                 enum row_outcome *outcome);
+void scan_pause(struct scan *scan);
+bytes scan_last_scanned(const struct scan *scan); /* key of the last row looked at; may be empty */
+struct scan_counts scan_counts(const struct scan *scan);
+
+#endif

@@ -1,0 +1,44 @@
+/* Row locks: who may change a row now. No thread ever blocks on one: who must wait is called back.
+ *
+ * A lock is a stripe: rows share one when their hashes do. Every change of a row holds its stripe
+ * while it enters the commit queue; what reads before it writes (check-and-mutate,
+ * read-modify-write, spills, replacement of hot rows) holds it from the read until its commit is
+ * acknowledged. Stripes are first come, first served.
+ *
+ * No deadlock: an operation holds at most one stripe, save row_locks_acquire_all, which takes them
+ * in rising order and is itself serialised. */
+#ifndef TRESTLE_TABLET_ROW_LOCKS_H
+#define TRESTLE_TABLET_ROW_LOCKS_H
+
+#include "base/list.h"
+#include "base/status.h"
+
+struct row_locks;
+
+struct row_lock_waiter {
+    struct link link;
+    /* Called with the stripe held, on the thread that released it: post to a loop if there is more
+     * to do than a few instructions. */
+    void (*granted)(struct row_lock_waiter *waiter);
+};
+
+status row_locks_create(struct row_locks **out);
+void row_locks_destroy(struct row_locks *locks); /* nothing held */
+
+uint64_t row_lock_hash(uint64_t keyspace_id, bytes row_key);
+
+/* True: held, `granted` is not called. False: queued. */
+bool row_lock_acquire(struct row_locks *locks, uint64_t hash, struct row_lock_waiter *waiter);
+void row_lock_release(struct row_locks *locks, uint64_t hash);
+
+/* A stripe remembers the newest version that entered the commit queue under it, so that a reader
+ * under the lock knows whether it has to wait for commits before it. Call with the stripe held. */
+void row_lock_note_version(struct row_locks *locks, uint64_t hash, uint64_t version);
+uint64_t row_lock_version(struct row_locks *locks, uint64_t hash);
+
+/* Takes every stripe, waiting as long as that needs: for DropRowRange and schema barriers. Pool
+ * threads only. */
+void row_locks_acquire_all(struct row_locks *locks);
+void row_locks_release_all(struct row_locks *locks);
+
+#endif

@@ -1,0 +1,61 @@
+/* Reading rows of a keyspace: the record, and the spilled cells if there are any, at one instant.
+ *
+ * Nothing here holds a lock. With STORE_CACHED_ONLY a read never waits for the disk and says so
+ * when it would have to: the caller then repeats it with STORE_ANYWHERE on a pool thread. */
+#ifndef TRESTLE_TABLET_ROW_READ_H
+#define TRESTLE_TABLET_ROW_READ_H
+
+#include "row/resolve.h"
+#include "store/store.h"
+
+enum row_outcome {
+    ROW_FOUND,      /* the row has visible cells in scope */
+    ROW_ABSENT,     /* it has none */
+    ROW_NOT_CACHED, /* only with STORE_CACHED_ONLY */
+    ROW_END,        /* range reads: no more rows */
+    ROW_TOO_LARGE,  /* beyond size_limit: skipped by range reads' next call */
+};
+
+/* How to read; the same for all rows of a request. */
+struct row_read_options {
+    const struct schema *schema;
+    const struct read_scope *scope; /* NULL: everything */
+    int64_t now_us;
+    bool apply_gc;
+    uint64_t size_limit;
+};
+
+/* A row in hand. Its cells point into the arena and into `value`, which pins store memory until
+ * row_clear. All zeroes is empty. */
+struct row {
+    bytes key; /* in the arena */
+    struct cell_list cells;
+    struct store_value value;
+};
+
+void row_clear(struct row *row);
+
+/* One row by its key. `row->cells.arena` must be set. */
+status row_read(struct keyspace *keyspace, const struct row_read_options *options, bytes row_key,
+                enum store_reach reach, struct row *row, enum row_outcome *outcome);
+
+/* Rows of a range, in key order or reversed. A reader may be paused at any time: it then holds no
+ * resource of the store, and goes on after the last key it gave. */
+struct row_range_reader;
+
+status row_range_reader_create(struct keyspace *keyspace, const struct row_read_options *options,
+                               bytes from, bytes to, bool reversed, struct row_range_reader **out);
+void row_range_reader_destroy(struct row_range_reader *reader);
+
+/* The next row that exists and that `skip` (may be NULL) does not reject by its key: ROW_FOUND,
+ * ROW_NOT_CACHED (call again with STORE_ANYWHERE), ROW_TOO_LARGE or ROW_END. Rows without visible
+ * cells are passed over; `*last_scanned` is the key of the last row looked at, also then. To bound
+ * the time of one call it returns ROW_ABSENT after `row_budget` rows were passed over. Cells'
+ * slices are valid until the next call. */
+status row_range_reader_next(struct row_range_reader *reader, enum store_reach reach,
+                             bool (*skip)(void *context, bytes row_key), void *context,
+                             size_t row_budget, struct row *row, enum row_outcome *outcome);
+bytes row_range_reader_last_scanned(const struct row_range_reader *reader);
+void row_range_reader_pause(struct row_range_reader *reader);
+
+#endif

@@ -1,0 +1,41 @@
+/* A tablet: the rows of one table from `start` up to `end`, in one keyspace.
+ *
+ * Routing and statistics know tablets; the data does not: a split or merge moves no byte
+ * (docs/internals/architecture.md, "Tablets are ranges"). A tablet object is immutable but for its
+ * counters, and is counted by reference: requests keep the tablet they were routed to while the
+ * table's map moves on. */
+#ifndef TRESTLE_TABLET_TABLET_H
+#define TRESTLE_TABLET_TABLET_H
+
+#include <stdatomic.h>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "store/store.h"
+
+struct tablet {
+    uint32_t magic;
+    atomic_uint references;
+    uint64_t id;
+    struct keyspace *keyspace;
+    bytes start; /* inclusive; empty: the first row */
+    bytes end;   /* exclusive; empty: no bound */
+    /* Rows since the tablet was made; rates are differences that the balancer takes. */
+    atomic_ullong rows_read;
+    atomic_ullong rows_written;
+    atomic_ullong bytes_read;
+    atomic_ullong bytes_written;
+};
+
+/* Copies the bounds; one reference. */
+status tablet_create(uint64_t id, struct keyspace *keyspace, bytes start, bytes end,
+                     struct tablet **out);
+void tablet_retain(struct tablet *tablet);
+void tablet_release(struct tablet *tablet);
+
+bool tablet_contains(const struct tablet *tablet, bytes row_key);
+
+/* Bytes on disk and in write buffers, spilled cells included; estimated. */
+uint64_t tablet_size(const struct tablet *tablet);
+
+#endif
