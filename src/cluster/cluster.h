@@ -5,6 +5,7 @@
 #ifndef TRESTLE_CLUSTER_CLUSTER_H
 #define TRESTLE_CLUSTER_CLUSTER_H
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status.h"
