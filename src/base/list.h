@@ -52,4 +52,17 @@ static inline struct list list_take_all(struct list *list)
     return all;
 }
 
+/* Moves all entries of `from` to the end of `to`, in their order. */
+static inline void list_append_all(struct list *to, struct list *from)
+{
+    if (list_is_empty(from))
+        return;
+    if (list_is_empty(to))
+        to->first = from->first;
+    else
+        *to->last = from->first;
+    to->last = from->last;
+    from->first = NULL;
+}
+
 #endif

@@ -18,9 +18,14 @@ struct task {
 };
 
 status loop_create(struct clock *clock, struct loop **out);
-void loop_destroy(struct loop *loop); /* after loop_run has returned */
 
-/* Runs until loop_stop; on the calling thread, which becomes the loop's. */
+/* After loop_run has returned, or without it; NULL is fine. Tasks that did not run are forgotten:
+ * they are their owners'. */
+void loop_destroy(struct loop *loop);
+
+/* Runs until loop_stop; on the calling thread, which becomes the loop's. Until then the thread that
+ * made the loop counts as the loop's. Every task posted before loop_stop is run; a stop that comes
+ * before the run ends it at its first turn. */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop); /* any thread */
 
@@ -34,6 +39,10 @@ struct clock *loop_clock(const struct loop *loop);
 
 /* --- the rest is for the loop's thread only --- */
 
+/* Runs the task when all that was ready in this turn has been handled: the place where the output
+ * of many causes becomes one write. */
+void loop_defer(struct loop *loop, struct task *task);
+
 /* A file descriptor that is watched. The object is the caller's; `ready` gets EPOLLIN, EPOLLOUT,
  * EPOLLHUP, EPOLLERR. Level-triggered. */
 struct watch {
@@ -43,7 +52,8 @@ struct watch {
 
 status loop_watch(struct loop *loop, struct watch *watch, uint32_t events);
 status loop_watch_change(struct loop *loop, struct watch *watch, uint32_t events);
-/* After this `ready` is not called again, even for events that were already fetched. */
+/* After this `ready` is not called again, even for events that were already fetched. Before the
+ * descriptor is closed. */
 void loop_unwatch(struct loop *loop, struct watch *watch);
 
 /* Timers are in a binary heap: setting and clearing cost O(log n). */
@@ -53,7 +63,8 @@ struct timer {
     void (*run)(struct timer *timer);
 };
 
-/* Sets, or moves, a timer. RESOURCE_EXHAUSTED if there is no memory for it. */
+/* Sets, or moves, a timer; it runs once, on the first turn after it is due. RESOURCE_EXHAUSTED if
+ * there is no memory for it; moving one that is set cannot fail. */
 status loop_timer_set(struct loop *loop, struct timer *timer, int64_t due_us);
 void loop_timer_clear(struct loop *loop, struct timer *timer); /* fine if not set */
 

@@ -1,6 +1,7 @@
 /* Threads for work that may block: reads that miss the cache, administration, maintenance.
  *
- * Tasks start in the order they came, per priority; the queue is bounded. */
+ * Tasks start in the order they came; the queue is bounded. Work that may hold a thread for long
+ * (maintenance) gets a pool of its own, so that reads never wait behind it. */
 #ifndef TRESTLE_OS_POOL_H
 #define TRESTLE_OS_POOL_H
 
@@ -8,16 +9,19 @@
 
 struct pool;
 
+/* `threads` at least 1. `queue_limit`: tasks that may wait for a thread. `name` is shown with each
+ * thread; at most 15 bytes of it. */
 status pool_create(unsigned threads, size_t queue_limit, const char *name, struct pool **out);
 
-/* Runs what is queued, then ends the threads. */
+/* Runs what is queued, then ends the threads. Nobody may submit any more, save the pool's own
+ * tasks. NULL is fine. */
 void pool_destroy(struct pool *pool);
 
 /* False if the queue is full: the caller then answers RESOURCE_EXHAUSTED or tries later. Any
  * thread. */
 __attribute__((warn_unused_result)) bool pool_submit(struct pool *pool, struct task *task);
 
-/* Tasks queued and running, for metrics. */
-size_t pool_load(const struct pool *pool);
+/* Tasks queued and running, for metrics. Any thread. */
+size_t pool_load(struct pool *pool);
 
 #endif

@@ -1,0 +1,133 @@
+/* Tests of the thread pool: everything runs once, the queue is bounded, the end waits. */
+#include "os/pool.h"
+
+#include "base/check.h"
+#include "base/testing.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct counted {
+    struct task task;
+    atomic_size_t *ran;
+};
+
+static void count(struct task *task)
+{
+    atomic_fetch_add(LIST_ENTRY(task, struct counted, task)->ran, 1);
+}
+
+static void every_task_runs_once(void **state)
+{
+    (void)state;
+    enum { TASKS = 20000 };
+    struct counted *tasks = calloc(TASKS, sizeof *tasks);
+    struct pool *pool;
+    atomic_size_t ran = 0;
+    assert_non_null(tasks);
+    assert_ok(pool_create(4, TASKS, "test", &pool));
+    for (size_t i = 0; i < TASKS; i++) {
+        tasks[i] = (struct counted){.task.run = count, .ran = &ran};
+        assert_true(pool_submit(pool, &tasks[i].task));
+    }
+    pool_destroy(pool); /* runs what is queued first */
+    assert_int_equal(ran, TASKS);
+    free(tasks);
+}
+
+/* A door that keeps the pool's only thread inside its first task. */
+struct door {
+    struct task task;
+    pthread_barrier_t entered;
+    pthread_barrier_t leave;
+};
+
+static void wait_at_door(struct task *task)
+{
+    struct door *door = LIST_ENTRY(task, struct door, task);
+    pthread_barrier_wait(&door->entered);
+    pthread_barrier_wait(&door->leave);
+}
+
+static void a_full_queue_refuses(void **state)
+{
+    (void)state;
+    enum { LIMIT = 3 };
+    struct door door = {.task.run = wait_at_door};
+    struct counted tasks[LIMIT + 1];
+    struct pool *pool;
+    atomic_size_t ran = 0;
+    pthread_barrier_init(&door.entered, NULL, 2);
+    pthread_barrier_init(&door.leave, NULL, 2);
+    assert_ok(pool_create(1, LIMIT, "test", &pool));
+    assert_true(pool_submit(pool, &door.task));
+    pthread_barrier_wait(&door.entered);
+    for (size_t i = 0; i <= LIMIT; i++) {
+        tasks[i] = (struct counted){.task.run = count, .ran = &ran};
+        assert_int_equal(pool_submit(pool, &tasks[i].task), i < LIMIT);
+    }
+    assert_int_equal(pool_load(pool), LIMIT + 1);
+    pthread_barrier_wait(&door.leave);
+    pool_destroy(pool);
+    assert_int_equal(ran, LIMIT);
+    pthread_barrier_destroy(&door.entered);
+    pthread_barrier_destroy(&door.leave);
+}
+
+/* What the pool is for: work goes to the pool and its result comes back to the loop. */
+struct round_trip {
+    struct task work;
+    struct task answer;
+    struct loop *loop;
+    size_t *left;
+    bool worked;
+};
+
+static void do_work(struct task *task)
+{
+    struct round_trip *trip = LIST_ENTRY(task, struct round_trip, work);
+    CHECK(!loop_is_current(trip->loop));
+    trip->worked = true;
+    loop_post(trip->loop, &trip->answer);
+}
+
+static void take_answer(struct task *task)
+{
+    struct round_trip *trip = LIST_ENTRY(task, struct round_trip, answer);
+    CHECK(loop_is_current(trip->loop) && trip->worked);
+    if (--*trip->left == 0)
+        loop_stop(trip->loop);
+}
+
+static void results_come_back_to_the_loop(void **state)
+{
+    (void)state;
+    enum { TRIPS = 5000 };
+    struct round_trip *trips = calloc(TRIPS, sizeof *trips);
+    struct loop *loop;
+    struct pool *pool;
+    size_t left = TRIPS;
+    assert_non_null(trips);
+    assert_ok(loop_create(clock_system(), &loop));
+    assert_ok(pool_create(2, TRIPS, "test", &pool));
+    for (size_t i = 0; i < TRIPS; i++) {
+        trips[i] = (struct round_trip){
+            .work.run = do_work, .answer.run = take_answer, .loop = loop, .left = &left};
+        assert_true(pool_submit(pool, &trips[i].work));
+    }
+    loop_run(loop);
+    assert_int_equal(left, 0);
+    pool_destroy(pool);
+    loop_destroy(loop);
+    free(trips);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_task_runs_once),
+        cmocka_unit_test(a_full_queue_refuses),
+        cmocka_unit_test(results_come_back_to_the_loop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
