@@ -39,7 +39,8 @@ struct log_field {
 void log_write(const struct log *log, enum log_level level, const char *message,
                const struct log_field *fields);
 
-#define LOG_FIELDS_(...)             ((const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.name = NULL}})
+#define LOG_FIELDS_(...) ((const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.name = NULL}})
+
 #define log_debug(log, message, ...) log_write(log, LOG_DEBUG, message, LOG_FIELDS_(__VA_ARGS__))
 #define log_info(log, message, ...)  log_write(log, LOG_INFO, message, LOG_FIELDS_(__VA_ARGS__))
 #define log_warn(log, message, ...)  log_write(log, LOG_WARN, message, LOG_FIELDS_(__VA_ARGS__))

@@ -1,0 +1,295 @@
+#!/usr/bin/python3
+"""Checks what a compiler does not: the layers, the limits of style.md, what nobody uses any more.
+
+    check.py              checks the tree; prints `path:line: what is wrong`; exit 1 if anything is
+    check.py --canaries   checks the checks: each must find exactly what the file `expected` says in
+                          the small bad tree tools/testdata/CHECK
+
+A check is a function that gets a Tree and yields (path, line, message). CHECKS names them all.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTDATA = Path("tools/testdata")
+
+# A folder of src/ includes itself and those before it. This is the architecture.
+LAYERS = "base os wire store row tablet cluster sql bigtable datastore move console cmd".split()
+GENERATED = "proto/"  # what protobuf-c makes; from wire/ upwards
+
+# Libraries that only some folders may see.
+FENCED = {
+    "rocksdb/": ["store"],
+    "re2/": ["row"],
+    "nghttp2/": ["wire"],
+    "openssl/": ["os", "wire"],
+    "microhttpd": ["wire", "console"],
+}
+CPLUSPLUS = re.compile(r"^src/(store/.*|row/regex)\.cc$")
+
+LINE_COLUMNS = 100
+FILE_LINES = 1000
+FUNCTION_LINES = 120
+FUNCTION_LINES_ADVISED = 70
+
+# A call, why it is not made here, and where it is made all the same.
+BANNED_CALLS = {
+    "strcpy|strcat|sprintf|vsprintf|gets|strncpy|strncat": ("writes past its buffer", None),
+    "atoi|atol|atoll|atof": ("hides errors; use strtoll and look at them", None),
+    "rand|srand|random|drand48": ("one hidden state for the process", None),
+    "alloca": ("the stack is small", None),
+    "setjmp|longjmp": ("skips cleanup", None),
+    "strtok|strerror|localtime|gmtime|ctime|asctime|readdir_r": ("not safe with threads", None),
+    "assert": ("goes away with NDEBUG; use CHECK", None),
+    "abort": ("leaves no evidence; use CHECK", r"src/base/check\.c|.*_fuzz\.c"),
+    "printf|puts|putchar|vprintf": ("prints outside cmd/", r"src/cmd/.*"),
+    "system|popen": ("runs a shell", None),
+    "sleep|usleep|nanosleep": ("is no way to wait for an event", r"src/os/.*"),
+}
+BANNED_WORDS = {
+    r"\b(TOD[O]|FIXM[E]|XX[X])\b": "finish it, or write an issue",
+    r"/(work|farm)/": "a path of one machine",
+    r"\b(pypi|pythonhosted|npmjs|crates|maven|golang|goproxy|deb\.debian)\.(org|io|com|dev)\b":
+        "a registry's host: name packages only",
+}
+
+
+class Tree:
+    """The files of a directory by path, with their text; what is not text is left out."""
+
+    def __init__(self, root, paths):
+        self.root = root
+        self.texts = {}
+        for path in sorted(paths):
+            try:
+                self.texts[path] = (root / path).read_text(encoding="utf-8")
+            except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+                continue
+
+    def files(self, *suffixes):
+        for path, text in self.texts.items():
+            if not suffixes or path.endswith(suffixes):
+                yield path, text
+
+    def lines(self, *suffixes):
+        for path, text in self.files(*suffixes):
+            for number, line in enumerate(text.splitlines(), 1):
+                yield path, number, line
+
+
+def strip_comments_and_strings(text):
+    """C source with comments and literals blanked, its lines kept where they were."""
+    pattern = r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+    return re.sub(pattern, lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.DOTALL)
+
+
+def line_of(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+# --- the checks ---
+
+
+def folder_of(path):
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == "src" else None
+
+
+def check_layers(tree):
+    """Includes run one way, and a library is seen only where it is fenced in."""
+    for path, number, line in tree.lines(".c", ".h", ".cc"):
+        include = re.match(r'#\s*include\s+(["<])([^">]+)', line)
+        folder = folder_of(path)
+        if not include or folder is None:
+            continue
+        if folder not in LAYERS:
+            yield path, number, f"folder {folder} is not in LAYERS"
+            continue
+        quote, target = include.groups()
+        if quote == "<":
+            yield from fenced_include(path, number, folder, target)
+        else:
+            yield from own_include(path, number, folder, target)
+
+
+def fenced_include(path, number, folder, target):
+    for library, folders in FENCED.items():
+        if target.startswith(library) and folder not in folders:
+            yield path, number, f"only {' and '.join(folders)} may see <{target}>"
+
+
+def own_include(path, number, folder, target):
+    target_folder = target.split("/")[0]
+    if target.startswith(GENERATED) or target.endswith(".pb-c.h"):
+        if LAYERS.index(folder) < LAYERS.index("wire"):
+            yield path, number, f"{folder} is below wire and includes {target}"
+    elif target_folder not in LAYERS:
+        yield path, number, f'write "folder/{target}", from src/'
+    elif LAYERS.index(target_folder) > LAYERS.index(folder):
+        yield path, number, f"{folder} is below {target_folder} and includes {target}"
+
+
+def check_cplusplus(tree):
+    """C++ is for RocksDB and RE2."""
+    for path, _ in tree.files(".cc", ".cpp", ".cxx", ".hpp"):
+        if not CPLUSPLUS.match(path):
+            yield path, 1, "C++ is only in src/store and src/row/regex.cc"
+
+
+def check_banned_calls(tree):
+    for path, text in tree.files(".c", ".h", ".cc"):
+        code = strip_comments_and_strings(text)
+        for names, (reason, allowed) in BANNED_CALLS.items():
+            if allowed and re.fullmatch(allowed, path):
+                continue
+            for match in re.finditer(rf"(?<![\w.>:])({names})\s*\(", code):
+                yield path, line_of(code, match.start()), f"{match[1]}() {reason}"
+
+
+def check_banned_words(tree):
+    for path, number, line in tree.lines():
+        for pattern, reason in BANNED_WORDS.items():
+            match = re.search(pattern, line)
+            if match:
+                yield path, number, f"{match[0]}: {reason}"
+
+
+def check_text(tree):
+    """Width, white space at the end, a newline at the end of the file."""
+    for path, number, line in tree.lines():
+        if line != line.rstrip():
+            yield path, number, "white space at the end of the line"
+        if len(line) > LINE_COLUMNS and not path.endswith((".md", ".txt", ".json")):
+            yield path, number, f"{len(line)} columns, over {LINE_COLUMNS}"
+    for path, text in tree.files():
+        if text and not text.endswith("\n"):
+            yield path, len(text.splitlines()), "no newline at the end of the file"
+
+
+def check_file_length(tree):
+    for path, text in tree.files(".c", ".h", ".cc", ".py"):
+        length = text.count("\n")
+        if length > FILE_LINES:
+            yield path, length, f"{length} lines, over {FILE_LINES}"
+
+
+def functions(text):
+    """(first line of the body, lines of it): bodies stand between braces in column 0."""
+    start = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line == "{":
+            start = number
+        elif line == "}" and start is not None:
+            yield start, number - start - 1
+            start = None
+
+
+def check_function_length(tree):
+    for path, text in tree.files(".c", ".h", ".cc"):
+        for number, length in functions(text):
+            if length > FUNCTION_LINES:
+                yield path, number, f"a function of {length} lines, over {FUNCTION_LINES}"
+
+
+def check_dead_files(tree):
+    """Every file is named by another that has a use for it."""
+    everything = "\n".join(tree.texts.values())
+    for path, _ in tree.files(".c", ".cc", ".h", ".proto", ".py", ".md", ".supp", ".txt"):
+        name = path.rsplit("/", 1)[-1]
+        if is_entry_point(path, name):
+            continue
+        others = everything.count(name) - tree.texts[path].count(name)
+        if name.endswith(".py"):
+            module = re.escape(name.removesuffix(".py"))
+            imported = rf"^\s*(?:import|from) (?:\w+\.)*{module}\b"
+            others += len(re.findall(imported, everything, re.MULTILINE))
+        if others == 0:
+            yield path, 1, "no build file, include, import or page names it"
+
+
+def is_entry_point(path, name):
+    """What a tool or a person finds by itself."""
+    return (
+        path in ("README.md", "HACKING.md", "CHANGELOG.md", "LICENSE", "meson_options.txt")
+        or name in ("conftest.py", "README.md", "__init__.py")
+        or re.fullmatch(r"test_\w+\.py", name) is not None
+        or path.startswith(("tests/corpus/", "tests/issues/"))
+    )
+
+
+CHECKS = {
+    "layers": check_layers,
+    "cplusplus": check_cplusplus,
+    "banned_calls": check_banned_calls,
+    "banned_words": check_banned_words,
+    "text": check_text,
+    "file_length": check_file_length,
+    "function_length": check_function_length,
+    "dead_files": check_dead_files,
+}
+
+
+# --- running them ---
+
+
+def working_tree():
+    """Tracked files and new ones that are not ignored, without the bad samples."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return Tree(ROOT, [p for p in output.splitlines() if not p.startswith(f"{TESTDATA}/")])
+
+
+def sample_tree(directory):
+    """A tilde in a sample stands for nothing: it keeps the banned words themselves out of here."""
+    paths = [p.relative_to(directory) for p in directory.rglob("*") if p.is_file()]
+    tree = Tree(directory, [str(p) for p in paths if p.name != "expected"])
+    tree.texts = {path: text.replace("~", "") for path, text in tree.texts.items()}
+    return tree
+
+
+def report(problems):
+    return [f"{path}:{line}: {message}" for path, line, message in problems]
+
+
+def check_tree():
+    tree = working_tree()
+    lines = [line for check in CHECKS.values() for line in report(check(tree))]
+    print("\n".join(lines), file=sys.stderr) if lines else None
+    for path, text in tree.files(".c", ".h", ".cc"):
+        for number, length in functions(text):
+            if FUNCTION_LINES_ADVISED < length <= FUNCTION_LINES:
+                print(f"{path}:{number}: note: a function of {length} lines", file=sys.stderr)
+    return 1 if lines else 0
+
+
+def check_canaries():
+    bad = 0
+    for name, check in CHECKS.items():
+        directory = ROOT / TESTDATA / name
+        found = sorted(report(check(sample_tree(directory))))
+        expected = (directory / "expected").read_text().replace("~", "")
+        expected = sorted(expected.splitlines())
+        if not expected or found != expected:
+            bad += 1
+            print(f"canary {name}:", file=sys.stderr)
+            print("\n".join(f"  expected {line}" for line in expected), file=sys.stderr)
+            print("\n".join(f"  found    {line}" for line in found), file=sys.stderr)
+    return 1 if bad else 0
+
+
+def main(arguments):
+    os.chdir(ROOT)
+    if arguments == ["--canaries"]:
+        return check_canaries()
+    if not arguments:
+        return check_tree()
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

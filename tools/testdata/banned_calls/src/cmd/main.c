@@ -1,0 +1,5 @@
+int main(void)
+{
+    printf("hello\n");
+    sleep(1);
+}

@@ -1,0 +1,4 @@
+#include "base/low.h"
+#include "tablet/high.h"
+#include <rocksdb/db.h>
+#include <stdio.h>

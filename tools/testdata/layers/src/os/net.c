@@ -1,0 +1,1 @@
+#include "proto/bigtable.pb-c.h"
