@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Runs protoc-c on one .proto file, with the C names that we want.
+
+    generate_c.py PROTOC_C PROTOBUF_C_INCLUDE SOURCE_DIR OUTPUT_DIR FILE
+
+protoc-c makes C names from the package, so that every use would read
+Google__Bigtable__Admin__V2__Table. Its own file options give a shorter prefix, but in the .proto
+files they would be part of what we serve by reflection. So they are added here, to copies, in a
+directory that is gone afterwards."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+C_PREFIXES = {
+    "google.bigtable.v2": "Bt",
+    "google.bigtable.admin.v2": "BtAdmin",
+    "google.iam.v1": "Iam",
+    "google.longrunning": "Lro",
+    "google.protobuf": "Pb",
+    "google.rpc": "Rpc",
+    "google.type": "Type",
+    "grpc.health.v1": "Health",
+    "grpc.reflection.v1": "Reflection",
+    "grpc.reflection.v1alpha": "ReflectionAlpha",
+}
+
+OPTIONS = """\\g<0>
+import "protobuf-c/protobuf-c.proto";
+option (pb_c_file).c_package = "%s";
+option (pb_c_file).const_strings = true;
+option (pb_c_file).gen_pack_helpers = false;
+"""
+
+# The part of google/protobuf/descriptor.proto that protobuf-c.proto extends and that our files use.
+DESCRIPTOR = """syntax = "proto2";
+package google.protobuf;
+message FileOptions { extensions 1000 to max; }
+message MessageOptions { optional bool deprecated = 3; extensions 1000 to max; }
+message FieldOptions { optional bool deprecated = 3; extensions 1000 to max; }
+"""
+
+
+def with_options(text):
+    package = re.search(r"^package ([\w.]+);$", text, re.MULTILINE)
+    return text.replace(package.group(0), package.expand(OPTIONS % C_PREFIXES[package.group(1)]), 1)
+
+
+def main():
+    protoc_c, protobuf_c_include, source_dir, output_dir, file = sys.argv[1:]
+    source_dir = pathlib.Path(source_dir).resolve()
+    with tempfile.TemporaryDirectory() as directory:
+        copies = pathlib.Path(directory)
+        for source in source_dir.rglob("*.proto"):
+            copy = copies / source.relative_to(source_dir)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(with_options(source.read_text()))
+        (copies / "google/protobuf/descriptor.proto").write_text(DESCRIPTOR)
+        name = pathlib.Path(file).resolve().relative_to(source_dir)
+        command = [protoc_c, f"-I{copies}", f"-I{protobuf_c_include}", f"--c_out={output_dir}", name]
+        return subprocess.run(command).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
