@@ -8,12 +8,12 @@
 #include "row/resolve.h"
 
 struct filter;
-struct Google__Bigtable__V2__RowFilter;
+struct Bt__RowFilter;
 
 /* Checks and compiles; INVALID_ARGUMENT with production's words. `message` NULL passes all: `*out`
  * is then NULL, which every function here takes. Slices of the message are kept: it must outlive
  * the filter. Its memory is the arena's, but for regular expressions: hence filter_destroy. */
-status filter_compile(const struct Google__Bigtable__V2__RowFilter *message, struct arena *arena,
+status filter_compile(const struct Bt__RowFilter *message, struct arena *arena,
                       struct filter **out);
 void filter_destroy(struct filter *filter);
 
