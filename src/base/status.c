@@ -139,6 +139,22 @@ void status_add_detail(status *s, const char *type, bytes value)
     buffer_free(&url);
 }
 
+/* RetryInfo { Duration retry_delay = 1 }; Duration { int64 seconds = 1; int32 nanos = 2 }. */
+void status_add_retry_info(status *s, int64_t delay_ms)
+{
+    uint8_t delay[2 * (1 + VARINT_MAX_SIZE)], info[2 + sizeof delay];
+    uint8_t *at = delay;
+    *at++ = 0x08;
+    at = varint_write(at, (uint64_t)delay_ms / 1000);
+    *at++ = 0x10;
+    at = varint_write(at, (uint64_t)delay_ms % 1000 * 1000000);
+    size_t size = (size_t)(at - delay);
+    info[0] = 0x0a;
+    info[1] = (uint8_t)size;
+    memcpy(info + 2, delay, size);
+    status_add_detail(s, "google.rpc.RetryInfo", bytes_make(info, size + 2));
+}
+
 bytes status_details(status s)
 {
     return s.detail == NULL ? bytes_make(NULL, 0) : buffer_bytes(&s.detail->details);

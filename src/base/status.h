@@ -72,6 +72,9 @@ const char *status_code_name(enum status_code code);
  * on an OK status or without memory. */
 void status_add_detail(status *s, const char *type, bytes value);
 
+/* Adds google.rpc.RetryInfo: the client had better wait this long before it asks again. */
+void status_add_retry_info(status *s, int64_t delay_ms);
+
 /* The details added so far, in order, each serialised as field 3 of google.rpc.Status, ready to be
  * appended to code and message. Empty if there are none. */
 bytes status_details(status s);

@@ -1,0 +1,89 @@
+/* Settings from one table: flags, environment, a configuration file, help and reference pages.
+ *
+ * A row of the table names a member of the caller's structure, its type, default, range and
+ * meaning; everything else follows from it. For a row `data_dir`:
+ *
+ *     --data-dir /var/lib/trestle      or --data-dir=/var/lib/trestle
+ *     TRESTLE_DATA_DIR=/var/lib/trestle
+ *     data-dir = /var/lib/trestle      in the file that the setting `config` names
+ *
+ * Precedence: flag, environment, file, default. A boolean flag needs no value: --insecure,
+ * --insecure=false. A setting that is unknown, given twice by the same source, or impossible is
+ * refused whatever its rank, with one line that says where it came from.
+ *
+ * In the file, a # at the start of a line or after white space begins a comment. */
+#ifndef TRESTLE_BASE_OPTIONS_H
+#define TRESTLE_BASE_OPTIONS_H
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+enum option_kind {
+    OPTION_STRING,   /* const char *, NULL if there is neither a value nor a default */
+    OPTION_SIZE,     /* uint64_t: bytes; written 4096, 64KB, 512MB, 1GB, 2TB (powers of 1,024) */
+    OPTION_INTEGER,  /* uint64_t */
+    OPTION_DURATION, /* int64_t: microseconds; written 500us, 100ms, 30s, 5m, 2h, 7d, or 0 */
+    OPTION_BOOLEAN,  /* bool; written true or false */
+    OPTION_ENUM,     /* int: the place of the word in `unit`, from 0 */
+};
+
+enum { OPTION_NAME_SIZE = 64 };
+
+struct option {
+    const char *member; /* "data_dir" */
+    enum option_kind kind;
+    size_t offset;      /* of the member in the caller's structure */
+    const char *preset; /* the default, as one would write it; NULL: none */
+    int64_t least;      /* bounds of sizes, integers and durations, both allowed */
+    int64_t most;
+    const char *unit; /* words of an enumeration: "sync|async"; else what to show: "DIR" */
+    const char *sentence;
+};
+
+enum option_source { OPTION_PRESET, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_FLAG };
+
+/* Where a setting's value came from. */
+struct option_origin {
+    enum option_source source; /* the one that counts */
+    unsigned given;            /* bit 1 << source for each that gave it */
+    unsigned line;             /* in the file */
+};
+
+struct option_table {
+    const struct option *rows;
+    size_t count;
+    const char *command;            /* "trestle serve", for help */
+    const char *environment_prefix; /* "TRESTLE_"; NULL: no environment */
+    const char *config_member;      /* the row that names the file; NULL: no file */
+};
+
+/* What was read, and what keeps the strings alive. */
+struct option_values {
+    void *object;                  /* the caller's structure */
+    struct option_origin *origins; /* one a row, zeroed by the caller */
+    const char *file_name;         /* NULL: there was none */
+    struct buffer file;            /* the file's text; zeroed by the caller, who frees it */
+};
+
+/* Fills the object from its sources. INVALID_ARGUMENT with one line of words if a setting is
+ * refused. `arguments` and `environment` end with NULL; the object's strings point into them or
+ * into `values->file`. */
+status options_read(const struct option_table *table, const char *const *arguments,
+                    const char *const *environment, struct option_values *values);
+
+/* Where the row's value came from, in words: "--cache", "TRESTLE_CACHE", "trestle.conf:12: cache",
+ * or "cache" for a default. */
+void options_origin(const struct option_table *table, const struct option_values *values,
+                    const char *member, struct buffer *out);
+
+/* The name as flags and files have it: data-dir. */
+void option_name(const struct option *option, char name[OPTION_NAME_SIZE]);
+
+void options_write_help(const struct option_table *table, struct buffer *out);
+void options_write_markdown(const struct option_table *table, struct buffer *out);
+
+/* Text of one kind into a number, within no bounds; false if it is none. */
+bool options_parse_size(const char *text, uint64_t *bytes);
+bool options_parse_duration(const char *text, int64_t *microseconds);
+
+#endif

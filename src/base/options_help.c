@@ -1,0 +1,135 @@
+/* Describing settings from their table: --help, the reference page, what is expected. */
+#include "base/options_private.h"
+
+/* A number as one would write it: with the largest suffix that divides it. */
+static void append_scaled(struct buffer *out, uint64_t value, const struct option_suffix *suffixes)
+{
+    const struct option_suffix *best = suffixes;
+    for (const struct option_suffix *s = suffixes; s->text != NULL; s++)
+        if (value != 0 && value % s->factor == 0)
+            best = s;
+    append_format(out, "%llu%s", (unsigned long long)(value / best->factor),
+                  value == 0 ? "" : best->text);
+}
+
+static void append_number(struct buffer *out, const struct option *option, int64_t value)
+{
+    static const struct option_suffix none[] = {{"", 1}, {NULL, 0}};
+    const struct option_suffix *suffixes = none;
+    if (option->kind == OPTION_SIZE)
+        suffixes = option_size_suffixes;
+    else if (option->kind == OPTION_DURATION)
+        suffixes = option_duration_suffixes;
+    append_scaled(out, (uint64_t)value, suffixes);
+}
+
+static void append_range(struct buffer *out, const struct option *option)
+{
+    append_number(out, option, option->least);
+    append_format(out, " to ");
+    append_number(out, option, option->most);
+}
+
+void option_append_expectation(const struct option *option, struct buffer *out)
+{
+    static const char *const articles[] = {[OPTION_SIZE] = "a size",
+                                           [OPTION_INTEGER] = "a whole number",
+                                           [OPTION_DURATION] = "a duration"};
+    switch (option->kind) {
+    case OPTION_STRING:
+        append_format(out, "a possible %s", option->unit);
+        break;
+    case OPTION_BOOLEAN:
+        append_format(out, "true or false");
+        break;
+    case OPTION_ENUM:
+        append_format(out, "one of %s", option->unit);
+        break;
+    case OPTION_SIZE:
+    case OPTION_INTEGER:
+    case OPTION_DURATION:
+        append_format(out, "%s from ", articles[option->kind]);
+        append_range(out, option);
+        break;
+    }
+}
+
+/* What stands for the value: "DIR", "sync|async", "SIZE". */
+static const char *placeholder(const struct option *option)
+{
+    static const char *const words[] = {
+        [OPTION_SIZE] = "SIZE", [OPTION_DURATION] = "DURATION", [OPTION_BOOLEAN] = "true|false"};
+    if (option->kind == OPTION_SIZE || option->kind == OPTION_DURATION ||
+        option->kind == OPTION_BOOLEAN)
+        return words[option->kind];
+    return option->unit;
+}
+
+static bool has_range(const struct option *option)
+{
+    return option->kind == OPTION_SIZE || option->kind == OPTION_INTEGER ||
+           option->kind == OPTION_DURATION;
+}
+
+void options_write_help(const struct option_table *table, struct buffer *out)
+{
+    append_format(out, "usage: %s [--SETTING VALUE]...\n\nSettings:\n", table->command);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct option *option = &table->rows[i];
+        char name[OPTION_NAME_SIZE];
+        option_name(option, name);
+        if (option->kind == OPTION_BOOLEAN)
+            append_format(out, "  --%s[=true|false]\n", name);
+        else
+            append_format(out, "  --%s %s\n", name, placeholder(option));
+        append_format(out, "        %s", option->sentence);
+        append_format(out, " Default: %s", option->preset == NULL ? "none" : option->preset);
+        if (has_range(option)) {
+            append_format(out, " (");
+            append_range(out, option);
+            append_format(out, ")");
+        }
+        append_format(out, ".\n");
+    }
+    append_format(out, "\nSizes: 4096, 64KB, 512MB, 1GB (powers of 1024). "
+                       "Durations: 500us, 100ms, 30s, 5m, 2h, 7d.\n");
+    if (table->environment_prefix != NULL)
+        append_format(out,
+                      "Each setting may also come from the environment (%sDATA_DIR for "
+                      "--data-dir)\n",
+                      table->environment_prefix);
+    if (table->config_member != NULL)
+        append_format(out, "or from the file that --config names (data-dir = DIR, # comments).\n"
+                           "A flag outranks the environment, which outranks the file.\n");
+}
+
+static void append_cell(struct buffer *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '|')
+            buffer_append_byte(out, '\\');
+        buffer_append_byte(out, (uint8_t)*text);
+    }
+}
+
+void options_write_markdown(const struct option_table *table, struct buffer *out)
+{
+    append_format(out, "| setting | value | default | range | environment | meaning |\n"
+                       "|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < table->count; i++) {
+        const struct option *option = &table->rows[i];
+        char name[OPTION_NAME_SIZE];
+        option_name(option, name);
+        append_format(out, "| `%s` | ", name);
+        append_cell(out, placeholder(option));
+        append_format(out, " | %s | ", option->preset == NULL ? "" : option->preset);
+        if (has_range(option))
+            append_range(out, option);
+        append_format(out, " | `");
+        if (table->environment_prefix != NULL)
+            option_environment_name(table->environment_prefix, option, out);
+        append_format(out, "` | ");
+        append_cell(out, option->sentence);
+        append_format(out, " |\n");
+    }
+}

@@ -1,0 +1,82 @@
+/* The table of settings, and the rules between them: see settings.h. */
+#include "base/settings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define KB     (1ll << 10)
+#define MB     (1ll << 20)
+#define GB     (1ll << 30)
+#define TB     (1ll << 40)
+#define SECOND 1000000ll
+#define DAY    (86400 * SECOND)
+
+static const struct option rows[] = {
+#define SETTING(kind_, member_, preset_, least_, most_, unit_, sentence_)                          \
+    {.member = #member_,                                                                           \
+     .kind = OPTION_##kind_,                                                                       \
+     .offset = offsetof(struct settings, member_),                                                 \
+     .preset = preset_,                                                                            \
+     .least = least_,                                                                              \
+     .most = most_,                                                                                \
+     .unit = unit_,                                                                                \
+     .sentence = sentence_},
+#include "base/settings.def"
+#undef SETTING
+};
+
+static const struct option_table table = {
+    .rows = rows,
+    .count = SETTING_COUNT,
+    .command = "trestle serve",
+    .environment_prefix = "TRESTLE_",
+    .config_member = "config",
+};
+
+status settings_refuse(const struct settings *settings, const char *member, const char *format, ...)
+{
+    char why[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    struct buffer origin = {0};
+    options_origin(&table, &settings->sources, member, &origin);
+    status s = status_make(STATUS_INVALID_ARGUMENT, "%.*s: %s", (int)origin.size,
+                           (const char *)origin.data, why);
+    buffer_free(&origin);
+    return s;
+}
+
+static status check_together(const struct settings *settings)
+{
+    if (settings->tls_cert != NULL && settings->tls_key == NULL)
+        return settings_refuse(settings, "tls_cert", "needs tls-key beside it");
+    if (settings->tls_key != NULL && settings->tls_cert == NULL)
+        return settings_refuse(settings, "tls_key", "needs tls-cert beside it");
+    return status_ok();
+}
+
+status settings_read(const char *const *arguments, const char *const *environment,
+                     struct settings *out)
+{
+    *out = (struct settings){0};
+    out->sources = (struct option_values){.object = out, .origins = out->origins};
+    TRY(options_read(&table, arguments, environment, &out->sources));
+    return check_together(out);
+}
+
+void settings_free(struct settings *settings)
+{
+    buffer_free(&settings->sources.file);
+}
+
+void settings_write_help(struct buffer *out)
+{
+    options_write_help(&table, out);
+}
+
+void settings_write_markdown(struct buffer *out)
+{
+    options_write_markdown(&table, out);
+}

@@ -1,0 +1,50 @@
+/* The settings of `trestle serve`. settings.def is the table: a row there is a member here, a
+ * flag, an environment variable, a key of the configuration file, and a line of the reference. */
+#ifndef TRESTLE_BASE_SETTINGS_H
+#define TRESTLE_BASE_SETTINGS_H
+
+#include "base/options.h"
+
+enum durability { DURABILITY_SYNC, DURABILITY_ASYNC };
+
+enum {
+#define SETTING(kind, member, preset, least, most, unit, sentence) SETTING_##member,
+#include "base/settings.def"
+#undef SETTING
+    SETTING_COUNT
+};
+
+#define SETTING_TYPE_STRING   const char *
+#define SETTING_TYPE_SIZE     uint64_t
+#define SETTING_TYPE_INTEGER  uint64_t
+#define SETTING_TYPE_DURATION int64_t
+#define SETTING_TYPE_BOOLEAN  bool
+#define SETTING_TYPE_ENUM     int
+
+/* Sizes are in bytes, durations in microseconds; `durability`, `log_level` and `log_format` hold
+ * values of the enumerations of that name. */
+struct settings {
+#define SETTING(kind, member, preset, least, most, unit, sentence) SETTING_TYPE_##kind member;
+#include "base/settings.def"
+#undef SETTING
+    struct option_values sources;
+    struct option_origin origins[SETTING_COUNT];
+};
+
+/* `arguments` and `environment` end with NULL and must outlive the settings, which point into
+ * them. INVALID_ARGUMENT with one line of words if something is refused. The structure stays where
+ * it is: it knows its own address. */
+status settings_read(const char *const *arguments, const char *const *environment,
+                     struct settings *out);
+
+/* Frees what the settings hold; they were read, successfully or not. */
+void settings_free(struct settings *settings);
+
+/* A refusal of a member's value for a reason that only its user knows: "--listen: <why>". */
+__attribute__((format(printf, 3, 4))) status
+settings_refuse(const struct settings *settings, const char *member, const char *format, ...);
+
+void settings_write_help(struct buffer *out);
+void settings_write_markdown(struct buffer *out);
+
+#endif
