@@ -1,0 +1,133 @@
+"""Fixtures of all end-to-end tests. A server is shared by the tests of one pytest process; a test
+that kills, restarts or configures one asks for `fresh_server`.
+
+TRESTLE_BINARY     the program under test; default build-test/trestle
+TRESTLE_E2E_HOST   an address to test instead, e.g. of Google's emulator; tests that need a server of
+                   their own are skipped then
+"""
+
+import contextlib
+import itertools
+import os
+import warnings
+
+import grpc
+import pytest
+from google.cloud.bigtable import Client
+from google.cloud.bigtable.data import BigtableDataClient
+from harness.rpc import Rpc
+from harness.server import ExternalServer, Server
+
+EXTERNAL_HOST = os.environ.get("TRESTLE_E2E_HOST")
+TABLE_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    if EXTERNAL_HOST:
+        running = ExternalServer(EXTERNAL_HOST)
+    else:
+        running = Server(tmp_path_factory.mktemp("server")).start()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def fresh_server(tmp_path):
+    """A function that starts a server of the test's own: fresh_server("--flag", "value", env={})."""
+    if EXTERNAL_HOST:
+        pytest.skip("needs a server of its own")
+    servers = []
+
+    def start(*arguments, env=None):
+        directory = tmp_path / f"server-{len(servers)}"
+        directory.mkdir()
+        servers.append(Server(directory, arguments, env))
+        return servers[-1].start()
+
+    yield start
+    for each in servers:
+        each.close()
+
+
+@pytest.fixture(scope="session")
+def rpc(server):
+    """Raw RPCs to the shared server."""
+    stubs = Rpc(server.host)
+    yield stubs
+    stubs.close()
+
+
+@pytest.fixture
+def connect():
+    """A function that opens raw RPCs to any host: connect(server.host)."""
+    opened = []
+
+    def open_rpc(host, credentials=None):
+        opened.append(Rpc(host, credentials))
+        return opened[-1]
+
+    yield open_rpc
+    for each in opened:
+        each.close()
+
+
+def for_emulator(make, host):
+    """A client of Google's, made as an application would with BIGTABLE_EMULATOR_HOST."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        patch.setenv("BIGTABLE_EMULATOR_HOST", host)
+        return make()
+
+
+@pytest.fixture(scope="session")
+def client(server):
+    """Google's data client."""
+    with for_emulator(lambda: BigtableDataClient(project="p"), server.host) as data_client:
+        yield data_client
+
+
+@pytest.fixture(scope="session")
+def instance(server):
+    """An instance of Google's classic client, which has the admin calls."""
+    classic = for_emulator(lambda: Client(project="p", admin=True), server.host)
+    yield classic.instance("i")
+    classic.close()
+
+
+@pytest.fixture
+def new_table_id():
+    """A function that gives names that no other test uses."""
+    return lambda: f"t{os.getpid()}-{next(TABLE_NUMBERS)}"
+
+
+@pytest.fixture
+def make_table(rpc, new_table_id):
+    """A function that makes a table: make_table(families, splits) gives its full name."""
+    names = []
+
+    def make(families=("f", "g"), splits=(), **fields):
+        names.append(rpc.create_table(new_table_id(), families, splits, **fields))
+        return names[-1]
+
+    yield make
+    for name in names:
+        with contextlib.suppress(grpc.RpcError):  # the test may have deleted or protected it
+            rpc.delete_table(name)
+
+
+@pytest.fixture
+def table_name(make_table):
+    return make_table()
+
+
+@pytest.fixture
+def table(client, table_name):
+    """A table of Google's data client with the families f and g."""
+    opened = client.get_table(
+        "i", table_name.rsplit("/", 1)[-1],
+        default_operation_timeout=60, default_read_rows_operation_timeout=60,
+        default_mutate_rows_operation_timeout=60,
+    )  # fmt: skip
+    yield opened
+    opened.close()

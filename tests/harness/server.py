@@ -1,0 +1,163 @@
+"""The server under test: a process that a test starts, kills, restarts and looks at.
+
+The binary is TRESTLE_BINARY, or what `./dev test` builds. The server gets port 0 and tells its
+address on the file descriptor named by --ready-fd: one line, "127.0.0.1:43117".
+"""
+
+import contextlib
+import os
+import re
+import select
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60
+STOP_SECONDS = 60
+# What must never stand in a server's stderr: sanitizers' reports and our own failed checks.
+ALARMS = re.compile(
+    r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:|check failed|Assertion .* failed"
+)
+
+
+def binary():
+    """The path of the program under test."""
+    return os.environ.get("TRESTLE_BINARY") or str(ROOT / "build-test/trestle")
+
+
+def run_trestle(*arguments, env=None, timeout=STOP_SECONDS):
+    """Runs `trestle ARGUMENTS` to its end: a CompletedProcess with text."""
+    return subprocess.run(
+        [binary(), *map(str, arguments)],
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+class Server:
+    """A trestle on a directory of its own. `arguments` are added to `trestle serve`."""
+
+    def __init__(self, directory, arguments=(), env=None):
+        self.directory = Path(directory)
+        self.data = self.directory / "data"
+        self.stderr_path = self.directory / "stderr.log"
+        self.arguments = list(arguments)
+        self.env = dict(env or {})
+        self.process = None
+        self.host = None
+
+    def command(self, ready_fd):
+        return [
+            binary(), "serve", "--listen", "127.0.0.1:0", "--data-dir", str(self.data),
+            "--ready-fd", str(ready_fd), *map(str, self.arguments),
+        ]  # fmt: skip
+
+    def start(self):
+        """Starts the process and waits until it serves."""
+        assert self.process is None, "already running"
+        ready, ready_fd = os.pipe()
+        with open(self.stderr_path, "ab") as stderr:
+            self.process = subprocess.Popen(
+                self.command(ready_fd),
+                env={**os.environ, **self.env},
+                pass_fds=[ready_fd],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+            )
+        os.close(ready_fd)
+        with os.fdopen(ready, "rb") as pipe:
+            line = read_line(pipe, START_SECONDS)
+        if not line:
+            code = self.process.wait(STOP_SECONDS)
+            self.process = None
+            raise RuntimeError(f"no server: exit {code}\n{self.stderr()}")
+        self.host = line.split()[-1]
+        return self
+
+    def stderr(self):
+        return self.stderr_path.read_text(errors="replace") if self.stderr_path.exists() else ""
+
+    def alarms(self):
+        return [line for line in self.stderr().splitlines() if ALARMS.search(line)]
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self):
+        """Waits for the end of the process and returns its exit code."""
+        code = self.process.wait(STOP_SECONDS)
+        self.process = None
+        return code
+
+    def kill(self):
+        """As the power would go: SIGKILL."""
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def stop(self):
+        """As an operator would: SIGTERM, a clean exit, no alarm in the log."""
+        self.signal(signal.SIGTERM)
+        code = self.wait()
+        assert code == 0, f"exit {code}\n{self.stderr()[-4000:]}"
+        self.check_log()
+
+    def check_log(self):
+        assert not self.alarms(), self.stderr()[-8000:]
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def close(self):
+        """For the end of a test: stops what still runs, checks the log whatever happened."""
+        if self.process is not None:
+            self.stop()
+        self.check_log()
+
+    def get(self, path):
+        """(status, body) of an HTTP/1.1 GET."""
+        return http_get(f"http://{self.host}{path}")
+
+
+class ExternalServer:
+    """Something that somebody else started: TRESTLE_E2E_HOST."""
+
+    def __init__(self, host):
+        self.host = host
+
+    def close(self):
+        pass
+
+
+def http_get(url, context=None):
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+    )
+    with contextlib.closing(open_url(opener, url)) as response:
+        return response.status, response.read().decode()
+
+
+def open_url(opener, url):
+    try:
+        return opener.open(url, timeout=30)
+    except urllib.error.HTTPError as error:
+        return error
+
+
+def read_line(pipe, seconds):
+    """A line of the pipe, or what came before its end; nothing if the time is over."""
+    line = b""
+    while not line.endswith(b"\n"):
+        readable, _, _ = select.select([pipe], [], [], seconds)
+        byte = os.read(pipe.fileno(), 1) if readable else b""
+        if not byte:
+            break
+        line += byte
+    return line.decode()
