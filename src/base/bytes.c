@@ -1,6 +1,8 @@
 /* Growable buffers and hashing: see bytes.h. */
 #include "base/bytes.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { SMALLEST_CAPACITY = 64 };
@@ -87,6 +89,21 @@ void buffer_append_bytes(struct buffer *buffer, bytes b)
 void buffer_append_byte(struct buffer *buffer, uint8_t byte)
 {
     buffer_append(buffer, &byte, 1);
+}
+
+void buffer_append_format(struct buffer *buffer, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    uint8_t *to = length < 0 ? NULL : buffer_reserve(buffer, (size_t)length + 1);
+    if (to != NULL) {
+        vsnprintf((char *)to, (size_t)length + 1, format, arguments);
+        buffer->size += (size_t)length;
+    }
+    va_end(arguments);
 }
 
 void buffer_clear(struct buffer *buffer)

@@ -76,6 +76,9 @@ uint8_t *buffer_reserve(struct buffer *buffer, size_t extra);
 void buffer_append(struct buffer *buffer, const void *data, size_t size);
 void buffer_append_bytes(struct buffer *buffer, bytes b);
 void buffer_append_byte(struct buffer *buffer, uint8_t byte);
+/* As printf; without a NUL at the end. */
+__attribute__((format(printf, 2, 3))) void buffer_append_format(struct buffer *buffer,
+                                                                const char *format, ...);
 
 /* Empties the buffer and clears `failed`; keeps the memory for the next use. */
 void buffer_clear(struct buffer *buffer);

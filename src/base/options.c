@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -25,21 +24,6 @@ const struct option_suffix option_duration_suffixes[] = {
     {"d", 86400ull * 1000 * 1000},
     {NULL, 0},
 };
-
-void append_format(struct buffer *out, const char *format, ...)
-{
-    va_list arguments, again;
-    va_start(arguments, format);
-    va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    uint8_t *to = length < 0 ? NULL : buffer_reserve(out, (size_t)length + 1);
-    if (to != NULL) {
-        vsnprintf((char *)to, (size_t)length + 1, format, arguments);
-        out->size += (size_t)length;
-    }
-    va_end(arguments);
-}
 
 void option_name(const struct option *option, char name[OPTION_NAME_SIZE])
 {
@@ -177,9 +161,9 @@ static void append_origin(const struct option_table *table, const struct option_
         return;
     }
     if (source == OPTION_FILE)
-        append_format(out, "%s:%u: ", values->file_name,
-                      values->origins[option - table->rows].line);
-    append_format(out, "%s%s", source == OPTION_FLAG ? "--" : "", name);
+        buffer_append_format(out, "%s:%u: ", values->file_name,
+                             values->origins[option - table->rows].line);
+    buffer_append_format(out, "%s%s", source == OPTION_FLAG ? "--" : "", name);
 }
 
 /* A refusal is written into a buffer, "--cache: …", which end_refusal turns into the status. */
@@ -187,7 +171,7 @@ static void start_refusal(const struct reading *r, const struct option *option,
                           enum option_source source, struct buffer *words)
 {
     append_origin(r->table, r->values, option, source, words);
-    append_format(words, ": ");
+    buffer_append_format(words, ": ");
 }
 
 static status end_refusal(struct buffer *words)
@@ -204,7 +188,7 @@ static status refuse_value(const struct reading *r, const struct option *option,
 {
     struct buffer words = {0};
     start_refusal(r, option, source, &words);
-    append_format(&words, "\"%s\" is not ", text);
+    buffer_append_format(&words, "\"%s\" is not ", text);
     option_append_expectation(option, &words);
     return end_refusal(&words);
 }
@@ -218,7 +202,7 @@ static status give(const struct reading *r, const struct option *option, enum op
     if (origin->given & 1u << source) {
         struct buffer words = {0};
         start_refusal(r, option, source, &words);
-        append_format(&words, "is given twice");
+        buffer_append_format(&words, "is given twice");
         return end_refusal(&words);
     }
     if (!store_value(option, text, (char *)r->values->object + option->offset))

@@ -8,8 +8,8 @@ static void append_scaled(struct buffer *out, uint64_t value, const struct optio
     for (const struct option_suffix *s = suffixes; s->text != NULL; s++)
         if (value != 0 && value % s->factor == 0)
             best = s;
-    append_format(out, "%llu%s", (unsigned long long)(value / best->factor),
-                  value == 0 ? "" : best->text);
+    buffer_append_format(out, "%llu%s", (unsigned long long)(value / best->factor),
+                         value == 0 ? "" : best->text);
 }
 
 static void append_number(struct buffer *out, const struct option *option, int64_t value)
@@ -26,7 +26,7 @@ static void append_number(struct buffer *out, const struct option *option, int64
 static void append_range(struct buffer *out, const struct option *option)
 {
     append_number(out, option, option->least);
-    append_format(out, " to ");
+    buffer_append_format(out, " to ");
     append_number(out, option, option->most);
 }
 
@@ -37,18 +37,18 @@ void option_append_expectation(const struct option *option, struct buffer *out)
                                            [OPTION_DURATION] = "a duration"};
     switch (option->kind) {
     case OPTION_STRING:
-        append_format(out, "a possible %s", option->unit);
+        buffer_append_format(out, "a possible %s", option->unit);
         break;
     case OPTION_BOOLEAN:
-        append_format(out, "true or false");
+        buffer_append_format(out, "true or false");
         break;
     case OPTION_ENUM:
-        append_format(out, "one of %s", option->unit);
+        buffer_append_format(out, "one of %s", option->unit);
         break;
     case OPTION_SIZE:
     case OPTION_INTEGER:
     case OPTION_DURATION:
-        append_format(out, "%s from ", articles[option->kind]);
+        buffer_append_format(out, "%s from ", articles[option->kind]);
         append_range(out, option);
         break;
     }
@@ -73,34 +73,35 @@ static bool has_range(const struct option *option)
 
 void options_write_help(const struct option_table *table, struct buffer *out)
 {
-    append_format(out, "usage: %s [--SETTING VALUE]...\n\nSettings:\n", table->command);
+    buffer_append_format(out, "usage: %s [--SETTING VALUE]...\n\nSettings:\n", table->command);
     for (size_t i = 0; i < table->count; i++) {
         const struct option *option = &table->rows[i];
         char name[OPTION_NAME_SIZE];
         option_name(option, name);
         if (option->kind == OPTION_BOOLEAN)
-            append_format(out, "  --%s[=true|false]\n", name);
+            buffer_append_format(out, "  --%s[=true|false]\n", name);
         else
-            append_format(out, "  --%s %s\n", name, placeholder(option));
-        append_format(out, "        %s", option->sentence);
-        append_format(out, " Default: %s", option->preset == NULL ? "none" : option->preset);
+            buffer_append_format(out, "  --%s %s\n", name, placeholder(option));
+        buffer_append_format(out, "        %s", option->sentence);
+        buffer_append_format(out, " Default: %s", option->preset == NULL ? "none" : option->preset);
         if (has_range(option)) {
-            append_format(out, " (");
+            buffer_append_format(out, " (");
             append_range(out, option);
-            append_format(out, ")");
+            buffer_append_format(out, ")");
         }
-        append_format(out, ".\n");
+        buffer_append_format(out, ".\n");
     }
-    append_format(out, "\nSizes: 4096, 64KB, 512MB, 1GB (powers of 1024). "
-                       "Durations: 500us, 100ms, 30s, 5m, 2h, 7d.\n");
+    buffer_append_format(out, "\nSizes: 4096, 64KB, 512MB, 1GB (powers of 1024). "
+                              "Durations: 500us, 100ms, 30s, 5m, 2h, 7d.\n");
     if (table->environment_prefix != NULL)
-        append_format(out,
-                      "Each setting may also come from the environment (%sDATA_DIR for "
-                      "--data-dir)\n",
-                      table->environment_prefix);
+        buffer_append_format(out,
+                             "Each setting may also come from the environment (%sDATA_DIR for "
+                             "--data-dir)\n",
+                             table->environment_prefix);
     if (table->config_member != NULL)
-        append_format(out, "or from the file that --config names (data-dir = DIR, # comments).\n"
-                           "A flag outranks the environment, which outranks the file.\n");
+        buffer_append_format(out,
+                             "or from the file that --config names (data-dir = DIR, # comments).\n"
+                             "A flag outranks the environment, which outranks the file.\n");
 }
 
 static void append_cell(struct buffer *out, const char *text)
@@ -114,22 +115,22 @@ static void append_cell(struct buffer *out, const char *text)
 
 void options_write_markdown(const struct option_table *table, struct buffer *out)
 {
-    append_format(out, "| setting | value | default | range | environment | meaning |\n"
-                       "|---|---|---|---|---|---|\n");
+    buffer_append_format(out, "| setting | value | default | range | environment | meaning |\n"
+                              "|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < table->count; i++) {
         const struct option *option = &table->rows[i];
         char name[OPTION_NAME_SIZE];
         option_name(option, name);
-        append_format(out, "| `%s` | ", name);
+        buffer_append_format(out, "| `%s` | ", name);
         append_cell(out, placeholder(option));
-        append_format(out, " | %s | ", option->preset == NULL ? "" : option->preset);
+        buffer_append_format(out, " | %s | ", option->preset == NULL ? "" : option->preset);
         if (has_range(option))
             append_range(out, option);
-        append_format(out, " | `");
+        buffer_append_format(out, " | `");
         if (table->environment_prefix != NULL)
             option_environment_name(table->environment_prefix, option, out);
-        append_format(out, "` | ");
+        buffer_append_format(out, "` | ");
         append_cell(out, option->sentence);
-        append_format(out, " |\n");
+        buffer_append_format(out, " |\n");
     }
 }

@@ -19,7 +19,4 @@ void option_environment_name(const char *prefix, const struct option *option, st
 /* What would be possible, after "is not": "a size from 1MB to 1TB". */
 void option_append_expectation(const struct option *option, struct buffer *out);
 
-__attribute__((format(printf, 2, 3))) void append_format(struct buffer *out, const char *format,
-                                                         ...);
-
 #endif
