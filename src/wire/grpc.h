@@ -25,7 +25,10 @@
 struct grpc_call;
 struct loop;
 
-enum grpc_method_kind { GRPC_UNARY, GRPC_SERVER_STREAMING };
+/* The handler of a GRPC_BIDI method is called for each message as it comes, and then once with
+ * request.data == NULL: the client has said all. It must send its answers before it returns, and a
+ * message is valid only until then. (The other kinds' empty messages have data != NULL.) */
+enum grpc_method_kind { GRPC_UNARY, GRPC_SERVER_STREAMING, GRPC_BIDI };
 
 typedef void grpc_handler(void *context, struct grpc_call *call, bytes request);
 
@@ -40,8 +43,8 @@ struct grpc_service {
     const char *name; /* "google.bigtable.v2.Bigtable" */
     const struct grpc_method *methods;
     size_t method_count;
-    void *context;                 /* handed to each handler */
-    bytes file_descriptor_set;     /* serialised FileDescriptorSet, for reflection; may be empty */
+    void *context;             /* handed to each handler */
+    bytes file_descriptor_set; /* serialised FileDescriptorSet, for reflection; may be empty */
 };
 
 /* --- what a handler may ask and do; thread rules as in the head --- */
@@ -52,8 +55,9 @@ struct arena *grpc_call_arena(struct grpc_call *call);
 /* The loop whose thread runs the handler and the callbacks. */
 struct loop *grpc_call_loop(struct grpc_call *call);
 
-/* A request header's value ("bigtable-features"), base64-decoded if the name ends in -bin; the
- * first if there are several. False if absent. Loop thread only. */
+/* A request header's value ("bigtable-features"), base64-decoded, into the call's arena, if the
+ * name (in lower case) ends in -bin; the first if there are several. Valid as long as the call.
+ * False if absent or not base64. Loop thread only, and not while another thread uses the arena. */
 bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value);
 
 /* In clock_steady_us; INT64_MAX without one. When it passes the call is cancelled by itself. */
@@ -63,23 +67,25 @@ int64_t grpc_call_deadline_us(const struct grpc_call *call);
 bool grpc_call_is_cancelled(const struct grpc_call *call);
 
 /* Takes the buffer's memory, whatever comes; `message` is empty afterwards. The buffer must have
- * been started with grpc_message_start, which leaves room for the 5-byte prefix that gRPC puts
- * before each message, so that nothing is copied. A buffer that has `failed` turns into a
- * RESOURCE_EXHAUSTED end of the call. */
+ * been started with grpc_message_start, which leaves room before the message for gRPC's 5-byte
+ * prefix and for the link of the queue it waits in, so that nothing is copied or allocated. A
+ * buffer that has `failed` turns into a RESOURCE_EXHAUSTED end of the call. */
 void grpc_call_send(struct grpc_call *call, struct buffer *message);
-enum { GRPC_PREFIX_SIZE = 5 };
+enum { GRPC_PREFIX_SIZE = 48 }; /* size of a buffer that holds an empty message */
 void grpc_message_start(struct buffer *message);
 
 /* Ends the call; takes the status. Adds trailers, and grpc-status-details-bin where the status has
  * details. */
 void grpc_call_finish(struct grpc_call *call, status s);
 
-/* Adds metadata to the initial headers (before the first send) or to the trailers. Copied. Loop
- * thread only. */
+/* Adds metadata to the initial headers (before the first send) or to the trailers; the name in
+ * lower case, the value base64-encoded if the name ends in -bin. Copied; left out without memory.
+ * Loop thread only. */
 void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value);
 void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value);
 
-/* Whether more than a window's worth of output waits (the threshold is in limits.h). Any thread. */
+/* Whether more than a window's worth of output waits (the threshold is in limits.h). Any thread; on
+ * another than the loop's, on_writable may come before this has returned true. */
 bool grpc_call_is_congested(const struct grpc_call *call);
 
 /* Callbacks, run on the loop's thread; either may be NULL. `on_writable` is called once each time

@@ -1,0 +1,97 @@
+/* The server side of gRPC over HTTP/2, without I/O: bytes in, bytes out.
+ *
+ * A `struct grpc_server` is what all connections share: the methods that exist, the limits, and who
+ * is told about each call. It never changes, so any thread may use it. A connection belongs to one
+ * loop. Whoever owns the socket moves the bytes:
+ *
+ *     grpc_connection_receive(connection, input)          what was read
+ *     n = grpc_connection_output(connection, vectors, …)  what to write now
+ *     grpc_connection_sent(connection, written)           what the socket took of it
+ *
+ * `output_ready` says when it is time to ask: after receive, when a handler has answered, when a
+ * timer fired. It comes at most once until the next grpc_connection_output, so that its owner can
+ * defer one write to the end of the loop's turn and send all that has gathered.
+ *
+ * The owner of the socket closes it, and destroys the connection, when reading finds the end, when
+ * writing fails, or when grpc_connection_is_finished says so (look after each write). */
+#ifndef TRESTLE_WIRE_GRPC_SERVER_H
+#define TRESTLE_WIRE_GRPC_SERVER_H
+
+#include "os/loop.h"
+#include "wire/grpc.h"
+
+#include <sys/uio.h>
+
+struct grpc_server;
+struct grpc_connection;
+
+/* One call that has ended, for metrics and access logs. */
+struct grpc_call_record {
+    const struct grpc_service *service; /* NULL if the path named none of ours */
+    const struct grpc_method *method;   /* NULL likewise */
+    size_t method_index; /* among all methods, in the order they were given; their count if NULL */
+    enum status_code code;
+    int64_t duration_us; /* from the headers' arrival to the handler's finish */
+    size_t request_bytes;
+    size_t response_bytes; /* messages only, before compression */
+};
+
+struct grpc_server_options {
+    size_t max_message_size;         /* bytes of one request message, inflated */
+    size_t max_buffered_requests;    /* bytes of all request messages of one connection */
+    uint32_t max_concurrent_streams; /* of one connection */
+    int64_t stall_timeout_us; /* a peer that neither reads nor sends for so long is dropped */
+
+    /* Called on the loop's thread of each call when it has ended; may be NULL. */
+    void (*on_call_end)(void *context, const struct grpc_call_record *record);
+    void *context;
+};
+
+/* The values in wire/limits.h, and no observer. */
+void grpc_server_options_init(struct grpc_server_options *options);
+
+/* The services (and the array's entries' own arrays) must live as long as the server; the array of
+ * pointers is copied. INVALID_ARGUMENT if two methods have one path. */
+status grpc_server_create(const struct grpc_server_options *options,
+                          const struct grpc_service *const *services, size_t service_count,
+                          struct grpc_server **out);
+
+/* When no connection is left and grpc_server_call_count is 0; NULL is fine. */
+void grpc_server_destroy(struct grpc_server *server);
+
+/* Methods of all services: the range of grpc_call_record.method_index. */
+size_t grpc_server_method_count(const struct grpc_server *server);
+
+/* Calls whose handler has not finished, those of closed connections included. Any thread. */
+size_t grpc_server_call_count(const struct grpc_server *server);
+
+/* --- a connection; all on its loop's thread --- */
+
+/* `output_ready` is not called from within create, output or destroy; after create there is output
+ * to fetch (the settings). */
+status grpc_connection_create(struct grpc_server *server, struct loop *loop, void *context,
+                              void (*output_ready)(void *context), struct grpc_connection **out);
+
+/* Calls of the connection whose handler has not finished are cancelled and live on until it has. */
+void grpc_connection_destroy(struct grpc_connection *connection);
+
+/* Takes what was read from the socket, any number of bytes; nothing of `input` is kept. Handlers
+ * and their callbacks run inside. */
+void grpc_connection_receive(struct grpc_connection *connection, bytes input);
+
+/* Fills at most `capacity` (at least 1) vectors with what to write and returns their count; 0 if
+ * there is nothing. The memory stays valid until grpc_connection_sent or destroy. Asking again
+ * before it was sent gives the same bytes. */
+size_t grpc_connection_output(struct grpc_connection *connection, struct iovec *vectors,
+                              size_t capacity);
+
+/* The first `size` bytes of the output have been written. There may be more to fetch after. */
+void grpc_connection_sent(struct grpc_connection *connection, size_t size);
+
+/* Lets no new call begin (GOAWAY); those that run end in peace, then the connection is finished. */
+void grpc_connection_drain(struct grpc_connection *connection);
+
+/* True when no more will come of it: drained, closed by the peer, or broken by it. */
+bool grpc_connection_is_finished(const struct grpc_connection *connection);
+
+#endif
