@@ -1,0 +1,68 @@
+/* See admin_call.h. */
+#include "bigtable/admin_call.h"
+
+#include "google/protobuf/empty.pb-c.h"
+
+struct admin_call {
+    struct task task;
+    struct grpc_call *call;
+    struct admin_request request;
+    admin_method *method;
+};
+
+static void answer(struct grpc_call *call, const ProtobufCMessage *response)
+{
+    struct buffer message = {0};
+    grpc_message_start(&message);
+    proto_encode(response, &message);
+    grpc_call_send(call, &message);
+    grpc_call_finish(call, status_ok());
+}
+
+static void run_on_pool(struct task *task)
+{
+    struct admin_call *admin = LIST_ENTRY(&task->link, struct admin_call, task.link);
+    const ProtobufCMessage *response = NULL;
+    status s = admin->method(&admin->request, &response);
+    if (status_is_ok(s))
+        answer(admin->call, response);
+    else
+        grpc_call_finish(admin->call, s);
+}
+
+static status start(struct bigtable *bigtable, struct grpc_call *call, bytes wire,
+                    const ProtobufCMessageDescriptor *type, admin_method *method)
+{
+    struct arena *arena = grpc_call_arena(call);
+    ProtobufCMessage *message;
+    TRY(proto_decode(type, wire, arena, &message));
+    struct admin_call *admin = arena_alloc(arena, sizeof *admin);
+    if (admin == NULL)
+        return status_out_of_memory();
+    *admin = (struct admin_call){
+        .task.run = run_on_pool,
+        .call = call,
+        .request = {.bigtable = bigtable,
+                    .arena = arena,
+                    .deadline_us = grpc_call_deadline_us(call),
+                    .message = message},
+        .method = method,
+    };
+    if (!pool_submit(cluster_pool(bigtable->cluster), &admin->task))
+        return status_make(STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread");
+    return status_ok();
+}
+
+void admin_call_run(struct bigtable *bigtable, struct grpc_call *call, bytes request,
+                    const ProtobufCMessageDescriptor *type, admin_method *method)
+{
+    status s = start(bigtable, call, request, type, method);
+    if (!status_is_ok(s))
+        grpc_call_finish(call, s);
+}
+
+const ProtobufCMessage *admin_empty_response(void)
+{
+    static const Pb__Empty empty = PB__EMPTY__INIT;
+    return &empty.base;
+}

@@ -1,0 +1,117 @@
+/* CreateTable. */
+#include "base/limits.h"
+#include "bigtable/names.h"
+#include "bigtable/schema_message.h"
+#include "bigtable/table_methods.h"
+
+#include <stdlib.h>
+
+/* What the table's description may say but nothing here would honour is refused, not forgotten. */
+static status refuse_unbuilt(const BtAdmin__Table *table)
+{
+    const char *field = NULL;
+    if (table->change_stream_config != NULL)
+        field = "change_stream_config";
+    else if (table->automated_backup_config_case !=
+             BT_ADMIN__TABLE__AUTOMATED_BACKUP_CONFIG__NOT_SET)
+        field = "automated_backup_policy";
+    else if (table->tiered_storage_config != NULL)
+        field = "tiered_storage_config";
+    else if (table->row_key_schema != NULL)
+        field = "row_key_schema";
+    if (field == NULL)
+        return status_ok();
+    return status_make(STATUS_UNIMPLEMENTED, "%s is not implemented", field);
+}
+
+static status families_from_table(const BtAdmin__Table *table, struct arena *arena,
+                                  struct family **out)
+{
+    struct family *families = arena_alloc(arena, table->n_column_families * sizeof *families);
+    if (families == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < table->n_column_families; i++) {
+        const BtAdmin__Table__ColumnFamiliesEntry *entry = table->column_families[i];
+        TRY(family_from_message(entry->key, entry->value, arena, &families[i]));
+        families[i].id = (uint32_t)i + 1;
+    }
+    *out = families;
+    return status_ok();
+}
+
+static status schema_from_table(const BtAdmin__Table *table, struct arena *arena,
+                                struct schema **out)
+{
+    struct family *families = NULL;
+    TRY(families_from_table(table, arena, &families));
+    bool is_micros = table->granularity == BT_ADMIN__TABLE__TIMESTAMP_GRANULARITY__MICROS;
+    return schema_create(is_micros ? GRANULARITY_MICROS : GRANULARITY_MILLIS, families,
+                         table->n_column_families, (uint32_t)table->n_column_families + 1, out);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return bytes_compare(*(const bytes *)a, *(const bytes *)b);
+}
+
+/* Split keys may come in any order, and twice. */
+static status sorted_splits(const BtAdmin__CreateTableRequest *message, struct arena *arena,
+                            struct table_spec *spec)
+{
+    bytes *keys = arena_alloc(arena, message->n_initial_splits * sizeof *keys);
+    if (keys == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < message->n_initial_splits; i++) {
+        keys[i] = proto_bytes(message->initial_splits[i]->key);
+        if (keys[i].size == 0 || keys[i].size > LIMIT_ROW_KEY_BYTES)
+            return status_make(STATUS_INVALID_ARGUMENT,
+                               "initial_splits: a key must have 1 to %d bytes",
+                               LIMIT_ROW_KEY_BYTES);
+    }
+    if (message->n_initial_splits > 0)
+        qsort(keys, message->n_initial_splits, sizeof *keys, compare_keys);
+    size_t count = 0;
+    for (size_t i = 0; i < message->n_initial_splits; i++)
+        if (count == 0 || !bytes_equal(keys[count - 1], keys[i]))
+            keys[count++] = keys[i];
+    spec->split_keys = keys;
+    spec->split_count = count;
+    return status_ok();
+}
+
+static status create(const struct admin_request *request, const struct table_spec *spec,
+                     const ProtobufCMessage **response)
+{
+    struct table *table;
+    struct table_info info;
+    BtAdmin__Table *message = NULL;
+    TRY(cluster_create_table(request->bigtable->cluster, spec, &table));
+    status s = table_describe(table, request->arena, &info);
+    if (status_is_ok(s))
+        s = table_to_message(&info, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, request->arena, &message);
+    table_release(table);
+    if (status_is_ok(s))
+        *response = &message->base;
+    return s;
+}
+
+status create_table(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const BtAdmin__CreateTableRequest *message = (const void *)request->message;
+    static const BtAdmin__Table empty_table = BT_ADMIN__TABLE__INIT;
+    const BtAdmin__Table *table = message->table == NULL ? &empty_table : message->table;
+    TRY(name_check_instance(message->parent));
+    TRY(name_check_table_id(message->table_id));
+    TRY(refuse_unbuilt(table));
+    struct table_spec spec = {.deletion_protection = table->deletion_protection};
+    spec.name = name_of_table(request->arena, message->parent, message->table_id);
+    if (spec.name == NULL)
+        return status_out_of_memory();
+    TRY(sorted_splits(message, request->arena, &spec));
+    struct schema *schema;
+    TRY(schema_from_table(table, request->arena, &schema));
+    spec.schema = schema;
+    status s = create(request, &spec, response);
+    schema_destroy(schema);
+    return s;
+}

@@ -1,0 +1,31 @@
+/* google.bigtable.admin.v2.BigtableTableAdmin. What is not in the table answers UNIMPLEMENTED. */
+#include "bigtable/table_methods.h"
+
+ADMIN_HANDLER(create_table, bt_admin__create_table_request)
+ADMIN_HANDLER(list_tables, bt_admin__list_tables_request)
+ADMIN_HANDLER(get_table, bt_admin__get_table_request)
+ADMIN_HANDLER(update_table, bt_admin__update_table_request)
+ADMIN_HANDLER(delete_table, bt_admin__delete_table_request)
+ADMIN_HANDLER(modify_column_families, bt_admin__modify_column_families_request)
+ADMIN_HANDLER(drop_row_range, bt_admin__drop_row_range_request)
+ADMIN_HANDLER(generate_consistency_token, bt_admin__generate_consistency_token_request)
+ADMIN_HANDLER(check_consistency, bt_admin__check_consistency_request)
+
+struct grpc_service bigtable_table_admin_service(struct bigtable *bigtable)
+{
+    static const struct grpc_method methods[] = {
+        {"CreateTable", GRPC_UNARY, handle_create_table},
+        {"ListTables", GRPC_UNARY, handle_list_tables},
+        {"GetTable", GRPC_UNARY, handle_get_table},
+        {"UpdateTable", GRPC_UNARY, handle_update_table},
+        {"DeleteTable", GRPC_UNARY, handle_delete_table},
+        {"ModifyColumnFamilies", GRPC_UNARY, handle_modify_column_families},
+        {"DropRowRange", GRPC_UNARY, handle_drop_row_range},
+        {"GenerateConsistencyToken", GRPC_UNARY, handle_generate_consistency_token},
+        {"CheckConsistency", GRPC_UNARY, handle_check_consistency},
+    };
+    return (struct grpc_service){.name = "google.bigtable.admin.v2.BigtableTableAdmin",
+                                 .methods = methods,
+                                 .method_count = sizeof methods / sizeof *methods,
+                                 .context = bigtable};
+}
