@@ -31,34 +31,58 @@ enum {
     /* The deepest legal request is a filter of depth 20, which is two or three messages a level.
      * Beyond: INVALID_ARGUMENT. Keeps a decoder's stack small. */
     LIMIT_MESSAGE_DEPTH = 100,
-    /* Memory that a request may take, as a multiple of its size, plus a base: decoded structures of
-     * tiny fields are larger than their bytes. Beyond: RESOURCE_EXHAUSTED. */
-    LIMIT_ARENA_FACTOR = 4,
+    /* Memory that a call may take from its arena: a base, and a multiple of the request's size up
+     * to so much more. A small mutation of 18 bytes decodes to structures of some 220. Beyond:
+     * RESOURCE_EXHAUSTED. */
     LIMIT_ARENA_BASE_BYTES = 1 * LIMIT_MB,
+    LIMIT_ARENA_FACTOR = 32,
+    LIMIT_ARENA_EXTRA_BYTES = 512 * LIMIT_MB,
 };
 
 /* --- connections: a bound on what one client can make us hold --- */
 enum {
-    /* Names and values of a request's headers. Google's clients send under 2 KB. Beyond: the stream
-     * ends with RESOURCE_EXHAUSTED, or the connection with COMPRESSION_ERROR. */
-    LIMIT_HEADER_LIST_BYTES = 64 * LIMIT_KB,
-    /* Flow-control windows that we open for requests: enough for a 10 ms round trip at 100 MB/s
-     * on one stream. The connection's bounds what all streams together may send ahead. */
-    LIMIT_STREAM_WINDOW_BYTES = 1 * LIMIT_MB,
-    LIMIT_CONNECTION_WINDOW_BYTES = 4 * LIMIT_MB,
-    LIMIT_FRAME_BYTES = 64 * LIMIT_KB, /* largest frame we take; fewer, larger frames cost less */
+    /* Names and values of a call's headers, and 32 a field, as HTTP/2 counts; and their number.
+     * Google's clients send under 2 KB. Beyond: RESOURCE_EXHAUSTED. */
+    LIMIT_HEADER_LIST_BYTES = 16 * LIMIT_KB,
+    LIMIT_METADATA_FIELDS = 64,
+    /* A header block that unpacks to more is an attack (HPACK bomb): the connection ends. */
+    LIMIT_HEADER_BOMB_BYTES = 256 * LIMIT_KB,
+    LIMIT_CONTINUATION_FRAMES = 8,
+    /* What a stream may send before its message has been admitted: most messages in one flight,
+     * while 1,000 streams of it stay bounded. An admitted long message may fill the connection's
+     * window: enough for a 16 ms round trip at 1 GB/s. */
+    LIMIT_STREAM_WINDOW_BYTES = 256 * LIMIT_KB,
+    LIMIT_CONNECTION_WINDOW_BYTES = 16 * LIMIT_MB,
+    /* Request messages that one connection holds, arrived or promised. A message that would pass
+     * it waits: its stream gets no more window until other calls have ended. */
+    LIMIT_BUFFERED_REQUEST_BYTES = 512 * LIMIT_MB,
+    /* Calls that one connection keeps at work, as a multiple of its streams: a client that resets
+     * streams while their handlers run opens more than it may have. Beyond: REFUSED_STREAM. */
+    LIMIT_CALLS_A_STREAM = 2,
     /* Output of one call that waits for the client. Above it the handler pauses. */
-    LIMIT_CALL_OUTPUT_BYTES = 1 * LIMIT_MB,
-    /* Output of one connection that waits for the socket. Above it no more frames are made. */
+    LIMIT_CALL_OUTPUT_BYTES = 256 * LIMIT_KB,
+    /* The same for a bidirectional call, which cannot pause. Beyond: RESOURCE_EXHAUSTED. */
+    LIMIT_BIDI_OUTPUT_BYTES = 4 * LIMIT_MB,
+    /* Output of one connection that has been framed for the socket. Above it no more frames are
+     * made until that is written. */
     LIMIT_CONNECTION_OUTPUT_BYTES = 256 * LIMIT_KB,
-    /* Answers to a client's control frames (PING, SETTINGS) that wait. A client that sends without
-     * reading them is flooding: the connection ends with ENHANCE_YOUR_CALM. */
-    LIMIT_CONTROL_FRAMES = 10000,
-    /* Streams that a client resets: gRPC clients reset on every cancel and every scan ended early.
-     * Tokens for that many at once, and so many more a second. Beyond: ENHANCE_YOUR_CALM. Each
-     * reset stream has cost us no more than a request that was served. */
-    LIMIT_RESETS_AT_ONCE = 100000,
-    LIMIT_RESETS_A_SECOND = 10000,
+    /* Frames that wait for a client that does not read, and those among them that answer PING and
+     * SETTINGS. Beyond: the connection is dropped. */
+    LIMIT_QUEUED_FRAMES = 10000,
+    LIMIT_QUEUED_ACKS = 1000,
+    /* What no working client does often: resetting streams before their request is whole, frames
+     * that say nothing, SETTINGS, streams refused. So many at once, and so many more a second.
+     * Beyond: ENHANCE_YOUR_CALM. (Resetting a call that runs is common, at the end of each scan
+     * that stops early, and is not counted: LIMIT_CALLS_A_STREAM bounds it.) */
+    LIMIT_NUISANCES_AT_ONCE = 2000,
+    LIMIT_NUISANCES_A_SECOND = 100,
+    /* A client that neither reads what waits for it nor sends the rest of its request for so long
+     * loses the call; if nothing of the connection's output can be written, the connection. */
+    LIMIT_STALL_SECONDS = 300,
+    /* A status's message is cut, and its details are left out, where they are longer: clients
+     * refuse headers of more than 8 KB. */
+    LIMIT_STATUS_MESSAGE_BYTES = 1 * LIMIT_KB,
+    LIMIT_STATUS_DETAILS_BYTES = 4 * LIMIT_KB,
     /* From accepting a connection to knowing its protocol, TLS handshake included. Beyond: closed.
      */
     LIMIT_HANDSHAKE_SECONDS = 10,

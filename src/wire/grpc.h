@@ -84,8 +84,8 @@ void grpc_call_finish(struct grpc_call *call, status s);
 void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value);
 void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value);
 
-/* Whether more than a window's worth of output waits (the threshold is in limits.h). Any thread; on
- * another than the loop's, on_writable may come before this has returned true. */
+/* Whether more than a window's worth of output waits (the threshold is in base/limits.h). Any
+ * thread; on another than the loop's, on_writable may come before this has returned true. */
 bool grpc_call_is_congested(const struct grpc_call *call);
 
 /* Callbacks, run on the loop's thread; either may be NULL. `on_writable` is called once each time

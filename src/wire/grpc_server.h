@@ -47,7 +47,7 @@ struct grpc_server_options {
     void *context;
 };
 
-/* The values in wire/limits.h, and no observer. */
+/* The defaults of the settings, the values of base/limits.h, and no observer. */
 void grpc_server_options_init(struct grpc_server_options *options);
 
 /* The services (and the array's entries' own arrays) must live as long as the server; the array of
@@ -90,6 +90,9 @@ void grpc_connection_sent(struct grpc_connection *connection, size_t size);
 
 /* Lets no new call begin (GOAWAY); those that run end in peace, then the connection is finished. */
 void grpc_connection_drain(struct grpc_connection *connection);
+
+/* Whether it has no call open: it may be closed for being idle, by way of drain. */
+bool grpc_connection_is_idle(const struct grpc_connection *connection);
 
 /* True when no more will come of it: drained, closed by the peer, or broken by it. */
 bool grpc_connection_is_finished(const struct grpc_connection *connection);
