@@ -18,7 +18,7 @@ typedef struct bytes {
 
 static inline bytes bytes_make(const void *data, size_t size)
 {
-    return (bytes){.data = data, .size = size};
+    return (bytes){.data = (const uint8_t *)data, .size = size};
 }
 
 /* The bytes of a NUL-terminated string, without its NUL. */

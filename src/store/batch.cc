@@ -1,0 +1,135 @@
+/* Batches and store_write. */
+#include "store/internal.h"
+
+/* A batch keeps its memory for the next use, but not that of one huge value. */
+enum : size_t { BATCH_KEEP_BYTES = 4 << 20 };
+
+store_batch *store_batch_create(void)
+{
+    return new (std::nothrow) store_batch;
+}
+
+void store_batch_destroy(store_batch *batch)
+{
+    if (batch == nullptr)
+        return;
+    CHECK_MAGIC(batch, BATCH_MAGIC);
+    batch->magic = 0;
+    delete batch;
+}
+
+void store_batch_clear(store_batch *batch)
+{
+    CHECK_MAGIC(batch, BATCH_MAGIC);
+    if (batch->batch.Data().capacity() > BATCH_KEEP_BYTES)
+        batch->batch = rocksdb::WriteBatch();
+    else
+        batch->batch.Clear();
+    batch->failed = false;
+}
+
+size_t store_batch_size(const store_batch *batch)
+{
+    CHECK_MAGIC(batch, BATCH_MAGIC);
+    return batch->batch.GetDataSize();
+}
+
+/* Appends, and remembers when there was no memory for it. */
+template <typename function> static void append(store_batch *batch, function change)
+{
+    CHECK_MAGIC(batch, BATCH_MAGIC);
+    try {
+        if (!change(&batch->batch).ok())
+            batch->failed = true;
+    } catch (const std::exception &) {
+        batch->failed = true;
+    }
+}
+
+void store_batch_put(store_batch *batch, keyspace *keyspace, bytes key, bytes value)
+{
+    append(batch, [&](rocksdb::WriteBatch *b) {
+        return b->Put(keyspace->handle, to_slice(key), to_slice(value));
+    });
+}
+
+void store_batch_merge(store_batch *batch, keyspace *keyspace, bytes key, bytes operand)
+{
+    append(batch, [&](rocksdb::WriteBatch *b) {
+        return b->Merge(keyspace->handle, to_slice(key), to_slice(operand));
+    });
+}
+
+void store_batch_delete(store_batch *batch, keyspace *keyspace, bytes key)
+{
+    append(batch,
+           [&](rocksdb::WriteBatch *b) { return b->Delete(keyspace->handle, to_slice(key)); });
+}
+
+void store_batch_delete_range(store_batch *batch, keyspace *keyspace, bytes from, bytes to)
+{
+    if (bytes_compare(from, to) >= 0)
+        return;
+    append(batch, [&](rocksdb::WriteBatch *b) {
+        return b->DeleteRange(keyspace->handle, to_slice(from), to_slice(to));
+    });
+}
+
+/* RocksDB resumes from a full disk by itself, but from a log that could not be made only when it is
+ * asked to. While it is at it, or if it fails, nothing changes. */
+static void probe(store *store)
+{
+    if (store->trouble.may_probe() && store->db->Resume().ok())
+        store->trouble.background_is_full(false);
+}
+
+static status ready_to_write(store *store)
+{
+    if (store->trouble.is_background_full() && !store->trouble.is_fenced())
+        probe(store);
+    if (store->trouble.is_fenced() || store->trouble.is_background_full())
+        return store->trouble.health();
+    return status_ok();
+}
+
+/* Anything but a lack of space leaves the log's end in doubt. */
+static status write_failed(store *store, const rocksdb::Status &s)
+{
+    if (!s.IsNoSpace())
+        store->trouble.fence(s.ToString());
+    if (store->trouble.is_fenced())
+        return store->trouble.health();
+    return status_from(s);
+}
+
+static status write(store *store, const rocksdb::WriteOptions &options, rocksdb::WriteBatch *batch)
+{
+    try {
+        rocksdb::Status s = store->db->Write(options, batch);
+        return s.ok() ? status_ok() : write_failed(store, s);
+    } catch (const std::exception &e) {
+        /* Its queue of writers has been left behind: see internal.h. */
+        return write_failed(store, rocksdb::Status::Aborted(e.what()));
+    }
+}
+
+status store_write(store *store, store_batch *batch, enum store_durability durability)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    CHECK_MAGIC(batch, BATCH_MAGIC);
+    if (batch->failed)
+        return status_out_of_memory();
+    TRY(ready_to_write(store));
+
+    uint64_t size = log_record_size(batch->batch.GetDataSize());
+    rocksdb::IOStatus room = store->room->take(size);
+    store->trouble.log_is_full(!room.ok());
+    if (!room.ok())
+        return store->trouble.health();
+
+    rocksdb::WriteOptions options;
+    options.sync = durability == STORE_SYNCED;
+    status s = write(store, options, &batch->batch);
+    store->room->give_back(size);
+    return s;
+}

@@ -1,0 +1,101 @@
+/* The store's directory: what RocksDB keeps there, and FORMAT.
+ *
+ * FORMAT holds one line, "trestle N\n", N the version of all that is stored (format.md). It is
+ * written last when a store is made, so a directory with FORMAT is a complete store, and one
+ * without it is new, or its making was cut short before anything could be stored. */
+#include "store/internal.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <unistd.h>
+
+using rocksdb::IOOptions;
+
+enum : unsigned long { FORMAT_VERSION = 1 };
+
+static const char FORMAT_PREFIX[] = "trestle ";
+
+static std::string path_of(const std::string &directory, const char *name)
+{
+    return directory + "/" + name;
+}
+
+static status parse_format(const std::string &directory, const std::string &text)
+{
+    size_t prefix = sizeof FORMAT_PREFIX - 1;
+    char *end = nullptr;
+    errno = 0;
+    unsigned long version = 0;
+    if (text.compare(0, prefix, FORMAT_PREFIX) == 0)
+        version = strtoul(text.c_str() + prefix, &end, 10);
+    if (end == nullptr || errno != 0 || *end != '\n' || version == 0)
+        return status_make(STATUS_DATA_LOSS, "data directory %s: the file FORMAT is damaged",
+                           directory.c_str());
+    if (version > FORMAT_VERSION)
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "data directory %s has format %lu; this program knows formats up to %lu",
+                           directory.c_str(), version, (unsigned long)FORMAT_VERSION);
+    return status_ok();
+}
+
+/* Tables without a FORMAT were not left by a store's making: keep away from them. */
+static status refuse_foreign_files(rocksdb::FileSystem *files, const std::string &directory)
+{
+    std::vector<std::string> names;
+    rocksdb::IOStatus s = files->GetChildren(directory, IOOptions(), &names, nullptr);
+    if (!s.ok())
+        return status_from(s);
+    for (const std::string &name : names) {
+        if (name.size() > 4 && name.compare(name.size() - 4, 4, ".sst") == 0)
+            return status_make(STATUS_FAILED_PRECONDITION,
+                               "data directory %s has data of another program, or its file FORMAT "
+                               "is missing",
+                               directory.c_str());
+    }
+    return status_ok();
+}
+
+status directory_examine(rocksdb::FileSystem *files, const store_options *options, bool *is_new)
+{
+    std::string directory = options->directory;
+    std::string text;
+    rocksdb::Status s = rocksdb::ReadFileToString(files, path_of(directory, "FORMAT"), &text);
+    *is_new = s.IsPathNotFound();
+    if (s.ok())
+        return parse_format(directory, text);
+    if (!*is_new)
+        return status_from(s);
+    if (options->read_only)
+        return status_make(STATUS_NOT_FOUND, "%s is not a data directory", directory.c_str());
+    s = files->CreateDirIfMissing(directory, IOOptions(), nullptr);
+    if (!s.ok())
+        return status_from(s);
+    return refuse_foreign_files(files, directory);
+}
+
+status directory_mark(rocksdb::FileSystem *files, const std::string &directory)
+{
+    std::string text = FORMAT_PREFIX + std::to_string(FORMAT_VERSION) + "\n";
+    std::string temporary = path_of(directory, "FORMAT.new");
+    rocksdb::Status s = rocksdb::WriteStringToFile(files, text, temporary, true);
+    if (s.ok())
+        s = files->RenameFile(temporary, path_of(directory, "FORMAT"), IOOptions(), nullptr);
+    std::unique_ptr<rocksdb::FSDirectory> handle;
+    if (s.ok())
+        s = files->NewDirectory(directory, IOOptions(), &handle, nullptr);
+    if (s.ok())
+        s = handle->Fsync(IOOptions(), nullptr);
+    return status_from(s);
+}
+
+bool directory_is_locked(rocksdb::FileSystem *files, const std::string &directory)
+{
+    std::string name = path_of(directory, "LOCK");
+    rocksdb::FileLock *lock = nullptr;
+    rocksdb::IOStatus s = files->LockFile(name, IOOptions(), &lock, nullptr);
+    if (s.ok()) {
+        files->UnlockFile(lock, IOOptions(), nullptr).PermitUncheckedError();
+        return false;
+    }
+    return access(name.c_str(), W_OK) == 0; /* else it cannot be locked by anybody like us */
+}

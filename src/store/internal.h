@@ -1,0 +1,236 @@
+/* What the files of this folder share; nobody else includes it.
+ *
+ * Rules of this folder
+ *  1. RocksDB throws std::bad_alloc and is not safe against exceptions that pass through it. So
+ *     nothing that it calls back throws, and every function of store.h that calls it catches
+ *     (`guarded`). After an exception out of DB::Write its queue of writers is in an unknown state:
+ *     the store is fenced and never writes again.
+ *  2. Debian's library has no type information: what derives from its classes is compiled with
+ *     -fno-rtti.
+ *  3. Debian's library keeps its assertions. Those that a caller can meet, and what meets them:
+ *       - closing with a handle, an iterator or a snapshot alive aborts: store.h asks for their
+ *         release, and store_close releases the handles itself;
+ *       - Resume() asserts that a failed manifest was given up and that files were kept: true
+ *         unless somebody enables file deletions, which nobody does here;
+ *       - a write that names a dropped keyspace: forbidden by store.h. */
+#ifndef TRESTLE_STORE_INTERNAL_H
+#define TRESTLE_STORE_INTERNAL_H
+
+/* The layers below are C and their headers do not know of C++. */
+extern "C" {
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "store/store.h"
+}
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rocksdb/db.h"
+#include "rocksdb/file_system.h"
+#include "rocksdb/options.h"
+#include "rocksdb/table.h"
+
+enum store_magic : uint32_t {
+    STORE_MAGIC = 0x53746f72,
+    KEYSPACE_MAGIC = 0x4b657973,
+    BATCH_MAGIC = 0x42617463,
+    CURSOR_MAGIC = 0x43757273,
+};
+
+/* --- trouble.cc: why writes are refused, and who is told --- */
+
+/* A fence never ends. Lack of space does, and has two sources: no room in the log, and background
+ * work (a flush, a new log) that RocksDB has stopped writes for. */
+class trouble {
+  public:
+    explicit trouble(const store_options *options);
+
+    void fence(const std::string &what);
+    void log_is_full(bool is_full);
+    void background_is_full(bool is_full);
+
+    bool is_fenced() const { return fenced.load(std::memory_order_acquire); }
+    bool is_background_full() const { return background_full.load(std::memory_order_acquire); }
+    status health() const; /* OK, or why writes are refused */
+
+    /* True for one caller a second: who is to try whether RocksDB can resume. */
+    bool may_probe();
+
+  private:
+    void tell(status_code code, const char *what);
+    void change(std::atomic<bool> *flag, bool is_full);
+
+    const struct log *const log;
+    void (*const listener)(void *, status_code, const char *);
+    void *const listener_context;
+    std::atomic<bool> fenced{false};
+    std::atomic<bool> log_full{false};
+    std::atomic<bool> background_full{false};
+    std::atomic<int64_t> next_probe_us{0};
+    mutable std::mutex mutex; /* of `why` */
+    std::string why;          /* it is fenced */
+};
+
+/* The one place that turns RocksDB's words into ours. */
+status status_from(const rocksdb::Status &s);
+
+/* Runs `work`, which returns a status, and turns an exception into one. */
+template <typename function> status guarded(function work)
+{
+    try {
+        return work();
+    } catch (const std::bad_alloc &) {
+        return status_out_of_memory();
+    } catch (const std::exception &e) {
+        return status_make(STATUS_INTERNAL, "store: %s", e.what());
+    }
+}
+
+/* --- fold.cc --- */
+
+/* A keyspace's fold and the rules it uses at present. RocksDB shares it with everything that may
+ * still fold for the keyspace, also after its drop; `gone` is fulfilled when the last of them has
+ * let go. */
+struct folder {
+    folder(const store_fold *fold_, std::promise<void> gone_) : fold(fold_), gone(std::move(gone_))
+    {
+    }
+    ~folder() { gone.set_value(); }
+
+    const store_fold *const fold;
+    std::atomic<const void *> rules{nullptr};
+    std::promise<void> gone;
+};
+
+std::shared_ptr<rocksdb::MergeOperator> make_merge_operator(std::shared_ptr<folder> folder);
+std::shared_ptr<rocksdb::CompactionFilterFactory>
+make_compaction_filter(std::shared_ptr<folder> folder);
+
+/* --- log_file.cc --- */
+
+class log_file;
+
+/* What a batch of that size takes in the log: a header before each piece of at most 32 KiB. */
+static inline uint64_t log_record_size(uint64_t batch_size)
+{
+    return batch_size + 16 * (batch_size / (32 << 10) + 2);
+}
+
+/* Room on the disk for what is about to be appended to the write-ahead log. */
+class log_room {
+  public:
+    /* Before a batch of that size is written; NoSpace: there is none. */
+    rocksdb::IOStatus take(uint64_t bytes);
+    void give_back(uint64_t bytes); /* after it, whatever came of it */
+
+    /* For log_file.cc: the log that is appended to from now on, and the end of one. */
+    rocksdb::IOStatus begin(log_file *file);
+    void forget(const log_file *file);
+
+    std::atomic<uint64_t> syncs{0};
+
+  private:
+    std::mutex mutex;
+    log_file *current = nullptr;
+    uint64_t under_way = 0; /* bytes taken and not yet given back */
+};
+
+std::shared_ptr<rocksdb::FileSystem> make_log_guard(std::shared_ptr<rocksdb::FileSystem> base,
+                                                    std::shared_ptr<log_room> room);
+
+/* --- listener.cc --- */
+
+struct store_counters {
+    std::atomic<uint64_t> bytes_written{0}; /* by flushes and compactions */
+};
+
+std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters);
+std::shared_ptr<rocksdb::Logger> make_logger(const struct log *log);
+
+/* --- options.cc --- */
+
+rocksdb::DBOptions make_db_options(const store_options *options, store *store);
+std::shared_ptr<rocksdb::TableFactory> make_table_factory(std::shared_ptr<rocksdb::Cache> cache);
+rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
+                                                   std::shared_ptr<folder> folder);
+
+/* --- directory.cc: the FORMAT file --- */
+
+/* Makes the directory and says whether it holds a store already. Nothing is changed if it does. */
+status directory_examine(rocksdb::FileSystem *files, const store_options *options, bool *is_new);
+/* Marks the directory as a complete store, durably. */
+status directory_mark(rocksdb::FileSystem *files, const std::string &directory);
+bool directory_is_locked(rocksdb::FileSystem *files, const std::string &directory);
+
+/* --- the objects --- */
+
+struct keyspace {
+    uint32_t magic = KEYSPACE_MAGIC;
+    uint64_t id;
+    struct store *store;
+    rocksdb::DB *db;
+    rocksdb::ColumnFamilyHandle *handle;
+    std::shared_ptr<struct folder> folder; /* RocksDB holds on to it, too */
+    std::future<void> folder_gone; /* ready when nobody can fold for the keyspace any more */
+};
+
+struct store {
+    store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base);
+
+    uint32_t magic = STORE_MAGIC;
+    std::string directory;
+    const store_fold *fold;
+    bool read_only;
+    class trouble trouble;
+    store_counters counters;
+    std::shared_ptr<rocksdb::Cache> cache;
+    std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
+    std::shared_ptr<log_room> room;
+    std::shared_ptr<rocksdb::FileSystem> files;
+    std::unique_ptr<rocksdb::Env> env;
+    std::shared_ptr<rocksdb::TableFactory> tables;
+    rocksdb::FileLock *lock = nullptr; /* of a store that is only read */
+    rocksdb::DB *db = nullptr;
+    rocksdb::ColumnFamilyHandle *default_handle = nullptr; /* RocksDB insists on having one */
+
+    mutable std::shared_mutex mutex; /* of the two below */
+    std::vector<std::unique_ptr<keyspace>> keyspaces;
+    std::unordered_map<uint64_t, keyspace *> by_id;
+};
+
+struct store_view {
+    rocksdb::DB *db;
+    const rocksdb::Snapshot *snapshot;
+};
+
+struct store_batch {
+    uint32_t magic = BATCH_MAGIC;
+    bool failed = false; /* something could not be appended */
+    rocksdb::WriteBatch batch;
+};
+
+static inline rocksdb::Slice to_slice(bytes b)
+{
+    return rocksdb::Slice(reinterpret_cast<const char *>(b.data), b.size);
+}
+
+static inline bytes from_slice(const rocksdb::Slice &s)
+{
+    return bytes_make(s.data(), s.size());
+}
+
+/* store_open on a file system of the caller's, for tests. */
+status store_open_on(const store_options *options, std::shared_ptr<rocksdb::FileSystem> files,
+                     store **out);
+
+#endif

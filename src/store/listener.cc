@@ -1,0 +1,90 @@
+/* What RocksDB tells us: background errors, bytes written, and its own log. */
+#include "store/internal.h"
+
+#include "rocksdb/listener.h"
+
+#include <cstdarg>
+
+namespace {
+
+/* Background errors, by RocksDB's severity: a soft one stops compactions for a while; a hard one
+ * stops writes, and RocksDB resumes when it can; after a fatal one it never writes again. */
+class listener final : public rocksdb::EventListener {
+  public:
+    listener(trouble *trouble_, store_counters *counters_) : trouble(trouble_), counters(counters_)
+    {
+    }
+
+    const char *Name() const override { return "trestle.listener"; }
+
+    void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status *error) override
+    {
+        using rocksdb::Status;
+        /* A new log that found no room (log_file.cc): RocksDB takes it for fatal, since it could
+         * have lost what it had buffered for the former one. It buffers nothing here. */
+        if (reason == rocksdb::BackgroundErrorReason::kMemTable && error->IsNoSpace())
+            *error = Status(*error, Status::Severity::kHardError);
+
+        if (error->severity() >= Status::Severity::kFatalError)
+            trouble->fence(error->ToString());
+        else if (error->severity() >= Status::Severity::kHardError)
+            trouble->background_is_full(true);
+    }
+
+    void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo &info) override
+    {
+        if (info.new_bg_error.ok())
+            trouble->background_is_full(false);
+    }
+
+    void OnFlushCompleted(rocksdb::DB *, const rocksdb::FlushJobInfo &info) override
+    {
+        counters->bytes_written += info.table_properties.data_size;
+    }
+
+    void OnCompactionCompleted(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
+    {
+        counters->bytes_written += info.stats.total_output_bytes;
+    }
+
+  private:
+    class trouble *const trouble;
+    store_counters *const counters;
+};
+
+/* RocksDB's warnings and errors in the server's own log; no LOG files in the directory. */
+class logger final : public rocksdb::Logger {
+  public:
+    explicit logger(const struct log *log) : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), target(log)
+    {
+    }
+
+    void Logv(const char *, va_list) override {} /* headers: a dump of all options */
+
+    void Logv(const rocksdb::InfoLogLevel level, const char *format, va_list arguments) override
+    {
+        if (level < GetInfoLogLevel() || level >= rocksdb::InfoLogLevel::HEADER_LEVEL)
+            return;
+        char text[1024];
+        vsnprintf(text, sizeof text, format, arguments);
+        const log_field fields[] = {{"text", log_field::LOG_FIELD_BYTES, bytes_of(text), 0},
+                                    {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
+        bool is_error = level >= rocksdb::InfoLogLevel::ERROR_LEVEL;
+        log_write(target, is_error ? LOG_ERROR : LOG_WARN, "rocksdb", fields);
+    }
+
+  private:
+    const struct log *const target;
+};
+
+} // namespace
+
+std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters)
+{
+    return std::make_shared<listener>(trouble, counters);
+}
+
+std::shared_ptr<rocksdb::Logger> make_logger(const struct log *log)
+{
+    return std::make_shared<logger>(log);
+}

@@ -1,0 +1,115 @@
+/* Every setting of RocksDB, and why. docs/internals/store.md has what was measured. */
+#include "store/internal.h"
+
+#include "rocksdb/cache.h"
+#include "rocksdb/filter_policy.h"
+#include "rocksdb/write_buffer_manager.h"
+
+#include <algorithm>
+
+using rocksdb::CompressionType;
+
+enum : uint64_t {
+    KiB = 1 << 10,
+    MiB = 1 << 20,
+
+    BLOCK_SIZE = 8 * KiB,
+    TABLE_SIZE = 64 * MiB,
+    LEVEL_BASE = 256 * MiB,
+    WRITE_BUFFER_MAX = 64 * MiB, /* of one keyspace */
+    WRITE_BUFFER_BLOCK = 16 * KiB,
+    LOG_MIN = 128 * MiB,
+};
+
+rocksdb::DBOptions make_db_options(const store_options *options, store *store)
+{
+    rocksdb::DBOptions o;
+    o.env = store->env.get();
+    o.info_log = make_logger(options->log);
+    o.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+    o.listeners.push_back(make_listener(&store->trouble, &store->counters));
+
+    /* Whether to make a store is decided by the FORMAT file (directory.cc). */
+    o.create_if_missing = false;
+
+    /* Any doubt about what is on the disk stops writes. */
+    o.paranoid_checks = true;
+
+    /* A power cut leaves a torn end, and with unsynced writes pages may be missing before the end:
+     * replay stops there and what was recovered is a prefix of what was written. The stricter mode
+     * (kTolerateCorruptedTailRecords) takes a record with holes for damage and would refuse to
+     * start. Damage before the end, in what was synced, is looked for by log_check.cc. */
+    o.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+    /* A log that is missing, or shorter than it was when it was finished, is noticed. */
+    o.track_and_verify_wals_in_manifest = true;
+    o.recycle_log_file_num = 0; /* a reused log's old records could pass for new ones */
+
+    /* A thousand keyspaces with something in the log would write a thousand tables at each start.
+     * They come back as write buffers instead. */
+    o.avoid_flush_during_recovery = true;
+    /* The log is replayed in full at a start: this bounds it. When it is reached, the keyspaces
+     * with the oldest data are flushed. */
+    o.max_total_wal_size = std::max<uint64_t>(2 * options->write_buffer_bytes, LOG_MIN);
+    o.write_buffer_manager = store->write_buffers;
+
+    /* One thread commits for everybody (tablet/commit.h): concurrent inserts would only cost. */
+    o.allow_concurrent_memtable_write = false;
+    o.enable_write_thread_adaptive_yield = false;
+
+    o.max_background_jobs = std::max(options->background_threads, 2);
+    o.max_open_files = options->open_files;
+    o.max_file_opening_threads = 2;
+    /* These would read from every table at each start. */
+    o.skip_stats_update_on_db_open = true;
+
+    /* Who drops an iterator or a version never deletes files for it: event loops do that. */
+    o.avoid_unnecessary_blocking_io = true;
+    o.bytes_per_sync = MiB; /* tables go to the disk while they are written, not in one burst */
+
+    /* No statistics in the background, into the log or into a keyspace of its own. */
+    o.stats_dump_period_sec = 0;
+    o.stats_persist_period_sec = 0;
+    return o;
+}
+
+std::shared_ptr<rocksdb::TableFactory> make_table_factory(std::shared_ptr<rocksdb::Cache> cache)
+{
+    rocksdb::BlockBasedTableOptions o;
+    o.block_cache = std::move(cache);
+    o.block_size = BLOCK_SIZE;
+    o.format_version = 5;
+    o.checksum = rocksdb::ChecksumType::kXXH3;
+    o.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+
+    /* Indexes and filters are charged to the cache, or memory would grow with the data. Those of
+     * level 0, which every read passes, stay. */
+    o.cache_index_and_filter_blocks = true;
+    o.cache_index_and_filter_blocks_with_high_priority = true;
+    o.pin_l0_filter_and_index_blocks_in_cache = true;
+    return std::shared_ptr<rocksdb::TableFactory>(rocksdb::NewBlockBasedTableFactory(o));
+}
+
+rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
+                                                   std::shared_ptr<folder> folder)
+{
+    rocksdb::ColumnFamilyOptions o;
+    o.table_factory = store->tables;
+    if (folder != nullptr) {
+        o.merge_operator = make_merge_operator(folder);
+        o.compaction_filter_factory = make_compaction_filter(folder);
+    }
+
+    /* A write buffer takes memory in blocks of this size: the default, an eighth of the buffer,
+     * would be 1 MiB for each keyspace that was touched. */
+    o.arena_block_size = WRITE_BUFFER_BLOCK;
+    o.write_buffer_size =
+        std::min<uint64_t>(store->write_buffers->buffer_size() / 2, WRITE_BUFFER_MAX);
+    o.max_write_buffer_number = 4;
+
+    o.compression = CompressionType::kLZ4Compression;
+    o.compaction_style = rocksdb::CompactionStyle::kCompactionStyleLevel;
+    o.level_compaction_dynamic_level_bytes = true;
+    o.target_file_size_base = TABLE_SIZE;
+    o.max_bytes_for_level_base = LEVEL_BASE;
+    return o;
+}

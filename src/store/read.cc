@@ -1,0 +1,257 @@
+/* Views, gets and cursors. */
+#include "store/internal.h"
+
+#include <algorithm>
+
+using rocksdb::PinnableSlice;
+using rocksdb::ReadOptions;
+
+enum : size_t { LONG_READAHEAD = 2 << 20 };
+
+/* --- views --- */
+
+store_view *store_view_create(store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    try {
+        auto view = std::make_unique<store_view>();
+        view->db = store->db;
+        view->snapshot = store->db->GetSnapshot();
+        return view->snapshot != nullptr ? view.release() : nullptr;
+    } catch (const std::bad_alloc &) {
+        return nullptr;
+    }
+}
+
+void store_view_release(store_view *view)
+{
+    if (view == nullptr)
+        return;
+    view->db->ReleaseSnapshot(view->snapshot);
+    delete view;
+}
+
+static ReadOptions read_options(const store_view *view, enum store_reach reach)
+{
+    ReadOptions o;
+    if (view != nullptr)
+        o.snapshot = view->snapshot;
+    if (reach == STORE_CACHED_ONLY)
+        o.read_tier = rocksdb::kBlockCacheTier;
+    return o;
+}
+
+/* --- gets --- */
+
+static void forget(store_value *value)
+{
+    *value = {};
+}
+
+void store_value_release(store_value *value)
+{
+    delete static_cast<PinnableSlice *>(value->pin);
+    forget(value);
+}
+
+/* What RocksDB said, as presence; takes over `pin` if there is a value. */
+static status settle(const rocksdb::Status &s, std::unique_ptr<PinnableSlice> pin,
+                     store_value *value, enum store_presence *presence)
+{
+    *presence = STORE_ABSENT;
+    if (s.IsNotFound())
+        return status_ok();
+    /* Found and empty: the table was not open, so RocksDB only knows that the key may exist. */
+    if (s.IsIncomplete() || (s.ok() && pin->empty())) {
+        *presence = STORE_NOT_CACHED;
+        return status_ok();
+    }
+    if (!s.ok())
+        return status_from(s);
+    *presence = STORE_FOUND;
+    value->bytes = from_slice(*pin);
+    value->pin = pin.release();
+    return status_ok();
+}
+
+status store_get(keyspace *keyspace, const store_view *view, bytes key, enum store_reach reach,
+                 store_value *value, enum store_presence *presence)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    forget(value);
+    return guarded([&] {
+        auto pin = std::make_unique<PinnableSlice>();
+        rocksdb::Status s = keyspace->db->Get(read_options(view, reach), keyspace->handle,
+                                              to_slice(key), pin.get());
+        return settle(s, std::move(pin), value, presence);
+    });
+}
+
+enum : size_t { MANY = 32 }; /* RocksDB looks up that many at a time */
+
+static status get_some(keyspace *keyspace, const ReadOptions &options, const bytes *keys,
+                       size_t count, store_value *values, enum store_presence *presences)
+{
+    rocksdb::Slice slices[MANY];
+    PinnableSlice found[MANY];
+    rocksdb::Status statuses[MANY];
+    for (size_t i = 0; i < count; i++)
+        slices[i] = to_slice(keys[i]);
+    keyspace->db->MultiGet(options, keyspace->handle, count, slices, found, statuses);
+    for (size_t i = 0; i < count; i++) {
+        auto pin = std::make_unique<PinnableSlice>(std::move(found[i]));
+        TRY(settle(statuses[i], std::move(pin), &values[i], &presences[i]));
+    }
+    return status_ok();
+}
+
+status store_get_many(keyspace *keyspace, const store_view *view, const bytes *keys, size_t count,
+                      enum store_reach reach, store_value *values, enum store_presence *presences)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    std::for_each(values, values + count, [](store_value &value) { forget(&value); });
+    return guarded([&] {
+        ReadOptions options = read_options(view, reach);
+        for (size_t done = 0; done < count; done += MANY)
+            TRY(get_some(keyspace, options, keys + done, std::min<size_t>(count - done, MANY),
+                         values + done, presences + done));
+        return status_ok();
+    });
+}
+
+/* --- cursors --- */
+
+struct store_cursor {
+    uint32_t magic = CURSOR_MAGIC;
+    std::string lower;
+    std::string upper;
+    rocksdb::Slice lower_slice; /* RocksDB wants these to stay where they are */
+    rocksdb::Slice upper_slice;
+    std::unique_ptr<rocksdb::Iterator> iterator;
+    bool out_of_memory = false;
+};
+
+static std::string to_string(bytes b)
+{
+    return std::string(reinterpret_cast<const char *>(b.data), b.size);
+}
+
+static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
+                                                 const store_cursor_options *options)
+{
+    auto cursor = std::make_unique<store_cursor>();
+    cursor->lower = to_string(options->lower);
+    cursor->upper = to_string(options->upper);
+    cursor->lower_slice = cursor->lower;
+    cursor->upper_slice = cursor->upper;
+
+    ReadOptions o = read_options(options->view, options->reach);
+    if (!cursor->lower.empty())
+        o.iterate_lower_bound = &cursor->lower_slice;
+    if (!cursor->upper.empty())
+        o.iterate_upper_bound = &cursor->upper_slice;
+    if (options->is_long) {
+        o.fill_cache = false;
+        o.readahead_size = LONG_READAHEAD;
+    }
+    cursor->iterator.reset(keyspace->db->NewIterator(o, keyspace->handle));
+    return cursor;
+}
+
+status store_cursor_create(keyspace *keyspace, const store_cursor_options *options,
+                           store_cursor **out)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    *out = nullptr;
+    return guarded([&] {
+        *out = make_cursor(keyspace, options).release();
+        return status_ok();
+    });
+}
+
+void store_cursor_destroy(store_cursor *cursor)
+{
+    if (cursor == nullptr)
+        return;
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    cursor->magic = 0;
+    delete cursor;
+}
+
+/* A move that ran out of memory leaves the iterator anywhere: the cursor stays invalid. */
+template <typename function> static void move(store_cursor *cursor, function step)
+{
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    if (cursor->out_of_memory)
+        return;
+    try {
+        step(cursor->iterator.get());
+    } catch (const std::bad_alloc &) {
+        cursor->out_of_memory = true;
+    }
+}
+
+void store_cursor_first(store_cursor *cursor)
+{
+    move(cursor, [](rocksdb::Iterator *i) { i->SeekToFirst(); });
+}
+
+void store_cursor_last(store_cursor *cursor)
+{
+    move(cursor, [](rocksdb::Iterator *i) { i->SeekToLast(); });
+}
+
+void store_cursor_seek(store_cursor *cursor, bytes key)
+{
+    move(cursor, [&](rocksdb::Iterator *i) { i->Seek(to_slice(key)); });
+}
+
+void store_cursor_seek_before(store_cursor *cursor, bytes key)
+{
+    move(cursor, [&](rocksdb::Iterator *i) {
+        i->SeekForPrev(to_slice(key));
+        if (i->Valid() && i->key() == to_slice(key))
+            i->Prev();
+    });
+}
+
+void store_cursor_next(store_cursor *cursor)
+{
+    move(cursor, [](rocksdb::Iterator *i) { i->Next(); });
+}
+
+void store_cursor_previous(store_cursor *cursor)
+{
+    move(cursor, [](rocksdb::Iterator *i) { i->Prev(); });
+}
+
+bool store_cursor_valid(const store_cursor *cursor)
+{
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    return !cursor->out_of_memory && cursor->iterator->Valid();
+}
+
+bool store_cursor_missed_cache(const store_cursor *cursor)
+{
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    return cursor->iterator->status().IsIncomplete();
+}
+
+status store_cursor_status(const store_cursor *cursor)
+{
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    if (cursor->out_of_memory)
+        return status_out_of_memory();
+    rocksdb::Status s = cursor->iterator->status();
+    return s.IsIncomplete() ? status_ok() : status_from(s);
+}
+
+bytes store_cursor_key(const store_cursor *cursor)
+{
+    return from_slice(cursor->iterator->key());
+}
+
+bytes store_cursor_value(const store_cursor *cursor)
+{
+    return from_slice(cursor->iterator->value());
+}

@@ -1,0 +1,99 @@
+/* Why writes are refused, and what RocksDB's statuses mean to the rest of the server. */
+#include "store/internal.h"
+
+#include <chrono>
+
+#define NO_SPACE "no space left on the disk"
+
+enum : int64_t { PROBE_INTERVAL_US = 1000000 };
+
+static int64_t steady_us()
+{
+    using namespace std::chrono;
+    return duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+status status_from(const rocksdb::Status &s)
+{
+    if (s.ok())
+        return status_ok();
+    status_code code = STATUS_INTERNAL;
+    if (s.IsNoSpace() || s.IsMemoryLimit())
+        code = STATUS_RESOURCE_EXHAUSTED;
+    else if (s.IsCorruption())
+        code = STATUS_DATA_LOSS;
+    else if (s.IsNotFound() || s.IsPathNotFound())
+        code = STATUS_NOT_FOUND;
+    else if (s.IsIOError() || s.IsBusy() || s.IsTryAgain() || s.IsShutdownInProgress())
+        code = STATUS_UNAVAILABLE;
+    return status_make(code, "store: %s", s.ToString().c_str());
+}
+
+trouble::trouble(const store_options *options)
+    : log(options->log), listener(options->on_trouble), listener_context(options->trouble_context)
+{
+}
+
+void trouble::tell(status_code code, const char *what)
+{
+    const log_field fields[] = {{"cause", log_field::LOG_FIELD_BYTES, bytes_of(what), 0},
+                                {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
+    const char *message = "store writes again";
+    if (code == STATUS_UNAVAILABLE)
+        message = "store is fenced: no write until the server starts anew";
+    else if (code != STATUS_OK)
+        message = "store refuses writes";
+    log_write(log, code == STATUS_OK ? LOG_INFO : LOG_ERROR, message, fields);
+    if (listener != nullptr)
+        listener(listener_context, code, what);
+}
+
+void trouble::fence(const std::string &what)
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (fenced)
+            return;
+        why = what;
+        fenced.store(true, std::memory_order_release);
+    }
+    tell(STATUS_UNAVAILABLE, what.c_str());
+}
+
+void trouble::change(std::atomic<bool> *flag, bool is_full)
+{
+    if (flag->load(std::memory_order_relaxed) == is_full || flag->exchange(is_full) == is_full)
+        return;
+    if (is_full)
+        tell(STATUS_RESOURCE_EXHAUSTED, NO_SPACE);
+    else if (!is_fenced() && !log_full && !background_full)
+        tell(STATUS_OK, "there is space on the disk");
+}
+
+void trouble::log_is_full(bool is_full)
+{
+    change(&log_full, is_full);
+}
+
+void trouble::background_is_full(bool is_full)
+{
+    change(&background_full, is_full);
+}
+
+bool trouble::may_probe()
+{
+    int64_t now = steady_us();
+    int64_t due = next_probe_us.load(std::memory_order_relaxed);
+    return now >= due && next_probe_us.compare_exchange_strong(due, now + PROBE_INTERVAL_US);
+}
+
+status trouble::health() const
+{
+    if (is_fenced()) {
+        std::lock_guard<std::mutex> lock(mutex);
+        return status_make(STATUS_UNAVAILABLE, "the store takes no more writes: %s", why.c_str());
+    }
+    if (log_full || background_full)
+        return status_make(STATUS_RESOURCE_EXHAUSTED, NO_SPACE);
+    return status_ok();
+}

@@ -1,0 +1,123 @@
+/* Sizes, flushes, compactions, statistics. */
+#include "store/internal.h"
+
+#include "rocksdb/cache.h"
+#include "rocksdb/convenience.h"
+#include "rocksdb/write_buffer_manager.h"
+
+using rocksdb::DB;
+using rocksdb::Slice;
+
+/* Greater than every key that sorts below eight bytes of 0xff: good enough for an estimate. */
+static const Slice LAST("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+
+uint64_t keyspace_size(keyspace *keyspace, bytes from, bytes to)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    rocksdb::SizeApproximationOptions options;
+    options.include_memtables = true;
+    options.include_files = true;
+    rocksdb::Range range(to_slice(from), to.size != 0 ? to_slice(to) : LAST);
+    uint64_t size = 0;
+    try {
+        keyspace->db->GetApproximateSizes(options, keyspace->handle, &range, 1, &size)
+            .PermitUncheckedError();
+    } catch (const std::bad_alloc &) { /* no estimate */
+    }
+    return size;
+}
+
+status keyspace_flush(keyspace *keyspace)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    return guarded([&] {
+        rocksdb::FlushOptions options;
+        return status_from(keyspace->db->Flush(options, keyspace->handle));
+    });
+}
+
+/* A range as RocksDB wants it: NULL where there is no bound. */
+struct range_bounds {
+    range_bounds(bytes from_, bytes to_) : from(to_slice(from_)), to(to_slice(to_)) {}
+    const Slice *begin() const { return from.empty() ? nullptr : &from; }
+    const Slice *end() const { return to.empty() ? nullptr : &to; }
+    Slice from, to;
+};
+
+status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    return guarded([&] {
+        rocksdb::CompactRangeOptions options;
+        options.exclusive_manual_compaction = false;
+        /* Also what lies at the bottom already: collected data leaves the disk there. */
+        options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+        range_bounds range(from, to);
+        return status_from(
+            keyspace->db->CompactRange(options, keyspace->handle, range.begin(), range.end()));
+    });
+}
+
+status keyspace_drop_files(keyspace *keyspace, bytes from, bytes to)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    return guarded([&] {
+        range_bounds range(from, to);
+        return status_from(rocksdb::DeleteFilesInRange(keyspace->db, keyspace->handle,
+                                                       range.begin(), range.end(), false));
+    });
+}
+
+/* --- statistics --- */
+
+static uint64_t log_bytes(store *store)
+{
+    rocksdb::VectorLogPtr logs;
+    uint64_t sum = 0;
+    if (store->db->GetSortedWalFiles(logs).ok()) {
+        for (const auto &log : logs)
+            sum += log->SizeFileBytes();
+    }
+    return sum;
+}
+
+static uint64_t sum_of(store *store, const std::string &property)
+{
+    uint64_t sum = 0;
+    store->db->GetAggregatedIntProperty(property, &sum);
+    return sum;
+}
+
+static uint64_t number_in(const std::map<std::string, std::string> &table, const char *name)
+{
+    auto found = table.find(name);
+    return found == table.end() ? 0 : strtoull(found->second.c_str(), nullptr, 10);
+}
+
+static void fill_statistics(store *store, struct store_statistics *out)
+{
+    uint64_t number = 0;
+    std::map<std::string, std::string> table;
+    store->db->GetMapProperty(DB::Properties::kDBStats, &table);
+
+    out->cache_used_bytes = store->cache->GetUsage();
+    out->write_buffer_used_bytes = store->write_buffers->memory_usage();
+    out->table_bytes = sum_of(store, DB::Properties::kLiveSstFilesSize);
+    out->log_bytes = log_bytes(store);
+    out->compaction_pending_bytes = sum_of(store, DB::Properties::kEstimatePendingCompactionBytes);
+    out->bytes_written = store->counters.bytes_written + number_in(table, "db.wal_bytes_written");
+    out->syncs = store->room->syncs;
+    out->stalls_us = number_in(table, "db.user_write_stall_micros");
+    store->db->GetIntProperty(DB::Properties::kIsWriteStopped, &number);
+    out->is_stalled = number != 0;
+}
+
+void store_statistics(store *store, struct store_statistics *out)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    *out = {};
+    try {
+        fill_statistics(store, out);
+    } catch (const std::bad_alloc &) { /* the rest stays 0 */
+    }
+}
