@@ -1,0 +1,125 @@
+/* Tests of the listener: many clients at once, a port in use, and life without descriptors. */
+#include "os/listener.h"
+
+#include "base/testing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { CLIENTS = 200 };
+
+struct fixture {
+    struct loop *loop;
+    struct listener *listener;
+    int accepted;
+    int expected; /* the loop stops when so many have come */
+};
+
+static void count_and_close(void *context, int socket, const struct address *peer)
+{
+    struct fixture *f = context;
+    assert_true(address_is_loopback(peer));
+    close(socket);
+    if (++f->accepted == f->expected)
+        loop_stop(f->loop);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    struct address any;
+    assert_non_null(f);
+    assert_ok(loop_create(clock_system(), &f->loop));
+    assert_ok(address_parse("127.0.0.1:0", &any));
+    assert_ok(listener_open(f->loop, &any, count_and_close, f, &f->listener));
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    listener_close(f->listener);
+    loop_destroy(f->loop);
+    free(f);
+    return 0;
+}
+
+static int connect_to(const struct listener *listener)
+{
+    const struct address *address = listener_address(listener);
+    int fd = socket(address->storage.ss_family, SOCK_STREAM, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address->storage, address->size), 0);
+    return fd;
+}
+
+static void many_clients_are_accepted(void **state)
+{
+    struct fixture *f = *state;
+    int clients[CLIENTS];
+    f->expected = CLIENTS;
+    for (int i = 0; i < CLIENTS; i++)
+        clients[i] = connect_to(f->listener);
+    loop_run(f->loop);
+    assert_int_equal(f->accepted, CLIENTS);
+    for (int i = 0; i < CLIENTS; i++)
+        close(clients[i]);
+}
+
+static void the_port_is_reported_and_taken(void **state)
+{
+    struct fixture *f = *state;
+    struct listener *second;
+    char text[ADDRESS_TEXT_SIZE];
+    address_format(listener_address(f->listener), text);
+    assert_int_not_equal(strcmp(text, "127.0.0.1:0"), 0);
+    status s = listener_open(f->loop, listener_address(f->listener), count_and_close, f, &second);
+    assert_non_null(strstr(status_message(s), text));
+    assert_status(s, STATUS_UNAVAILABLE);
+    assert_null(second);
+}
+
+/* Gives back the descriptors that the test has used up. */
+struct relief {
+    struct task task;
+    struct rlimit limit;
+};
+
+static void give_back(struct task *task)
+{
+    struct relief *relief = LIST_ENTRY(task, struct relief, task);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &relief->limit), 0);
+}
+
+/* The client waits in the system's queue while descriptors are short, and is served later. That it
+ * does not spin meanwhile shows in the loop's turns, which this test cannot see; that the pause
+ * ends, it does. */
+static void a_shortage_of_descriptors_passes(void **state)
+{
+    struct fixture *f = *state;
+    struct relief relief = {.task.run = give_back};
+    int client = connect_to(f->listener);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &relief.limit), 0);
+    struct rlimit none = {.rlim_cur = (rlim_t)client, .rlim_max = relief.limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    assert_int_equal(dup(client), -1);
+    assert_int_equal(errno, EMFILE);
+    f->expected = 1;
+    loop_post(f->loop, &relief.task); /* runs after the first attempt to accept, in its turn */
+    loop_run(f->loop);
+    assert_int_equal(f->accepted, 1);
+    close(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(many_clients_are_accepted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_port_is_reported_and_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_shortage_of_descriptors_passes, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

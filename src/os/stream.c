@@ -1,0 +1,254 @@
+/* Byte streams: see stream.h. */
+#include "os/stream.h"
+
+#include "base/check.h"
+#include "os/tls_private.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+struct stream {
+    uint32_t magic;
+    int socket;
+    SSL *tls; /* NULL: plain */
+    uint32_t read_interest;
+    uint32_t write_interest;
+    bool failed;
+    char failure[128];
+};
+
+#define STREAM_MAGIC 0x5354524du
+
+/* A client's stream has a host, see stream_connect. */
+static status create(int socket, struct tls_context *tls, const char *host, struct stream **out)
+{
+    *out = NULL;
+    struct stream *stream = malloc(sizeof *stream);
+    if (stream == NULL) {
+        close(socket);
+        return status_out_of_memory();
+    }
+    *stream = (struct stream){.magic = STREAM_MAGIC,
+                              .socket = socket,
+                              .read_interest = EPOLLIN,
+                              .write_interest = EPOLLOUT};
+    if (tls != NULL) {
+        stream->tls = tls_session_create(tls, socket, host);
+        if (stream->tls == NULL) {
+            stream_close(stream);
+            return status_out_of_memory();
+        }
+    }
+    *out = stream;
+    return status_ok();
+}
+
+status stream_accepted(int socket, struct tls_context *tls, struct stream **out)
+{
+    return create(socket, tls, NULL, out);
+}
+
+status stream_connect(const struct address *address, struct tls_context *tls, const char *host,
+                      struct stream **out)
+{
+    *out = NULL;
+    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return status_from_errno(errno, "cannot make a socket");
+    int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* only speed depends on it */
+    if (connect(fd, (const struct sockaddr *)&address->storage, address->size) != 0 &&
+        errno != EINPROGRESS) {
+        status s = status_from_errno(errno, "cannot connect");
+        close(fd);
+        return s;
+    }
+    return create(fd, tls, host, out);
+}
+
+void stream_close(struct stream *stream)
+{
+    if (stream == NULL)
+        return;
+    CHECK_MAGIC(stream, STREAM_MAGIC);
+    if (stream->tls != NULL) {
+        if (!stream->failed && SSL_is_init_finished(stream->tls))
+            SSL_shutdown(stream->tls); /* a courtesy: whether it gets out does not matter */
+        SSL_free(stream->tls);
+        ERR_clear_error();
+    }
+    close(stream->socket);
+    stream->magic = 0;
+    free(stream);
+}
+
+int stream_socket(const struct stream *stream)
+{
+    return stream->socket;
+}
+
+/* --- results --- */
+
+static enum stream_result fail(struct stream *stream, int error)
+{
+    char words[sizeof stream->failure];
+    stream->failed = true;
+    snprintf(stream->failure, sizeof stream->failure, "%s", strerror_r(error, words, sizeof words));
+    return STREAM_FAILED;
+}
+
+/* What a plain call that returned -1 means. */
+static enum stream_result plain_result(struct stream *stream, uint32_t *interest, uint32_t event)
+{
+    if (errno == EAGAIN || errno == EINTR) {
+        *interest = event;
+        return STREAM_BLOCKED;
+    }
+    return fail(stream, errno);
+}
+
+static enum stream_result tls_result(struct stream *stream, int returned, uint32_t *interest)
+{
+    enum stream_result result = tls_session_result(stream->tls, returned, interest);
+    if (result == STREAM_FAILED) {
+        stream->failed = true;
+        tls_describe_failure(stream->tls, stream->failure, sizeof stream->failure);
+    }
+    return result;
+}
+
+status stream_failure(const struct stream *stream)
+{
+    return status_make(STATUS_UNAVAILABLE, "%s", stream->failure);
+}
+
+uint32_t stream_read_interest(const struct stream *stream)
+{
+    return stream->read_interest;
+}
+
+uint32_t stream_write_interest(const struct stream *stream)
+{
+    return stream->write_interest;
+}
+
+/* --- moving bytes --- */
+
+enum stream_result stream_handshake(struct stream *stream)
+{
+    CHECK_MAGIC(stream, STREAM_MAGIC);
+    if (stream->failed)
+        return STREAM_FAILED;
+    if (stream->tls == NULL)
+        return STREAM_OK;
+    ERR_clear_error(); /* SSL_get_error looks at the thread's queue */
+    int returned = SSL_do_handshake(stream->tls);
+    if (returned == 1) {
+        stream->read_interest = EPOLLIN;
+        return STREAM_OK;
+    }
+    enum stream_result result = tls_result(stream, returned, &stream->read_interest);
+    return result == STREAM_ENDED ? fail(stream, ECONNRESET) : result;
+}
+
+const char *stream_protocol(const struct stream *stream)
+{
+    const unsigned char *name = NULL;
+    unsigned size = 0;
+    if (stream->tls != NULL)
+        SSL_get0_alpn_selected(stream->tls, &name, &size);
+    if (size == 2)
+        return "h2";
+    return size == 0 ? "" : "http/1.1";
+}
+
+enum stream_result stream_read(struct stream *stream, void *to, size_t size, size_t *done)
+{
+    CHECK_MAGIC(stream, STREAM_MAGIC);
+    *done = 0;
+    if (stream->failed)
+        return STREAM_FAILED;
+    if (stream->tls != NULL) {
+        ERR_clear_error();
+        int returned = SSL_read_ex(stream->tls, to, size, done);
+        if (returned == 1)
+            return STREAM_OK;
+        return tls_result(stream, returned, &stream->read_interest);
+    }
+    ssize_t count = recv(stream->socket, to, size, 0);
+    if (count < 0)
+        return plain_result(stream, &stream->read_interest, EPOLLIN);
+    *done = (size_t)count;
+    return count == 0 ? STREAM_ENDED : STREAM_OK;
+}
+
+static enum stream_result write_plain(struct stream *stream, const struct iovec *parts, int count,
+                                      size_t *done)
+{
+    struct msghdr message = {.msg_iovlen = (size_t)count};
+    memcpy(&message.msg_iov, &parts, sizeof parts); /* sendmsg does not write to them */
+    ssize_t sent = sendmsg(stream->socket, &message, MSG_NOSIGNAL);
+    if (sent < 0)
+        return plain_result(stream, &stream->write_interest, EPOLLOUT);
+    *done = (size_t)sent;
+    return STREAM_OK;
+}
+
+/* Part by part, until one is not taken whole. */
+static enum stream_result write_tls(struct stream *stream, const struct iovec *parts, int count,
+                                    size_t *done)
+{
+    for (int i = 0; i < count; i++) {
+        size_t written = 0;
+        if (parts[i].iov_len == 0)
+            continue;
+        ERR_clear_error();
+        int returned = SSL_write_ex(stream->tls, parts[i].iov_base, parts[i].iov_len, &written);
+        *done += written;
+        if (returned != 1) {
+            enum stream_result result = tls_result(stream, returned, &stream->write_interest);
+            if (result == STREAM_ENDED) /* the peer has said goodbye: it reads no more */
+                result = fail(stream, EPIPE);
+            return result == STREAM_BLOCKED && *done > 0 ? STREAM_OK : result;
+        }
+        if (written < parts[i].iov_len)
+            break;
+    }
+    return STREAM_OK;
+}
+
+enum stream_result stream_write(struct stream *stream, const struct iovec *parts, int count,
+                                size_t *done)
+{
+    CHECK_MAGIC(stream, STREAM_MAGIC);
+    *done = 0;
+    if (stream->failed)
+        return STREAM_FAILED;
+    return stream->tls == NULL ? write_plain(stream, parts, count, done)
+                               : write_tls(stream, parts, count, done);
+}
+
+bool stream_has_pending(const struct stream *stream)
+{
+    return stream->tls != NULL && SSL_pending(stream->tls) > 0;
+}
+
+enum stream_result stream_end_writing(struct stream *stream)
+{
+    CHECK_MAGIC(stream, STREAM_MAGIC);
+    if (stream->failed)
+        return STREAM_FAILED;
+    if (stream->tls != NULL) {
+        ERR_clear_error();
+        int returned = SSL_shutdown(stream->tls);
+        return returned >= 0 ? STREAM_OK : tls_result(stream, returned, &stream->write_interest);
+    }
+    if (shutdown(stream->socket, SHUT_WR) != 0)
+        return fail(stream, errno);
+    return STREAM_OK;
+}

@@ -1,0 +1,61 @@
+/* A byte stream over a non-blocking socket, plain or TLS.
+ *
+ * No call blocks. A call that cannot go on says STREAM_BLOCKED, and stream_read_interest or
+ * stream_write_interest then says what to wait for (a TLS read may have to wait for output, and the
+ * other way round). A stream that has ended or failed stays so.
+ *
+ * One thread at a time. */
+#ifndef TRESTLE_OS_STREAM_H
+#define TRESTLE_OS_STREAM_H
+
+#include "os/address.h"
+#include "os/tls.h"
+
+#include <sys/uio.h>
+
+struct stream;
+
+enum stream_result {
+    STREAM_OK,
+    STREAM_BLOCKED,
+    STREAM_ENDED,  /* reading only: the peer has sent all it will send */
+    STREAM_FAILED, /* stream_failure says why */
+};
+
+/* Take the socket, which is closed with the stream, also if they fail. `tls` may be NULL: plain;
+ * it must outlive the stream. */
+status stream_accepted(int socket, struct tls_context *tls, struct stream **out);
+
+/* Begins to connect. `host`: the name that the server's certificate must have; unused if plain. */
+status stream_connect(const struct address *address, struct tls_context *tls, const char *host,
+                      struct stream **out);
+
+/* Sends what TLS owes its peer, if the socket takes it, and closes. NULL is fine. */
+void stream_close(struct stream *stream);
+
+int stream_socket(const struct stream *stream); /* for watching */
+
+/* Reads and writes finish the handshake themselves. A server calls this first to know the protocol
+ * before any byte comes: "h2", "http/1.1", or "" if none was agreed upon, or the stream is plain.
+ */
+enum stream_result stream_handshake(struct stream *stream);
+const char *stream_protocol(const struct stream *stream);
+
+/* `*done` gets the bytes moved, at least 1 if STREAM_OK, else 0. */
+enum stream_result stream_read(struct stream *stream, void *to, size_t size, size_t *done);
+enum stream_result stream_write(struct stream *stream, const struct iovec *parts, int count,
+                                size_t *done);
+
+/* Whether bytes wait inside, of which the socket will not tell: read on before waiting. */
+bool stream_has_pending(const struct stream *stream);
+
+/* Tells the peer that nothing more will be written. Reading goes on. */
+enum stream_result stream_end_writing(struct stream *stream);
+
+/* EPOLLIN or EPOLLOUT: what the last blocked read, write or handshake waits for. */
+uint32_t stream_read_interest(const struct stream *stream);
+uint32_t stream_write_interest(const struct stream *stream);
+
+status stream_failure(const struct stream *stream);
+
+#endif

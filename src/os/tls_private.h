@@ -1,0 +1,19 @@
+/* One connection's TLS, for stream.c. */
+#ifndef TRESTLE_OS_TLS_PRIVATE_H
+#define TRESTLE_OS_TLS_PRIVATE_H
+
+#include "os/stream.h"
+
+#include <openssl/ssl.h>
+
+/* NULL without memory. `host`: see stream_connect; NULL on the server's side. */
+SSL *tls_session_create(struct tls_context *context, int socket, const char *host);
+
+/* What came out of an OpenSSL call on the session that returned `returned` (<= 0). `*interest` is
+ * set if it is STREAM_BLOCKED. */
+enum stream_result tls_session_result(SSL *session, int returned, uint32_t *interest);
+
+/* Why the session failed, as words. */
+void tls_describe_failure(SSL *session, char *words, size_t size);
+
+#endif
