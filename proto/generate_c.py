@@ -25,6 +25,7 @@ C_PREFIXES = {
     "grpc.health.v1": "Health",
     "grpc.reflection.v1": "Reflection",
     "grpc.reflection.v1alpha": "ReflectionAlpha",
+    "trestle.catalog": "Catalog",
 }
 
 OPTIONS = """\\g<0>

@@ -1,0 +1,369 @@
+/* See catalog.h. */
+#include "cluster/catalog.h"
+
+#include "trestle/catalog.pb-c.h"
+#include "wire/proto.h"
+
+#include <stdio.h>
+
+enum record_type {
+    RECORD_COUNTERS = 'C',
+    RECORD_SPARE = 'K',
+    RECORD_TABLE = 'T',
+    RECORD_TABLET = 't',
+};
+
+enum {
+    ID_SIZE = 8,
+    /* One record's memory while it is read or written: 100 families with rules take some 100 KB. */
+    RECORD_MEMORY = 64 << 20,
+};
+
+/* --- keys --- */
+
+struct id_key {
+    uint8_t data[1 + ID_SIZE];
+};
+
+static struct id_key make_id_key(enum record_type type, uint64_t id)
+{
+    struct id_key key = {.data = {(uint8_t)type}};
+    for (int i = ID_SIZE; i > 0; i--, id >>= 8)
+        key.data[i] = (uint8_t)id;
+    return key;
+}
+
+static bytes id_key_bytes(const struct id_key *key)
+{
+    return bytes_make(key->data, sizeof key->data);
+}
+
+static uint64_t id_of_key(bytes key)
+{
+    uint64_t id = 0;
+    for (int i = 1; i <= ID_SIZE; i++)
+        id = id << 8 | key.data[i];
+    return id;
+}
+
+static void append_tablet_key(struct buffer *key, uint64_t table_id, bytes start)
+{
+    struct id_key prefix = make_id_key(RECORD_TABLET, table_id);
+    buffer_append_bytes(key, id_key_bytes(&prefix));
+    buffer_append_bytes(key, start);
+}
+
+/* --- messages --- */
+
+static void put_message(struct store_batch *batch, struct keyspace *catalog, bytes key,
+                        const ProtobufCMessage *message, struct buffer *scratch)
+{
+    proto_encode(message, scratch);
+    if (!scratch->failed)
+        store_batch_put(batch, catalog, key, buffer_bytes(scratch));
+}
+
+/* A record is never empty, as the store demands, even if its message is. */
+static const char spare_value[] = "-";
+
+static status rule_to_message(const struct gc_rule *rule, struct arena *arena,
+                              Catalog__GcRule **out)
+{
+    Catalog__GcRule *message;
+    PROTO_NEW(arena, message, CATALOG__GC_RULE__INIT);
+    message->kind = (Catalog__GcRule__Kind)rule->kind;
+    message->max_versions = rule->max_versions;
+    message->max_age_us = rule->max_age_us;
+    message->children = arena_alloc(arena, rule->child_count * sizeof(*message->children));
+    if (message->children == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < rule->child_count; i++)
+        TRY(rule_to_message(&rule->children[i], arena, &message->children[i]));
+    message->n_children = rule->child_count;
+    *out = message;
+    return status_ok();
+}
+
+static status family_to_message(const struct family *family, struct arena *arena,
+                                Catalog__Family **out)
+{
+    Catalog__Family *message;
+    PROTO_NEW(arena, message, CATALOG__FAMILY__INIT);
+    message->id = family->id;
+    message->name = arena_string(arena, family->name);
+    message->aggregate = (Catalog__Family__Aggregate)family->aggregate;
+    message->value_type = proto_data(family->value_type);
+    if (message->name == NULL)
+        return status_out_of_memory();
+    if (family->gc != NULL)
+        TRY(rule_to_message(family->gc, arena, &message->gc));
+    *out = message;
+    return status_ok();
+}
+
+static status families_to_messages(const struct schema *schema, struct arena *arena,
+                                   Catalog__Table *table)
+{
+    table->families = arena_alloc(arena, schema->family_count * sizeof(*table->families));
+    if (table->families == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < schema->family_count; i++)
+        TRY(family_to_message(&schema->families[i], arena, &table->families[i]));
+    table->n_families = schema->family_count;
+    return status_ok();
+}
+
+static status rule_from_message(const Catalog__GcRule *message, struct arena *arena,
+                                struct gc_rule *rule)
+{
+    struct gc_rule *children = arena_zalloc(arena, message->n_children * sizeof *children);
+    if (children == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < message->n_children; i++)
+        TRY(rule_from_message(message->children[i], arena, &children[i]));
+    *rule = (struct gc_rule){.kind = (enum gc_kind)message->kind,
+                             .max_versions = message->max_versions,
+                             .max_age_us = message->max_age_us,
+                             .children = children,
+                             .child_count = message->n_children};
+    return status_ok();
+}
+
+static status family_from_message(const Catalog__Family *message, struct arena *arena,
+                                  struct family *family)
+{
+    *family = (struct family){.id = message->id,
+                              .name = bytes_of(message->name),
+                              .aggregate = (enum aggregate)message->aggregate,
+                              .value_type = proto_bytes(message->value_type)};
+    if (message->gc == NULL)
+        return status_ok();
+    struct gc_rule *rule = arena_alloc(arena, sizeof *rule);
+    if (rule == NULL)
+        return status_out_of_memory();
+    family->gc = rule;
+    return rule_from_message(message->gc, arena, rule);
+}
+
+static status schema_from_message(const Catalog__Table *message, struct arena *arena,
+                                  struct schema **out)
+{
+    struct family *families = arena_alloc(arena, message->n_families * sizeof *families);
+    if (families == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < message->n_families; i++)
+        TRY(family_from_message(message->families[i], arena, &families[i]));
+    return schema_create((enum granularity)message->granularity, families, message->n_families,
+                         message->next_family_id, out);
+}
+
+/* --- writing --- */
+
+static status write_table(struct store_batch *batch, struct keyspace *catalog,
+                          const struct table_record *record, struct arena *arena)
+{
+    Catalog__Table message = CATALOG__TABLE__INIT;
+    message.id = record->id;
+    message.name = record->name;
+    message.generation = record->generation;
+    message.granularity = (Catalog__Table__Granularity)record->schema->granularity;
+    message.next_family_id = record->schema->next_family_id;
+    message.deletion_protection = record->deletion_protection;
+    message.extra = proto_data(record->extra);
+    TRY(families_to_messages(record->schema, arena, &message));
+    struct id_key key = make_id_key(RECORD_TABLE, record->id);
+    struct buffer value = {0};
+    put_message(batch, catalog, id_key_bytes(&key), &message.base, &value);
+    bool failed = value.failed;
+    buffer_free(&value);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+status catalog_put_table(struct store_batch *batch, struct keyspace *catalog,
+                         const struct table_record *record)
+{
+    struct arena *arena = arena_create(RECORD_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = write_table(batch, catalog, record, arena);
+    arena_destroy(arena);
+    return s;
+}
+
+void catalog_delete_table(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id)
+{
+    struct id_key key = make_id_key(RECORD_TABLE, table_id);
+    store_batch_delete(batch, catalog, id_key_bytes(&key));
+}
+
+status catalog_put_tablet(struct store_batch *batch, struct keyspace *catalog,
+                          const struct tablet_record *record)
+{
+    Catalog__Tablet message = CATALOG__TABLET__INIT;
+    message.id = record->id;
+    message.keyspace = record->keyspace_id;
+    message.end = proto_data(record->end);
+    struct buffer key = {0};
+    struct buffer value = {0};
+    append_tablet_key(&key, record->table_id, record->start);
+    if (!key.failed)
+        put_message(batch, catalog, buffer_bytes(&key), &message.base, &value);
+    bool failed = key.failed || value.failed;
+    buffer_free(&key);
+    buffer_free(&value);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+status catalog_delete_tablet(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
+                             bytes start)
+{
+    struct buffer key = {0};
+    append_tablet_key(&key, table_id, start);
+    bool failed = key.failed;
+    if (!failed)
+        store_batch_delete(batch, catalog, buffer_bytes(&key));
+    buffer_free(&key);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+void catalog_delete_tablets(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id)
+{
+    struct id_key from = make_id_key(RECORD_TABLET, table_id);
+    struct id_key to = make_id_key(RECORD_TABLET, table_id + 1);
+    store_batch_delete_range(batch, catalog, id_key_bytes(&from), id_key_bytes(&to));
+}
+
+void catalog_put_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id)
+{
+    struct id_key key = make_id_key(RECORD_SPARE, keyspace_id);
+    store_batch_put(batch, catalog, id_key_bytes(&key), bytes_of(spare_value));
+}
+
+void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id)
+{
+    struct id_key key = make_id_key(RECORD_SPARE, keyspace_id);
+    store_batch_delete(batch, catalog, id_key_bytes(&key));
+}
+
+status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, uint64_t next_id)
+{
+    Catalog__Counters message = CATALOG__COUNTERS__INIT;
+    message.next_id = next_id;
+    uint8_t key = RECORD_COUNTERS;
+    struct buffer value = {0};
+    put_message(batch, catalog, bytes_make(&key, sizeof key), &message.base, &value);
+    bool failed = value.failed;
+    buffer_free(&value);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+/* --- reading --- */
+
+static status visit_counters(const struct catalog_visitor *visitor, bytes value,
+                             struct arena *arena)
+{
+    ProtobufCMessage *message;
+    TRY(proto_decode(&catalog__counters__descriptor, value, arena, &message));
+    return visitor->next_id(visitor->context,
+                            ((const Catalog__Counters *)(void *)message)->next_id);
+}
+
+static status visit_table(const struct catalog_visitor *visitor, bytes value, struct arena *arena)
+{
+    ProtobufCMessage *base;
+    struct schema *schema;
+    TRY(proto_decode(&catalog__table__descriptor, value, arena, &base));
+    const Catalog__Table *message = (const Catalog__Table *)(void *)base;
+    TRY(schema_from_message(message, arena, &schema));
+    struct table_record record = {.id = message->id,
+                                  .name = message->name,
+                                  .generation = message->generation,
+                                  .schema = schema,
+                                  .deletion_protection = message->deletion_protection,
+                                  .extra = proto_bytes(message->extra)};
+    status s = visitor->table(visitor->context, &record);
+    schema_destroy(schema);
+    return s;
+}
+
+static status visit_tablet(const struct catalog_visitor *visitor, bytes key, bytes value,
+                           struct arena *arena)
+{
+    ProtobufCMessage *base;
+    TRY(proto_decode(&catalog__tablet__descriptor, value, arena, &base));
+    const Catalog__Tablet *message = (const Catalog__Tablet *)(void *)base;
+    struct tablet_record record = {.table_id = id_of_key(key),
+                                   .id = message->id,
+                                   .keyspace_id = message->keyspace,
+                                   .start = bytes_from(key, 1 + ID_SIZE),
+                                   .end = proto_bytes(message->end)};
+    return visitor->tablet(visitor->context, &record);
+}
+
+static bool key_is_whole(bytes key)
+{
+    switch (key.data[0]) {
+    case RECORD_TABLET:
+        return key.size >= 1 + ID_SIZE;
+    case RECORD_TABLE:
+    case RECORD_SPARE:
+        return key.size == 1 + ID_SIZE;
+    default:
+        return true;
+    }
+}
+
+/* Types that are not known here belong to others, or to a later release. */
+static status visit_record(const struct catalog_visitor *visitor, bytes key, bytes value,
+                           struct arena *arena)
+{
+    if (!key_is_whole(key))
+        return status_make(STATUS_DATA_LOSS, "the key is too short");
+    uint8_t type = key.data[0];
+    if (type == RECORD_COUNTERS && visitor->next_id != NULL)
+        return visit_counters(visitor, value, arena);
+    if (type == RECORD_TABLE && visitor->table != NULL)
+        return visit_table(visitor, value, arena);
+    if (type == RECORD_TABLET && visitor->tablet != NULL)
+        return visit_tablet(visitor, key, value, arena);
+    if (type == RECORD_SPARE && visitor->spare != NULL)
+        return visitor->spare(visitor->context, id_of_key(key));
+    return status_ok();
+}
+
+static status damaged(bytes key, status cause)
+{
+    char id[2 * (1 + ID_SIZE) + 1] = "";
+    for (size_t i = 0; i < key.size && i < 1 + ID_SIZE; i++)
+        snprintf(id + 2 * i, 3, "%02x", key.data[i]);
+    status s = status_make(STATUS_DATA_LOSS, "the catalog's record %s is damaged: %s", id,
+                           status_message(cause));
+    status_free(cause);
+    return s;
+}
+
+static status read_records(struct store_cursor *cursor, const struct catalog_visitor *visitor,
+                           struct arena *arena)
+{
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor)) {
+        bytes key = store_cursor_key(cursor);
+        arena_reset(arena);
+        status s = visit_record(visitor, key, store_cursor_value(cursor), arena);
+        if (s.code == STATUS_INVALID_ARGUMENT || s.code == STATUS_DATA_LOSS)
+            return damaged(key, s);
+        TRY(s);
+    }
+    return store_cursor_status(cursor);
+}
+
+status catalog_read(struct keyspace *catalog, const struct catalog_visitor *visitor)
+{
+    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor *cursor;
+    TRY(store_cursor_create(catalog, &options, &cursor));
+    struct arena *arena = arena_create(RECORD_MEMORY);
+    status s = arena == NULL ? status_out_of_memory() : read_records(cursor, visitor, arena);
+    arena_destroy(arena);
+    store_cursor_destroy(cursor);
+    return s;
+}

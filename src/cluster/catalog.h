@@ -1,0 +1,70 @@
+/* The catalog: which tables and tablets there are, in a keyspace of the store.
+ *
+ * Records are protobuf messages (proto/trestle/catalog.proto) under these keys:
+ *
+ *     'C'                                   Counters
+ *     'K' <keyspace id>                     empty message: a spare keyspace, empty and never used
+ *     'T' <table id>                        Table
+ *     't' <table id> <start key>            Tablet
+ *     'V'                                   the version ceiling (tablet/commit.c)
+ *
+ * Ids have 8 bytes, big-endian. A change is one batch, so a crash finds all of it or nothing; a
+ * keyspace that no record names is what a crash left behind, and is dropped at start. */
+#ifndef TRESTLE_CLUSTER_CATALOG_H
+#define TRESTLE_CLUSTER_CATALOG_H
+
+#include "base/arena.h"
+#include "row/schema.h"
+#include "store/store.h"
+
+enum { CATALOG_KEYSPACE_ID = 1 };
+
+struct table_record {
+    uint64_t id;
+    const char *name;
+    uint64_t generation;
+    const struct schema *schema;
+    bool deletion_protection;
+    bytes extra;
+};
+
+struct tablet_record {
+    uint64_t table_id;
+    uint64_t id;
+    uint64_t keyspace_id;
+    bytes start;
+    bytes end; /* empty: no bound */
+};
+
+/* --- writing: each adds to a batch, which store_write then makes durable --- */
+
+status catalog_put_table(struct store_batch *batch, struct keyspace *catalog,
+                         const struct table_record *record);
+void catalog_delete_table(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id);
+status catalog_put_tablet(struct store_batch *batch, struct keyspace *catalog,
+                          const struct tablet_record *record);
+status catalog_delete_tablet(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
+                             bytes start);
+/* Deletes all tablet records of a table. */
+void catalog_delete_tablets(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id);
+void catalog_put_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id);
+void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog,
+                          uint64_t keyspace_id);
+status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, uint64_t next_id);
+
+/* --- reading: everything, at start and for the doctor --- */
+
+struct catalog_visitor {
+    void *context;
+    /* Tables come before all tablets, tablets by table id and start. What is handed over is valid
+     * during the call only. Any may be NULL. A failure ends the reading and is returned. */
+    status (*table)(void *context, const struct table_record *record);
+    status (*tablet)(void *context, const struct tablet_record *record);
+    status (*spare)(void *context, uint64_t keyspace_id);
+    status (*next_id)(void *context, uint64_t next_id);
+};
+
+/* DATA_LOSS, naming the key, for a record that does not parse. */
+status catalog_read(struct keyspace *catalog, const struct catalog_visitor *visitor);
+
+#endif
