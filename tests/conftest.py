@@ -2,14 +2,13 @@
 that kills, restarts or configures one asks for `fresh_server`.
 
 TRESTLE_BINARY     the program under test; default build-test/trestle
-TRESTLE_E2E_HOST   an address to test instead, e.g. of Google's emulator; tests that need a server of
-                   their own are skipped then
+TRESTLE_E2E_HOST   an address to test instead, e.g. of Google's emulator; tests that need a
+                   server of their own are skipped then
 """
 
 import contextlib
 import itertools
 import os
-import warnings
 
 import grpc
 import pytest
@@ -34,7 +33,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def fresh_server(tmp_path):
-    """A function that starts a server of the test's own: fresh_server("--flag", "value", env={})."""
+    """A function that starts a server of the test's own: fresh_server("--flag", "value")."""
     if EXTERNAL_HOST:
         pytest.skip("needs a server of its own")
     servers = []
@@ -72,25 +71,25 @@ def connect():
         each.close()
 
 
-def for_emulator(make, host):
-    """A client of Google's, made as an application would with BIGTABLE_EMULATOR_HOST."""
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        patch.setenv("BIGTABLE_EMULATOR_HOST", host)
-        return make()
+@pytest.fixture(scope="session")
+def emulator_host(server):
+    """Google's clients look for this variable, some of them as late as at their first request."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BIGTABLE_EMULATOR_HOST", server.host)
+        yield server.host
 
 
 @pytest.fixture(scope="session")
-def client(server):
+def client(emulator_host):
     """Google's data client."""
-    with for_emulator(lambda: BigtableDataClient(project="p"), server.host) as data_client:
+    with BigtableDataClient(project="p") as data_client:
         yield data_client
 
 
 @pytest.fixture(scope="session")
-def instance(server):
+def instance(emulator_host):
     """An instance of Google's classic client, which has the admin calls."""
-    classic = for_emulator(lambda: Client(project="p", admin=True), server.host)
+    classic = Client(project="p", admin=True)
     yield classic.instance("i")
     classic.close()
 

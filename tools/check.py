@@ -198,7 +198,7 @@ def check_function_length(tree):
 def check_dead_files(tree):
     """Every file is named by another that has a use for it."""
     everything = "\n".join(tree.texts.values())
-    for path, _ in tree.files(".c", ".cc", ".h", ".proto", ".py", ".md", ".supp", ".txt"):
+    for path, _ in tree.files(".c", ".cc", ".h", ".proto", ".py", ".md", ".supp", ".txt", ".def"):
         name = path.rsplit("/", 1)[-1]
         if is_entry_point(path, name):
             continue

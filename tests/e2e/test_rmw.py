@@ -42,7 +42,7 @@ def test_append_to_nothing_and_to_something(table):
 
 
 def test_rules_apply_in_order_on_one_cell(table):
-    rules = [IncrementRule("f", b"n", 1), IncrementRule("f", b"n", 10), IncrementRule("f", b"n", -4)]
+    rules = [IncrementRule("f", b"n", amount) for amount in (1, 10, -4)]
     row = table.read_modify_write_row(KEY, rules)
     assert [int(cell) for cell in row] == [7]
     assert [int(cell) for cell in table.read_row(KEY)] == [7]
@@ -59,7 +59,8 @@ def test_answer_has_only_what_changed(rpc, table_name):
 
 
 def test_works_on_the_newest_cell(rpc, table_name):
-    rpc.mutate(table_name, KEY, set_cell("f", b"n", int64(1), 1000), set_cell("f", b"n", int64(5), 2000))
+    old, new = set_cell("f", b"n", int64(1), 1000), set_cell("f", b"n", int64(5), 2000)
+    rpc.mutate(table_name, KEY, old, new)
     (cell,) = rpc.read_modify_write(table_name, KEY, increment(b"n", 1))
     assert cell.value == int64(6)
     assert len(rpc.read_row(table_name, KEY)) == 3

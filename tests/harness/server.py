@@ -1,7 +1,7 @@
 """The server under test: a process that a test starts, kills, restarts and looks at.
 
 The binary is TRESTLE_BINARY, or what `./dev test` builds. The server gets port 0 and tells its
-address on the file descriptor named by --ready-fd: one line, "127.0.0.1:43117".
+address on the file descriptor named by --ready-fd: one line, "READY 127.0.0.1:43117".
 """
 
 import contextlib
@@ -19,7 +19,7 @@ START_SECONDS = 60
 STOP_SECONDS = 60
 # What must never stand in a server's stderr: sanitizers' reports and our own failed checks.
 ALARMS = re.compile(
-    r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:|check failed|Assertion .* failed"
+    r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:|check failed|Assertion .*failed"
 )
 
 

@@ -1,0 +1,370 @@
+"""The server as an operator meets it: settings, addresses, health, TLS, start and stop."""
+
+import json
+import os
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import time
+
+import grpc
+import pytest
+from google.cloud.bigtable_v2 import types
+from grpc import StatusCode
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from harness.rpc import INSTANCE, RowDecoder, fails_with, set_cell
+from harness.server import http_get, run_trestle
+
+DATA_SERVICE = "google.bigtable.v2.Bigtable"
+ADMIN_SERVICE = "google.bigtable.admin.v2.BigtableTableAdmin"
+
+
+# --- settings ---
+
+
+def refused(*arguments, env=None):
+    """The one line that `trestle serve ARGUMENTS` refuses with."""
+    done = run_trestle("serve", *arguments, env=env)
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_help():
+    for arguments in (["--help"], ["serve", "--help"]):
+        done = run_trestle(*arguments)
+        assert done.returncode == 0
+        assert done.stderr == ""
+    assert "--data-dir" in done.stdout
+    assert "TRESTLE_DATA_DIR" in done.stdout
+
+
+def test_version():
+    done = run_trestle("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("trestle ")
+
+
+def test_unknown_command():
+    done = run_trestle("srve")
+    assert done.returncode == 2
+    assert "srve" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--no-such-setting", "1"], "no-such-setting"),
+        (["--durability", "maybe"], "durability"),
+        (["--cache", "much"], "cache"),
+        (["--listen", "nowhere"], "listen"),
+        (["--listen", "127.0.0.1:99999"], "listen"),
+        (["--listen", "0.0.0.0:0"], "insecure"),
+        (["--tls-cert", "/dev/null"], "tls"),
+        (["stray"], "stray"),
+    ],
+)
+def test_settings_that_are_refused(tmp_path, arguments, names):
+    assert names in refused("--data-dir", tmp_path / "data", *arguments)
+    assert not (tmp_path / "data").exists()
+
+
+def test_environment_that_is_refused(tmp_path):
+    line = refused("--data-dir", tmp_path / "data", env={"TRESTLE_DURABILITY": "maybe"})
+    assert "TRESTLE_DURABILITY" in line
+
+
+def test_config_file_that_is_refused(tmp_path):
+    config = tmp_path / "trestle.conf"
+    config.write_text("cache = 64MB\nno-such-setting = 1\n")
+    line = refused("--config", config)
+    assert "trestle.conf:2" in line
+    assert "no-such-setting" in line
+    assert str(tmp_path / "missing.conf") in refused("--config", tmp_path / "missing.conf")
+
+
+def test_config_file_that_is_read(fresh_server, tmp_path):
+    config = tmp_path / "trestle.conf"
+    config.write_text("# how logs look\nlog-format = json\n")
+    server = fresh_server("--config", config)
+    server.stop()
+    lines = [json.loads(line) for line in server.stderr().splitlines()]
+    assert lines
+    assert all({"time", "level", "msg"} <= set(line) for line in lines)
+
+
+def test_log_is_logfmt(fresh_server):
+    server = fresh_server()
+    server.stop()
+    lines = server.stderr().splitlines()
+    assert lines
+    assert all(line.startswith("time=") and " level=" in line for line in lines)
+
+
+def test_durability_async_keeps_what_a_kill_of_the_process_leaves(fresh_server, connect):
+    server = fresh_server("--durability", "async")
+    rpc = connect(server.host)
+    name = rpc.create_table("t")
+    for i in range(100):
+        rpc.mutate(name, b"%03d" % i, set_cell("f", b"q", b"v"))
+    server.kill()
+    server.start()
+    assert len(connect(server.host).read(name)) == 100
+
+
+# --- the data directory ---
+
+
+def test_second_server_on_a_directory(fresh_server, connect):
+    server = fresh_server()
+    done = run_trestle("serve", "--listen", "127.0.0.1:0", "--data-dir", server.data)
+    assert done.returncode not in (0, -signal.SIGABRT, -signal.SIGSEGV)
+    assert str(server.data) in done.stderr
+    assert connect(server.host).create_table("still-alive")
+
+
+def test_data_directory_that_is_a_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("not a directory")
+    done = run_trestle("serve", "--listen", "127.0.0.1:0", "--data-dir", path)
+    assert done.returncode > 0
+    assert str(path) in done.stderr
+
+
+def test_data_directory_is_for_its_owner(fresh_server):
+    server = fresh_server()
+    assert stat.S_IMODE(os.stat(server.data).st_mode) & 0o077 == 0
+
+
+def test_address_in_use(fresh_server, tmp_path):
+    server = fresh_server()
+    done = run_trestle("serve", "--listen", server.host, "--data-dir", tmp_path / "other")
+    assert done.returncode > 0
+    assert server.host in done.stderr
+
+
+# --- health ---
+
+
+def test_http_pages(server):
+    assert server.get("/livez")[0] == 200
+    assert server.get("/readyz")[0] == 200
+    assert server.get("/no-such-page")[0] == 404
+
+
+def test_metrics(server, rpc, table_name):
+    rpc.mutate(table_name, b"k", set_cell("f", b"q", b"v"))
+    status, page = server.get("/metrics")
+    assert status == 200
+    samples = [line for line in page.splitlines() if line and not line.startswith("#")]
+    assert samples
+    for line in samples:
+        name, value = line.rsplit(" ", 1)
+        float(value)
+        assert name.startswith(("trestle_", "process_"))
+    assert "# TYPE trestle_" in page
+    assert "MutateRow" in page
+
+
+def test_grpc_health(rpc):
+    stub = health_pb2_grpc.HealthStub(rpc.channel)
+    serving = health_pb2.HealthCheckResponse.SERVING
+    for service in ("", DATA_SERVICE, ADMIN_SERVICE):
+        request = health_pb2.HealthCheckRequest(service=service)
+        assert stub.Check(request, timeout=60).status == serving
+    with fails_with(StatusCode.NOT_FOUND):
+        stub.Check(health_pb2.HealthCheckRequest(service="no.such.Service"), timeout=60)
+
+
+def test_reflection(rpc):
+    stub = reflection_pb2_grpc.ServerReflectionStub(rpc.channel)
+    requests = [
+        reflection_pb2.ServerReflectionRequest(list_services=""),
+        reflection_pb2.ServerReflectionRequest(file_containing_symbol=DATA_SERVICE),
+        reflection_pb2.ServerReflectionRequest(file_containing_symbol="no.such.Symbol"),
+    ]
+    listing, found, missing = stub.ServerReflectionInfo(iter(requests), timeout=60)
+    services = {service.name for service in listing.list_services_response.service}
+    assert {DATA_SERVICE, ADMIN_SERVICE, "grpc.health.v1.Health"} <= services
+    assert found.file_descriptor_response.file_descriptor_proto
+    assert missing.error_response.error_code == StatusCode.NOT_FOUND.value[0]
+
+
+# --- RPCs that are not there, and one that says so politely ---
+
+
+def call_raw(rpc, method, request=b""):
+    return rpc.channel.unary_unary(method)(request, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        f"/{DATA_SERVICE}/NoSuchMethod",
+        "/no.such.Service/Method",
+        f"/{DATA_SERVICE}/ExecuteQuery",
+        f"/{ADMIN_SERVICE}/CreateBackup",
+        "/google.bigtable.admin.v2.BigtableInstanceAdmin/ListInstances",
+    ],
+)
+def test_methods_that_are_not_there(rpc, method):
+    with fails_with(StatusCode.UNIMPLEMENTED):
+        call_raw(rpc, method)
+
+
+def test_sessions_are_switched_off(rpc):
+    """session_configuration.session_load is 0, and clients need not ask again."""
+    request = types.session.GetClientConfigurationRequest(instance_name=INSTANCE)
+    serialised = types.session.GetClientConfigurationRequest.serialize(request)
+    answer = call_raw(rpc, f"/{DATA_SERVICE}/GetClientConfiguration", serialised)
+    configuration = types.session.SessionClientConfiguration
+    parsed = types.session.ClientConfiguration.deserialize(answer)
+    assert parsed.session_configuration.session_load == 0
+    assert isinstance(parsed.session_configuration, configuration)
+    assert parsed.stop_polling
+
+
+# --- deadlines and compression ---
+
+
+def test_gzip(connect, server, make_table, rpc):
+    name = make_table()
+    value = b"compressible " * 10_000
+    request = types.MutateRowRequest(
+        table_name=name, row_key=b"k", mutations=[set_cell("f", b"q", value, 1000)]
+    )
+    rpc.data.mutate_row(request, timeout=60, compression=grpc.Compression.Gzip)
+    assert rpc.read_row(name, b"k")[0].value == value
+
+
+def test_deadline_that_has_passed(rpc, table_name):
+    request = types.ReadRowsRequest(table_name=table_name)
+    with fails_with(StatusCode.DEADLINE_EXCEEDED):
+        list(rpc.data.read_rows(request, timeout=0.000001))
+    assert rpc.read(table_name) == []
+
+
+# --- stopping ---
+
+
+def test_sigterm_lets_running_calls_finish(fresh_server, connect):
+    server = fresh_server()
+    rpc = connect(server.host)
+    name = rpc.create_table("t")
+    value = b"x" * 100_000
+    for i in range(200):
+        rpc.mutate(name, b"%04d" % i, set_cell("f", b"q", value))
+    stream = rpc.read_stream(name)
+    decoder = RowDecoder(is_reversed=False)
+    first = types.ReadRowsResponse.pb(next(iter(stream)))
+    server.signal(signal.SIGTERM)
+    count = sum(decoder.take(chunk) is not None for chunk in first.chunks)
+    for response in map(types.ReadRowsResponse.pb, stream):
+        count += sum(decoder.take(chunk) is not None for chunk in response.chunks)
+    assert count == 200
+    assert server.wait() == 0
+    server.check_log()
+
+
+def test_sigterm_stops_an_idle_server_at_once(fresh_server, connect):
+    """With a client connected that does nothing."""
+    server = fresh_server()
+    connect(server.host).create_table("t")
+    started = time.monotonic()
+    server.stop()
+    assert time.monotonic() - started < 20  # the drain's own limit is 30 s
+
+
+def test_sigint_stops_too(fresh_server):
+    server = fresh_server()
+    server.signal(signal.SIGINT)
+    assert server.wait() == 0
+
+
+def test_requests_after_sigterm_are_turned_away(fresh_server, connect):
+    server = fresh_server()
+    rpc = connect(server.host)
+    name = rpc.create_table("t")
+    server.stop()
+    with fails_with(StatusCode.UNAVAILABLE):
+        rpc.read(name)
+
+
+def test_sd_notify(fresh_server, tmp_path):
+    path = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+        notified.bind(str(path))
+        notified.settimeout(60)
+        server = fresh_server(env={"NOTIFY_SOCKET": str(path)})
+        assert b"READY=1" in notified.recv(4096)
+        server.stop()
+        assert b"STOPPING=1" in notified.recv(4096)
+
+
+def test_few_file_descriptors(fresh_server, connect):
+    """1,024 are enough, over many connections and tables."""
+    server = fresh_server("--open-files", "256")
+    limits = (1024, 1024)
+    subprocess.run(
+        ["prlimit", "--pid", str(server.process.pid), f"--nofile={limits[0]}:{limits[1]}"],
+        check=True,
+    )
+    names = [connect(server.host).create_table(f"t{i}") for i in range(50)]
+    rpc = connect(server.host)
+    for name in names:
+        rpc.mutate(name, b"k", set_cell("f", b"q", b"v"))
+        assert len(rpc.read(name)) == 1
+
+
+# --- TLS ---
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """(certificate, key): PEM files for localhost and 127.0.0.1."""
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        [
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+            "-nodes", "-days", "2", "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            "-keyout", key, "-out", cert,
+        ],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return cert, key
+
+
+def test_tls(fresh_server, connect, certificate):
+    cert, key = certificate
+    server = fresh_server("--tls-cert", cert, "--tls-key", key)
+    credentials = grpc.ssl_channel_credentials(cert.read_bytes())
+    rpc = connect(server.host, credentials)
+    name = rpc.create_table("t")
+    value = bytes(range(256)) * 8_000
+    rpc.mutate(name, b"k", set_cell("f", b"q", value, 1000))
+    assert rpc.read_row(name, b"k")[0].value == value
+    context = ssl.create_default_context(cafile=str(cert))
+    assert http_get(f"https://{server.host}/livez", context)[0] == 200
+
+
+def test_plain_text_to_a_tls_port(fresh_server, connect, certificate):
+    cert, key = certificate
+    server = fresh_server("--tls-cert", cert, "--tls-key", key)
+    with fails_with(StatusCode.UNAVAILABLE):
+        connect(server.host).create_table("t")
+    credentials = grpc.ssl_channel_credentials(cert.read_bytes())
+    assert connect(server.host, credentials).create_table("t")
+
+
+def test_tls_key_of_another_certificate(certificate, tmp_path):
+    cert, _ = certificate
+    other = tmp_path / "other.pem"
+    subprocess.run(
+        ["openssl", "genpkey", "-algorithm", "RSA", "-out", other], check=True, capture_output=True
+    )
+    assert "tls" in refused("--data-dir", tmp_path / "d", "--tls-cert", cert, "--tls-key", other)
