@@ -1,0 +1,63 @@
+/* Protobuf messages, from bytes and to bytes.
+ *
+ * The structs and descriptors are protobuf-c's (proto/); decoding is ours, because protobuf-c
+ * trusts its input: nested messages overflow its stack, unknown fields cost 40 times their size,
+ * strings end at a NUL and may be anything.
+ *
+ * What decoding promises
+ *  1. Memory is the arena's, never more than its limit. Unknown fields cost none.
+ *  2. Nesting is at most PROTO_DEPTH_LIMIT deep, and so is the decoder's recursion.
+ *  3. A string is valid UTF-8 without a NUL in it. A `bytes` field points into the wire bytes,
+ * which must outlive the message.
+ *  4. As in Google's parsers, the last of several occurrences of a field counts, of a oneof's
+ *     members too; sub-messages that occur several times merge; a field of an unexpected wire type
+ *     counts as unknown; repeated scalars may come packed or not. Groups are refused.
+ *  5. What is a message may be absent: its pointer is then NULL, also a map entry's value. */
+#ifndef TRESTLE_WIRE_PROTO_H
+#define TRESTLE_WIRE_PROTO_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/status.h"
+
+enum { PROTO_DEPTH_LIMIT = 100 }; /* as in Google's parsers */
+
+/* INVALID_ARGUMENT if the bytes are no such message, naming the field where one is to blame.
+ * RESOURCE_EXHAUSTED if it does not fit into the arena. `*out` is then NULL.
+ *
+ * (gRPC's own libraries answer INTERNAL to what they cannot parse. But the cause is the request,
+ * sending it again is no use, and INTERNAL is what operators are woken for.) */
+status proto_decode(const ProtobufCMessageDescriptor *type, bytes wire, struct arena *arena,
+                    ProtobufCMessage **out);
+
+/* Appends the message to the buffer, whose `failed` says whether there was memory for it. */
+void proto_encode(const ProtobufCMessage *message, struct buffer *out);
+
+/* Makes a message in `arena`, by its INIT macro, for building an answer; leaves the calling
+ * function, which returns a status, without memory. */
+#define PROTO_NEW(arena, variable, ...)                                                            \
+    do {                                                                                           \
+        (variable) = arena_alloc((arena), sizeof *(variable));                                     \
+        if ((variable) == NULL)                                                                    \
+            return status_out_of_memory();                                                         \
+        *(variable) = (__typeof__(*(variable)))__VA_ARGS__;                                        \
+    } while (0)
+
+static inline bytes proto_bytes(ProtobufCBinaryData data)
+{
+    return bytes_make(data.data, data.len);
+}
+
+/* For a message that is only going to be encoded: protobuf-c has no const bytes. */
+static inline ProtobufCBinaryData proto_data(bytes b)
+{
+    union {
+        const uint8_t *given;
+        uint8_t *wanted;
+    } pointer = {.given = b.data};
+    return (ProtobufCBinaryData){.len = b.size, .data = pointer.wanted};
+}
+
+#endif
