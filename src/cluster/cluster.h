@@ -26,6 +26,8 @@ struct cluster_options {
     enum store_durability durability;
     uint64_t cache_bytes;
     uint64_t write_buffer_bytes;
+    int open_files;              /* file descriptors that the store's tables may take */
+    int background_threads;      /* for flushes and compactions */
     uint64_t disk_reserve_bytes; /* free space under which writes are refused */
     uint64_t spill_bytes; /* size of a record over which its cells get records of their own */
     uint64_t split_bytes; /* size of a tablet over which it splits */

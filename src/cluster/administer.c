@@ -1,0 +1,346 @@
+/* Creating, deleting, changing, listing tables.
+ *
+ * Each change is one batch of catalog records, then the change in memory. What comes before the
+ * batch (a keyspace taken from the spares) is undone by forgetting it; what comes after it (a
+ * deleted table's keyspaces) is done again at start. */
+#include "base/check.h"
+#include "base/limits.h"
+#include "cluster/index.h"
+
+#include <stdlib.h>
+
+status cluster_write_catalog(struct cluster *cluster, struct store_batch *batch)
+{
+    TRY(disk_reserve_admit(&cluster->reserve));
+    return store_write(cluster->store, batch, STORE_SYNCED);
+}
+
+static status not_found(bytes name)
+{
+    return status_make(STATUS_NOT_FOUND, "Not found: %.*s", (int)name.size,
+                       (const char *)name.data);
+}
+
+status cluster_table(struct cluster *cluster, bytes name, struct table **out)
+{
+    *out = index_find(cluster, name);
+    return *out == NULL ? not_found(name) : status_ok();
+}
+
+/* --- create --- */
+
+/* The length of the instance's part of a table's name, with what all its tables' names share. */
+static bytes instance_prefix(const char *name)
+{
+    const char *last_slash = strrchr(name, '/');
+    return bytes_make(name, last_slash == NULL ? 0 : (size_t)(last_slash + 1 - name));
+}
+
+static status check_is_new(struct cluster *cluster, const char *name)
+{
+    struct table *standing = index_find(cluster, bytes_of(name));
+    if (standing != NULL) {
+        table_release(standing);
+        return status_make(STATUS_ALREADY_EXISTS, "Table already exists: %s", name);
+    }
+    if (index_count(cluster, instance_prefix(name)) >= LIMIT_TABLES_AN_INSTANCE)
+        return status_make(STATUS_RESOURCE_EXHAUSTED, "An instance has at most %d tables",
+                           LIMIT_TABLES_AN_INSTANCE);
+    return status_ok();
+}
+
+static status append_tablets(struct cluster *cluster, const struct table_spec *spec,
+                             struct keyspace *keyspace, struct table *table)
+{
+    const bytes none = bytes_make(NULL, 0);
+    for (size_t i = 0; i <= spec->split_count; i++) {
+        bytes start = i == 0 ? none : spec->split_keys[i - 1];
+        bytes end = i == spec->split_count ? none : spec->split_keys[i];
+        struct tablet *tablet;
+        TRY(tablet_create(cluster->next_id++, keyspace, start, end, &tablet));
+        status s = table_append_tablet(table, tablet);
+        if (!status_is_ok(s)) {
+            tablet_release(tablet);
+            return s;
+        }
+    }
+    return status_ok();
+}
+
+static struct tablet_record record_of_tablet(const struct table *table, const struct tablet *tablet)
+{
+    return (struct tablet_record){.table_id = table->id,
+                                  .id = tablet->id,
+                                  .keyspace_id = keyspace_id(tablet->keyspace),
+                                  .start = tablet->start,
+                                  .end = tablet->end};
+}
+
+static status record_new_table(struct cluster *cluster, struct table *table,
+                               struct store_batch *batch)
+{
+    struct table_record record = table_record_of(table);
+    TRY(catalog_put_table(batch, cluster->catalog, &record));
+    for (size_t i = 0; i < table->tablet_count; i++) {
+        struct tablet_record tablet = record_of_tablet(table, table->tablets[i]);
+        TRY(catalog_put_tablet(batch, cluster->catalog, &tablet));
+    }
+    catalog_delete_spare(batch, cluster->catalog, keyspace_id(table->tablets[0]->keyspace));
+    TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
+    return cluster_write_catalog(cluster, batch);
+}
+
+static status fill_new_table(struct cluster *cluster, const struct table_spec *spec,
+                             struct keyspace *keyspace, struct table *table)
+{
+    TRY(append_tablets(cluster, spec, keyspace, table));
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    status s = record_new_table(cluster, table, batch);
+    store_batch_destroy(batch);
+    return s;
+}
+
+/* With admin held. `*out` has the index's reference alone. */
+static status create(struct cluster *cluster, const struct table_spec *spec, struct table **out)
+{
+    struct keyspace *keyspace;
+    TRY(check_is_new(cluster, spec->name));
+    TRY(index_make_room(cluster));
+    TRY(cluster_take_spare(cluster, &keyspace));
+    struct table_record record = {.id = cluster->next_id++,
+                                  .name = spec->name,
+                                  .generation = 1,
+                                  .schema = spec->schema,
+                                  .deletion_protection = spec->deletion_protection,
+                                  .extra = spec->extra};
+    status s = table_create(cluster, &record, out);
+    if (status_is_ok(s)) {
+        s = fill_new_table(cluster, spec, keyspace, *out);
+        if (status_is_ok(s))
+            index_add(cluster, *out);
+        else
+            table_destroy(*out);
+    }
+    if (!status_is_ok(s)) /* there is room: it was just taken out, and admin is still held */
+        cluster->spares[cluster->spare_count++] = keyspace_id(keyspace);
+    return s;
+}
+
+status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
+                            struct table **out)
+{
+    *out = NULL;
+    struct table *table;
+    pthread_mutex_lock(&cluster->admin);
+    status s = create(cluster, spec, &table);
+    if (status_is_ok(s))
+        table_retain(table);
+    pthread_mutex_unlock(&cluster->admin);
+    TRY(s);
+    metrics_add(cluster->options.metrics, METRIC_tablets, (int64_t)spec->split_count + 1);
+    log_info(cluster->options.log, "table created", LOG_STR("table", spec->name),
+             LOG_INT("tablets", spec->split_count + 1));
+    *out = table;
+    return status_ok();
+}
+
+/* --- delete --- */
+
+static status record_deletion(struct cluster *cluster, const struct table *table)
+{
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    catalog_delete_table(batch, cluster->catalog, table->id);
+    catalog_delete_tablets(batch, cluster->catalog, table->id);
+    /* Not subject to the disk's reserve: deleting is how an operator makes space. */
+    status s = store_write(cluster->store, batch, STORE_SYNCED);
+    store_batch_destroy(batch);
+    return s;
+}
+
+/* With admin held. */
+static status delete_table(struct cluster *cluster, struct table *table)
+{
+    if (table_record_of(table).deletion_protection)
+        return status_make(STATUS_FAILED_PRECONDITION, "table \"%s\" is protected from deletion",
+                           table->name);
+    TRY(record_deletion(cluster, table));
+    table->is_deleted = true;
+    index_remove(cluster, table);
+    table_release(table); /* the index's */
+    return status_ok();
+}
+
+status cluster_delete_table(struct cluster *cluster, bytes name)
+{
+    pthread_mutex_lock(&cluster->admin);
+    struct table *table = index_find(cluster, name);
+    status s = table == NULL ? not_found(name) : delete_table(cluster, table);
+    pthread_mutex_unlock(&cluster->admin);
+    if (status_is_ok(s)) {
+        metrics_add(cluster->options.metrics, METRIC_tablets, -(int64_t)table_tablet_count(table));
+        log_info(cluster->options.log, "table deleted", LOG_STR("table", table->name));
+    }
+    if (table != NULL)
+        table_release(table);
+    return s;
+}
+
+void cluster_bury_table(struct cluster *cluster, struct table *table)
+{
+    if (!table->is_deleted) { /* the cluster is closing */
+        table_destroy(table);
+        return;
+    }
+    pthread_mutex_lock(&cluster->doomed_lock);
+    list_append(&cluster->doomed, &table->doomed);
+    pthread_mutex_unlock(&cluster->doomed_lock);
+    maintenance_wake(cluster->maintenance);
+}
+
+/* A table has one keyspace today; its tablets name it one after the other. */
+static void drop_keyspaces(struct cluster *cluster, struct table *table)
+{
+    struct keyspace *dropped = NULL;
+    for (size_t i = 0; i < table->tablet_count; i++) {
+        struct keyspace *keyspace = table->tablets[i]->keyspace;
+        if (keyspace == dropped)
+            continue;
+        dropped = keyspace;
+        status s = store_keyspace_drop(cluster->store, keyspace);
+        if (!status_is_ok(s))
+            log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
+                     LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+        status_free(s);
+    }
+}
+
+void cluster_drop_doomed(struct cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->doomed_lock);
+    struct list doomed = list_take_all(&cluster->doomed);
+    pthread_mutex_unlock(&cluster->doomed_lock);
+    struct link *link;
+    while ((link = list_take(&doomed)) != NULL) {
+        struct table *table = LIST_ENTRY(link, struct table, doomed);
+        drop_keyspaces(cluster, table);
+        table_destroy(table);
+    }
+}
+
+/* --- change --- */
+
+/* Families that are new have id 0 until now. */
+static status make_schema(const struct table_info *now, const struct table_change *change,
+                          struct arena *arena, struct schema **out)
+{
+    uint32_t next_id = now->schema->next_family_id;
+    struct family *families = arena_alloc(arena, change->family_count * sizeof *families);
+    if (families == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < change->family_count; i++) {
+        families[i] = change->families[i];
+        if (families[i].id == 0)
+            families[i].id = next_id++;
+    }
+    return schema_create(now->schema->granularity, families, change->family_count, next_id, out);
+}
+
+static status record_change(struct cluster *cluster, const struct table_record *record)
+{
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    status s = catalog_put_table(batch, cluster->catalog, record);
+    if (status_is_ok(s))
+        s = cluster_write_catalog(cluster, batch);
+    store_batch_destroy(batch);
+    return s;
+}
+
+/* With admin held. */
+static status apply_change(struct table *table, const struct table_info *now,
+                           const struct table_change *change, const struct schema *schema)
+{
+    struct cluster *cluster = table->cluster;
+    struct table_record record = {.id = table->id,
+                                  .name = table->name,
+                                  .generation = now->generation + 1,
+                                  .schema = schema,
+                                  .deletion_protection = change->deletion_protection,
+                                  .extra = change->extra};
+    struct description *description;
+    TRY(description_create(cluster, &record, &description));
+    status s = record_change(cluster, &record);
+    if (status_is_ok(s))
+        table_publish(table, description);
+    else
+        description_destroy(description);
+    return s;
+}
+
+static status change_table(struct table *table, struct arena *arena,
+                           status (*change)(void *context, const struct table_info *now,
+                                            struct arena *arena, struct table_change *next),
+                           void *context)
+{
+    struct table_info now;
+    struct table_change next = {0};
+    struct schema *schema;
+    if (table->is_deleted)
+        return not_found(bytes_of(table->name));
+    TRY(table_describe(table, arena, &now));
+    TRY(change(context, &now, arena, &next));
+    TRY(make_schema(&now, &next, arena, &schema));
+    status s = apply_change(table, &now, &next, schema);
+    schema_destroy(schema);
+    return s;
+}
+
+status table_change_schema(struct table *table, struct arena *arena,
+                           status (*change)(void *context, const struct table_info *now,
+                                            struct arena *arena, struct table_change *next),
+                           void *context)
+{
+    pthread_mutex_lock(&table->cluster->admin);
+    status s = change_table(table, arena, change, context);
+    pthread_mutex_unlock(&table->cluster->admin);
+    return s;
+}
+
+/* --- list --- */
+
+/* Looks each name up anew, so that no lock is held while `visit` runs. */
+static status list_from(struct cluster *cluster, bytes prefix, struct buffer *name,
+                        bool (*visit)(void *context, struct table *table), void *context)
+{
+    bool go_on = true;
+    while (go_on && !name->failed) {
+        struct table *table = cluster_table_from(cluster, buffer_bytes(name));
+        if (table == NULL)
+            break;
+        buffer_clear(name);
+        buffer_append(name, table->name, strlen(table->name) + 1);
+        go_on = bytes_start_with(bytes_of(table->name), prefix) && visit(context, table);
+        table_release(table);
+    }
+    return name->failed ? status_out_of_memory() : status_ok();
+}
+
+status cluster_list_tables(struct cluster *cluster, bytes prefix, bytes after,
+                           bool (*visit)(void *context, struct table *table), void *context)
+{
+    struct buffer name = {0};
+    if (bytes_compare(after, prefix) < 0) {
+        buffer_append_bytes(&name, prefix);
+    } else {
+        buffer_append_bytes(&name, after);
+        buffer_append_byte(&name, 0);
+    }
+    status s = list_from(cluster, prefix, &name, visit, context);
+    buffer_free(&name);
+    return s;
+}

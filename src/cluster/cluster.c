@@ -1,0 +1,330 @@
+/* Opening and closing a cluster.
+ *
+ * Opening reads the catalog and makes the tables that it names; then drops the keyspaces that it
+ * does not name, which a crash left behind: made for nobody, or of a table whose deletion was
+ * recorded. Nothing else needs repair, since every change of the catalog is one batch. */
+#include "base/check.h"
+#include "cluster/index.h"
+
+#include <stdlib.h>
+
+/* Bytes of changes that may wait to be committed: about a second of what a fast disk takes, and
+ * more than the largest single request. */
+enum { COMMIT_QUEUE_BYTES = 512 << 20 };
+
+/* --- reading the catalog --- */
+
+/* `tables` is in the order of ids meanwhile, that of the catalog. */
+struct loading {
+    struct cluster *cluster;
+    size_t at; /* the table whose tablets are being read */
+};
+
+static status load_table(void *context, const struct table_record *record)
+{
+    struct cluster *cluster = ((struct loading *)context)->cluster;
+    struct table *table;
+    TRY(index_make_room(cluster));
+    TRY(table_create(cluster, record, &table));
+    cluster->tables[cluster->table_count++] = table;
+    return status_ok();
+}
+
+static struct table *table_being_loaded(struct loading *loading, uint64_t id)
+{
+    struct cluster *cluster = loading->cluster;
+    while (loading->at < cluster->table_count && cluster->tables[loading->at]->id < id)
+        loading->at++;
+    bool is_there = loading->at < cluster->table_count && cluster->tables[loading->at]->id == id;
+    return is_there ? cluster->tables[loading->at] : NULL;
+}
+
+/* Whether the tablet begins where the table's last one ended. */
+static bool continues(const struct table *table, bytes start)
+{
+    if (table->tablet_count == 0)
+        return start.size == 0;
+    bytes end = table->tablets[table->tablet_count - 1]->end;
+    return end.size > 0 && bytes_equal(end, start);
+}
+
+static status load_tablet(void *context, const struct tablet_record *record)
+{
+    struct loading *loading = context;
+    struct table *table = table_being_loaded(loading, record->table_id);
+    if (table == NULL)
+        return status_make(STATUS_DATA_LOSS, "tablet %llu has no table",
+                           (unsigned long long)record->id);
+    if (!continues(table, record->start))
+        return status_make(STATUS_DATA_LOSS, "tablet %llu of %s leaves a hole or overlaps",
+                           (unsigned long long)record->id, table->name);
+    struct keyspace *keyspace = store_keyspace_find(loading->cluster->store, record->keyspace_id);
+    if (keyspace == NULL)
+        return status_make(STATUS_DATA_LOSS, "tablet %llu of %s has no keyspace",
+                           (unsigned long long)record->id, table->name);
+    struct tablet *tablet;
+    TRY(tablet_create(record->id, keyspace, record->start, record->end, &tablet));
+    status s = table_append_tablet(table, tablet);
+    if (!status_is_ok(s))
+        tablet_release(tablet);
+    return s;
+}
+
+static status load_spare(void *context, uint64_t id)
+{
+    struct cluster *cluster = ((struct loading *)context)->cluster;
+    if (store_keyspace_find(cluster->store, id) == NULL)
+        return status_make(STATUS_DATA_LOSS, "a spare keyspace is missing");
+    return cluster_remember_spare(cluster, id);
+}
+
+static status load_next_id(void *context, uint64_t next_id)
+{
+    struct cluster *cluster = ((struct loading *)context)->cluster;
+    cluster->next_id = next_id;
+    return status_ok();
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp((*(struct table *const *)a)->name, (*(struct table *const *)b)->name);
+}
+
+static status check_tables_are_whole(const struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->table_count; i++) {
+        const struct table *table = cluster->tables[i];
+        if (table->tablet_count == 0 || table->tablets[table->tablet_count - 1]->end.size > 0)
+            return status_make(STATUS_DATA_LOSS, "the last tablet of %s is missing", table->name);
+    }
+    return status_ok();
+}
+
+static status load_catalog(struct cluster *cluster)
+{
+    struct loading loading = {.cluster = cluster};
+    struct catalog_visitor visitor = {.context = &loading,
+                                      .table = load_table,
+                                      .tablet = load_tablet,
+                                      .spare = load_spare,
+                                      .next_id = load_next_id};
+    TRY(catalog_read(cluster->catalog, &visitor));
+    TRY(check_tables_are_whole(cluster));
+    if (cluster->table_count > 0)
+        qsort(cluster->tables, cluster->table_count, sizeof(*cluster->tables), compare_names);
+    return status_ok();
+}
+
+/* --- what a crash left behind --- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static size_t tablets_in_all(const struct cluster *cluster)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < cluster->table_count; i++)
+        count += cluster->tables[i]->tablet_count;
+    return count;
+}
+
+/* The ids of the keyspaces in use, sorted, with repetitions; to be freed. NULL without memory. */
+static uint64_t *ids_in_use(const struct cluster *cluster, size_t *count)
+{
+    uint64_t *ids = malloc((1 + cluster->spare_count + tablets_in_all(cluster)) * sizeof(*ids));
+    if (ids == NULL)
+        return NULL;
+    size_t n = 0;
+    ids[n++] = CATALOG_KEYSPACE_ID;
+    for (size_t i = 0; i < cluster->spare_count; i++)
+        ids[n++] = cluster->spares[i];
+    for (size_t i = 0; i < cluster->table_count; i++)
+        for (size_t j = 0; j < cluster->tables[i]->tablet_count; j++)
+            ids[n++] = keyspace_id(cluster->tables[i]->tablets[j]->keyspace);
+    qsort(ids, n, sizeof(*ids), compare_ids);
+    *count = n;
+    return ids;
+}
+
+/* The index moves on only past keyspaces that stay. */
+static status drop_unnamed(struct cluster *cluster, const uint64_t *ids, size_t count)
+{
+    struct keyspace *keyspace;
+    for (size_t i = 0; (keyspace = store_keyspace_at(cluster->store, i)) != NULL;) {
+        uint64_t id = keyspace_id(keyspace);
+        if (cluster->next_id <= id)
+            cluster->next_id = id + 1;
+        if (bsearch(&id, ids, count, sizeof(*ids), compare_ids) != NULL) {
+            i++;
+            continue;
+        }
+        log_info(cluster->options.log, "dropping a keyspace that no table has any more",
+                 LOG_INT("keyspace", id));
+        TRY(store_keyspace_drop(cluster->store, keyspace));
+    }
+    return status_ok();
+}
+
+static status drop_orphans(struct cluster *cluster)
+{
+    size_t count;
+    uint64_t *ids = ids_in_use(cluster, &count);
+    if (ids == NULL)
+        return status_out_of_memory();
+    status s = drop_unnamed(cluster, ids, count);
+    free(ids);
+    return s;
+}
+
+/* --- open --- */
+
+static void report_trouble(void *context, enum status_code code, const char *what)
+{
+    const struct cluster *cluster = context;
+    metrics_set(cluster->options.metrics, METRIC_store_healthy, code == STATUS_OK);
+    if (code == STATUS_OK)
+        log_info(cluster->options.log, "the store has recovered");
+    else
+        log_error(cluster->options.log, "the store is in trouble",
+                  LOG_STR("code", status_code_name(code)), LOG_STR("cause", what));
+}
+
+static status open_store(struct cluster *cluster)
+{
+    const struct cluster_options *options = &cluster->options;
+    struct store_options store_options = {.directory = options->data_directory,
+                                          .fold = &row_fold,
+                                          .log = options->log,
+                                          .cache_bytes = options->cache_bytes,
+                                          .write_buffer_bytes = options->write_buffer_bytes,
+                                          .open_files = options->open_files,
+                                          .background_threads = options->background_threads,
+                                          .on_trouble = report_trouble,
+                                          .trouble_context = cluster};
+    TRY(store_open(&store_options, &cluster->store));
+    if (store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID) == NULL)
+        TRY(store_keyspaces_create(cluster->store, CATALOG_KEYSPACE_ID, 1));
+    cluster->catalog = store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID);
+    return status_ok();
+}
+
+static status start_commits(struct cluster *cluster)
+{
+    struct commit_options options = {.store = cluster->store,
+                                     .catalog = cluster->catalog,
+                                     .clock = cluster->options.clock,
+                                     .durability = cluster->options.durability,
+                                     .queue_limit_bytes = COMMIT_QUEUE_BYTES,
+                                     .admit = disk_reserve_admit,
+                                     .admit_context = &cluster->reserve};
+    TRY(row_locks_create(&cluster->locks));
+    return commit_queue_create(&options, &cluster->commits);
+}
+
+static status open_parts(struct cluster *cluster)
+{
+    TRY(open_store(cluster));
+    TRY(load_catalog(cluster));
+    TRY(drop_orphans(cluster));
+    TRY(start_commits(cluster));
+    TRY(maintenance_start(cluster, &cluster->maintenance));
+    metrics_set(cluster->options.metrics, METRIC_store_healthy, 1);
+    metrics_add(cluster->options.metrics, METRIC_tables, (int64_t)cluster->table_count);
+    metrics_add(cluster->options.metrics, METRIC_tablets, (int64_t)tablets_in_all(cluster));
+    return status_ok();
+}
+
+static struct cluster *new_cluster(const struct cluster_options *options)
+{
+    struct cluster *cluster = calloc(1, sizeof *cluster);
+    if (cluster == NULL)
+        return NULL;
+    cluster->magic = CLUSTER_MAGIC;
+    cluster->options = *options;
+    cluster->next_id = CATALOG_KEYSPACE_ID + 1;
+    cluster->reserve = (struct disk_reserve){.directory = options->data_directory,
+                                             .reserve_bytes = options->disk_reserve_bytes,
+                                             .clock = options->clock,
+                                             .metrics = options->metrics};
+    pthread_rwlock_init(&cluster->index_lock, NULL);
+    pthread_mutex_init(&cluster->admin, NULL);
+    pthread_mutex_init(&cluster->doomed_lock, NULL);
+    return cluster;
+}
+
+status cluster_open(const struct cluster_options *options, struct cluster **out)
+{
+    *out = NULL;
+    struct cluster *cluster = new_cluster(options);
+    if (cluster == NULL)
+        return status_out_of_memory();
+    status s = open_parts(cluster);
+    if (!status_is_ok(s)) {
+        cluster_close(cluster);
+        return s;
+    }
+    log_info(options->log, "data directory open", LOG_STR("directory", options->data_directory),
+             LOG_INT("tables", cluster->table_count), LOG_INT("tablets", tablets_in_all(cluster)));
+    *out = cluster;
+    return status_ok();
+}
+
+/* --- close --- */
+
+static void release_tables(struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->table_count; i++) {
+        CHECK(atomic_load(&cluster->tables[i]->references) == 1);
+        table_release(cluster->tables[i]);
+    }
+    free(cluster->tables);
+    cluster_drop_doomed(cluster);
+}
+
+/* The reverse of opening, from wherever that stopped. */
+void cluster_close(struct cluster *cluster)
+{
+    CHECK_MAGIC(cluster, CLUSTER_MAGIC);
+    maintenance_stop(cluster->maintenance);
+    cluster->maintenance = NULL;
+    if (cluster->commits != NULL)
+        commit_queue_destroy(cluster->commits);
+    release_tables(cluster);
+    if (cluster->locks != NULL)
+        row_locks_destroy(cluster->locks);
+    if (cluster->store != NULL)
+        store_close(cluster->store);
+    free(cluster->spares);
+    pthread_mutex_destroy(&cluster->doomed_lock);
+    pthread_mutex_destroy(&cluster->admin);
+    pthread_rwlock_destroy(&cluster->index_lock);
+    cluster->magic = 0;
+    free(cluster);
+}
+
+/* --- what others may ask --- */
+
+struct pool *cluster_pool(struct cluster *cluster)
+{
+    return cluster->options.pool;
+}
+
+struct clock *cluster_clock(struct cluster *cluster)
+{
+    return cluster->options.clock;
+}
+
+int64_t cluster_now_us(struct cluster *cluster)
+{
+    return commit_now_us(cluster->commits);
+}
+
+status cluster_health(struct cluster *cluster)
+{
+    TRY(store_health(cluster->store));
+    return disk_reserve_admit(&cluster->reserve);
+}

@@ -1,0 +1,43 @@
+/* See disk_reserve.h. */
+#include "cluster/disk_reserve.h"
+
+#include "os/file.h"
+
+enum { ASK_EVERY_US = 100 * 1000 };
+
+/* A disk that does not answer is not refused: the store's own errors will say more. */
+static void ask_disk(struct disk_reserve *reserve)
+{
+    uint64_t free_bytes;
+    status s = disk_free_bytes(reserve->directory, &free_bytes);
+    if (!status_is_ok(s)) {
+        status_ignore(s);
+        return;
+    }
+    atomic_store(&reserve->is_short, free_bytes < reserve->reserve_bytes);
+    metrics_set(reserve->metrics, METRIC_disk_free_bytes, (int64_t)free_bytes);
+}
+
+static status refusal(const struct disk_reserve *reserve)
+{
+    /* google.rpc.RetryInfo { retry_delay { seconds: 1 } } */
+    static const uint8_t retry_in_a_second[] = {0x0a, 0x02, 0x08, 0x01};
+    status s = status_make(STATUS_RESOURCE_EXHAUSTED,
+                           "No space left: less than %llu MB are free on the disk of %s",
+                           (unsigned long long)(reserve->reserve_bytes >> 20), reserve->directory);
+    status_add_detail(&s, "google.rpc.RetryInfo",
+                      bytes_make(retry_in_a_second, sizeof retry_in_a_second));
+    return s;
+}
+
+status disk_reserve_admit(void *context)
+{
+    struct disk_reserve *reserve = context;
+    int64_t now = clock_steady_us(reserve->clock);
+    int64_t asked = atomic_load(&reserve->asked_us);
+    if (asked == 0 || now - asked >= ASK_EVERY_US) {
+        atomic_store(&reserve->asked_us, now);
+        ask_disk(reserve);
+    }
+    return atomic_load(&reserve->is_short) ? refusal(reserve) : status_ok();
+}

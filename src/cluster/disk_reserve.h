@@ -1,0 +1,26 @@
+/* Refuses writes while the disk has less free space than is kept in reserve, so that the store
+ * itself never meets a full disk: what it has to write by itself, flushes and compactions, lives on
+ * the reserve. Writes go on by themselves when there is space again. */
+#ifndef TRESTLE_CLUSTER_DISK_RESERVE_H
+#define TRESTLE_CLUSTER_DISK_RESERVE_H
+
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status.h"
+
+struct disk_reserve {
+    const char *directory;
+    uint64_t reserve_bytes;
+    struct clock *clock;
+    struct metrics *metrics;
+    atomic_llong asked_us; /* when the disk was last asked; 0: never */
+    atomic_bool is_short;
+};
+
+/* OK, or RESOURCE_EXHAUSTED with RetryInfo. Asks the disk at most every 100 ms. Any thread; the
+ * argument is a struct disk_reserve. */
+status disk_reserve_admit(void *context);
+
+#endif

@@ -1,0 +1,105 @@
+/* See index.h: an array sorted by name. Names of one instance share a long prefix and a table is
+ * looked up by ten comparisons or so; changes are rare. */
+#include "cluster/index.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+
+/* The place of the first table whose name is not before `name`. With index_lock held. */
+static size_t place_of(const struct cluster *cluster, bytes name)
+{
+    size_t low = 0;
+    size_t high = cluster->table_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (bytes_compare(bytes_of(cluster->tables[middle]->name), name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+status index_make_room(struct cluster *cluster)
+{
+    if (cluster->table_count < cluster->table_capacity)
+        return status_ok();
+    size_t capacity = cluster->table_capacity == 0 ? 16 : 2 * cluster->table_capacity;
+    pthread_rwlock_wrlock(&cluster->index_lock);
+    struct table **tables = realloc(cluster->tables, capacity * sizeof(*tables));
+    if (tables != NULL) {
+        cluster->tables = tables;
+        cluster->table_capacity = capacity;
+    }
+    pthread_rwlock_unlock(&cluster->index_lock);
+    return tables == NULL ? status_out_of_memory() : status_ok();
+}
+
+static void shift(struct table **from, struct table **to, size_t count)
+{
+    memmove(to, from, count * sizeof(*to));
+}
+
+void index_add(struct cluster *cluster, struct table *table)
+{
+    CHECK(cluster->table_count < cluster->table_capacity);
+    pthread_rwlock_wrlock(&cluster->index_lock);
+    size_t at = place_of(cluster, bytes_of(table->name));
+    struct table **place = cluster->tables + at;
+    shift(place, place + 1, cluster->table_count - at);
+    *place = table;
+    cluster->table_count++;
+    pthread_rwlock_unlock(&cluster->index_lock);
+    metrics_add(cluster->options.metrics, METRIC_tables, 1);
+}
+
+void index_remove(struct cluster *cluster, struct table *table)
+{
+    pthread_rwlock_wrlock(&cluster->index_lock);
+    size_t at = place_of(cluster, bytes_of(table->name));
+    CHECK(at < cluster->table_count && cluster->tables[at] == table);
+    struct table **place = cluster->tables + at;
+    cluster->table_count--;
+    shift(place + 1, place, cluster->table_count - at);
+    pthread_rwlock_unlock(&cluster->index_lock);
+    metrics_add(cluster->options.metrics, METRIC_tables, -1);
+}
+
+struct table *cluster_table_from(struct cluster *cluster, bytes name)
+{
+    struct table *table = NULL;
+    pthread_rwlock_rdlock(&cluster->index_lock);
+    size_t at = place_of(cluster, name);
+    if (at < cluster->table_count) {
+        table = cluster->tables[at];
+        table_retain(table);
+    }
+    pthread_rwlock_unlock(&cluster->index_lock);
+    return table;
+}
+
+struct table *index_find(struct cluster *cluster, bytes name)
+{
+    struct table *table = NULL;
+    pthread_rwlock_rdlock(&cluster->index_lock);
+    size_t at = place_of(cluster, name);
+    if (at < cluster->table_count && bytes_equal(bytes_of(cluster->tables[at]->name), name)) {
+        table = cluster->tables[at];
+        table_retain(table);
+    }
+    pthread_rwlock_unlock(&cluster->index_lock);
+    return table;
+}
+
+size_t index_count(struct cluster *cluster, bytes prefix)
+{
+    size_t count = 0;
+    pthread_rwlock_rdlock(&cluster->index_lock);
+    for (size_t at = place_of(cluster, prefix);
+         at < cluster->table_count && bytes_start_with(bytes_of(cluster->tables[at]->name), prefix);
+         at++)
+        count++;
+    pthread_rwlock_unlock(&cluster->index_lock);
+    return count;
+}

@@ -1,0 +1,210 @@
+/* See maintenance.h.
+ *
+ * `lock` guards what other threads touch: the list of jobs and the two flags. */
+#include "cluster/maintenance.h"
+
+#include "base/check.h"
+#include "cluster/balance.h"
+#include "cluster/cluster_private.h"
+#include "cluster/gc_pass.h"
+#include "os/thread.h"
+#include "row/row_key.h"
+#include "tablet/key_bounds.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+struct maintenance {
+    uint32_t magic;
+    struct cluster *cluster;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool is_awake; /* there is something to do at once */
+    bool is_stopping;
+    struct list reclaims;
+};
+
+#define MAINTENANCE_MAGIC 0x6d61696eu
+
+/* Space to give back: rows with this prefix were deleted. */
+struct reclaim {
+    struct link link;
+    struct table *table; /* held */
+    size_t prefix_size;
+    uint8_t prefix[];
+};
+
+static void reclaim_bounds(const struct log *log, struct keyspace *keyspace,
+                           const struct key_bounds *bounds)
+{
+    bytes lower = buffer_bytes(&bounds->lower);
+    bytes upper = buffer_bytes(&bounds->upper);
+    status s = keyspace_drop_files(keyspace, lower, upper);
+    if (status_is_ok(s))
+        s = keyspace_compact(keyspace, lower, upper);
+    if (!status_is_ok(s))
+        log_warn(log, "space of dropped rows is kept for now", LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+static void reclaim_range(const struct reclaim *reclaim, bytes from, bytes to)
+{
+    const struct log *log = reclaim->table->cluster->options.log;
+    struct tablet *tablet = table_route(reclaim->table, from);
+    struct key_bounds bounds;
+    if (record_bounds(from, to, &bounds))
+        reclaim_bounds(log, tablet->keyspace, &bounds);
+    key_bounds_free(&bounds);
+    if (spill_bounds(from, to, &bounds))
+        reclaim_bounds(log, tablet->keyspace, &bounds);
+    key_bounds_free(&bounds);
+    tablet_release(tablet);
+}
+
+static void run_reclaim(const struct reclaim *reclaim)
+{
+    bytes prefix = bytes_make(reclaim->prefix, reclaim->prefix_size);
+    struct buffer end = {0};
+    key_after_prefix(&end, prefix);
+    if (!end.failed)
+        reclaim_range(reclaim, prefix, buffer_bytes(&end));
+    buffer_free(&end);
+}
+
+static struct reclaim *next_reclaim(struct maintenance *maintenance)
+{
+    pthread_mutex_lock(&maintenance->lock);
+    struct link *link = list_take(&maintenance->reclaims);
+    pthread_mutex_unlock(&maintenance->lock);
+    return link == NULL ? NULL : LIST_ENTRY(link, struct reclaim, link);
+}
+
+static void free_reclaim(struct reclaim *reclaim)
+{
+    table_release(reclaim->table);
+    free(reclaim);
+}
+
+static void run_reclaims(struct maintenance *maintenance)
+{
+    struct reclaim *reclaim;
+    while (!maintenance_is_stopping(maintenance) && (reclaim = next_reclaim(maintenance)) != NULL) {
+        run_reclaim(reclaim);
+        free_reclaim(reclaim);
+    }
+}
+
+/* Until it is woken, or for a second. Returns whether to go on. */
+static bool wait_for_work(struct maintenance *maintenance)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    pthread_mutex_lock(&maintenance->lock);
+    int waited = 0;
+    while (!maintenance->is_awake && !maintenance->is_stopping && waited == 0)
+        waited = pthread_cond_timedwait(&maintenance->wake, &maintenance->lock, &until);
+    maintenance->is_awake = false;
+    bool go_on = !maintenance->is_stopping;
+    pthread_mutex_unlock(&maintenance->lock);
+    return go_on;
+}
+
+static void *run(void *argument)
+{
+    struct maintenance *maintenance = argument;
+    while (wait_for_work(maintenance)) {
+        cluster_drop_doomed(maintenance->cluster);
+        run_reclaims(maintenance);
+        balance_run(maintenance->cluster);
+        gc_pass_run(maintenance->cluster);
+    }
+    return NULL;
+}
+
+static void init_wake(pthread_cond_t *wake)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static void free_maintenance(struct maintenance *maintenance)
+{
+    pthread_cond_destroy(&maintenance->wake);
+    pthread_mutex_destroy(&maintenance->lock);
+    maintenance->magic = 0;
+    free(maintenance);
+}
+
+status maintenance_start(struct cluster *cluster, struct maintenance **out)
+{
+    *out = NULL;
+    struct maintenance *maintenance = calloc(1, sizeof *maintenance);
+    if (maintenance == NULL)
+        return status_out_of_memory();
+    maintenance->magic = MAINTENANCE_MAGIC;
+    maintenance->cluster = cluster;
+    pthread_mutex_init(&maintenance->lock, NULL);
+    init_wake(&maintenance->wake);
+    status s = thread_start(&maintenance->thread, "maintenance", run, maintenance);
+    if (!status_is_ok(s)) {
+        free_maintenance(maintenance);
+        return s;
+    }
+    *out = maintenance;
+    return status_ok();
+}
+
+void maintenance_stop(struct maintenance *maintenance)
+{
+    if (maintenance == NULL)
+        return;
+    CHECK_MAGIC(maintenance, MAINTENANCE_MAGIC);
+    pthread_mutex_lock(&maintenance->lock);
+    maintenance->is_stopping = true;
+    pthread_cond_signal(&maintenance->wake);
+    pthread_mutex_unlock(&maintenance->lock);
+    pthread_join(maintenance->thread, NULL);
+    struct link *link;
+    while ((link = list_take(&maintenance->reclaims)) != NULL)
+        free_reclaim(LIST_ENTRY(link, struct reclaim, link));
+    free_maintenance(maintenance);
+}
+
+void maintenance_wake(struct maintenance *maintenance)
+{
+    if (maintenance == NULL) /* the cluster is opening or closing */
+        return;
+    pthread_mutex_lock(&maintenance->lock);
+    maintenance->is_awake = true;
+    pthread_cond_signal(&maintenance->wake);
+    pthread_mutex_unlock(&maintenance->lock);
+}
+
+void maintenance_reclaim(struct maintenance *maintenance, struct table *table, bytes prefix)
+{
+    struct reclaim *reclaim = malloc(sizeof *reclaim + prefix.size);
+    if (reclaim == NULL)
+        return;
+    table_retain(table);
+    reclaim->table = table;
+    reclaim->prefix_size = prefix.size;
+    if (prefix.size > 0)
+        memcpy(reclaim->prefix, prefix.data, prefix.size);
+    pthread_mutex_lock(&maintenance->lock);
+    list_append(&maintenance->reclaims, &reclaim->link);
+    pthread_mutex_unlock(&maintenance->lock);
+    maintenance_wake(maintenance);
+}
+
+bool maintenance_is_stopping(struct maintenance *maintenance)
+{
+    pthread_mutex_lock(&maintenance->lock);
+    bool stopping = maintenance->is_stopping;
+    pthread_mutex_unlock(&maintenance->lock);
+    return stopping;
+}

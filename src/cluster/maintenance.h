@@ -1,0 +1,32 @@
+/* Work that nobody waits for: one thread that wakes once a second, and when it is told to.
+ *
+ *     dropping the keyspaces of deleted tables
+ *     giving back the space of dropped row ranges
+ *     splitting and merging tablets (balance.h)
+ *     collecting garbage without traffic (gc_pass.h) */
+#ifndef TRESTLE_CLUSTER_MAINTENANCE_H
+#define TRESTLE_CLUSTER_MAINTENANCE_H
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+struct cluster;
+struct table;
+struct maintenance;
+
+status maintenance_start(struct cluster *cluster, struct maintenance **out);
+/* Ends the thread after what it is at. What was left is done after the next start, or needs no
+ * doing. NULL is fine. */
+void maintenance_stop(struct maintenance *maintenance);
+
+/* Soon, instead of within the second. Any thread. */
+void maintenance_wake(struct maintenance *maintenance);
+
+/* Gives back the space of rows that were deleted by prefix (empty: all). Without memory the space
+ * comes back by ordinary compaction, later. */
+void maintenance_reclaim(struct maintenance *maintenance, struct table *table, bytes prefix);
+
+/* Whether it has been told to stop: for passes that take long. */
+bool maintenance_is_stopping(struct maintenance *maintenance);
+
+#endif

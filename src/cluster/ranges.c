@@ -1,0 +1,83 @@
+/* Requests on ranges of a table's rows: DropRowRange, SampleRowKeys. */
+#include "cluster/cluster_private.h"
+#include "row/row_key.h"
+#include "tablet/key_bounds.h"
+
+#include <stdlib.h>
+
+/* --- dropping rows --- */
+
+/* A commit that deletes a range of rows in both key spaces of a keyspace. */
+struct drop {
+    struct commit commit;
+    struct key_bounds records;
+    struct key_bounds spilled;
+};
+
+static void add_to_batch(struct commit *commit, struct store_batch *batch)
+{
+    struct drop *drop = LIST_ENTRY(&commit->link, struct drop, commit.link);
+    store_batch_delete_range(batch, commit->keyspace, buffer_bytes(&drop->records.lower),
+                             buffer_bytes(&drop->records.upper));
+    store_batch_delete_range(batch, commit->keyspace, buffer_bytes(&drop->spilled.lower),
+                             buffer_bytes(&drop->spilled.upper));
+}
+
+static status drop_in_keyspace(struct cluster *cluster, struct keyspace *keyspace, bytes from,
+                               bytes to)
+{
+    struct drop drop = {.commit = {.keyspace = keyspace, .extend = add_to_batch}};
+    bool is_bounded = record_bounds(from, to, &drop.records);
+    is_bounded = spill_bounds(from, to, &drop.spilled) && is_bounded;
+    status s =
+        is_bounded ? commit_and_wait(cluster->commits, &drop.commit) : status_out_of_memory();
+    key_bounds_free(&drop.records);
+    key_bounds_free(&drop.spilled);
+    return s;
+}
+
+/* With every row lock held nobody is between a read and the write that follows from it, and what
+ * was submitted before is ahead of us in the queue: the drop falls wholly before or after any other
+ * change. */
+static status drop_range(struct table *table, bytes from, bytes to)
+{
+    struct cluster *cluster = table->cluster;
+    struct tablet *tablet = table_route(table, from);
+    row_locks_acquire_all(cluster->locks);
+    status s = drop_in_keyspace(cluster, tablet->keyspace, from, to);
+    row_locks_release_all(cluster->locks);
+    tablet_release(tablet);
+    return s;
+}
+
+status table_drop_rows(struct table *table, bytes prefix)
+{
+    struct buffer end = {0};
+    key_after_prefix(&end, prefix); /* stays empty, no bound, if there is no key after */
+    status s = end.failed ? status_out_of_memory() : drop_range(table, prefix, buffer_bytes(&end));
+    buffer_free(&end);
+    TRY(s);
+    maintenance_reclaim(table->cluster->maintenance, table, prefix);
+    return status_ok();
+}
+
+/* --- sampling --- */
+
+status table_sample(struct table *table,
+                    bool (*visit)(void *context, bytes end, uint64_t offset_bytes), void *context)
+{
+    struct tablet **tablets;
+    size_t count;
+    uint64_t offset = 0;
+    bool go_on = true;
+    TRY(table_tablets(table, &tablets, &count));
+    for (size_t i = 0; i < count; i++) {
+        if (go_on) {
+            offset += tablet_size(tablets[i]);
+            go_on = visit(context, tablets[i]->end, offset);
+        }
+        tablet_release(tablets[i]);
+    }
+    free(tablets);
+    return status_ok();
+}

@@ -1,0 +1,120 @@
+/* See reshape.h. */
+#include "cluster/reshape.h"
+
+#include "base/check.h"
+#include "cluster/cluster_private.h"
+
+static struct tablet_record record_of(const struct table *table, const struct tablet *tablet)
+{
+    return (struct tablet_record){.table_id = table->id,
+                                  .id = tablet->id,
+                                  .keyspace_id = keyspace_id(tablet->keyspace),
+                                  .start = tablet->start,
+                                  .end = tablet->end};
+}
+
+/* Whether the tablets are still in the map: only who holds admin takes them out. */
+static status check_stands(struct table *table, struct tablet *const *tablets, size_t count)
+{
+    bool stands = !table->is_deleted;
+    for (size_t i = 0; stands && i < count; i++) {
+        struct tablet *found = table_route(table, tablets[i]->start);
+        stands = found == tablets[i];
+        tablet_release(found);
+    }
+    return stands ? status_ok() : status_make(STATUS_NOT_FOUND, "the tablet is gone");
+}
+
+static status record_swap(struct table *table, struct tablet *const *old, size_t old_count,
+                          struct tablet *const *fresh, size_t count, struct store_batch *batch)
+{
+    struct cluster *cluster = table->cluster;
+    for (size_t i = 0; i < old_count; i++)
+        TRY(catalog_delete_tablet(batch, cluster->catalog, table->id, old[i]->start));
+    for (size_t i = 0; i < count; i++) {
+        struct tablet_record record = record_of(table, fresh[i]);
+        TRY(catalog_put_tablet(batch, cluster->catalog, &record));
+    }
+    TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
+    return cluster_write_catalog(cluster, batch);
+}
+
+/* Writes the catalog, then changes the map; takes the references of `fresh` if it succeeds. */
+static status swap(struct table *table, struct tablet *const *old, size_t old_count,
+                   struct tablet *const *fresh, size_t count)
+{
+    TRY(table_make_room(table));
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    status s = record_swap(table, old, old_count, fresh, count, batch);
+    store_batch_destroy(batch);
+    TRY(s);
+    table_swap_tablets(table, old, old_count, fresh, count);
+    metrics_add(table->cluster->options.metrics, METRIC_tablets,
+                (int64_t)count - (int64_t)old_count);
+    return status_ok();
+}
+
+/* --- split --- */
+
+static status split(struct table *table, struct tablet *tablet, bytes at)
+{
+    struct cluster *cluster = table->cluster;
+    struct tablet *halves[2] = {NULL, NULL};
+    TRY(check_stands(table, &tablet, 1));
+    status s = tablet_create(cluster->next_id++, tablet->keyspace, tablet->start, at, &halves[0]);
+    if (status_is_ok(s))
+        s = tablet_create(cluster->next_id++, tablet->keyspace, at, tablet->end, &halves[1]);
+    if (status_is_ok(s))
+        s = swap(table, &tablet, 1, halves, 2);
+    if (!status_is_ok(s)) {
+        tablet_release(halves[0]);
+        tablet_release(halves[1]);
+    }
+    return s;
+}
+
+status reshape_split(struct table *table, struct tablet *tablet, bytes at)
+{
+    struct cluster *cluster = table->cluster;
+    CHECK(bytes_compare(tablet->start, at) < 0 && tablet_contains(tablet, at));
+    pthread_mutex_lock(&cluster->admin);
+    status s = split(table, tablet, at);
+    pthread_mutex_unlock(&cluster->admin);
+    if (status_is_ok(s)) {
+        metrics_add(cluster->options.metrics, METRIC_tablet_splits_total, 1);
+        log_info(cluster->options.log, "tablet split", LOG_STR("table", table->name),
+                 LOG_BYTES("at", at));
+    }
+    return s;
+}
+
+/* --- merge --- */
+
+static status merge(struct table *table, struct tablet *left, struct tablet *right)
+{
+    struct tablet *const pair[] = {left, right};
+    struct tablet *whole;
+    TRY(check_stands(table, pair, 2));
+    TRY(tablet_create(table->cluster->next_id++, left->keyspace, left->start, right->end, &whole));
+    status s = swap(table, pair, 2, &whole, 1);
+    if (!status_is_ok(s))
+        tablet_release(whole);
+    return s;
+}
+
+status reshape_merge(struct table *table, struct tablet *left, struct tablet *right)
+{
+    struct cluster *cluster = table->cluster;
+    CHECK(bytes_equal(left->end, right->start) && left->keyspace == right->keyspace);
+    pthread_mutex_lock(&cluster->admin);
+    status s = merge(table, left, right);
+    pthread_mutex_unlock(&cluster->admin);
+    if (status_is_ok(s)) {
+        metrics_add(cluster->options.metrics, METRIC_tablet_merges_total, 1);
+        log_info(cluster->options.log, "tablets merged", LOG_STR("table", table->name),
+                 LOG_BYTES("at", right->start));
+    }
+    return s;
+}

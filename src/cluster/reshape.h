@@ -1,0 +1,16 @@
+/* Splitting and merging tablets: one catalog write, then one change of the map. Private to
+ * cluster/. No data moves, nobody waits; who was routed to a former tablet finishes there, on the
+ * same rows of the same keyspace. Block for the write. */
+#ifndef TRESTLE_CLUSTER_RESHAPE_H
+#define TRESTLE_CLUSTER_RESHAPE_H
+
+#include "cluster/table.h"
+
+/* Splits the tablet in two: [start, at) and [at, end). `at` must lie inside. NOT_FOUND if the
+ * tablet is not in the map any more. */
+status reshape_split(struct table *table, struct tablet *tablet, bytes at);
+
+/* Makes one of two neighbours, which must share a keyspace. */
+status reshape_merge(struct table *table, struct tablet *left, struct tablet *right);
+
+#endif

@@ -1,0 +1,76 @@
+/* Spare keyspaces: see cluster_add_spares.
+ *
+ * RocksDB writes its options, those of all keyspaces, at each making of one, so making one among a
+ * thousand takes a tenth of a second, and making sixteen takes little more. A spare is named by a
+ * record of its own until a table takes it, so that the next start can tell it from what a crash
+ * left behind. */
+#include "cluster/cluster_private.h"
+
+#include <stdlib.h>
+
+static bool has_room(struct cluster *cluster, size_t more)
+{
+    size_t wanted = cluster->spare_count + more;
+    if (wanted <= cluster->spare_capacity)
+        return true;
+    uint64_t *spares = realloc(cluster->spares, wanted * sizeof(*spares));
+    if (spares == NULL)
+        return false;
+    cluster->spares = spares;
+    cluster->spare_capacity = wanted;
+    return true;
+}
+
+static status record_spares(struct cluster *cluster, uint64_t first_id, size_t count)
+{
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++)
+        catalog_put_spare(batch, cluster->catalog, first_id + i);
+    status s = catalog_put_next_id(batch, cluster->catalog, first_id + count);
+    if (status_is_ok(s))
+        s = cluster_write_catalog(cluster, batch);
+    store_batch_destroy(batch);
+    return s;
+}
+
+/* If the record fails, the keyspaces stay behind without a name until the next start drops them. */
+status cluster_add_spares(struct cluster *cluster, size_t count)
+{
+    if (!has_room(cluster, count))
+        return status_out_of_memory();
+    uint64_t first_id = cluster->next_id;
+    cluster->next_id += count;
+    TRY(store_keyspaces_create(cluster->store, first_id, count));
+    TRY(record_spares(cluster, first_id, count));
+    for (size_t i = 0; i < count; i++)
+        cluster->spares[cluster->spare_count++] = first_id + i;
+    return status_ok();
+}
+
+status cluster_remember_spare(struct cluster *cluster, uint64_t id)
+{
+    if (!has_room(cluster, 1))
+        return status_out_of_memory();
+    cluster->spares[cluster->spare_count++] = id;
+    return status_ok();
+}
+
+/* A tenth of what there is, so that n tables cost about ten writes of options for n = 1,000. */
+static size_t spares_to_add(struct cluster *cluster)
+{
+    enum { FEWEST = 4, MOST = 64 };
+    size_t tenth = cluster->table_count / 10;
+    if (tenth < FEWEST)
+        return FEWEST;
+    return tenth > MOST ? MOST : tenth;
+}
+
+status cluster_take_spare(struct cluster *cluster, struct keyspace **out)
+{
+    if (cluster->spare_count == 0)
+        TRY(cluster_add_spares(cluster, spares_to_add(cluster)));
+    *out = store_keyspace_find(cluster->store, cluster->spares[--cluster->spare_count]);
+    return status_ok();
+}

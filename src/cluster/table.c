@@ -1,0 +1,262 @@
+/* See table.h. */
+#include "cluster/table.h"
+
+#include "base/check.h"
+#include "cluster/cluster_private.h"
+
+#include <stdlib.h>
+
+#define TABLE_MAGIC 0x7461626cu
+
+/* --- descriptions --- */
+
+static status copy_schema(const struct schema *schema, struct schema **out)
+{
+    return schema_create(schema->granularity, schema->families, schema->family_count,
+                         schema->next_family_id, out);
+}
+
+status description_create(struct cluster *cluster, const struct table_record *record,
+                          struct description **out)
+{
+    *out = NULL;
+    struct description *description = calloc(1, sizeof *description + record->extra.size);
+    if (description == NULL)
+        return status_out_of_memory();
+    status s = copy_schema(record->schema, &description->schema);
+    if (!status_is_ok(s)) {
+        free(description);
+        return s;
+    }
+    description->rules =
+        (struct row_rules){.schema = description->schema, .clock = cluster->options.clock};
+    description->generation = record->generation;
+    description->deletion_protection = record->deletion_protection;
+    description->extra = bytes_make(description + 1, record->extra.size);
+    if (record->extra.size > 0)
+        memcpy(description + 1, record->extra.data, record->extra.size);
+    *out = description;
+    return status_ok();
+}
+
+void description_destroy(struct description *description)
+{
+    if (description == NULL)
+        return;
+    schema_destroy(description->schema);
+    free(description);
+}
+
+static struct description *newest(const struct table *table)
+{
+    return atomic_load_explicit(&table->description, memory_order_acquire);
+}
+
+void table_publish(struct table *table, struct description *description)
+{
+    description->older = newest(table);
+    atomic_store_explicit(&table->description, description, memory_order_release);
+    pthread_mutex_lock(&table->map_lock);
+    for (size_t i = 0; i < table->tablet_count; i++)
+        keyspace_set_rules(table->tablets[i]->keyspace, &description->rules);
+    pthread_mutex_unlock(&table->map_lock);
+}
+
+struct table_record table_record_of(const struct table *table)
+{
+    const struct description *description = newest(table);
+    return (struct table_record){.id = table->id,
+                                 .name = table->name,
+                                 .generation = description->generation,
+                                 .schema = description->schema,
+                                 .deletion_protection = description->deletion_protection,
+                                 .extra = description->extra};
+}
+
+/* --- life --- */
+
+status table_create(struct cluster *cluster, const struct table_record *record, struct table **out)
+{
+    *out = NULL;
+    struct description *description;
+    TRY(description_create(cluster, record, &description));
+    struct table *table = calloc(1, sizeof *table);
+    char *name = strdup(record->name);
+    if (table == NULL || name == NULL) {
+        description_destroy(description);
+        free(table);
+        free(name);
+        return status_out_of_memory();
+    }
+    table->magic = TABLE_MAGIC;
+    table->cluster = cluster;
+    table->id = record->id;
+    table->name = name;
+    pthread_mutex_init(&table->map_lock, NULL);
+    atomic_init(&table->references, 1);
+    atomic_init(&table->description, description);
+    *out = table;
+    return status_ok();
+}
+
+void table_destroy(struct table *table)
+{
+    CHECK_MAGIC(table, TABLE_MAGIC);
+    for (size_t i = 0; i < table->tablet_count; i++)
+        tablet_release(table->tablets[i]);
+    for (struct description *at = newest(table), *older; at != NULL; at = older) {
+        older = at->older;
+        description_destroy(at);
+    }
+    pthread_mutex_destroy(&table->map_lock);
+    free(table->tablets);
+    free(table->name);
+    table->magic = 0;
+    free(table);
+}
+
+void table_retain(struct table *table)
+{
+    CHECK_MAGIC(table, TABLE_MAGIC);
+    atomic_fetch_add_explicit(&table->references, 1, memory_order_relaxed);
+}
+
+void table_release(struct table *table)
+{
+    CHECK_MAGIC(table, TABLE_MAGIC);
+    if (atomic_fetch_sub_explicit(&table->references, 1, memory_order_acq_rel) == 1)
+        cluster_bury_table(table->cluster, table);
+}
+
+/* --- what others may ask --- */
+
+const char *table_name(const struct table *table)
+{
+    return table->name;
+}
+
+const struct schema *table_schema(const struct table *table)
+{
+    return newest(table)->schema;
+}
+
+struct cluster *table_cluster(const struct table *table)
+{
+    return table->cluster;
+}
+
+/* Everything but the bytes of `extra` lives as long as the table; those do, too. */
+status table_describe(struct table *table, struct arena *arena, struct table_info *out)
+{
+    const struct description *description = newest(table);
+    const char *name = arena_string(arena, bytes_of(table->name));
+    if (name == NULL)
+        return status_out_of_memory();
+    *out = (struct table_info){.name = name,
+                               .schema = description->schema,
+                               .deletion_protection = description->deletion_protection,
+                               .extra = description->extra,
+                               .generation = description->generation};
+    return status_ok();
+}
+
+/* --- the map --- */
+
+status table_make_room(struct table *table)
+{
+    if (table->tablet_count < table->tablet_capacity)
+        return status_ok();
+    size_t capacity = table->tablet_capacity == 0 ? 1 : 2 * table->tablet_capacity;
+    pthread_mutex_lock(&table->map_lock);
+    struct tablet **tablets = realloc(table->tablets, capacity * sizeof(*tablets));
+    if (tablets != NULL) {
+        table->tablets = tablets;
+        table->tablet_capacity = capacity;
+    }
+    pthread_mutex_unlock(&table->map_lock);
+    return tablets == NULL ? status_out_of_memory() : status_ok();
+}
+
+status table_append_tablet(struct table *table, struct tablet *tablet)
+{
+    TRY(table_make_room(table));
+    keyspace_set_rules(tablet->keyspace, &newest(table)->rules);
+    table->tablets[table->tablet_count++] = tablet;
+    return status_ok();
+}
+
+/* How many tablets start at or before the key; the first starts before all. */
+static size_t starts_up_to(const struct table *table, bytes key)
+{
+    size_t low = 0;
+    size_t high = table->tablet_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (bytes_compare(table->tablets[middle]->start, key) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct tablet *retained(struct tablet *tablet)
+{
+    tablet_retain(tablet);
+    return tablet;
+}
+
+struct tablet *table_route(struct table *table, bytes row_key)
+{
+    pthread_mutex_lock(&table->map_lock);
+    struct tablet *tablet = retained(table->tablets[starts_up_to(table, row_key) - 1]);
+    pthread_mutex_unlock(&table->map_lock);
+    return tablet;
+}
+
+struct tablet *table_route_before(struct table *table, bytes end)
+{
+    pthread_mutex_lock(&table->map_lock);
+    size_t at = end.size == 0 ? table->tablet_count : starts_up_to(table, end);
+    if (at > 1 && end.size > 0 && bytes_equal(table->tablets[at - 1]->start, end))
+        at--; /* starts at `end`: the one before has the last keys before it */
+    struct tablet *tablet = retained(table->tablets[at - 1]);
+    pthread_mutex_unlock(&table->map_lock);
+    return tablet;
+}
+
+status table_tablets(struct table *table, struct tablet ***out, size_t *count)
+{
+    pthread_mutex_lock(&table->map_lock);
+    *count = table->tablet_count;
+    *out = malloc(*count * sizeof(**out));
+    for (size_t i = 0; *out != NULL && i < *count; i++)
+        (*out)[i] = retained(table->tablets[i]);
+    pthread_mutex_unlock(&table->map_lock);
+    return *out == NULL ? status_out_of_memory() : status_ok();
+}
+
+size_t table_tablet_count(struct table *table)
+{
+    pthread_mutex_lock(&table->map_lock);
+    size_t count = table->tablet_count;
+    pthread_mutex_unlock(&table->map_lock);
+    return count;
+}
+
+void table_swap_tablets(struct table *table, struct tablet *const *old, size_t old_count,
+                        struct tablet *const *fresh, size_t count)
+{
+    CHECK(table->tablet_count + count - old_count <= table->tablet_capacity);
+    pthread_mutex_lock(&table->map_lock);
+    size_t at = starts_up_to(table, old[0]->start) - 1;
+    struct tablet **place = table->tablets + at;
+    CHECK(*place == old[0]);
+    size_t behind = table->tablet_count - at - old_count;
+    memmove(place + count, place + old_count, behind * sizeof(*place));
+    memcpy(place, fresh, count * sizeof(*place));
+    table->tablet_count += count - old_count;
+    pthread_mutex_unlock(&table->map_lock);
+    for (size_t i = 0; i < old_count; i++)
+        tablet_release(old[i]);
+}

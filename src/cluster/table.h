@@ -1,0 +1,84 @@
+/* A table at run time: its description, and the map from row keys to tablets. Private to cluster/.
+ *
+ * Invariants
+ *  1. Descriptions are immutable. The newest is published atomically; former ones stay until the
+ *     table goes, since folds and requests in flight may look at them. (A change of schema thus
+ *     costs its size in memory until the next start.)
+ *  2. The tablets cover all keys without hole or overlap, in order. The array is changed in place
+ *     under `map_lock`, which is held for a binary search, or for a move of pointers, and never
+ *     across a call.
+ *  3. A table is counted by reference; the index of the cluster holds one while the table has its
+ *     name. The last reference to a deleted table hands it to maintenance, which drops its
+ *     keyspaces: that may block, and references end on event loops. */
+#ifndef TRESTLE_CLUSTER_TABLE_H
+#define TRESTLE_CLUSTER_TABLE_H
+
+#include <pthread.h>
+
+#include "cluster/catalog.h"
+#include "cluster/cluster.h"
+#include "row/fold.h"
+#include "tablet/tablet.h"
+
+struct description {
+    struct description *older;
+    struct schema *schema;
+    struct row_rules rules; /* of `schema`: what the keyspaces' folds look at */
+    uint64_t generation;
+    bool deletion_protection;
+    bytes extra; /* behind the structure */
+};
+
+struct table {
+    uint32_t magic;
+    atomic_uint references;
+    struct cluster *cluster;
+    uint64_t id;
+    char *name;
+    struct description *_Atomic description;
+    pthread_mutex_t map_lock;
+    struct tablet **tablets; /* by start */
+    size_t tablet_count;
+    size_t tablet_capacity;
+    bool is_deleted;    /* set before the index gives up its reference */
+    struct link doomed; /* on the cluster's list, once nobody holds it */
+};
+
+/* A table without tablets, one reference. */
+status table_create(struct cluster *cluster, const struct table_record *record, struct table **out);
+
+/* Frees the table, with tablets and descriptions; the keyspaces stay. For the last holder. */
+void table_destroy(struct table *table);
+
+/* Adds a tablet after all others; takes the reference. */
+status table_append_tablet(struct table *table, struct tablet *tablet);
+
+/* The description of a record, copied; not yet published. */
+status description_create(struct cluster *cluster, const struct table_record *record,
+                          struct description **out);
+void description_destroy(struct description *description);
+
+/* Makes it the newest one and gives its rules to the table's keyspaces. */
+void table_publish(struct table *table, struct description *description);
+struct table_record table_record_of(const struct table *table);
+
+/* --- routing: each result is retained --- */
+
+struct tablet *table_route(struct table *table, bytes row_key); /* whose range has the key */
+/* The tablet of the last keys before `end`; an empty `end` means the last tablet. */
+struct tablet *table_route_before(struct table *table, bytes end);
+
+/* All tablets at one instant, in order. `*out` is to be freed after releasing them. */
+status table_tablets(struct table *table, struct tablet ***out, size_t *count);
+size_t table_tablet_count(struct table *table);
+
+/* Makes room for one tablet more, so that a swap that adds one cannot fail. With admin held, as for
+ * the next. */
+status table_make_room(struct table *table);
+
+/* Puts `count` tablets (references taken) in place of the `old_count` that start at old[0], which
+ * are released; both sides cover the same range. */
+void table_swap_tablets(struct table *table, struct tablet *const *old, size_t old_count,
+                        struct tablet *const *fresh, size_t count);
+
+#endif
