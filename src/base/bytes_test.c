@@ -1,0 +1,198 @@
+/* Tests of byte slices, buffers, varints and lists. */
+#include "base/bytes.h"
+
+#include "base/failmalloc.h"
+#include "base/list.h"
+#include "base/testing.h"
+#include "base/utf8.h"
+#include "base/varint.h"
+
+static bytes of(const char *string)
+{
+    return bytes_of(string);
+}
+
+static void order_is_of_unsigned_bytes(void **state)
+{
+    (void)state;
+    assert_true(bytes_compare(of("a"), of("b")) < 0);
+    assert_true(bytes_compare(of("b"), of("a")) > 0);
+    assert_int_equal(bytes_compare(of("a"), of("a")), 0);
+    assert_true(bytes_compare(of("a"), of("ab")) < 0);
+    assert_true(bytes_compare(of("\x7f"), of("\x80")) < 0);
+    assert_true(bytes_compare(bytes_make(NULL, 0), of("a")) < 0);
+    assert_int_equal(bytes_compare(bytes_make(NULL, 0), bytes_make("", 0)), 0);
+    assert_true(bytes_compare(bytes_make("a\0", 2), of("a")) > 0);
+}
+
+static void equality_and_prefixes(void **state)
+{
+    (void)state;
+    assert_true(bytes_equal(bytes_make(NULL, 0), of("")));
+    assert_false(bytes_equal(of("a"), of("ab")));
+    assert_true(bytes_start_with(of("abc"), of("ab")));
+    assert_true(bytes_start_with(of("abc"), bytes_make(NULL, 0)));
+    assert_false(bytes_start_with(of("ab"), of("abc")));
+    assert_true(bytes_equal(bytes_from(of("abc"), 1), of("bc")));
+}
+
+/* The hash may be stored, or decide about stripes that a test relies on: it must not change. */
+static void the_hash_is_fixed(void **state)
+{
+    (void)state;
+    assert_true(bytes_hash(of("row-1")) == 0x59390eb509c5fe76u);
+    assert_true(bytes_hash(of("a longer key than one word")) == 0x48dbde4b4ca9ef09u);
+    uint64_t seen[64];
+    for (size_t i = 0; i < 64; i++) {
+        uint8_t zeroes[64] = {0};
+        seen[i] = bytes_hash(bytes_make(zeroes, i)); /* length counts, not only content */
+        for (size_t j = 0; j < i; j++)
+            assert_true(seen[i] != seen[j]);
+    }
+}
+
+static void buffers_grow(void **state)
+{
+    (void)state;
+    struct buffer buffer = {0};
+    for (int i = 0; i < 1000; i++)
+        buffer_append_byte(&buffer, (uint8_t)i);
+    buffer_append(&buffer, "tail", 4);
+    buffer_append(&buffer, NULL, 0);
+    assert_false(buffer.failed);
+    assert_int_equal(buffer.size, 1004);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(buffer.data[i], (uint8_t)i);
+    assert_memory_equal(buffer.data + 1000, "tail", 4);
+    buffer_clear(&buffer);
+    assert_int_equal(buffer_bytes(&buffer).size, 0);
+    buffer_append_format(&buffer, "%d of %s", 7, "9");
+    assert_true(bytes_equal(buffer_bytes(&buffer), of("7 of 9")));
+    buffer_free(&buffer);
+}
+
+static void an_absurd_size_fails(void **state)
+{
+    (void)state;
+    struct buffer buffer = {0};
+    buffer_append(&buffer, "x", 1);
+    assert_null(buffer_reserve(&buffer, SIZE_MAX));
+    assert_true(buffer.failed);
+    buffer_append(&buffer, "y", 1);
+    assert_int_equal(buffer.size, 1);
+    buffer_clear(&buffer);
+    buffer_append(&buffer, "z", 1);
+    assert_true(bytes_equal(buffer_bytes(&buffer), of("z")));
+    buffer_free(&buffer);
+}
+
+static void append_much(void *context)
+{
+    (void)context;
+    struct buffer buffer = {0};
+    for (int i = 0; i < 200; i++)
+        buffer_append_format(&buffer, "%03d ", i);
+    assert_int_equal(buffer.failed, buffer.size != 800);
+    assert_true(buffer.size % 4 == 0); /* each append happened or did not */
+    buffer_free(&buffer);
+}
+
+static void memory_runs_out_anywhere(void **state)
+{
+    (void)state;
+    failmalloc_each(append_much, NULL);
+}
+
+static void varints_round_trip(void **state)
+{
+    (void)state;
+    for (unsigned bit = 0; bit <= 64; bit++)
+        for (int64_t near = -1; near <= 1; near++) {
+            uint64_t value = (bit == 64 ? 0 : 1ull << bit) + (uint64_t)near, read = 0;
+            uint8_t written[VARINT_MAX_SIZE];
+            uint8_t *end = varint_write(written, value);
+            assert_int_equal(end - written, varint_size(value));
+            assert_ptr_equal(varint_read(written, end, &read), end);
+            assert_true(read == value);
+            assert_null(varint_read(written, end - 1, &read)); /* cut short */
+            assert_true(zigzag_decode(zigzag_encode((int64_t)value)) == (int64_t)value);
+        }
+}
+
+static void bad_varints_are_refused(void **state)
+{
+    (void)state;
+    static const uint8_t too_large[] = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02";
+    static const uint8_t too_long[] = "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00";
+    uint64_t value;
+    assert_null(varint_read(too_large, too_large + 10, &value));
+    assert_null(varint_read(too_long, too_long + 11, &value));
+    assert_null(varint_read(too_long, too_long, &value));
+    struct buffer buffer = {0};
+    buffer_append_varint(&buffer, 300);
+    assert_true(bytes_equal(buffer_bytes(&buffer), of("\xac\x02")));
+    buffer_free(&buffer);
+    assert_int_equal(zigzag_encode(-1), 1);
+    assert_int_equal(zigzag_encode(1), 2);
+}
+
+struct item {
+    int number;
+    struct link link;
+};
+
+static int take(struct list *list)
+{
+    struct link *link = list_take(list);
+    return link == NULL ? -1 : LIST_ENTRY(link, struct item, link)->number;
+}
+
+static void lists_keep_order(void **state)
+{
+    (void)state;
+    struct item items[6];
+    struct list list = {0}, other = {0};
+    assert_int_equal(take(&list), -1);
+    for (int i = 0; i < 6; i++) {
+        items[i].number = i;
+        list_append(i < 3 ? &list : &other, &items[i].link);
+    }
+    list_append_all(&list, &other);
+    assert_true(list_is_empty(&other));
+    list_append_all(&list, &other);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(take(&list), i);
+    assert_int_equal(take(&list), -1);
+    list_append(&other, &items[0].link);
+    list_append_all(&list, &other);
+    list_append(&list, &items[1].link);
+    struct list all = list_take_all(&list);
+    assert_true(list_is_empty(&list));
+    assert_int_equal(take(&all), 0);
+    assert_int_equal(take(&all), 1);
+}
+
+static void utf8_is_told_apart(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"", "a", "é", "€", "😀", "\xf4\x8f\xbf\xbf", "\xee\x80\x80"};
+    static const char *const bad[] = {
+        "\x80",     "\xc3", "\xc0\xaf",     "\xed\xa0\x80", "\xf4\x90\x80\x80",
+        "\xe2\x82", "\xff", "a\xe2\x28\xa1"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(utf8_is_valid(of(good[i])));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(utf8_is_valid(of(bad[i])));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(order_is_of_unsigned_bytes), cmocka_unit_test(equality_and_prefixes),
+        cmocka_unit_test(the_hash_is_fixed),          cmocka_unit_test(buffers_grow),
+        cmocka_unit_test(an_absurd_size_fails),       cmocka_unit_test(memory_runs_out_anywhere),
+        cmocka_unit_test(varints_round_trip),         cmocka_unit_test(bad_varints_are_refused),
+        cmocka_unit_test(lists_keep_order),           cmocka_unit_test(utf8_is_told_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
