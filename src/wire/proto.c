@@ -5,6 +5,7 @@
  * their count (array_slot), so that an array can be added to at any time, as merging demands. */
 #include "wire/proto.h"
 
+#include "base/limits.h"
 #include "base/utf8.h"
 #include "base/varint.h"
 
@@ -148,10 +149,10 @@ static status store_string(struct decoder *decoder, const ProtobufCFieldDescript
 static status store_message(struct decoder *decoder, const ProtobufCFieldDescriptor *field,
                             bytes wire, ProtobufCMessage **slot)
 {
-    if (decoder->depth == PROTO_DEPTH_LIMIT)
+    if (decoder->depth == LIMIT_MESSAGE_DEPTH)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "Error in field '%s' : messages are nested more than %d deep",
-                           field->name, PROTO_DEPTH_LIMIT);
+                           field->name, LIMIT_MESSAGE_DEPTH);
     if (*slot == NULL)
         *slot = new_message(decoder->arena, field->descriptor);
     if (*slot == NULL)

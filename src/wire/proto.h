@@ -6,9 +6,9 @@
  *
  * What decoding promises
  *  1. Memory is the arena's, never more than its limit. Unknown fields cost none.
- *  2. Nesting is at most PROTO_DEPTH_LIMIT deep, and so is the decoder's recursion.
+ *  2. Nesting is at most LIMIT_MESSAGE_DEPTH deep, and so is the decoder's recursion.
  *  3. A string is valid UTF-8 without a NUL in it. A `bytes` field points into the wire bytes,
- * which must outlive the message.
+ *     which must outlive the message.
  *  4. As in Google's parsers, the last of several occurrences of a field counts, of a oneof's
  *     members too; sub-messages that occur several times merge; a field of an unexpected wire type
  *     counts as unknown; repeated scalars may come packed or not. Groups are refused.
@@ -21,8 +21,6 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/status.h"
-
-enum { PROTO_DEPTH_LIMIT = 100 }; /* as in Google's parsers */
 
 /* INVALID_ARGUMENT if the bytes are no such message, naming the field where one is to blame.
  * RESOURCE_EXHAUSTED if it does not fit into the arena. `*out` is then NULL.
