@@ -83,8 +83,10 @@ static void probe(store *store)
         store->trouble.background_is_full(false);
 }
 
-static status ready_to_write(store *store)
+status check_writable(store *store)
 {
+    if (store->read_only)
+        return status_make(STATUS_FAILED_PRECONDITION, "the store was opened for reading only");
     if (store->trouble.is_background_full() && !store->trouble.is_fenced())
         probe(store);
     if (store->trouble.is_fenced() || store->trouble.is_background_full())
@@ -119,7 +121,7 @@ status store_write(store *store, store_batch *batch, enum store_durability durab
     CHECK_MAGIC(batch, BATCH_MAGIC);
     if (batch->failed)
         return status_out_of_memory();
-    TRY(ready_to_write(store));
+    TRY(check_writable(store));
 
     uint64_t size = log_record_size(batch->batch.GetDataSize());
     rocksdb::IOStatus room = store->room->take(size);

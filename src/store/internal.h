@@ -127,26 +127,35 @@ static inline uint64_t log_record_size(uint64_t batch_size)
 }
 
 /* Room on the disk for what is about to be appended to the write-ahead log. */
-class log_room {
+class log_room : public std::enable_shared_from_this<log_room> {
   public:
     /* Before a batch of that size is written; NoSpace: there is none. */
     rocksdb::IOStatus take(uint64_t bytes);
     void give_back(uint64_t bytes); /* after it, whatever came of it */
 
-    /* For log_file.cc: the log that is appended to from now on, and the end of one. */
-    rocksdb::IOStatus begin(log_file *file);
-    void forget(const log_file *file);
+    /* Wraps the file of a new log, to which everything is appended from now on. */
+    rocksdb::IOStatus new_log(std::unique_ptr<rocksdb::FSWritableFile> *file);
 
     std::atomic<uint64_t> syncs{0};
 
   private:
+    friend log_file;
+    rocksdb::IOStatus begin(log_file *file);
+    void forget(const log_file *file);
+
     std::mutex mutex;
     log_file *current = nullptr;
     uint64_t under_way = 0; /* bytes taken and not yet given back */
 };
 
-std::shared_ptr<rocksdb::FileSystem> make_log_guard(std::shared_ptr<rocksdb::FileSystem> base,
-                                                    std::shared_ptr<log_room> room);
+/* --- file_system.cc --- */
+
+/* `base` as RocksDB gets to see it. */
+std::shared_ptr<rocksdb::FileSystem> make_file_system(std::shared_ptr<rocksdb::FileSystem> base,
+                                                      std::shared_ptr<log_room> room);
+
+/* What the refusal to write an options file says, and RocksDB then says in its log. */
+extern const char NO_OPTIONS_FILE[];
 
 /* --- listener.cc --- */
 
@@ -228,6 +237,9 @@ static inline bytes from_slice(const rocksdb::Slice &s)
 {
     return bytes_make(s.data(), s.size());
 }
+
+/* OK, or why nothing can be changed at present. Tries to resume first if that may help. */
+status check_writable(store *store);
 
 /* store_open on a file system of the caller's, for tests. */
 status store_open_on(const store_options *options, std::shared_ptr<rocksdb::FileSystem> files,

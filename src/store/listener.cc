@@ -4,6 +4,7 @@
 #include "rocksdb/listener.h"
 
 #include <cstdarg>
+#include <cstring>
 
 namespace {
 
@@ -67,6 +68,8 @@ class logger final : public rocksdb::Logger {
             return;
         char text[1024];
         vsnprintf(text, sizeof text, format, arguments);
+        if (strstr(text, NO_OPTIONS_FILE) != nullptr)
+            return; /* no news */
         const log_field fields[] = {{"text", log_field::LOG_FIELD_BYTES, bytes_of(text), 0},
                                     {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
         bool is_error = level >= rocksdb::InfoLogLevel::ERROR_LEVEL;

@@ -116,46 +116,11 @@ void log_room::forget(const log_file *file)
         current = nullptr;
 }
 
-namespace {
-
-class log_guard final : public rocksdb::FileSystemWrapper {
-  public:
-    log_guard(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_room> room_)
-        : FileSystemWrapper(std::move(base)), room(std::move(room_))
-    {
-    }
-
-    const char *Name() const override { return "trestle.log_guard"; }
-
-    IOStatus NewWritableFile(const std::string &name, const rocksdb::FileOptions &options,
-                             std::unique_ptr<rocksdb::FSWritableFile> *out,
-                             IODebugContext *debug) override
-    {
-        IOStatus s = target()->NewWritableFile(name, options, out, debug);
-        if (!s.ok() || !is_log(name))
-            return s;
-        auto file = std::make_unique<log_file>(std::move(*out), room);
-        s = room->begin(file.get());
-        if (s.ok())
-            *out = std::move(file);
-        return s;
-    }
-
-  private:
-    static bool is_log(const std::string &name)
-    {
-        static const std::string suffix = ".log";
-        return name.size() > suffix.size() &&
-               name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
-    }
-
-    const std::shared_ptr<log_room> room;
-};
-
-} // namespace
-
-std::shared_ptr<rocksdb::FileSystem> make_log_guard(std::shared_ptr<rocksdb::FileSystem> base,
-                                                    std::shared_ptr<log_room> room)
+IOStatus log_room::new_log(std::unique_ptr<rocksdb::FSWritableFile> *file)
 {
-    return std::make_shared<log_guard>(std::move(base), std::move(room));
+    auto log = std::make_unique<log_file>(std::move(*file), shared_from_this());
+    IOStatus s = begin(log.get());
+    if (s.ok())
+        *file = std::move(log);
+    return s;
 }

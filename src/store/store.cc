@@ -15,7 +15,7 @@ using rocksdb::DB;
 store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
       trouble(options), room(std::make_shared<log_room>()),
-      files(make_log_guard(std::move(base), room)), env(rocksdb::NewCompositeEnv(files))
+      files(make_file_system(std::move(base), room)), env(rocksdb::NewCompositeEnv(files))
 {
     rocksdb::LRUCacheOptions cache_options;
     cache_options.capacity = options->cache_bytes;
@@ -257,7 +257,7 @@ static status create_keyspaces(store *store, uint64_t first_id, size_t count)
 status store_keyspaces_create(store *store, uint64_t first_id, size_t count)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
-    TRY(store->trouble.health());
+    TRY(check_writable(store));
     return guarded([&] { return create_keyspaces(store, first_id, count); });
 }
 
@@ -280,7 +280,7 @@ status store_keyspace_drop(store *store, keyspace *keyspace)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    TRY(store->trouble.health());
+    TRY(check_writable(store));
     return guarded([&] {
         rocksdb::Status s = store->db->DropColumnFamily(keyspace->handle);
         if (!s.ok())

@@ -5,26 +5,54 @@
 #include "rocksdb/convenience.h"
 #include "rocksdb/write_buffer_manager.h"
 
+#include <algorithm>
+
 using rocksdb::DB;
 using rocksdb::Slice;
 
 /* Greater than every key that sorts below eight bytes of 0xff: good enough for an estimate. */
 static const Slice LAST("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
 
+/* Bytes in write buffers. RocksDB's estimate for a range can be several times too high, up to
+ * everything in the buffer; so it is taken as a share of the estimates for the range and for what
+ * lies on either side, and the sizes of neighbours add up. */
+static uint64_t buffered(keyspace *keyspace, const Slice &from, const Slice &to)
+{
+    const rocksdb::Range parts[] = {{Slice(), from}, {from, to}, {to, LAST}};
+    uint64_t sum = 0, range = 0, whole = 0;
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t count = 0, size = 0;
+        if (parts[i].start.compare(parts[i].limit) < 0)
+            keyspace->db->GetApproximateMemTableStats(keyspace->handle, parts[i], &count, &size);
+        sum += size;
+        range = i == 1 ? size : range;
+    }
+    keyspace->db->GetIntProperty(keyspace->handle, DB::Properties::kCurSizeAllMemTables, &whole);
+    return sum == 0 ? 0 : (uint64_t)((double)std::min(sum, whole) * (double)range / (double)sum);
+}
+
+static uint64_t in_tables(keyspace *keyspace, const Slice &from, const Slice &to)
+{
+    rocksdb::SizeApproximationOptions options;
+    options.include_memtables = false;
+    options.include_files = true;
+    rocksdb::Range range(from, to);
+    uint64_t size = 0;
+    keyspace->db->GetApproximateSizes(options, keyspace->handle, &range, 1, &size)
+        .PermitUncheckedError(); /* a wrong option is its only failure */
+    return size;
+}
+
 uint64_t keyspace_size(keyspace *keyspace, bytes from, bytes to)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    rocksdb::SizeApproximationOptions options;
-    options.include_memtables = true;
-    options.include_files = true;
-    rocksdb::Range range(to_slice(from), to.size != 0 ? to_slice(to) : LAST);
-    uint64_t size = 0;
+    Slice begin = to_slice(from);
+    Slice end = to.size != 0 ? to_slice(to) : LAST;
     try {
-        keyspace->db->GetApproximateSizes(options, keyspace->handle, &range, 1, &size)
-            .PermitUncheckedError();
-    } catch (const std::bad_alloc &) { /* no estimate */
+        return in_tables(keyspace, begin, end) + buffered(keyspace, begin, end);
+    } catch (const std::bad_alloc &) {
+        return 0; /* no estimate */
     }
-    return size;
 }
 
 status keyspace_flush(keyspace *keyspace)

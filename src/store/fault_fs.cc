@@ -1,0 +1,336 @@
+/* See fault_fs.h. Linked into tests only. */
+#include "store/fault_fs.h"
+#include "store/internal.h"
+
+#include <map>
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Slice;
+
+namespace {
+
+enum { OPERATIONS = FAULT_READ + 1 };
+
+struct rule {
+    bool is_set = false;
+    std::string part;
+    fault_kind kind = FAULT_IO;
+    unsigned pass = 0;
+};
+
+/* What is known of a file since it was made. */
+struct file_state {
+    uint64_t size = 0;
+    uint64_t synced = 0;
+    bool name_is_synced = false;
+};
+
+std::string name_of(const std::string &path)
+{
+    return path.substr(path.rfind('/') + 1);
+}
+
+IOStatus failure(fault_kind kind)
+{
+    switch (kind) {
+    case FAULT_NO_SPACE: {
+        IOStatus s = IOStatus::NoSpace("injected");
+        s.SetRetryable(true); /* as RocksDB's own file system does */
+        return s;
+    }
+    case FAULT_IO:
+        return IOStatus::IOError("injected");
+    case FAULT_UNSUPPORTED:
+        return IOStatus::NotSupported("injected");
+    }
+    return IOStatus::OK();
+}
+
+class world {
+  public:
+    IOStatus check(fault_operation operation, const std::string &path)
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        rule &r = rules[operation];
+        if (!r.is_set || name_of(path).find(r.part) == std::string::npos)
+            return IOStatus::OK();
+        if (r.pass > 0) {
+            r.pass--;
+            return IOStatus::OK();
+        }
+        failures++;
+        return failure(r.kind);
+    }
+
+    std::mutex mutex;
+    rule rules[OPERATIONS];
+    unsigned failures = 0;
+    std::map<std::string, std::shared_ptr<file_state>> files; /* by path */
+};
+
+class faulty_file final : public rocksdb::FSWritableFileOwnerWrapper {
+  public:
+    faulty_file(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path_,
+                std::shared_ptr<world> world_, std::shared_ptr<file_state> state_)
+        : FSWritableFileOwnerWrapper(std::move(file)), path(std::move(path_)),
+          world(std::move(world_)), state(std::move(state_))
+    {
+    }
+
+    IOStatus Append(const Slice &data, const IOOptions &options, IODebugContext *debug) override
+    {
+        IOStatus s = world->check(FAULT_APPEND, path);
+        Slice part = s.ok() ? data : Slice(data.data(), data.size() / 2);
+        IOStatus written = target()->Append(part, options, debug);
+        state->size += part.size();
+        return s.ok() ? written : s;
+    }
+
+    IOStatus Append(const Slice &data, const IOOptions &options,
+                    const rocksdb::DataVerificationInfo &, IODebugContext *debug) override
+    {
+        return Append(data, options, debug);
+    }
+
+    IOStatus Allocate(uint64_t offset, uint64_t size, const IOOptions &options,
+                      IODebugContext *debug) override
+    {
+        IOStatus s = world->check(FAULT_ALLOCATE, path);
+        return s.ok() ? target()->Allocate(offset, size, options, debug) : s;
+    }
+
+    IOStatus Sync(const IOOptions &options, IODebugContext *debug) override
+    {
+        return synced(world->check(FAULT_SYNC, path), options, debug);
+    }
+
+    IOStatus Fsync(const IOOptions &options, IODebugContext *debug) override
+    {
+        return synced(world->check(FAULT_SYNC, path), options, debug);
+    }
+
+  private:
+    IOStatus synced(const IOStatus &fault, const IOOptions &options, IODebugContext *debug)
+    {
+        uint64_t size = state->size;
+        IOStatus s = fault.ok() ? target()->Sync(options, debug) : fault;
+        if (s.ok())
+            state->synced = size;
+        return s;
+    }
+
+    const std::string path;
+    const std::shared_ptr<class world> world;
+    const std::shared_ptr<file_state> state;
+};
+
+class faulty_reader final : public rocksdb::FSRandomAccessFileOwnerWrapper {
+  public:
+    faulty_reader(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::string path_,
+                  std::shared_ptr<world> world_)
+        : FSRandomAccessFileOwnerWrapper(std::move(file)), path(std::move(path_)),
+          world(std::move(world_))
+    {
+    }
+
+    IOStatus Read(uint64_t offset, size_t size, const IOOptions &options, Slice *result,
+                  char *scratch, IODebugContext *debug) const override
+    {
+        IOStatus s = world->check(FAULT_READ, path);
+        return s.ok() ? FSRandomAccessFileOwnerWrapper::Read(offset, size, options, result, scratch,
+                                                             debug)
+                      : s;
+    }
+
+  private:
+    const std::string path;
+    const std::shared_ptr<class world> world;
+};
+
+class faulty_directory final : public rocksdb::FSDirectoryWrapper {
+  public:
+    faulty_directory(std::unique_ptr<rocksdb::FSDirectory> directory, std::shared_ptr<world> world_)
+        : FSDirectoryWrapper(std::move(directory)), world(std::move(world_))
+    {
+    }
+
+    IOStatus Fsync(const IOOptions &options, IODebugContext *debug) override
+    {
+        IOStatus s = world->check(FAULT_SYNC_DIRECTORY, "");
+        if (s.ok())
+            s = FSDirectoryWrapper::Fsync(options, debug);
+        std::lock_guard<std::mutex> lock(world->mutex);
+        for (auto &entry : world->files)
+            entry.second->name_is_synced |= s.ok();
+        return s;
+    }
+
+    IOStatus FsyncWithDirOptions(const IOOptions &options, IODebugContext *debug,
+                                 const rocksdb::DirFsyncOptions &) override
+    {
+        return Fsync(options, debug);
+    }
+
+  private:
+    const std::shared_ptr<class world> world;
+};
+
+class faulty_file_system final : public rocksdb::FileSystemWrapper {
+  public:
+    explicit faulty_file_system(std::shared_ptr<world> world_)
+        : FileSystemWrapper(rocksdb::FileSystem::Default()), world(std::move(world_))
+    {
+    }
+
+    const char *Name() const override { return "trestle.fault_fs"; }
+
+    IOStatus NewWritableFile(const std::string &path, const rocksdb::FileOptions &options,
+                             std::unique_ptr<rocksdb::FSWritableFile> *out,
+                             IODebugContext *debug) override
+    {
+        IOStatus s = world->check(FAULT_CREATE, path);
+        if (s.ok())
+            s = target()->NewWritableFile(path, options, out, debug);
+        if (!s.ok())
+            return s;
+        auto state = std::make_shared<file_state>();
+        {
+            std::lock_guard<std::mutex> lock(world->mutex);
+            world->files[path] = state;
+        }
+        *out = std::make_unique<faulty_file>(std::move(*out), path, world, state);
+        return s;
+    }
+
+    IOStatus NewRandomAccessFile(const std::string &path, const rocksdb::FileOptions &options,
+                                 std::unique_ptr<rocksdb::FSRandomAccessFile> *out,
+                                 IODebugContext *debug) override
+    {
+        IOStatus s = target()->NewRandomAccessFile(path, options, out, debug);
+        if (s.ok())
+            *out = std::make_unique<faulty_reader>(std::move(*out), path, world);
+        return s;
+    }
+
+    IOStatus NewDirectory(const std::string &path, const IOOptions &options,
+                          std::unique_ptr<rocksdb::FSDirectory> *out,
+                          IODebugContext *debug) override
+    {
+        IOStatus s = target()->NewDirectory(path, options, out, debug);
+        if (s.ok())
+            *out = std::make_unique<faulty_directory>(std::move(*out), world);
+        return s;
+    }
+
+    IOStatus RenameFile(const std::string &from, const std::string &to, const IOOptions &options,
+                        IODebugContext *debug) override
+    {
+        IOStatus s = target()->RenameFile(from, to, options, debug);
+        std::lock_guard<std::mutex> lock(world->mutex);
+        auto found = world->files.find(from);
+        if (s.ok() && found != world->files.end()) {
+            std::shared_ptr<file_state> state = found->second;
+            world->files.erase(found);
+            world->files[to] = state;
+        }
+        return s;
+    }
+
+    IOStatus DeleteFile(const std::string &path, const IOOptions &options,
+                        IODebugContext *debug) override
+    {
+        IOStatus s = target()->DeleteFile(path, options, debug);
+        std::lock_guard<std::mutex> lock(world->mutex);
+        if (s.ok())
+            world->files.erase(path);
+        return s;
+    }
+
+  private:
+    const std::shared_ptr<class world> world;
+};
+
+} // namespace
+
+struct fault_fs {
+    std::shared_ptr<class world> world = std::make_shared<class world>();
+    std::shared_ptr<rocksdb::FileSystem> files = std::make_shared<faulty_file_system>(world);
+};
+
+fault_fs *fault_fs_create(void)
+{
+    return new fault_fs;
+}
+
+void fault_fs_destroy(fault_fs *fs)
+{
+    delete fs;
+}
+
+status fault_fs_open(fault_fs *fs, const store_options *options, store **out)
+{
+    return store_open_on(options, fs->files, out);
+}
+
+void fault_fs_fail(fault_fs *fs, enum fault_operation operation, const char *part,
+                   enum fault_kind kind, unsigned pass)
+{
+    std::lock_guard<std::mutex> lock(fs->world->mutex);
+    rule r;
+    r.is_set = true;
+    r.part = part;
+    r.kind = kind;
+    r.pass = pass;
+    fs->world->rules[operation] = r;
+}
+
+void fault_fs_heal(fault_fs *fs)
+{
+    std::lock_guard<std::mutex> lock(fs->world->mutex);
+    for (rule &r : fs->world->rules)
+        r.is_set = false;
+}
+
+unsigned fault_fs_failures(const fault_fs *fs)
+{
+    std::lock_guard<std::mutex> lock(fs->world->mutex);
+    return fs->world->failures;
+}
+
+void fault_fs_cut_power(fault_fs *fs, const char *directory, const char *copy, size_t torn)
+{
+    rocksdb::FileSystem *plain = rocksdb::FileSystem::Default().get();
+    plain->CreateDirIfMissing(copy, IOOptions(), nullptr).PermitUncheckedError();
+    std::vector<std::string> names;
+    CHECK(plain->GetChildren(directory, IOOptions(), &names, nullptr).ok());
+    std::lock_guard<std::mutex> lock(fs->world->mutex);
+    for (const std::string &name : names) {
+        std::string path = std::string(directory) + "/" + name;
+        auto found = fs->world->files.find(path);
+        bool is_known = found != fs->world->files.end();
+        if (name[0] == '.' || (is_known && !found->second->name_is_synced))
+            continue;
+        std::string data;
+        CHECK(rocksdb::ReadFileToString(plain, path, &data).ok());
+        size_t left = is_known ? found->second->synced + torn : data.size();
+        if (left < data.size())
+            data.resize(left);
+        CHECK(rocksdb::WriteStringToFile(plain, data, std::string(copy) + "/" + name).ok());
+    }
+}
+
+size_t fault_fs_unsynced(fault_fs *fs, const char *suffix)
+{
+    std::string end = suffix;
+    size_t unsynced = 0;
+    std::lock_guard<std::mutex> lock(fs->world->mutex);
+    for (const auto &entry : fs->world->files) { /* names rise with age */
+        const std::string &path = entry.first;
+        if (path.size() > end.size() &&
+            path.compare(path.size() - end.size(), end.size(), end) == 0)
+            unsynced = entry.second->size - entry.second->synced;
+    }
+    return unsynced;
+}
