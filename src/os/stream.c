@@ -199,27 +199,40 @@ static enum stream_result write_plain(struct stream *stream, const struct iovec 
     return STREAM_OK;
 }
 
-/* Part by part, until one is not taken whole. */
+/* Copies the parts' first bytes together, as many as there is room for. */
+static size_t gather(const struct iovec *parts, int count, uint8_t *to, size_t room)
+{
+    size_t size = 0;
+    for (int i = 0; i < count && size < room; i++) {
+        size_t taken = parts[i].iov_len < room - size ? parts[i].iov_len : room - size;
+        if (taken > 0)
+            memcpy(to + size, parts[i].iov_base, taken);
+        size += taken;
+    }
+    return size;
+}
+
+/* One TLS record, however many the parts: each costs a system call, a header and a tag. After a
+ * blocked write OpenSSL wants the same bytes again, or more that begin with them, which is what the
+ * caller brings. */
 static enum stream_result write_tls(struct stream *stream, const struct iovec *parts, int count,
                                     size_t *done)
 {
-    for (int i = 0; i < count; i++) {
-        size_t written = 0;
-        if (parts[i].iov_len == 0)
-            continue;
-        ERR_clear_error();
-        int returned = SSL_write_ex(stream->tls, parts[i].iov_base, parts[i].iov_len, &written);
-        *done += written;
-        if (returned != 1) {
-            enum stream_result result = tls_result(stream, returned, &stream->write_interest);
-            if (result == STREAM_ENDED) /* the peer has said goodbye: it reads no more */
-                result = fail(stream, EPIPE);
-            return result == STREAM_BLOCKED && *done > 0 ? STREAM_OK : result;
-        }
-        if (written < parts[i].iov_len)
-            break;
+    uint8_t record[SSL3_RT_MAX_PLAIN_LENGTH];
+    const void *from = parts[0].iov_base;
+    size_t size = parts[0].iov_len;
+    if (size < sizeof record && count > 1) {
+        size = gather(parts, count, record, sizeof record);
+        from = record;
     }
-    return STREAM_OK;
+    if (size == 0)
+        return STREAM_OK;
+    ERR_clear_error();
+    int returned = SSL_write_ex(stream->tls, from, size, done);
+    if (returned == 1)
+        return STREAM_OK;
+    enum stream_result result = tls_result(stream, returned, &stream->write_interest);
+    return result == STREAM_ENDED ? fail(stream, EPIPE) : result; /* it reads no more */
 }
 
 enum stream_result stream_write(struct stream *stream, const struct iovec *parts, int count,

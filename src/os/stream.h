@@ -41,7 +41,8 @@ int stream_socket(const struct stream *stream); /* for watching */
 enum stream_result stream_handshake(struct stream *stream);
 const char *stream_protocol(const struct stream *stream);
 
-/* `*done` gets the bytes moved, at least 1 if STREAM_OK, else 0. */
+/* `*done` gets the bytes moved, at least 1 if STREAM_OK (and there was one to move), else 0. Parts
+ * need not be written whole. After STREAM_BLOCKED the next write begins with the same bytes. */
 enum stream_result stream_read(struct stream *stream, void *to, size_t size, size_t *done);
 enum stream_result stream_write(struct stream *stream, const struct iovec *parts, int count,
                                 size_t *done);
