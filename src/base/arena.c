@@ -153,6 +153,11 @@ char *arena_string(struct arena *arena, bytes b)
     return copy;
 }
 
+void arena_set_limit(struct arena *arena, size_t limit)
+{
+    arena->limit = limit > arena->used ? limit : arena->used;
+}
+
 size_t arena_footprint(const struct arena *arena)
 {
     return arena->footprint;

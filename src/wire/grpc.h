@@ -71,7 +71,7 @@ bool grpc_call_is_cancelled(const struct grpc_call *call);
  * prefix and for the link of the queue it waits in, so that nothing is copied or allocated. A
  * buffer that has `failed` turns into a RESOURCE_EXHAUSTED end of the call. */
 void grpc_call_send(struct grpc_call *call, struct buffer *message);
-enum { GRPC_PREFIX_SIZE = 48 }; /* size of a buffer that holds an empty message */
+enum { GRPC_PREFIX_SIZE = 24 }; /* the size of a buffer with an empty message */
 void grpc_message_start(struct buffer *message);
 
 /* Ends the call; takes the status. Adds trailers, and grpc-status-details-bin where the status has
@@ -86,7 +86,7 @@ void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value
 
 /* Whether more than a window's worth of output waits (the threshold is in base/limits.h). Any
  * thread; on another than the loop's, on_writable may come before this has returned true. */
-bool grpc_call_is_congested(const struct grpc_call *call);
+bool grpc_call_is_congested(struct grpc_call *call);
 
 /* Callbacks, run on the loop's thread; either may be NULL. `on_writable` is called once each time
  * the output falls under the threshold after grpc_call_is_congested was true; `on_cancel` at most

@@ -1,0 +1,219 @@
+/* From messages and a status to HEADERS, DATA and trailers. See grpc_private.h for the whole. */
+#include "wire/grpc_private.h"
+
+#include "base/check.h"
+#include "base/varint.h"
+#include "wire/grpc_text.h"
+
+#include <stdio.h>
+
+/* --- header fields --- */
+
+static void add_headers(struct fields *fields, const struct grpc_call *call)
+{
+    fields_add_fixed(fields, ":status", "200");
+    fields_add_fixed(fields, "content-type", "application/grpc");
+    fields_add_fixed(fields, "grpc-accept-encoding", "identity,gzip");
+    if (call->answers_gzip)
+        fields_add_fixed(fields, "grpc-encoding", "gzip");
+    fields_add_metadata(fields, &call->header_metadata);
+}
+
+/* A google.rpc.Status: code in field 1, message in 2; the details are ready as they are. */
+static void encode_status(status s, bytes message, struct buffer *out)
+{
+    enum { CODE = 1 << 3, MESSAGE = 2 << 3 | 2 };
+    buffer_append_byte(out, CODE);
+    buffer_append_varint(out, (uint64_t)s.code);
+    buffer_append_byte(out, MESSAGE);
+    buffer_append_varint(out, message.size);
+    buffer_append_bytes(out, message);
+    buffer_append_bytes(out, status_details(s));
+}
+
+static void encode_details(status s, bytes message, struct buffer *out)
+{
+    bytes details = status_details(s);
+    if (details.size == 0 || details.size > LIMIT_STATUS_DETAILS_BYTES)
+        return;
+    struct buffer plain = {0};
+    encode_status(s, message, &plain);
+    if (!plain.failed)
+        base64_encode(buffer_bytes(&plain), out);
+    buffer_free(&plain);
+}
+
+static const char *code_text(enum status_code code)
+{
+    static const char *const texts[] = {"0", "1",  "2",  "3",  "4",  "5",  "6",  "7", "8",
+                                        "9", "10", "11", "12", "13", "14", "15", "16"};
+    return texts[code];
+}
+
+/* The text of an error, which must live until the fields have been submitted. Without memory for
+ * it, the client gets the code alone. */
+struct error_text {
+    struct buffer message;
+    struct buffer details;
+};
+
+static void add_trailers(struct fields *fields, const struct grpc_call *call,
+                         struct error_text *text)
+{
+    fields_add_fixed(fields, "grpc-status", code_text(call->final.code));
+    if (!status_is_ok(call->final)) {
+        bytes message = bytes_of(status_message(call->final));
+        if (message.size > LIMIT_STATUS_MESSAGE_BYTES)
+            message.size = LIMIT_STATUS_MESSAGE_BYTES;
+        grpc_percent_encode(message, &text->message);
+        encode_details(call->final, message, &text->details);
+    }
+    if (text->message.size > 0 && !text->message.failed)
+        fields_add(fields, "grpc-message", buffer_bytes(&text->message));
+    if (text->details.size > 0 && !text->details.failed)
+        fields_add(fields, "grpc-status-details-bin", buffer_bytes(&text->details));
+    fields_add_metadata(fields, &call->trailer_metadata);
+}
+
+/* The code stays, for the report; the words are not needed any more. */
+static void forget_words(struct grpc_call *call)
+{
+    status_free(call->final);
+    call->final.detail = NULL;
+}
+
+static int submit_trailers(struct grpc_call *call)
+{
+    struct fields fields = {.count = 0};
+    struct error_text text = {0};
+    add_trailers(&fields, call, &text);
+    int error = nghttp2_submit_trailer(call->connection->session, call->stream_id, fields.list,
+                                       fields.count);
+    buffer_free(&text.message);
+    buffer_free(&text.details);
+    forget_words(call);
+    return error;
+}
+
+/* --- frames --- */
+
+ssize_t grpc_answer_read(nghttp2_session *session, int32_t stream_id, uint8_t *to, size_t length,
+                         uint32_t *flags, nghttp2_data_source *source, void *user_data)
+{
+    (void)session;
+    (void)stream_id;
+    (void)to; /* on_send_data takes the bytes from the queue instead */
+    (void)user_data;
+    struct grpc_call *call = source->ptr;
+    size_t size = call->queue.size < length ? call->queue.size : length;
+    if (size == 0 && !call->ended)
+        return NGHTTP2_ERR_DEFERRED;
+    *flags = NGHTTP2_DATA_FLAG_NO_COPY;
+    if (call->ended && size == call->queue.size) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        if (submit_trailers(call) != 0)
+            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    }
+    return (ssize_t)size;
+}
+
+/* Without memory for an answer, not even its status, the stream is reset; without memory for that,
+ * the connection ends. */
+static void reset(struct grpc_call *call)
+{
+    if (nghttp2_submit_rst_stream(call->connection->session, NGHTTP2_FLAG_NONE, call->stream_id,
+                                  NGHTTP2_INTERNAL_ERROR) != 0)
+        call->connection->is_broken = true;
+}
+
+static void submit_headers(struct grpc_call *call)
+{
+    struct fields fields = {.count = 0};
+    add_headers(&fields, call);
+    nghttp2_session *session = call->connection->session;
+    nghttp2_data_provider provider = {.source.ptr = call, .read_callback = grpc_answer_read};
+    /* Incremental: streams that have much to send take turns. */
+    nghttp2_extpri priority = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
+    call->headers_sent = true;
+    if (nghttp2_session_change_extpri_stream_priority(session, call->stream_id, &priority, 1) !=
+            0 ||
+        nghttp2_submit_response(session, call->stream_id, fields.list, fields.count, &provider) !=
+            0)
+        reset(call);
+}
+
+static void submit_trailers_only(struct grpc_call *call)
+{
+    struct fields fields = {.count = 0};
+    struct error_text text = {0};
+    add_headers(&fields, call);
+    add_trailers(&fields, call, &text);
+    call->headers_sent = true;
+    if (nghttp2_submit_response(call->connection->session, call->stream_id, fields.list,
+                                fields.count, NULL) != 0)
+        reset(call);
+    buffer_free(&text.message);
+    buffer_free(&text.details);
+    forget_words(call);
+}
+
+/* Lets nghttp2 ask again, if it has been told that there was nothing. */
+static void resume(struct grpc_call *call)
+{
+    int error = nghttp2_session_resume_data(call->connection->session, call->stream_id);
+    if (error != 0 && error != NGHTTP2_ERR_INVALID_ARGUMENT) /* the latter: it will ask anyway */
+        call->connection->is_broken = true;
+}
+
+/* --- what the call's handler, or we, answer --- */
+
+void grpc_answer_message(struct grpc_call *call, struct message *message)
+{
+    if (!call->open || call->ended) {
+        grpc_call_count_sent(call, message->size);
+        message_free(message);
+        return;
+    }
+    call->response_bytes += message->size - MESSAGE_WIRE_PREFIX;
+    if (call->queue.size == 0)
+        call->idle_sweeps = 0;
+    message_queue_append(&call->queue, message);
+    if (call->headers_sent)
+        resume(call);
+    else
+        submit_headers(call);
+    grpc_connection_signal(call->connection);
+}
+
+void grpc_answer_end(struct grpc_call *call, status s)
+{
+    if (!call->open || call->ended) {
+        status_ignore(s); /* nobody is there, or something else was told before */
+        return;
+    }
+    call->ended = true;
+    call->final = s;
+    call->idle_sweeps = 0;
+    if (call->headers_sent)
+        resume(call);
+    else
+        submit_trailers_only(call);
+    if (!call->was_held) {
+        grpc_call_report(call);
+        grpc_request_release(call);
+    }
+    grpc_connection_signal(call->connection);
+}
+
+void grpc_answer_http_error(struct grpc_call *call, const char *http_status)
+{
+    struct fields fields = {.count = 0};
+    fields_add_fixed(&fields, ":status", http_status);
+    call->ended = true;
+    call->headers_sent = true;
+    call->final = (status){.code = STATUS_INTERNAL, .detail = NULL};
+    if (nghttp2_submit_response(call->connection->session, call->stream_id, fields.list,
+                                fields.count, NULL) != 0)
+        reset(call);
+    grpc_call_report(call);
+}

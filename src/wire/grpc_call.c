@@ -1,0 +1,410 @@
+/* A call's life, and what its handler may ask and do. See grpc_private.h for the whole. */
+#include "wire/grpc_private.h"
+
+#include "base/check.h"
+#include "wire/grpc_text.h"
+
+#include <stdlib.h>
+
+enum { MOST_SPARE = 8 };
+
+static void run_inbox(struct task *task);
+static void run_deadline(struct timer *timer);
+
+/* --- life --- */
+
+/* Everything as for a new call, save the memory that is kept. */
+static void make_fresh(struct grpc_call *call, struct grpc_connection *connection)
+{
+    struct arena *arena = call->arena;
+    struct buffer body = call->reader.body;
+    struct metadata headers = call->header_metadata;
+    struct metadata trailers = call->trailer_metadata;
+    *call = (struct grpc_call){
+        .magic = GRPC_CALL_MAGIC,
+        .server = connection->server,
+        .connection = connection,
+        .loop = connection->loop,
+        .open = true,
+        .admitted = true,
+        .reader = {.body = body, .limit = connection->server->options.max_message_size},
+        .arena = arena,
+        .timeout_us = INT64_MAX,
+        .deadline.run = run_deadline,
+        .header_metadata = headers,
+        .trailer_metadata = trailers,
+        .task.run = run_inbox,
+    };
+    arena_set_limit(arena, LIMIT_ARENA_BASE_BYTES);
+}
+
+static struct grpc_call *allocate(void)
+{
+    struct grpc_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return NULL;
+    call->arena = arena_create(LIMIT_ARENA_BASE_BYTES);
+    if (call->arena == NULL) {
+        free(call);
+        return NULL;
+    }
+    return call;
+}
+
+static struct grpc_call *take_spare(struct grpc_connection *connection)
+{
+    struct grpc_call *call = connection->spare;
+    if (call == NULL)
+        return allocate();
+    connection->spare = call->next;
+    connection->spare_count--;
+    return call;
+}
+
+struct grpc_call *grpc_call_create(struct grpc_connection *connection, int32_t stream_id)
+{
+    struct grpc_call *call = take_spare(connection);
+    if (call == NULL)
+        return NULL;
+    make_fresh(call, connection);
+    call->stream_id = stream_id;
+    call->begun_us = clock_steady_us(loop_clock(call->loop));
+    call->next = connection->calls;
+    if (call->next != NULL)
+        call->next->previous = call;
+    connection->calls = call;
+    connection->call_count++;
+    return call;
+}
+
+static void unlink_call(struct grpc_call *call)
+{
+    struct grpc_connection *connection = call->connection;
+    if (call->previous != NULL)
+        call->previous->next = call->next;
+    else
+        connection->calls = call->next;
+    if (call->next != NULL)
+        call->next->previous = call->previous;
+    connection->call_count--;
+}
+
+void grpc_call_free(struct grpc_call *call)
+{
+    arena_destroy(call->arena);
+    message_reader_reset(&call->reader, 0);
+    metadata_free(&call->header_metadata);
+    metadata_free(&call->trailer_metadata);
+    free(call);
+}
+
+/* Frees what belonged to the call; keeps the rest for the next if the connection has use for it. */
+static void retire(struct grpc_call *call)
+{
+    CHECK(!call->open && !call->held && call->pins == 0);
+    struct grpc_connection *connection = call->connection;
+    for (size_t i = 0; i < call->header_count; i++) {
+        nghttp2_rcbuf_decref(call->headers[i].name);
+        nghttp2_rcbuf_decref(call->headers[i].value);
+    }
+    status_free(call->refusal);
+    status_free(call->final);
+    call->magic = 0;
+    if (connection == NULL || connection->spare_count == MOST_SPARE) {
+        if (connection != NULL)
+            unlink_call(call);
+        grpc_call_free(call);
+        return;
+    }
+    unlink_call(call);
+    arena_reset(call->arena);
+    metadata_clear(&call->header_metadata);
+    metadata_clear(&call->trailer_metadata);
+    call->next = connection->spare;
+    connection->spare = call;
+    connection->spare_count++;
+}
+
+void grpc_call_pin(struct grpc_call *call)
+{
+    call->pins++;
+}
+
+void grpc_call_unpin(struct grpc_call *call)
+{
+    CHECK(call->pins > 0);
+    if (--call->pins == 0 && !call->open && !call->held)
+        retire(call);
+}
+
+void grpc_call_hold(struct grpc_call *call)
+{
+    call->held = true;
+    call->was_held = true;
+    atomic_fetch_add(&call->server->call_count, 1);
+}
+
+void grpc_call_report(struct grpc_call *call)
+{
+    const struct grpc_server *server = call->server;
+    if (call->reported || server->options.on_call_end == NULL)
+        return;
+    call->reported = true;
+    const struct grpc_route *route = call->route;
+    const struct grpc_call_record record = {
+        .service = route == NULL ? NULL : route->service,
+        .method = route == NULL ? NULL : route->method,
+        .method_index = route == NULL ? server->method_count : route->index,
+        .code = call->ended ? call->final.code : STATUS_CANCELLED,
+        .duration_us = clock_steady_us(loop_clock(call->loop)) - call->begun_us,
+        .request_bytes = call->request_bytes,
+        .response_bytes = call->response_bytes,
+    };
+    server->options.on_call_end(server->options.context, &record);
+}
+
+void grpc_call_cancel(struct grpc_call *call)
+{
+    atomic_store(&call->cancelled, true);
+    if (!call->held)
+        return;
+    grpc_call_pin(call);
+    if (!call->told_cancelled && call->on_cancel != NULL) {
+        call->told_cancelled = true;
+        call->on_cancel(call->context);
+    }
+    if (call->held && atomic_exchange(&call->wants_writable, false) && call->on_writable != NULL)
+        call->on_writable(call->context); /* it need not wait for a client that has gone */
+    grpc_call_unpin(call);
+}
+
+/* The stream does not exist any more. */
+static void end_stream(struct grpc_call *call)
+{
+    call->open = false;
+    loop_timer_clear(call->loop, &call->deadline);
+    message_queue_clear(&call->queue, &call->connection->output);
+}
+
+static void tell_end(struct grpc_call *call)
+{
+    if (call->held)
+        grpc_call_cancel(call);
+    else
+        grpc_call_report(call);
+}
+
+void grpc_call_close(struct grpc_call *call)
+{
+    grpc_call_pin(call);
+    end_stream(call);
+    if (!call->held)
+        grpc_request_release(call);
+    tell_end(call);
+    grpc_call_unpin(call);
+}
+
+void grpc_call_detach(struct grpc_call *call)
+{
+    grpc_call_pin(call);
+    end_stream(call);
+    unlink_call(call);
+    call->connection = NULL;
+    tell_end(call);
+    grpc_call_unpin(call);
+}
+
+static void run_deadline(struct timer *timer)
+{
+    struct grpc_call *call = (void *)((char *)timer - offsetof(struct grpc_call, deadline));
+    grpc_call_pin(call);
+    grpc_answer_end(call, status_make(STATUS_DEADLINE_EXCEEDED, "the deadline has passed"));
+    grpc_call_cancel(call);
+    grpc_call_unpin(call);
+}
+
+/* The handler has finished. May free the call. */
+static void finish(struct grpc_call *call, status s)
+{
+    CHECK_MAGIC(call, GRPC_CALL_MAGIC);
+    CHECK(call->held);
+    grpc_call_pin(call);
+    loop_timer_clear(call->loop, &call->deadline);
+    if (atomic_load(&call->lost)) {
+        status_ignore(s); /* the client must know that something is missing */
+        s = status_out_of_memory();
+    }
+    grpc_answer_end(call, s);
+    call->held = false;
+    atomic_fetch_sub(&call->server->call_count, 1);
+    grpc_call_report(call);
+    grpc_request_release(call);
+    grpc_call_unpin(call);
+}
+
+/* --- between threads --- */
+
+/* Puts a message, or finish_mark, where the loop's thread finds it. After finish_mark the call may
+ * be gone at once, save when its inbox was empty: then nobody looks before the task is posted. */
+static void hand_over(struct grpc_call *call, struct link *link)
+{
+    struct link *newest = atomic_load(&call->inbox);
+    do {
+        link->next = newest;
+    } while (!atomic_compare_exchange_weak(&call->inbox, &newest, link));
+    if (newest == NULL)
+        loop_post(call->loop, &call->task);
+}
+
+static struct link *reverse(struct link *newest)
+{
+    struct link *oldest = NULL;
+    while (newest != NULL) {
+        struct link *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    return oldest;
+}
+
+static void run_inbox(struct task *task)
+{
+    struct grpc_call *call = LIST_ENTRY(task, struct grpc_call, task);
+    CHECK_MAGIC(call, GRPC_CALL_MAGIC);
+    struct link *link = reverse(atomic_exchange(&call->inbox, NULL));
+    while (link != NULL) {
+        struct link *next = link->next;
+        if (link == &call->finish_mark) { /* always the last */
+            finish(call, call->handed_over);
+            return;
+        }
+        grpc_answer_message(call, LIST_ENTRY(link, struct message, link));
+        link = next;
+    }
+}
+
+/* Whether the caller may act on the call itself, and nothing handed over is still on its way. */
+static bool is_direct(struct grpc_call *call)
+{
+    return loop_is_current(call->loop) && atomic_load(&call->inbox) == NULL;
+}
+
+/* --- what a handler may ask and do --- */
+
+struct arena *grpc_call_arena(struct grpc_call *call)
+{
+    return call->arena;
+}
+
+struct loop *grpc_call_loop(struct grpc_call *call)
+{
+    return call->loop;
+}
+
+static bool decode_header(struct grpc_call *call, bytes *value)
+{
+    uint8_t *decoded = arena_alloc(call->arena, base64_decoded_most(value->size));
+    size_t size;
+    if (decoded == NULL || !base64_decode(*value, decoded, &size))
+        return false;
+    *value = bytes_make(decoded, size);
+    return true;
+}
+
+bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value)
+{
+    bytes wanted = bytes_of(name);
+    *value = bytes_make(NULL, 0);
+    for (size_t i = 0; i < call->header_count; i++) {
+        nghttp2_vec found = nghttp2_rcbuf_get_buf(call->headers[i].name);
+        if (!bytes_equal(bytes_make(found.base, found.len), wanted))
+            continue;
+        nghttp2_vec text = nghttp2_rcbuf_get_buf(call->headers[i].value);
+        *value = bytes_make(text.base, text.len);
+        return !metadata_is_binary(wanted) || decode_header(call, value);
+    }
+    return false;
+}
+
+int64_t grpc_call_deadline_us(const struct grpc_call *call)
+{
+    return call->timeout_us == INT64_MAX ? INT64_MAX : call->begun_us + call->timeout_us;
+}
+
+bool grpc_call_is_cancelled(const struct grpc_call *call)
+{
+    return atomic_load(&call->cancelled) || atomic_load(&call->lost);
+}
+
+void grpc_call_send(struct grpc_call *call, struct buffer *buffer)
+{
+    CHECK_MAGIC(call, GRPC_CALL_MAGIC);
+    struct message *message = message_seal(buffer, call->answers_gzip);
+    if (message == NULL)
+        atomic_store(&call->lost, true);
+    if (grpc_call_is_cancelled(call)) {
+        message_free(message);
+        return;
+    }
+    atomic_fetch_add(&call->unsent, message->size);
+    if (is_direct(call))
+        grpc_answer_message(call, message);
+    else
+        hand_over(call, &message->link);
+}
+
+void grpc_call_finish(struct grpc_call *call, status s)
+{
+    CHECK_MAGIC(call, GRPC_CALL_MAGIC);
+    if (is_direct(call)) {
+        finish(call, s);
+        return;
+    }
+    call->handed_over = s;
+    hand_over(call, &call->finish_mark);
+}
+
+void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value)
+{
+    metadata_add(&call->header_metadata, name, value);
+}
+
+void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value)
+{
+    metadata_add(&call->trailer_metadata, name, value);
+}
+
+/* The wish is noted before the second look, and whoever lowers `unsent` looks at the wish after:
+ * one of the two sees the other, so that a handler that was told to wait is always told to go on.
+ */
+bool grpc_call_is_congested(struct grpc_call *call)
+{
+    if (atomic_load(&call->unsent) <= LIMIT_CALL_OUTPUT_BYTES || grpc_call_is_cancelled(call))
+        return false;
+    atomic_store(&call->wants_writable, true);
+    bool is_over =
+        atomic_load(&call->unsent) <= LIMIT_CALL_OUTPUT_BYTES || grpc_call_is_cancelled(call);
+    return !(is_over && atomic_exchange(&call->wants_writable, false));
+}
+
+void grpc_call_count_sent(struct grpc_call *call, size_t size)
+{
+    size_t before = atomic_fetch_sub(&call->unsent, size);
+    if (before - size > LIMIT_CALL_OUTPUT_BYTES || call->connection == NULL ||
+        !atomic_exchange(&call->wants_writable, false) || call->is_to_be_told)
+        return;
+    call->is_to_be_told = true;
+    grpc_call_pin(call); /* until the connection has told it */
+    list_append(&call->connection->writable, &call->writable_link);
+}
+
+void grpc_call_set_callbacks(struct grpc_call *call, void *context,
+                             void (*on_writable)(void *context), void (*on_cancel)(void *context))
+{
+    call->context = context;
+    call->on_writable = on_writable;
+    call->on_cancel = on_cancel;
+    if (atomic_load(&call->cancelled))
+        grpc_call_cancel(call);
+}

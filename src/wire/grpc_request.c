@@ -1,0 +1,354 @@
+/* From headers and DATA frames to a handler's call. See grpc_private.h for the whole. */
+#include "wire/grpc_private.h"
+
+#include "base/check.h"
+#include "wire/grpc_text.h"
+
+enum { KEEP_BODY = 16 << 10 }; /* memory that a call keeps for the next request */
+
+/* --- headers --- */
+
+static bytes rcbuf_bytes(nghttp2_rcbuf *rcbuf)
+{
+    nghttp2_vec vec = nghttp2_rcbuf_get_buf(rcbuf);
+    return bytes_make(vec.base, vec.len);
+}
+
+static void refuse(struct grpc_call *call, status cause)
+{
+    if (status_is_ok(call->refusal))
+        call->refusal = cause;
+    else
+        status_ignore(cause); /* the first cause is told */
+}
+
+static void take_path(struct grpc_call *call, bytes path)
+{
+    enum { SHOWN = 200 };
+    call->route = grpc_server_route(call->server, path);
+    if (call->route == NULL)
+        refuse(call,
+               status_make(STATUS_UNIMPLEMENTED, "unknown method %.*s",
+                           path.size > SHOWN ? SHOWN : (int)path.size, (const char *)path.data));
+}
+
+/* application/grpc, application/grpc+proto, either with parameters. */
+static bool is_grpc_type(bytes type)
+{
+    const bytes plain = bytes_of("application/grpc");
+    const bytes proto = bytes_of("+proto");
+    if (!bytes_start_with(type, plain))
+        return false;
+    type = bytes_from(type, plain.size);
+    if (bytes_start_with(type, proto))
+        type = bytes_from(type, proto.size);
+    return type.size == 0 || type.data[0] == ';';
+}
+
+/* Whether a comma-separated list has `gzip` in it. */
+static bool lists_gzip(bytes list)
+{
+    const bytes gzip = bytes_of("gzip");
+    size_t start = 0;
+    for (size_t i = 0; i <= list.size; i++) {
+        if (i < list.size && list.data[i] != ',')
+            continue;
+        while (start < i && list.data[start] == ' ')
+            start++;
+        if (bytes_equal(bytes_make(list.data + start, i - start), gzip))
+            return true;
+        start = i + 1;
+    }
+    return false;
+}
+
+static void take_encoding(struct grpc_call *call, bytes encoding)
+{
+    if (bytes_equal(encoding, bytes_of("gzip")))
+        call->reader.gzip = true;
+    else if (!bytes_equal(encoding, bytes_of("identity")))
+        refuse(call, status_make(STATUS_UNIMPLEMENTED, "grpc-encoding %.*s is not supported",
+                                 encoding.size > 32 ? 32 : (int)encoding.size,
+                                 (const char *)encoding.data));
+}
+
+static void take_timeout(struct grpc_call *call, bytes timeout)
+{
+    if (!grpc_timeout_parse(timeout, &call->timeout_us))
+        refuse(call, status_make(STATUS_INTERNAL, "grpc-timeout is malformed"));
+}
+
+static void keep_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+{
+    if (call->header_count == LIMIT_METADATA_FIELDS) {
+        refuse(call, status_make(STATUS_RESOURCE_EXHAUSTED, "more than %d metadata fields",
+                                 LIMIT_METADATA_FIELDS));
+        return;
+    }
+    nghttp2_rcbuf_incref(name);
+    nghttp2_rcbuf_incref(value);
+    call->headers[call->header_count++] = (struct grpc_header){.name = name, .value = value};
+}
+
+void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value,
+                         size_t list_bytes)
+{
+    if (list_bytes > LIMIT_HEADER_LIST_BYTES) {
+        refuse(call, status_make(STATUS_RESOURCE_EXHAUSTED, "more than %d bytes of metadata",
+                                 LIMIT_HEADER_LIST_BYTES));
+        return;
+    }
+    bytes n = rcbuf_bytes(name);
+    bytes v = rcbuf_bytes(value);
+    if (bytes_equal(n, bytes_of(":path")))
+        take_path(call, v);
+    else if (bytes_equal(n, bytes_of(":method")))
+        call->is_post = bytes_equal(v, bytes_of("POST"));
+    else if (bytes_equal(n, bytes_of("content-type")))
+        call->is_grpc = is_grpc_type(v);
+    else if (bytes_equal(n, bytes_of("grpc-timeout")))
+        take_timeout(call, v);
+    else if (bytes_equal(n, bytes_of("grpc-encoding")))
+        take_encoding(call, v);
+    else if (bytes_equal(n, bytes_of("grpc-accept-encoding")))
+        call->takes_gzip = lists_gzip(v);
+    else if (n.size > 0 && n.data[0] != ':')
+        keep_header(call, name, value);
+}
+
+static status start_deadline(struct grpc_call *call)
+{
+    if (call->timeout_us == INT64_MAX)
+        return status_ok();
+    if (call->timeout_us == 0)
+        return status_make(STATUS_DEADLINE_EXCEEDED, "the deadline had passed on arrival");
+    return loop_timer_set(call->loop, &call->deadline, call->begun_us + call->timeout_us);
+}
+
+void grpc_request_headers_end(struct grpc_call *call)
+{
+    if (!call->is_post) {
+        grpc_answer_http_error(call, "405");
+        return;
+    }
+    if (!call->is_grpc) {
+        grpc_answer_http_error(call, "415");
+        return;
+    }
+    status s = call->refusal;
+    call->refusal = status_ok();
+    if (status_is_ok(s))
+        s = start_deadline(call);
+    if (!status_is_ok(s)) {
+        grpc_answer_end(call, s);
+        return;
+    }
+    call->answers_gzip = call->takes_gzip && call->reader.gzip;
+    if (call->route->method->kind == GRPC_BIDI)
+        grpc_call_hold(call);
+}
+
+/* --- admission: a bound on the request bytes that one connection makes us hold --- */
+
+static bool fits(const struct grpc_connection *connection, size_t size)
+{
+    size_t most = connection->server->options.max_buffered_requests;
+    return connection->buffered == 0 ||
+           (connection->buffered <= most && size <= most - connection->buffered);
+}
+
+static void reserve(struct grpc_call *call, size_t size)
+{
+    call->connection->buffered += size - call->reserved;
+    call->reserved = size;
+}
+
+/* A message of so many bytes is about to come. */
+static void ask_admission(struct grpc_call *call, size_t size)
+{
+    struct grpc_connection *connection = call->connection;
+    if (!call->admitted || size <= call->reserved)
+        return;
+    if (size <= LIMIT_STREAM_WINDOW_BYTES ||
+        (list_is_empty(&connection->waiting) && fits(connection, size - call->reserved))) {
+        reserve(call, size);
+        return;
+    }
+    call->admitted = false;
+    call->promised = size;
+    grpc_call_pin(call);
+    list_append(&connection->waiting, &call->admission_link);
+}
+
+/* Opens the stream's window for the rest of a long message. Failure is nghttp2's lack of memory:
+ * the stream then goes on with the window it has. */
+static void widen_window(struct grpc_call *call, size_t size)
+{
+    if (size <= LIMIT_STREAM_WINDOW_BYTES)
+        return;
+    if (size > LIMIT_CONNECTION_WINDOW_BYTES)
+        size = LIMIT_CONNECTION_WINDOW_BYTES;
+    int error = nghttp2_session_set_local_window_size(call->connection->session, NGHTTP2_FLAG_NONE,
+                                                      call->stream_id, (int32_t)size);
+    (void)error;
+}
+
+/* Returns credit for bytes that came on the stream. */
+static void give_credit(struct grpc_call *call, size_t size)
+{
+    if (!call->admitted) {
+        call->unconsumed += size;
+        return;
+    }
+    int error = nghttp2_session_consume_stream(call->connection->session, call->stream_id,
+                                               size + call->unconsumed);
+    call->unconsumed = 0;
+    if (error != 0)
+        call->connection->is_broken = true;
+}
+
+static void admit_waiting(struct grpc_connection *connection)
+{
+    while (!list_is_empty(&connection->waiting)) {
+        struct grpc_call *call =
+            LIST_ENTRY(connection->waiting.first, struct grpc_call, admission_link);
+        bool wants = call->open && !call->ended;
+        if (wants && !fits(connection, call->promised - call->reserved))
+            return;
+        list_take(&connection->waiting);
+        call->admitted = true;
+        if (wants) {
+            reserve(call, call->promised);
+            widen_window(call, call->promised);
+            give_credit(call, 0);
+        }
+        grpc_call_unpin(call);
+    }
+}
+
+void grpc_request_release(struct grpc_call *call)
+{
+    message_reader_reset(&call->reader, KEEP_BODY);
+    if (call->connection == NULL)
+        return;
+    call->connection->buffered -= call->reserved;
+    call->reserved = 0;
+    if (list_is_empty(&call->connection->waiting))
+        return;
+    admit_waiting(call->connection);
+    grpc_connection_signal(call->connection); /* of new credit */
+}
+
+/* --- messages --- */
+
+static void set_arena_limit(struct grpc_call *call, size_t request_size)
+{
+    size_t extra = LIMIT_ARENA_EXTRA_BYTES;
+    if (request_size < extra / LIMIT_ARENA_FACTOR)
+        extra = request_size * LIMIT_ARENA_FACTOR;
+    arena_set_limit(call->arena, LIMIT_ARENA_BASE_BYTES + extra);
+}
+
+static void handle(struct grpc_call *call, bytes request)
+{
+    const struct grpc_route *route = call->route;
+    call->request_bytes += request.size;
+    route->method->handle(route->service->context, call, request);
+}
+
+static status begin_message(struct grpc_call *call)
+{
+    if (call->has_message && call->route->method->kind != GRPC_BIDI)
+        return status_make(STATUS_INTERNAL, "more than one request message");
+    ask_admission(call, (size_t)call->reader.left);
+    widen_window(call, call->admitted ? (size_t)call->reader.left : 0);
+    return status_ok();
+}
+
+static status end_message(struct grpc_call *call)
+{
+    call->has_message = true;
+    if (call->route->method->kind != GRPC_BIDI)
+        return status_ok();
+    if (atomic_load(&call->unsent) > LIMIT_BIDI_OUTPUT_BYTES)
+        return status_make(STATUS_RESOURCE_EXHAUSTED, "the answers are not being read");
+    handle(call, buffer_bytes(&call->reader.body));
+    return status_ok();
+}
+
+/* What a message grows to when it is inflated was not promised. */
+static status count_inflated(struct grpc_call *call)
+{
+    size_t size = call->reader.body.size;
+    if (size <= call->reserved)
+        return status_ok();
+    if (size > LIMIT_STREAM_WINDOW_BYTES && !fits(call->connection, size - call->reserved))
+        return status_make(STATUS_RESOURCE_EXHAUSTED,
+                           "the connection's requests take too much memory");
+    reserve(call, size);
+    return status_ok();
+}
+
+static status read_messages(struct grpc_call *call, bytes data)
+{
+    enum reader_event event;
+    do {
+        TRY(message_reader_step(&call->reader, &data, &event));
+        if (event == READER_BEGIN)
+            TRY(begin_message(call));
+        if (event == READER_MESSAGE)
+            TRY(end_message(call));
+    } while (event != READER_MORE && !call->ended);
+    return call->ended ? status_ok() : count_inflated(call);
+}
+
+/* Ends a call whose request is wrong. */
+static void fail(struct grpc_call *call, status s)
+{
+    grpc_answer_end(call, s);
+    grpc_call_cancel(call); /* a bidirectional one has its handler already */
+}
+
+void grpc_request_data(struct grpc_call *call, bytes data)
+{
+    struct grpc_connection *connection = call->connection;
+    grpc_call_pin(call);
+    call->idle_sweeps = 0;
+    if (nghttp2_session_consume_connection(connection->session, data.size) != 0)
+        connection->is_broken = true;
+    if (!call->ended) {
+        status s = read_messages(call, data);
+        if (!status_is_ok(s))
+            fail(call, s);
+    }
+    give_credit(call, data.size);
+    grpc_call_unpin(call);
+}
+
+static status check_whole(const struct grpc_call *call)
+{
+    if (!message_reader_is_between(&call->reader))
+        return status_make(STATUS_INTERNAL, "the request ends within a message");
+    if (!call->has_message && call->route->method->kind != GRPC_BIDI)
+        return status_make(STATUS_INTERNAL, "the request has no message");
+    return status_ok();
+}
+
+void grpc_request_end(struct grpc_call *call)
+{
+    if (call->ended)
+        return;
+    grpc_call_pin(call);
+    status s = check_whole(call);
+    if (!status_is_ok(s)) {
+        fail(call, s);
+    } else if (call->route->method->kind == GRPC_BIDI) {
+        handle(call, bytes_make(NULL, 0));
+    } else {
+        bytes request = buffer_bytes(&call->reader.body);
+        set_arena_limit(call, request.size);
+        grpc_call_hold(call);
+        handle(call, request);
+    }
+    grpc_call_unpin(call);
+}

@@ -1,0 +1,36 @@
+/* HTTP/2 header fields to send: those that never change, without copies, and those of one call. */
+#ifndef TRESTLE_WIRE_METADATA_H
+#define TRESTLE_WIRE_METADATA_H
+
+#include "base/bytes.h"
+
+#include <nghttp2/nghttp2.h>
+
+/* Fields that a call has been given, packed into one buffer. All zeroes has none. */
+struct metadata {
+    struct buffer text;
+    size_t count;
+};
+
+/* Adds a copy; the value as base64 if the name ends in -bin. Left out without memory, beyond
+ * METADATA_MOST fields, and if HTTP/2 does not allow the bytes. */
+void metadata_add(struct metadata *metadata, const char *name, bytes value);
+void metadata_clear(struct metadata *metadata); /* keeps the memory */
+void metadata_free(struct metadata *metadata);
+
+bool metadata_is_binary(bytes name); /* whether it ends in -bin */
+
+/* A list to hand to nghttp2. */
+enum { METADATA_MOST = 32, FIELDS_MOST = METADATA_MOST + 8 };
+struct fields {
+    size_t count;
+    nghttp2_nv list[FIELDS_MOST];
+};
+
+/* `fixed` points to a literal: neither name nor value are copied by nghttp2. */
+void fields_add_fixed(struct fields *fields, const char *name, const char *value);
+/* The name is a literal, the value is copied by nghttp2 on submit. */
+void fields_add(struct fields *fields, const char *name, bytes value);
+void fields_add_metadata(struct fields *fields, const struct metadata *metadata);
+
+#endif
