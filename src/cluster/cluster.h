@@ -32,6 +32,7 @@ struct cluster_options {
     uint64_t spill_bytes; /* size of a record over which its cells get records of their own */
     uint64_t split_bytes; /* size of a tablet over which it splits */
     uint64_t split_rows_per_second; /* load over which it splits */
+    int64_t merge_after_us;         /* how long two small neighbours must be idle to merge */
     bool balance;                   /* whether tablets split and merge by themselves */
     bool gc_on_read;
     int64_t gc_interval_us; /* between background passes over a table */

@@ -109,6 +109,7 @@ void table_destroy(struct table *table)
         description_destroy(at);
     }
     pthread_mutex_destroy(&table->map_lock);
+    buffer_free(&table->gc.next);
     free(table->tablets);
     free(table->name);
     table->magic = 0;

@@ -29,6 +29,15 @@ struct description {
     bytes extra; /* behind the structure */
 };
 
+/* Where the background pass of garbage collection is; only maintenance touches this. */
+struct table_gc {
+    int64_t due_us; /* 0: not yet known */
+    bool is_under_way;
+    struct buffer next; /* the first row of the next piece */
+    uint64_t rows_written;
+    uint64_t rows_written_before; /* when the last pass began */
+};
+
 struct table {
     uint32_t magic;
     atomic_uint references;
@@ -40,6 +49,7 @@ struct table {
     struct tablet **tablets; /* by start */
     size_t tablet_count;
     size_t tablet_capacity;
+    struct table_gc gc;
     bool is_deleted;    /* set before the index gives up its reference */
     struct link doomed; /* on the cluster's list, once nobody holds it */
 };

@@ -13,6 +13,15 @@
 #include "base/status.h"
 #include "store/store.h"
 
+/* What the balancer saw when it last looked; only its thread touches this. */
+struct tablet_look {
+    int64_t at_us;       /* 0: never */
+    uint64_t rows;       /* read and written up to then */
+    unsigned busy_looks; /* in a row */
+    int64_t idle_since_us;
+    uint64_t sized_at_bytes; /* bytes_written when its size was last asked for; 0: never */
+};
+
 struct tablet {
     uint32_t magic;
     atomic_uint references;
@@ -25,6 +34,7 @@ struct tablet {
     atomic_ullong rows_written;
     atomic_ullong bytes_read;
     atomic_ullong bytes_written;
+    struct tablet_look look;
 };
 
 /* Copies the bounds; one reference. */

@@ -1,0 +1,399 @@
+/* See doctor.h.
+ *
+ * What is checked
+ *  1. The directory opens, read-only: nothing in it is changed. A running server's is refused.
+ *  2. The catalog parses; each table's tablets cover all keys, the end of each being the start of
+ * the next; each tablet's keyspace is there.
+ *  3. Every key is a row's or a spilled cell's; every record parses, in order, and its families
+ * are, or once were, the table's; spilled cells belong to rows whose record says that it has some.
+ * The store checks the sums of its blocks as they are read.
+ *
+ * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
+#include "cmd/doctor.h"
+
+#include "cluster/catalog.h"
+#include "row/fold.h"
+#include "row/fragment.h"
+#include "row/row_key.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    CATALOG_MEMORY = 1 << 30,
+    MOST_REPORTS = 100, /* of damage, in words; the rest is counted */
+    CACHE_BYTES = 64 << 20,
+    OPEN_FILES = 256,
+};
+
+struct found_tablet {
+    struct found_tablet *next; /* of the same table, by start */
+    struct tablet_record record;
+};
+
+struct found_table {
+    struct found_table *next;
+    uint64_t id;
+    const char *name;
+    struct schema *schema;
+    struct found_tablet *first;
+    struct found_tablet *last;
+    size_t tablet_count;
+    uint64_t rows;
+    uint64_t cells;
+    uint64_t spilled_cells;
+    uint64_t bytes;
+};
+
+struct doctor {
+    struct store *store;
+    struct arena *arena; /* what was found in the catalog */
+    struct found_table *tables;
+    struct found_table **last_table;
+    uint64_t damages;
+};
+
+/* --- reporting --- */
+
+/* Bytes outside printable ASCII as \xNN. */
+static void print_key(FILE *to, bytes key)
+{
+    for (size_t i = 0; i < key.size; i++) {
+        uint8_t c = key.data[i];
+        if (c > ' ' && c < 0x7f && c != '\\')
+            fputc(c, to);
+        else
+            fprintf(to, "\\x%02x", c);
+    }
+}
+
+static void report(struct doctor *doctor, const struct found_table *table, const char *what)
+{
+    doctor->damages++;
+    if (doctor->damages <= MOST_REPORTS)
+        fprintf(stderr, "damage: table %s: %s\n", table->name, what);
+}
+
+static const struct found_tablet *tablet_of(const struct found_table *table, bytes row_key)
+{
+    const struct found_tablet *tablet = table->first;
+    while (tablet->next != NULL && bytes_compare(tablet->next->record.start, row_key) <= 0)
+        tablet = tablet->next;
+    return tablet;
+}
+
+static void report_key(struct doctor *doctor, const struct found_table *table, bytes row_key,
+                       const char *what)
+{
+    doctor->damages++;
+    if (doctor->damages > MOST_REPORTS)
+        return;
+    fprintf(stderr, "damage: table %s, tablet %" PRIu64 ", key ", table->name,
+            tablet_of(table, row_key)->record.id);
+    print_key(stderr, row_key);
+    fprintf(stderr, ": %s\n", what);
+}
+
+/* --- the catalog --- */
+
+static status find_table(void *context, const struct table_record *record)
+{
+    struct doctor *doctor = context;
+    struct found_table *table = arena_zalloc(doctor->arena, sizeof *table);
+    if (table == NULL)
+        return status_out_of_memory();
+    table->id = record->id;
+    table->name = arena_string(doctor->arena, bytes_of(record->name));
+    if (table->name == NULL)
+        return status_out_of_memory();
+    TRY(schema_create(record->schema->granularity, record->schema->families,
+                      record->schema->family_count, record->schema->next_family_id,
+                      &table->schema));
+    *doctor->last_table = table;
+    doctor->last_table = &table->next;
+    return status_ok();
+}
+
+static struct found_table *table_with_id(struct doctor *doctor, uint64_t id)
+{
+    struct found_table *table = doctor->tables;
+    while (table != NULL && table->id != id)
+        table = table->next;
+    return table;
+}
+
+static status find_tablet(void *context, const struct tablet_record *record)
+{
+    struct doctor *doctor = context;
+    struct found_table *table = table_with_id(doctor, record->table_id);
+    if (table == NULL) {
+        doctor->damages++;
+        fprintf(stderr, "damage: tablet %" PRIu64 " belongs to no table\n", record->id);
+        return status_ok();
+    }
+    struct found_tablet *tablet = arena_zalloc(doctor->arena, sizeof *tablet);
+    if (tablet == NULL)
+        return status_out_of_memory();
+    tablet->record = *record;
+    tablet->record.start = arena_copy(doctor->arena, record->start);
+    tablet->record.end = arena_copy(doctor->arena, record->end);
+    if (tablet->record.start.data == NULL || tablet->record.end.data == NULL)
+        return status_out_of_memory();
+    if (table->first == NULL)
+        table->first = tablet;
+    else
+        table->last->next = tablet;
+    table->last = tablet;
+    table->tablet_count++;
+    return status_ok();
+}
+
+static void check_borders(struct doctor *doctor, const struct found_table *table)
+{
+    if (table->first == NULL) {
+        report(doctor, table, "it has no tablets");
+        return;
+    }
+    if (table->first->record.start.size > 0)
+        report(doctor, table, "no tablet has its first rows");
+    if (table->last->record.end.size > 0)
+        report(doctor, table, "no tablet has its last rows");
+    for (const struct found_tablet *at = table->first; at->next != NULL; at = at->next) {
+        if (bytes_equal(at->record.end, at->next->record.start))
+            continue;
+        bool is_hole =
+            at->record.end.size > 0 && bytes_compare(at->record.end, at->next->record.start) < 0;
+        report_key(doctor, table, at->record.end,
+                   is_hole ? "a hole up to the next tablet" : "it overlaps the next tablet");
+    }
+}
+
+/* --- records --- */
+
+static bool family_is_known(const struct found_table *table, uint32_t id)
+{
+    return schema_family(table->schema, id) != NULL || schema_family_was_dropped(table->schema, id);
+}
+
+/* The cells of a record; NULL or what is wrong with it. */
+static const char *count_cells(const struct found_table *table, bytes record, uint64_t *cells)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    const char *wrong = NULL;
+    if (!fragment_reader_start(&reader, record))
+        return "the record's head does not parse";
+    while (fragment_reader_next(&reader, &entry)) {
+        *cells += entry_is_cell(entry.kind);
+        if (entry.family != 0 && !family_is_known(table, entry.family))
+            wrong = "a cell of a family that the table never had";
+    }
+    return wrong;
+}
+
+static void check_fragment(struct doctor *doctor, struct found_table *table, bytes row_key,
+                           bytes record, uint64_t *cells)
+{
+    status s = fragment_check(record);
+    const char *wrong = status_is_ok(s) ? count_cells(table, record, cells) : status_message(s);
+    if (wrong != NULL)
+        report_key(doctor, table, row_key, wrong);
+    status_free(s);
+}
+
+static void check_record(struct doctor *doctor, struct found_table *table, bytes row_key,
+                         bytes record)
+{
+    uint64_t cells = 0;
+    check_fragment(doctor, table, row_key, record, &cells);
+    table->rows += cells > 0 || fragment_has_spilled(record);
+    table->cells += cells;
+}
+
+static status row_has_spilled(struct keyspace *keyspace, bytes row_key, bool *has)
+{
+    struct buffer key = {0};
+    struct store_value value = {0};
+    enum store_presence presence = STORE_ABSENT;
+    row_record_key(&key, row_key);
+    status s = key.failed ? status_out_of_memory()
+                          : store_get(keyspace, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value,
+                                      &presence);
+    *has = presence == STORE_FOUND && fragment_has_spilled(value.bytes);
+    store_value_release(&value);
+    buffer_free(&key);
+    return s;
+}
+
+/* `row` holds the last spilled cell's row key, for which the mark was found; `scratch` is for the
+ * key's parts. */
+struct spill_check {
+    struct buffer row;
+    bool has_row;
+    struct buffer scratch;
+};
+
+static status check_spilled(struct doctor *doctor, struct found_table *table,
+                            struct keyspace *keyspace, struct spill_check *check, bytes key,
+                            bytes value)
+{
+    struct spill_key parts;
+    if (!spill_key_parse(key, &check->scratch, &parts)) {
+        report_key(doctor, table, key, "a spilled cell's key does not parse");
+        return status_ok();
+    }
+    if (!check->has_row || !bytes_equal(buffer_bytes(&check->row), parts.row_key)) {
+        bool has_spilled;
+        TRY(row_has_spilled(keyspace, parts.row_key, &has_spilled));
+        if (!has_spilled)
+            report_key(doctor, table, parts.row_key,
+                       "it has spilled cells, but its record does not say so");
+        check->has_row = true;
+        buffer_clear(&check->row);
+        buffer_append_bytes(&check->row, parts.row_key);
+    }
+    if (!family_is_known(table, parts.family))
+        report_key(doctor, table, parts.row_key, "a spilled cell of a family never known");
+    check_fragment(doctor, table, parts.row_key, value, &table->spilled_cells);
+    return status_ok();
+}
+
+static status check_entry(struct doctor *doctor, struct found_table *table,
+                          struct keyspace *keyspace, struct spill_check *check, bytes key,
+                          bytes value)
+{
+    table->bytes += key.size + value.size;
+    if (key.size > 0 && key.data[0] == SPILL_SPACE)
+        return check_spilled(doctor, table, keyspace, check, key, value);
+    if (key.size > 1 && key.data[0] == ROW_SPACE)
+        check_record(doctor, table, bytes_from(key, 1), value);
+    else
+        report_key(doctor, table, key, "a key of no known kind");
+    return status_ok();
+}
+
+static status read_keyspace(struct doctor *doctor, struct found_table *table,
+                            struct keyspace *keyspace, struct store_cursor *cursor)
+{
+    struct spill_check check = {0};
+    status s = status_ok();
+    for (store_cursor_first(cursor); store_cursor_valid(cursor) && status_is_ok(s);
+         store_cursor_next(cursor))
+        s = check_entry(doctor, table, keyspace, &check, store_cursor_key(cursor),
+                        store_cursor_value(cursor));
+    buffer_free(&check.row);
+    buffer_free(&check.scratch);
+    TRY(s);
+    return store_cursor_status(cursor);
+}
+
+static status check_keyspace(struct doctor *doctor, struct found_table *table, uint64_t id)
+{
+    struct keyspace *keyspace = store_keyspace_find(doctor->store, id);
+    if (keyspace == NULL) {
+        report(doctor, table, "the keyspace of a tablet is missing");
+        return status_ok();
+    }
+    struct store_cursor_options options = {.reach = STORE_ANYWHERE, .is_long = true};
+    struct store_cursor *cursor;
+    TRY(store_cursor_create(keyspace, &options, &cursor));
+    status s = read_keyspace(doctor, table, keyspace, cursor);
+    store_cursor_destroy(cursor);
+    return s;
+}
+
+/* What cannot be read at all (a block whose sum is wrong) is damage, too; the rest of that keyspace
+ * stays unread. */
+static void check_table(struct doctor *doctor, struct found_table *table)
+{
+    check_borders(doctor, table);
+    uint64_t checked = 0;
+    for (const struct found_tablet *at = table->first; at != NULL; at = at->next) {
+        if (at->record.keyspace_id == checked)
+            continue;
+        checked = at->record.keyspace_id;
+        status s = check_keyspace(doctor, table, checked);
+        if (!status_is_ok(s))
+            report(doctor, table, status_message(s));
+        status_free(s);
+    }
+    printf("%s: %zu tablets, %" PRIu64 " rows, %" PRIu64 " cells, %" PRIu64
+           " spilled cells, %" PRIu64 " bytes\n",
+           table->name, table->tablet_count, table->rows, table->cells, table->spilled_cells,
+           table->bytes);
+}
+
+/* --- the command --- */
+
+static status examine(struct doctor *doctor)
+{
+    struct keyspace *catalog = store_keyspace_find(doctor->store, CATALOG_KEYSPACE_ID);
+    if (catalog == NULL)
+        return status_make(STATUS_DATA_LOSS, "there is no catalog");
+    struct catalog_visitor visitor = {
+        .context = doctor, .table = find_table, .tablet = find_tablet};
+    TRY(catalog_read(catalog, &visitor));
+    for (struct found_table *table = doctor->tables; table != NULL; table = table->next)
+        check_table(doctor, table);
+    return status_ok();
+}
+
+static status open_and_examine(struct doctor *doctor, const char *directory, const struct log *log)
+{
+    struct store_options options = {.directory = directory,
+                                    .fold = &row_fold,
+                                    .log = log,
+                                    .cache_bytes = CACHE_BYTES,
+                                    .open_files = OPEN_FILES,
+                                    .background_threads = 1,
+                                    .read_only = true};
+    doctor->arena = arena_create(CATALOG_MEMORY);
+    if (doctor->arena == NULL)
+        return status_out_of_memory();
+    TRY(store_open(&options, &doctor->store));
+    return examine(doctor);
+}
+
+static void clean_up(struct doctor *doctor)
+{
+    for (struct found_table *table = doctor->tables; table != NULL; table = table->next)
+        schema_destroy(table->schema);
+    if (doctor->store != NULL)
+        store_close(doctor->store);
+    arena_destroy(doctor->arena);
+}
+
+static int examine_directory(const char *directory)
+{
+    struct doctor doctor = {0};
+    struct log log = {.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()};
+    doctor.last_table = &doctor.tables;
+    status s = open_and_examine(&doctor, directory, &log);
+    bool is_read = status_is_ok(s);
+    if (!is_read)
+        fprintf(stderr, "trestle doctor: %s: %s\n", directory, status_message(s));
+    else if (doctor.damages > 0)
+        fprintf(stderr, "%" PRIu64 " damages found\n", doctor.damages);
+    else
+        printf("%s: no damage found\n", directory);
+    status_free(s);
+    clean_up(&doctor);
+    return is_read && doctor.damages == 0 ? 0 : 1;
+}
+
+int doctor_main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        puts("usage: trestle doctor DIR\n\n"
+             "Reads the data directory of a stopped server from end to end, changes nothing, and\n"
+             "exits with 0 if it is whole and with 1 if it is damaged or cannot be read.");
+        return 0;
+    }
+    if (argc != 2 || argv[1][0] == '-') {
+        fputs("usage: trestle doctor DIR\n", stderr);
+        return 2;
+    }
+    return examine_directory(argv[1]);
+}
