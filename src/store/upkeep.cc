@@ -13,9 +13,9 @@ using rocksdb::Slice;
 /* Greater than every key that sorts below eight bytes of 0xff: good enough for an estimate. */
 static const Slice LAST("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
 
-/* Bytes in write buffers. RocksDB's estimate for a range can be several times too high, up to
- * everything in the buffer; so it is taken as a share of the estimates for the range and for what
- * lies on either side, and the sizes of neighbours add up. */
+/* Bytes in write buffers. RocksDB's estimate for a range can be several times too high or too low;
+ * so it only says what share of the whole, which is known, the range has against what lies on
+ * either side. The sizes of neighbours add up. */
 static uint64_t buffered(keyspace *keyspace, const Slice &from, const Slice &to)
 {
     const rocksdb::Range parts[] = {{Slice(), from}, {from, to}, {to, LAST}};
@@ -28,7 +28,7 @@ static uint64_t buffered(keyspace *keyspace, const Slice &from, const Slice &to)
         range = i == 1 ? size : range;
     }
     keyspace->db->GetIntProperty(keyspace->handle, DB::Properties::kCurSizeAllMemTables, &whole);
-    return sum == 0 ? 0 : (uint64_t)((double)std::min(sum, whole) * (double)range / (double)sum);
+    return sum == 0 ? 0 : (uint64_t)((double)whole * (double)range / (double)sum);
 }
 
 static uint64_t in_tables(keyspace *keyspace, const Slice &from, const Slice &to)
