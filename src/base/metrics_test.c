@@ -1,6 +1,7 @@
 /* Tests of metrics: sums over threads, and the text that Prometheus reads. */
 #include "base/metrics.h"
 
+#include "base/failmalloc.h"
 #include "base/testing.h"
 
 #include <pthread.h>
@@ -117,6 +118,27 @@ static void nobody_looks(void **state)
     metrics_rpc_ended(NULL, STATUS_OK, 1);
 }
 
+static void count_in_need(void *context)
+{
+    (void)context;
+    struct metrics *metrics;
+    struct buffer out = {0};
+    status s = metrics_create(&metrics);
+    assert_int_equal(status_is_ok(s), metrics != NULL);
+    status_free(s);
+    metrics_rpc_ended(metrics_rpc(metrics, "p.S/Read"), STATUS_OK, 1);
+    if (metrics != NULL)
+        metrics_write(metrics, &out);
+    buffer_free(&out);
+    metrics_destroy(metrics);
+}
+
+static void memory_runs_out_anywhere(void **state)
+{
+    (void)state;
+    failmalloc_each(count_in_need, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +147,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(buckets_hold_what_they_say, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rpcs_by_method_and_code, set_up, tear_down),
         cmocka_unit_test(nobody_looks),
+        cmocka_unit_test(memory_runs_out_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

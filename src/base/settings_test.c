@@ -1,6 +1,7 @@
 /* Tests of settings: every source, their precedence, and each way to be refused. */
 #include "base/settings.h"
 
+#include "base/failmalloc.h"
 #include "base/log.h"
 #include "base/testing.h"
 
@@ -244,6 +245,37 @@ static void help_comes_from_the_table(void **state)
     buffer_free(&page);
 }
 
+static void read_in_need(void *context)
+{
+    const char *name = context;
+    struct settings settings;
+    status s = settings_read(LIST("--config", name, "--cache=1GB"), LIST(), &settings);
+    if (status_is_ok(s))
+        assert_int_equal(settings.threads, 7);
+    assert_true(s.code == STATUS_OK || s.code == STATUS_RESOURCE_EXHAUSTED);
+    status_free(s);
+    settings_free(&settings);
+}
+
+static void refuse_in_need(void *context)
+{
+    (void)context;
+    struct settings settings;
+    status s = settings_read(LIST("--cache=lots"), LIST(), &settings);
+    assert_true(s.code == STATUS_INVALID_ARGUMENT || s.code == STATUS_RESOURCE_EXHAUSTED);
+    status_free(s);
+    settings_free(&settings);
+}
+
+static void memory_runs_out_anywhere(void **state)
+{
+    (void)state;
+    char *name = write_file("threads = 7\n");
+    failmalloc_each(read_in_need, name);
+    failmalloc_each(refuse_in_need, NULL);
+    unlink(name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +290,7 @@ int main(void)
         cmocka_unit_test(users_refuse_by_origin),
         cmocka_unit_test(sizes_and_durations),
         cmocka_unit_test(help_comes_from_the_table),
+        cmocka_unit_test(memory_runs_out_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "os/loop.h"
 
 #include "base/check.h"
+#include "base/failmalloc.h"
 #include "base/testing.h"
 
 #include <pthread.h>
@@ -381,6 +382,37 @@ static void a_bad_descriptor_is_an_error(void **state)
     assert_status(loop_watch(f->loop, &watch, EPOLLIN), STATUS_UNAVAILABLE);
 }
 
+/* A timer that cannot be set is not set, and the others ring. */
+static void set_timers_in_need(void *context)
+{
+    struct fixture *f = context;
+    enum { COUNT = 200 };
+    struct alarm alarms[COUNT];
+    struct loop *loop;
+    size_t set = 0;
+    f->traced = 0;
+    status s = loop_create(&f->clock.clock, &loop);
+    if (status_is_ok(s)) {
+        for (int i = 0; i < COUNT; i++) {
+            alarms[i] = (struct alarm){.timer.run = ring, .f = f, .letter = 'x'};
+            status one = loop_timer_set(loop, &alarms[i].timer, 0);
+            assert_true(one.code == STATUS_OK || one.code == STATUS_RESOURCE_EXHAUSTED);
+            set += status_is_ok(one);
+            status_free(one);
+        }
+        loop_stop(loop);
+        loop_run(loop);
+    }
+    assert_int_equal(f->traced, set);
+    status_free(s);
+    loop_destroy(loop);
+}
+
+static void memory_runs_out_anywhere(void **state)
+{
+    failmalloc_each(set_timers_in_need, *state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +427,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(unwatched_events_are_not_delivered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(interest_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_bad_descriptor_is_an_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_runs_out_anywhere, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

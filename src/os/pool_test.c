@@ -2,6 +2,7 @@
 #include "os/pool.h"
 
 #include "base/check.h"
+#include "base/failmalloc.h"
 #include "base/testing.h"
 
 #include <pthread.h>
@@ -122,12 +123,29 @@ static void results_come_back_to_the_loop(void **state)
     free(trips);
 }
 
+static void create_in_need(void *context)
+{
+    (void)context;
+    struct pool *pool;
+    status s = pool_create(2, 1, "test", &pool);
+    assert_int_equal(status_is_ok(s), pool != NULL);
+    status_free(s);
+    pool_destroy(pool);
+}
+
+static void memory_runs_out_anywhere(void **state)
+{
+    (void)state;
+    failmalloc_each(create_in_need, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_runs_once),
         cmocka_unit_test(a_full_queue_refuses),
         cmocka_unit_test(results_come_back_to_the_loop),
+        cmocka_unit_test(memory_runs_out_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
