@@ -23,12 +23,12 @@ struct row_write {
     struct loop *loop;
     void (*done)(struct row_write *write, status result); /* takes the status */
     /* private */
+    struct tablet *tablet;
     struct commit commit;
     struct row_lock_waiter waiter;
-    uint64_t row_hash;
 };
 
-/* Loop thread of `loop`. `done` may be called before this returns only on failure. */
+/* Loop thread of `loop`. `done` is never called before this returns. */
 void rows_write(struct row_write *write);
 
 /* The size from which values get records of their own (row_change_pack's `big_value`). */
@@ -40,8 +40,9 @@ struct row_update {
     /* set by the caller */
     struct table *table;
     bytes row_key;
-    const struct read_scope *scope;
-    struct arena *arena;
+    const struct schema *schema;    /* of the table, as the caller saw it: the scope's */
+    const struct read_scope *scope; /* what `decide` looks at; NULL: everything */
+    struct arena *arena;            /* for the row */
     struct loop *loop;
     /* Sees the row as it is now, under its lock, on the loop or on a pool thread, and says what to
      * write: fills `*change` (row_change_pack) and sets `*writes`, or fails. Must not block. */
@@ -49,15 +50,14 @@ struct row_update {
                      struct packed_change *change, bool *writes);
     void (*done)(struct row_update *update, status result); /* takes the status */
     /* private */
-    struct row row;
+    struct tablet *tablet;
     struct packed_change change;
     struct commit commit;
     struct row_lock_waiter waiter;
     struct task task;
-    uint64_t row_hash;
-    status failure;
 };
 
+/* Loop thread of `loop`. `done` may be called before this returns. */
 void rows_update(struct row_update *update);
 
 /* --- scans: ReadRows --- */
@@ -79,6 +79,7 @@ struct scan_spec {
     const struct key_range *ranges;
     size_t range_count;
     bool reversed;
+    const struct schema *schema; /* of the table, as the caller saw it */
     const struct filter *filter; /* applied; may be NULL */
     struct arena *arena;         /* for the scan itself, as long as it lives */
 };

@@ -1,0 +1,227 @@
+/* Writes and updates of single rows: see rows.h.
+ *
+ * A write, which does not look at the row:
+ *
+ *     lock ─► commit_submit ─► unlock          (loop thread)
+ *     … batch written and synced …             (commit thread)
+ *     done                                     (loop thread)
+ *
+ * An update reads first and keeps the lock until its change is durable, so that nobody else's falls
+ * between what it saw and what it wrote:
+ *
+ *     lock ─► [barrier] ─► read ─► decide ─► commit_submit
+ *     … batch written and synced …
+ *     unlock ─► done
+ *
+ * The barrier: changes that entered the queue under this lock before, but are not applied yet,
+ * cannot be read; an empty commit behind them says when they can. The read is tried in memory
+ * first; if it would wait for the disk, read, decision and submission move to a pool thread.
+ *
+ * A lock is granted on whichever thread released it, so `granted` only posts to the request's loop.
+ */
+#include "cluster/rows.h"
+
+#include "base/limits.h"
+#include "cluster/cluster_private.h"
+
+size_t rows_big_value(const struct table *table)
+{
+    return table_cluster(table)->options.spill_bytes;
+}
+
+/* Takes the lock, or leaves the waiter in line for it. */
+static bool lock_row(struct cluster *cluster, struct commit *commit, struct row_lock_waiter *waiter)
+{
+    commit->row_hash = row_lock_hash(keyspace_id(commit->keyspace), commit->row_key);
+    return row_lock_acquire(cluster->locks, commit->row_hash, waiter);
+}
+
+static void count_write(struct tablet *tablet, const struct packed_change *change)
+{
+    atomic_fetch_add_explicit(&tablet->rows_written, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&tablet->bytes_written, change->fragment.size, memory_order_relaxed);
+    for (size_t i = 0; i < change->big_count; i++)
+        atomic_fetch_add_explicit(&tablet->bytes_written, change->big[i].value.size,
+                                  memory_order_relaxed);
+}
+
+/* --- writes --- */
+
+static void write_done(struct task *task)
+{
+    struct row_write *write = LIST_ENTRY(&task->link, struct row_write, commit.done.link);
+    buffer_free(&write->change.fragment);
+    tablet_release(write->tablet);
+    write->done(write, write->commit.result);
+}
+
+/* With the lock held. What was not taken into the queue ends the same way, a turn later. */
+static void submit_write(struct row_write *write)
+{
+    struct cluster *cluster = write->table->cluster;
+    write->commit.done.run = write_done;
+    write->commit.result = commit_submit(cluster->commits, &write->commit);
+    if (status_is_ok(write->commit.result))
+        row_lock_note_version(cluster->locks, write->commit.row_hash, write->commit.version);
+    else
+        loop_post(write->loop, &write->commit.done);
+    row_lock_release(cluster->locks, write->commit.row_hash);
+}
+
+static void submit_granted_write(struct task *task)
+{
+    submit_write(LIST_ENTRY(&task->link, struct row_write, commit.done.link));
+}
+
+static void grant_write(struct row_lock_waiter *waiter)
+{
+    struct row_write *write = LIST_ENTRY(&waiter->link, struct row_write, waiter.link);
+    write->commit.done.run = submit_granted_write;
+    loop_post(write->loop, &write->commit.done);
+}
+
+void rows_write(struct row_write *write)
+{
+    write->tablet = table_route(write->table, write->row_key);
+    write->commit = (struct commit){.keyspace = write->tablet->keyspace,
+                                    .row_key = write->row_key,
+                                    .change = &write->change,
+                                    .loop = write->loop};
+    write->waiter.granted = grant_write;
+    count_write(write->tablet, &write->change);
+    if (lock_row(write->table->cluster, &write->commit, &write->waiter))
+        submit_write(write);
+}
+
+/* --- updates --- */
+
+/* On the loop, with the lock held: gives it back and ends. */
+static void end_update(struct row_update *update, status result)
+{
+    row_lock_release(update->table->cluster->locks, update->commit.row_hash);
+    buffer_free(&update->change.fragment);
+    tablet_release(update->tablet);
+    update->done(update, result);
+}
+
+static void end_committed_update(struct task *task)
+{
+    struct row_update *update = LIST_ENTRY(&task->link, struct row_update, commit.done.link);
+    if (status_is_ok(update->commit.result))
+        row_lock_note_version(update->table->cluster->locks, update->commit.row_hash,
+                              update->commit.version);
+    end_update(update, update->commit.result);
+}
+
+/* Posts the end, from whichever thread this is. */
+static void finish_update(struct row_update *update, status result)
+{
+    update->commit.result = result;
+    update->commit.version = 0;
+    loop_post(update->loop, &update->commit.done);
+}
+
+/* The row is in hand: what is to be written? Loop or pool thread. */
+static void decide_and_submit(struct row_update *update, const struct cell_list *cells)
+{
+    bool writes = false;
+    status s = update->decide(update, cells, &update->change, &writes);
+    update->commit.done.run = end_committed_update;
+    if (status_is_ok(s) && writes) {
+        update->commit.change = &update->change;
+        count_write(update->tablet, &update->change);
+        s = commit_submit(update->table->cluster->commits, &update->commit);
+        if (status_is_ok(s))
+            return; /* the commit's now: it may even have ended */
+    }
+    finish_update(update, s);
+}
+
+/* False if the row is not in memory and `reach` stops there. */
+static bool read_and_decide(struct row_update *update, enum store_reach reach)
+{
+    struct cluster *cluster = update->table->cluster;
+    struct row_read_options options = {.schema = update->schema,
+                                       .scope = update->scope,
+                                       .now_us = commit_now_us(cluster->commits),
+                                       .apply_gc = cluster->options.gc_on_read,
+                                       .size_limit = LIMIT_ROW_BYTES};
+    struct row row = {.cells.arena = update->arena};
+    enum row_outcome outcome = ROW_ABSENT;
+    status s = row_read(update->tablet->keyspace, &options, update->row_key, reach, &row, &outcome);
+    bool was_read = !status_is_ok(s) || outcome != ROW_NOT_CACHED;
+    if (status_is_ok(s) && outcome == ROW_TOO_LARGE)
+        s = status_make(STATUS_FAILED_PRECONDITION, "The row has more than %d bytes",
+                        LIMIT_ROW_BYTES);
+    if (!status_is_ok(s)) {
+        update->commit.done.run = end_committed_update;
+        finish_update(update, s);
+    } else if (was_read) {
+        decide_and_submit(update, &row.cells);
+    }
+    row_clear(&row);
+    return was_read;
+}
+
+static void read_from_disk(struct task *task)
+{
+    read_and_decide(LIST_ENTRY(&task->link, struct row_update, task.link), STORE_ANYWHERE);
+}
+
+static void read_row(struct row_update *update)
+{
+    if (read_and_decide(update, STORE_CACHED_ONLY))
+        return;
+    update->task.run = read_from_disk;
+    if (!pool_submit(update->table->cluster->options.pool, &update->task))
+        end_update(update,
+                   status_make(STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread"));
+}
+
+static void pass_barrier(struct task *task)
+{
+    struct row_update *update = LIST_ENTRY(&task->link, struct row_update, commit.done.link);
+    if (status_is_ok(update->commit.result))
+        read_row(update);
+    else
+        end_update(update, update->commit.result);
+}
+
+/* On the loop, with the lock held. */
+static void start_update(struct row_update *update)
+{
+    struct cluster *cluster = update->table->cluster;
+    uint64_t submitted = row_lock_version(cluster->locks, update->commit.row_hash);
+    if (submitted <= commit_applied_version(cluster->commits)) {
+        read_row(update);
+        return;
+    }
+    update->commit.done.run = pass_barrier;
+    status s = commit_submit(cluster->commits, &update->commit);
+    if (!status_is_ok(s))
+        end_update(update, s);
+}
+
+static void start_granted_update(struct task *task)
+{
+    start_update(LIST_ENTRY(&task->link, struct row_update, task.link));
+}
+
+static void grant_update(struct row_lock_waiter *waiter)
+{
+    struct row_update *update = LIST_ENTRY(&waiter->link, struct row_update, waiter.link);
+    update->task.run = start_granted_update;
+    loop_post(update->loop, &update->task);
+}
+
+void rows_update(struct row_update *update)
+{
+    update->tablet = table_route(update->table, update->row_key);
+    update->change = (struct packed_change){0};
+    update->commit = (struct commit){
+        .keyspace = update->tablet->keyspace, .row_key = update->row_key, .loop = update->loop};
+    update->waiter.granted = grant_update;
+    atomic_fetch_add_explicit(&update->tablet->rows_read, 1, memory_order_relaxed);
+    if (lock_row(update->table->cluster, &update->commit, &update->waiter))
+        start_update(update);
+}

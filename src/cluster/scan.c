@@ -1,0 +1,287 @@
+/* Scans over a table: see rows.h.
+ *
+ * A scan walks its ranges, and each range through the tablets that it crosses, with one reader at a
+ * time. Invariants
+ *  1. `at` is the range that is being read, counted in the direction of the scan.
+ *  2. `reader` is NULL, or reads what is left of that range in `tablet`.
+ *  3. `edge` says how far the range has been read by former readers: reading goes on there,
+ * forwards (inclusive) or backwards (exclusive). It is where a tablet ended, so a tablet that
+ * splits or merges meanwhile changes nothing. */
+#include "base/limits.h"
+#include "cluster/cluster_private.h"
+#include "cluster/rows.h"
+
+#include <stdlib.h>
+
+enum {
+    ROW_MEMORY = 1 << 30, /* a row of the largest size, read, copied and filtered */
+    ROW_BUDGET = 32,      /* steps without a row, of as many rows each, before a call returns */
+};
+
+struct scan {
+    struct table *table;
+    const struct key_range *ranges;
+    size_t range_count;
+    bool reversed;
+    const struct filter *filter;
+    struct read_scope scope;
+    struct row_read_options options;
+
+    size_t at;
+    struct tablet *tablet; /* retained while there is a reader */
+    struct row_range_reader *reader;
+    bool has_edge; /* else nothing of the range was read */
+    struct buffer edge;
+
+    struct arena *row_arena; /* reset for each row */
+    struct row row;
+    struct cell_list filtered;
+    struct buffer last_scanned;
+    uint64_t random;
+    struct scan_counts counts;
+};
+
+/* --- life --- */
+
+static status prepare(struct scan *scan, const struct scan_spec *spec)
+{
+    struct cluster *cluster = spec->table->cluster;
+    scan->row_arena = arena_create(ROW_MEMORY);
+    if (scan->row_arena == NULL)
+        return status_out_of_memory();
+    TRY(filter_scope(spec->filter, spec->schema, spec->arena, &scan->scope));
+    scan->options = (struct row_read_options){.schema = spec->schema,
+                                              .scope = &scan->scope,
+                                              .now_us = commit_now_us(cluster->commits),
+                                              .apply_gc = cluster->options.gc_on_read,
+                                              .size_limit = LIMIT_ROW_BYTES};
+    /* A coin for row_sample: different for each scan. */
+    scan->random = (uint64_t)clock_steady_us(cluster->options.clock) ^ (uintptr_t)scan;
+    return status_ok();
+}
+
+status scan_create(const struct scan_spec *spec, struct scan **out)
+{
+    struct scan *scan = *out = arena_zalloc(spec->arena, sizeof *scan);
+    if (scan == NULL)
+        return status_out_of_memory();
+    scan->table = spec->table;
+    scan->ranges = spec->ranges;
+    scan->range_count = spec->range_count;
+    scan->reversed = spec->reversed;
+    scan->filter = spec->filter;
+    table_retain(scan->table);
+    status s = prepare(scan, spec);
+    if (!status_is_ok(s)) {
+        scan_destroy(scan);
+        *out = NULL;
+    }
+    return s;
+}
+
+static void drop_reader(struct scan *scan)
+{
+    if (scan->reader == NULL)
+        return;
+    row_range_reader_destroy(scan->reader);
+    tablet_release(scan->tablet);
+    scan->reader = NULL;
+    scan->tablet = NULL;
+}
+
+void scan_destroy(struct scan *scan)
+{
+    if (scan == NULL)
+        return;
+    row_clear(&scan->row);
+    drop_reader(scan);
+    buffer_free(&scan->edge);
+    buffer_free(&scan->last_scanned);
+    arena_destroy(scan->row_arena);
+    table_release(scan->table);
+}
+
+void scan_pause(struct scan *scan)
+{
+    row_clear(&scan->row);
+    if (scan->reader != NULL)
+        row_range_reader_pause(scan->reader);
+}
+
+/* --- ranges and tablets --- */
+
+static const struct key_range *current_range(const struct scan *scan)
+{
+    return &scan->ranges[scan->reversed ? scan->range_count - 1 - scan->at : scan->at];
+}
+
+static void next_range(struct scan *scan)
+{
+    scan->at++;
+    scan->has_edge = false;
+}
+
+/* Whether `a` is the lower end of a range; empty means no bound. */
+static bool ends_before(bytes a, bytes b)
+{
+    return a.size > 0 && (b.size == 0 || bytes_compare(a, b) < 0);
+}
+
+/* Opens a reader on what is left of the range in the tablet where reading goes on. */
+static status open_reader(struct scan *scan)
+{
+    const struct key_range *range = current_range(scan);
+    bytes from = range->from;
+    bytes to = range->to;
+    if (scan->has_edge && scan->reversed)
+        to = buffer_bytes(&scan->edge);
+    else if (scan->has_edge)
+        from = buffer_bytes(&scan->edge);
+    scan->tablet =
+        scan->reversed ? table_route_before(scan->table, to) : table_route(scan->table, from);
+    if (bytes_compare(from, scan->tablet->start) < 0)
+        from = scan->tablet->start;
+    if (ends_before(scan->tablet->end, to))
+        to = scan->tablet->end;
+    status s = row_range_reader_create(scan->tablet->keyspace, &scan->options, from, to,
+                                       scan->reversed, &scan->reader);
+    if (!status_is_ok(s)) {
+        tablet_release(scan->tablet);
+        scan->tablet = NULL;
+    }
+    return s;
+}
+
+/* The tablet has nothing more for the range: on to the next tablet, or the next range. */
+static status leave_tablet(struct scan *scan)
+{
+    const struct key_range *range = current_range(scan);
+    bytes border = scan->reversed ? scan->tablet->start : scan->tablet->end;
+    bool goes_on =
+        scan->reversed ? bytes_compare(range->from, border) < 0 : ends_before(border, range->to);
+    buffer_clear(&scan->edge);
+    buffer_append_bytes(&scan->edge, border);
+    scan->has_edge = goes_on;
+    drop_reader(scan);
+    if (!goes_on)
+        next_range(scan);
+    return scan->edge.failed ? status_out_of_memory() : status_ok();
+}
+
+/* --- rows --- */
+
+static bool skip_key(void *context, bytes row_key)
+{
+    const struct scan *scan = context;
+    return filter_rejects_key(scan->filter, row_key);
+}
+
+static status note_scanned(struct scan *scan, bytes row_key)
+{
+    buffer_clear(&scan->last_scanned);
+    buffer_append_bytes(&scan->last_scanned, row_key);
+    return scan->last_scanned.failed ? status_out_of_memory() : status_ok();
+}
+
+static void start_row(struct scan *scan)
+{
+    row_clear(&scan->row);
+    arena_reset(scan->row_arena);
+    scan->row = (struct row){.cells.arena = scan->row_arena};
+}
+
+/* A range of one key: no reader, and no tablet but for the counting. */
+static status read_point(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
+{
+    bytes key = current_range(scan)->from;
+    *outcome = ROW_ABSENT;
+    if (!filter_rejects_key(scan->filter, key)) {
+        struct tablet *tablet = table_route(scan->table, key);
+        status s = row_read(tablet->keyspace, &scan->options, key, reach, &scan->row, outcome);
+        atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
+        tablet_release(tablet);
+        TRY(s);
+        scan->row.key = key;
+    }
+    if (*outcome == ROW_NOT_CACHED)
+        return status_ok();
+    next_range(scan);
+    return note_scanned(scan, key);
+}
+
+static status read_in_range(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
+{
+    if (scan->reader == NULL)
+        TRY(open_reader(scan));
+    TRY(row_range_reader_next(scan->reader, reach, skip_key, scan, ROW_BUDGET, &scan->row,
+                              outcome));
+    TRY(note_scanned(scan, row_range_reader_last_scanned(scan->reader)));
+    atomic_fetch_add_explicit(&scan->tablet->rows_read, 1, memory_order_relaxed);
+    if (*outcome != ROW_END)
+        return status_ok();
+    *outcome = ROW_ABSENT;
+    return leave_tablet(scan);
+}
+
+static uint64_t next_random(struct scan *scan)
+{
+    /* SplitMix64 (Steele, Lea, Flood 2014). */
+    uint64_t z = scan->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* The filter's part of the row that was read; `*cells` is what passes. */
+static status filter_row(struct scan *scan, const struct cell_list **cells)
+{
+    scan->counts.rows_seen++;
+    scan->counts.cells_seen += (int64_t)scan->row.cells.count;
+    *cells = &scan->row.cells;
+    if (scan->filter == NULL)
+        return status_ok();
+    scan->filtered = (struct cell_list){.arena = scan->row_arena};
+    *cells = &scan->filtered;
+    return filter_apply(scan->filter, scan->row.key, &scan->row.cells, next_random(scan),
+                        &scan->filtered);
+}
+
+/* One step: a row, or nothing yet, or why not. */
+static status step(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
+{
+    start_row(scan);
+    return current_range(scan)->is_point ? read_point(scan, reach, outcome)
+                                         : read_in_range(scan, reach, outcome);
+}
+
+status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row,
+                 enum row_outcome *outcome)
+{
+    for (int steps = 0; steps < ROW_BUDGET; steps++) {
+        if (scan->at == scan->range_count) {
+            *outcome = ROW_END;
+            return status_ok();
+        }
+        TRY(step(scan, reach, outcome));
+        row->key = scan->row.key;
+        if (*outcome == ROW_FOUND) {
+            TRY(filter_row(scan, &row->cells));
+            if (row->cells->count > 0)
+                return status_ok();
+        } else if (*outcome != ROW_ABSENT) {
+            return status_ok();
+        }
+    }
+    *outcome = ROW_ABSENT;
+    return status_ok();
+}
+
+bytes scan_last_scanned(const struct scan *scan)
+{
+    return buffer_bytes(&scan->last_scanned);
+}
+
+struct scan_counts scan_counts(const struct scan *scan)
+{
+    return scan->counts;
+}
