@@ -289,11 +289,23 @@ static status give_environment(const struct reading *r, const char *const *envir
         if (strncmp(*environment, prefix, strlen(prefix)) != 0)
             continue;
         const struct option *option = match_variable(r->table, *environment, &value);
-        if (option == NULL)
-            return no_such_flag(r, *environment, strcspn(*environment, "="));
-        TRY(give(r, option, OPTION_ENVIRONMENT, 0, value));
+        if (option != NULL)
+            TRY(give(r, option, OPTION_ENVIRONMENT, 0, value));
     }
     return status_ok();
+}
+
+const char *options_unknown_variable(const struct option_table *table,
+                                     const char *const **environment)
+{
+    const char *prefix = table->environment_prefix;
+    while (**environment != NULL) {
+        const char *variable = *(*environment)++, *value;
+        if (strncmp(variable, prefix, strlen(prefix)) == 0 &&
+            match_variable(table, variable, &value) == NULL)
+            return variable;
+    }
+    return NULL;
 }
 
 /* --- the file --- */

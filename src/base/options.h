@@ -9,7 +9,8 @@
  *
  * Precedence: flag, environment, file, default. A boolean flag needs no value: --insecure,
  * --insecure=false. A setting that is unknown, given twice by the same source, or impossible is
- * refused whatever its rank, with one line that says where it came from.
+ * refused whatever its rank, with one line that says where it came from. Only unknown variables are
+ * let pass: Kubernetes sets TRESTLE_PORT and its like for a service that is called trestle.
  *
  * In the file, a # at the start of a line or after white space begins a comment. */
 #ifndef TRESTLE_BASE_OPTIONS_H
@@ -70,6 +71,11 @@ struct option_values {
  * into `values->file`. */
 status options_read(const struct option_table *table, const char *const *arguments,
                     const char *const *environment, struct option_values *values);
+
+/* The next variable that has the prefix and is no setting, "NAME=value"; NULL if there is none.
+ * Steps over it. */
+const char *options_unknown_variable(const struct option_table *table,
+                                     const char *const **environment);
 
 /* Where the row's value came from, in words: "--cache", "TRESTLE_CACHE", "trestle.conf:12: cache",
  * or "cache" for a default. */

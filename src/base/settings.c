@@ -71,6 +71,11 @@ void settings_free(struct settings *settings)
     buffer_free(&settings->sources.file);
 }
 
+const char *settings_unknown_variable(const char *const **environment)
+{
+    return options_unknown_variable(&table, environment);
+}
+
 void settings_write_help(struct buffer *out)
 {
     options_write_help(&table, out);

@@ -44,6 +44,9 @@ void settings_free(struct settings *settings);
 __attribute__((format(printf, 3, 4))) status
 settings_refuse(const struct settings *settings, const char *member, const char *format, ...);
 
+/* See options_unknown_variable. */
+const char *settings_unknown_variable(const char *const **environment);
+
 void settings_write_help(struct buffer *out);
 void settings_write_markdown(struct buffer *out);
 

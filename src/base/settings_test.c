@@ -135,10 +135,23 @@ static void flags_are_refused(void **state)
 static void variables_are_refused(void **state)
 {
     (void)state;
-    assert_refused(LIST(), LIST("TRESTLE_CACH=1GB"),
-                   "TRESTLE_CACH: no such setting; see trestle serve --help");
     assert_refused(LIST("--threads=1"), LIST("TRESTLE_THREADS=many"),
                    "TRESTLE_THREADS: \"many\" is not a whole number from 0 to 1024");
+}
+
+static void unknown_variables_are_named(void **state)
+{
+    (void)state;
+    const char *const *environment =
+        LIST("HOME=/", "TRESTLE_CACH=1GB", "TRESTLE_CACHE=1GB", "TRESTLE_PORT=tcp://10.0.0.1:8086");
+    struct settings settings;
+    read_fine(&settings, LIST(), environment);
+    assert_int_equal(settings.cache, 1 << 30);
+    settings_free(&settings);
+    assert_string_equal(settings_unknown_variable(&environment), "TRESTLE_CACH=1GB");
+    assert_string_equal(settings_unknown_variable(&environment),
+                        "TRESTLE_PORT=tcp://10.0.0.1:8086");
+    assert_null(settings_unknown_variable(&environment));
 }
 
 static void assert_file_refused(const char *text, const char *words)
@@ -285,6 +298,7 @@ int main(void)
         cmocka_unit_test(the_environment_may_name_the_file),
         cmocka_unit_test(flags_are_refused),
         cmocka_unit_test(variables_are_refused),
+        cmocka_unit_test(unknown_variables_are_named),
         cmocka_unit_test(files_are_refused),
         cmocka_unit_test(settings_that_contradict_are_refused),
         cmocka_unit_test(users_refuse_by_origin),

@@ -7,6 +7,15 @@
 
 enum { LONGEST_HOST = 255 };
 
+/* The C library takes numbers of any size, and cuts them. */
+static bool is_port(const char *text)
+{
+    unsigned long number = 0;
+    for (; *text >= '0' && *text <= '9' && number <= UINT16_MAX; text++)
+        number = number * 10 + (unsigned long)(*text - '0');
+    return *text == '\0' && number <= UINT16_MAX;
+}
+
 /* Cuts "host:port" at its last colon, and an IPv6 host out of its brackets. */
 static bool cut(const char *text, char host[LONGEST_HOST + 1], const char **port)
 {
@@ -27,7 +36,7 @@ static bool cut(const char *text, char host[LONGEST_HOST + 1], const char **port
     memcpy(host, text, size);
     host[size] = '\0';
     *port = colon + 1;
-    return true;
+    return is_port(*port);
 }
 
 status address_parse(const char *text, struct address *out)

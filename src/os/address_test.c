@@ -28,9 +28,19 @@ static void addresses_are_read_and_written(void **state)
 static void others_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {
-        "",      "8086",      ":8086",          "127.0.0.1", "127.0.0.1:",      "::1:8086",
-        "[::1]", "[::1:8086", "127.0.0.1:http", "[]:1",      "127.0.0.1:99999x"};
+    static const char *const bad[] = {"",
+                                      "8086",
+                                      ":8086",
+                                      "127.0.0.1",
+                                      "127.0.0.1:",
+                                      "::1:8086",
+                                      "[::1]",
+                                      "[::1:8086",
+                                      "127.0.0.1:http",
+                                      "[]:1",
+                                      "127.0.0.1:99999x",
+                                      "127.0.0.1:65536",
+                                      "127.0.0.1:-1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct address address;
         assert_status(address_parse(bad[i], &address), STATUS_INVALID_ARGUMENT);

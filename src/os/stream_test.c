@@ -14,6 +14,7 @@
 #define CERTIFICATE_FILE "stream_test_cert.pem"
 #define KEY_FILE         "stream_test_key.pem"
 #define OTHER_FILE       "stream_test_other.pem"
+#define OTHER_TYPE_FILE  "stream_test_other_type.pem"
 
 /* A certificate for "localhost" that is its own authority, good for a day. */
 static X509 *make_certificate(EVP_PKEY *key)
@@ -35,6 +36,14 @@ static X509 *make_certificate(EVP_PKEY *key)
     return certificate;
 }
 
+static void write_key(const char *key_file, EVP_PKEY *key)
+{
+    FILE *file = fopen(key_file, "we");
+    assert_non_null(file);
+    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
+    fclose(file);
+}
+
 static void write_identity(const char *certificate_file, const char *key_file)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -44,10 +53,7 @@ static void write_identity(const char *certificate_file, const char *key_file)
     assert_non_null(file);
     assert_int_equal(PEM_write_X509(file, certificate), 1);
     fclose(file);
-    file = fopen(key_file, "we");
-    assert_non_null(file);
-    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
-    fclose(file);
+    write_key(key_file, key);
     X509_free(certificate);
     EVP_PKEY_free(key);
 }
@@ -290,6 +296,8 @@ static void files_that_do_not_fit_are_refused(void **state)
                   STATUS_INVALID_ARGUMENT);
     assert_status(tls_server_create(CERTIFICATE_FILE, OTHER_FILE, &context),
                   STATUS_INVALID_ARGUMENT);
+    assert_status(tls_server_create(CERTIFICATE_FILE, OTHER_TYPE_FILE, &context),
+                  STATUS_INVALID_ARGUMENT);
     assert_status(tls_client_create("no_such.pem", &context), STATUS_INVALID_ARGUMENT);
     assert_null(context);
 }
@@ -299,6 +307,10 @@ static int make_files(void **state)
     (void)state;
     write_identity(CERTIFICATE_FILE, OTHER_FILE); /* the second call replaces this certificate … */
     write_identity(CERTIFICATE_FILE, KEY_FILE);   /* … so that OTHER_FILE's key has none */
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    assert_non_null(key);
+    write_key(OTHER_TYPE_FILE, key);
+    EVP_PKEY_free(key);
     return 0;
 }
 
@@ -308,6 +320,7 @@ static int remove_files(void **state)
     unlink(CERTIFICATE_FILE);
     unlink(KEY_FILE);
     unlink(OTHER_FILE);
+    unlink(OTHER_TYPE_FILE);
     return 0;
 }
 

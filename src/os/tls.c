@@ -76,6 +76,8 @@ static status load_identity(SSL_CTX *ssl, const char *certificate_file, const ch
         return openssl_status("cannot use certificate", certificate_file);
     if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1)
         return openssl_status("cannot use key", key_file);
+    if (SSL_CTX_check_private_key(ssl) != 1) /* keys of another type come as far as here */
+        return openssl_status("not the certificate's key:", key_file);
     return status_ok();
 }
 
