@@ -1,0 +1,137 @@
+/* `trestle bench`, a load generator: what its parts share.
+ *
+ * One thread and one event loop; so many connections with so many streams each, of which every one
+ * sends its next request when the last was answered (a closed loop). A workload makes requests and
+ * looks at what comes back, so that an answer that lacks rows counts as an error and not as speed.
+ *
+ *     bench.c           the command: makes the table, runs the workloads, prints
+ *     bench_options.c   its options
+ *     bench_keys.c      the rows' keys
+ *     bench_workload.c  requests and their answers
+ *     bench_run.c       the closed loop
+ *
+ * Rows: keys `user` and 20 digits, hashed, in the family `cf` with the columns `c0`, `c1`, …, one
+ * cell each at a fixed timestamp: writing a row again replaces its cells, and the table stays as
+ * large as it was loaded. */
+#ifndef TRESTLE_CMD_BENCH_H
+#define TRESTLE_CMD_BENCH_H
+
+#include "base/arena.h"
+#include "base/histogram.h"
+#include "base/options.h"
+
+/* `arguments`: those after "bench", ended by NULL. Returns the process's exit status. */
+int bench_command(const char *const *arguments);
+
+/* --- options --- */
+
+struct bench_options {
+    const char *endpoint; /* NULL: BIGTABLE_EMULATOR_HOST, or the default of `serve` */
+    const char *table;    /* its full name */
+    const char *workloads;
+    uint64_t rows;
+    uint64_t cells; /* of a row */
+    uint64_t value_size;
+    uint64_t connections;
+    uint64_t streams;    /* of a connection */
+    int64_t duration;    /* microseconds, of each workload but load */
+    uint64_t operations; /* of each workload but load; 0: as many as the time allows */
+    uint64_t batch;      /* rows of a MutateRows request */
+    uint64_t scan_rows;
+    uint64_t tablets;    /* that the table is made with */
+    uint64_t server_pid; /* 0: unknown, no CPU figures */
+    uint64_t seed;
+    bool json;
+};
+
+status bench_options_read(const char *const *arguments, struct bench_options *out);
+void bench_options_write_help(struct buffer *out);
+
+/* --- keys and names --- */
+
+#define BENCH_FAMILY "cf"
+
+enum { BENCH_KEY_SIZE = 24 };
+
+struct bench_keys {
+    uint64_t count;
+    uint64_t *sorted; /* the numbers in the keys, rising; owned */
+};
+
+status bench_keys_create(uint64_t count, struct bench_keys *out);
+void bench_keys_free(struct bench_keys *keys);
+
+/* The number in the key of row `index`: all differ, in no order. */
+uint64_t bench_key_number(uint64_t index);
+void bench_key_format(uint64_t number, uint8_t key[BENCH_KEY_SIZE]);
+
+/* The next of a sequence of random numbers; `state` may begin as anything. */
+uint64_t bench_random(uint64_t *state);
+
+/* --- workloads --- */
+
+struct bench_context {
+    const struct bench_options *options;
+    struct bench_keys keys;
+    uint8_t *values; /* random bytes to cut values from; owned */
+    uint64_t random;
+};
+
+status bench_context_create(const struct bench_options *options, struct bench_context *out);
+void bench_context_free(struct bench_context *context);
+
+/* What one request shall get, and got. */
+struct bench_answer {
+    uint64_t rows;          /* that the request touches */
+    uint64_t rows_answered; /* so far, those that were read or acknowledged */
+};
+
+struct bench_workload {
+    const char *name;
+    const char *method; /* its path */
+    /* Appends the request's bytes; `number` counts the workload's requests from 0. */
+    status (*request)(struct bench_context *context, uint64_t number, struct arena *arena,
+                      struct buffer *message, struct bench_answer *answer);
+    /* Takes one message of the answer. */
+    status (*response)(bytes message, struct arena *arena, struct bench_answer *answer);
+};
+
+/* Its parts: a mixed workload alternates between two at random, others have one. */
+struct bench_mix {
+    const char *name;
+    const struct bench_workload *parts[2];
+    bool is_load; /* goes once through all rows */
+};
+
+/* NULL if there is none of that name. */
+const struct bench_mix *bench_mix_find(bytes name);
+
+/* The names of all, separated by commas. */
+extern const char bench_mix_names[];
+
+/* --- a run --- */
+
+struct bench_result {
+    uint64_t requests;
+    uint64_t rows;
+    uint64_t errors;
+    int64_t duration_us;
+    int64_t server_cpu_us;      /* user and system; -1: unknown */
+    struct histogram latencies; /* microseconds */
+    status first_error;         /* owned */
+};
+
+struct bench_client;
+
+/* Connects. */
+status bench_client_create(const struct bench_options *options, struct bench_client **out);
+void bench_client_destroy(struct bench_client *client);
+
+/* Runs the workload. Errors of single requests are counted; the status is for what ends a run. */
+status bench_run(struct bench_client *client, struct bench_context *context,
+                 const struct bench_mix *mix, struct bench_result *out);
+
+/* One call by itself: its status, whatever it answers. */
+status bench_call(struct bench_client *client, const char *method, struct buffer *message);
+
+#endif

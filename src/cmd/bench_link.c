@@ -1,0 +1,155 @@
+#include "cmd/bench_link.h"
+
+#include "base/check.h"
+#include "os/stream.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+enum { INPUT_SIZE = 64 << 10, VECTORS = 64 };
+
+struct bench_link {
+    struct loop *loop;
+    struct stream *stream;
+    struct grpc_client *client; /* NULL once the connection is lost */
+    struct watch watch;
+    uint32_t watched;
+    struct task flush; /* writes once, at the end of the loop's turn */
+    bool flush_deferred;
+    bool is_lost;
+    uint8_t input[INPUT_SIZE];
+};
+
+static void watch_for(struct bench_link *link, uint32_t events)
+{
+    if (events == link->watched)
+        return;
+    link->watched = events;
+    status s = loop_watch_change(link->loop, &link->watch, events);
+    if (!status_is_ok(s))
+        link->is_lost = true;
+    status_free(s);
+}
+
+static void write_output(struct bench_link *link)
+{
+    struct iovec vectors[VECTORS];
+    for (;;) {
+        size_t count = grpc_client_output(link->client, vectors, VECTORS);
+        if (count == 0) {
+            watch_for(link, EPOLLIN);
+            return;
+        }
+        size_t done;
+        enum stream_result result = stream_write(link->stream, vectors, (int)count, &done);
+        grpc_client_sent(link->client, done);
+        if (result == STREAM_BLOCKED) {
+            watch_for(link, EPOLLIN | stream_write_interest(link->stream));
+            return;
+        }
+        if (result != STREAM_OK) {
+            link->is_lost = true;
+            return;
+        }
+    }
+}
+
+static void read_input(struct bench_link *link)
+{
+    size_t done;
+    enum stream_result result = stream_read(link->stream, link->input, INPUT_SIZE, &done);
+    if (result == STREAM_OK)
+        grpc_client_receive(link->client, bytes_make(link->input, done));
+    link->is_lost |=
+        result == STREAM_ENDED || result == STREAM_FAILED || grpc_client_is_finished(link->client);
+}
+
+/* Calls end with UNAVAILABLE from here, never from within a read or a write. */
+static void drop_if_lost(struct bench_link *link)
+{
+    if (!link->is_lost || link->client == NULL)
+        return;
+    struct grpc_client *client = link->client;
+    link->client = NULL;
+    loop_unwatch(link->loop, &link->watch);
+    grpc_client_destroy(client);
+}
+
+static void ready(struct watch *watch, uint32_t events)
+{
+    struct bench_link *link = LIST_ENTRY(watch, struct bench_link, watch);
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        read_input(link);
+    if (events & EPOLLOUT && !link->is_lost)
+        write_output(link);
+    drop_if_lost(link);
+}
+
+static void flush(struct task *task)
+{
+    struct bench_link *link = LIST_ENTRY(task, struct bench_link, flush);
+    link->flush_deferred = false;
+    if (link->client != NULL)
+        write_output(link);
+    drop_if_lost(link);
+}
+
+static void output_ready(void *context)
+{
+    struct bench_link *link = context;
+    if (link->flush_deferred)
+        return;
+    link->flush_deferred = true;
+    loop_defer(link->loop, &link->flush);
+}
+
+static status connect_link(struct bench_link *link, const struct address *address,
+                           const char *authority)
+{
+    TRY(stream_connect(address, NULL, NULL, &link->stream));
+    TRY(grpc_client_create(link->loop, authority, link, output_ready, &link->client));
+    link->watch = (struct watch){.fd = stream_socket(link->stream), .ready = ready};
+    link->watched = EPOLLIN | EPOLLOUT; /* the first EPOLLOUT says that it is connected */
+    return loop_watch(link->loop, &link->watch, link->watched);
+}
+
+status bench_link_create(struct loop *loop, const struct address *address, const char *authority,
+                         struct bench_link **out)
+{
+    *out = NULL;
+    struct bench_link *link = calloc(1, sizeof *link);
+    if (link == NULL)
+        return status_out_of_memory();
+    link->loop = loop;
+    link->flush.run = flush;
+    status s = connect_link(link, address, authority);
+    if (!status_is_ok(s)) {
+        grpc_client_destroy(link->client);
+        stream_close(link->stream);
+        free(link);
+        return s;
+    }
+    *out = link;
+    return status_ok();
+}
+
+void bench_link_destroy(struct bench_link *link)
+{
+    if (link == NULL)
+        return;
+    link->is_lost = true;
+    drop_if_lost(link);
+    stream_close(link->stream);
+    free(link);
+}
+
+status bench_link_call(struct bench_link *link, const struct client_call_options *options,
+                       struct buffer *message)
+{
+    if (link->client == NULL) {
+        buffer_free(message);
+        return status_make(STATUS_UNAVAILABLE, "the connection is lost");
+    }
+    struct client_call *call;
+    return grpc_client_start(link->client, options, message, &call);
+}
