@@ -215,6 +215,9 @@ struct store {
     mutable std::shared_mutex mutex; /* of the two below */
     std::vector<std::unique_ptr<keyspace>> keyspaces;
     std::unordered_map<uint64_t, keyspace *> by_id;
+
+    std::mutex making; /* of keyspaces, one caller at a time; taken before `mutex` */
+    std::vector<rocksdb::ColumnFamilyHandle *> leftovers; /* of failed creations; under `making` */
 };
 
 struct store_view {

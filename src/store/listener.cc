@@ -68,6 +68,7 @@ class logger final : public rocksdb::Logger {
             return;
         char text[1024];
         vsnprintf(text, sizeof text, format, arguments);
+        text[strcspn(text, "\n")] = '\0';
         if (strstr(text, NO_OPTIONS_FILE) != nullptr)
             return; /* no news */
         const log_field fields[] = {{"text", log_field::LOG_FIELD_BYTES, bytes_of(text), 0},

@@ -176,6 +176,8 @@ static void close_database(store *store)
     rocksdb::CancelAllBackgroundWork(store->db, true);
     for (const auto &k : store->keyspaces)
         store->db->DestroyColumnFamilyHandle(k->handle);
+    for (ColumnFamilyHandle *handle : store->leftovers)
+        store->db->DestroyColumnFamilyHandle(handle);
     store->db->DestroyColumnFamilyHandle(store->default_handle);
     store->db->Close().PermitUncheckedError();
     delete store->db;
@@ -225,12 +227,19 @@ void keyspace_set_rules(keyspace *keyspace, const void *rules)
     keyspace->folder->rules.store(rules, std::memory_order_release);
 }
 
-/* Takes back what a failed creation has made. What cannot be taken back now is an orphan. */
-static void drop_families(store *store, const std::vector<ColumnFamilyHandle *> &handles)
+/* Takes back what failed creations have made. What cannot be taken back now, on a full disk, is
+ * tried again before the next creation; after a crash it is a keyspace that no table knows. */
+static rocksdb::Status drop_leftovers(store *store)
 {
-    store->db->DropColumnFamilies(handles).PermitUncheckedError();
-    for (ColumnFamilyHandle *handle : handles)
+    while (!store->leftovers.empty()) {
+        ColumnFamilyHandle *handle = store->leftovers.back();
+        rocksdb::Status s = store->db->DropColumnFamily(handle);
+        if (!s.ok())
+            return s;
         store->db->DestroyColumnFamilyHandle(handle);
+        store->leftovers.pop_back();
+    }
+    return rocksdb::Status::OK();
 }
 
 static status create_keyspaces(store *store, uint64_t first_id, size_t count)
@@ -242,10 +251,14 @@ static status create_keyspaces(store *store, uint64_t first_id, size_t count)
         families.push_back(describe(*made.back()));
     }
 
+    std::lock_guard<std::mutex> making(store->making);
+    rocksdb::Status s = drop_leftovers(store);
     std::vector<ColumnFamilyHandle *> handles;
-    rocksdb::Status s = store->db->CreateColumnFamilies(families, &handles);
+    if (s.ok())
+        s = store->db->CreateColumnFamilies(families, &handles);
     if (!s.ok()) {
-        drop_families(store, handles);
+        store->leftovers.insert(store->leftovers.end(), handles.begin(), handles.end());
+        drop_leftovers(store).PermitUncheckedError();
         return status_from(s);
     }
     std::unique_lock<std::shared_mutex> lock(store->mutex);
