@@ -2,12 +2,8 @@
 #include "os/stream.h"
 
 #include "base/testing.h"
+#include "os/testing.h"
 
-#include <fcntl.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -15,48 +11,6 @@
 #define KEY_FILE         "stream_test_key.pem"
 #define OTHER_FILE       "stream_test_other.pem"
 #define OTHER_TYPE_FILE  "stream_test_other_type.pem"
-
-/* A certificate for "localhost" that is its own authority, good for a day. */
-static X509 *make_certificate(EVP_PKEY *key)
-{
-    X509 *certificate = X509_new();
-    X509_NAME *name = X509_get_subject_name(certificate);
-    X509_set_version(certificate, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 86400);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"localhost", -1, -1,
-                               0);
-    X509_set_issuer_name(certificate, name);
-    X509_set_pubkey(certificate, key);
-    X509_EXTENSION *names = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "DNS:localhost");
-    X509_add_ext(certificate, names, -1);
-    X509_EXTENSION_free(names);
-    assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
-    return certificate;
-}
-
-static void write_key(const char *key_file, EVP_PKEY *key)
-{
-    FILE *file = fopen(key_file, "we");
-    assert_non_null(file);
-    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
-    fclose(file);
-}
-
-static void write_identity(const char *certificate_file, const char *key_file)
-{
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    assert_non_null(key);
-    X509 *certificate = make_certificate(key);
-    FILE *file = fopen(certificate_file, "we");
-    assert_non_null(file);
-    assert_int_equal(PEM_write_X509(file, certificate), 1);
-    fclose(file);
-    write_key(key_file, key);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-}
 
 struct pair {
     struct tls_context *server_tls;
@@ -305,12 +259,9 @@ static void files_that_do_not_fit_are_refused(void **state)
 static int make_files(void **state)
 {
     (void)state;
-    write_identity(CERTIFICATE_FILE, OTHER_FILE); /* the second call replaces this certificate … */
-    write_identity(CERTIFICATE_FILE, KEY_FILE);   /* … so that OTHER_FILE's key has none */
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-    assert_non_null(key);
-    write_key(OTHER_TYPE_FILE, key);
-    EVP_PKEY_free(key);
+    testing_write_identity(CERTIFICATE_FILE, OTHER_FILE); /* the next replaces this certificate … */
+    testing_write_identity(CERTIFICATE_FILE, KEY_FILE); /* … so that OTHER_FILE's key has none */
+    testing_write_key(OTHER_TYPE_FILE, "ED25519");
     return 0;
 }
 
