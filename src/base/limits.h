@@ -87,6 +87,8 @@ enum {
      */
     LIMIT_HANDSHAKE_SECONDS = 10,
     LIMIT_HTTP1_CONNECTIONS = 256, /* health checks and metrics need few */
+    LIMIT_HTTP1_IDLE_SECONDS = 60, /* also for a request that does not get on. Beyond: closed */
+    LIMIT_HTTP1_BODY_BYTES = 64 * LIMIT_KB, /* no page wants any. Beyond: closed */
 };
 
 /* --- the server --- */
