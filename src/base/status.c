@@ -13,7 +13,7 @@ struct status_detail {
     char message[];
 };
 
-static status with_message(enum status_code code, const char *format, va_list arguments)
+static struct status_detail *detail_of(const char *format, va_list arguments)
 {
     va_list again;
     va_copy(again, arguments);
@@ -22,26 +22,21 @@ static status with_message(enum status_code code, const char *format, va_list ar
     size_t size = length < 0 ? 1 : (size_t)length + 1;
     struct status_detail *detail = malloc(sizeof *detail + size);
     if (detail == NULL)
-        return (status){.code = code, .detail = NULL};
+        return NULL;
     detail->details = (struct buffer){0};
     detail->message[0] = '\0';
     if (length >= 0)
         vsnprintf(detail->message, size, format, arguments);
-    return (status){.code = code, .detail = detail};
+    return detail;
 }
 
-status status_make(enum status_code code, const char *format, ...)
+struct status_detail *status_detail_make(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    status s = with_message(code, format, arguments);
+    struct status_detail *detail = detail_of(format, arguments);
     va_end(arguments);
-    return s;
-}
-
-status status_out_of_memory(void)
-{
-    return (status){.code = STATUS_RESOURCE_EXHAUSTED, .detail = NULL};
+    return detail;
 }
 
 static enum status_code code_of_errno(int error)

@@ -49,11 +49,24 @@ static inline bool status_is_ok(status s)
     return s.code == STATUS_OK;
 }
 
-__attribute__((format(printf, 2, 3), warn_unused_result)) status
-status_make(enum status_code code, const char *format, ...);
+static inline status status_with(enum status_code code, struct status_detail *detail)
+{
+    return (status){.code = code, .detail = detail};
+}
+
+/* A failure and its cause in words, as printf. A macro, so that the code is set in sight of the
+ * compiler and of clang's analyser, which then know that such a status is not OK. */
+#define status_make(code, ...) status_with(code, status_detail_make(__VA_ARGS__))
+
+/* NULL without memory. */
+__attribute__((format(printf, 1, 2), warn_unused_result)) struct status_detail *
+status_detail_make(const char *format, ...);
 
 /* For a failed allocation: RESOURCE_EXHAUSTED. Needs no memory itself. */
-__attribute__((warn_unused_result)) status status_out_of_memory(void);
+static inline status status_out_of_memory(void)
+{
+    return status_with(STATUS_RESOURCE_EXHAUSTED, NULL);
+}
 
 /* For a failed system call: what was tried, and errno's words. The one place that turns errno into
  * a code (ENOSPC and EDQUOT RESOURCE_EXHAUSTED, ENOENT NOT_FOUND, EEXIST ALREADY_EXISTS, EACCES and
