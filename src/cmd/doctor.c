@@ -12,6 +12,7 @@
 #include "cmd/doctor.h"
 
 #include "cluster/catalog.h"
+#include "cmd/command.h"
 #include "row/fold.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
@@ -383,17 +384,19 @@ static int examine_directory(const char *directory)
     return is_read && doctor.damages == 0 ? 0 : 1;
 }
 
-int doctor_main(int argc, char **argv)
+static void write_help(struct buffer *out)
 {
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        puts("usage: trestle doctor DIR\n\n"
+    buffer_append_format(
+        out, "usage: trestle doctor DIR\n\n"
              "Reads the data directory of a stopped server from end to end, changes nothing, and\n"
-             "exits with 0 if it is whole and with 1 if it is damaged or cannot be read.");
-        return 0;
-    }
-    if (argc != 2 || argv[1][0] == '-') {
-        fputs("usage: trestle doctor DIR\n", stderr);
-        return 2;
-    }
-    return examine_directory(argv[1]);
+             "exits with 0 if it is whole and with 1 if it is damaged or cannot be read.\n");
+}
+
+int doctor_command(const char *const *arguments)
+{
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_help);
+    if (arguments[0] == NULL || arguments[1] != NULL || arguments[0][0] == '-')
+        return command_usage_error("doctor", "takes one argument, the data directory");
+    return examine_directory(arguments[0]);
 }

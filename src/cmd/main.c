@@ -1,0 +1,74 @@
+/* The program: finds the sub-command. */
+#include "cmd/bench.h"
+#include "cmd/command.h"
+#include "cmd/doctor.h"
+#include "cmd/serve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct command {
+    const char *name;
+    int (*run)(const char *const *arguments); /* those after the name; returns the exit status */
+    const char *sentence;
+};
+
+static int version_command(const char *const *arguments)
+{
+    if (*arguments != NULL)
+        return command_usage_error("version", "takes no arguments");
+    puts("trestle " TRESTLE_VERSION);
+    return EXIT_SUCCESS;
+}
+
+static int help_command(const char *const *arguments);
+
+static const struct command commands[] = {
+    {"serve", serve_command, "serve a data directory to Bigtable clients"},
+    {"bench", bench_command, "load a server and measure it"},
+    {"doctor", doctor_command, "examine the data directory of a stopped server"},
+    {"bench", bench_command, "put load on a server and measure it"},
+    {"version", version_command, "print the version"},
+    {"help", help_command, "print this"},
+};
+
+static void print_help(FILE *to)
+{
+    fputs("usage: trestle COMMAND [ARGUMENT...]\n\n", to);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].sentence);
+    fputs("\n`trestle COMMAND --help` says more.\n", to);
+}
+
+static int help_command(const char *const *arguments)
+{
+    (void)arguments;
+    print_help(stdout);
+    return EXIT_SUCCESS;
+}
+
+static const struct command *find_command(const char *name)
+{
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    const struct command *command = find_command(arguments[1]);
+    if (command == NULL) {
+        fprintf(stderr, "trestle: there is no command \"%s\"; see trestle help\n", arguments[1]);
+        return EXIT_USAGE;
+    }
+    return command->run((const char *const *)arguments + 2);
+}

@@ -1,0 +1,80 @@
+/* See pages.h. */
+#include "cmd/pages.h"
+
+#include "os/file.h"
+#include "os/pool.h"
+
+#define PLAIN_TEXT "text/plain; charset=utf-8"
+
+static void answer(struct http1_response *response, unsigned code, const char *words)
+{
+    response->code = code;
+    response->content_type = PLAIN_TEXT;
+    buffer_append_format(&response->body, "%s\n", words);
+}
+
+/* The process runs and answers. */
+static void show_live(struct pages *pages, struct http1_response *response)
+{
+    (void)pages;
+    answer(response, 200, "ok");
+}
+
+/* It is worth sending requests here. */
+static void show_ready(struct pages *pages, struct http1_response *response)
+{
+    if (atomic_load(&pages->draining)) {
+        answer(response, 503, "the server stops");
+        return;
+    }
+    status s = cluster_health(pages->cluster);
+    answer(response, status_is_ok(s) ? 200 : 503, status_is_ok(s) ? "ok" : status_message(s));
+    status_free(s);
+}
+
+/* What is asked for rather than counted. */
+static void measure(struct pages *pages)
+{
+    uint64_t free_bytes;
+    status health = cluster_health(pages->cluster);
+    metrics_set(pages->metrics, METRIC_store_healthy, status_is_ok(health));
+    status_free(health);
+    metrics_set(pages->metrics, METRIC_rpcs_running, (int64_t)grpc_server_call_count(pages->grpc));
+    metrics_set(pages->metrics, METRIC_pool_tasks, (int64_t)pool_load(pages->pool));
+    status s = disk_free_bytes(pages->data_directory, &free_bytes);
+    if (status_is_ok(s))
+        metrics_set(pages->metrics, METRIC_disk_free_bytes, (int64_t)free_bytes);
+    status_ignore(s); /* the gauge keeps what it had */
+}
+
+static void show_metrics(struct pages *pages, struct http1_response *response)
+{
+    measure(pages);
+    metrics_write(pages->metrics, &response->body);
+    response->code = 200;
+    response->content_type = "text/plain; version=0.0.4; charset=utf-8";
+}
+
+static const struct {
+    const char *path;
+    void (*show)(struct pages *pages, struct http1_response *response);
+} paths[] = {
+    {"/livez", show_live},
+    {"/readyz", show_ready},
+    {"/metrics", show_metrics},
+};
+
+void pages_handle(void *context, const char *method, const char *path,
+                  struct http1_response *response)
+{
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (strcmp(path, paths[i].path) != 0)
+            continue;
+        if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+            paths[i].show(context, response);
+        else
+            answer(response, 405, "GET or HEAD only");
+        return;
+    }
+    answer(response, 404, "there is no such page");
+}

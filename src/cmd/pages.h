@@ -1,0 +1,25 @@
+/* The pages that HTTP/1.1 serves: /livez and /readyz for orchestrators, /metrics for Prometheus. */
+#ifndef TRESTLE_CMD_PAGES_H
+#define TRESTLE_CMD_PAGES_H
+
+#include "base/metrics.h"
+#include "cluster/cluster.h"
+#include "wire/grpc_server.h"
+#include "wire/http1.h"
+
+#include <stdatomic.h>
+
+/* What the pages tell of; all of it outlives the HTTP/1.1 server. */
+struct pages {
+    const char *data_directory;
+    struct metrics *metrics;
+    struct pool *pool;
+    struct cluster *cluster;
+    struct grpc_server *grpc;
+    atomic_bool draining;
+};
+
+/* The handler for http1_server_create; `context` is a struct pages. */
+http1_handler pages_handle;
+
+#endif

@@ -1,0 +1,130 @@
+/* See serve.h.
+ *
+ * Signals: SIGTERM and SIGINT drain the server; a second one ends the process at once, by the
+ * system's own rule. SIGPIPE is ignored: a client that has gone shows in the write. */
+#include "cmd/serve.h"
+
+#include "cmd/command.h"
+#include "cmd/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+/* Each connection is a descriptor, each open table file is one. */
+static void raise_descriptor_limit(const struct log *log)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warn(log, "cannot raise the limit of open files", LOG_STR("error", strerror(errno)));
+}
+
+/* Blocks them here, and so in every thread that is started later: only wait_for_stop takes them. */
+static void take_signals(sigset_t *stop)
+{
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(stop);
+    sigaddset(stop, SIGTERM);
+    sigaddset(stop, SIGINT);
+    pthread_sigmask(SIG_BLOCK, stop, NULL);
+}
+
+static void wait_for_stop(const sigset_t *stop, const struct log *log)
+{
+    int number = 0;
+    while (sigwait(stop, &number) != 0)
+        ;
+    log_info(log, "stopping", LOG_STR("signal", strsignal(number)));
+    pthread_sigmask(SIG_UNBLOCK, stop, NULL); /* the next one ends the process */
+}
+
+static void say_ready(const struct settings *settings, const struct log *log, const char *address)
+{
+    log_info(log, "serving", LOG_STR("address", address), LOG_STR("data", settings->data_dir),
+             LOG_STR("tls", settings->tls_cert == NULL ? "no" : "yes"));
+    if (settings->ready_fd != 0) {
+        int fd = (int)settings->ready_fd;
+        if (dprintf(fd, "READY %s\n", address) < 0)
+            log_warn(log, "cannot write to ready-fd", LOG_STR("error", strerror(errno)));
+        close(fd);
+    }
+    sd_notifyf(0, "READY=1\nSTATUS=Serving on %s", address);
+}
+
+static status serve(struct server *server, const struct settings *settings, const struct log *log,
+                    const sigset_t *stop)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    address_format(server_address(server), address);
+    TRY(server_start(server));
+    say_ready(settings, log, address);
+    wait_for_stop(stop, log);
+    sd_notify(0, "STOPPING=1");
+    server_drain(server);
+    return status_ok();
+}
+
+/* Most likely somebody's typing error. */
+static void warn_of_unknown_variables(const struct log *log)
+{
+    const char *const *environment = (const char *const *)environ;
+    const char *variable;
+    while ((variable = settings_unknown_variable(&environment)) != NULL)
+        log_warn(log, "environment variable is no setting",
+                 LOG_BYTES("name", bytes_make(variable, strcspn(variable, "="))));
+}
+
+static status run_server(const struct settings *settings, const struct log *log)
+{
+    sigset_t stop;
+    struct server *server;
+    warn_of_unknown_variables(log);
+    raise_descriptor_limit(log);
+    take_signals(&stop);
+    TRY(server_create(settings, log, clock_system(), &server));
+    status s = serve(server, settings, log, &stop);
+    server_destroy(server);
+    return s;
+}
+
+static int run(const struct settings *settings)
+{
+    const struct log log = {.fd = STDERR_FILENO,
+                            .level = (enum log_level)settings->log_level,
+                            .format = (enum log_format)settings->log_format,
+                            .clock = clock_system()};
+    status s = run_server(settings, &log);
+    int exit_status = EXIT_SUCCESS;
+    if (s.code == STATUS_INVALID_ARGUMENT) {
+        exit_status = command_usage_error("serve", status_message(s));
+    } else if (!status_is_ok(s)) {
+        log_error(&log, "cannot serve", LOG_STR("error", status_message(s)));
+        exit_status = EXIT_FAILURE;
+    } else {
+        log_info(&log, "stopped");
+    }
+    status_free(s);
+    return exit_status;
+}
+
+int serve_command(const char *const *arguments)
+{
+    if (command_asks_for(arguments, "--help"))
+        return command_print(settings_write_help);
+    if (command_asks_for(arguments, "--help-markdown"))
+        return command_print(settings_write_markdown);
+    struct settings settings;
+    status s = settings_read(arguments, (const char *const *)environ, &settings);
+    int exit_status =
+        status_is_ok(s) ? run(&settings) : command_usage_error("serve", status_message(s));
+    status_free(s);
+    settings_free(&settings);
+    return exit_status;
+}

@@ -1,0 +1,356 @@
+/* See server.h.
+ *
+ * Invariants
+ *  1. Parts are made in the order of struct server's fields and destroyed in the opposite one, with
+ *     the loops stopped in between, when no connection and no call is left.
+ *  2. The listener belongs to the first loop; connections are dealt to all loops in turn. */
+#include "cmd/server.h"
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "bigtable/services.h"
+#include "cmd/connection.h"
+#include "cmd/pages.h"
+#include "os/listener.h"
+#include "os/pool.h"
+#include "os/thread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SERVICES_MOST = 8 };
+
+/* An event loop, its thread, its connections. */
+struct worker {
+    pthread_t thread;
+    struct connection_group connections;
+    struct server *server;
+    struct task drain;
+    struct task close;
+};
+
+struct server {
+    uint32_t magic;
+    const struct settings *settings;
+    const struct log *log;
+    struct clock *clock;
+
+    struct metrics *metrics;
+    struct tls_context *tls;
+    struct pool *pool;
+    struct cluster *cluster;
+    struct bigtable bigtable;
+    struct grpc_service services[SERVICES_MOST];
+    size_t service_count;
+    struct grpc_server *grpc;
+    struct rpc_metrics **rpcs; /* by method_index, see wire/grpc_server.h */
+    struct pages pages;
+    struct http1_server *http1;
+    struct worker *workers;
+    unsigned worker_count;
+    unsigned started; /* workers whose thread runs */
+    struct listener *listener;
+
+    unsigned next_worker; /* the first loop's */
+    atomic_size_t open;
+};
+#define SERVER_MAGIC 0x53525652u
+
+/* --- parts --- */
+
+/* Off loopback, data and credentials would cross networks in the clear. */
+static status check_exposure(const struct settings *settings, const struct address *address)
+{
+    if (address_is_loopback(address) || settings->tls_cert != NULL || settings->insecure)
+        return status_ok();
+    return settings_refuse(settings, "listen",
+                           "%s is not loopback: give tls-cert and tls-key, or say insecure",
+                           settings->listen);
+}
+
+static status open_cluster(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct cluster_options options = {
+        .data_directory = settings->data_dir,
+        .log = server->log,
+        .clock = server->clock,
+        .metrics = server->metrics,
+        .pool = server->pool,
+        .durability = settings->durability == DURABILITY_SYNC ? STORE_SYNCED : STORE_ASYNC,
+        .cache_bytes = settings->cache,
+        .write_buffer_bytes = settings->write_buffer,
+        .open_files = (int)settings->open_files,
+        .background_threads = (int)settings->background_threads,
+        .disk_reserve_bytes = settings->disk_reserve,
+        .spill_bytes = settings->spill_threshold,
+        .split_bytes = settings->split_size,
+        .split_rows_per_second = settings->split_load,
+        .merge_after_us = settings->merge_after,
+        .balance = settings->balance,
+        .gc_on_read = settings->gc_on_read,
+        .gc_interval_us = settings->gc_interval,
+    };
+    return cluster_open(&options, &server->cluster);
+}
+
+static void count_call(void *context, const struct grpc_call_record *record)
+{
+    struct server *server = context;
+    metrics_rpc_ended(server->rpcs[record->method_index], record->code, record->duration_us);
+}
+
+/* One entry a method, and one for paths that name none. */
+static status create_rpc_metrics(struct server *server)
+{
+    size_t count = 0, next = 0;
+    for (size_t i = 0; i < server->service_count; i++)
+        count += server->services[i].method_count;
+    server->rpcs = calloc(count + 1, sizeof(struct rpc_metrics *));
+    if (server->rpcs == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < server->service_count; i++) {
+        const struct grpc_service *service = &server->services[i];
+        for (size_t j = 0; j < service->method_count; j++) {
+            char name[256];
+            snprintf(name, sizeof name, "%s/%s", service->name, service->methods[j].name);
+            server->rpcs[next++] = metrics_rpc(server->metrics, name);
+        }
+    }
+    server->rpcs[next] = metrics_rpc(server->metrics, "unknown");
+    return status_ok();
+}
+
+static void add_service(struct server *server, struct grpc_service service)
+{
+    CHECK(server->service_count < SERVICES_MOST);
+    server->services[server->service_count++] = service;
+}
+
+static status create_grpc(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    server->bigtable =
+        (struct bigtable){.cluster = server->cluster, .gc_on_read = settings->gc_on_read};
+    add_service(server, bigtable_data_service(&server->bigtable));
+    add_service(server, bigtable_table_admin_service(&server->bigtable));
+    add_service(server, bigtable_operations_service(&server->bigtable));
+    TRY(create_rpc_metrics(server));
+    const struct grpc_service *services[SERVICES_MOST];
+    for (size_t i = 0; i < server->service_count; i++)
+        services[i] = &server->services[i];
+    struct grpc_server_options options;
+    grpc_server_options_init(&options);
+    options.max_message_size = settings->max_message;
+    options.max_concurrent_streams = (uint32_t)settings->max_streams;
+    options.on_call_end = count_call;
+    options.context = server;
+    return grpc_server_create(&options, services, server->service_count, &server->grpc);
+}
+
+static status create_http1(struct server *server)
+{
+    server->pages.data_directory = server->settings->data_dir;
+    server->pages.metrics = server->metrics;
+    server->pages.pool = server->pool;
+    server->pages.cluster = server->cluster;
+    server->pages.grpc = server->grpc;
+    return http1_server_create(pages_handle, &server->pages, &server->http1);
+}
+
+static void drain_worker(struct task *task)
+{
+    struct worker *worker = LIST_ENTRY(task, struct worker, drain);
+    struct server *server = worker->server;
+    if (worker == server->workers) {
+        listener_close(server->listener);
+        server->listener = NULL;
+    }
+    connection_group_drain(&worker->connections);
+}
+
+static void close_worker(struct task *task)
+{
+    struct worker *worker = LIST_ENTRY(task, struct worker, close);
+    connection_group_close(&worker->connections);
+}
+
+static status create_worker(struct server *server)
+{
+    struct worker *worker = &server->workers[server->worker_count];
+    struct connection_group *group = &worker->connections;
+    TRY(loop_create(server->clock, &group->loop));
+    server->worker_count++;
+    worker->server = server;
+    worker->drain.run = drain_worker;
+    worker->close.run = close_worker;
+    group->grpc = server->grpc;
+    group->http1 = server->http1;
+    group->tls = server->tls;
+    group->metrics = server->metrics;
+    group->log = server->log;
+    group->idle_timeout_us = server->settings->idle_timeout;
+    group->open = &server->open;
+    return status_ok();
+}
+
+static status create_workers(struct server *server)
+{
+    unsigned count = (unsigned)server->settings->threads;
+    if (count == 0)
+        count = thread_processors();
+    server->workers = calloc(count, sizeof *server->workers);
+    if (server->workers == NULL)
+        return status_out_of_memory();
+    while (server->worker_count < count)
+        TRY(create_worker(server));
+    return status_ok();
+}
+
+static void deal_out(void *context, int socket, const struct address *peer)
+{
+    struct server *server = context;
+    if (atomic_load(&server->open) >= server->settings->max_connections) {
+        metrics_add(server->metrics, METRIC_connections_refused_total, 1);
+        close(socket);
+        return;
+    }
+    metrics_add(server->metrics, METRIC_connections_accepted_total, 1);
+    struct worker *worker = &server->workers[server->next_worker++ % server->worker_count];
+    connection_begin(&worker->connections, socket, peer);
+}
+
+/* --- life --- */
+
+/* What is wrong with a setting, as a refusal that says where it came from. */
+static status blame(const struct server *server, const char *member, status s)
+{
+    if (s.code != STATUS_INVALID_ARGUMENT)
+        return s;
+    status refusal = settings_refuse(server->settings, member, "%s", status_message(s));
+    status_free(s);
+    return refusal;
+}
+
+static status create_parts(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    struct address address;
+    TRY(blame(server, "listen", address_parse(settings->listen, &address)));
+    TRY(check_exposure(settings, &address));
+    TRY(metrics_create(&server->metrics));
+    if (settings->tls_cert != NULL)
+        TRY(blame(server, "tls_cert",
+                  tls_server_create(settings->tls_cert, settings->tls_key, &server->tls)));
+    TRY(pool_create((unsigned)settings->pool_threads, LIMIT_POOL_QUEUE, "pool", &server->pool));
+    TRY(open_cluster(server));
+    TRY(create_grpc(server));
+    TRY(create_http1(server));
+    TRY(create_workers(server));
+    return listener_open(server->workers[0].connections.loop, &address, deal_out, server,
+                         &server->listener);
+}
+
+status server_create(const struct settings *settings, const struct log *log, struct clock *clock,
+                     struct server **out)
+{
+    *out = NULL;
+    struct server *server = calloc(1, sizeof *server);
+    if (server == NULL)
+        return status_out_of_memory();
+    server->magic = SERVER_MAGIC;
+    server->settings = settings;
+    server->log = log;
+    server->clock = clock;
+    status s = create_parts(server);
+    if (!status_is_ok(s)) {
+        server_destroy(server);
+        return s;
+    }
+    *out = server;
+    return status_ok();
+}
+
+const struct address *server_address(const struct server *server)
+{
+    return listener_address(server->listener);
+}
+
+static void *run_worker(void *argument)
+{
+    struct worker *worker = argument;
+    loop_run(worker->connections.loop);
+    return NULL;
+}
+
+status server_start(struct server *server)
+{
+    CHECK_MAGIC(server, SERVER_MAGIC);
+    for (; server->started < server->worker_count; server->started++) {
+        struct worker *worker = &server->workers[server->started];
+        char name[32];
+        snprintf(name, sizeof name, "loop-%u", server->started);
+        TRY(thread_start(&worker->thread, name, run_worker, worker));
+    }
+    return status_ok();
+}
+
+static bool is_quiet(struct server *server)
+{
+    return atomic_load(&server->open) == 0 && grpc_server_call_count(server->grpc) == 0;
+}
+
+/* Looks now and then whether all have left: the end of a server is not worth a notification from
+ * every place where something ends. */
+static void wait_until_quiet(struct server *server, int64_t until_us)
+{
+    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+    while (!is_quiet(server) && clock_steady_us(clock_system()) < until_us)
+        nanosleep(&pause, NULL);
+}
+
+void server_drain(struct server *server)
+{
+    CHECK_MAGIC(server, SERVER_MAGIC);
+    atomic_store(&server->pages.draining, true);
+    for (unsigned i = 0; i < server->started; i++)
+        loop_post(server->workers[i].connections.loop, &server->workers[i].drain);
+    wait_until_quiet(server, clock_steady_us(clock_system()) + server->settings->drain_timeout);
+}
+
+/* Calls end in their own time: a handler in the store or in the pool cannot be torn out. */
+static void stop_workers(struct server *server)
+{
+    for (unsigned i = 0; i < server->started; i++)
+        loop_post(server->workers[i].connections.loop, &server->workers[i].close);
+    if (server->started > 0)
+        wait_until_quiet(server, INT64_MAX);
+    for (unsigned i = 0; i < server->started; i++) {
+        loop_stop(server->workers[i].connections.loop);
+        pthread_join(server->workers[i].thread, NULL);
+    }
+}
+
+void server_destroy(struct server *server)
+{
+    if (server == NULL)
+        return;
+    CHECK_MAGIC(server, SERVER_MAGIC);
+    stop_workers(server);
+    listener_close(server->listener);
+    for (unsigned i = 0; i < server->worker_count; i++)
+        loop_destroy(server->workers[i].connections.loop);
+    free(server->workers);
+    http1_server_destroy(server->http1);
+    grpc_server_destroy(server->grpc);
+    free(server->rpcs);
+    if (server->cluster != NULL)
+        cluster_close(server->cluster);
+    pool_destroy(server->pool);
+    tls_context_destroy(server->tls);
+    metrics_destroy(server->metrics);
+    server->magic = 0;
+    free(server);
+}

@@ -1,0 +1,35 @@
+/* One server: its data, its event loops, its port. No globals: a process may have several.
+ *
+ *     server_create    opens the data, binds the port; nothing is accepted yet
+ *     server_start     starts the loops: from now on it serves
+ *     server_drain     lets clients finish and leave
+ *     server_destroy   ends what is left and closes the data
+ *
+ * All four on one thread, which is none of the server's. */
+#ifndef TRESTLE_CMD_SERVER_H
+#define TRESTLE_CMD_SERVER_H
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "os/address.h"
+
+struct server;
+
+/* The settings, log and clock must outlive the server. INVALID_ARGUMENT for settings that turn out
+ * to be impossible, as one line; else what opening data or port failed with. */
+status server_create(const struct settings *settings, const struct log *log, struct clock *clock,
+                     struct server **out);
+
+/* Where it listens, with the port that was chosen if port 0 was asked for. */
+const struct address *server_address(const struct server *server);
+
+status server_start(struct server *server);
+
+/* Accepts no more, asks clients to leave, and waits until they have and their calls have ended, at
+ * most for the setting drain-timeout. */
+void server_drain(struct server *server);
+
+/* Cancels what still runs, waits until it has ended, and closes the data. NULL is fine. */
+void server_destroy(struct server *server);
+
+#endif
