@@ -1,0 +1,42 @@
+/* What the methods of the data service have in common: the table that they are for, and the
+ * metadata that they answer with.
+ *
+ * Each method keeps its state in a struct that begins with a data_call and lives in the call's
+ * arena: it is gone when the call has ended. */
+#ifndef TRESTLE_BIGTABLE_DATA_CALL_H
+#define TRESTLE_BIGTABLE_DATA_CALL_H
+
+#include "bigtable/services.h"
+#include "wire/proto.h"
+
+struct data_call {
+    struct bigtable *bigtable;
+    struct grpc_call *call;
+    struct arena *arena; /* the call's */
+    struct table *table; /* held until the call ends; NULL: none yet */
+    int64_t started_us;  /* clock_steady_us */
+};
+
+/* Zeroed state of `size` bytes. On failure ends the call and returns NULL. */
+void *data_call_create(struct bigtable *bigtable, struct grpc_call *call, size_t size);
+
+/* What a request names: exactly one may be set. */
+struct data_target {
+    const char *table_name;
+    const char *authorized_view_name;
+    const char *materialized_view_name;
+};
+
+/* INVALID_ARGUMENT, NOT_FOUND; UNIMPLEMENTED for views, which come later. */
+status data_call_open_table(struct data_call *data, const struct data_target *target);
+
+/* Metadata that clients measure and log by. Before the first message, on the loop's thread. */
+void data_call_add_headers(struct data_call *data);
+
+/* Ends the call; takes the status. `data` is gone afterwards. */
+void data_call_finish(struct data_call *data, status s);
+
+/* Headers, one message, and OK. On the loop's thread. */
+void data_call_respond(struct data_call *data, const ProtobufCMessage *response);
+
+#endif

@@ -1,0 +1,65 @@
+/* MutateRow. */
+#include "bigtable/data_call.h"
+#include "bigtable/data_methods.h"
+#include "bigtable/mutations.h"
+#include "bigtable/row_error.h"
+#include "cluster/rows.h"
+#include "google/bigtable/v2/bigtable.pb-c.h"
+
+struct mutate_row {
+    struct data_call data;
+    struct row_write write;
+};
+
+static void finish(struct row_write *write, status result)
+{
+    struct mutate_row *self = LIST_ENTRY(write, struct mutate_row, write);
+    const Bt__MutateRowResponse response = BT__MUTATE_ROW_RESPONSE__INIT;
+    if (status_is_ok(result))
+        data_call_respond(&self->data, &response.base);
+    else
+        data_call_finish(&self->data, result);
+}
+
+static status start(struct mutate_row *self, bytes wire)
+{
+    struct data_call *data = &self->data;
+    ProtobufCMessage *message;
+    TRY(proto_decode(&bt__mutate_row_request__descriptor, wire, data->arena, &message));
+    const Bt__MutateRowRequest *request = (const void *)message;
+    bytes row_key = proto_bytes(request->row_key);
+    TRY(row_key_check(row_key));
+    if (request->n_mutations == 0)
+        return status_make(STATUS_INVALID_ARGUMENT, "No mutations provided");
+    TRY(mutations_check(request->mutations, request->n_mutations));
+    TRY(data_call_open_table(
+        data, &(struct data_target){.table_name = request->table_name,
+                                    .authorized_view_name = request->authorized_view_name}));
+
+    struct mutation_context context = {
+        .schema = table_schema(data->table),
+        .table_name = request->table_name,
+        .now_us = cluster_now_us(data->bigtable->cluster),
+        .big_value = rows_big_value(data->table),
+        .arena = data->arena,
+    };
+    struct row_write *write = &self->write;
+    TRY(mutations_pack(&context, row_key, request->mutations, request->n_mutations,
+                       &write->change));
+    write->table = data->table;
+    write->row_key = row_key;
+    write->loop = grpc_call_loop(data->call);
+    write->done = finish;
+    rows_write(write);
+    return status_ok();
+}
+
+void mutate_row(void *context, struct grpc_call *call, bytes request)
+{
+    struct mutate_row *self = data_call_create(context, call, sizeof *self);
+    if (self == NULL)
+        return;
+    status s = start(self, request);
+    if (!status_is_ok(s))
+        data_call_finish(&self->data, s);
+}

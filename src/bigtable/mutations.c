@@ -1,0 +1,288 @@
+/* See mutations.h. */
+#include "bigtable/mutations.h"
+
+#include <inttypes.h>
+
+#include "base/limits.h"
+#include "bigtable/row_error.h"
+#include "wire/proto.h"
+
+enum { MILLISECOND_US = 1000, SERVER_TIME = -1 };
+
+/* --- by themselves --- */
+
+static bool is_kind(const Bt__Value *value, Bt__Value__KindCase kind)
+{
+    return value != NULL && value->kind_case == kind;
+}
+
+static bool is_kind_or_absent(const Bt__Value *value, Bt__Value__KindCase kind)
+{
+    return value == NULL || value->kind_case == BT__VALUE__KIND__NOT_SET ||
+           value->kind_case == kind;
+}
+
+static status check_aggregate_values(const char *mutation, const Bt__Value *qualifier,
+                                     const Bt__Value *timestamp, const Bt__Value *input,
+                                     Bt__Value__KindCase input_kind)
+{
+    if (!is_kind(qualifier, BT__VALUE__KIND_RAW_VALUE))
+        return status_make(STATUS_INVALID_ARGUMENT, "%s: column_qualifier must be a raw_value",
+                           mutation);
+    if (!is_kind(timestamp, BT__VALUE__KIND_RAW_TIMESTAMP_MICROS))
+        return status_make(STATUS_INVALID_ARGUMENT, "%s: timestamp must be a raw_timestamp_micros",
+                           mutation);
+    if (!is_kind_or_absent(input, input_kind))
+        return status_make(STATUS_INVALID_ARGUMENT, "%s: input must be %s", mutation,
+                           input_kind == BT__VALUE__KIND_INT_VALUE ? "an int_value"
+                                                                   : "a bytes_value");
+    return status_ok();
+}
+
+static status check_one(const Bt__Mutation *mutation)
+{
+    switch (mutation->mutation_case) {
+    case BT__MUTATION__MUTATION_ADD_TO_CELL: {
+        const Bt__Mutation__AddToCell *add = mutation->add_to_cell;
+        return check_aggregate_values("AddToCell", add->column_qualifier, add->timestamp,
+                                      add->input, BT__VALUE__KIND_INT_VALUE);
+    }
+    case BT__MUTATION__MUTATION_MERGE_TO_CELL: {
+        const Bt__Mutation__MergeToCell *merge = mutation->merge_to_cell;
+        return check_aggregate_values("MergeToCell", merge->column_qualifier, merge->timestamp,
+                                      merge->input, BT__VALUE__KIND_BYTES_VALUE);
+    }
+    case BT__MUTATION__MUTATION_SET_CELL:
+    case BT__MUTATION__MUTATION_DELETE_FROM_COLUMN:
+    case BT__MUTATION__MUTATION_DELETE_FROM_FAMILY:
+    case BT__MUTATION__MUTATION_DELETE_FROM_ROW:
+        return status_ok();
+    default:
+        return status_make(STATUS_INVALID_ARGUMENT, "Mutation does not say what to do");
+    }
+}
+
+status mutations_check(Bt__Mutation *const *mutations, size_t count)
+{
+    if (count > LIMIT_MUTATIONS_A_REQUEST)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "Request has %zu mutations; at most %d are allowed", count,
+                           LIMIT_MUTATIONS_A_REQUEST);
+    for (size_t i = 0; i < count; i++)
+        TRY(check_one(mutations[i]));
+    return status_ok();
+}
+
+/* --- against the table --- */
+
+/* The packing of one row. */
+struct packing {
+    struct mutation_context *context;
+    bytes row_key;
+    struct row_change *change;
+};
+
+static status refuse(const struct packing *packing, enum status_code code, const char *why)
+{
+    return row_error(code, "mutating", packing->row_key, packing->context->table_name, why);
+}
+
+static status refuse_type(const struct packing *packing)
+{
+    packing->context->is_type_mismatch = true;
+    return refuse(packing, STATUS_INVALID_ARGUMENT, "Column family type mismatch");
+}
+
+static status find_family(const struct packing *packing, const char *name,
+                          const struct family **out)
+{
+    *out = schema_family_named(packing->context->schema, bytes_of(name));
+    if (*out == NULL)
+        return refuse(packing, STATUS_NOT_FOUND, "Requested column family not found.");
+    return status_ok();
+}
+
+static status check_qualifier(bytes qualifier)
+{
+    if (qualifier.size > LIMIT_QUALIFIER_BYTES)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "Column qualifier is %zu bytes long; at most %d are allowed",
+                           qualifier.size, LIMIT_QUALIFIER_BYTES);
+    return status_ok();
+}
+
+int64_t truncate_timestamp(const struct schema *schema, int64_t timestamp_us)
+{
+    if (schema->granularity == GRANULARITY_MICROS)
+        return timestamp_us;
+    return timestamp_us - timestamp_us % MILLISECOND_US;
+}
+
+/* Negative ones are refused, and those that are finer than the table keeps. */
+static status check_timestamp(const struct schema *schema, int64_t timestamp_us)
+{
+    if (timestamp_us < 0)
+        return status_make(STATUS_INVALID_ARGUMENT, "Timestamp %" PRId64 " is negative",
+                           timestamp_us);
+    if (timestamp_us != truncate_timestamp(schema, timestamp_us))
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "Timestamp granularity mismatch. Expected a multiple of %d (millisecond "
+                           "granularity), but got %" PRId64,
+                           MILLISECOND_US, timestamp_us);
+    return status_ok();
+}
+
+static bool may_be_truncated(const Bt__Mutation *mutation)
+{
+    return mutation->timestamp_origin == BT__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED;
+}
+
+static status pack_set(const struct packing *packing, const Bt__Mutation *mutation)
+{
+    const Bt__Mutation__SetCell *set = mutation->set_cell;
+    const struct mutation_context *context = packing->context;
+    const struct family *family;
+    TRY(find_family(packing, set->family_name, &family));
+    if (family->aggregate != AGGREGATE_NONE)
+        return refuse_type(packing);
+    bytes qualifier = proto_bytes(set->column_qualifier);
+    bytes value = proto_bytes(set->value);
+    TRY(check_qualifier(qualifier));
+    if (value.size > LIMIT_CELL_BYTES)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "Cell value is %zu bytes long; at most %d are allowed", value.size,
+                           LIMIT_CELL_BYTES);
+    int64_t timestamp_us = set->timestamp_micros;
+    if (timestamp_us == SERVER_TIME || (timestamp_us >= 0 && may_be_truncated(mutation)))
+        timestamp_us = truncate_timestamp(
+            context->schema, timestamp_us == SERVER_TIME ? context->now_us : timestamp_us);
+    TRY(check_timestamp(context->schema, timestamp_us));
+    row_change_set(packing->change, family->id, qualifier, timestamp_us, value);
+    return status_ok();
+}
+
+static status pack_delete_column(const struct packing *packing, const Bt__Mutation *mutation)
+{
+    const Bt__Mutation__DeleteFromColumn *delete = mutation->delete_from_column;
+    const struct schema *schema = packing->context->schema;
+    const struct family *family;
+    TRY(find_family(packing, delete->family_name, &family));
+    bytes qualifier = proto_bytes(delete->column_qualifier);
+    TRY(check_qualifier(qualifier));
+    int64_t start_us = 0;
+    int64_t end_us = 0;
+    if (delete->time_range != NULL) {
+        start_us = delete->time_range->start_timestamp_micros;
+        end_us = delete->time_range->end_timestamp_micros;
+    }
+    TRY(check_timestamp(schema, start_us));
+    TRY(check_timestamp(schema, end_us));
+    if (end_us != 0 && start_us >= end_us)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "inverted or invalid timestamp range [%" PRId64 ", %" PRId64 ")",
+                           start_us, end_us);
+    row_change_delete_column(packing->change, family->id, qualifier, start_us,
+                             end_us == 0 ? INT64_MAX : end_us);
+    return status_ok();
+}
+
+static status pack_delete_family(const struct packing *packing, const Bt__Mutation *mutation)
+{
+    const struct family *family;
+    TRY(find_family(packing, mutation->delete_from_family->family_name, &family));
+    row_change_delete_family(packing->change, family->id);
+    return status_ok();
+}
+
+/* --- aggregates; their states are 8 bytes, big-endian --- */
+
+enum { STATE_SIZE = 8 };
+
+static bool aggregate_kind(const struct family *family, enum entry_kind *kind)
+{
+    switch (family->aggregate) {
+    case AGGREGATE_SUM:
+        *kind = ENTRY_SUM;
+        return true;
+    case AGGREGATE_MIN:
+        *kind = ENTRY_MIN;
+        return true;
+    case AGGREGATE_MAX:
+        *kind = ENTRY_MAX;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static status pack_state(const struct packing *packing, const char *family_name,
+                         const Bt__Value *qualifier, const Bt__Value *timestamp, bytes state)
+{
+    const struct family *family;
+    enum entry_kind kind;
+    TRY(find_family(packing, family_name, &family));
+    if (!aggregate_kind(family, &kind) || (state.size != 0 && state.size != STATE_SIZE))
+        return refuse_type(packing);
+    TRY(check_qualifier(proto_bytes(qualifier->raw_value)));
+    TRY(check_timestamp(packing->context->schema, timestamp->raw_timestamp_micros));
+    if (state.size > 0)
+        row_change_add(packing->change, kind, family->id, proto_bytes(qualifier->raw_value),
+                       timestamp->raw_timestamp_micros, state);
+    return status_ok();
+}
+
+/* Without an input, 0 is added: it makes the cell, if there is none. */
+static status pack_add(const struct packing *packing, const Bt__Mutation *mutation)
+{
+    const Bt__Mutation__AddToCell *add = mutation->add_to_cell;
+    bool has_input = is_kind(add->input, BT__VALUE__KIND_INT_VALUE);
+    uint64_t input = has_input ? (uint64_t)add->input->int_value : 0;
+    uint8_t *state = arena_alloc(packing->context->arena, STATE_SIZE);
+    if (state == NULL)
+        return status_out_of_memory();
+    for (int i = 0; i < STATE_SIZE; i++)
+        state[i] = (uint8_t)(input >> (8 * (STATE_SIZE - 1 - i)));
+    return pack_state(packing, add->family_name, add->column_qualifier, add->timestamp,
+                      bytes_make(state, STATE_SIZE));
+}
+
+/* An absent or empty input changes nothing. */
+static status pack_merge(const struct packing *packing, const Bt__Mutation *mutation)
+{
+    const Bt__Mutation__MergeToCell *merge = mutation->merge_to_cell;
+    bool has_input = is_kind(merge->input, BT__VALUE__KIND_BYTES_VALUE);
+    bytes state = has_input ? proto_bytes(merge->input->bytes_value) : bytes_make(NULL, 0);
+    return pack_state(packing, merge->family_name, merge->column_qualifier, merge->timestamp,
+                      state);
+}
+
+static status pack_one(const struct packing *packing, const Bt__Mutation *mutation)
+{
+    switch (mutation->mutation_case) {
+    case BT__MUTATION__MUTATION_SET_CELL:
+        return pack_set(packing, mutation);
+    case BT__MUTATION__MUTATION_DELETE_FROM_COLUMN:
+        return pack_delete_column(packing, mutation);
+    case BT__MUTATION__MUTATION_DELETE_FROM_FAMILY:
+        return pack_delete_family(packing, mutation);
+    case BT__MUTATION__MUTATION_ADD_TO_CELL:
+        return pack_add(packing, mutation);
+    case BT__MUTATION__MUTATION_MERGE_TO_CELL:
+        return pack_merge(packing, mutation);
+    default: /* mutations_check has passed no other */
+        row_change_delete_row(packing->change);
+        return status_ok();
+    }
+}
+
+status mutations_pack(struct mutation_context *context, bytes row_key,
+                      Bt__Mutation *const *mutations, size_t count, struct packed_change *out)
+{
+    struct packing packing = {
+        .context = context, .row_key = row_key, .change = row_change_create(context->arena)};
+    if (packing.change == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++)
+        TRY(pack_one(&packing, mutations[i]));
+    return row_change_pack(packing.change, context->big_value, out);
+}

@@ -1,0 +1,33 @@
+/* google.bigtable.v2.Mutation: checked, and packed into the change of one row.
+ *
+ * As production does, checks come in two steps: what can be said of the mutations by themselves
+ * fails the whole call, and what depends on the table fails the row. */
+#ifndef TRESTLE_BIGTABLE_MUTATIONS_H
+#define TRESTLE_BIGTABLE_MUTATIONS_H
+
+#include "google/bigtable/v2/data.pb-c.h"
+#include "row/fragment.h"
+#include "row/schema.h"
+
+/* INVALID_ARGUMENT for more than a request may have, for a mutation of no kind, and for values of
+ * the wrong kind in aggregate mutations. */
+status mutations_check(Bt__Mutation *const *mutations, size_t count);
+
+struct mutation_context {
+    const struct schema *schema;
+    const char *table_name; /* for the words of errors */
+    int64_t now_us;         /* for cells that want the server's time: one for the whole request */
+    size_t big_value;       /* see row_change_pack */
+    struct arena *arena;
+    bool is_type_mismatch; /* set when a mutation does not fit the type of its family */
+};
+
+/* For mutations that mutations_check has passed. NOT_FOUND for an unknown family, INVALID_ARGUMENT
+ * for sizes, timestamps and types. What is packed points into the message. */
+status mutations_pack(struct mutation_context *context, bytes row_key,
+                      Bt__Mutation *const *mutations, size_t count, struct packed_change *out);
+
+/* A time as the table keeps it. */
+int64_t truncate_timestamp(const struct schema *schema, int64_t timestamp_us);
+
+#endif

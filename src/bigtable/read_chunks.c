@@ -1,0 +1,168 @@
+/* See read_chunks.h. Sizes come before contents in protobuf, so each chunk is measured, then room
+ * for the whole of it is made at once, then it is written without further checks. */
+#include "bigtable/read_chunks.h"
+
+#include "base/check.h"
+#include "base/varint.h"
+
+/* Tags: field number and wire type; all fit one byte. */
+enum {
+    RESPONSE_CHUNK = 1 << 3 | 2,
+    CHUNK_ROW_KEY = 1 << 3 | 2,
+    CHUNK_FAMILY = 2 << 3 | 2,
+    CHUNK_QUALIFIER = 3 << 3 | 2,
+    CHUNK_TIMESTAMP = 4 << 3,
+    CHUNK_LABEL = 5 << 3 | 2,
+    CHUNK_VALUE = 6 << 3 | 2,
+    CHUNK_VALUE_SIZE = 7 << 3,
+    CHUNK_COMMIT_ROW = 9 << 3,
+    WRAPPED_VALUE = 1 << 3 | 2, /* of StringValue and BytesValue */
+    TAG_SIZE = 1,
+};
+
+/* One chunk: what is absent is not written. */
+struct chunk {
+    bytes row_key; /* empty: absent */
+    const bytes *family;
+    const bytes *qualifier;
+    int64_t timestamp_us;
+    const struct label *labels;
+    bytes value;
+    size_t value_size; /* 0: absent */
+    bool commits;
+};
+
+static size_t content_size(bytes b)
+{
+    return TAG_SIZE + varint_size(b.size) + b.size;
+}
+
+/* A wrapper message leaves its empty value out. */
+static size_t wrapped_size(bytes b)
+{
+    return b.size == 0 ? 0 : content_size(b);
+}
+
+static size_t number_size(uint64_t number)
+{
+    return number == 0 ? 0 : TAG_SIZE + varint_size(number);
+}
+
+static size_t wrapper_size(const bytes *b)
+{
+    if (b == NULL)
+        return 0;
+    size_t inner = wrapped_size(*b);
+    return TAG_SIZE + varint_size(inner) + inner;
+}
+
+static size_t chunk_size(const struct chunk *chunk)
+{
+    size_t size = chunk->row_key.size == 0 ? 0 : content_size(chunk->row_key);
+    size += wrapper_size(chunk->family) + wrapper_size(chunk->qualifier);
+    size += number_size((uint64_t)chunk->timestamp_us);
+    for (const struct label *label = chunk->labels; label != NULL; label = label->next)
+        size += content_size(label->text);
+    size += chunk->value.size == 0 ? 0 : content_size(chunk->value);
+    return size + number_size(chunk->value_size) + number_size(chunk->commits);
+}
+
+static uint8_t *write_content(uint8_t *to, uint8_t tag, bytes b)
+{
+    *to++ = tag;
+    to = varint_write(to, b.size);
+    if (b.size > 0)
+        memcpy(to, b.data, b.size);
+    return to + b.size;
+}
+
+static uint8_t *write_number(uint8_t *to, uint8_t tag, uint64_t number)
+{
+    if (number == 0)
+        return to;
+    *to++ = tag;
+    return varint_write(to, number);
+}
+
+static uint8_t *write_wrapper(uint8_t *to, uint8_t tag, const bytes *b)
+{
+    if (b == NULL)
+        return to;
+    *to++ = tag;
+    to = varint_write(to, wrapped_size(*b));
+    return b->size == 0 ? to : write_content(to, WRAPPED_VALUE, *b);
+}
+
+static uint8_t *write_fields(uint8_t *to, const struct chunk *chunk)
+{
+    if (chunk->row_key.size > 0)
+        to = write_content(to, CHUNK_ROW_KEY, chunk->row_key);
+    to = write_wrapper(to, CHUNK_FAMILY, chunk->family);
+    to = write_wrapper(to, CHUNK_QUALIFIER, chunk->qualifier);
+    to = write_number(to, CHUNK_TIMESTAMP, (uint64_t)chunk->timestamp_us);
+    for (const struct label *label = chunk->labels; label != NULL; label = label->next)
+        to = write_content(to, CHUNK_LABEL, label->text);
+    if (chunk->value.size > 0)
+        to = write_content(to, CHUNK_VALUE, chunk->value);
+    to = write_number(to, CHUNK_VALUE_SIZE, chunk->value_size);
+    return write_number(to, CHUNK_COMMIT_ROW, chunk->commits);
+}
+
+static void append_chunk(struct buffer *message, const struct chunk *chunk)
+{
+    size_t size = chunk_size(chunk);
+    size_t whole = TAG_SIZE + varint_size(size) + size;
+    uint8_t *start = buffer_reserve(message, whole);
+    if (start == NULL)
+        return;
+    *start = RESPONSE_CHUNK;
+    uint8_t *end = write_fields(varint_write(start + TAG_SIZE, size), chunk);
+    CHECK((size_t)(end - start) == whole);
+    message->size += whole;
+}
+
+/* What the first chunk of a cell says of it, given the cell before it in the row. */
+static void place_cell(struct chunk *chunk, const struct row_writer *writer)
+{
+    const struct cell *cell = &writer->cells[writer->next];
+    const struct cell *before = writer->next == 0 ? NULL : cell - 1;
+    chunk->timestamp_us = cell->timestamp_us;
+    chunk->labels = cell->labels;
+    if (before == NULL)
+        chunk->row_key = writer->key;
+    if (before == NULL || before->family != cell->family)
+        chunk->family = &cell->family->name;
+    if (chunk->family != NULL || !bytes_equal(before->qualifier, cell->qualifier))
+        chunk->qualifier = &cell->qualifier;
+}
+
+static void write_chunk(struct row_writer *writer, struct buffer *message)
+{
+    const struct cell *cell = &writer->cells[writer->next];
+    struct chunk chunk = {.value = bytes_from(cell->value, writer->offset)};
+    if (writer->offset == 0)
+        place_cell(&chunk, writer);
+    bool is_last = chunk.value.size <= CHUNK_VALUE_BYTES;
+    if (is_last) {
+        chunk.commits = writer->next + 1 == writer->cell_count;
+        writer->next++;
+        writer->offset = 0;
+    } else {
+        chunk.value.size = CHUNK_VALUE_BYTES;
+        chunk.value_size = cell->value.size;
+        writer->offset += CHUNK_VALUE_BYTES;
+    }
+    append_chunk(message, &chunk);
+}
+
+void row_writer_start(struct row_writer *writer, bytes key, const struct cell_list *cells)
+{
+    CHECK(cells->count > 0);
+    *writer = (struct row_writer){.key = key, .cells = cells->items, .cell_count = cells->count};
+}
+
+void row_writer_write(struct row_writer *writer, struct buffer *message, size_t enough)
+{
+    while (!row_writer_is_done(writer) && message->size < enough && !message->failed)
+        write_chunk(writer, message);
+}

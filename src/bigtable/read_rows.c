@@ -1,0 +1,366 @@
+/* ReadRows: a scan whose rows go out as chunks.
+ *
+ * The scan runs in slices, each on one thread at a time:
+ *
+ *     on the loop, from memory ──(a block is not cached)──► on a pool thread, from anywhere
+ *            ▲        │                                             │
+ *            │        └──(its time is over)──► posted again         │
+ *            └──────────────────(its time is over)──────────────────┘
+ *
+ *  1. A slice ends when its time is over, when the client does not keep up, or with the call.
+ *  2. Whether the client keeps up is decided on the loop alone, which is where on_writable and
+ *     on_cancel run. Until then the scan is paused and holds nothing of the store, unless it stands
+ *     within a row.
+ *  3. A row is written in steps of about MESSAGE_BYTES, so that a large one is not in memory a
+ *     second time as a whole.
+ *  4. A message never ends within a chunk, but may within a row. */
+#include "bigtable/data_call.h"
+#include "bigtable/data_methods.h"
+#include "bigtable/read_chunks.h"
+#include "bigtable/row_error.h"
+#include "bigtable/row_ranges.h"
+#include "cluster/rows.h"
+#include "google/bigtable/v2/bigtable.pb-c.h"
+#include "google/bigtable/v2/feature_flags.pb-c.h"
+#include "wire/grpc_text.h"
+
+enum {
+    MESSAGE_BYTES = 64 << 10,
+    LOOP_SLICE_US = 1000, /* others wait for the loop meanwhile */
+    POOL_SLICE_US = 20000,
+};
+
+struct read_rows {
+    struct data_call data;
+    const Bt__ReadRowsRequest *request;
+    bool tells_progress; /* the client understands last_scanned_row_key */
+    struct filter *filter;
+    struct row_ranges ranges;
+    struct scan *scan;
+    struct task task;
+    bool is_waiting; /* for the client; loop's thread only */
+    /* What the current slice works on. */
+    struct row_writer writer; /* done: no row in hand */
+    struct buffer message;    /* not sent yet; empty: none begun */
+    int64_t rows_left;        /* INT64_MAX: no limit */
+    int64_t rows_returned;
+    int64_t cells_returned;
+};
+
+/* --- messages --- */
+
+static struct buffer *open_message(struct read_rows *self)
+{
+    if (self->message.size == 0)
+        grpc_message_start(&self->message);
+    return &self->message;
+}
+
+static void send_message(struct read_rows *self)
+{
+    if (self->message.size > 0 || self->message.failed)
+        grpc_call_send(self->data.call, &self->message);
+}
+
+/* Says how far the scan has come, when there was nothing else to say for a while. In a message of
+ * its own, since some clients look at this field before the chunks. */
+static void tell_progress(struct read_rows *self)
+{
+    bytes last = scan_last_scanned(self->scan);
+    if (!self->tells_progress || last.size == 0)
+        return;
+    send_message(self);
+    Bt__ReadRowsResponse response = BT__READ_ROWS_RESPONSE__INIT;
+    response.last_scanned_row_key = proto_data(last);
+    proto_encode(&response.base, open_message(self));
+    send_message(self);
+}
+
+static void append_statistics(struct read_rows *self)
+{
+    struct scan_counts counts = scan_counts(self->scan);
+    Bt__ReadIterationStats iteration = BT__READ_ITERATION_STATS__INIT;
+    iteration.rows_seen_count = counts.rows_seen;
+    iteration.cells_seen_count = counts.cells_seen;
+    iteration.rows_returned_count = self->rows_returned;
+    iteration.cells_returned_count = self->cells_returned;
+    struct clock *clock = cluster_clock(self->data.bigtable->cluster);
+    int64_t taken_us = clock_steady_us(clock) - self->data.started_us;
+    Pb__Duration taken = PB__DURATION__INIT;
+    taken.seconds = taken_us / 1000000;
+    taken.nanos = (int32_t)(taken_us % 1000000 * 1000);
+    Bt__RequestLatencyStats latency = BT__REQUEST_LATENCY_STATS__INIT;
+    latency.frontend_server_latency = &taken;
+    Bt__FullReadStatsView full = BT__FULL_READ_STATS_VIEW__INIT;
+    full.read_iteration_stats = &iteration;
+    full.request_latency_stats = &latency;
+    Bt__RequestStats stats = BT__REQUEST_STATS__INIT;
+    stats.stats_view_case = BT__REQUEST_STATS__STATS_VIEW_FULL_READ_STATS_VIEW;
+    stats.full_read_stats_view = &full;
+    Bt__ReadRowsResponse response = BT__READ_ROWS_RESPONSE__INIT;
+    response.request_stats = &stats;
+    proto_encode(&response.base, open_message(self));
+}
+
+/* --- the end --- */
+
+/* Takes the status. On either thread; `self` is gone afterwards. */
+static void finish(struct read_rows *self, status s)
+{
+    bool wants_statistics = self->request->request_stats_view ==
+                            BT__READ_ROWS_REQUEST__REQUEST_STATS_VIEW__REQUEST_STATS_FULL;
+    if (status_is_ok(s) && wants_statistics)
+        append_statistics(self);
+    send_message(self);
+    scan_destroy(self->scan);
+    filter_destroy(self->filter);
+    data_call_finish(&self->data, s);
+}
+
+/* --- a slice --- */
+
+enum slice_end {
+    SLICE_DONE,      /* the call is to be ended with `*result` */
+    SLICE_TIME_OVER, /* more to do */
+    SLICE_NOT_CACHED,
+    SLICE_CONGESTED,
+};
+
+/* Puts the row in hand, or as much as fits, into the message, which goes out when it is full.
+ * False if the client does not keep up. */
+static bool write_row(struct read_rows *self)
+{
+    row_writer_write(&self->writer, open_message(self), MESSAGE_BYTES);
+    if (self->message.size < MESSAGE_BYTES && !self->message.failed)
+        return true;
+    send_message(self);
+    return !grpc_call_is_congested(self->data.call);
+}
+
+static void take_row(struct read_rows *self, const struct scan_row *row)
+{
+    row_writer_start(&self->writer, row->key, row->cells);
+    self->rows_left--;
+    self->rows_returned++;
+    self->cells_returned += (int64_t)row->cells->count;
+}
+
+/* Gets the next row in hand; false with why not. */
+static bool next_row(struct read_rows *self, enum store_reach reach, enum slice_end *end,
+                     status *result)
+{
+    struct scan_row row;
+    enum row_outcome outcome;
+    *end = SLICE_DONE;
+    *result = status_ok();
+    if (self->rows_left == 0)
+        return false;
+    *result = scan_next(self->scan, reach, &row, &outcome);
+    if (!status_is_ok(*result))
+        return false;
+    switch (outcome) {
+    case ROW_FOUND:
+        take_row(self, &row);
+        return true;
+    case ROW_ABSENT:
+        tell_progress(self);
+        *end = SLICE_TIME_OVER;
+        return false;
+    case ROW_NOT_CACHED:
+        *end = SLICE_NOT_CACHED;
+        return false;
+    case ROW_TOO_LARGE:
+        *result = row_too_large(row.key, table_name(self->data.table));
+        return false;
+    case ROW_END:
+        break;
+    }
+    return false;
+}
+
+static enum slice_end fill_messages(struct read_rows *self, enum store_reach reach,
+                                    int64_t slice_us, status *result)
+{
+    struct clock *clock = cluster_clock(self->data.bigtable->cluster);
+    int64_t over_us = clock_steady_us(clock) + slice_us;
+    enum slice_end end;
+    *result = status_ok();
+    do {
+        if (grpc_call_is_cancelled(self->data.call)) {
+            *result = status_make(STATUS_CANCELLED, "The call was cancelled");
+            return SLICE_DONE;
+        }
+        if (row_writer_is_done(&self->writer) && !next_row(self, reach, &end, result))
+            return end;
+        if (!write_row(self))
+            return SLICE_CONGESTED;
+    } while (clock_steady_us(clock) < over_us);
+    return SLICE_TIME_OVER;
+}
+
+/* What has been found goes out at the end of a slice, however little it is: the next one may take
+ * long to find more. */
+static enum slice_end run_slice(struct read_rows *self, enum store_reach reach, int64_t slice_us,
+                                status *result)
+{
+    enum slice_end end = fill_messages(self, reach, slice_us, result);
+    if (end != SLICE_DONE)
+        send_message(self);
+    return end;
+}
+
+static void run_on_loop(struct task *task);
+static void run_on_pool(struct task *task);
+
+static void post_to_loop(struct read_rows *self)
+{
+    self->task.run = run_on_loop;
+    loop_post(grpc_call_loop(self->data.call), &self->task);
+}
+
+static void post_to_pool(struct read_rows *self)
+{
+    self->task.run = run_on_pool;
+    if (!pool_submit(cluster_pool(self->data.bigtable->cluster), &self->task))
+        finish(self, status_make(STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread"));
+}
+
+/* on_writable, or on_cancel, comes when there is something to do again. */
+static void wait_for_client(struct read_rows *self)
+{
+    if (row_writer_is_done(&self->writer))
+        scan_pause(self->scan);
+    self->is_waiting = true;
+}
+
+static void run_on_pool(struct task *task)
+{
+    struct read_rows *self = LIST_ENTRY(&task->link, struct read_rows, task.link);
+    status result;
+    if (run_slice(self, STORE_ANYWHERE, POOL_SLICE_US, &result) == SLICE_DONE)
+        finish(self, result);
+    else
+        post_to_loop(self);
+}
+
+static void run_on_loop(struct task *task)
+{
+    struct read_rows *self = LIST_ENTRY(&task->link, struct read_rows, task.link);
+    struct grpc_call *call = self->data.call;
+    if (grpc_call_is_congested(call) && !grpc_call_is_cancelled(call)) {
+        wait_for_client(self);
+        return;
+    }
+    status result;
+    switch (run_slice(self, STORE_CACHED_ONLY, LOOP_SLICE_US, &result)) {
+    case SLICE_DONE:
+        finish(self, result);
+        break;
+    case SLICE_TIME_OVER:
+        post_to_loop(self);
+        break;
+    case SLICE_NOT_CACHED:
+        post_to_pool(self);
+        break;
+    case SLICE_CONGESTED:
+        wait_for_client(self);
+        break;
+    }
+}
+
+/* --- what the client does meanwhile --- */
+
+static void go_on(void *context)
+{
+    struct read_rows *self = context;
+    if (!self->is_waiting)
+        return;
+    self->is_waiting = false;
+    post_to_loop(self);
+}
+
+/* --- the request --- */
+
+/* The header is URL-safe base64, padded or not. What cannot be read flags nothing. */
+static bool read_features(struct read_rows *self, const Bt__FeatureFlags **out)
+{
+    bytes text;
+    size_t size;
+    ProtobufCMessage *message;
+    if (!grpc_call_header(self->data.call, "bigtable-features", &text))
+        return false;
+    uint8_t *decoded = arena_alloc(self->data.arena, base64_decoded_most(text.size));
+    if (decoded == NULL || !base64_decode(text, decoded, &size))
+        return false;
+    status s = proto_decode(&bt__feature_flags__descriptor, bytes_make(decoded, size),
+                            self->data.arena, &message);
+    *out = (const void *)message;
+    bool is_read = status_is_ok(s);
+    status_free(s);
+    return is_read;
+}
+
+static status check_request(struct read_rows *self)
+{
+    const Bt__FeatureFlags *features;
+    bool can_reverse = false;
+    if (read_features(self, &features)) {
+        can_reverse = features->reverse_scans;
+        self->tells_progress = features->last_scanned_row_responses;
+    }
+    if (self->request->reversed && !can_reverse)
+        return status_make(STATUS_UNIMPLEMENTED, "Client doesn't support reverse scans yet");
+    if (self->request->rows_limit < 0)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "Error in field 'rows_limit' : argument must not be negative");
+    self->rows_left = self->request->rows_limit == 0 ? INT64_MAX : self->request->rows_limit;
+    return status_ok();
+}
+
+static status open_scan(struct read_rows *self)
+{
+    struct data_call *data = &self->data;
+    const Bt__ReadRowsRequest *request = self->request;
+    TRY(row_ranges_from_message(request->rows, data->arena, &self->ranges));
+    TRY(filter_compile(request->filter, data->arena, &self->filter));
+    return scan_create(&(struct scan_spec){.table = data->table,
+                                           .ranges = self->ranges.items,
+                                           .range_count = self->ranges.count,
+                                           .reversed = request->reversed,
+                                           .schema = table_schema(data->table),
+                                           .filter = self->filter,
+                                           .arena = data->arena},
+                       &self->scan);
+}
+
+static status start(struct read_rows *self, bytes wire)
+{
+    struct data_call *data = &self->data;
+    ProtobufCMessage *message;
+    TRY(proto_decode(&bt__read_rows_request__descriptor, wire, data->arena, &message));
+    self->request = (const void *)message;
+    TRY(check_request(self));
+    TRY(data_call_open_table(
+        data,
+        &(struct data_target){.table_name = self->request->table_name,
+                              .authorized_view_name = self->request->authorized_view_name,
+                              .materialized_view_name = self->request->materialized_view_name}));
+    TRY(open_scan(self));
+    data_call_add_headers(data);
+    grpc_call_set_callbacks(data->call, self, go_on, go_on);
+    self->task.run = run_on_loop;
+    run_on_loop(&self->task);
+    return status_ok();
+}
+
+void read_rows(void *context, struct grpc_call *call, bytes request)
+{
+    struct read_rows *self = data_call_create(context, call, sizeof *self);
+    if (self == NULL)
+        return;
+    status s = start(self, request);
+    if (!status_is_ok(s)) {
+        filter_destroy(self->filter);
+        data_call_finish(&self->data, s);
+    }
+}
