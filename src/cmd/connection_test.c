@@ -182,7 +182,7 @@ static int begin(struct fixture *f)
 
 static void send_text(int fd, const char *text, size_t size)
 {
-    assert_int_equal(write(fd, text, size), size);
+    assert_int_equal(send(fd, text, size, MSG_NOSIGNAL), size);
 }
 
 /* Up to `size` bytes; fewer at the end of the stream. */
@@ -263,7 +263,8 @@ static void a_preface_may_come_byte_by_byte(void **state)
 static void assert_http1(int fd, const char *request, const char *expected)
 {
     char answer[100] = {0};
-    send_text(fd, request, strlen(request));
+    if (*request != '\0')
+        send_text(fd, request, strlen(request));
     receive(fd, answer, sizeof answer - 1);
     assert_string_equal(answer, expected);
     close(fd);
@@ -285,6 +286,14 @@ static void a_request_may_come_in_pieces(void **state)
     send_text(fd, "OST / HT", 8);
     on_loop(f, NULL);
     assert_http1(fd, "TP/1.1\r\n\r\n", "got 19 bytes");
+}
+
+static void the_end_of_a_request_is_passed_on(void **state)
+{
+    int fd = begin(*state);
+    send_text(fd, "GET", 3);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_http1(fd, "", "got 3 bytes");
 }
 
 static void a_client_may_leave_at_any_byte(void **state)
@@ -346,11 +355,20 @@ static void draining_asks_all_to_leave(void **state)
 /* An answer to a broken client, sent before the connection closes, is not lost to a reset. */
 static void a_broken_client_hears_why(void **state)
 {
-    int fd = begin(*state);
+    struct fixture *f = *state;
+    int fd = begin(f);
     char flood[4096] = {0};
     send_text(fd, PREFACE, sizeof PREFACE - 1);
     send_text(fd, flood, sizeof flood); /* no SETTINGS: a protocol error, and much unread input */
     assert_true(comes(fd, FRAME_GOAWAY));
+    while (comes(fd, FRAME_PING)) /* until the end of what the server sends */
+        ;
+    for (int i = 0; i < 2; i++) { /* it goes on reading for a while: no reset */
+        send_text(fd, flood, sizeof flood);
+        on_loop(f, NULL);
+    }
+    turn_clock(f, 3 * 1000 * 1000);
+    assert_int_equal(f->open, 0);
     close(fd);
 }
 
@@ -414,6 +432,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_preface_may_come_byte_by_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(others_get_http1, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_request_may_come_in_pieces, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_end_of_a_request_is_passed_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_client_may_leave_at_any_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_silent_client_is_cut_off, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_idle_client_is_asked_to_leave, set_up, tear_down),
