@@ -11,6 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct bytes {
     const uint8_t *data;
     size_t size;
@@ -87,5 +91,9 @@ static inline bytes buffer_bytes(const struct buffer *buffer)
 {
     return bytes_make(buffer->data, buffer->size);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

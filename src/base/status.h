@@ -11,6 +11,10 @@
 
 #include "base/bytes.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Numbers are those of the gRPC wire (grpc.io, "Status codes and their use in gRPC"). */
 enum status_code {
     STATUS_OK = 0,
@@ -108,5 +112,9 @@ static inline void status_ignore(status s)
         if (!status_is_ok(try_status_))                                                            \
             return try_status_;                                                                    \
     } while (0)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
