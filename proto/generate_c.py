@@ -60,8 +60,8 @@ def main():
             copy.write_text(with_options(source.read_text()))
         (copies / "google/protobuf/descriptor.proto").write_text(DESCRIPTOR)
         name = pathlib.Path(file).resolve().relative_to(source_dir)
-        command = [protoc_c, f"-I{copies}", f"-I{protobuf_c_include}", f"--c_out={output_dir}", name]
-        return subprocess.run(command).returncode
+        paths = [f"-I{copies}", f"-I{protobuf_c_include}", f"--c_out={output_dir}"]
+        return subprocess.run([protoc_c, *paths, name]).returncode
 
 
 if __name__ == "__main__":

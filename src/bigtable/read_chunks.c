@@ -121,19 +121,19 @@ static void append_chunk(struct buffer *message, const struct chunk *chunk)
     message->size += whole;
 }
 
-/* What the first chunk of a cell says of it, given the cell before it in the row. */
+/* What the first chunk of a cell says of it: its place in the row, as far as it differs from that
+ * of the cell before it. */
 static void place_cell(struct chunk *chunk, const struct row_writer *writer)
 {
     const struct cell *cell = &writer->cells[writer->next];
-    const struct cell *before = writer->next == 0 ? NULL : cell - 1;
+    bool is_first = writer->next == 0;
+    bool same_family = !is_first && cell[-1].family == cell->family;
+    bool same_column = same_family && bytes_equal(cell[-1].qualifier, cell->qualifier);
+    chunk->row_key = is_first ? writer->key : bytes_make(NULL, 0);
+    chunk->family = same_family ? NULL : &cell->family->name;
+    chunk->qualifier = same_column ? NULL : &cell->qualifier;
     chunk->timestamp_us = cell->timestamp_us;
     chunk->labels = cell->labels;
-    if (before == NULL)
-        chunk->row_key = writer->key;
-    if (before == NULL || before->family != cell->family)
-        chunk->family = &cell->family->name;
-    if (chunk->family != NULL || !bytes_equal(before->qualifier, cell->qualifier))
-        chunk->qualifier = &cell->qualifier;
 }
 
 static void write_chunk(struct row_writer *writer, struct buffer *message)
