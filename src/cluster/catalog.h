@@ -6,7 +6,7 @@
  *     'K' <keyspace id>                     empty message: a spare keyspace, empty and never used
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
- *     'V'                                   the version ceiling (tablet/commit.c)
+ *     'version-ceiling'                     not ours: see tablet/commit.c
  *
  * Ids have 8 bytes, big-endian. A change is one batch, so a crash finds all of it or nothing; a
  * keyspace that no record names is what a crash left behind, and is dropped at start. */

@@ -220,7 +220,8 @@ static status start_commits(struct cluster *cluster)
                                      .durability = cluster->options.durability,
                                      .queue_limit_bytes = COMMIT_QUEUE_BYTES,
                                      .admit = disk_reserve_admit,
-                                     .admit_context = &cluster->reserve};
+                                     .admit_context = &cluster->reserve,
+                                     .metrics = cluster->options.metrics};
     TRY(row_locks_create(&cluster->locks));
     return commit_queue_create(&options, &cluster->commits);
 }

@@ -20,13 +20,11 @@ static void ask_disk(struct disk_reserve *reserve)
 
 static status refusal(const struct disk_reserve *reserve)
 {
-    /* google.rpc.RetryInfo { retry_delay { seconds: 1 } } */
-    static const uint8_t retry_in_a_second[] = {0x0a, 0x02, 0x08, 0x01};
+    enum { RETRY_MS = 1000 };
     status s = status_make(STATUS_RESOURCE_EXHAUSTED,
                            "No space left: less than %llu MB are free on the disk of %s",
                            (unsigned long long)(reserve->reserve_bytes >> 20), reserve->directory);
-    status_add_detail(&s, "google.rpc.RetryInfo",
-                      bytes_make(retry_in_a_second, sizeof retry_in_a_second));
+    status_add_retry_info(&s, RETRY_MS);
     return s;
 }
 
