@@ -26,8 +26,9 @@ struct grpc_call;
 struct loop;
 
 /* The handler of a GRPC_BIDI method is called for each message as it comes, and then once with
- * request.data == NULL: the client has said all. It must send its answers before it returns, and a
- * message is valid only until then. (The other kinds' empty messages have data != NULL.) */
+ * request.data == NULL, for the client has said all or has gone: it must then finish the call. It
+ * sends its answers before it returns; a message is valid only until then. (An empty message has
+ * data != NULL.) */
 enum grpc_method_kind { GRPC_UNARY, GRPC_SERVER_STREAMING, GRPC_BIDI };
 
 typedef void grpc_handler(void *context, struct grpc_call *call, bytes request);
@@ -43,8 +44,7 @@ struct grpc_service {
     const char *name; /* "google.bigtable.v2.Bigtable" */
     const struct grpc_method *methods;
     size_t method_count;
-    void *context;             /* handed to each handler */
-    bytes file_descriptor_set; /* serialised FileDescriptorSet, for reflection; may be empty */
+    void *context; /* handed to each handler */
 };
 
 /* --- what a handler may ask and do; thread rules as in the head --- */

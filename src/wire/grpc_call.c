@@ -175,6 +175,7 @@ void grpc_call_cancel(struct grpc_call *call)
     }
     if (call->held && atomic_exchange(&call->wants_writable, false) && call->on_writable != NULL)
         call->on_writable(call->context); /* it need not wait for a client that has gone */
+    grpc_request_tell_end(call);
     grpc_call_unpin(call);
 }
 

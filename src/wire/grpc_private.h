@@ -78,7 +78,8 @@ struct grpc_call {
     bool admitted; /* its message may be buffered */
     bool has_message;
     bool told_cancelled; /* the handler has been */
-    bool is_to_be_told;  /* on the connection's list `writable` */
+    bool told_end; /* the handler of a bidirectional method has been told of the last message */
+    bool is_to_be_told; /* on the connection's list `writable` */
     bool headers_sent;
     bool ended;    /* the status to send is decided, in `final` */
     bool reported; /* to the server's observer */
@@ -202,6 +203,9 @@ void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rc
 void grpc_request_headers_end(struct grpc_call *call);
 void grpc_request_data(struct grpc_call *call, bytes data);
 void grpc_request_end(struct grpc_call *call);
+
+/* Tells a bidirectional method's handler, once, that no more messages come. */
+void grpc_request_tell_end(struct grpc_call *call);
 
 /* The request is not needed any more: frees its memory, and admits others that waited for it. */
 void grpc_request_release(struct grpc_call *call);

@@ -256,6 +256,14 @@ static void handle(struct grpc_call *call, bytes request)
     route->method->handle(route->service->context, call, request);
 }
 
+void grpc_request_tell_end(struct grpc_call *call)
+{
+    if (!call->held || call->told_end || call->route->method->kind != GRPC_BIDI)
+        return;
+    call->told_end = true;
+    handle(call, bytes_make(NULL, 0));
+}
+
 static status begin_message(struct grpc_call *call)
 {
     if (call->has_message && call->route->method->kind != GRPC_BIDI)
@@ -343,7 +351,7 @@ void grpc_request_end(struct grpc_call *call)
     if (!status_is_ok(s)) {
         fail(call, s);
     } else if (call->route->method->kind == GRPC_BIDI) {
-        handle(call, bytes_make(NULL, 0));
+        grpc_request_tell_end(call);
     } else {
         bytes request = buffer_bytes(&call->reader.body);
         set_arena_limit(call, request.size);

@@ -200,13 +200,17 @@ void testing_start(struct testing *t)
                                        .methods = methods,
                                        .method_count = sizeof methods / sizeof *methods,
                                        .context = t};
-    const struct grpc_service *const services[] = {&t->service};
+    const struct grpc_service *services[4] = {&t->service};
+    size_t service_count = 1;
+    for (size_t i = 0; i < 3; i++)
+        if (t->more[i] != NULL)
+            services[service_count++] = t->more[i];
     if (t->options.max_message_size == 0)
         grpc_server_options_init(&t->options);
     t->options.on_call_end = note_record;
     t->options.context = t;
     assert_ok(loop_create(&t->clock, &t->loop));
-    assert_ok(grpc_server_create(&t->options, services, 1, &t->server));
+    assert_ok(grpc_server_create(&t->options, services, service_count, &t->server));
     assert_ok(grpc_connection_create(t->server, t->loop, t, note_signal, &t->connection));
 }
 

@@ -16,6 +16,7 @@ struct testing {
     struct task task;
     struct grpc_server_options options;
     struct grpc_service service;
+    const struct grpc_service *more[3]; /* services of the test's own; may be NULL */
     struct grpc_server *server;
     struct grpc_connection *connection;
     int signals; /* output_ready calls */
