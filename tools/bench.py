@@ -181,9 +181,9 @@ def page_lines(options, collected):
     )
     yield (
         f"{options.rows:,} rows; 4 connections of 16 streams; {options.seconds} s for each "
-        f"workload; medians of {options.runs} runs, the servers in turn. Trestle acknowledges what has been "
-        "fsynced; the emulator keeps its data in memory only. The load generator runs on the same "
-        "processors."
+        f"workload; medians of {options.runs} runs, the servers in turn. Trestle acknowledges "
+        "what has been fsynced; the emulator keeps its data in memory only. The load generator "
+        "runs on the same processors."
     )
     for cells in options.cells:
         yield ""

@@ -2,3 +2,4 @@
 #include "tablet/high.h"
 #include <rocksdb/db.h>
 #include <stdio.h>
+#include "rocksdb/db.h"
