@@ -141,7 +141,8 @@ static void decide_and_submit(struct row_update *update, const struct cell_list 
 static bool read_and_decide(struct row_update *update, enum store_reach reach)
 {
     struct cluster *cluster = update->table->cluster;
-    struct row_read_options options = {.schema = update->schema,
+    struct row_read_options options = {.store = cluster->store,
+                                       .schema = update->schema,
                                        .scope = update->scope,
                                        .now_us = commit_now_us(cluster->commits),
                                        .apply_gc = cluster->options.gc_on_read,

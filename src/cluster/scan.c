@@ -50,7 +50,8 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
     if (scan->row_arena == NULL)
         return status_out_of_memory();
     TRY(filter_scope(spec->filter, spec->schema, spec->arena, &scan->scope));
-    scan->options = (struct row_read_options){.schema = spec->schema,
+    scan->options = (struct row_read_options){.store = cluster->store,
+                                              .schema = spec->schema,
                                               .scope = &scan->scope,
                                               .now_us = commit_now_us(cluster->commits),
                                               .apply_gc = cluster->options.gc_on_read,

@@ -7,37 +7,49 @@
  *     place together. What is submitted later has a greater version and is never durable earlier.
  *  2. `done` is called after store_write has returned OK for the batch that holds the change, or
  *     with why not. No change is acknowledged after the store was fenced.
- *  3. All versions that were ever acknowledged are below a ceiling that is itself durable (written
- * in the batch that needs it); after a restart versions begin above the ceiling, so a clock set
- *     back never makes a new write lose to an old cell.
+ *  3. Every version that was ever acknowledged is below a ceiling that is itself durable: a batch
+ *     that reaches the ceiling carries a new one, a second ahead. After a restart versions begin
+ *     above the ceiling, so a clock set back never makes a new write lose to an old cell. (A second
+ *     keeps the cost at one small record a second, and puts versions after a restart at most a
+ *     second ahead of the clock. It need not cover anything else: the ceiling is in the same batch
+ *     as the versions above the old one, so either both survive a power cut or neither.)
  *  4. The queue is bounded in bytes: beyond it commit_submit refuses with RESOURCE_EXHAUSTED and
  *     RetryInfo. */
 #ifndef TRESTLE_TABLET_COMMIT_H
 #define TRESTLE_TABLET_COMMIT_H
 
 #include "base/clock.h"
+#include "base/list.h"
+#include "base/metrics.h"
 #include "os/loop.h"
 #include "row/fragment.h"
 #include "store/store.h"
 
 struct commit_queue;
 
-/* Why a commit's owner is told: on its own loop if it named one, else on the commit thread, where
- * it must be quick and must not block. */
+/* One change on its way. Its owner keeps it until `done` has run: on the owner's loop if it named
+ * one, else on the commit thread, where it must be quick and must not block. */
 struct commit {
-    struct link link;
     struct keyspace *keyspace;
     bytes row_key;
-    uint64_t row_hash; /* of table and row key: see row_locks.h */
-    /* The change of one row; NULL: this commit only marks a place (a barrier). */
+    uint64_t row_hash; /* row_lock_hash */
+    /* The change of one row; NULL: this commit only marks a place (a barrier), or is all in
+     * `extend`. */
     struct packed_change *change;
-    /* Anything else that goes into the same batch, after the change; may be NULL. Called on the
-     * commit thread. */
+    /* Anything else that goes into the same batch, at this commit's place; may be NULL. Called on
+     * the commit thread. */
     void (*extend)(struct commit *commit, struct store_batch *batch);
+    bool frees_space; /* goes on when `admit` refuses */
+    void *owner;      /* for commit_options.applied */
     struct loop *loop;
     struct task done;
-    uint64_t version; /* set by commit_submit */
+    uint64_t version; /* set by commit_submit, for `extend` and `done` */
     status result;    /* set before `done` runs; the owner frees it */
+    /* Private to the queue. */
+    struct link link;
+    struct commit *next_of_row;
+    struct commit *last_of_row;
+    void *waiter;
 };
 
 struct commit_options {
@@ -46,21 +58,27 @@ struct commit_options {
     struct clock *clock;
     enum store_durability durability;
     size_t queue_limit_bytes;
-    /* Asked before each batch with something in it: not OK refuses the whole batch (disk reserve).
-     */
+    /* Asked before each batch: not OK refuses what is in it, but for commits that free space; for
+     * the disk reserve. May be NULL. */
     status (*admit)(void *context);
     void *admit_context;
+    /* Told of each change of a row that was applied, before its owner is; on the commit thread,
+     * must be quick. May be NULL. */
+    void (*applied)(void *context, const struct commit *commit);
+    void *applied_context;
+    struct metrics *metrics; /* may be NULL */
 };
 
 status commit_queue_create(const struct commit_options *options, struct commit_queue **out);
 /* Commits what waits, then ends the thread. */
 void commit_queue_destroy(struct commit_queue *queue);
 
-/* Takes the commit, which must stay until `done`. On failure it was not taken and `done` is not
- * called. Any thread. */
+/* Takes the commit, which must stay until `done`; that may be called before this returns, unless
+ * this is the thread of its loop. On failure it was not taken and `done` is not called. Any thread.
+ */
 status commit_submit(struct commit_queue *queue, struct commit *commit);
 
-/* For work on pool threads: submits and waits. */
+/* For threads that may block: submits, and waits for the result. Sets `loop` and `done` itself. */
 status commit_and_wait(struct commit_queue *queue, struct commit *commit);
 
 /* The clock behind versions: microseconds in the upper 52 bits, a counter in the lower 12. */
@@ -70,7 +88,8 @@ enum { VERSION_COUNTER_BITS = 12 };
  * come from here, so that they, too, do not go back with the clock. */
 int64_t commit_now_us(struct commit_queue *queue);
 
-/* The newest version whose commit has been applied to the store. */
-uint64_t commit_applied_version(struct commit_queue *queue);
+/* Commits up to this version have been applied to the store, or have failed: a read that begins now
+ * sees them. */
+uint64_t commit_applied_version(const struct commit_queue *queue);
 
 #endif

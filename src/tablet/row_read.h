@@ -18,11 +18,13 @@ enum row_outcome {
 
 /* How to read; the same for all rows of a request. */
 struct row_read_options {
+    struct store *store; /* for views of it */
     const struct schema *schema;
     const struct read_scope *scope; /* NULL: everything */
     int64_t now_us;
     bool apply_gc;
     uint64_t size_limit;
+    uint64_t spill_bytes; /* size of a record from which row.wants_care is set; 0: never */
 };
 
 /* A row in hand. Its cells point into the arena and into `value`, which pins store memory until
@@ -31,6 +33,8 @@ struct row {
     bytes key; /* in the arena */
     struct cell_list cells;
     struct store_value value;
+    bool wants_care; /* the record is large, or has tombstones that wait for spilled cells: spill.h
+                      */
 };
 
 void row_clear(struct row *row);

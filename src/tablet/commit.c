@@ -1,0 +1,358 @@
+/* The commit queue: see commit.h. What goes into a batch, and how, is in commit_batch.c. */
+#include "tablet/commit.h"
+
+#include "base/check.h"
+#include "os/thread.h"
+#include "tablet/commit_private.h"
+
+#include <endian.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    COMMIT_QUEUE_MAGIC = 0x636f6d6d,
+    /* More than this waits for the next batch: a batch is in memory three times, here, in the
+     * store's batch and in its log buffer. */
+    BATCH_BYTES = 16 << 20,
+    CEILING_SLACK_US = 1000 * 1000,
+    RETRY_MS = 100,
+    LOOPS_AT_ONCE = 32, /* loops that are woken once a batch; more are woken once a commit */
+};
+
+struct commit_queue {
+    uint32_t magic;
+    struct commit_options options;
+    pthread_t thread;
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct list waiting; /* lock */
+    size_t bytes;        /* lock; of what waits and of the batch under way */
+    bool is_asleep;      /* lock; the thread waits for `wake` */
+    bool is_stopping;    /* lock */
+
+    /* The newest version or time given out. Raised under the lock for versions, without it for
+     * times; both only ever raise it. */
+    atomic_ullong newest;
+    atomic_ullong applied;
+
+    /* The commit thread's own. */
+    uint64_t ceiling; /* durable: no acknowledged version reached it */
+    struct commit_batch batch;
+};
+
+/* --- versions --- */
+
+static uint64_t wall_version(struct commit_queue *queue)
+{
+    int64_t now_us = clock_wall_us(queue->options.clock);
+    return now_us < 0 ? 0 : (uint64_t)now_us << VERSION_COUNTER_BITS;
+}
+
+/* Raises `newest` to the wall clock, and by at least `step`; returns what it became. */
+static uint64_t raise_newest(struct commit_queue *queue, uint64_t step)
+{
+    uint64_t wall = wall_version(queue);
+    unsigned long long newest = atomic_load_explicit(&queue->newest, memory_order_relaxed);
+    uint64_t next;
+    do
+        next = wall > newest ? wall : newest + step;
+    while (next != newest && !atomic_compare_exchange_weak(&queue->newest, &newest, next));
+    return next;
+}
+
+int64_t commit_now_us(struct commit_queue *queue)
+{
+    return (int64_t)(raise_newest(queue, 0) >> VERSION_COUNTER_BITS);
+}
+
+uint64_t commit_applied_version(const struct commit_queue *queue)
+{
+    return atomic_load_explicit(&queue->applied, memory_order_acquire);
+}
+
+/* --- the ceiling's record: 8 bytes, big-endian --- */
+
+static bytes ceiling_key(void)
+{
+    return bytes_of("version-ceiling");
+}
+
+static status load_ceiling(struct commit_queue *queue)
+{
+    struct store_value value = {0};
+    enum store_presence presence;
+    uint64_t ceiling = 0;
+    status s =
+        store_get(queue->options.catalog, NULL, ceiling_key(), STORE_ANYWHERE, &value, &presence);
+    if (status_is_ok(s) && presence == STORE_FOUND) {
+        if (value.bytes.size == sizeof ceiling)
+            memcpy(&ceiling, value.bytes.data, sizeof ceiling);
+        else
+            s = status_make(STATUS_DATA_LOSS, "The version ceiling has %zu bytes instead of %zu",
+                            value.bytes.size, sizeof ceiling);
+    }
+    store_value_release(&value);
+    queue->ceiling = be64toh(ceiling);
+    atomic_init(&queue->newest, queue->ceiling);
+    atomic_init(&queue->applied, queue->ceiling);
+    return s;
+}
+
+static uint64_t ceiling_above(uint64_t version)
+{
+    return version + ((uint64_t)CEILING_SLACK_US << VERSION_COUNTER_BITS);
+}
+
+static void put_ceiling(struct commit_queue *queue, uint64_t ceiling)
+{
+    uint64_t record = htobe64(ceiling);
+    store_batch_put(queue->batch.store_batch, queue->options.catalog, ceiling_key(),
+                    bytes_make(&record, sizeof record));
+}
+
+/* --- submitting --- */
+
+static status refuse(struct commit_queue *queue, const char *why)
+{
+    metrics_add(queue->options.metrics, METRIC_commit_refused_total, 1);
+    status s = status_make(STATUS_RESOURCE_EXHAUSTED, "%s", why);
+    status_add_retry_info(&s, RETRY_MS);
+    return s;
+}
+
+status commit_submit(struct commit_queue *queue, struct commit *commit)
+{
+    CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
+    size_t bytes = commit_size(commit);
+    pthread_mutex_lock(&queue->lock);
+    /* What is bigger than the queue goes in alone. */
+    bool is_full = queue->bytes > 0 && queue->bytes + bytes > queue->options.queue_limit_bytes;
+    if (!is_full) {
+        commit->version = raise_newest(queue, 1);
+        queue->bytes += bytes;
+        list_append(&queue->waiting, &commit->link);
+        if (queue->is_asleep)
+            pthread_cond_signal(&queue->wake);
+        queue->is_asleep = false;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return is_full ? refuse(queue, "Too many writes wait to be committed") : status_ok();
+}
+
+/* --- the commit thread --- */
+
+/* The oldest that wait, up to BATCH_BYTES; empty once the queue is stopping and nothing waits. */
+static struct list take_batch(struct commit_queue *queue)
+{
+    struct list taken = {0};
+    pthread_mutex_lock(&queue->lock);
+    while (list_is_empty(&queue->waiting) && !queue->is_stopping) {
+        queue->is_asleep = true;
+        pthread_cond_wait(&queue->wake, &queue->lock);
+    }
+    queue->is_asleep = false;
+    for (size_t bytes = 0; bytes < BATCH_BYTES && !list_is_empty(&queue->waiting);) {
+        struct link *link = list_take(&queue->waiting);
+        bytes += commit_size(LIST_ENTRY(link, struct commit, link));
+        list_append(&taken, link);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return taken;
+}
+
+/* Writes what the batch holds, durably. */
+static status write_batch(struct commit_queue *queue)
+{
+    struct commit_batch *batch = &queue->batch;
+    if (!batch->has_content)
+        return status_ok();
+    uint64_t ceiling = queue->ceiling;
+    if (batch->newest_version >= ceiling) {
+        ceiling = ceiling_above(batch->newest_version);
+        put_ceiling(queue, ceiling);
+    }
+    int64_t started_us = clock_steady_us(queue->options.clock);
+    TRY(store_write(queue->options.store, batch->store_batch, queue->options.durability));
+    queue->ceiling = ceiling;
+    struct metrics *metrics = queue->options.metrics;
+    metrics_observe(metrics, METRIC_HISTOGRAM_commit_seconds,
+                    (uint64_t)(clock_steady_us(queue->options.clock) - started_us));
+    metrics_add(metrics, METRIC_commits_total, 1);
+    metrics_add(metrics, METRIC_commit_mutations_total, (int64_t)batch->row_count);
+    metrics_add(metrics, METRIC_commit_bytes_total, (int64_t)store_batch_size(batch->store_batch));
+    return status_ok();
+}
+
+/* Refuses, or puts into the batch, each commit. */
+static void fill_batch(struct commit_queue *queue, const struct list *commits)
+{
+    status admitted = queue->options.admit == NULL
+                          ? status_ok()
+                          : queue->options.admit(queue->options.admit_context);
+    commit_batch_clear(&queue->batch);
+    for (struct link *at = commits->first; at != NULL; at = at->next) {
+        struct commit *commit = LIST_ENTRY(at, struct commit, link);
+        commit->result = status_ok();
+        if (!commit_is_barrier(commit) && !commit->frees_space && !status_is_ok(admitted)) {
+            commit->result = status_copy(admitted);
+            metrics_add(queue->options.metrics, METRIC_commit_refused_total, 1);
+        }
+        commit_batch_add(&queue->batch, commit);
+    }
+    commit_batch_finish(&queue->batch);
+    status_free(admitted);
+}
+
+/* What is to be posted, loop by loop: each is woken once for all its commits of a batch. */
+struct posts {
+    struct {
+        struct loop *loop;
+        struct list tasks;
+    } loops[LOOPS_AT_ONCE];
+    size_t count;
+};
+
+static void post(struct posts *posts, struct loop *loop, struct task *task)
+{
+    size_t i = 0;
+    while (i < posts->count && posts->loops[i].loop != loop)
+        i++;
+    if (i == LOOPS_AT_ONCE) {
+        loop_post(loop, task);
+        return;
+    }
+    if (i == posts->count) {
+        posts->loops[i].loop = loop;
+        posts->loops[i].tasks = (struct list){0};
+        posts->count++;
+    }
+    list_append(&posts->loops[i].tasks, &task->link);
+}
+
+/* Sets the results, tells `applied`, and wakes the owners. */
+static void acknowledge(struct commit_queue *queue, struct list *commits, status written)
+{
+    struct posts posts = {.count = 0};
+    struct link *link;
+    while ((link = list_take(commits)) != NULL) {
+        struct commit *commit = LIST_ENTRY(link, struct commit, link);
+        if (!status_is_ok(written) && status_is_ok(commit->result))
+            commit->result = status_copy(written);
+        if (queue->options.applied != NULL && commit->change != NULL &&
+            status_is_ok(commit->result))
+            queue->options.applied(queue->options.applied_context, commit);
+        if (commit->loop == NULL)
+            commit->done.run(&commit->done);
+        else
+            post(&posts, commit->loop, &commit->done);
+    }
+    for (size_t i = 0; i < posts.count; i++)
+        loop_post_list(posts.loops[i].loop, &posts.loops[i].tasks);
+}
+
+static void commit_batch_of(struct commit_queue *queue, struct list *commits)
+{
+    size_t bytes = 0;
+    uint64_t newest = 0;
+    for (struct link *at = commits->first; at != NULL; at = at->next) {
+        struct commit *commit = LIST_ENTRY(at, struct commit, link);
+        bytes += commit_size(commit);
+        newest = commit->version;
+    }
+    fill_batch(queue, commits);
+    status written = write_batch(queue);
+    atomic_store_explicit(&queue->applied, newest, memory_order_release);
+    pthread_mutex_lock(&queue->lock);
+    queue->bytes -= bytes;
+    metrics_set(queue->options.metrics, METRIC_commit_queue_bytes, (int64_t)queue->bytes);
+    pthread_mutex_unlock(&queue->lock);
+    acknowledge(queue, commits, written);
+    status_free(written);
+}
+
+static void *run(void *argument)
+{
+    struct commit_queue *queue = argument;
+    struct list commits;
+    while (commits = take_batch(queue), !list_is_empty(&commits))
+        commit_batch_of(queue, &commits);
+    return NULL;
+}
+
+/* --- life --- */
+
+static void free_queue(struct commit_queue *queue)
+{
+    commit_batch_free(&queue->batch);
+    pthread_cond_destroy(&queue->wake);
+    pthread_mutex_destroy(&queue->lock);
+    queue->magic = 0;
+    free(queue);
+}
+
+status commit_queue_create(const struct commit_options *options, struct commit_queue **out)
+{
+    *out = NULL;
+    struct commit_queue *queue = calloc(1, sizeof *queue);
+    if (queue == NULL)
+        return status_out_of_memory();
+    queue->magic = COMMIT_QUEUE_MAGIC;
+    queue->options = *options;
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->wake, NULL);
+    status s = commit_batch_init(&queue->batch);
+    if (status_is_ok(s))
+        s = load_ceiling(queue);
+    if (status_is_ok(s))
+        s = thread_start(&queue->thread, "commit", run, queue);
+    if (!status_is_ok(s)) {
+        free_queue(queue);
+        return s;
+    }
+    *out = queue;
+    return status_ok();
+}
+
+void commit_queue_destroy(struct commit_queue *queue)
+{
+    CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
+    pthread_mutex_lock(&queue->lock);
+    queue->is_stopping = true;
+    pthread_cond_signal(&queue->wake);
+    pthread_mutex_unlock(&queue->lock);
+    pthread_join(queue->thread, NULL);
+    free_queue(queue);
+}
+
+/* --- waiting --- */
+
+struct waiter {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+};
+
+static void wake_waiter(struct task *task)
+{
+    struct commit *commit = LIST_ENTRY(&task->link, struct commit, done.link);
+    struct waiter *waiter = commit->waiter;
+    pthread_mutex_lock(&waiter->lock);
+    waiter->is_done = true;
+    pthread_cond_signal(&waiter->done);
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+status commit_and_wait(struct commit_queue *queue, struct commit *commit)
+{
+    struct waiter waiter = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+    commit->loop = NULL;
+    commit->done.run = wake_waiter;
+    commit->waiter = &waiter;
+    TRY(commit_submit(queue, commit));
+    pthread_mutex_lock(&waiter.lock);
+    while (!waiter.is_done)
+        pthread_cond_wait(&waiter.done, &waiter.lock);
+    pthread_mutex_unlock(&waiter.lock);
+    return commit->result;
+}

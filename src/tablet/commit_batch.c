@@ -1,0 +1,246 @@
+/* Commits into one store batch: see commit_private.h. */
+#include "tablet/commit_private.h"
+
+#include "row/fold.h"
+#include "row/resolve.h"
+#include "row/row_key.h"
+
+#include <stdlib.h>
+
+enum {
+    FIRST_SLOTS = 256,
+    COMMIT_OVERHEAD = 64, /* keys' prefixes, lengths: what a commit costs beyond its bytes */
+};
+
+size_t commit_size(const struct commit *commit)
+{
+    size_t size = COMMIT_OVERHEAD + commit->row_key.size;
+    if (commit->change == NULL)
+        return size;
+    size += commit->change->fragment.size;
+    for (size_t i = 0; i < commit->change->big_count; i++)
+        size += commit->change->big[i].value.size;
+    return size;
+}
+
+bool commit_is_barrier(const struct commit *commit)
+{
+    return commit->change == NULL && commit->extend == NULL;
+}
+
+status commit_batch_init(struct commit_batch *batch)
+{
+    *batch = (struct commit_batch){.slot_count = FIRST_SLOTS};
+    batch->store_batch = store_batch_create();
+    batch->slots = calloc(FIRST_SLOTS, sizeof *batch->slots);
+    return batch->store_batch == NULL || batch->slots == NULL ? status_out_of_memory()
+                                                              : status_ok();
+}
+
+void commit_batch_free(struct commit_batch *batch)
+{
+    if (batch->store_batch != NULL)
+        store_batch_destroy(batch->store_batch);
+    free(batch->slots);
+    free(batch->heads);
+    free(batch->operands);
+    buffer_free(&batch->key);
+    buffer_free(&batch->value);
+}
+
+void commit_batch_clear(struct commit_batch *batch)
+{
+    store_batch_clear(batch->store_batch);
+    batch->newest_version = 0;
+    batch->row_count = 0;
+    batch->has_content = false;
+}
+
+/* --- finding the commits of one row --- */
+
+static bool is_same_row(const struct commit *a, const struct commit *b)
+{
+    return a->row_hash == b->row_hash && a->keyspace == b->keyspace &&
+           bytes_equal(a->row_key, b->row_key);
+}
+
+/* Where the row's first commit is, or belongs. */
+static struct commit **slot_of(const struct commit_batch *batch, const struct commit *commit)
+{
+    size_t at = commit->row_hash;
+    while (batch->slots[at % batch->slot_count] != NULL &&
+           !is_same_row(batch->slots[at % batch->slot_count], commit))
+        at++;
+    return &batch->slots[at % batch->slot_count];
+}
+
+static bool grow_heads(struct commit_batch *batch)
+{
+    size_t capacity = batch->head_capacity == 0 ? FIRST_SLOTS / 2 : 2 * batch->head_capacity;
+    struct commit **heads = realloc(batch->heads, capacity * sizeof *heads);
+    if (heads == NULL)
+        return false;
+    batch->heads = heads;
+    batch->head_capacity = capacity;
+    return true;
+}
+
+/* Keeps at least half of the slots free. */
+static bool grow_slots(struct commit_batch *batch)
+{
+    struct commit **slots = calloc(2 * batch->slot_count, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    free(batch->slots);
+    batch->slots = slots;
+    batch->slot_count *= 2;
+    for (size_t i = 0; i < batch->head_count; i++)
+        *slot_of(batch, batch->heads[i]) = batch->heads[i];
+    return true;
+}
+
+static void gather(struct commit_batch *batch, struct commit *commit)
+{
+    commit->next_of_row = NULL;
+    commit->last_of_row = commit;
+    struct commit **slot = slot_of(batch, commit);
+    if (*slot != NULL) {
+        (*slot)->last_of_row->next_of_row = commit;
+        (*slot)->last_of_row = commit;
+        return;
+    }
+    if ((batch->head_count == batch->head_capacity && !grow_heads(batch)) ||
+        (2 * (batch->head_count + 1) > batch->slot_count && !grow_slots(batch))) {
+        commit->result = status_out_of_memory();
+        return;
+    }
+    *slot_of(batch, commit) = commit;
+    batch->heads[batch->head_count++] = commit;
+}
+
+/* --- writing out what was gathered --- */
+
+static void add_big_cells(struct commit_batch *batch, const struct commit *commit)
+{
+    for (size_t i = 0; i < commit->change->big_count; i++) {
+        const struct big_cell *cell = &commit->change->big[i];
+        buffer_clear(&batch->key);
+        buffer_clear(&batch->value);
+        spill_cell_key(&batch->key, commit->row_key, cell->family, cell->qualifier,
+                       cell->timestamp_us);
+        spilled_cell_write(&batch->value, ENTRY_CELL, commit->version, 0, cell->value);
+        store_batch_merge(batch->store_batch, commit->keyspace, buffer_bytes(&batch->key),
+                          buffer_bytes(&batch->value));
+    }
+}
+
+static size_t big_bytes(const struct packed_change *change)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < change->big_count; i++)
+        most = change->big[i].value.size > most ? change->big[i].value.size : most;
+    return most;
+}
+
+/* Memory is claimed before anything of the commit is added, so that it goes in whole or not at all.
+ */
+static bool reserve(struct commit_batch *batch, const struct commit *commit)
+{
+    enum { KEY_OVERHEAD = 64, VALUE_OVERHEAD = 64 };
+    size_t key_size = commit->row_key.size;
+    for (size_t i = 0; i < commit->change->big_count; i++)
+        key_size += commit->change->big[i].qualifier.size;
+    buffer_clear(&batch->key);
+    buffer_clear(&batch->value);
+    return buffer_reserve(&batch->key, 2 * key_size + KEY_OVERHEAD) != NULL &&
+           buffer_reserve(&batch->value, big_bytes(commit->change) + VALUE_OVERHEAD) != NULL;
+}
+
+static void merge_record(struct commit_batch *batch, const struct commit *commit, bytes operand)
+{
+    buffer_clear(&batch->key);
+    row_record_key(&batch->key, commit->row_key);
+    store_batch_merge(batch->store_batch, commit->keyspace, buffer_bytes(&batch->key), operand);
+}
+
+static bytes operand_of(const struct commit *commit)
+{
+    return buffer_bytes(&commit->change->fragment);
+}
+
+static bool collect_operands(struct commit_batch *batch, const struct commit *head, size_t *count)
+{
+    *count = 0;
+    for (const struct commit *at = head; at != NULL; at = at->next_of_row) {
+        if (*count == batch->operand_capacity) {
+            size_t capacity = *count == 0 ? FIRST_SLOTS : 2 * *count;
+            bytes *operands = realloc(batch->operands, capacity * sizeof *operands);
+            if (operands == NULL)
+                return false;
+            batch->operands = operands;
+            batch->operand_capacity = capacity;
+        }
+        batch->operands[(*count)++] = operand_of(at);
+    }
+    return true;
+}
+
+/* One operand out of several; false if that fails, and then they go in one by one. */
+static bool merge_folded(struct commit_batch *batch, const struct commit *head)
+{
+    struct store_history history = {0};
+    if (!collect_operands(batch, head, &history.operand_count))
+        return false;
+    buffer_clear(&batch->key);
+    row_record_key(&batch->key, head->row_key);
+    history.key = buffer_bytes(&batch->key);
+    history.operands = batch->operands;
+    buffer_clear(&batch->value);
+    if (!row_fold.part(NULL, &history, &batch->value) || batch->value.failed)
+        return false;
+    store_batch_merge(batch->store_batch, head->keyspace, history.key, buffer_bytes(&batch->value));
+    return true;
+}
+
+static void write_row(struct commit_batch *batch, struct commit *head)
+{
+    for (struct commit *at = head; at != NULL; at = at->next_of_row) {
+        fragment_set_version(at->change->fragment.data, at->version);
+        add_big_cells(batch, at);
+        batch->row_count++;
+    }
+    if (head->next_of_row != NULL && merge_folded(batch, head))
+        return;
+    for (struct commit *at = head; at != NULL; at = at->next_of_row)
+        merge_record(batch, at, operand_of(at));
+}
+
+void commit_batch_finish(struct commit_batch *batch)
+{
+    /* Last in, first out: a slot must not be freed while others were found by passing it. */
+    for (size_t i = batch->head_count; i > 0; i--)
+        *slot_of(batch, batch->heads[i - 1]) = NULL;
+    for (size_t i = 0; i < batch->head_count; i++)
+        write_row(batch, batch->heads[i]);
+    batch->head_count = 0;
+}
+
+void commit_batch_add(struct commit_batch *batch, struct commit *commit)
+{
+    if (!status_is_ok(commit->result) || commit_is_barrier(commit))
+        return;
+    if (commit->change != NULL && !reserve(batch, commit)) {
+        commit->result = status_out_of_memory();
+        return;
+    }
+    if (commit->change != NULL)
+        gather(batch, commit);
+    if (!status_is_ok(commit->result))
+        return;
+    batch->has_content = true;
+    batch->newest_version = commit->version;
+    if (commit->extend != NULL) {
+        commit_batch_finish(batch);
+        commit->extend(commit, batch->store_batch);
+    }
+}

@@ -1,0 +1,42 @@
+/* How commits become one store batch: for commit.c. */
+#ifndef TRESTLE_TABLET_COMMIT_PRIVATE_H
+#define TRESTLE_TABLET_COMMIT_PRIVATE_H
+
+#include "tablet/commit.h"
+
+/* Bytes by which the queue is bounded: what the commit will put into a batch, roughly. */
+size_t commit_size(const struct commit *commit);
+
+/* It has nothing to write: it marks a place in the queue. */
+bool commit_is_barrier(const struct commit *commit);
+
+/* A batch being filled. Changes of one row that come together are folded into one operand: a row
+ * that many clients add to would otherwise pile up operands, which each read pays for. They are
+ * found by a hash table of the rows in the batch. The order of changes is kept row by row; between
+ * rows it does not matter, except around a commit with `extend`, which may touch any key: what was
+ * gathered is written out before it. */
+struct commit_batch {
+    struct store_batch *store_batch;
+    uint64_t newest_version;
+    size_t row_count; /* changes of rows */
+    bool has_content;
+    /* Private. */
+    struct commit **slots; /* the first commit of a row; NULL: free */
+    size_t slot_count;     /* a power of two */
+    struct commit **heads; /* the same commits in the order they came */
+    size_t head_count;
+    size_t head_capacity;
+    bytes *operands;
+    size_t operand_capacity;
+    struct buffer key;
+    struct buffer value;
+};
+
+status commit_batch_init(struct commit_batch *batch);
+void commit_batch_free(struct commit_batch *batch);
+void commit_batch_clear(struct commit_batch *batch);
+/* Passes over commits whose result is not OK, and sets the result of one that cannot be added. */
+void commit_batch_add(struct commit_batch *batch, struct commit *commit);
+void commit_batch_finish(struct commit_batch *batch);
+
+#endif

@@ -1,0 +1,47 @@
+/* Where rows lie in their keyspace: see key_bounds.h. */
+#include "tablet/key_bounds.h"
+
+#include "row/row_key.h"
+
+bool record_bounds(bytes from, bytes to, struct key_bounds *out)
+{
+    *out = (struct key_bounds){0};
+    row_record_key(&out->lower, from);
+    if (to.size == 0)
+        buffer_append_byte(&out->upper, ROW_SPACE + 1);
+    else
+        row_record_key(&out->upper, to);
+    return !out->lower.failed && !out->upper.failed;
+}
+
+bool spill_bounds(bytes from, bytes to, struct key_bounds *out)
+{
+    *out = (struct key_bounds){0};
+    spill_range_start(&out->lower, from);
+    spill_range_end(&out->upper, to);
+    return !out->lower.failed && !out->upper.failed;
+}
+
+void key_bounds_free(struct key_bounds *bounds)
+{
+    buffer_free(&bounds->lower);
+    buffer_free(&bounds->upper);
+}
+
+static uint64_t bounds_size(struct keyspace *keyspace, const struct key_bounds *bounds)
+{
+    return keyspace_size(keyspace, buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper));
+}
+
+uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to)
+{
+    struct key_bounds records, spilled;
+    uint64_t size = 0;
+    if (record_bounds(from, to, &records))
+        size += bounds_size(keyspace, &records);
+    if (spill_bounds(from, to, &spilled))
+        size += bounds_size(keyspace, &spilled);
+    key_bounds_free(&records);
+    key_bounds_free(&spilled);
+    return size;
+}

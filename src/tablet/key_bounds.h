@@ -1,0 +1,26 @@
+/* Where a range of rows lies in its keyspace: once in the space of records, once in that of spilled
+ * cells. */
+#ifndef TRESTLE_TABLET_KEY_BOUNDS_H
+#define TRESTLE_TABLET_KEY_BOUNDS_H
+
+#include "base/bytes.h"
+#include "store/store.h"
+
+/* Keys from `lower` up to but not including `upper`. */
+struct key_bounds {
+    struct buffer lower;
+    struct buffer upper;
+};
+
+/* Rows from `from` up to but not including `to` (empty: no bound). False without memory; either way
+ * `out` is to be freed. */
+__attribute__((warn_unused_result)) bool record_bounds(bytes from, bytes to,
+                                                       struct key_bounds *out);
+__attribute__((warn_unused_result)) bool spill_bounds(bytes from, bytes to, struct key_bounds *out);
+void key_bounds_free(struct key_bounds *bounds);
+
+/* Bytes of the rows in the range on disk and in write buffers, spilled cells included; estimated,
+ * 0 without memory. */
+uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to);
+
+#endif

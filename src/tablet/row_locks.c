@@ -1,0 +1,169 @@
+/* Row locks: see row_locks.h.
+ *
+ * A stripe is handed over, never thrown open: while somebody waits, a release gives it straight to
+ * the oldest waiter, so nobody can overtake and nobody starves. Whoever releases calls the waiter.
+ * A waiter that is done at once (a blind write: it submits and releases) would make the releases
+ * nest as deep as the queue is long; instead the release inside says so in `is_released`, and the
+ * one outside goes on with the next. */
+#include "tablet/row_locks.h"
+
+#include "base/check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { STRIPE_COUNT = 4096 }; /* a power of two */
+
+struct stripe {
+    pthread_mutex_t lock; /* of what follows; held for a few instructions only */
+    bool is_held;
+    bool is_granting; /* some thread is in `granted`, and will look at is_released after it */
+    bool is_released; /* only while granting: the one that was granted has released already */
+    struct list waiters;
+    uint64_t version;
+};
+
+struct row_locks {
+    pthread_mutex_t all_lock; /* held by who takes, or has, every stripe */
+    struct stripe stripes[STRIPE_COUNT];
+};
+
+status row_locks_create(struct row_locks **out)
+{
+    struct row_locks *locks = *out = calloc(1, sizeof *locks);
+    if (locks == NULL)
+        return status_out_of_memory();
+    pthread_mutex_init(&locks->all_lock, NULL);
+    for (size_t i = 0; i < STRIPE_COUNT; i++)
+        pthread_mutex_init(&locks->stripes[i].lock, NULL);
+    return status_ok();
+}
+
+void row_locks_destroy(struct row_locks *locks)
+{
+    if (locks == NULL)
+        return;
+    for (size_t i = 0; i < STRIPE_COUNT; i++) {
+        CHECK(!locks->stripes[i].is_held);
+        pthread_mutex_destroy(&locks->stripes[i].lock);
+    }
+    pthread_mutex_destroy(&locks->all_lock);
+    free(locks);
+}
+
+uint64_t row_lock_hash(uint64_t keyspace_id, bytes row_key)
+{
+    /* Any odd constant would do: it keeps equal keys of different tables apart. */
+    return bytes_hash(row_key) ^ (keyspace_id * 0x9e3779b97f4a7c15u);
+}
+
+static struct stripe *stripe_of(struct row_locks *locks, uint64_t hash)
+{
+    return &locks->stripes[(hash ^ hash >> 32) % STRIPE_COUNT];
+}
+
+static bool acquire(struct stripe *stripe, struct row_lock_waiter *waiter)
+{
+    pthread_mutex_lock(&stripe->lock);
+    bool is_free = !stripe->is_held;
+    if (is_free)
+        stripe->is_held = true;
+    else
+        list_append(&stripe->waiters, &waiter->link);
+    pthread_mutex_unlock(&stripe->lock);
+    return is_free;
+}
+
+static void release(struct stripe *stripe)
+{
+    pthread_mutex_lock(&stripe->lock);
+    CHECK(stripe->is_held);
+    if (stripe->is_granting) {
+        stripe->is_released = true;
+        pthread_mutex_unlock(&stripe->lock);
+        return;
+    }
+    struct link *next;
+    while ((next = list_take(&stripe->waiters)) != NULL) {
+        stripe->is_granting = true;
+        pthread_mutex_unlock(&stripe->lock);
+        struct row_lock_waiter *waiter = LIST_ENTRY(next, struct row_lock_waiter, link);
+        waiter->granted(waiter);
+        pthread_mutex_lock(&stripe->lock);
+        stripe->is_granting = false;
+        if (!stripe->is_released)
+            break;
+        stripe->is_released = false;
+    }
+    if (next == NULL)
+        stripe->is_held = false;
+    pthread_mutex_unlock(&stripe->lock);
+}
+
+bool row_lock_acquire(struct row_locks *locks, uint64_t hash, struct row_lock_waiter *waiter)
+{
+    return acquire(stripe_of(locks, hash), waiter);
+}
+
+void row_lock_release(struct row_locks *locks, uint64_t hash)
+{
+    release(stripe_of(locks, hash));
+}
+
+/* The version is its holder's alone; the stripe's lock, taken by each handover, orders accesses. */
+void row_lock_note_version(struct row_locks *locks, uint64_t hash, uint64_t version)
+{
+    struct stripe *stripe = stripe_of(locks, hash);
+    if (version > stripe->version)
+        stripe->version = version;
+}
+
+uint64_t row_lock_version(struct row_locks *locks, uint64_t hash)
+{
+    return stripe_of(locks, hash)->version;
+}
+
+/* --- waiting on a thread that may block --- */
+
+struct blocked {
+    struct row_lock_waiter waiter;
+    pthread_mutex_t lock;
+    pthread_cond_t granted;
+    bool is_granted;
+};
+
+static void wake(struct row_lock_waiter *waiter)
+{
+    struct blocked *blocked = LIST_ENTRY(waiter, struct blocked, waiter);
+    pthread_mutex_lock(&blocked->lock);
+    blocked->is_granted = true;
+    pthread_cond_signal(&blocked->granted);
+    pthread_mutex_unlock(&blocked->lock);
+}
+
+static void acquire_blocking(struct stripe *stripe)
+{
+    struct blocked blocked = {.waiter = {.granted = wake},
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .granted = PTHREAD_COND_INITIALIZER};
+    if (acquire(stripe, &blocked.waiter))
+        return;
+    pthread_mutex_lock(&blocked.lock);
+    while (!blocked.is_granted)
+        pthread_cond_wait(&blocked.granted, &blocked.lock);
+    pthread_mutex_unlock(&blocked.lock);
+}
+
+void row_locks_acquire_all(struct row_locks *locks)
+{
+    pthread_mutex_lock(&locks->all_lock);
+    for (size_t i = 0; i < STRIPE_COUNT; i++)
+        acquire_blocking(&locks->stripes[i]);
+}
+
+void row_locks_release_all(struct row_locks *locks)
+{
+    for (size_t i = 0; i < STRIPE_COUNT; i++)
+        release(&locks->stripes[i]);
+    pthread_mutex_unlock(&locks->all_lock);
+}

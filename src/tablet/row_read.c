@@ -1,0 +1,290 @@
+/* Reading rows: see row_read.h. */
+#include "tablet/row_read.h"
+
+#include "row/row_key.h"
+#include "tablet/key_bounds.h"
+#include "tablet/spill_reader.h"
+
+#include <stdlib.h>
+
+void row_clear(struct row *row)
+{
+    store_value_release(&row->value);
+    row->key = bytes_make(NULL, 0);
+    row->cells.items = NULL;
+    row->cells.count = 0;
+    row->cells.capacity = 0;
+    row->wants_care = false;
+}
+
+/* --- one record --- */
+
+static bool wants_care(const struct row_read_options *options, bytes record)
+{
+    bool is_large = options->spill_bytes > 0 && record.size >= options->spill_bytes;
+    return is_large || (fragment_has_spilled(record) && fragment_has_tombstones(record));
+}
+
+/* What a record, with the cells beside it, comes to. */
+static status resolve(const struct row_read_options *options, bytes record,
+                      struct spill_source *spilled, struct row *row, enum row_outcome *outcome)
+{
+    struct resolve_request request = {.schema = options->schema,
+                                      .record = record,
+                                      .spilled = spilled,
+                                      .scope = options->scope,
+                                      .now_us = options->now_us,
+                                      .apply_gc = options->apply_gc,
+                                      .size_limit = options->size_limit};
+    bool too_large = false;
+    status s = row_resolve(&request, &row->cells, &too_large);
+    row->wants_care = wants_care(options, record);
+    if (too_large) {
+        status_free(s);
+        *outcome = ROW_TOO_LARGE;
+        return status_ok();
+    }
+    *outcome = row->cells.count > 0 ? ROW_FOUND : ROW_ABSENT;
+    return s;
+}
+
+static status resolve_spilled(struct keyspace *keyspace, const struct row_read_options *options,
+                              const struct store_view *view, enum store_reach reach,
+                              struct row *row, enum row_outcome *outcome)
+{
+    struct spill_reader spilled;
+    status s = spill_reader_open(&spilled, keyspace, view, row->key, reach);
+    if (status_is_ok(s))
+        s = resolve(options, row->value.bytes, &spilled.source, row, outcome);
+    if (spilled.is_missed) {
+        status_free(s);
+        s = status_ok();
+        *outcome = ROW_NOT_CACHED;
+    }
+    spill_reader_close(&spilled);
+    return s;
+}
+
+/* --- one row --- */
+
+static status get_record(struct keyspace *keyspace, const struct store_view *view, bytes key,
+                         enum store_reach reach, struct row *row, enum row_outcome *outcome)
+{
+    enum store_presence presence = STORE_ABSENT;
+    store_value_release(&row->value);
+    TRY(store_get(keyspace, view, key, reach, &row->value, &presence));
+    *outcome = presence == STORE_FOUND    ? ROW_FOUND
+               : presence == STORE_ABSENT ? ROW_ABSENT
+                                          : ROW_NOT_CACHED;
+    return status_ok();
+}
+
+/* Once more, at an instant that is fixed, so that record and spilled cells fit together: between
+ * two reads without a view cells could have moved from the one to the other, or been purged. */
+static status read_at_view(struct keyspace *keyspace, const struct row_read_options *options,
+                           const struct store_view *view, bytes key, enum store_reach reach,
+                           struct row *row, enum row_outcome *outcome)
+{
+    TRY(get_record(keyspace, view, key, reach, row, outcome));
+    if (*outcome != ROW_FOUND)
+        return status_ok();
+    if (!fragment_has_spilled(row->value.bytes))
+        return resolve(options, row->value.bytes, NULL, row, outcome);
+    return resolve_spilled(keyspace, options, view, reach, row, outcome);
+}
+
+static status read_spilled(struct keyspace *keyspace, const struct row_read_options *options,
+                           bytes key, enum store_reach reach, struct row *row,
+                           enum row_outcome *outcome)
+{
+    struct store_view *view = store_view_create(options->store);
+    if (view == NULL)
+        return status_out_of_memory();
+    status s = read_at_view(keyspace, options, view, key, reach, row, outcome);
+    store_view_release(view);
+    return s;
+}
+
+/* `key` is the record's: the row's, after the byte of the space. */
+static status read_record(struct keyspace *keyspace, const struct row_read_options *options,
+                          bytes key, enum store_reach reach, struct row *row,
+                          enum row_outcome *outcome)
+{
+    TRY(get_record(keyspace, NULL, key, reach, row, outcome));
+    if (*outcome != ROW_FOUND)
+        return status_ok();
+    if (fragment_has_spilled(row->value.bytes))
+        return read_spilled(keyspace, options, key, reach, row, outcome);
+    return resolve(options, row->value.bytes, NULL, row, outcome);
+}
+
+status row_read(struct keyspace *keyspace, const struct row_read_options *options, bytes row_key,
+                enum store_reach reach, struct row *row, enum row_outcome *outcome)
+{
+    *outcome = ROW_ABSENT;
+    uint8_t *key = arena_alloc(row->cells.arena, row_key.size + 1);
+    if (key == NULL)
+        return status_out_of_memory();
+    key[0] = ROW_SPACE;
+    memcpy(key + 1, row_key.data, row_key.size);
+    row->key = bytes_make(key + 1, row_key.size);
+    return read_record(keyspace, options, bytes_make(key, row_key.size + 1), reach, row, outcome);
+}
+
+/* --- ranges ---
+ *
+ * The cursor stands at the row that was given last, or, while `is_placed`, at one that has not been
+ * looked at. What it takes to go on without a cursor is `last`. A spilled row is read anew at a
+ * view of its own, which lasts no longer than the row: rows are not promised to be of one instant.
+ */
+
+struct row_range_reader {
+    struct keyspace *keyspace;
+    struct row_read_options options;
+    bool reversed;
+    struct key_bounds bounds;
+    struct store_cursor *cursor; /* NULL: paused, or not begun */
+    enum store_reach reach;      /* the cursor's */
+    bool is_placed;
+    bool is_at_end;
+    struct buffer last; /* the record key of the last row looked at; empty: none yet */
+};
+
+status row_range_reader_create(struct keyspace *keyspace, const struct row_read_options *options,
+                               bytes from, bytes to, bool reversed, struct row_range_reader **out)
+{
+    *out = NULL;
+    struct row_range_reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL)
+        return status_out_of_memory();
+    reader->keyspace = keyspace;
+    reader->options = *options;
+    reader->reversed = reversed;
+    if (!record_bounds(from, to, &reader->bounds)) {
+        row_range_reader_destroy(reader);
+        return status_out_of_memory();
+    }
+    *out = reader;
+    return status_ok();
+}
+
+void row_range_reader_pause(struct row_range_reader *reader)
+{
+    store_cursor_destroy(reader->cursor);
+    reader->cursor = NULL;
+}
+
+void row_range_reader_destroy(struct row_range_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    row_range_reader_pause(reader);
+    key_bounds_free(&reader->bounds);
+    buffer_free(&reader->last);
+    free(reader);
+}
+
+bytes row_range_reader_last_scanned(const struct row_range_reader *reader)
+{
+    bytes last = buffer_bytes(&reader->last);
+    return last.size == 0 ? last : bytes_from(last, 1);
+}
+
+/* A new cursor, at the first row after `last`. */
+static status open_cursor(struct row_range_reader *reader, enum store_reach reach)
+{
+    row_range_reader_pause(reader);
+    struct store_cursor_options options = {.lower = buffer_bytes(&reader->bounds.lower),
+                                           .upper = buffer_bytes(&reader->bounds.upper),
+                                           .reach = reach};
+    TRY(store_cursor_create(reader->keyspace, &options, &reader->cursor));
+    reader->reach = reach;
+    reader->is_placed = true;
+    bytes last = buffer_bytes(&reader->last);
+    if (last.size == 0) {
+        if (reader->reversed)
+            store_cursor_last(reader->cursor);
+        else
+            store_cursor_first(reader->cursor);
+    } else if (reader->reversed) {
+        store_cursor_seek_before(reader->cursor, last);
+    } else {
+        store_cursor_seek(reader->cursor, last);
+        reader->is_placed = !store_cursor_valid(reader->cursor) ||
+                            !bytes_equal(store_cursor_key(reader->cursor), last);
+    }
+    return status_ok();
+}
+
+/* To a row that has not been looked at, or to the end. */
+static status advance(struct row_range_reader *reader, enum store_reach reach)
+{
+    if (reader->cursor == NULL || reader->reach != reach)
+        TRY(open_cursor(reader, reach));
+    if (!reader->is_placed && reader->reversed)
+        store_cursor_previous(reader->cursor);
+    else if (!reader->is_placed)
+        store_cursor_next(reader->cursor);
+    reader->is_placed = true;
+    return status_ok();
+}
+
+/* The cursor has no entry: the end, something that is not in memory, or a failure. */
+static status stop(struct row_range_reader *reader, enum row_outcome *outcome)
+{
+    bool is_missed = store_cursor_missed_cache(reader->cursor);
+    status s = is_missed ? status_ok() : store_cursor_status(reader->cursor);
+    *outcome = is_missed ? ROW_NOT_CACHED : ROW_END;
+    reader->is_at_end = !is_missed && status_is_ok(s);
+    row_range_reader_pause(reader);
+    return s;
+}
+
+/* The row under the cursor has been looked at: it is the last. */
+static status note_last(struct row_range_reader *reader)
+{
+    reader->is_placed = false;
+    buffer_clear(&reader->last);
+    buffer_append_bytes(&reader->last, store_cursor_key(reader->cursor));
+    return reader->last.failed ? status_out_of_memory() : status_ok();
+}
+
+static status read_current(struct row_range_reader *reader, enum store_reach reach, struct row *row,
+                           enum row_outcome *outcome)
+{
+    bytes record = store_cursor_value(reader->cursor);
+    if (!fragment_has_spilled(record))
+        return resolve(&reader->options, record, NULL, row, outcome);
+    return read_spilled(reader->keyspace, &reader->options, store_cursor_key(reader->cursor), reach,
+                        row, outcome);
+}
+
+/* One row: found, absent, too large, not cached, or the end. */
+static status look_at_next(struct row_range_reader *reader, enum store_reach reach,
+                           bool (*skip)(void *context, bytes row_key), void *context,
+                           struct row *row, enum row_outcome *outcome)
+{
+    TRY(advance(reader, reach));
+    if (!store_cursor_valid(reader->cursor))
+        return stop(reader, outcome);
+    bytes key = store_cursor_key(reader->cursor);
+    *outcome = ROW_ABSENT;
+    row->key = bytes_from(key, 1);
+    if (skip == NULL || !skip(context, row->key))
+        TRY(read_current(reader, reach, row, outcome));
+    if (*outcome == ROW_NOT_CACHED)
+        return status_ok();
+    TRY(note_last(reader));
+    row->key = row_range_reader_last_scanned(reader);
+    return status_ok();
+}
+
+status row_range_reader_next(struct row_range_reader *reader, enum store_reach reach,
+                             bool (*skip)(void *context, bytes row_key), void *context,
+                             size_t row_budget, struct row *row, enum row_outcome *outcome)
+{
+    *outcome = reader->is_at_end ? ROW_END : ROW_ABSENT;
+    for (size_t looked = 0; *outcome == ROW_ABSENT && looked < row_budget; looked++)
+        TRY(look_at_next(reader, reach, skip, context, row, outcome));
+    return status_ok();
+}

@@ -1,0 +1,84 @@
+/* Reading spilled cells: see spill_reader.h. */
+#include "tablet/spill_reader.h"
+
+static status cursor_failure(struct spill_reader *reader)
+{
+    reader->is_missed = store_cursor_missed_cache(reader->cursor);
+    if (reader->is_missed)
+        return (status){.code = STATUS_UNAVAILABLE};
+    return store_cursor_status(reader->cursor);
+}
+
+static status seek(struct spill_source *source, uint32_t family, bytes qualifier)
+{
+    struct spill_reader *reader = (struct spill_reader *)source;
+    buffer_clear(&reader->key);
+    spill_column_prefix(&reader->key, reader->row_key, family, qualifier);
+    if (reader->key.failed)
+        return status_out_of_memory();
+    store_cursor_seek(reader->cursor, buffer_bytes(&reader->key));
+    reader->is_positioned = true;
+    reader->is_started = true;
+    return status_ok();
+}
+
+static void step(struct spill_reader *reader)
+{
+    if (!reader->is_started)
+        store_cursor_first(reader->cursor);
+    else if (!reader->is_positioned)
+        store_cursor_next(reader->cursor);
+    reader->is_started = true;
+    reader->is_positioned = false;
+}
+
+static status read_cell(struct spill_reader *reader, struct entry *entry, bool *found)
+{
+    struct spill_key key;
+    if (!spill_key_parse(store_cursor_key(reader->cursor), &reader->scratch, &key))
+        return reader->scratch.failed
+                   ? status_out_of_memory()
+                   : status_make(STATUS_DATA_LOSS, "The key of a spilled cell does not parse");
+    if (!spilled_cell_read(&key, store_cursor_value(reader->cursor), entry, found))
+        return status_make(STATUS_DATA_LOSS, "A spilled cell does not parse");
+    return status_ok();
+}
+
+static status next(struct spill_source *source, struct entry *entry, bool *found)
+{
+    struct spill_reader *reader = (struct spill_reader *)source;
+    *found = false;
+    while (!*found) {
+        step(reader);
+        if (!store_cursor_valid(reader->cursor))
+            return cursor_failure(reader);
+        TRY(read_cell(reader, entry, found));
+    }
+    return status_ok();
+}
+
+status spill_reader_open(struct spill_reader *reader, struct keyspace *keyspace,
+                         const struct store_view *view, bytes row_key, enum store_reach reach)
+{
+    *reader = (struct spill_reader){.source = {.seek = seek, .next = next}, .row_key = row_key};
+    struct buffer upper = {0};
+    spill_row_prefix(&reader->key, row_key);
+    if (!reader->key.failed)
+        key_after_prefix(&upper, buffer_bytes(&reader->key));
+    struct store_cursor_options options = {.view = view,
+                                           .lower = buffer_bytes(&reader->key),
+                                           .upper = buffer_bytes(&upper),
+                                           .reach = reach};
+    status s = reader->key.failed || upper.failed
+                   ? status_out_of_memory()
+                   : store_cursor_create(keyspace, &options, &reader->cursor);
+    buffer_free(&upper);
+    return s;
+}
+
+void spill_reader_close(struct spill_reader *reader)
+{
+    store_cursor_destroy(reader->cursor);
+    buffer_free(&reader->key);
+    buffer_free(&reader->scratch);
+}

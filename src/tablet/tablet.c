@@ -1,0 +1,59 @@
+/* Tablets: see tablet.h. */
+#include "tablet/tablet.h"
+
+#include "base/check.h"
+#include "tablet/key_bounds.h"
+
+#include <stdlib.h>
+
+enum { TABLET_MAGIC = 0x7461626c };
+
+status tablet_create(uint64_t id, struct keyspace *keyspace, bytes start, bytes end,
+                     struct tablet **out)
+{
+    *out = NULL;
+    struct tablet *tablet = calloc(1, sizeof *tablet + start.size + end.size);
+    if (tablet == NULL)
+        return status_out_of_memory();
+    uint8_t *keys = (uint8_t *)(tablet + 1);
+    tablet->magic = TABLET_MAGIC;
+    tablet->id = id;
+    tablet->keyspace = keyspace;
+    tablet->start = bytes_make(keys, start.size);
+    tablet->end = bytes_make(keys + start.size, end.size);
+    if (start.size > 0)
+        memcpy(keys, start.data, start.size);
+    if (end.size > 0)
+        memcpy(keys + start.size, end.data, end.size);
+    atomic_init(&tablet->references, 1);
+    *out = tablet;
+    return status_ok();
+}
+
+void tablet_retain(struct tablet *tablet)
+{
+    CHECK_MAGIC(tablet, TABLET_MAGIC);
+    atomic_fetch_add_explicit(&tablet->references, 1, memory_order_relaxed);
+}
+
+void tablet_release(struct tablet *tablet)
+{
+    if (tablet == NULL)
+        return;
+    CHECK_MAGIC(tablet, TABLET_MAGIC);
+    if (atomic_fetch_sub_explicit(&tablet->references, 1, memory_order_acq_rel) > 1)
+        return;
+    tablet->magic = 0;
+    free(tablet);
+}
+
+bool tablet_contains(const struct tablet *tablet, bytes row_key)
+{
+    return bytes_compare(row_key, tablet->start) >= 0 &&
+           (tablet->end.size == 0 || bytes_compare(row_key, tablet->end) < 0);
+}
+
+uint64_t tablet_size(const struct tablet *tablet)
+{
+    return rows_size(tablet->keyspace, tablet->start, tablet->end);
+}
