@@ -224,8 +224,11 @@ static void write_buckets(struct buffer *out, const char *name, const char *labe
     count += sums->buckets[BOUNDS];
     buffer_append_format(out, "trestle_%s_bucket{%s%sle=\"+Inf\"} %llu\n", name, label, comma,
                          (unsigned long long)count);
-    buffer_append_format(out, "trestle_%s_sum{%s} %.9g\ntrestle_%s_count{%s} %llu\n", name, label,
-                         in_unit(sums->sum, unit), name, label, (unsigned long long)count);
+    const char *open = *label == '\0' ? "" : "{", *close = *label == '\0' ? "" : "}";
+    buffer_append_format(out, "trestle_%s_sum%s%s%s %.9g\n", name, open, label, close,
+                         in_unit(sums->sum, unit));
+    buffer_append_format(out, "trestle_%s_count%s%s%s %llu\n", name, open, label, close,
+                         (unsigned long long)count);
 }
 
 static void write_value(struct metrics *metrics, enum metric metric, const char *name,

@@ -315,7 +315,8 @@ static status read_file(const char *name, struct buffer *text)
 {
     FILE *file = fopen(name, "re");
     if (file == NULL)
-        return status_make(STATUS_INVALID_ARGUMENT, "cannot open %s: %s", name, strerror(errno));
+        return status_make(STATUS_INVALID_ARGUMENT, "cannot open %s: %s", name,
+                           strerrordesc_np(errno));
     uint8_t *to = buffer_reserve(text, LARGEST_FILE + 1);
     size_t size = to == NULL ? 0 : fread(to, 1, LARGEST_FILE, file);
     bool whole = feof(file);

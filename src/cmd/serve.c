@@ -23,7 +23,8 @@ static void raise_descriptor_limit(const struct log *log)
         return;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        log_warn(log, "cannot raise the limit of open files", LOG_STR("error", strerror(errno)));
+        log_warn(log, "cannot raise the limit of open files",
+                 LOG_STR("error", strerrordesc_np(errno)));
 }
 
 /* Blocks them here, and so in every thread that is started later: only wait_for_stop takes them. */
@@ -52,7 +53,7 @@ static void say_ready(const struct settings *settings, const struct log *log, co
     if (settings->ready_fd != 0) {
         int fd = (int)settings->ready_fd;
         if (dprintf(fd, "READY %s\n", address) < 0)
-            log_warn(log, "cannot write to ready-fd", LOG_STR("error", strerror(errno)));
+            log_warn(log, "cannot write to ready-fd", LOG_STR("error", strerrordesc_np(errno)));
         close(fd);
     }
     sd_notifyf(0, "READY=1\nSTATUS=Serving on %s", address);

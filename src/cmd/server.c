@@ -14,13 +14,15 @@
 #include "os/listener.h"
 #include "os/pool.h"
 #include "os/thread.h"
+#include "proto/descriptors.h"
+#include "wire/health.h"
+#include "wire/reflection.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { SERVICES_MOST = 8 };
+enum { BIGTABLE_SERVICES = 3, SERVICES = BIGTABLE_SERVICES + 3 };
 
 /* An event loop, its thread, its connections. */
 struct worker {
@@ -42,8 +44,10 @@ struct server {
     struct pool *pool;
     struct cluster *cluster;
     struct bigtable bigtable;
-    struct grpc_service services[SERVICES_MOST];
-    size_t service_count;
+    struct grpc_service bigtable_services[BIGTABLE_SERVICES];
+    struct health *health;
+    struct reflection *reflection;
+    const struct grpc_service *services[SERVICES]; /* Bigtable's, then the two others' */
     struct grpc_server *grpc;
     struct rpc_metrics **rpcs; /* by method_index, see wire/grpc_server.h */
     struct pages pages;
@@ -106,13 +110,13 @@ static void count_call(void *context, const struct grpc_call_record *record)
 static status create_rpc_metrics(struct server *server)
 {
     size_t count = 0, next = 0;
-    for (size_t i = 0; i < server->service_count; i++)
-        count += server->services[i].method_count;
+    for (size_t i = 0; i < SERVICES; i++)
+        count += server->services[i]->method_count;
     server->rpcs = calloc(count + 1, sizeof(struct rpc_metrics *));
     if (server->rpcs == NULL)
         return status_out_of_memory();
-    for (size_t i = 0; i < server->service_count; i++) {
-        const struct grpc_service *service = &server->services[i];
+    for (size_t i = 0; i < SERVICES; i++) {
+        const struct grpc_service *service = server->services[i];
         for (size_t j = 0; j < service->method_count; j++) {
             char name[256];
             snprintf(name, sizeof name, "%s/%s", service->name, service->methods[j].name);
@@ -123,31 +127,37 @@ static status create_rpc_metrics(struct server *server)
     return status_ok();
 }
 
-static void add_service(struct server *server, struct grpc_service service)
+static status create_services(struct server *server)
 {
-    CHECK(server->service_count < SERVICES_MOST);
-    server->services[server->service_count++] = service;
+    struct bigtable *bigtable = &server->bigtable;
+    *bigtable =
+        (struct bigtable){.cluster = server->cluster, .gc_on_read = server->settings->gc_on_read};
+    server->bigtable_services[0] = bigtable_data_service(bigtable);
+    server->bigtable_services[1] = bigtable_table_admin_service(bigtable);
+    server->bigtable_services[2] = bigtable_operations_service(bigtable);
+    size_t count = 0;
+    while (count < BIGTABLE_SERVICES) {
+        server->services[count] = &server->bigtable_services[count];
+        count++;
+    }
+    TRY(health_create(server->services, count, &server->health));
+    server->services[count++] = health_service(server->health);
+    TRY(reflection_create(server->services, count, proto_descriptor_set(), &server->reflection));
+    server->services[count++] = reflection_service_v1(server->reflection);
+    server->services[count++] = reflection_service_v1alpha(server->reflection);
+    CHECK(count == SERVICES);
+    return status_ok();
 }
 
 static status create_grpc(struct server *server)
 {
-    const struct settings *settings = server->settings;
-    server->bigtable =
-        (struct bigtable){.cluster = server->cluster, .gc_on_read = settings->gc_on_read};
-    add_service(server, bigtable_data_service(&server->bigtable));
-    add_service(server, bigtable_table_admin_service(&server->bigtable));
-    add_service(server, bigtable_operations_service(&server->bigtable));
-    TRY(create_rpc_metrics(server));
-    const struct grpc_service *services[SERVICES_MOST];
-    for (size_t i = 0; i < server->service_count; i++)
-        services[i] = &server->services[i];
     struct grpc_server_options options;
     grpc_server_options_init(&options);
-    options.max_message_size = settings->max_message;
-    options.max_concurrent_streams = (uint32_t)settings->max_streams;
+    options.max_message_size = server->settings->max_message;
+    options.max_concurrent_streams = (uint32_t)server->settings->max_streams;
     options.on_call_end = count_call;
     options.context = server;
-    return grpc_server_create(&options, services, server->service_count, &server->grpc);
+    return grpc_server_create(&options, server->services, SERVICES, &server->grpc);
 }
 
 static status create_http1(struct server *server)
@@ -246,6 +256,8 @@ static status create_parts(struct server *server)
                   tls_server_create(settings->tls_cert, settings->tls_key, &server->tls)));
     TRY(pool_create((unsigned)settings->pool_threads, LIMIT_POOL_QUEUE, "pool", &server->pool));
     TRY(open_cluster(server));
+    TRY(create_services(server));
+    TRY(create_rpc_metrics(server));
     TRY(create_grpc(server));
     TRY(create_http1(server));
     TRY(create_workers(server));
@@ -294,30 +306,27 @@ status server_start(struct server *server)
         snprintf(name, sizeof name, "loop-%u", server->started);
         TRY(thread_start(&worker->thread, name, run_worker, worker));
     }
+    health_set(server->health, true);
     return status_ok();
 }
 
-static bool is_quiet(struct server *server)
+static bool is_quiet(void *context)
 {
+    struct server *server = context;
     return atomic_load(&server->open) == 0 && grpc_server_call_count(server->grpc) == 0;
-}
-
-/* Looks now and then whether all have left: the end of a server is not worth a notification from
- * every place where something ends. */
-static void wait_until_quiet(struct server *server, int64_t until_us)
-{
-    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
-    while (!is_quiet(server) && clock_steady_us(clock_system()) < until_us)
-        nanosleep(&pause, NULL);
 }
 
 void server_drain(struct server *server)
 {
     CHECK_MAGIC(server, SERVER_MAGIC);
     atomic_store(&server->pages.draining, true);
+    health_shut_down(server->health);
     for (unsigned i = 0; i < server->started; i++)
         loop_post(server->workers[i].connections.loop, &server->workers[i].drain);
-    wait_until_quiet(server, clock_steady_us(clock_system()) + server->settings->drain_timeout);
+    if (!thread_wait_for(is_quiet, server, server->settings->drain_timeout))
+        log_warn(server->log, "clients have not left in time",
+                 LOG_INT("connections", atomic_load(&server->open)),
+                 LOG_INT("calls", grpc_server_call_count(server->grpc)));
 }
 
 /* Calls end in their own time: a handler in the store or in the pool cannot be torn out. */
@@ -326,7 +335,7 @@ static void stop_workers(struct server *server)
     for (unsigned i = 0; i < server->started; i++)
         loop_post(server->workers[i].connections.loop, &server->workers[i].close);
     if (server->started > 0)
-        wait_until_quiet(server, INT64_MAX);
+        thread_wait_for(is_quiet, server, INT64_MAX);
     for (unsigned i = 0; i < server->started; i++) {
         loop_stop(server->workers[i].connections.loop);
         pthread_join(server->workers[i].thread, NULL);
@@ -346,6 +355,8 @@ void server_destroy(struct server *server)
     http1_server_destroy(server->http1);
     grpc_server_destroy(server->grpc);
     free(server->rpcs);
+    reflection_destroy(server->reflection);
+    health_destroy(server->health);
     if (server->cluster != NULL)
         cluster_close(server->cluster);
     pool_destroy(server->pool);

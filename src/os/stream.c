@@ -259,7 +259,8 @@ enum stream_result stream_end_writing(struct stream *stream)
     if (stream->tls != NULL) {
         ERR_clear_error();
         int returned = SSL_shutdown(stream->tls);
-        return returned >= 0 ? STREAM_OK : tls_result(stream, returned, &stream->write_interest);
+        if (returned < 0)
+            return tls_result(stream, returned, &stream->write_interest);
     }
     if (shutdown(stream->socket, SHUT_WR) != 0)
         return fail(stream, errno);

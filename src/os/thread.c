@@ -1,8 +1,11 @@
 /* See thread.h. */
 #include "os/thread.h"
 
+#include "base/clock.h"
+
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 enum { KERNEL_NAME_SIZE = 16 };
 
@@ -15,6 +18,18 @@ status thread_start(pthread_t *thread, const char *name, void *(*run)(void *), v
     snprintf(cut, sizeof cut, "%s", name);
     pthread_setname_np(*thread, cut); /* for people only: a failure changes nothing */
     return status_ok();
+}
+
+bool thread_wait_for(bool (*is_so)(void *context), void *context, int64_t most_us)
+{
+    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+    int64_t began = clock_steady_us(clock_system());
+    while (!is_so(context)) {
+        if (clock_steady_us(clock_system()) - began >= most_us)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
 }
 
 unsigned thread_processors(void)

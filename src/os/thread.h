@@ -10,6 +10,11 @@
  * Signals blocked in the caller are blocked in the new thread. */
 status thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *argument);
 
+/* Looks every few milliseconds whether `is_so`, and says whether it became so within `most_us`
+ * (INT64_MAX: waits without end). For the end of a life, where a notification from every place that
+ * may be the last to leave would cost all the life long. */
+bool thread_wait_for(bool (*is_so)(void *context), void *context, int64_t most_us);
+
 /* Processors this process may run on; at least 1. */
 unsigned thread_processors(void);
 

@@ -12,8 +12,10 @@ struct tls_context {
     SSL_CTX *ssl;
 };
 
-/* ALPN's form: each name after its length. */
-static const unsigned char both_protocols[] = "\x02h2\x08http/1.1";
+/* ALPN's form: each name after its length; what we prefer comes first. gRPC's clients offer h2
+ * alone. Who offers both is a browser, a probe or a REST client, and wants pages, which we serve by
+ * HTTP/1.1. */
+static const unsigned char both_protocols[] = "\x08http/1.1\x02h2";
 static const unsigned char h2_only[] = "\x02h2";
 
 static status openssl_status(const char *what, const char *name)
@@ -167,7 +169,7 @@ enum stream_result tls_session_result(SSL *session, int returned, uint32_t *inte
 void tls_describe_failure(SSL *session, char *words, size_t size)
 {
     unsigned long error = ERR_peek_last_error();
-    const char *reason = error == 0 ? strerror(errno) : ERR_reason_error_string(error);
+    const char *reason = error == 0 ? strerrordesc_np(errno) : ERR_reason_error_string(error);
     long verified = SSL_get_verify_result(session);
     if (verified != X509_V_OK)
         reason = X509_verify_cert_error_string(verified);
