@@ -75,8 +75,9 @@ void store_batch_delete_range(store_batch *batch, keyspace *keyspace, bytes from
     });
 }
 
-/* RocksDB resumes from a full disk by itself, but from a log that could not be made only when it is
- * asked to. While it is at it, or if it fails, nothing changes. */
+/* RocksDB resumes from a full disk by itself (it looks every five seconds), but from a log that
+ * could not be made only when it is asked to. While it is at it, or if it fails, nothing changes.
+ */
 static void probe(store *store)
 {
     if (store->trouble.may_probe() && store->db->Resume().ok())
@@ -97,11 +98,11 @@ status check_writable(store *store)
 /* Anything but a lack of space leaves the log's end in doubt. */
 static status write_failed(store *store, const rocksdb::Status &s)
 {
-    if (!s.IsNoSpace())
+    if (s.IsNoSpace())
+        store->trouble.background_is_full(true);
+    else
         store->trouble.fence(s.ToString());
-    if (store->trouble.is_fenced())
-        return store->trouble.health();
-    return status_from(s);
+    return store->trouble.is_fenced() ? store->trouble.health() : status_from(s);
 }
 
 static status write(store *store, const rocksdb::WriteOptions &options, rocksdb::WriteBatch *batch)

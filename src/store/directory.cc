@@ -55,6 +55,22 @@ static status refuse_foreign_files(rocksdb::FileSystem *files, const std::string
     return status_ok();
 }
 
+static rocksdb::IOStatus sync_directory(rocksdb::FileSystem *files, const std::string &directory)
+{
+    std::unique_ptr<rocksdb::FSDirectory> handle;
+    rocksdb::IOStatus s = files->NewDirectory(directory, IOOptions(), &handle, nullptr);
+    return s.ok() ? handle->Fsync(IOOptions(), nullptr) : s;
+}
+
+/* The name of a new directory must be as durable as what is written to it. */
+static rocksdb::IOStatus make_directory(rocksdb::FileSystem *files, const std::string &directory)
+{
+    rocksdb::IOStatus s = files->CreateDirIfMissing(directory, IOOptions(), nullptr);
+    size_t slash = directory.find_last_of('/', directory.find_last_not_of('/'));
+    std::string parent = slash == std::string::npos ? "." : directory.substr(0, slash + 1);
+    return s.ok() ? sync_directory(files, parent) : s;
+}
+
 status directory_examine(rocksdb::FileSystem *files, const store_options *options, bool *is_new)
 {
     std::string directory = options->directory;
@@ -67,7 +83,7 @@ status directory_examine(rocksdb::FileSystem *files, const store_options *option
         return status_from(s);
     if (options->read_only)
         return status_make(STATUS_NOT_FOUND, "%s is not a data directory", directory.c_str());
-    s = files->CreateDirIfMissing(directory, IOOptions(), nullptr);
+    s = make_directory(files, directory);
     if (!s.ok())
         return status_from(s);
     return refuse_foreign_files(files, directory);
@@ -80,11 +96,8 @@ status directory_mark(rocksdb::FileSystem *files, const std::string &directory)
     rocksdb::Status s = rocksdb::WriteStringToFile(files, text, temporary, true);
     if (s.ok())
         s = files->RenameFile(temporary, path_of(directory, "FORMAT"), IOOptions(), nullptr);
-    std::unique_ptr<rocksdb::FSDirectory> handle;
     if (s.ok())
-        s = files->NewDirectory(directory, IOOptions(), &handle, nullptr);
-    if (s.ok())
-        s = handle->Fsync(IOOptions(), nullptr);
+        s = sync_directory(files, directory);
     return status_from(s);
 }
 
