@@ -1,0 +1,26 @@
+"""`./dev crash`, a few cycles of each mode."""
+
+import subprocess
+import sys
+
+import pytest
+from harness.server import ROOT
+
+RUN = [sys.executable, str(ROOT / "tests/crash/run.py")]
+MODES = {
+    "kill": ["--mode", "kill"],
+    "powercut": ["--mode", "powercut"],
+    "powercut, clock set back": ["--mode", "powercut", "--clock-back"],
+    "64 writers, rows of 256 bytes spill": ["--writers", "64", "--spill-threshold", "256"],
+}
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_nothing_acknowledged_is_lost(tmp_path, mode):
+    options = ["--cycles", "6", "--seed", "1", "--directory", tmp_path / "crash", *mode]
+    done = subprocess.run([*RUN, *map(str, options)], capture_output=True, text=True)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert "6 cycles, " in done.stdout
+    assert " 0 lost" in done.stdout
+    assert " 0 acknowledged" not in done.stdout
