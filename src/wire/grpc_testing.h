@@ -9,6 +9,8 @@
 #include "wire/grpc_client.h"
 #include "wire/grpc_server.h"
 
+enum { TESTING_KEPT = 64 };
+
 struct testing {
     struct clock clock; /* first: the clock finds the rest */
     int64_t now_us;
@@ -24,14 +26,17 @@ struct testing {
     struct buffer to_server; /* received in pieces of `piece` bytes */
     struct buffer from_server;
     size_t piece;    /* 0: all at once */
-    bool is_stalled; /* the socket takes nothing from the server */
+    bool is_stalled; /* nobody asks the server for output */
+    bool is_unread;  /* it is asked, but the socket takes nothing */
     int writes;      /* batches that the server gave */
 
     /* What the handlers saw. */
-    struct grpc_call *held; /* by the Hold method, until the test finishes it */
-    int handled;            /* handlers begun */
-    int cancelled;          /* on_cancel calls */
-    size_t to_flood;        /* bytes the Flood method has still to send */
+    struct grpc_call *held;               /* by the Hold method, until the test finishes it */
+    struct grpc_call *kept[TESTING_KEPT]; /* by the Keep method, likewise */
+    int kept_count;
+    int handled;     /* handlers begun */
+    int cancelled;   /* on_cancel calls */
+    size_t to_flood; /* bytes the Flood method has still to send */
     int flood_pauses;
     struct buffer header; /* of "x-test-bin", as the Echo method saw it */
     struct grpc_call_record last_record;
@@ -67,6 +72,10 @@ struct testing_client {
 
 void testing_client_start(struct testing_client *c, struct testing *t);
 void testing_client_stop(struct testing_client *c);
+
+/* Hands the client's output to the server, which sees it in its next turn; whether there was any.
+ */
+bool testing_client_flush(struct testing_client *c);
 
 /* Moves bytes both ways until neither side has more. */
 void testing_pump(struct testing_client *c);

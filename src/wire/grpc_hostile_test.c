@@ -1,0 +1,832 @@
+/* Attacks on the gRPC server, and mistakes, each made of raw frames: the stream or the connection
+ * ends with the right code, in bounded memory, and what is legitimate goes on. */
+#include "wire/grpc_testing.h"
+
+#include "base/limits.h"
+
+#include <nghttp2/nghttp2.h>
+#include <zlib.h>
+
+struct fixture {
+    struct testing t;
+    struct buffer block; /* a header block under construction */
+
+    /* What the server has sent. */
+    nghttp2_hd_inflater *inflater;
+    bool goaway;
+    uint32_t goaway_code;
+    int resets;
+    int32_t reset_stream;
+    uint32_t reset_code;
+    size_t data_bytes;
+    int pings;
+    char grpc_status[8]; /* of the last answer that had one */
+    char http_status[8];
+    char accept_encoding[32];
+};
+
+static int set_up_with(void **state, struct grpc_server_options *options)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    if (options != NULL)
+        f->t.options = *options;
+    testing_start(&f->t);
+    assert_int_equal(nghttp2_hd_inflate_new(&f->inflater), 0);
+    buffer_append(&f->t.to_server, NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN);
+    *state = f;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    return set_up_with(state, NULL);
+}
+
+/* Small limits, so that they are reached soon. */
+static int set_up_small(void **state)
+{
+    struct grpc_server_options options;
+    grpc_server_options_init(&options);
+    options.max_message_size = 1 << 20;
+    options.max_concurrent_streams = 10;
+    return set_up_with(state, &options);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    if (f->t.held != NULL)
+        grpc_call_finish(f->t.held, status_ok());
+    for (int i = 0; i < f->t.kept_count; i++)
+        grpc_call_finish(f->t.kept[i], status_ok());
+    testing_stop(&f->t);
+    nghttp2_hd_inflate_del(f->inflater);
+    buffer_free(&f->block);
+    free(f);
+    return 0;
+}
+
+/* --- frames to the server --- */
+
+static void put_frame_header(struct fixture *f, size_t size, uint8_t type, uint8_t flags,
+                             int32_t stream)
+{
+    uint32_t id = (uint32_t)stream;
+    const uint8_t header[9] = {
+        (uint8_t)(size >> 16), (uint8_t)(size >> 8), (uint8_t)size,      type,       flags,
+        (uint8_t)(id >> 24),   (uint8_t)(id >> 16),  (uint8_t)(id >> 8), (uint8_t)id};
+    buffer_append(&f->t.to_server, header, sizeof header);
+}
+
+static void put_frame(struct fixture *f, uint8_t type, uint8_t flags, int32_t stream, bytes payload)
+{
+    put_frame_header(f, payload.size, type, flags, stream);
+    buffer_append_bytes(&f->t.to_server, payload);
+}
+
+static void put_settings(struct fixture *f)
+{
+    put_frame(f, NGHTTP2_SETTINGS, 0, 0, bytes_make(NULL, 0));
+}
+
+static void put_reset(struct fixture *f, int32_t stream)
+{
+    put_frame(f, NGHTTP2_RST_STREAM, 0, stream, bytes_make("\0\0\0\010", 4)); /* CANCEL */
+}
+
+static void put_window_update(struct fixture *f, int32_t stream, uint32_t increment)
+{
+    const uint8_t payload[4] = {(uint8_t)(increment >> 24), (uint8_t)(increment >> 16),
+                                (uint8_t)(increment >> 8), (uint8_t)increment};
+    put_frame(f, NGHTTP2_WINDOW_UPDATE, 0, stream, bytes_make(payload, 4));
+}
+
+/* What the server may send on each stream until it is given more. */
+static void put_initial_window(struct fixture *f, uint32_t size)
+{
+    const uint8_t payload[6] = {0,
+                                NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
+                                (uint8_t)(size >> 24),
+                                (uint8_t)(size >> 16),
+                                (uint8_t)(size >> 8),
+                                (uint8_t)size};
+    put_frame(f, NGHTTP2_SETTINGS, 0, 0, bytes_make(payload, sizeof payload));
+}
+
+/* HPACK: a string's length, in 7 bits and more. */
+static void put_length(struct buffer *block, size_t size)
+{
+    if (size < 127) {
+        buffer_append_byte(block, (uint8_t)size);
+        return;
+    }
+    buffer_append_byte(block, 127);
+    for (size -= 127; size >= 128; size /= 128)
+        buffer_append_byte(block, (uint8_t)(size % 128 + 128));
+    buffer_append_byte(block, (uint8_t)size);
+}
+
+/* A literal field; with `index`, one that enters the dynamic table. */
+static void put_literal(struct buffer *block, const char *name, bytes value, bool index)
+{
+    buffer_append_byte(block, index ? 0x40 : 0x00);
+    put_length(block, strlen(name));
+    buffer_append_bytes(block, bytes_of(name));
+    put_length(block, value.size);
+    buffer_append_bytes(block, value);
+}
+
+static void put_field(struct fixture *f, const char *name, const char *value)
+{
+    put_literal(&f->block, name, bytes_of(value), false);
+}
+
+static void start_block(struct fixture *f, const char *path)
+{
+    buffer_clear(&f->block);
+    put_field(f, ":method", "POST");
+    put_field(f, ":scheme", "http");
+    put_field(f, ":path", path);
+    put_field(f, ":authority", "test");
+    put_field(f, "content-type", "application/grpc");
+}
+
+static void put_block(struct fixture *f, uint8_t flags, int32_t stream)
+{
+    put_frame(f, NGHTTP2_HEADERS, flags, stream, buffer_bytes(&f->block));
+}
+
+enum { END_STREAM = NGHTTP2_FLAG_END_STREAM, END_HEADERS = NGHTTP2_FLAG_END_HEADERS };
+
+static void put_headers(struct fixture *f, int32_t stream, const char *path)
+{
+    start_block(f, path);
+    put_block(f, END_HEADERS, stream);
+}
+
+static void put_data(struct fixture *f, int32_t stream, uint8_t flags, const void *data,
+                     size_t size)
+{
+    put_frame(f, NGHTTP2_DATA, flags, stream, bytes_make(data, size));
+}
+
+/* A whole request with an empty message. */
+static void put_request(struct fixture *f, int32_t stream, const char *path)
+{
+    put_headers(f, stream, path);
+    put_data(f, stream, END_STREAM, "\0\0\0\0\0", 5);
+}
+
+/* --- frames from the server --- */
+
+static uint32_t read_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static void note_field(struct fixture *f, const nghttp2_nv *field)
+{
+    static const char *const names[] = {"grpc-status", ":status", "grpc-accept-encoding"};
+    char *const to[] = {f->grpc_status, f->http_status, f->accept_encoding};
+    const size_t room[] = {sizeof f->grpc_status, sizeof f->http_status, sizeof f->accept_encoding};
+    bytes name = bytes_make(field->name, field->namelen);
+    for (size_t i = 0; i < 3; i++) {
+        if (!bytes_equal(name, bytes_of(names[i])))
+            continue;
+        assert_true(field->valuelen < room[i]);
+        memcpy(to[i], field->value, field->valuelen);
+        to[i][field->valuelen] = '\0';
+    }
+}
+
+static void read_block(struct fixture *f, bytes block)
+{
+    int flags = 0;
+    while ((flags & NGHTTP2_HD_INFLATE_FINAL) == 0) {
+        nghttp2_nv field;
+        ssize_t used =
+            nghttp2_hd_inflate_hd2(f->inflater, &field, &flags, block.data, block.size, 1);
+        assert_true(used >= 0);
+        block = bytes_from(block, (size_t)used);
+        if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0)
+            note_field(f, &field);
+    }
+    nghttp2_hd_inflate_end_headers(f->inflater);
+}
+
+static void read_frame(struct fixture *f, uint8_t type, uint8_t flags, int32_t stream,
+                       bytes payload)
+{
+    switch (type) {
+    case NGHTTP2_GOAWAY:
+        f->goaway = true;
+        f->goaway_code = read_u32(payload.data + 4);
+        break;
+    case NGHTTP2_RST_STREAM:
+        f->resets++;
+        f->reset_stream = stream;
+        f->reset_code = read_u32(payload.data);
+        break;
+    case NGHTTP2_HEADERS:
+        assert_true((flags & END_HEADERS) != 0);
+        read_block(f, payload);
+        break;
+    case NGHTTP2_DATA:
+        f->data_bytes += payload.size;
+        break;
+    case NGHTTP2_PING:
+        f->pings++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Gives the server what was put, and reads what it has sent. */
+static void turn(struct fixture *f)
+{
+    testing_turn(&f->t);
+    testing_turn(&f->t);
+    bytes rest = buffer_bytes(&f->t.from_server);
+    while (rest.size > 0) {
+        assert_true(rest.size >= 9);
+        size_t size = read_u32(rest.data) >> 8;
+        assert_true(rest.size - 9 >= size);
+        read_frame(f, rest.data[3], rest.data[4], (int32_t)read_u32(rest.data + 5),
+                   bytes_make(rest.data + 9, size));
+        rest = bytes_from(rest, size + 9);
+    }
+    buffer_clear(&f->t.from_server);
+}
+
+/* The connection has stayed whole: a call on a new stream is answered. */
+static void assert_alive(struct fixture *f, int32_t stream)
+{
+    assert_false(f->goaway);
+    strcpy(f->grpc_status, "none");
+    put_request(f, stream, "/test.Service/Echo");
+    turn(f);
+    assert_string_equal(f->grpc_status, "0");
+    assert_false(grpc_connection_is_finished(f->t.connection));
+}
+
+static void assert_closed(struct fixture *f, uint32_t code)
+{
+    turn(f);
+    assert_true(f->goaway);
+    assert_int_equal(f->goaway_code, code);
+    assert_true(grpc_connection_is_finished(f->t.connection));
+}
+
+static void assert_answer(struct fixture *f, const char *grpc_status)
+{
+    turn(f);
+    assert_string_equal(f->grpc_status, grpc_status);
+}
+
+/* --- broken frames --- */
+
+static void test_not_http2(void **state)
+{
+    struct fixture *f = *state;
+    buffer_clear(&f->t.to_server);
+    buffer_append_bytes(&f->t.to_server, bytes_of("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+    testing_turn(&f->t);
+    assert_true(grpc_connection_is_finished(f->t.connection));
+    assert_true(f->t.signals > 0); /* the socket's owner has been told */
+}
+
+static void test_frame_larger_than_allowed(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    put_frame_header(f, 1 << 20, NGHTTP2_DATA, 0, 1);
+    assert_closed(f, NGHTTP2_FRAME_SIZE_ERROR);
+}
+
+static void test_data_on_stream_0(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    put_data(f, 0, 0, "x", 1);
+    assert_closed(f, NGHTTP2_PROTOCOL_ERROR);
+}
+
+static void test_damaged_header_block(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    put_frame(f, NGHTTP2_HEADERS, END_HEADERS, 1, bytes_make("\377\377\377\377\377\377", 6));
+    assert_closed(f, NGHTTP2_COMPRESSION_ERROR);
+}
+
+static void test_noise(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t random = 1;
+    put_settings(f);
+    for (int i = 0; i < 100000; i++) {
+        random = random * 1664525 + 1013904223;
+        buffer_append_byte(&f->t.to_server, (uint8_t)(random >> 24));
+    }
+    turn(f);
+    assert_true(grpc_connection_is_finished(f->t.connection));
+}
+
+/* Each makes the server reset a stream: as costly as a client's reset, and counted as one. */
+static void test_flood_of_invalid_frames(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    for (int32_t i = 0; i < LIMIT_NUISANCES_AT_ONCE && !f->goaway; i++) {
+        put_headers(f, 2 * i + 1, "/test.Service/Echo");
+        put_window_update(f, 2 * i + 1, 0x7fffffff); /* with what it has, more than allowed */
+        turn(f);
+    }
+    assert_closed(f, NGHTTP2_ENHANCE_YOUR_CALM);
+    assert_true(grpc_connection_is_idle(f->t.connection));
+}
+
+/* --- headers --- */
+
+static void test_hpack_bomb(void **state)
+{
+    struct fixture *f = *state;
+    static uint8_t large[3900];
+    memset(large, 'x', sizeof large);
+    put_settings(f);
+    start_block(f, "/test.Service/Echo");
+    put_literal(&f->block, "x", bytes_make(large, sizeof large), true);
+    for (int i = 0; i < 10000; i++)
+        buffer_append_byte(&f->block, 0x80 + 62); /* the entry made above, in one byte: 39 MB */
+    put_block(f, END_HEADERS, 1);
+    assert_closed(f, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static void test_header_list_too_large(void **state)
+{
+    struct fixture *f = *state;
+    static uint8_t value[1000];
+    memset(value, 'x', sizeof value);
+    put_settings(f);
+    start_block(f, "/test.Service/Echo");
+    for (int i = 0; i < 15; i++)
+        put_literal(&f->block, "x-large", bytes_make(value, sizeof value), false);
+    size_t split = f->block.size;
+    for (int i = 0; i < 5; i++)
+        put_literal(&f->block, "x-large", bytes_make(value, sizeof value), false);
+    put_frame(f, NGHTTP2_HEADERS, 0, 1, bytes_make(f->block.data, split));
+    put_frame(f, NGHTTP2_CONTINUATION, END_HEADERS, 1, bytes_from(buffer_bytes(&f->block), split));
+    assert_answer(f, "8");
+    assert_int_equal(f->t.handled, 0);
+    assert_alive(f, 3);
+}
+
+static void test_too_many_fields(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    start_block(f, "/test.Service/Echo");
+    for (int i = 0; i < LIMIT_METADATA_FIELDS + 1; i++)
+        put_field(f, "x", "y");
+    put_block(f, END_HEADERS, 1);
+    assert_answer(f, "8");
+    assert_alive(f, 3);
+}
+
+static void test_continuation_flood(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    start_block(f, "/test.Service/Echo");
+    put_block(f, 0, 1);
+    for (int i = 0; i < 1000; i++)
+        put_frame(f, NGHTTP2_CONTINUATION, 0, 1, bytes_make(NULL, 0));
+    turn(f);
+    assert_true(grpc_connection_is_finished(f->t.connection));
+}
+
+static void test_not_grpc(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    buffer_clear(&f->block);
+    put_field(f, ":method", "POST");
+    put_field(f, ":scheme", "http");
+    put_field(f, ":path", "/test.Service/Echo");
+    put_field(f, ":authority", "test");
+    put_field(f, "content-type", "application/grpc-web");
+    put_block(f, END_HEADERS | END_STREAM, 1);
+    turn(f);
+    assert_string_equal(f->http_status, "415");
+
+    buffer_clear(&f->block);
+    put_field(f, ":method", "GET");
+    put_field(f, ":scheme", "http");
+    put_field(f, ":path", "/test.Service/Echo");
+    put_field(f, ":authority", "test");
+    put_block(f, END_HEADERS | END_STREAM, 3);
+    turn(f);
+    assert_string_equal(f->http_status, "405");
+    assert_alive(f, 5);
+}
+
+static void ask_with_header(struct fixture *f, int32_t stream, const char *name, const char *value)
+{
+    start_block(f, "/test.Service/Echo");
+    put_field(f, name, value);
+    put_block(f, END_HEADERS, stream);
+    put_data(f, stream, END_STREAM, "\0\0\0\0\0", 5);
+}
+
+static void test_unknown_encoding(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    ask_with_header(f, 1, "grpc-encoding", "snappy");
+    assert_answer(f, "12");
+    assert_string_equal(f->accept_encoding, "identity,gzip");
+    ask_with_header(f, 3, "grpc-encoding", "identity");
+    assert_answer(f, "0");
+}
+
+static void test_malformed_timeout(void **state)
+{
+    static const char *const timeouts[] = {"1", "S", "-1S", "123456789S", "1s", "1 S"};
+    struct fixture *f = *state;
+    put_settings(f);
+    for (int32_t i = 0; i < 6; i++) {
+        strcpy(f->grpc_status, "none");
+        ask_with_header(f, 2 * i + 1, "grpc-timeout", timeouts[i]);
+        assert_answer(f, "13");
+    }
+    ask_with_header(f, 13, "grpc-timeout", "99999999H");
+    assert_answer(f, "0");
+}
+
+/* --- messages --- */
+
+/* A request of these bytes on stream 1 is answered with this status. */
+static void check_body(struct fixture *f, const char *encoding, bytes body, const char *expected)
+{
+    put_settings(f);
+    start_block(f, "/test.Service/Echo");
+    if (encoding != NULL)
+        put_field(f, "grpc-encoding", encoding);
+    put_block(f, END_HEADERS, 1);
+    for (size_t at = 0; at < body.size; at += 16384) {
+        size_t size = body.size - at < 16384 ? body.size - at : 16384;
+        put_data(f, 1, 0, body.data + at, size);
+    }
+    put_data(f, 1, END_STREAM, NULL, 0);
+    assert_answer(f, expected);
+    assert_int_equal(f->t.handled, strcmp(expected, "0") == 0);
+    assert_alive(f, 3);
+}
+
+static void test_truncated_prefix(void **state)
+{
+    check_body(*state, NULL, bytes_make("\0\0\0", 3), "13");
+}
+
+static void test_truncated_message(void **state)
+{
+    check_body(*state, NULL, bytes_make("\0\0\0\0\5abc", 8), "13");
+}
+
+static void test_no_message(void **state)
+{
+    check_body(*state, NULL, bytes_make(NULL, 0), "13");
+}
+
+static void test_two_messages(void **state)
+{
+    check_body(*state, NULL, bytes_make("\0\0\0\0\1a\0\0\0\0\1b", 12), "13");
+}
+
+static void test_wrong_flag(void **state)
+{
+    check_body(*state, NULL, bytes_make("\7\0\0\0\0", 5), "13");
+}
+
+static void test_compressed_without_encoding(void **state)
+{
+    check_body(*state, NULL, bytes_make("\1\0\0\0\1a", 6), "13");
+}
+
+static void test_damaged_gzip(void **state)
+{
+    check_body(*state, "gzip", bytes_make("\1\0\0\0\5abcde", 10), "13");
+}
+
+static void test_empty_gzip(void **state)
+{
+    check_body(*state, "gzip", bytes_make("\1\0\0\0\0", 5), "13");
+}
+
+/* The prefix promises more than the limit: refused before anything of it is buffered. */
+static void test_promise_over_the_limit(void **state)
+{
+    check_body(*state, NULL, bytes_make("\0\177\377\377\377abc", 8), "8");
+}
+
+/* A message of `size` zeroes, in gzip. */
+static void make_gzip(size_t size, size_t cut, struct buffer *out)
+{
+    static const uint8_t zeroes[1 << 16];
+    z_stream stream = {0};
+    buffer_append(out, "\1\0\0\0\0", 5);
+    assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, 0), Z_OK);
+    uint8_t *to = buffer_reserve(out, size / 500 + 1000);
+    assert_non_null(to);
+    stream.next_out = to;
+    stream.avail_out = (uInt)(size / 500 + 1000);
+    for (size_t done = 0; done < size; done += sizeof zeroes) {
+        union {
+            const uint8_t *given;
+            uint8_t *wanted;
+        } input = {.given = zeroes};
+        stream.next_in = input.wanted;
+        stream.avail_in = sizeof zeroes;
+        assert_int_equal(deflate(&stream, Z_NO_FLUSH), Z_OK);
+    }
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    size_t packed = stream.total_out - cut;
+    deflateEnd(&stream);
+    out->size += packed;
+    for (int i = 0; i < 4; i++)
+        out->data[1 + i] = (uint8_t)(packed >> (24 - 8 * i));
+}
+
+static void check_gzip(void **state, size_t size, size_t cut, const char *expected)
+{
+    struct buffer body = {0};
+    put_initial_window(*state, 2 << 20);
+    put_window_update(*state, 0, 2 << 20);
+    make_gzip(size, cut, &body);
+    check_body(*state, "gzip", buffer_bytes(&body), expected);
+    buffer_free(&body);
+}
+
+static void test_gzip_of_the_largest_message(void **state)
+{
+    check_gzip(state, 1 << 20, 0, "0");
+}
+
+/* 64 MiB in 65 KB, where a message may have 1 MiB. */
+static void test_gzip_bomb(void **state)
+{
+    check_gzip(state, 64 << 20, 0, "8");
+}
+
+static void test_truncated_gzip(void **state)
+{
+    check_gzip(state, 1 << 20, 9, "13");
+}
+
+static void test_endless_empty_data(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    put_headers(f, 1, "/test.Service/Echo");
+    for (int i = 0; i < LIMIT_NUISANCES_AT_ONCE + 10; i++)
+        put_data(f, 1, 0, NULL, 0);
+    assert_closed(f, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static void test_request_that_stops_halfway(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    put_headers(f, 1, "/test.Service/Echo");
+    put_data(f, 1, 0, "\0\0\0\0\5abc", 8);
+    turn(f);
+    for (int i = 0; i < 6; i++) {
+        testing_advance(&f->t, f->t.options.stall_timeout_us / 4);
+        turn(f);
+        assert_true(f->resets == 0 || i >= 4);
+    }
+    assert_int_equal(f->resets, 1);
+    assert_int_equal(f->reset_code, NGHTTP2_CANCEL);
+    assert_alive(f, 3);
+}
+
+/* --- floods of streams and control frames --- */
+
+static void test_rapid_reset(void **state)
+{
+    struct fixture *f = *state;
+    int32_t stream = 1;
+    put_settings(f);
+    for (int i = 0; i < LIMIT_NUISANCES_AT_ONCE + 10; i++, stream += 2) {
+        put_headers(f, stream, "/test.Service/Echo");
+        put_reset(f, stream);
+    }
+    assert_closed(f, NGHTTP2_ENHANCE_YOUR_CALM);
+    assert_int_equal(f->t.handled, 0);
+}
+
+/* What gRPC clients do at the end of each scan that they stop early. */
+static void test_5000_cancelled_scans(void **state)
+{
+    enum { SCANS = 5000 };
+    struct fixture *f = *state;
+    int32_t stream = 1;
+    put_settings(f);
+    for (int i = 0; i < SCANS; i++, stream += 2) {
+        put_request(f, stream, "/test.Service/Wait");
+        if (i % 2 == 0) /* half of them after the first row, half at once */
+            turn(f);
+        put_reset(f, stream);
+        if (i % 50 == 0)
+            turn(f);
+    }
+    turn(f);
+    assert_int_equal(f->t.handled, SCANS);
+    assert_int_equal(f->t.cancelled, SCANS);
+    assert_int_equal(grpc_server_call_count(f->t.server), 0);
+    assert_alive(f, stream);
+}
+
+/* Resetting frees the stream, but not the handler: those at work stay bounded. */
+static void test_resets_while_handlers_work(void **state)
+{
+    struct fixture *f = *state;
+    int32_t stream = 1;
+    put_settings(f);
+    for (int i = 0; i < 50; i++, stream += 2) {
+        put_request(f, stream, "/test.Service/Keep");
+        put_reset(f, stream);
+        turn(f);
+    }
+    assert_int_equal(f->t.kept_count, 10 * LIMIT_CALLS_A_STREAM);
+    assert_int_equal(f->reset_code, NGHTTP2_REFUSED_STREAM);
+    for (int i = 0; i < f->t.kept_count; i++)
+        grpc_call_finish(f->t.kept[i], status_ok());
+    f->t.kept_count = 0;
+    turn(f);
+    assert_alive(f, stream);
+}
+
+static void test_more_streams_than_allowed(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    for (int32_t i = 0; i < 11; i++)
+        put_headers(f, 2 * i + 1, "/test.Service/Echo");
+    turn(f);
+    assert_int_equal(f->resets, 1);
+    assert_int_equal(f->reset_stream, 21);
+    assert_int_equal(f->reset_code, NGHTTP2_REFUSED_STREAM);
+}
+
+static void test_settings_flood(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < LIMIT_NUISANCES_AT_ONCE + 10; i++) {
+        put_settings(f);
+        if (i % 100 == 0)
+            turn(f);
+    }
+    assert_closed(f, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static void test_settings_flood_without_reading(void **state)
+{
+    struct fixture *f = *state;
+    f->t.is_stalled = true;
+    for (int i = 0; i < 2 * LIMIT_QUEUED_ACKS; i++)
+        put_settings(f);
+    testing_turn(&f->t);
+    assert_true(grpc_connection_is_finished(f->t.connection));
+}
+
+static void test_ping_flood_without_reading(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    f->t.is_stalled = true;
+    for (int i = 0; i < 2 * LIMIT_QUEUED_ACKS; i++)
+        put_frame(f, NGHTTP2_PING, 0, 0, bytes_make("12345678", 8));
+    testing_turn(&f->t);
+    assert_true(grpc_connection_is_finished(f->t.connection));
+}
+
+/* Clients that watch their connection, or measure it, ping as often as they like. */
+static void test_pings_are_allowed(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    for (int i = 0; i < 20000; i++) {
+        put_frame(f, NGHTTP2_PING, 0, 0, bytes_make("12345678", 8));
+        if (i % 500 == 0)
+            turn(f);
+    }
+    turn(f);
+    assert_int_equal(f->pings, 20000);
+    assert_alive(f, 1);
+}
+
+/* --- readers that do not read --- */
+
+static void test_zero_window(void **state)
+{
+    struct fixture *f = *state;
+    put_initial_window(f, 0);
+    f->t.to_flood = 100000000;
+    put_request(f, 1, "/test.Service/Flood");
+    turn(f);
+    assert_int_equal(f->data_bytes, 0);
+    assert_true(f->t.to_flood > 99000000); /* little was made */
+    for (int i = 0; i < 6; i++) {
+        testing_advance(&f->t, f->t.options.stall_timeout_us / 4);
+        turn(f);
+        assert_true(f->resets == 0 || i >= 4);
+    }
+    assert_int_equal(f->resets, 1);
+    assert_int_equal(f->reset_code, NGHTTP2_CANCEL);
+    assert_int_equal(f->t.cancelled, 1);
+    assert_int_equal(grpc_server_call_count(f->t.server), 0);
+}
+
+static void test_one_byte_windows(void **state)
+{
+    struct fixture *f = *state;
+    put_initial_window(f, 1);
+    f->t.to_flood = 100000000;
+    put_request(f, 1, "/test.Service/Flood");
+    turn(f);
+    for (int i = 0; i < 1000; i++) {
+        put_window_update(f, 1, 1);
+        turn(f);
+    }
+    assert_int_equal(f->data_bytes, 1001);
+    assert_true(f->t.to_flood > 99000000);
+    assert_int_equal(f->resets, 0);
+}
+
+static void test_socket_that_is_never_read(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    turn(f);
+    f->t.to_flood = 100000000;
+    put_request(f, 1, "/test.Service/Flood");
+    f->t.is_unread = true;
+    testing_turn(&f->t);
+    for (int i = 0; i < 5; i++) {
+        assert_false(grpc_connection_is_finished(f->t.connection));
+        testing_advance(&f->t, f->t.options.stall_timeout_us / 4);
+    }
+    assert_true(grpc_connection_is_finished(f->t.connection));
+    assert_true(f->t.to_flood > 99000000);
+}
+
+#define TEST(name)  cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define SMALL(name) cmocka_unit_test_setup_teardown(name, set_up_small, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_not_http2),
+        TEST(test_frame_larger_than_allowed),
+        TEST(test_data_on_stream_0),
+        TEST(test_damaged_header_block),
+        TEST(test_noise),
+        TEST(test_flood_of_invalid_frames),
+        TEST(test_hpack_bomb),
+        TEST(test_header_list_too_large),
+        TEST(test_too_many_fields),
+        TEST(test_continuation_flood),
+        TEST(test_not_grpc),
+        TEST(test_unknown_encoding),
+        TEST(test_malformed_timeout),
+        TEST(test_truncated_prefix),
+        TEST(test_truncated_message),
+        TEST(test_no_message),
+        TEST(test_two_messages),
+        TEST(test_wrong_flag),
+        TEST(test_compressed_without_encoding),
+        TEST(test_damaged_gzip),
+        TEST(test_empty_gzip),
+        TEST(test_promise_over_the_limit),
+        SMALL(test_gzip_of_the_largest_message),
+        SMALL(test_gzip_bomb),
+        SMALL(test_truncated_gzip),
+        TEST(test_endless_empty_data),
+        TEST(test_request_that_stops_halfway),
+        TEST(test_rapid_reset),
+        TEST(test_5000_cancelled_scans),
+        SMALL(test_resets_while_handlers_work),
+        SMALL(test_more_streams_than_allowed),
+        TEST(test_settings_flood),
+        TEST(test_settings_flood_without_reading),
+        TEST(test_ping_flood_without_reading),
+        TEST(test_pings_are_allowed),
+        TEST(test_zero_window),
+        TEST(test_one_byte_windows),
+        TEST(test_socket_that_is_never_read),
+    };
+    return cmocka_run_group_tests_name("wire_grpc_hostile", tests, NULL, NULL);
+}
