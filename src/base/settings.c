@@ -83,5 +83,15 @@ void settings_write_help(struct buffer *out)
 
 void settings_write_markdown(struct buffer *out)
 {
+    buffer_append_format(
+        out,
+        "# Settings of `trestle serve`\n\n"
+        "Written by `./dev docs` from `src/base/settings.def`: change it there.\n\n"
+        "Each setting is a flag (`--data-dir DIR` or `--data-dir=DIR`), an environment\n"
+        "variable, and a key of the file that `--config` names (`data-dir = DIR`, one a line;\n"
+        "a `#` at the start of a line or after white space begins a comment). A flag outranks\n"
+        "the environment, which outranks the file. Sizes are written 4096, 64KB, 512MB, 1GB\n"
+        "(powers of 1,024), durations 500us, 100ms, 30s, 5m, 2h, 7d. What is unknown or\n"
+        "impossible is refused with one line and exit status 2.\n\n");
     options_write_markdown(&table, out);
 }

@@ -28,6 +28,7 @@ struct fixture {
     struct connection_group *group;
     atomic_size_t open;
     pthread_t thread;
+    pthread_barrier_t errand_done;
     struct address peer;
 };
 
@@ -46,25 +47,22 @@ static void *run_loop(void *argument)
 struct errand {
     struct task task;
     void (*run)(struct connection_group *group);
-    struct connection_group *group;
-    pthread_barrier_t done;
+    struct fixture *f;
 };
 
 static void run_errand(struct task *task)
 {
     struct errand *errand = LIST_ENTRY(task, struct errand, task);
     if (errand->run != NULL)
-        errand->run(errand->group);
-    pthread_barrier_wait(&errand->done);
+        errand->run(errand->f->group);
+    pthread_barrier_wait(&errand->f->errand_done);
 }
 
 static void on_loop(struct fixture *f, void (*run)(struct connection_group *group))
 {
-    struct errand errand = {.task.run = run_errand, .run = run, .group = f->group};
-    pthread_barrier_init(&errand.done, NULL, 2);
+    struct errand errand = {.task.run = run_errand, .run = run, .f = f};
     loop_post(f->loop, &errand.task);
-    pthread_barrier_wait(&errand.done);
-    pthread_barrier_destroy(&errand.done);
+    pthread_barrier_wait(&f->errand_done);
 }
 
 static void turn_clock(struct fixture *f, int64_t by_us)
@@ -85,6 +83,7 @@ static struct fixture *make_fixture(struct tls_context *tls)
     f->clock = (struct clock){.wall_us = hand_us, .steady_us = hand_us};
     f->peer.storage.ss_family = AF_UNIX;
     f->peer.size = sizeof(sa_family_t);
+    pthread_barrier_init(&f->errand_done, NULL, 2);
     grpc_server_options_init(&options);
     assert_ok(grpc_server_create(&options, services, 1, &f->grpc));
     assert_ok(loop_create(&f->clock, &f->loop));
@@ -126,6 +125,7 @@ static int tear_down(void **state)
     assert_int_equal(f->open, 0);
     loop_stop(f->loop);
     pthread_join(f->thread, NULL);
+    pthread_barrier_destroy(&f->errand_done);
     loop_destroy(f->loop);
     grpc_server_destroy(f->grpc);
     tls_context_destroy(f->group->tls);
