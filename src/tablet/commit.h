@@ -45,6 +45,7 @@ struct commit {
     struct task done;
     uint64_t version; /* set by commit_submit, for `extend` and `done` */
     status result;    /* set before `done` runs; the owner frees it */
+    bool is_folded;   /* set before `applied` runs: it went into the operand of an earlier one */
     /* Private to the queue. */
     struct link link;
     struct commit *next_of_row;

@@ -103,8 +103,10 @@ static void gather(struct commit_batch *batch, struct commit *commit)
 {
     commit->next_of_row = NULL;
     commit->last_of_row = commit;
+    commit->is_folded = false;
     struct commit **slot = slot_of(batch, commit);
     if (*slot != NULL) {
+        commit->is_folded = true;
         (*slot)->last_of_row->next_of_row = commit;
         (*slot)->last_of_row = commit;
         return;

@@ -1,0 +1,158 @@
+/* Looking after rows: see row_care.h. */
+#include "tablet/row_care.h"
+
+#include "row/resolve.h"
+#include "tablet/deferred_batch.h"
+#include "tablet/spill.h"
+
+/* A write of the row's: what was noted down, and a mark or nothing. */
+struct care_commit {
+    struct commit commit;
+    const struct deferred_batch *changes;
+    bytes record_key;
+    bool has_mark;
+    struct entry mark;    /* version is the commit's */
+    struct buffer *space; /* for the mark's operand; large enough */
+};
+
+enum { MARK_SPACE = 64 };
+
+static void add_to_batch(struct commit *commit, struct store_batch *batch)
+{
+    struct care_commit *write = (struct care_commit *)(void *)commit;
+    deferred_batch_replay(write->changes, commit->keyspace, batch);
+    if (!write->has_mark)
+        return;
+    row_spill_mark(write->space, commit->version, write->mark.moved, write->mark.purged,
+                   write->mark.has_spilled);
+    store_batch_merge(batch, commit->keyspace, write->record_key, buffer_bytes(write->space));
+}
+
+/* Commits and waits. `mark` NULL: none. */
+static status write_changes(const struct row_care *care, bytes record_key,
+                            const struct deferred_batch *changes, const struct entry *mark,
+                            bool frees_space)
+{
+    struct buffer space = {0};
+    struct care_commit write = {.commit = {.keyspace = care->keyspace,
+                                           .row_key = care->row_key,
+                                           .row_hash = care->row_hash,
+                                           .extend = add_to_batch,
+                                           .frees_space = frees_space},
+                                .changes = changes,
+                                .record_key = record_key,
+                                .has_mark = mark != NULL,
+                                .space = &space};
+    if (mark != NULL)
+        write.mark = *mark;
+    bool has_memory = buffer_reserve(&space, MARK_SPACE) != NULL && !changes->changes.failed;
+    status s = has_memory ? commit_and_wait(care->commits, &write.commit) : status_out_of_memory();
+    buffer_free(&space);
+    return s;
+}
+
+/* What was submitted under this lock before, and is not applied yet, could not be read. */
+static status wait_for_earlier(const struct row_care *care)
+{
+    if (row_lock_version(care->locks, care->row_hash) <= commit_applied_version(care->commits))
+        return status_ok();
+    struct commit barrier = {.keyspace = care->keyspace, .row_key = care->row_key};
+    return commit_and_wait(care->commits, &barrier);
+}
+
+static status read_record(const struct row_care *care, bytes record_key, struct store_value *value,
+                          bool *found)
+{
+    enum store_presence presence = STORE_ABSENT;
+    store_value_release(value);
+    TRY(store_get(care->keyspace, NULL, record_key, STORE_ANYWHERE, value, &presence));
+    *found = presence == STORE_FOUND;
+    return status_ok();
+}
+
+static status purge(const struct row_care *care, bytes record_key, bytes record, bool *purged)
+{
+    struct deferred_batch changes = {0};
+    struct entry mark = {.kind = ENTRY_SPILL_MARK, .has_spilled = true};
+    status s = spill_purge(care->keyspace, care->row_key, record, &changes, &mark.purged);
+    *purged = status_is_ok(s) && mark.purged > 0;
+    if (*purged)
+        s = write_changes(care, record_key, &changes, &mark, true);
+    deferred_batch_free(&changes);
+    return s;
+}
+
+static status spill(const struct row_care *care, bytes record_key, bytes record, bool *spilled)
+{
+    struct deferred_batch changes = {0};
+    struct entry mark = {.kind = ENTRY_SPILL_MARK, .has_spilled = true};
+    status s = spill_cells(care->row_key, record, &changes, &mark.moved);
+    *spilled = status_is_ok(s) && mark.moved > 0;
+    if (*spilled)
+        s = write_changes(care, record_key, &changes, &mark, false);
+    deferred_batch_free(&changes);
+    return s;
+}
+
+/* A row whose last spilled cell is gone is an ordinary row again. */
+static status end_spilled(const struct row_care *care, bytes record_key)
+{
+    bool exists;
+    TRY(spill_exists(care->keyspace, care->row_key, &exists));
+    if (exists)
+        return status_ok();
+    const struct deferred_batch nothing = {0};
+    const struct entry mark = {.kind = ENTRY_SPILL_MARK};
+    return write_changes(care, record_key, &nothing, &mark, true);
+}
+
+/* What the record's history folds to takes its place; nothing takes the place of nothing. */
+static status replace(const struct row_care *care, bytes record_key, bytes record)
+{
+    struct deferred_batch changes = {0};
+    bool is_empty = fragment_is_empty(record);
+    if (is_empty)
+        deferred_delete(&changes, record_key);
+    else
+        deferred_put(&changes, record_key, record);
+    status s = write_changes(care, record_key, &changes, NULL, is_empty);
+    deferred_batch_free(&changes);
+    return s;
+}
+
+static status look_after(const struct row_care *care, bytes record_key, struct store_value *value,
+                         struct row_care_report *report)
+{
+    bool found;
+    TRY(wait_for_earlier(care));
+    TRY(read_record(care, record_key, value, &found));
+    if (!found)
+        return status_ok();
+    TRY(purge(care, record_key, value->bytes, &report->purged));
+    if (report->purged)
+        TRY(read_record(care, record_key, value, &found));
+    if (!found)
+        return status_ok();
+    if (value->bytes.size >= care->spill_bytes)
+        TRY(spill(care, record_key, value->bytes, &report->spilled));
+    if (report->spilled)
+        return status_ok();
+    if (fragment_has_spilled(value->bytes))
+        TRY(end_spilled(care, record_key));
+    TRY(read_record(care, record_key, value, &found));
+    report->replaced = found;
+    return found ? replace(care, record_key, value->bytes) : status_ok();
+}
+
+status row_care_run(const struct row_care *care, struct row_care_report *report)
+{
+    struct buffer record_key = {0};
+    struct store_value value = {0};
+    *report = (struct row_care_report){0};
+    row_record_key(&record_key, care->row_key);
+    status s = record_key.failed ? status_out_of_memory()
+                                 : look_after(care, buffer_bytes(&record_key), &value, report);
+    store_value_release(&value);
+    buffer_free(&record_key);
+    return s;
+}

@@ -1,0 +1,34 @@
+/* Looking after single rows: keeps records small and reads cheap.
+ *
+ *     spill     a record past the threshold: its cells move to records of their own
+ *     purge     tombstones that cover spilled cells: those cells are deleted
+ *     replace   operands that pile up: a put of what they fold to
+ *
+ * None of them changes what a reader sees. Each holds the row's lock from its read until its write
+ * is acknowledged, so no change can fall in between. */
+#ifndef TRESTLE_TABLET_ROW_CARE_H
+#define TRESTLE_TABLET_ROW_CARE_H
+
+#include "tablet/commit.h"
+#include "tablet/row_locks.h"
+
+struct row_care {
+    struct keyspace *keyspace;
+    bytes row_key;
+    uint64_t row_hash;
+    struct row_locks *locks;
+    struct commit_queue *commits;
+    uint64_t spill_bytes;
+};
+
+struct row_care_report {
+    bool spilled;
+    bool purged;
+    bool replaced;
+};
+
+/* Does what the row needs; replaces its operands if nothing else. With the row's lock held, which
+ * stays held. Blocks. */
+status row_care_run(const struct row_care *care, struct row_care_report *report);
+
+#endif
