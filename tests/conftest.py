@@ -15,16 +15,15 @@ import pytest
 from google.cloud.bigtable import Client
 from google.cloud.bigtable.data import BigtableDataClient
 from harness.rpc import Rpc
-from harness.server import ExternalServer, Server
+from harness.server import EXTERNAL, ExternalServer, Server
 
-EXTERNAL_HOST = os.environ.get("TRESTLE_E2E_HOST")
 TABLE_NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    if EXTERNAL_HOST:
-        running = ExternalServer(EXTERNAL_HOST)
+    if EXTERNAL:
+        running = ExternalServer(EXTERNAL)
     else:
         running = Server(tmp_path_factory.mktemp("server")).start()
     yield running
@@ -34,7 +33,7 @@ def server(tmp_path_factory):
 @pytest.fixture
 def fresh_server(tmp_path):
     """A function that starts a server of the test's own: fresh_server("--flag", "value")."""
-    if EXTERNAL_HOST:
+    if EXTERNAL:
         pytest.skip("needs a server of its own")
     servers = []
 

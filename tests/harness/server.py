@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+EXTERNAL = os.environ.get("TRESTLE_E2E_HOST")  # test this instead of a server of ours
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
 STOP_SECONDS = 60
