@@ -132,13 +132,9 @@ static void submit_headers(struct grpc_call *call)
     add_headers(&fields, call);
     nghttp2_session *session = call->connection->session;
     nghttp2_data_provider provider = {.source.ptr = call, .read_callback = grpc_answer_read};
-    /* Incremental: streams that have much to send take turns. */
-    nghttp2_extpri priority = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
     call->headers_sent = true;
-    if (nghttp2_session_change_extpri_stream_priority(session, call->stream_id, &priority, 1) !=
-            0 ||
-        nghttp2_submit_response(session, call->stream_id, fields.list, fields.count, &provider) !=
-            0)
+    if (nghttp2_submit_response(session, call->stream_id, fields.list, fields.count, &provider) !=
+        0)
         reset(call);
 }
 

@@ -501,7 +501,8 @@ static status open_session(struct grpc_client *client)
         goto done;
     set_callbacks(callbacks);
     nghttp2_option_set_no_auto_window_update(option, 1);
-    if (nghttp2_session_client_new2(&client->session, callbacks, client, option) == 0 &&
+    if (nghttp2_session_client_new3(&client->session, callbacks, client, option, h2_memory()) ==
+            0 &&
         submit_preface(client->session))
         s = status_ok();
 done:

@@ -269,11 +269,9 @@ static status open_session(struct grpc_connection *connection)
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, server->options.max_concurrent_streams},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LIMIT_STREAM_WINDOW_BYTES},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, LIMIT_HEADER_LIST_BYTES},
-        /* Without the old priorities nghttp2 need not keep a tree of streams. */
-        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
     };
-    if (nghttp2_session_server_new2(&connection->session, server->callbacks, connection,
-                                    server->h2_options) != 0 ||
+    if (nghttp2_session_server_new3(&connection->session, server->callbacks, connection,
+                                    server->h2_options, h2_memory()) != 0 ||
         nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, settings,
                                 sizeof settings / sizeof *settings) != 0 ||
         nghttp2_session_set_local_window_size(connection->session, NGHTTP2_FLAG_NONE, 0,

@@ -4,6 +4,8 @@
 #include "base/check.h"
 #include "base/limits.h"
 
+#include <stdlib.h>
+
 enum {
     FRAME_HEADER = 9,
     LARGEST_FRAME = FRAME_HEADER + 1 + (16 << 10), /* of those that nghttp2 makes */
@@ -12,6 +14,39 @@ enum {
      * after them. */
     PIECES_A_FRAME = 2 * (LARGEST_FRAME / COPY_BELOW) + 2,
 };
+
+static void *take_memory(size_t size, void *context)
+{
+    (void)context;
+    return malloc(size);
+}
+
+static void *take_zeroes(size_t count, size_t size, void *context)
+{
+    (void)context;
+    return calloc(count, size);
+}
+
+static void *change_memory(void *memory, size_t size, void *context)
+{
+    (void)context;
+    return realloc(memory, size);
+}
+
+static void give_memory(void *memory, void *context)
+{
+    (void)context;
+    free(memory);
+}
+
+nghttp2_mem *h2_memory(void)
+{
+    static nghttp2_mem memory = {.malloc = take_memory,
+                                 .free = give_memory,
+                                 .calloc = take_zeroes,
+                                 .realloc = change_memory};
+    return &memory;
+}
 
 static bool has_room(const struct h2_output *output)
 {
