@@ -25,7 +25,7 @@ def list_tests(build, pattern):
     command = ["meson", "introspect", "--tests", build]
     tests = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     for test in tests:
-        path = str(Path(test["cmd"][0]).relative_to(Path(build).resolve()))
+        path = test["cmd"][0].removeprefix(f"{Path(build).resolve()}/")
         if re.search(pattern, path):
             print(test["name"])
 
