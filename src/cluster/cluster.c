@@ -4,6 +4,7 @@
  * does not name, which a crash left behind: made for nobody, or of a table whose deletion was
  * recorded. Nothing else needs repair, since every change of the catalog is one batch. */
 #include "base/check.h"
+#include "cluster/care.h"
 #include "cluster/index.h"
 
 #include <stdlib.h>
@@ -221,6 +222,8 @@ static status start_commits(struct cluster *cluster)
                                      .queue_limit_bytes = COMMIT_QUEUE_BYTES,
                                      .admit = disk_reserve_admit,
                                      .admit_context = &cluster->reserve,
+                                     .applied = care_see_commit,
+                                     .applied_context = cluster->care,
                                      .metrics = cluster->options.metrics};
     TRY(row_locks_create(&cluster->locks));
     return commit_queue_create(&options, &cluster->commits);
@@ -231,6 +234,7 @@ static status open_parts(struct cluster *cluster)
     TRY(open_store(cluster));
     TRY(load_catalog(cluster));
     TRY(drop_orphans(cluster));
+    TRY(care_create(cluster, &cluster->care));
     TRY(start_commits(cluster));
     TRY(maintenance_start(cluster, &cluster->maintenance));
     metrics_set(cluster->options.metrics, METRIC_store_healthy, 1);
@@ -283,7 +287,6 @@ static void release_tables(struct cluster *cluster)
         table_release(cluster->tables[i]);
     }
     free(cluster->tables);
-    cluster_drop_doomed(cluster);
 }
 
 /* The reverse of opening, from wherever that stopped. */
@@ -292,13 +295,16 @@ void cluster_close(struct cluster *cluster)
     CHECK_MAGIC(cluster, CLUSTER_MAGIC);
     maintenance_stop(cluster->maintenance);
     cluster->maintenance = NULL;
+    care_stop(cluster->care);
     if (cluster->commits != NULL)
         commit_queue_destroy(cluster->commits);
-    release_tables(cluster);
+    care_destroy(cluster->care);
+    cluster_drop_doomed(cluster);
     if (cluster->locks != NULL)
         row_locks_destroy(cluster->locks);
     if (cluster->store != NULL)
         store_close(cluster->store);
+    release_tables(cluster); /* last: folds in the background look at their schemas */
     free(cluster->spares);
     pthread_mutex_destroy(&cluster->doomed_lock);
     pthread_mutex_destroy(&cluster->admin);

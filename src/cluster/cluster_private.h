@@ -25,6 +25,7 @@ struct cluster {
     struct commit_queue *commits;
     struct row_locks *locks;
     struct disk_reserve reserve;
+    struct care *care;
     struct maintenance *maintenance;
 
     pthread_rwlock_t index_lock;

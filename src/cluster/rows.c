@@ -22,6 +22,7 @@
 #include "cluster/rows.h"
 
 #include "base/limits.h"
+#include "cluster/care.h"
 #include "cluster/cluster_private.h"
 
 size_t rows_big_value(const struct table *table)
@@ -86,6 +87,7 @@ void rows_write(struct row_write *write)
     write->commit = (struct commit){.keyspace = write->tablet->keyspace,
                                     .row_key = write->row_key,
                                     .change = &write->change,
+                                    .owner = write->table,
                                     .loop = write->loop};
     write->waiter.granted = grant_write;
     count_write(write->tablet, &write->change);
@@ -174,7 +176,7 @@ static void read_row(struct row_update *update)
     if (read_and_decide(update, STORE_CACHED_ONLY))
         return;
     update->task.run = read_from_disk;
-    if (!pool_submit(update->table->cluster->options.pool, &update->task))
+    if (!pool_submit(care_pool(update->table->cluster->care), &update->task))
         end_update(update,
                    status_make(STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread"));
 }
@@ -219,8 +221,10 @@ void rows_update(struct row_update *update)
 {
     update->tablet = table_route(update->table, update->row_key);
     update->change = (struct packed_change){0};
-    update->commit = (struct commit){
-        .keyspace = update->tablet->keyspace, .row_key = update->row_key, .loop = update->loop};
+    update->commit = (struct commit){.keyspace = update->tablet->keyspace,
+                                     .row_key = update->row_key,
+                                     .owner = update->table,
+                                     .loop = update->loop};
     update->waiter.granted = grant_update;
     atomic_fetch_add_explicit(&update->tablet->rows_read, 1, memory_order_relaxed);
     if (lock_row(update->table->cluster, &update->commit, &update->waiter))

@@ -8,6 +8,7 @@
  * forwards (inclusive) or backwards (exclusive). It is where a tablet ended, so a tablet that
  * splits or merges meanwhile changes nothing. */
 #include "base/limits.h"
+#include "cluster/care.h"
 #include "cluster/cluster_private.h"
 #include "cluster/rows.h"
 
@@ -55,7 +56,8 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
                                               .scope = &scan->scope,
                                               .now_us = commit_now_us(cluster->commits),
                                               .apply_gc = cluster->options.gc_on_read,
-                                              .size_limit = LIMIT_ROW_BYTES};
+                                              .size_limit = LIMIT_ROW_BYTES,
+                                              .spill_bytes = cluster->options.spill_bytes};
     /* A coin for row_sample: different for each scan. */
     scan->random = (uint64_t)clock_steady_us(cluster->options.clock) ^ (uintptr_t)scan;
     return status_ok();
@@ -265,6 +267,8 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
         }
         TRY(step(scan, reach, outcome));
         row->key = scan->row.key;
+        if (scan->row.wants_care)
+            care_request(scan->table->cluster->care, scan->table, row->key);
         if (*outcome == ROW_FOUND) {
             TRY(filter_row(scan, &row->cells));
             if (row->cells->count > 0)

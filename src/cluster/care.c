@@ -1,0 +1,199 @@
+/* See care.h. `lock` guards the list of jobs. */
+#include "cluster/care.h"
+
+#include "cluster/cluster_private.h"
+#include "tablet/hot_rows.h"
+#include "tablet/row_care.h"
+
+#include <stdlib.h>
+
+enum {
+    JOBS_AT_ONCE = 32,
+    THREADS = 2,
+    QUEUE_LIMIT = 4096, /* updates that wait for a thread */
+};
+
+struct care {
+    struct cluster *cluster;
+    struct pool *pool;
+    struct hot_rows *hot; /* the commit thread's */
+    pthread_mutex_t lock;
+    pthread_cond_t idle;
+    struct job *jobs[JOBS_AT_ONCE]; /* NULL: none */
+    size_t job_count;
+    bool is_stopping;
+};
+
+struct job {
+    struct care *care;
+    struct table *table;   /* held */
+    struct tablet *tablet; /* held */
+    struct row_lock_waiter waiter;
+    struct task task;
+    uint64_t row_hash;
+    size_t key_size;
+    uint8_t key[];
+};
+
+/* --- jobs --- */
+
+static bool is_taken(const struct care *care, uint64_t row_hash)
+{
+    for (size_t i = 0; i < JOBS_AT_ONCE; i++)
+        if (care->jobs[i] != NULL && care->jobs[i]->row_hash == row_hash)
+            return true;
+    return false;
+}
+
+static void put_job(struct care *care, struct job *job)
+{
+    size_t at = 0;
+    while (care->jobs[at] != NULL)
+        at++;
+    care->jobs[at] = job;
+    care->job_count++;
+}
+
+/* A job for the row; NULL if there is one, or are too many. */
+static struct job *begin_job(struct care *care, uint64_t row_hash, bytes row_key)
+{
+    struct job *job = NULL;
+    pthread_mutex_lock(&care->lock);
+    if (!care->is_stopping && care->job_count < JOBS_AT_ONCE && !is_taken(care, row_hash))
+        job = calloc(1, sizeof *job + row_key.size);
+    if (job != NULL) {
+        job->care = care;
+        job->row_hash = row_hash;
+        job->key_size = row_key.size;
+        memcpy(job->key, row_key.data, row_key.size);
+        put_job(care, job);
+    }
+    pthread_mutex_unlock(&care->lock);
+    return job;
+}
+
+static void end_job(struct job *job)
+{
+    struct care *care = job->care;
+    row_lock_release(care->cluster->locks, job->row_hash);
+    tablet_release(job->tablet);
+    table_release(job->table);
+    pthread_mutex_lock(&care->lock);
+    size_t at = 0;
+    while (care->jobs[at] != job)
+        at++;
+    care->jobs[at] = NULL;
+    care->job_count--;
+    pthread_cond_signal(&care->idle);
+    pthread_mutex_unlock(&care->lock);
+    free(job);
+}
+
+static void run_job(struct task *task)
+{
+    struct job *job = LIST_ENTRY(&task->link, struct job, task.link);
+    struct cluster *cluster = job->care->cluster;
+    struct row_care care = {.keyspace = job->tablet->keyspace,
+                            .row_key = bytes_make(job->key, job->key_size),
+                            .row_hash = job->row_hash,
+                            .locks = cluster->locks,
+                            .commits = cluster->commits,
+                            .spill_bytes = cluster->options.spill_bytes};
+    struct row_care_report report;
+    status s = row_care_run(&care, &report);
+    if (!status_is_ok(s))
+        log_warn(cluster->options.log, "a large or busy row stays as it is for now",
+                 LOG_STR("table", job->table->name), LOG_STR("cause", status_message(s)));
+    status_free(s);
+    metrics_add(cluster->options.metrics, METRIC_rows_spilled_total, report.spilled);
+    end_job(job);
+}
+
+/* With the row's lock held, on any thread. */
+static void start_job(struct row_lock_waiter *waiter)
+{
+    struct job *job = LIST_ENTRY(&waiter->link, struct job, waiter.link);
+    job->task.run = run_job;
+    if (!pool_submit(job->care->pool, &job->task))
+        end_job(job);
+}
+
+static void request(struct care *care, struct table *table, uint64_t row_hash, bytes row_key)
+{
+    struct job *job = begin_job(care, row_hash, row_key);
+    if (job == NULL)
+        return;
+    table_retain(table);
+    job->table = table;
+    job->tablet = table_route(table, row_key);
+    job->waiter.granted = start_job;
+    if (row_lock_acquire(care->cluster->locks, row_hash, &job->waiter))
+        start_job(&job->waiter);
+}
+
+/* --- who notices --- */
+
+void care_request(struct care *care, struct table *table, bytes row_key)
+{
+    struct tablet *tablet = table_route(table, row_key);
+    uint64_t row_hash = row_lock_hash(keyspace_id(tablet->keyspace), row_key);
+    tablet_release(tablet);
+    request(care, table, row_hash, row_key);
+}
+
+void care_see_commit(void *context, const struct commit *commit)
+{
+    struct care *care = context;
+    if (hot_rows_note(care->hot, commit->row_hash, commit->change->fragment.size,
+                      !commit->is_folded))
+        request(care, commit->owner, commit->row_hash, commit->row_key);
+}
+
+struct pool *care_pool(struct care *care)
+{
+    return care->pool;
+}
+
+/* --- life --- */
+
+status care_create(struct cluster *cluster, struct care **out)
+{
+    struct care *care = *out = calloc(1, sizeof *care);
+    if (care == NULL)
+        return status_out_of_memory();
+    care->cluster = cluster;
+    pthread_mutex_init(&care->lock, NULL);
+    pthread_cond_init(&care->idle, NULL);
+    status s = hot_rows_create(cluster->options.spill_bytes, &care->hot);
+    if (status_is_ok(s))
+        s = pool_create(THREADS, QUEUE_LIMIT, "rows", &care->pool);
+    if (!status_is_ok(s)) {
+        care_destroy(care);
+        *out = NULL;
+    }
+    return s;
+}
+
+void care_stop(struct care *care)
+{
+    if (care == NULL)
+        return;
+    pthread_mutex_lock(&care->lock);
+    care->is_stopping = true;
+    while (care->job_count > 0)
+        pthread_cond_wait(&care->idle, &care->lock);
+    pthread_mutex_unlock(&care->lock);
+    pool_destroy(care->pool);
+    care->pool = NULL;
+}
+
+void care_destroy(struct care *care)
+{
+    if (care == NULL)
+        return;
+    pool_destroy(care->pool);
+    hot_rows_destroy(care->hot);
+    pthread_cond_destroy(&care->idle);
+    pthread_mutex_destroy(&care->lock);
+    free(care);
+}

@@ -1,0 +1,34 @@
+/* Rows that want care (tablet/row_care.h): who notices them, and who looks after them.
+ *
+ * Noticed by the commit queue, which sees what is written, and by reads, which see records that are
+ * large. A job waits for the row's lock, then runs on a pool of its own: while a job, or an update,
+ * holds a row lock it may need a thread, and threads of the common pool may all be waiting for row
+ * locks (DropRowRange). Threads of this pool never wait for one.
+ *
+ * Nothing depends on a job being done: there are at most JOBS_AT_ONCE, and what is not taken now is
+ * noticed again. */
+#ifndef TRESTLE_CLUSTER_CARE_H
+#define TRESTLE_CLUSTER_CARE_H
+
+#include "cluster/cluster.h"
+#include "os/pool.h"
+#include "tablet/commit.h"
+
+struct care;
+
+status care_create(struct cluster *cluster, struct care **out);
+/* Takes no more jobs, and waits for those there are; updates that read must have ended. NULL is
+ * fine. */
+void care_stop(struct care *care);
+void care_destroy(struct care *care); /* after the commit queue is gone; NULL is fine */
+
+/* commit_options.applied, with the care as context and the table as the commits' owner. */
+void care_see_commit(void *context, const struct commit *commit);
+
+/* A reader found that the row wants care. Any thread that holds the table. */
+void care_request(struct care *care, struct table *table, bytes row_key);
+
+/* For reads of updates that miss the cache. */
+struct pool *care_pool(struct care *care);
+
+#endif
