@@ -116,13 +116,20 @@ static status write(store *store, const rocksdb::WriteOptions &options, rocksdb:
     }
 }
 
+static void mark(store_batch *batch, enum store_durability durability)
+{
+    char letter = durability == STORE_SYNCED ? LOG_MARK_SYNCED : LOG_MARK_ASYNC;
+    append(batch, [&](rocksdb::WriteBatch *b) { return b->PutLogData({&letter, 1}); });
+}
+
 status store_write(store *store, store_batch *batch, enum store_durability durability)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
     CHECK_MAGIC(batch, BATCH_MAGIC);
+    TRY(check_writable(store));
+    mark(batch, durability);
     if (batch->failed)
         return status_out_of_memory();
-    TRY(check_writable(store));
 
     uint64_t size = log_record_size(batch->batch.GetDataSize());
     rocksdb::IOStatus room = store->room->take(size);

@@ -63,7 +63,7 @@ class file_system final : public rocksdb::FileSystemWrapper {
         if (name.compare(0, 8, "OPTIONS-") == 0)
             return IOStatus::NotSupported(NO_OPTIONS_FILE);
         IOStatus s = target()->NewWritableFile(path, options, out, debug);
-        if (s.ok() && name.size() > 4 && name.compare(name.size() - 4, 4, ".log") == 0)
+        if (s.ok() && is_log_name(name))
             s = room->new_log(out);
         return s;
     }

@@ -148,6 +148,19 @@ class log_room : public std::enable_shared_from_this<log_room> {
     uint64_t under_way = 0; /* bytes taken and not yet given back */
 };
 
+/* --- log_check.cc --- */
+
+/* What store_write puts at the end of each batch: one letter, in the log only. */
+enum : char { LOG_MARK_SYNCED = 'S', LOG_MARK_ASYNC = 'A' };
+
+/* DATA_LOSS if a log of the directory is broken where it had been synced. */
+status check_logs(rocksdb::FileSystem *files, const std::string &directory);
+
+static inline bool is_log_name(const std::string &name)
+{
+    return name.size() > 4 && name.compare(name.size() - 4, 4, ".log") == 0;
+}
+
 /* --- file_system.cc --- */
 
 /* `base` as RocksDB gets to see it. */

@@ -13,7 +13,7 @@ enum : uint64_t {
     KiB = 1 << 10,
     MiB = 1 << 20,
 
-    BLOCK_SIZE = 8 * KiB,
+    BLOCK_SIZE = 16 * KiB,
     TABLE_SIZE = 64 * MiB,
     LEVEL_BASE = 256 * MiB,
     WRITE_BUFFER_MAX = 64 * MiB, /* of one keyspace */
@@ -38,7 +38,7 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     /* A power cut leaves a torn end, and with unsynced writes pages may be missing before the end:
      * replay stops there and what was recovered is a prefix of what was written. The stricter mode
      * (kTolerateCorruptedTailRecords) takes a record with holes for damage and would refuse to
-     * start. Damage before the end, in what was synced, is looked for by log_check.cc. */
+     * start. Damage to what was synced is looked for by log_check.cc. */
     o.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
     /* A log that is missing, or shorter than it was when it was finished, is noticed. */
     o.track_and_verify_wals_in_manifest = true;

@@ -138,8 +138,10 @@ static status open_directory(store *store, const store_options *options)
     rocksdb::DBOptions db_options = make_db_options(options, store);
     db_options.create_if_missing = is_new;
     std::vector<std::unique_ptr<keyspace>> keyspaces;
-    if (!is_new)
+    if (!is_new) {
+        TRY(check_logs(store->files.get(), store->directory));
         TRY(list_keyspaces(store, db_options, &keyspaces));
+    }
     TRY(open_database(store, db_options, std::move(keyspaces)));
     if (is_new)
         TRY(directory_mark(store->files.get(), store->directory));

@@ -2,6 +2,8 @@
 #include "store/fault_fs.h"
 #include "store/testing.h"
 
+#include <glob.h>
+#include <limits.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -458,7 +460,75 @@ static void flushed_and_unflushed_data_survive_a_power_cut(void **state)
     assert_value(store_keyspace_find(f->store, 9), "in the log", "3");
 }
 
-/* Room in the log, taken in advance, is not data. */
+/* Breaks `size` bytes of the store's only log, from `offset`; beyond its end: from its end. */
+static void damage_log(const char *directory, long offset, size_t size)
+{
+    char pattern[PATH_MAX];
+    glob_t logs;
+    snprintf(pattern, sizeof pattern, "%s/*.log", directory);
+    assert_int_equal(glob(pattern, 0, NULL, &logs), 0);
+    assert_int_equal(logs.gl_pathc, 1);
+    FILE *file = fopen(logs.gl_pathv[0], "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, offset, offset < 0 ? SEEK_END : SEEK_SET), 0);
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(fputc(0, file), 0);
+    assert_int_equal(fclose(file), 0);
+    globfree(&logs);
+}
+
+/* A log with ten records of a block or two each, the last `async` of them not synced. */
+static void write_large_records(struct fixture *f, int async)
+{
+    char value[40001], key[8];
+    memset(value, 'v', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    for (int i = 0; i < 10; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        assert_ok(write_one(f->store, f->keyspace, PUT, key, value,
+                            i < 10 - async ? STORE_SYNCED : STORE_ASYNC));
+    }
+    store_close(f->store);
+    f->store = NULL;
+}
+
+static void damage_before_synced_writes_is_reported(void **state)
+{
+    struct fixture *f = *state;
+    write_large_records(f, 0);
+    damage_log(f->directory, 100000, 10); /* in the third record */
+    for (int read_only = 0; read_only < 2; read_only++) {
+        f->options.read_only = read_only != 0;
+        status s = store_open(&f->options, &f->store);
+        assert_non_null(strstr(status_message(s), ".log is damaged at byte "));
+        assert_status(s, STATUS_DATA_LOSS);
+    }
+}
+
+static void holes_in_what_was_not_synced_are_a_power_cut(void **state)
+{
+    struct fixture *f = *state;
+    write_large_records(f, 8);
+    damage_log(f->directory, 3L * 32768, 4096); /* a page, in the third record */
+    open_store(f);
+    struct store_value value;
+    enum store_presence presence;
+    assert_ok(store_get(f->keyspace, NULL, bytes_of("k1"), STORE_ANYWHERE, &value, &presence));
+    assert_int_equal(presence, STORE_FOUND);
+    store_value_release(&value);
+    assert_value(f->keyspace, "k3", NULL);
+    assert_value(f->keyspace, "k9", NULL); /* nothing from behind the hole */
+}
+
+static void a_broken_last_record_is_a_power_cut(void **state)
+{
+    struct fixture *f = *state;
+    write_large_records(f, 0);
+    damage_log(f->directory, -1000, 10);
+    open_store(f);
+    assert_value(f->keyspace, "k9", NULL);
+}
+
 static void an_orderly_end_syncs(void **state)
 {
     struct fixture *f = *state;
@@ -501,6 +571,9 @@ int main(void)
         TEST(synced_batches_survive_a_power_cut),
         TEST(a_torn_end_is_all_or_nothing),
         TEST(flushed_and_unflushed_data_survive_a_power_cut),
+        TEST(damage_before_synced_writes_is_reported),
+        TEST(holes_in_what_was_not_synced_are_a_power_cut),
+        TEST(a_broken_last_record_is_a_power_cut),
         TEST(an_orderly_end_syncs),
     };
     return cmocka_run_group_tests_name("store_fault", tests, NULL, NULL);
