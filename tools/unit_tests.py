@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Lists unit test programs, and counts the cases of all tests.
 
-    unit_tests.py list BUILD_DIRECTORY [PATTERN]
-        The names of Meson's tests whose path has PATTERN in it, one a line.
+    unit_tests.py names|programs BUILD_DIRECTORY [PATTERN]
+        Meson's tests whose path has PATTERN in it, one a line: their names, or their paths, which
+        are what ninja builds.
     unit_tests.py count FILE...
         Reads what Meson (testlog.json) and pytest (JUnit XML) left, names what failed, and ends
         with the line `N passed, N failed`. Exit 1 if a case failed or none ran.
@@ -21,13 +22,13 @@ from pathlib import Path
 TAP_LINE = re.compile(r"^(ok|not ok) \d+(?: - (.*?))?(\s+# SKIP.*)?$", re.MULTILINE | re.IGNORECASE)
 
 
-def list_tests(build, pattern):
+def list_tests(what, build, pattern):
     command = ["meson", "introspect", "--tests", build]
     tests = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     for test in tests:
         path = test["cmd"][0].removeprefix(f"{Path(build).resolve()}/")
         if re.search(pattern, path):
-            print(test["name"])
+            print(path if what == "programs" else test["name"])
 
 
 def count_program(record):
@@ -75,8 +76,8 @@ def count(paths):
 
 
 def main(arguments):
-    if len(arguments) >= 2 and arguments[0] == "list":
-        return list_tests(arguments[1], "".join(arguments[2:3]))
+    if len(arguments) >= 2 and arguments[0] in ("names", "programs"):
+        return list_tests(arguments[0], arguments[1], "".join(arguments[2:3]))
     if len(arguments) >= 2 and arguments[0] == "count":
         return count(arguments[1:])
     print(__doc__, file=sys.stderr)
