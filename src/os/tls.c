@@ -20,7 +20,9 @@ static const unsigned char h2_only[] = "\x02h2";
 
 static status openssl_status(const char *what, const char *name)
 {
-    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+    unsigned long error = ERR_peek_error(); /* the first: later ones say what came of it */
+    const char *reason = ERR_SYSTEM_ERROR(error) ? strerrordesc_np(ERR_GET_REASON(error))
+                                                 : ERR_reason_error_string(error);
     status s = status_make(STATUS_INVALID_ARGUMENT, "%s %s: %s", what, name,
                            reason == NULL ? "unknown error" : reason);
     ERR_clear_error();
