@@ -3,6 +3,7 @@
 
 #include "os/file.h"
 #include "os/pool.h"
+#include "os/process.h"
 
 #define PLAIN_TEXT "text/plain; charset=utf-8"
 
@@ -47,10 +48,30 @@ static void measure(struct pages *pages)
     status_ignore(s); /* the gauge keeps what it had */
 }
 
+static void write_process_metric(struct buffer *out, const char *name, const char *type,
+                                 const char *sentence, double value)
+{
+    buffer_append_format(out, "# HELP process_%s %s\n# TYPE process_%s %s\nprocess_%s %.15g\n",
+                         name, sentence, name, type, name, value);
+}
+
+/* Under the names that Prometheus's own libraries use. */
+static void write_process(struct buffer *out)
+{
+    struct process_usage usage = process_usage();
+    write_process_metric(out, "cpu_seconds_total", "counter", "CPU time of the process.",
+                         (double)usage.cpu_us / 1e6);
+    write_process_metric(out, "resident_memory_bytes", "gauge", "Resident memory.",
+                         (double)usage.resident_bytes);
+    write_process_metric(out, "open_fds", "gauge", "Open file descriptors.",
+                         (double)usage.open_files);
+}
+
 static void show_metrics(struct pages *pages, struct http1_response *response)
 {
     measure(pages);
     metrics_write(pages->metrics, &response->body);
+    write_process(&response->body);
     response->code = 200;
     response->content_type = "text/plain; version=0.0.4; charset=utf-8";
 }
