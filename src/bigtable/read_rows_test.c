@@ -1,15 +1,9 @@
 /* ReadRows against a scan, a client, a loop and a pool that do what the test says. */
 #include "bigtable/data_methods.h"
-#include "bigtable/services.h"
-
-#include "base/testing.h"
-#include "cluster/rows.h"
+#include "bigtable/data_testing.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
-#include "wire/proto.h"
 
-#define TABLE_NAME "projects/p/instances/i/tables/t"
-
-enum { ARENA_LIMIT = 64 << 20, MOST_STEPS = 16, MOST_KEYS = 64, KIB = 1024 };
+enum { MOST_STEPS = 16, MOST_KEYS = 64, KIB = 1024 };
 
 /* --- what the scan finds --- */
 
@@ -32,106 +26,48 @@ struct scan {
     bool is_destroyed;
 };
 
-/* --- the rest of the world --- */
+/* --- what the client gets --- */
 
-struct grpc_call {
-    struct arena *arena;
-    const char *features;
-    bool is_congested;
-    size_t congests_after; /* messages; 0: never */
-    bool is_cancelled;
-    void *context;
-    void (*on_writable)(void *context);
-    void (*on_cancel)(void *context);
-    /* what the client got */
-    size_t messages;
-    size_t largest;
+static struct world {
+    struct scan scan;
+    size_t range_count;
     char keys[MOST_KEYS][8];
     size_t rows;
     size_t cells;
     size_t value_bytes;
     char last_scanned[8];
-    Bt__RequestStats *stats;
-    bool is_finished;
-    enum status_code code;
-    bool has_details;
-};
-
-static struct world {
-    struct scan scan;
-    struct grpc_call call;
-    struct list loop;
-    struct list pool;
-    bool pool_is_full;
-    int64_t now_us;
-    int64_t tick_us; /* that each look at the clock takes */
-    int tables_held;
-    const struct key_range *ranges;
-    size_t range_count;
+    const Bt__RequestStats *stats; /* of the last message */
 } world;
 
 static const struct family family = {.id = 1, .name = {(const uint8_t *)"f", 1}};
 static const struct schema schema = {.families = &family, .family_count = 1};
 
-static int64_t fake_now(struct clock *clock)
+static void take_chunk(const Bt__ReadRowsResponse__CellChunk *chunk)
 {
-    (void)clock;
-    return world.now_us += world.tick_us;
+    if (chunk->row_key.len > 0) {
+        assert_true(world.rows < MOST_KEYS);
+        memcpy(world.keys[world.rows], chunk->row_key.data, chunk->row_key.len);
+    }
+    world.value_bytes += chunk->value.len;
+    if (chunk->value_size == 0)
+        world.cells++;
+    if (chunk->commit_row)
+        world.rows++;
 }
 
-static struct clock fake_clock = {.wall_us = fake_now, .steady_us = fake_now};
-
-void loop_post(struct loop *loop, struct task *task)
+static void receive(struct grpc_call *call, bytes wire)
 {
-    (void)loop;
-    list_append(&world.loop, &task->link);
-}
-
-bool pool_submit(struct pool *pool, struct task *task)
-{
-    (void)pool;
-    if (!world.pool_is_full)
-        list_append(&world.pool, &task->link);
-    return !world.pool_is_full;
-}
-
-struct pool *cluster_pool(struct cluster *cluster)
-{
-    (void)cluster;
-    return NULL;
-}
-
-struct clock *cluster_clock(struct cluster *cluster)
-{
-    (void)cluster;
-    return &fake_clock;
-}
-
-status cluster_table(struct cluster *cluster, bytes name, struct table **out)
-{
-    (void)cluster;
-    assert_true(bytes_equal(name, bytes_of(TABLE_NAME)));
-    *out = (void *)&world;
-    world.tables_held++;
-    return status_ok();
-}
-
-void table_release(struct table *table)
-{
-    (void)table;
-    world.tables_held--;
-}
-
-const char *table_name(const struct table *table)
-{
-    (void)table;
-    return TABLE_NAME;
-}
-
-const struct schema *table_schema(const struct table *table)
-{
-    (void)table;
-    return &schema;
+    ProtobufCMessage *message;
+    assert_ok(proto_decode(&bt__read_rows_response__descriptor, wire, call->arena, &message));
+    const Bt__ReadRowsResponse *response = (const void *)message;
+    for (size_t i = 0; i < response->n_chunks; i++)
+        take_chunk(response->chunks[i]);
+    if (response->last_scanned_row_key.len > 0) {
+        assert_int_equal(response->n_chunks, 0);
+        memcpy(world.last_scanned, response->last_scanned_row_key.data,
+               response->last_scanned_row_key.len);
+    }
+    world.stats = response->request_stats;
 }
 
 status filter_compile(const struct Bt__RowFilter *message, struct arena *arena, struct filter **out)
@@ -151,7 +87,6 @@ void filter_destroy(struct filter *filter)
 
 status scan_create(const struct scan_spec *spec, struct scan **out)
 {
-    world.ranges = spec->ranges;
     world.range_count = spec->range_count;
     *out = &world.scan;
     return status_ok();
@@ -202,109 +137,13 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
     return status_ok();
 }
 
-/* --- the call --- */
-
-struct arena *grpc_call_arena(struct grpc_call *call)
-{
-    return call->arena;
-}
-
-struct loop *grpc_call_loop(struct grpc_call *call)
-{
-    (void)call;
-    return NULL;
-}
-
-bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value)
-{
-    assert_string_equal(name, "bigtable-features");
-    if (call->features != NULL)
-        *value = bytes_of(call->features);
-    return call->features != NULL;
-}
-
-bool grpc_call_is_cancelled(const struct grpc_call *call)
-{
-    return call->is_cancelled;
-}
-
-bool grpc_call_is_congested(struct grpc_call *call)
-{
-    return call->is_congested;
-}
-
-void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value)
-{
-    assert_int_equal(call->messages, 0);
-    assert_non_null(name);
-    assert_true(value.size > 0);
-}
-
-void grpc_call_set_callbacks(struct grpc_call *call, void *context,
-                             void (*on_writable)(void *context), void (*on_cancel)(void *context))
-{
-    call->context = context;
-    call->on_writable = on_writable;
-    call->on_cancel = on_cancel;
-}
-
-void grpc_message_start(struct buffer *message)
-{
-    static const uint8_t prefix[GRPC_PREFIX_SIZE];
-    buffer_clear(message);
-    buffer_append(message, prefix, sizeof prefix);
-}
-
-static void take_chunk(struct grpc_call *call, const Bt__ReadRowsResponse__CellChunk *chunk)
-{
-    if (chunk->row_key.len > 0) {
-        assert_true(call->rows < MOST_KEYS);
-        memcpy(call->keys[call->rows], chunk->row_key.data, chunk->row_key.len);
-    }
-    call->value_bytes += chunk->value.len;
-    if (chunk->value_size == 0)
-        call->cells++;
-    if (chunk->commit_row)
-        call->rows++;
-}
-
-void grpc_call_send(struct grpc_call *call, struct buffer *message)
-{
-    assert_false(call->is_finished || message->failed);
-    ProtobufCMessage *decoded;
-    bytes wire = bytes_from(buffer_bytes(message), GRPC_PREFIX_SIZE);
-    bytes copy = arena_copy(call->arena, wire);
-    assert_ok(proto_decode(&bt__read_rows_response__descriptor, copy, call->arena, &decoded));
-    const Bt__ReadRowsResponse *response = (const void *)decoded;
-    call->messages++;
-    call->largest = wire.size > call->largest ? wire.size : call->largest;
-    for (size_t i = 0; i < response->n_chunks; i++)
-        take_chunk(call, response->chunks[i]);
-    if (response->last_scanned_row_key.len > 0) {
-        assert_int_equal(response->n_chunks, 0);
-        memcpy(call->last_scanned, response->last_scanned_row_key.data,
-               response->last_scanned_row_key.len);
-    }
-    call->stats = response->request_stats;
-    call->is_congested = call->congests_after > 0 && call->messages >= call->congests_after;
-    buffer_free(message);
-}
-
-void grpc_call_finish(struct grpc_call *call, status s)
-{
-    assert_false(call->is_finished);
-    call->is_finished = true;
-    call->code = s.code;
-    call->has_details = status_details(s).size > 0;
-    status_free(s);
-}
-
 /* --- driving it --- */
 
 static int setup(void **state)
 {
-    world = (struct world){.tick_us = 1};
-    world.call.arena = arena_create(ARENA_LIMIT);
+    fake_reset(&schema);
+    fake.call.receive = receive;
+    world = (struct world){.range_count = 0};
     world.scan.value = calloc(1, 4 * KIB * KIB);
     *state = &world;
     return 0;
@@ -313,8 +152,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    assert_int_equal(world.tables_held, 0);
-    arena_destroy(world.call.arena);
+    fake_free();
     free(world.scan.value);
     return 0;
 }
@@ -336,45 +174,22 @@ static struct step found(const char *key)
 
 static void begin(Bt__ReadRowsRequest *request)
 {
-    static struct bigtable bigtable;
-    struct buffer wire = {0};
     request->table_name = TABLE_NAME;
-    proto_encode(&request->base, &wire);
-    bytes copy = arena_copy(world.call.arena, buffer_bytes(&wire));
-    buffer_free(&wire);
-    read_rows(&bigtable, &world.call, copy);
-}
-
-static bool run_one(struct list *tasks)
-{
-    struct link *link = list_take(tasks);
-    if (link == NULL)
-        return false;
-    struct task *task = LIST_ENTRY(link, struct task, link);
-    task->run(task);
-    return true;
-}
-
-/* Until nobody has anything to do. */
-static void run(void)
-{
-    for (int turns = 0; run_one(&world.loop) || run_one(&world.pool); turns++)
-        assert_true(turns < 1000);
+    fake_call(read_rows, &request->base);
 }
 
 static void read_all(void)
 {
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     begin(&request);
-    run();
+    fake_run();
 }
 
 static void assert_finished(enum status_code code)
 {
-    assert_true(world.call.is_finished);
-    assert_int_equal(world.call.code, code);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, code);
     assert_true(world.scan.is_destroyed);
-    assert_true(list_is_empty(&world.loop) && list_is_empty(&world.pool));
 }
 
 /* --- tests --- */
@@ -385,9 +200,9 @@ static void rows_share_a_message(void **state)
     STEPS(found("a"), found("b"), found("c"));
     read_all();
     assert_finished(STATUS_OK);
-    assert_int_equal(world.call.rows, 3);
-    assert_string_equal(world.call.keys[2], "c");
-    assert_int_equal(world.call.messages, 1);
+    assert_int_equal(world.rows, 3);
+    assert_string_equal(world.keys[2], "c");
+    assert_int_equal(fake.call.messages, 1);
     assert_int_equal(world.range_count, 1);
 }
 
@@ -397,7 +212,7 @@ static void nothing_found_is_no_message(void **state)
     STEPS({.outcome = ROW_ABSENT, .key = "x"});
     read_all();
     assert_finished(STATUS_OK);
-    assert_int_equal(world.call.messages, 0);
+    assert_int_equal(fake.call.messages, 0);
 }
 
 static void the_disk_is_read_on_the_pool(void **state)
@@ -408,12 +223,12 @@ static void the_disk_is_read_on_the_pool(void **state)
     STEPS(found("a"), on_disk, found("c"));
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     begin(&request);
-    assert_int_equal(world.call.rows, 1); /* what was there is not held back */
-    assert_true(list_is_empty(&world.loop));
-    assert_false(list_is_empty(&world.pool));
-    run();
+    assert_int_equal(world.rows, 1); /* what was there is not held back */
+    assert_true(list_is_empty(&fake.loop));
+    assert_false(list_is_empty(&fake.pool));
+    fake_run();
     assert_finished(STATUS_OK);
-    assert_int_equal(world.call.rows, 3);
+    assert_int_equal(world.rows, 3);
 }
 
 static void a_full_pool_ends_the_call(void **state)
@@ -422,7 +237,7 @@ static void a_full_pool_ends_the_call(void **state)
     struct step on_disk = found("a");
     on_disk.is_on_disk = true;
     STEPS(on_disk);
-    world.pool_is_full = true;
+    fake.pool_is_full = true;
     read_all();
     assert_finished(STATUS_RESOURCE_EXHAUSTED);
 }
@@ -431,15 +246,15 @@ static void a_slice_ends_when_its_time_is_over(void **state)
 {
     (void)state;
     STEPS(found("a"), found("b"), found("c"));
-    world.tick_us = 10 * 1000 * 1000;
+    fake.tick_us = 10 * 1000 * 1000;
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     begin(&request);
-    assert_int_equal(world.call.rows, 1);
-    assert_false(list_is_empty(&world.loop));
-    run();
+    assert_int_equal(world.rows, 1);
+    assert_false(list_is_empty(&fake.loop));
+    fake_run();
     assert_finished(STATUS_OK);
-    assert_int_equal(world.call.rows, 3);
-    assert_int_equal(world.call.messages, 3);
+    assert_int_equal(world.rows, 3);
+    assert_int_equal(fake.call.messages, 3);
 }
 
 static void a_slow_client_pauses_the_scan(void **state)
@@ -450,20 +265,20 @@ static void a_slow_client_pauses_the_scan(void **state)
     struct step second = large;
     second.key = "b";
     STEPS(large, second);
-    world.call.congests_after = 1;
+    fake.call.congests_after = 1;
     read_all();
-    assert_false(world.call.is_finished);
-    assert_int_equal(world.call.messages, 1);
+    assert_false(fake.call.is_finished);
+    assert_int_equal(fake.call.messages, 1);
     assert_int_equal(world.scan.pauses, 1);
-    run();
-    assert_int_equal(world.call.messages, 1);
+    fake_run();
+    assert_int_equal(fake.call.messages, 1);
 
-    world.call.congests_after = 0;
-    world.call.is_congested = false;
-    world.call.on_writable(world.call.context);
-    run();
+    fake.call.congests_after = 0;
+    fake.call.is_congested = false;
+    fake.call.on_writable(fake.call.context);
+    fake_run();
     assert_finished(STATUS_OK);
-    assert_int_equal(world.call.rows, 2);
+    assert_int_equal(world.rows, 2);
 }
 
 /* The cells are still needed, so the scan may not let go of them. */
@@ -474,21 +289,21 @@ static void a_slow_client_within_a_row_keeps_the_row(void **state)
     large.cells = 10;
     large.value_size = 3 * KIB * KIB;
     STEPS(large);
-    world.call.congests_after = 1;
+    fake.call.congests_after = 1;
     read_all();
-    assert_false(world.call.is_finished);
+    assert_false(fake.call.is_finished);
     assert_int_equal(world.scan.pauses, 0);
     assert_true(world.scan.has_row);
-    for (int i = 0; !world.call.is_finished; i++) {
+    for (int i = 0; !fake.call.is_finished; i++) {
         assert_true(i < 100);
-        world.call.is_congested = false;
-        world.call.on_writable(world.call.context);
-        run();
+        fake.call.is_congested = false;
+        fake.call.on_writable(fake.call.context);
+        fake_run();
     }
     assert_finished(STATUS_OK);
-    assert_int_equal(world.call.cells, 10);
-    assert_int_equal(world.call.value_bytes, 10 * large.value_size);
-    assert_true(world.call.largest < 2 * KIB * KIB);
+    assert_int_equal(world.cells, 10);
+    assert_int_equal(world.value_bytes, 10 * large.value_size);
+    assert_true(fake.call.largest < 2 * KIB * KIB);
 }
 
 static void cancelling_ends_a_call_that_waits(void **state)
@@ -497,12 +312,12 @@ static void cancelling_ends_a_call_that_waits(void **state)
     struct step large = found("a");
     large.value_size = 100 * KIB;
     STEPS(large, found("b"));
-    world.call.congests_after = 1;
+    fake.call.congests_after = 1;
     read_all();
-    assert_false(world.call.is_finished);
-    world.call.is_cancelled = true;
-    world.call.on_cancel(world.call.context);
-    run();
+    assert_false(fake.call.is_finished);
+    fake.call.is_cancelled = true;
+    fake.call.on_cancel(fake.call.context);
+    fake_run();
     assert_finished(STATUS_CANCELLED);
 }
 
@@ -510,14 +325,14 @@ static void cancelling_ends_a_call_at_its_next_row(void **state)
 {
     (void)state;
     STEPS(found("a"), found("b"));
-    world.tick_us = 10 * 1000 * 1000;
+    fake.tick_us = 10 * 1000 * 1000;
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     begin(&request);
-    world.call.is_cancelled = true;
-    world.call.on_cancel(world.call.context);
-    run();
+    fake.call.is_cancelled = true;
+    fake.call.on_cancel(fake.call.context);
+    fake_run();
     assert_finished(STATUS_CANCELLED);
-    assert_int_equal(world.call.rows, 1);
+    assert_int_equal(world.rows, 1);
 }
 
 static void a_limit_stops_the_scan(void **state)
@@ -527,9 +342,9 @@ static void a_limit_stops_the_scan(void **state)
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     request.rows_limit = 2;
     begin(&request);
-    run();
+    fake_run();
     assert_finished(STATUS_OK);
-    assert_int_equal(world.call.rows, 2);
+    assert_int_equal(world.rows, 2);
     assert_int_equal(world.scan.next, 2);
 }
 
@@ -540,10 +355,10 @@ static void statistics_come_last(void **state)
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     request.request_stats_view = BT__READ_ROWS_REQUEST__REQUEST_STATS_VIEW__REQUEST_STATS_FULL;
     begin(&request);
-    run();
+    fake_run();
     assert_finished(STATUS_OK);
-    assert_non_null(world.call.stats);
-    const Bt__FullReadStatsView *full = world.call.stats->full_read_stats_view;
+    assert_non_null(world.stats);
+    const Bt__FullReadStatsView *full = world.stats->full_read_stats_view;
     assert_int_equal(full->read_iteration_stats->rows_returned_count, 2);
     assert_int_equal(full->read_iteration_stats->cells_returned_count, 2);
     assert_int_equal(full->read_iteration_stats->rows_seen_count, 100);
@@ -557,10 +372,10 @@ static void statistics_come_even_if_no_row_does(void **state)
     request.request_stats_view = BT__READ_ROWS_REQUEST__REQUEST_STATS_VIEW__REQUEST_STATS_FULL;
     STEPS({.outcome = ROW_END});
     begin(&request);
-    run();
+    fake_run();
     assert_finished(STATUS_OK);
-    assert_int_equal(world.call.messages, 1);
-    assert_non_null(world.call.stats);
+    assert_int_equal(fake.call.messages, 1);
+    assert_non_null(world.stats);
 }
 
 static void progress_is_told_only_to_who_understands_it(void **state)
@@ -568,20 +383,20 @@ static void progress_is_told_only_to_who_understands_it(void **state)
     (void)state;
     STEPS(found("a"), {.outcome = ROW_ABSENT, .key = "m"}, found("z"));
     read_all();
-    assert_string_equal(world.call.last_scanned, "");
-    assert_int_equal(world.call.rows, 2);
+    assert_string_equal(world.last_scanned, "");
+    assert_int_equal(world.rows, 2);
 }
 
 static void progress_is_told_in_a_message_of_its_own(void **state)
 {
     (void)state;
     STEPS(found("a"), {.outcome = ROW_ABSENT, .key = "m"}, found("z"));
-    world.call.features = "IAE="; /* last_scanned_row_responses */
+    fake.call.features = "IAE="; /* last_scanned_row_responses */
     read_all();
     assert_finished(STATUS_OK);
-    assert_string_equal(world.call.last_scanned, "m");
-    assert_int_equal(world.call.rows, 2);
-    assert_int_equal(world.call.messages, 3);
+    assert_string_equal(world.last_scanned, "m");
+    assert_int_equal(world.rows, 2);
+    assert_int_equal(fake.call.messages, 3);
 }
 
 static void a_row_too_large_fails_after_those_before_it(void **state)
@@ -590,16 +405,16 @@ static void a_row_too_large_fails_after_those_before_it(void **state)
     STEPS(found("a"), {.outcome = ROW_TOO_LARGE, .key = "huge"}, found("z"));
     read_all();
     assert_finished(STATUS_FAILED_PRECONDITION);
-    assert_int_equal(world.call.rows, 1);
-    assert_true(world.call.has_details);
+    assert_int_equal(world.rows, 1);
+    assert_true(fake.call.has_details);
 }
 
 static void refuse(Bt__ReadRowsRequest *request, enum status_code code)
 {
     begin(request);
-    assert_true(world.call.is_finished);
-    assert_int_equal(world.call.code, code);
-    assert_int_equal(world.call.messages, 0);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, code);
+    assert_int_equal(fake.call.messages, 0);
 }
 
 static void reverse_scans_need_the_feature(void **state)
@@ -618,12 +433,12 @@ static void features_come_padded_or_not(void **state)
         Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
         STEPS(found("a"));
         world.scan.next = 0;
-        world.scan.is_destroyed = world.call.is_finished = false;
-        world.call.messages = 0;
-        world.call.features = both[i];
+        world.scan.is_destroyed = fake.call.is_finished = false;
+        fake.call.messages = 0;
+        fake.call.features = both[i];
         request.reversed = true;
         begin(&request);
-        run();
+        fake_run();
         assert_finished(STATUS_OK);
     }
 }
@@ -632,7 +447,7 @@ static void features_that_are_garbage_flag_nothing(void **state)
 {
     (void)state;
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
-    world.call.features = "!!!";
+    fake.call.features = "!!!";
     request.reversed = true;
     refuse(&request, STATUS_UNIMPLEMENTED);
 }

@@ -1,0 +1,193 @@
+/* See data_testing.h. */
+#include "bigtable/data_testing.h"
+
+enum { ARENA_LIMIT = 256 << 20, MOST_TURNS = 100000 };
+
+struct fake_server fake;
+
+/* --- time, threads, tables --- */
+
+static int64_t fake_now(struct clock *clock)
+{
+    (void)clock;
+    return fake.now_us += fake.tick_us;
+}
+
+static struct clock fake_clock = {.wall_us = fake_now, .steady_us = fake_now};
+
+void loop_post(struct loop *loop, struct task *task)
+{
+    (void)loop;
+    list_append(&fake.loop, &task->link);
+}
+
+bool pool_submit(struct pool *pool, struct task *task)
+{
+    (void)pool;
+    if (!fake.pool_is_full)
+        list_append(&fake.pool, &task->link);
+    return !fake.pool_is_full;
+}
+
+struct pool *cluster_pool(struct cluster *cluster)
+{
+    (void)cluster;
+    return NULL;
+}
+
+struct clock *cluster_clock(struct cluster *cluster)
+{
+    (void)cluster;
+    return &fake_clock;
+}
+
+status cluster_table(struct cluster *cluster, bytes name, struct table **out)
+{
+    (void)cluster;
+    assert_true(bytes_equal(name, bytes_of(TABLE_NAME)));
+    *out = (void *)&fake;
+    fake.tables_held++;
+    return status_ok();
+}
+
+void table_release(struct table *table)
+{
+    (void)table;
+    fake.tables_held--;
+}
+
+const char *table_name(const struct table *table)
+{
+    (void)table;
+    return TABLE_NAME;
+}
+
+const struct schema *table_schema(const struct table *table)
+{
+    (void)table;
+    return fake.schema;
+}
+
+int64_t cluster_now_us(struct cluster *cluster)
+{
+    (void)cluster;
+    return fake.now_us;
+}
+
+/* --- the call --- */
+
+struct arena *grpc_call_arena(struct grpc_call *call)
+{
+    return call->arena;
+}
+
+struct loop *grpc_call_loop(struct grpc_call *call)
+{
+    (void)call;
+    return NULL;
+}
+
+bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value)
+{
+    assert_string_equal(name, "bigtable-features");
+    if (call->features != NULL)
+        *value = bytes_of(call->features);
+    return call->features != NULL;
+}
+
+bool grpc_call_is_cancelled(const struct grpc_call *call)
+{
+    return call->is_cancelled;
+}
+
+bool grpc_call_is_congested(struct grpc_call *call)
+{
+    return call->is_congested;
+}
+
+void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value)
+{
+    assert_int_equal(call->messages, 0);
+    assert_non_null(name);
+    assert_true(value.size > 0);
+}
+
+void grpc_call_set_callbacks(struct grpc_call *call, void *context,
+                             void (*on_writable)(void *context), void (*on_cancel)(void *context))
+{
+    call->context = context;
+    call->on_writable = on_writable;
+    call->on_cancel = on_cancel;
+}
+
+void grpc_message_start(struct buffer *message)
+{
+    static const uint8_t prefix[GRPC_PREFIX_SIZE];
+    buffer_clear(message);
+    buffer_append(message, prefix, sizeof prefix);
+}
+
+void grpc_call_send(struct grpc_call *call, struct buffer *message)
+{
+    assert_false(call->is_finished || message->failed);
+    bytes wire = bytes_from(buffer_bytes(message), GRPC_PREFIX_SIZE);
+    call->messages++;
+    call->largest = wire.size > call->largest ? wire.size : call->largest;
+    bytes copy = arena_copy(call->arena, wire);
+    assert_non_null(copy.data);
+    call->receive(call, copy);
+    call->is_congested = call->congests_after > 0 && call->messages >= call->congests_after;
+    buffer_free(message);
+}
+
+void grpc_call_finish(struct grpc_call *call, status s)
+{
+    assert_false(call->is_finished);
+    call->is_finished = true;
+    call->code = s.code;
+    call->has_details = status_details(s).size > 0;
+    status_free(s);
+}
+
+/* --- driving it --- */
+
+void fake_reset(const struct schema *schema)
+{
+    fake = (struct fake_server){.tick_us = 1, .schema = schema};
+    fake.call.arena = arena_create(ARENA_LIMIT);
+    assert_non_null(fake.call.arena);
+}
+
+void fake_free(void)
+{
+    assert_int_equal(fake.tables_held, 0);
+    assert_true(list_is_empty(&fake.loop) && list_is_empty(&fake.pool));
+    arena_destroy(fake.call.arena);
+}
+
+void fake_call(grpc_handler *method, const ProtobufCMessage *request)
+{
+    static struct bigtable bigtable;
+    struct buffer wire = {0};
+    proto_encode(request, &wire);
+    bytes copy = arena_copy(fake.call.arena, buffer_bytes(&wire));
+    assert_non_null(copy.data);
+    buffer_free(&wire);
+    method(&bigtable, &fake.call, copy);
+}
+
+static bool run_one(struct list *tasks)
+{
+    struct link *link = list_take(tasks);
+    if (link == NULL)
+        return false;
+    struct task *task = LIST_ENTRY(link, struct task, link);
+    task->run(task);
+    return true;
+}
+
+void fake_run(void)
+{
+    for (int turns = 0; run_one(&fake.loop) || run_one(&fake.pool); turns++)
+        assert_true(turns < MOST_TURNS);
+}

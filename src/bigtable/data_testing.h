@@ -1,0 +1,54 @@
+/* What the tests of the data service's methods run against instead of a server: a loop, a pool, a
+ * clock and a client that do what the test says. */
+#ifndef TRESTLE_BIGTABLE_DATA_TESTING_H
+#define TRESTLE_BIGTABLE_DATA_TESTING_H
+
+#include "base/testing.h"
+#include "bigtable/services.h"
+#include "cluster/rows.h"
+#include "wire/proto.h"
+
+#define TABLE_NAME "projects/p/instances/i/tables/t"
+
+/* What the client says, does and gets. */
+struct grpc_call {
+    struct arena *arena;
+    const char *features;
+    bool is_congested;
+    size_t congests_after; /* messages; 0: never */
+    bool is_cancelled;
+    void *context;
+    void (*on_writable)(void *context);
+    void (*on_cancel)(void *context);
+    /* Called with each message. */
+    void (*receive)(struct grpc_call *call, bytes message);
+    size_t messages;
+    size_t largest; /* bytes of one */
+    bool is_finished;
+    enum status_code code;
+    bool has_details;
+};
+
+struct fake_server {
+    struct grpc_call call;
+    struct list loop;
+    struct list pool;
+    bool pool_is_full;
+    int64_t now_us;
+    int64_t tick_us; /* that each look at the clock takes */
+    int tables_held;
+    const struct schema *schema;
+};
+
+extern struct fake_server fake;
+
+void fake_reset(const struct schema *schema);
+void fake_free(void); /* everything must have been given back */
+
+/* Calls a method with the request. */
+void fake_call(grpc_handler *method, const ProtobufCMessage *request);
+
+/* Runs tasks until nobody has anything to do. */
+void fake_run(void);
+
+#endif
