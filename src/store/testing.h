@@ -76,7 +76,7 @@ static const struct log *test_log(void)
 }
 
 /* A new directory under the system's for temporary files; the caller frees the name. */
-static char *make_directory(void)
+static inline char *make_directory(void)
 {
     const char *parent = getenv("TMPDIR");
     char *name = NULL;
@@ -85,13 +85,13 @@ static char *make_directory(void)
     return name;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+static inline int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
 {
     (void)st, (void)type, (void)where;
     return remove(path);
 }
 
-static void remove_directory(char *name)
+static inline void remove_directory(char *name)
 {
     assert_int_equal(nftw(name, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
     free(name);
