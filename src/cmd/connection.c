@@ -495,6 +495,9 @@ void connection_group_drain(struct connection_group *group)
 void connection_group_close(struct connection_group *group)
 {
     group->draining = true;
-    while (group->first != NULL)
-        close_connection(group->first);
+    struct connection *next;
+    for (struct connection *connection = group->first; connection != NULL; connection = next) {
+        next = connection->next;
+        close_connection(connection);
+    }
 }
