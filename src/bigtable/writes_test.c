@@ -1,0 +1,571 @@
+/* The methods that write, against rows that do what the test says. */
+#include "bigtable/data_methods.h"
+#include "bigtable/data_testing.h"
+#include "google/bigtable/v2/bigtable.pb-c.h"
+
+#include <stdio.h>
+
+enum { MOST_WRITES = 1000, MOST_CELLS = 8, NOW_US = 5000000 };
+
+static const struct family families[] = {
+    {.id = 2, .name = {(const uint8_t *)"f", 1}},
+    {.id = 1, .name = {(const uint8_t *)"g", 1}},
+    {.id = 3, .name = {(const uint8_t *)"sum", 3}, .aggregate = AGGREGATE_SUM},
+};
+
+/* --- the rows --- */
+
+static struct rows {
+    struct schema *schema;
+    struct row_write *waiting[MOST_WRITES]; /* in the order they came */
+    size_t write_count;
+    /* what an update finds, and what it came to */
+    struct cell cells[MOST_CELLS];
+    size_t cell_count;
+    bool writes;
+    struct buffer written;
+} rows;
+
+size_t rows_big_value(const struct table *table)
+{
+    (void)table;
+    return 1 << 20;
+}
+
+void rows_write(struct row_write *write)
+{
+    assert_true(rows.write_count < MOST_WRITES);
+    rows.waiting[rows.write_count++] = write;
+}
+
+static void complete(size_t index, enum status_code code)
+{
+    struct row_write *write = rows.waiting[index];
+    buffer_free(&write->change.fragment);
+    write->done(write, code == STATUS_OK ? status_ok() : status_make(code, "not written"));
+}
+
+void rows_update(struct row_update *update)
+{
+    struct packed_change change = {.big_count = 0};
+    struct cell_list cells = {
+        .arena = update->arena, .items = rows.cells, .count = rows.cell_count};
+    assert_ptr_equal(update->schema, rows.schema);
+    status s = update->decide(update, &cells, &change, &rows.writes);
+    rows.written = change.fragment;
+    update->done(update, s);
+}
+
+status filter_compile(const struct Bt__RowFilter *message, struct arena *arena, struct filter **out)
+{
+    (void)arena;
+    assert_null(message);
+    *out = NULL;
+    return status_ok();
+}
+
+void filter_destroy(struct filter *filter)
+{
+    assert_null(filter);
+}
+
+status filter_scope(const struct filter *filter, const struct schema *schema, struct arena *arena,
+                    struct read_scope *out)
+{
+    (void)filter;
+    (void)schema;
+    (void)arena;
+    (void)out;
+    fail();
+    return status_ok();
+}
+
+status filter_apply(const struct filter *filter, bytes row_key, const struct cell_list *in,
+                    uint64_t random, struct cell_list *out)
+{
+    (void)filter;
+    (void)row_key;
+    (void)in;
+    (void)random;
+    (void)out;
+    fail();
+    return status_ok();
+}
+
+/* --- requests and answers --- */
+
+static struct answers {
+    enum status_code codes[MOST_WRITES];
+    bool is_answered[MOST_WRITES];
+    size_t count;
+    char first_message[256];
+    const ProtobufCMessage *unary;
+    const ProtobufCMessageDescriptor *type; /* of unary answers */
+} answers;
+
+static void receive_entries(struct grpc_call *call, bytes wire)
+{
+    ProtobufCMessage *message;
+    assert_ok(proto_decode(&bt__mutate_rows_response__descriptor, wire, call->arena, &message));
+    const Bt__MutateRowsResponse *response = (const void *)message;
+    for (size_t i = 0; i < response->n_entries; i++) {
+        const Bt__MutateRowsResponse__Entry *entry = response->entries[i];
+        assert_in_range(entry->index, 0, MOST_WRITES - 1);
+        assert_false(answers.is_answered[entry->index]);
+        answers.is_answered[entry->index] = true;
+        answers.codes[entry->index] = (enum status_code)entry->status->code;
+        if (answers.count++ == 0)
+            snprintf(answers.first_message, sizeof answers.first_message, "%s",
+                     entry->status->message);
+    }
+}
+
+static void receive_unary(struct grpc_call *call, bytes wire)
+{
+    ProtobufCMessage *message;
+    assert_ok(proto_decode(answers.type, wire, call->arena, &message));
+    answers.unary = message;
+}
+
+static int setup(void **state)
+{
+    rows = (struct rows){.write_count = 0};
+    answers = (struct answers){.count = 0};
+    assert_ok(schema_create(GRANULARITY_MILLIS, families, 3, 4, &rows.schema));
+    fake_reset(rows.schema);
+    fake.now_us = NOW_US;
+    fake.tick_us = 0;
+    *state = &rows;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    buffer_free(&rows.written);
+    fake_free();
+    schema_destroy(rows.schema);
+    return 0;
+}
+
+static Bt__Mutation *make_set(const char *family, int64_t timestamp_us)
+{
+    Bt__Mutation *mutation = arena_alloc(fake.call.arena, sizeof *mutation);
+    Bt__Mutation__SetCell *set = arena_alloc(fake.call.arena, sizeof *set);
+    bt__mutation__init(mutation);
+    bt__mutation__set_cell__init(set);
+    mutation->mutation_case = BT__MUTATION__MUTATION_SET_CELL;
+    mutation->set_cell = set;
+    set->family_name = family;
+    set->column_qualifier = proto_data(bytes_of("q"));
+    set->timestamp_micros = timestamp_us;
+    return mutation;
+}
+
+/* --- MutateRow --- */
+
+static void mutate(const char *key, Bt__Mutation *mutation)
+{
+    Bt__MutateRowRequest request = BT__MUTATE_ROW_REQUEST__INIT;
+    request.table_name = TABLE_NAME;
+    request.row_key = proto_data(bytes_of(key));
+    request.n_mutations = mutation == NULL ? 0 : 1;
+    request.mutations = &mutation;
+    answers.type = &bt__mutate_row_response__descriptor;
+    fake.call.receive = receive_unary;
+    fake_call(mutate_row, &request.base);
+}
+
+static void a_row_is_answered_when_it_is_written(void **state)
+{
+    (void)state;
+    mutate("k", make_set("f", 1000));
+    assert_int_equal(rows.write_count, 1);
+    assert_false(fake.call.is_finished);
+    complete(0, STATUS_OK);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_OK);
+    assert_non_null(answers.unary);
+}
+
+static void a_failed_write_is_the_answer(void **state)
+{
+    (void)state;
+    mutate("k", make_set("f", 1000));
+    complete(0, STATUS_UNAVAILABLE);
+    assert_int_equal(fake.call.code, STATUS_UNAVAILABLE);
+    assert_null(answers.unary);
+}
+
+static void what_is_refused_is_never_written(void **state)
+{
+    (void)state;
+    mutate("k", make_set("nope", 1000));
+    assert_int_equal(fake.call.code, STATUS_NOT_FOUND);
+    fake.call.is_finished = false;
+    mutate("", make_set("f", 1000));
+    assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
+    fake.call.is_finished = false;
+    mutate("k", NULL);
+    assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
+    assert_int_equal(rows.write_count, 0);
+}
+
+/* --- MutateRows --- */
+
+static Bt__MutateRowsRequest__Entry *make_entry(const char *key, Bt__Mutation *mutation)
+{
+    struct arena *arena = fake.call.arena;
+    Bt__MutateRowsRequest__Entry *entry = arena_alloc(arena, sizeof *entry);
+    Bt__Mutation **mutations = arena_alloc(arena, sizeof *mutations);
+    bt__mutate_rows_request__entry__init(entry);
+    mutations[0] = mutation;
+    entry->row_key = proto_data(bytes_of(key));
+    entry->n_mutations = 1;
+    entry->mutations = mutations;
+    return entry;
+}
+
+static void mutate_many(Bt__MutateRowsRequest__Entry **entries, size_t count)
+{
+    Bt__MutateRowsRequest request = BT__MUTATE_ROWS_REQUEST__INIT;
+    request.table_name = TABLE_NAME;
+    request.n_entries = count;
+    request.entries = entries;
+    fake.call.receive = receive_entries;
+    fake_call(mutate_rows, &request.base);
+    fake_run();
+}
+
+static void entries_are_answered_as_they_are_written(void **state)
+{
+    (void)state;
+    Bt__MutateRowsRequest__Entry *entries[] = {make_entry("a", make_set("f", 1000)),
+                                               make_entry("b", make_set("f", 1000)),
+                                               make_entry("c", make_set("f", 1000))};
+    mutate_many(entries, 3);
+    assert_int_equal(rows.write_count, 3);
+    assert_true(bytes_equal(rows.waiting[1]->row_key, bytes_of("b")));
+    complete(2, STATUS_OK);
+    complete(0, STATUS_UNAVAILABLE);
+    assert_false(fake.call.is_finished);
+    complete(1, STATUS_OK);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_OK);
+    assert_int_equal(answers.count, 3);
+    assert_int_equal(answers.codes[0], STATUS_UNAVAILABLE);
+    assert_int_equal(answers.codes[1], STATUS_OK);
+    assert_int_equal(answers.codes[2], STATUS_OK);
+}
+
+static void a_bad_entry_fails_alone(void **state)
+{
+    (void)state;
+    Bt__MutateRowsRequest__Entry *entries[] = {
+        make_entry("a", make_set("nope", 1000)), make_entry("b", make_set("f", 1000)),
+        make_entry("c", make_set("f", 1001)), make_entry("", make_set("f", 1000))};
+    mutate_many(entries, 4);
+    assert_int_equal(rows.write_count, 1);
+    complete(0, STATUS_OK);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(answers.codes[0], STATUS_NOT_FOUND);
+    assert_int_equal(answers.codes[1], STATUS_OK);
+    assert_int_equal(answers.codes[2], STATUS_INVALID_ARGUMENT);
+    assert_int_equal(answers.codes[3], STATUS_INVALID_ARGUMENT);
+}
+
+static void only_bad_entries_end_the_call_at_once(void **state)
+{
+    (void)state;
+    Bt__MutateRowsRequest__Entry *entries[] = {make_entry("a", make_set("nope", 1000)),
+                                               make_entry("b", make_set("nope", 1000))};
+    mutate_many(entries, 2);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_OK);
+    assert_int_equal(answers.count, 2);
+}
+
+/* As production was recorded to do. */
+static void a_type_mismatch_fails_every_entry(void **state)
+{
+    (void)state;
+    Bt__MutateRowsRequest__Entry *entries[] = {make_entry("a", make_set("f", 1000)),
+                                               make_entry("b", make_set("sum", 1000)),
+                                               make_entry("c", make_set("nope", 1000))};
+    mutate_many(entries, 3);
+    assert_int_equal(rows.write_count, 0);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_OK);
+    assert_int_equal(answers.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(answers.codes[i], STATUS_INVALID_ARGUMENT);
+    assert_string_equal(answers.first_message, "Error while mutating the row 'a' (" TABLE_NAME
+                                               ") : Column family type mismatch");
+}
+
+static void many_entries_go_in_slices(void **state)
+{
+    (void)state;
+    static Bt__MutateRowsRequest__Entry *entries[MOST_WRITES];
+    for (size_t i = 0; i < MOST_WRITES; i++)
+        entries[i] = make_entry("k", make_set(i % 3 == 1 ? "nope" : "f", 1000));
+    mutate_many(entries, MOST_WRITES);
+    for (size_t i = rows.write_count; i-- > 0;)
+        complete(i, STATUS_OK);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(answers.count, MOST_WRITES);
+    for (size_t i = 0; i < MOST_WRITES; i++)
+        assert_int_equal(answers.codes[i], i % 3 == 1 ? STATUS_NOT_FOUND : STATUS_OK);
+}
+
+static void a_request_without_mutations_is_refused(void **state)
+{
+    (void)state;
+    Bt__MutateRowsRequest__Entry *entries[] = {make_entry("a", make_set("f", 1000)),
+                                               make_entry("b", make_set("f", 1000))};
+    entries[1]->n_mutations = 0;
+    mutate_many(entries, 2);
+    assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
+    fake.call.is_finished = false;
+    mutate_many(entries, 0);
+    assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
+    assert_int_equal(rows.write_count, 0);
+}
+
+/* --- CheckAndMutateRow --- */
+
+static void check_and_mutate(Bt__Mutation *if_true, Bt__Mutation *if_false)
+{
+    Bt__CheckAndMutateRowRequest request = BT__CHECK_AND_MUTATE_ROW_REQUEST__INIT;
+    request.table_name = TABLE_NAME;
+    request.row_key = proto_data(bytes_of("k"));
+    request.n_true_mutations = if_true != NULL;
+    request.true_mutations = &if_true;
+    request.n_false_mutations = if_false != NULL;
+    request.false_mutations = &if_false;
+    answers.type = &bt__check_and_mutate_row_response__descriptor;
+    fake.call.receive = receive_unary;
+    fake_call(check_and_mutate_row, &request.base);
+}
+
+static uint32_t written_family(void)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    assert_true(fragment_reader_start(&reader, buffer_bytes(&rows.written)));
+    assert_true(fragment_reader_next(&reader, &entry));
+    return entry.family;
+}
+
+static bool predicate_matched(void)
+{
+    assert_int_equal(fake.call.code, STATUS_OK);
+    return ((const Bt__CheckAndMutateRowResponse *)answers.unary)->predicate_matched;
+}
+
+static void an_empty_row_takes_the_false_branch(void **state)
+{
+    (void)state;
+    check_and_mutate(make_set("f", 0), make_set("g", 0));
+    assert_false(predicate_matched());
+    assert_true(rows.writes);
+    assert_int_equal(written_family(), 1);
+}
+
+static void a_row_with_a_cell_takes_the_true_branch(void **state)
+{
+    (void)state;
+    rows.cell_count = 1;
+    check_and_mutate(make_set("f", 0), make_set("g", 0));
+    assert_true(predicate_matched());
+    assert_int_equal(written_family(), 2);
+}
+
+static void a_branch_without_mutations_writes_nothing(void **state)
+{
+    (void)state;
+    check_and_mutate(make_set("f", 0), NULL);
+    assert_false(predicate_matched());
+    assert_false(rows.writes);
+}
+
+static void families_are_looked_at_in_the_branch_taken_only(void **state)
+{
+    (void)state;
+    check_and_mutate(make_set("nope", 0), make_set("g", 0));
+    assert_false(predicate_matched());
+    buffer_free(&rows.written);
+    fake.call.is_finished = false;
+    rows.cell_count = 1;
+    check_and_mutate(make_set("nope", 0), make_set("g", 0));
+    assert_int_equal(fake.call.code, STATUS_NOT_FOUND);
+}
+
+/* --- ReadModifyWriteRow --- */
+
+static Bt__ReadModifyWriteRule *make_rule(const char *family, const char *qualifier)
+{
+    Bt__ReadModifyWriteRule *rule = arena_alloc(fake.call.arena, sizeof *rule);
+    bt__read_modify_write_rule__init(rule);
+    rule->family_name = family;
+    rule->column_qualifier = proto_data(bytes_of(qualifier));
+    return rule;
+}
+
+static Bt__ReadModifyWriteRule *append(const char *family, const char *qualifier, const char *text)
+{
+    Bt__ReadModifyWriteRule *rule = make_rule(family, qualifier);
+    rule->rule_case = BT__READ_MODIFY_WRITE_RULE__RULE_APPEND_VALUE;
+    rule->append_value = proto_data(bytes_of(text));
+    return rule;
+}
+
+static Bt__ReadModifyWriteRule *increment(const char *family, const char *qualifier, int64_t amount)
+{
+    Bt__ReadModifyWriteRule *rule = make_rule(family, qualifier);
+    rule->rule_case = BT__READ_MODIFY_WRITE_RULE__RULE_INCREMENT_AMOUNT;
+    rule->increment_amount = amount;
+    return rule;
+}
+
+static const Bt__Row *read_modify_write(Bt__ReadModifyWriteRule **rules, size_t count)
+{
+    Bt__ReadModifyWriteRowRequest request = BT__READ_MODIFY_WRITE_ROW_REQUEST__INIT;
+    request.table_name = TABLE_NAME;
+    request.row_key = proto_data(bytes_of("k"));
+    request.n_rules = count;
+    request.rules = rules;
+    answers.type = &bt__read_modify_write_row_response__descriptor;
+    answers.unary = NULL;
+    fake.call.is_finished = false;
+    fake.call.receive = receive_unary;
+    fake_call(read_modify_write_row, &request.base);
+    assert_true(fake.call.is_finished);
+    if (answers.unary == NULL)
+        return NULL;
+    return ((const Bt__ReadModifyWriteRowResponse *)answers.unary)->row;
+}
+
+static void has(size_t family, const char *qualifier, int64_t timestamp_us, bytes value)
+{
+    rows.cells[rows.cell_count++] = (struct cell){.family = &rows.schema->families[family],
+                                                  .qualifier = bytes_of(qualifier),
+                                                  .timestamp_us = timestamp_us,
+                                                  .value = value};
+}
+
+static void assert_cell(const Bt__Row *row, size_t family, size_t column, int64_t timestamp_us,
+                        bytes value)
+{
+    const Bt__Cell *cell = row->families[family]->columns[column]->cells[0];
+    assert_int_equal(row->families[family]->columns[column]->n_cells, 1);
+    assert_int_equal(cell->timestamp_micros, timestamp_us);
+    assert_true(bytes_equal(proto_bytes(cell->value), value));
+}
+
+/* Rules in any order, cells of other columns between those that are asked for. */
+static void rules_find_their_cells(void **state)
+{
+    (void)state;
+    has(0, "a", 1000, bytes_of("other"));
+    has(0, "b", 1000, bytes_of("x"));
+    has(0, "c", 1000, bytes_of("other"));
+    has(1, "a", 1000, bytes_make("\0\0\0\0\0\0\0\5", 8));
+    Bt__ReadModifyWriteRule *rules[] = {increment("g", "a", 2), append("f", "d", "new"),
+                                        append("f", "b", "1"), append("f", "b", "2")};
+    const Bt__Row *row = read_modify_write(rules, 4);
+    assert_non_null(row);
+    assert_int_equal(row->n_families, 2);
+    assert_string_equal(row->families[0]->name, "f");
+    assert_int_equal(row->families[0]->n_columns, 2);
+    assert_int_equal(row->families[1]->n_columns, 1);
+    assert_cell(row, 0, 0, NOW_US, bytes_of("x12"));
+    assert_cell(row, 0, 1, NOW_US, bytes_of("new"));
+    assert_cell(row, 1, 0, NOW_US, bytes_make("\0\0\0\0\0\0\0\7", 8));
+}
+
+static void results_are_never_older_than_the_cell(void **state)
+{
+    (void)state;
+    has(0, "a", NOW_US + 7000, bytes_of("x"));
+    Bt__ReadModifyWriteRule *rules[] = {append("f", "a", "y")};
+    const Bt__Row *row = read_modify_write(rules, 1);
+    assert_non_null(row);
+    assert_cell(row, 0, 0, NOW_US + 7000, bytes_of("xy"));
+}
+
+static void the_integer_may_come_of_an_append(void **state)
+{
+    (void)state;
+    Bt__ReadModifyWriteRule *rules[] = {append("f", "a", "12345678"), increment("f", "a", 1)};
+    const Bt__Row *row = read_modify_write(rules, 2);
+    assert_non_null(row);
+    assert_cell(row, 0, 0, NOW_US, bytes_of("12345679"));
+}
+
+static void increments_wrap(void **state)
+{
+    (void)state;
+    has(0, "a", 0, bytes_make("\x7f\xff\xff\xff\xff\xff\xff\xff", 8));
+    Bt__ReadModifyWriteRule *rules[] = {increment("f", "a", 1)};
+    const Bt__Row *row = read_modify_write(rules, 1);
+    assert_non_null(row);
+    assert_cell(row, 0, 0, NOW_US, bytes_make("\x80\0\0\0\0\0\0\0", 8));
+}
+
+static void what_is_no_integer_is_not_incremented(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"", "1234567", "123456789"};
+    Bt__ReadModifyWriteRule *rules[] = {increment("f", "a", 1)};
+    for (size_t i = 0; i < 3; i++) {
+        rows.cell_count = 0;
+        has(0, "a", 0, bytes_of(values[i]));
+        assert_null(read_modify_write(rules, 1));
+        assert_int_equal(fake.call.code, STATUS_FAILED_PRECONDITION);
+    }
+}
+
+static void rules_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    Bt__ReadModifyWriteRule *no_kind[] = {make_rule("f", "a")};
+    assert_null(read_modify_write(no_kind, 1));
+    assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
+    Bt__ReadModifyWriteRule *no_family[] = {append("f", "a", "x"), append("nope", "a", "x")};
+    assert_null(read_modify_write(no_family, 2));
+    assert_int_equal(fake.call.code, STATUS_NOT_FOUND);
+    Bt__ReadModifyWriteRule *aggregate[] = {increment("sum", "a", 1)};
+    assert_null(read_modify_write(aggregate, 1));
+    assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
+    assert_null(read_modify_write(NULL, 0));
+    assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_row_is_answered_when_it_is_written),
+        TEST(a_failed_write_is_the_answer),
+        TEST(what_is_refused_is_never_written),
+        TEST(entries_are_answered_as_they_are_written),
+        TEST(a_bad_entry_fails_alone),
+        TEST(only_bad_entries_end_the_call_at_once),
+        TEST(a_type_mismatch_fails_every_entry),
+        TEST(many_entries_go_in_slices),
+        TEST(a_request_without_mutations_is_refused),
+        TEST(an_empty_row_takes_the_false_branch),
+        TEST(a_row_with_a_cell_takes_the_true_branch),
+        TEST(a_branch_without_mutations_writes_nothing),
+        TEST(families_are_looked_at_in_the_branch_taken_only),
+        TEST(rules_find_their_cells),
+        TEST(results_are_never_older_than_the_cell),
+        TEST(the_integer_may_come_of_an_append),
+        TEST(increments_wrap),
+        TEST(what_is_no_integer_is_not_incremented),
+        TEST(rules_that_make_no_sense_are_refused),
+    };
+    return cmocka_run_group_tests_name("writes", tests, NULL, NULL);
+}
