@@ -126,12 +126,18 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Runs the victim under the library; the steps end with NULL. Its exit status as of waitpid. */
-static int run(const struct fixture *f, const char *mode, unsigned seed, char **steps)
+/* posix_spawn changes none of them, but does not say so. */
+static char *const *strings(const char *const *list)
 {
-    char *arguments[32] = {"/proc/self/exe", "victim"};
+    return (char *const *)(uintptr_t)list;
+}
+
+/* Runs the victim under the library; the steps end with NULL. Its exit status as of waitpid. */
+static int run(const struct fixture *f, const char *mode, unsigned seed, const char *const *steps)
+{
+    const char *arguments[32] = {"/proc/self/exe", "victim"};
     char variables[7][PATH_MAX + 64];
-    char *environment[8] = {0};
+    const char *environment[8] = {0};
     for (size_t i = 0; steps[i] != NULL; i++) {
         assert_true(i < 28);
         arguments[i + 2] = steps[i];
@@ -147,12 +153,13 @@ static int run(const struct fixture *f, const char *mode, unsigned seed, char **
         environment[i] = variables[i];
     pid_t pid;
     int status;
-    assert_int_equal(posix_spawn(&pid, arguments[0], NULL, NULL, arguments, environment), 0);
+    assert_int_equal(
+        posix_spawn(&pid, arguments[0], NULL, NULL, strings(arguments), strings(environment)), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return status;
 }
 
-#define STEPS(...) ((char *[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
+#define STEPS(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
 
 /* The victim dies at the end of its steps, and the power is cut. */
 #define CRASH(f, mode, seed, ...)                                                                  \
