@@ -59,19 +59,6 @@ static void say_ready(const struct settings *settings, const struct log *log, co
     sd_notifyf(0, "READY=1\nSTATUS=Serving on %s", address);
 }
 
-static status serve(struct server *server, const struct settings *settings, const struct log *log,
-                    const sigset_t *stop)
-{
-    char address[ADDRESS_TEXT_SIZE];
-    address_format(server_address(server), address);
-    TRY(server_start(server));
-    say_ready(settings, log, address);
-    wait_for_stop(stop, log);
-    sd_notify(0, "STOPPING=1");
-    server_drain(server);
-    return status_ok();
-}
-
 /* Most likely somebody's typing error. */
 static void warn_of_unknown_variables(const struct log *log)
 {
@@ -82,11 +69,24 @@ static void warn_of_unknown_variables(const struct log *log)
                  LOG_BYTES("name", bytes_make(variable, strcspn(variable, "="))));
 }
 
+static status serve(struct server *server, const struct settings *settings, const struct log *log,
+                    const sigset_t *stop)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    address_format(server_address(server), address);
+    warn_of_unknown_variables(log);
+    TRY(server_start(server));
+    say_ready(settings, log, address);
+    wait_for_stop(stop, log);
+    sd_notify(0, "STOPPING=1");
+    server_drain(server);
+    return status_ok();
+}
+
 static status run_server(const struct settings *settings, const struct log *log)
 {
     sigset_t stop;
     struct server *server;
-    warn_of_unknown_variables(log);
     raise_descriptor_limit(log);
     take_signals(&stop);
     TRY(server_create(settings, log, clock_system(), &server));
