@@ -1,7 +1,6 @@
 /* See pages.h. */
 #include "cmd/pages.h"
 
-#include "os/file.h"
 #include "os/pool.h"
 #include "os/process.h"
 
@@ -36,16 +35,8 @@ static void show_ready(struct pages *pages, struct http1_response *response)
 /* What is asked for rather than counted. */
 static void measure(struct pages *pages)
 {
-    uint64_t free_bytes;
-    status health = cluster_health(pages->cluster);
-    metrics_set(pages->metrics, METRIC_store_healthy, status_is_ok(health));
-    status_free(health);
     metrics_set(pages->metrics, METRIC_rpcs_running, (int64_t)grpc_server_call_count(pages->grpc));
     metrics_set(pages->metrics, METRIC_pool_tasks, (int64_t)pool_load(pages->pool));
-    status s = disk_free_bytes(pages->data_directory, &free_bytes);
-    if (status_is_ok(s))
-        metrics_set(pages->metrics, METRIC_disk_free_bytes, (int64_t)free_bytes);
-    status_ignore(s); /* the gauge keeps what it had */
 }
 
 static void write_process_metric(struct buffer *out, const char *name, const char *type,

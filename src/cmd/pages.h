@@ -11,7 +11,6 @@
 
 /* What the pages tell of; all of it outlives the HTTP/1.1 server. */
 struct pages {
-    const char *data_directory;
     struct metrics *metrics;
     struct pool *pool;
     struct cluster *cluster;

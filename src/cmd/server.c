@@ -162,7 +162,6 @@ static status create_grpc(struct server *server)
 
 static status create_http1(struct server *server)
 {
-    server->pages.data_directory = server->settings->data_dir;
     server->pages.metrics = server->metrics;
     server->pages.pool = server->pool;
     server->pages.cluster = server->cluster;

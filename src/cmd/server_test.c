@@ -259,7 +259,7 @@ static void pages_are_served(void **state)
     assert_page(running.server, "/other", "HTTP/1.1 404", "no such page");
     assert_page(running.server, "/metrics", "HTTP/1.1 200",
                 "\ntrestle_rpcs_total{method=\"test.Data/Echo\",code=\"OK\"} 1\n");
-    assert_page(running.server, "/metrics", "HTTP/1.1 200", "\ntrestle_store_healthy 1\n");
+    assert_page(running.server, "/metrics", "HTTP/1.1 200", "\ntrestle_rpcs_running 0\n");
     assert_page(running.server, "/metrics", "HTTP/1.1 200", "\nprocess_resident_memory_bytes ");
     disconnect(&client);
     stop_server(&running);
