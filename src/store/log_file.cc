@@ -118,9 +118,7 @@ void log_room::forget(const log_file *file)
 
 IOStatus log_room::new_log(std::unique_ptr<rocksdb::FSWritableFile> *file)
 {
-    auto log = std::make_unique<log_file>(std::move(*file), shared_from_this());
-    IOStatus s = begin(log.get());
-    if (s.ok())
-        *file = std::move(log);
-    return s;
+    auto *log = new log_file(std::move(*file), shared_from_this());
+    file->reset(log);
+    return begin(log);
 }

@@ -56,9 +56,10 @@ static int descriptors(void)
 
 static void report(const char *step, double began, double cpu_began)
 {
-    printf("%-10s %8.3f s, CPU %8.3f s, resident %6.1f MiB, peak %6.1f MiB, %4d descriptors\n",
-           step, seconds(CLOCK_MONOTONIC) - began, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_began,
-           memory("VmRSS:"), memory("VmHWM:"), descriptors());
+    fprintf(stdout,
+            "%-10s %8.3f s, CPU %8.3f s, resident %6.1f MiB, peak %6.1f MiB, %4d descriptors\n",
+            step, seconds(CLOCK_MONOTONIC) - began, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_began,
+            memory("VmRSS:"), memory("VmHWM:"), descriptors());
     fflush(stdout);
 }
 

@@ -60,9 +60,8 @@ static int64_t parse_number(const char *variable)
 static void parse_path(const char *variable, char path[PATH_MAX])
 {
     const char *text = getenv(variable);
-    if (text == NULL || text[0] != '/' || strlen(text) >= PATH_MAX)
+    if (text == NULL || text[0] != '/' || snprintf(path, PATH_MAX, "%s", text) >= PATH_MAX)
         die("powercut: %s is not an absolute path\n", variable);
-    strcpy(path, text);
     for (size_t size = strlen(path); size > 1 && path[size - 1] == '/'; size--)
         path[size - 1] = '\0';
 }
@@ -98,10 +97,9 @@ static bool watched_path(int directory, const char *path, char out[PATH_MAX])
         return false;
     char base[PATH_MAX] = "";
     if (path[0] != '/') {
-        char link[64];
-        snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
-        if (directory == AT_FDCWD)
-            strcpy(link, "/proc/self/cwd");
+        char link[64] = "/proc/self/cwd";
+        if (directory != AT_FDCWD)
+            snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
         ssize_t size = readlink(link, base, sizeof base - 1);
         if (size < 0)
             return false;
@@ -122,7 +120,7 @@ static uint64_t parent_inode(const char *path)
 {
     char parent[PATH_MAX];
     struct stat st;
-    strcpy(parent, path);
+    snprintf(parent, sizeof parent, "%s", path);
     *strrchr(parent, '/') = '\0';
     return stat(parent[0] != '\0' ? parent : "/", &st) == 0 ? st.st_ino : 0;
 }

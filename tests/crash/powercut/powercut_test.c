@@ -29,7 +29,8 @@ static void must(bool ok, const char *what)
 
 static void append(const char *name, size_t size)
 {
-    char *data = malloc(size);
+    char *data = malloc(size + 1);
+    must(data != NULL, "malloc");
     memset(data, 'x', size);
     int fd = open(name, O_WRONLY | O_CREAT | O_APPEND, 0644);
     must(fd >= 0 && write(fd, data, size) == (ssize_t)size, name);
