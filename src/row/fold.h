@@ -3,7 +3,13 @@
  * Folding goes by commit version, never by order of arrival (fragment.h, "Meaning"). Partial folds
  * only combine; whole folds also apply the garbage-collection rules and drop tombstones that have
  * nothing left to cover: those of the row's record stay while it has spilled cells and they are
- * newer than its `purged`. Keys that start with `S` fold the same way, with one cell a record. */
+ * newer than its `purged`. Keys that start with `S` fold the same way, with one cell a record.
+ *
+ * While a row has spilled cells, folds count no versions, in either key space: a cell that was
+ * dropped here because there are enough newer ones could uncover an older value of itself there.
+ *
+ * Aggregates want neighbouring operands in the order of their versions, as the commit queue writes
+ * them: a tombstone cannot take back what was already added up across it. */
 #ifndef TRESTLE_ROW_FOLD_H
 #define TRESTLE_ROW_FOLD_H
 

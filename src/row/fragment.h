@@ -2,7 +2,8 @@
  * version of each. Byte format: docs/internals/format.md, "Fragment".
  *
  * The same format serves as stored record (`R` + row key), as merge operand of a mutation, and,
- * with one cell whose family and qualifier are left to the key, as a spilled cell's value.
+ * with one cell whose family, qualifier and timestamp are left to the key (0, empty, 0 in the
+ * value), as a spilled cell's value.
  *
  * Order of entries: the spill mark; the row tombstone; then by family id: the family tombstone,
  * then by qualifier: the column tombstones by rising start, then the cells, newest timestamp first.
@@ -13,10 +14,13 @@
  *     request, and came after the tombstone in it: the builder has already removed what came
  *     before.
  *  2. Of two cells with the same column and timestamp the one with the greater version counts
- *     (plain families); aggregate cells add up, down to the newest plain value or tombstone.
+ *     (plain families); aggregate cells add up, down to the newest tombstone that covers them. (A
+ *     family never changes its kind, so cells of different kinds do not meet; if they did, the
+ *     greater version would count.)
  *  3. The spill mark says that cells of the row live in records of their own (`S` keys): the hot
  *     record's cells up to version `moved` are there and no longer count here; tombstones up to
- *     version `purged` have done their work on them. */
+ *     version `purged` have done their work on them. Of several marks the greatest `moved`, the
+ *     greatest `purged` and the newest mark's `has_spilled` count. */
 #ifndef TRESTLE_ROW_FRAGMENT_H
 #define TRESTLE_ROW_FRAGMENT_H
 
@@ -24,30 +28,38 @@
 #include "base/bytes.h"
 #include "base/status.h"
 
+/* Numbers as stored; 7 is kept for HLL++ states. */
 enum entry_kind {
-    ENTRY_SPILL_MARK,
-    ENTRY_ROW_TOMBSTONE,
-    ENTRY_FAMILY_TOMBSTONE,
-    ENTRY_COLUMN_TOMBSTONE,
-    ENTRY_CELL,
-    ENTRY_SUM, /* value: 8 bytes, big-endian two's complement; adds up modulo 2^64 */
-    ENTRY_MIN,
-    ENTRY_MAX,
-    ENTRY_HLL, /* value: a serialised HLL++ state */
+    ENTRY_ROW_TOMBSTONE = 0,
+    ENTRY_FAMILY_TOMBSTONE = 1,
+    ENTRY_COLUMN_TOMBSTONE = 2,
+    ENTRY_CELL = 3,
+    ENTRY_SUM = 4, /* value: 8 bytes, big-endian two's complement; adds up modulo 2^64 */
+    ENTRY_MIN = 5, /* value: as of sums; signed */
+    ENTRY_MAX = 6,
+    ENTRY_SPILL_MARK = 8, /* in the fragment's head */
 };
+
+static inline bool entry_is_cell(enum entry_kind kind)
+{
+    return kind >= ENTRY_CELL && kind <= ENTRY_MAX;
+}
 
 struct entry {
     enum entry_kind kind;
-    uint32_t family;
-    bytes qualifier;
+    uint32_t family;      /* 0: mark, row tombstone */
+    bool has_spilled;     /* spill mark: whether there are `S` records */
+    bytes qualifier;      /* cell, column tombstone */
     int64_t timestamp_us; /* cell; column tombstone: start, inclusive */
     int64_t end_us;       /* column tombstone: end, exclusive; INT64_MAX: none */
-    uint64_t version;     /* spill mark: its own version; the newest mark counts */
-    bytes value;
-    uint64_t moved;   /* spill mark */
-    uint64_t purged;  /* spill mark */
-    bool has_spilled; /* spill mark: whether there are `S` records */
+    uint64_t version;
+    bytes value;     /* cell */
+    uint64_t moved;  /* spill mark */
+    uint64_t purged; /* spill mark */
 };
+
+/* Negative, zero or positive as `a` comes before, at or after the place of `b`: the order above. */
+int entry_compare(const struct entry *a, const struct entry *b);
 
 /* --- reading --- */
 
@@ -55,8 +67,13 @@ struct fragment_reader {
     const uint8_t *at;
     const uint8_t *end;
     uint64_t base_version;
-    struct entry previous;
     bool is_bad; /* set when the bytes do not parse */
+    /* Private: what entries leave out when it is the same as in the one before. */
+    bool at_mark;
+    uint32_t family;
+    bytes qualifier;
+    int64_t timestamp_us;
+    uint64_t version;
 };
 
 /* False, with is_bad set, if the header does not parse. */
@@ -65,8 +82,7 @@ bool fragment_reader_start(struct fragment_reader *reader, bytes fragment);
 /* The next entry, its slices pointing into the fragment; false at the end or when it is bad. */
 bool fragment_reader_next(struct fragment_reader *reader, struct entry *entry);
 
-/* Skips to the first entry of a family with an id >= `family` (tombstones of the row excepted,
- * which come first), without parsing what lies between entry by entry where that is possible. */
+/* Skips to the first entry of a family with an id >= `family`. */
 void fragment_reader_seek_family(struct fragment_reader *reader, uint32_t family);
 
 /* Whether the fragment holds no entry: a row that does not exist. */
@@ -75,16 +91,32 @@ bool fragment_is_empty(bytes fragment);
 /* Whether it carries a spill mark with has_spilled; cheap, looks at the head alone. */
 bool fragment_has_spilled(bytes fragment);
 
+/* What a fragment may hold; each is cheap, looks at the head alone, and is true in doubt. */
+bool fragment_has_mark(bytes fragment);
+bool fragment_has_tombstones(bytes fragment);
+bool fragment_has_versions(bytes fragment); /* several cells in one column */
+
+/* OK if the whole fragment parses and its entries are in order, each place taken once; else
+ * DATA_LOSS that says where. For checks of stored data. */
+status fragment_check(bytes fragment);
+
 /* --- writing --- */
 
-/* Writes entries that come in fragment order. All versions must be >= base_version. */
+/* Writes entries that come in fragment order. The slices of an entry are looked at once more when
+ * the next one is added. Failures show in out->failed. */
 struct fragment_writer {
     struct buffer *out;
     size_t start; /* of the fragment in `out` */
     uint64_t base_version;
-    struct entry previous;
+    uint8_t flags;
+    uint32_t family;
+    bytes qualifier;
+    int64_t timestamp_us;
+    uint64_t version;
+    bool has_cell; /* written in this column */
 };
 
+/* Any base version will do; the nearer it is to the entries' versions, the shorter they become. */
 void fragment_writer_start(struct fragment_writer *writer, struct buffer *out,
                            uint64_t base_version);
 void fragment_writer_add(struct fragment_writer *writer, const struct entry *entry);
@@ -99,7 +131,7 @@ struct row_change;
 struct row_change *row_change_create(struct arena *arena); /* NULL without memory */
 void row_change_set(struct row_change *change, uint32_t family, bytes qualifier,
                     int64_t timestamp_us, bytes value);
-/* `kind` is ENTRY_SUM … ENTRY_HLL; adds to one cell within a request fold at once. */
+/* `kind` is ENTRY_SUM, ENTRY_MIN or ENTRY_MAX; adds to one cell within a request fold at once. */
 void row_change_add(struct row_change *change, enum entry_kind kind, uint32_t family,
                     bytes qualifier, int64_t timestamp_us, bytes state);
 void row_change_delete_column(struct row_change *change, uint32_t family, bytes qualifier,
@@ -107,24 +139,26 @@ void row_change_delete_column(struct row_change *change, uint32_t family, bytes 
 void row_change_delete_family(struct row_change *change, uint32_t family);
 void row_change_delete_row(struct row_change *change);
 
-/* A cell too big for the packed record: it goes to a record of its own in the same batch. */
+/* A plain cell too big for the packed record: it goes to a record of its own in the same batch
+ * (spilled_cell_write). Aggregates never do: they would have to know the tombstones before them. */
 struct big_cell {
-    enum entry_kind kind;
     uint32_t family;
     bytes qualifier;
     int64_t timestamp_us;
     bytes value;
 };
 
-/* What the change comes to. `fragment` has version 0 in it until fragment_set_version. Values of
- * at least `big_value` bytes are left out of it and listed in `big`; then the fragment carries a
- * spill mark that moves nothing. */
+/* What the change comes to. `fragment` has version 0 in it until fragment_set_version. Plain
+ * cells of at least `big_value` bytes are left out of it and listed in `big`; then the fragment
+ * carries a spill mark that moves nothing. */
 struct packed_change {
     struct buffer fragment; /* the caller frees it */
     struct big_cell *big;   /* in the arena */
     size_t big_count;
 };
 
+/* Ends the building: the change cannot be added to afterwards. RESOURCE_EXHAUSTED without memory,
+ * also for what was added before; then there is nothing to free. */
 status row_change_pack(struct row_change *change, size_t big_value, struct packed_change *out);
 
 /* Gives a change made by row_change_pack its commit version, in place. */

@@ -7,6 +7,7 @@
 
 #include "row/cell.h"
 #include "row/fragment.h"
+#include "row/row_key.h"
 
 /* Which part of a row a reader can use; the filter says so (filter_scope). It only ever narrows: a
  * reader may get more than its scope, never less. */
@@ -51,12 +52,24 @@ status row_resolve(const struct resolve_request *request, struct cell_list *out,
 
 /* --- spilling --- */
 
-/* Calls `visit` for each cell of the record that a spill would move (all of them), in order; stops
- * at the first failure. `*newest` is the greatest version in the record: the mark's `moved`. */
-status row_spill_cells(bytes record, status (*visit)(void *context, const struct entry *entry),
+/* The value of a spilled cell's record (`S` key), a merge operand: appends to `out`. Cells of the
+ * same place with a version less than `after` no longer count; 0: all do. */
+void spilled_cell_write(struct buffer *out, enum entry_kind kind, uint64_t version, uint64_t after,
+                        bytes value);
+
+/* The cell of a spilled record: what a spill_source gives. `*found` false: it was collected.
+ * False if the value does not parse. */
+bool spilled_cell_read(const struct spill_key *key, bytes value, struct entry *cell, bool *found);
+
+/* Calls `visit` for each cell of the record that a spill moves (all of them), in order, with the
+ * operand to merge at its `S` key (valid during the call); stops at the first failure. `*newest` is
+ * the greatest version among the cells: the mark's `moved`; 0: there are none. The record is as a
+ * whole fold left it. */
+status row_spill_cells(bytes record,
+                       status (*visit)(void *context, const struct entry *cell, bytes operand),
                        void *context, uint64_t *newest);
 
-/* The operand that goes with them in one batch. */
+/* The operand for the row's record that goes with them in one batch. */
 void row_spill_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
                     bool has_spilled);
 

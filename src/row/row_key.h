@@ -4,8 +4,8 @@
  *     S <row key> <family id> <qualifier> <inverted timestamp>     a spilled cell
  *
  * In an S key row key and qualifier are escaped so that bytes order as the parts do: 00 becomes
- * 00 FF, and 00 01 ends the part. The family id has 4 bytes, big-endian; the timestamp 8, as
- * INT64_MAX - timestamp with the sign bit flipped, big-endian, so that newer cells come first. */
+ * 00 FF, and 00 01 ends the part. The family id has 4 bytes, big-endian; the timestamp 8,
+ * big-endian, with all bits but the sign flipped, so that newer cells come first. */
 #ifndef TRESTLE_ROW_ROW_KEY_H
 #define TRESTLE_ROW_ROW_KEY_H
 
@@ -29,6 +29,10 @@ void spill_range_end(struct buffer *out, bytes to);
 /* The end of the range of keys that start with `prefix`: the least greater string that does not.
  * Appends nothing, and returns false, if there is none (all FF). */
 bool key_after_prefix(struct buffer *out, bytes prefix);
+
+/* The family id and timestamp of an S key, without taking the rest apart; false if the key does
+ * not parse. */
+bool spill_key_tail(bytes key, uint32_t *family, int64_t *timestamp_us);
 
 struct spill_key {
     bytes row_key;

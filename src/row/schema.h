@@ -42,24 +42,36 @@ struct schema {
     enum granularity granularity;
     const struct family *families; /* by name */
     size_t family_count;
-    const uint32_t *by_id; /* positions in `families`, by rising id */
+    const uint32_t *by_id;   /* positions in `families`, by rising id */
+    uint32_t next_family_id; /* greater than all ids ever given in the table */
+    bool names_follow_ids;   /* families by name and by id come in the same order */
+    bool has_gaps;           /* some family was dropped */
+    bool has_age_rules;      /* some rule looks at timestamps */
+    bool has_count_rules;    /* some rule counts versions */
+    bool has_lost_families;  /* some family was dropped */
 };
 
 /* Copies everything, in one allocation's lifetime: schema_destroy frees it all. `families` in any
- * order; the names must differ. */
+ * order; names and ids must differ. A family whose id is below `next_family_id` and not in the list
+ * was dropped: its cells may be collected. One with a greater id is newer than this schema: its
+ * cells are left alone by folds that still have this one. */
 status schema_create(enum granularity granularity, const struct family *families, size_t count,
-                     struct schema **out);
+                     uint32_t next_family_id, struct schema **out);
 void schema_destroy(struct schema *schema); /* NULL is fine */
 
 const struct family *schema_family_named(const struct schema *schema, bytes name); /* or NULL */
 const struct family *schema_family(const struct schema *schema, uint32_t id);      /* or NULL */
+
+/* Whether the table had a family of this id once and has it no longer. */
+bool schema_family_was_dropped(const struct schema *schema, uint32_t id);
 
 /* How many of a column's newest cells can outlive the rule in the best case, INT32_MAX if it does
  * not bound them: lets a reader stop early. */
 int32_t gc_most_versions(const struct gc_rule *rule);
 
 /* Whether the rule condemns a cell with this timestamp before which `newer` cells of its column
- * come. A NULL rule condemns nothing. */
+ * come. A NULL rule condemns nothing. Who knows of fewer newer cells than there are condemns less,
+ * never more. */
 bool gc_condemns(const struct gc_rule *rule, int64_t timestamp_us, int32_t newer, int64_t now_us);
 
 #endif

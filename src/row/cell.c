@@ -1,0 +1,25 @@
+/* Lists of cells: see cell.h. */
+#include "row/cell.h"
+
+enum { FIRST_CAPACITY = 16 };
+
+static bool grow(struct cell_list *list)
+{
+    size_t capacity = list->capacity == 0 ? FIRST_CAPACITY : list->capacity * 2;
+    struct cell *items = arena_alloc(list->arena, capacity * sizeof *items);
+    if (items == NULL)
+        return false;
+    if (list->count > 0)
+        memcpy(items, list->items, list->count * sizeof *items);
+    list->items = items;
+    list->capacity = capacity;
+    return true;
+}
+
+bool cell_list_add(struct cell_list *list, const struct cell *cell)
+{
+    if (list->count == list->capacity && !grow(list))
+        return false;
+    list->items[list->count++] = *cell;
+    return true;
+}

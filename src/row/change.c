@@ -1,0 +1,176 @@
+/* From a request's mutations to one fragment: see fragment.h.
+ *
+ * Mutations are kept as entries whose version is their place in the request. Sorted and combined,
+ * they come to what the request as a whole does: a deletion acts on what came before it in the
+ * request, and an addition after it stays. Then all get the request's one version. */
+#include "row/combine.h"
+#include "row/fragment.h"
+
+#include <stdlib.h>
+
+enum { FIRST_CAPACITY = 16, ENTRY_OVERHEAD = 12 /* bytes of an entry beside its slices, about */ };
+
+struct row_change {
+    struct arena *arena;
+    struct entry *entries;
+    size_t count;
+    size_t capacity;
+    size_t size;          /* of all slices */
+    size_t largest_value; /* of plain cells */
+    bool is_sorted;       /* each entry lies after the one before */
+    bool failed;          /* memory ran out */
+};
+
+struct row_change *row_change_create(struct arena *arena)
+{
+    struct row_change *change = arena_alloc(arena, sizeof *change);
+    if (change != NULL)
+        *change = (struct row_change){.arena = arena, .is_sorted = true};
+    return change;
+}
+
+static bool grow(struct row_change *change)
+{
+    size_t capacity = change->capacity == 0 ? FIRST_CAPACITY : change->capacity * 2;
+    struct entry *entries = arena_alloc(change->arena, capacity * sizeof *entries);
+    if (entries == NULL) {
+        change->failed = true;
+        return false;
+    }
+    if (change->count > 0)
+        memcpy(entries, change->entries, change->count * sizeof *entries);
+    change->entries = entries;
+    change->capacity = capacity;
+    return true;
+}
+
+static void add(struct row_change *change, const struct entry *entry)
+{
+    if (change->failed || (change->count == change->capacity && !grow(change)))
+        return;
+    if (change->count > 0 && change->is_sorted)
+        change->is_sorted = entry_compare(&change->entries[change->count - 1], entry) < 0;
+    change->entries[change->count] = *entry;
+    change->entries[change->count].version = ++change->count;
+    change->size += entry->qualifier.size + entry->value.size;
+}
+
+void row_change_set(struct row_change *change, uint32_t family, bytes qualifier,
+                    int64_t timestamp_us, bytes value)
+{
+    struct entry entry = {.kind = ENTRY_CELL,
+                          .family = family,
+                          .qualifier = qualifier,
+                          .timestamp_us = timestamp_us,
+                          .value = value};
+    if (value.size > change->largest_value)
+        change->largest_value = value.size;
+    add(change, &entry);
+}
+
+void row_change_add(struct row_change *change, enum entry_kind kind, uint32_t family,
+                    bytes qualifier, int64_t timestamp_us, bytes state)
+{
+    struct entry entry = {.kind = kind,
+                          .family = family,
+                          .qualifier = qualifier,
+                          .timestamp_us = timestamp_us,
+                          .value = state};
+    add(change, &entry);
+}
+
+void row_change_delete_column(struct row_change *change, uint32_t family, bytes qualifier,
+                              int64_t start_us, int64_t end_us)
+{
+    struct entry entry = {.kind = ENTRY_COLUMN_TOMBSTONE,
+                          .family = family,
+                          .qualifier = qualifier,
+                          .timestamp_us = start_us,
+                          .end_us = end_us};
+    if (start_us < end_us)
+        add(change, &entry);
+}
+
+void row_change_delete_family(struct row_change *change, uint32_t family)
+{
+    struct entry entry = {.kind = ENTRY_FAMILY_TOMBSTONE, .family = family};
+    add(change, &entry);
+}
+
+void row_change_delete_row(struct row_change *change)
+{
+    struct entry entry = {.kind = ENTRY_ROW_TOMBSTONE};
+    add(change, &entry);
+}
+
+static int compare_for_sort(const void *a, const void *b)
+{
+    return entry_compare(a, b);
+}
+
+struct packer {
+    struct fragment_writer writer;
+    struct packed_change *out;
+    size_t big_value;
+};
+
+static bool pack_entry(void *context, const struct entry *entry)
+{
+    struct packer *packer = context;
+    if (entry->kind == ENTRY_CELL && entry->value.size >= packer->big_value) {
+        packer->out->big[packer->out->big_count++] =
+            (struct big_cell){.family = entry->family,
+                              .qualifier = entry->qualifier,
+                              .timestamp_us = entry->timestamp_us,
+                              .value = entry->value};
+        return true;
+    }
+    struct entry timeless = *entry;
+    timeless.version = 0;
+    fragment_writer_add(&packer->writer, &timeless);
+    return true;
+}
+
+/* Makes room for big cells and says in the mark that there are some. */
+static bool expect_big_cells(struct row_change *change, struct packer *packer)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < change->count; i++)
+        most += change->entries[i].kind == ENTRY_CELL &&
+                change->entries[i].value.size >= packer->big_value;
+    packer->out->big = arena_alloc(change->arena, most * sizeof *packer->out->big);
+    struct entry mark = {.kind = ENTRY_SPILL_MARK, .has_spilled = true};
+    fragment_writer_add(&packer->writer, &mark);
+    return packer->out->big != NULL;
+}
+
+static bool combine(struct row_change *change, struct packer *packer)
+{
+    struct combiner combiner;
+    combiner_start(&combiner, pack_entry, packer);
+    bool ok = true;
+    for (size_t i = 0; ok && i < change->count; i++)
+        ok = combiner_add(&combiner, &change->entries[i]);
+    ok = ok && combiner_finish(&combiner);
+    combiner_free(&combiner);
+    return ok;
+}
+
+status row_change_pack(struct row_change *change, size_t big_value, struct packed_change *out)
+{
+    *out = (struct packed_change){0};
+    struct packer packer = {.out = out, .big_value = big_value};
+    bool has_big = change->largest_value >= big_value && change->largest_value > 0;
+    if (!change->is_sorted)
+        qsort(change->entries, change->count, sizeof *change->entries, compare_for_sort);
+    if (!has_big)
+        (void)buffer_reserve(&out->fragment, change->size + (change->count + 1) * ENTRY_OVERHEAD);
+    fragment_writer_start(&packer.writer, &out->fragment, 0);
+    bool ok = !change->failed && (!has_big || expect_big_cells(change, &packer)) &&
+              combine(change, &packer);
+    fragment_writer_finish(&packer.writer);
+    if (ok && !out->fragment.failed)
+        return status_ok();
+    buffer_free(&out->fragment);
+    return status_out_of_memory();
+}

@@ -1,0 +1,206 @@
+/* Adding up entries: see combine.h. */
+#include "row/combine.h"
+
+#include <endian.h>
+
+void combiner_start(struct combiner *combiner,
+                    bool (*emit)(void *context, const struct entry *entry), void *context)
+{
+    *combiner = (struct combiner){.emit = emit, .context = context};
+}
+
+void combiner_free(struct combiner *combiner)
+{
+    cover_free(&combiner->cover);
+}
+
+static inline uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The tombstones of the column gathered so far, made disjoint and sent on their way. */
+static bool emit_cover(struct combiner *combiner)
+{
+    combiner->is_gathering = false;
+    if (!cover_build(&combiner->cover))
+        return false;
+    for (size_t i = 0; i < combiner->cover.part_count; i++) {
+        const struct span *part = &combiner->cover.parts[i];
+        struct entry tombstone = {.kind = ENTRY_COLUMN_TOMBSTONE,
+                                  .family = combiner->family,
+                                  .qualifier = combiner->covered,
+                                  .timestamp_us = part->start_us,
+                                  .end_us = part->end_us,
+                                  .version = part->version};
+        if (!combiner->emit(combiner->context, &tombstone))
+            return false;
+    }
+    return true;
+}
+
+/* Emits what belongs to places before that of the entry to come. */
+static inline bool settle(struct combiner *combiner)
+{
+    if (combiner->has_pending) {
+        combiner->has_pending = false;
+        return combiner->emit(combiner->context, &combiner->pending);
+    }
+    return !combiner->is_gathering || emit_cover(combiner);
+}
+
+static inline bool is_in_covered_column(const struct combiner *combiner, const struct entry *entry)
+{
+    return entry->family == combiner->family && bytes_equal(entry->qualifier, combiner->covered);
+}
+
+/* Leaves behind what the tombstones of former families and columns cover. */
+static inline void move_to(struct combiner *combiner, const struct entry *entry)
+{
+    if (combiner->cover.given_count > 0 && !is_in_covered_column(combiner, entry))
+        cover_clear(&combiner->cover);
+    if (entry->family != combiner->family) {
+        combiner->family = entry->family;
+        combiner->family_tombstone = 0;
+    }
+}
+
+/* The version of the tombstones of the whole row and the whole family, whichever is newer. */
+static inline uint64_t enclosing(const struct combiner *combiner)
+{
+    return greater(combiner->row_tombstone, combiner->family_tombstone);
+}
+
+static inline bool is_ignored(struct combiner *combiner, const struct entry *entry)
+{
+    uint64_t version = entry->version;
+    switch (entry->kind) {
+    case ENTRY_SPILL_MARK:
+        return false;
+    case ENTRY_ROW_TOMBSTONE:
+    case ENTRY_FAMILY_TOMBSTONE:
+    case ENTRY_COLUMN_TOMBSTONE:
+        return version <= enclosing(combiner);
+    default:
+        return (combiner->moved != 0 && version <= combiner->moved) ||
+               version < enclosing(combiner) ||
+               (combiner->cover.part_count > 0 &&
+                version < cover_version(&combiner->cover, entry->timestamp_us));
+    }
+}
+
+static inline void note(struct combiner *combiner, const struct entry *entry)
+{
+    if (entry->kind == ENTRY_SPILL_MARK)
+        combiner->moved = greater(combiner->moved, entry->moved);
+    else if (entry->kind == ENTRY_ROW_TOMBSTONE)
+        combiner->row_tombstone = entry->version;
+    else if (entry->kind == ENTRY_FAMILY_TOMBSTONE)
+        combiner->family_tombstone = entry->version;
+}
+
+static int64_t load_number(bytes value)
+{
+    uint64_t word;
+    memcpy(&word, value.data, sizeof word);
+    return (int64_t)be64toh(word);
+}
+
+static int64_t aggregate(enum entry_kind kind, int64_t a, int64_t b)
+{
+    if (kind == ENTRY_SUM)
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    return (a < b) == (kind == ENTRY_MIN) ? a : b;
+}
+
+static bool unite_aggregates(struct combiner *combiner, const struct entry *entry)
+{
+    struct entry *pending = &combiner->pending;
+    if (pending->value.size != sizeof combiner->number ||
+        entry->value.size != sizeof combiner->number)
+        return false;
+    uint64_t word = htobe64(
+        (uint64_t)aggregate(pending->kind, load_number(pending->value), load_number(entry->value)));
+    memcpy(combiner->number, &word, sizeof word);
+    pending->value = bytes_make(combiner->number, sizeof combiner->number);
+    pending->version = greater(pending->version, entry->version);
+    return true;
+}
+
+static void unite_marks(struct entry *pending, const struct entry *entry)
+{
+    if (entry->version == pending->version)
+        pending->has_spilled |= entry->has_spilled;
+    else if (entry->version > pending->version)
+        pending->has_spilled = entry->has_spilled;
+    pending->version = greater(pending->version, entry->version);
+    pending->moved = greater(pending->moved, entry->moved);
+    pending->purged = greater(pending->purged, entry->purged);
+}
+
+/* Two entries at one place become one. */
+static bool unite(struct combiner *combiner, const struct entry *entry)
+{
+    struct entry *pending = &combiner->pending;
+    if (entry->kind == ENTRY_SPILL_MARK)
+        unite_marks(pending, entry);
+    else if (entry->kind > ENTRY_CELL && entry->kind == pending->kind)
+        return unite_aggregates(combiner, entry);
+    else if (entry->version > pending->version)
+        *pending = *entry;
+    return true;
+}
+
+static bool gather(struct combiner *combiner, const struct entry *entry)
+{
+    if (!combiner->is_gathering || !is_in_covered_column(combiner, entry)) {
+        if (!settle(combiner))
+            return false;
+        move_to(combiner, entry);
+        cover_clear(&combiner->cover);
+        combiner->covered = entry->qualifier;
+        combiner->is_gathering = true;
+    }
+    struct span span = {
+        .start_us = entry->timestamp_us, .end_us = entry->end_us, .version = entry->version};
+    return is_ignored(combiner, entry) || cover_add(&combiner->cover, &span);
+}
+
+bool combiner_add(struct combiner *combiner, const struct entry *entry)
+{
+    if (entry->kind == ENTRY_COLUMN_TOMBSTONE)
+        return gather(combiner, entry);
+    bool is_same_place = combiner->has_pending &&
+                         combiner->pending.timestamp_us == entry->timestamp_us &&
+                         entry_compare(&combiner->pending, entry) == 0;
+    if (!is_same_place) {
+        if (!settle(combiner))
+            return false;
+        move_to(combiner, entry);
+    }
+    if (is_ignored(combiner, entry))
+        return true;
+    note(combiner, entry);
+    if (is_same_place)
+        return unite(combiner, entry);
+    combiner->pending = *entry;
+    combiner->has_pending = true;
+    return true;
+}
+
+bool combiner_finish(struct combiner *combiner)
+{
+    return settle(combiner);
+}
+
+bool combiner_tombstone_over(struct combiner *combiner, const struct entry *cell, uint64_t *version)
+{
+    if (combiner->is_gathering && !settle(combiner))
+        return false;
+    *version = combiner->row_tombstone;
+    if (cell->family == combiner->family)
+        *version = enclosing(combiner);
+    if (combiner->cover.part_count > 0 && is_in_covered_column(combiner, cell))
+        *version = greater(*version, cover_version(&combiner->cover, cell->timestamp_us));
+    return true;
+}

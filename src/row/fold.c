@@ -1,0 +1,296 @@
+/* Folding: see fold.h. The fragments of a key are merged, entry by entry in fragment order, into a
+ * combiner; what comes out of it is written, less what a whole fold may drop. */
+#include "row/fold.h"
+
+#include "base/heap.h"
+#include "row/combine.h"
+#include "row/fragment.h"
+#include "row/row_key.h"
+
+#include <stdlib.h>
+
+/* How many fragments are merged at once; more are folded in rounds, so that memory is bounded. */
+enum { FAN_IN = 256 };
+
+/* --- merging --- */
+
+struct head {
+    struct fragment_reader reader;
+    struct entry entry;
+};
+
+static bool is_first(const void *a, const void *b)
+{
+    const struct head *left = a, *right = b;
+    return entry_compare(&left->entry, &right->entry) < 0;
+}
+
+static bool merge_heads(void **heap, size_t count, struct combiner *combiner)
+{
+    while (count > 0) {
+        struct head *head = heap[0];
+        if (!combiner_add(combiner, &head->entry))
+            return false;
+        if (fragment_reader_next(&head->reader, &head->entry))
+            heap_fix_first(heap, count, is_first);
+        else if (head->reader.is_bad)
+            return false;
+        else
+            heap_pop(heap, &count, is_first);
+    }
+    return combiner_finish(combiner);
+}
+
+static bool open_heads(const bytes *fragments, size_t count, struct head *heads, void **heap,
+                       size_t *open)
+{
+    *open = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct fragment_reader *reader = &heads[i].reader;
+        if (fragment_reader_start(reader, fragments[i]) &&
+            fragment_reader_next(reader, &heads[i].entry))
+            heap_push(heap, open, &heads[i], is_first);
+        if (reader->is_bad)
+            return false;
+    }
+    return true;
+}
+
+static bool merge(const bytes *fragments, size_t count,
+                  bool (*emit)(void *context, const struct entry *entry), void *context)
+{
+    struct head *heads = malloc(count * (sizeof *heads + sizeof(void *)));
+    if (heads == NULL)
+        return false;
+    void **heap = (void **)(void *)(heads + count);
+    size_t open;
+    struct combiner combiner;
+    combiner_start(&combiner, emit, context);
+    bool ok =
+        open_heads(fragments, count, heads, heap, &open) && merge_heads(heap, open, &combiner);
+    combiner_free(&combiner);
+    free(heads);
+    return ok;
+}
+
+/* --- what a fold writes --- */
+
+struct collector {
+    struct fragment_writer writer;
+    bool is_whole;
+    /* of whole folds */
+    const struct schema *schema; /* NULL: collect nothing */
+    int64_t now_us;
+    bool is_spilled_cell; /* an S key: family and timestamp are its, not the entries' */
+    uint32_t key_family;
+    int64_t key_timestamp_us;
+    bool has_spilled;
+    uint64_t purged;
+    /* where it is */
+    uint32_t family;
+    const struct gc_rule *gc;
+    bool family_was_dropped;
+    bytes qualifier;
+    int32_t newer; /* cells of the column before this one */
+};
+
+static void enter_family(struct collector *collector, uint32_t family)
+{
+    const struct family *found = schema_family(collector->schema, family);
+    collector->family = family;
+    collector->gc = found == NULL ? NULL : found->gc;
+    collector->family_was_dropped = schema_family_was_dropped(collector->schema, family);
+    collector->newer = 0;
+}
+
+/* Whether the rules condemn the cell. Cells must come in order. */
+static bool collects(struct collector *collector, const struct entry *cell)
+{
+    if (collector->schema == NULL)
+        return false;
+    uint32_t family = collector->is_spilled_cell ? collector->key_family : cell->family;
+    int64_t timestamp_us =
+        collector->is_spilled_cell ? collector->key_timestamp_us : cell->timestamp_us;
+    if (family != collector->family)
+        enter_family(collector, family);
+    else if (!bytes_equal(cell->qualifier, collector->qualifier))
+        collector->newer = 0;
+    collector->qualifier = cell->qualifier;
+    bool counts = !collector->has_spilled && !collector->is_spilled_cell;
+    int32_t newer = counts ? collector->newer++ : 0;
+    return collector->family_was_dropped ||
+           gc_condemns(collector->gc, timestamp_us, newer, collector->now_us);
+}
+
+static bool keeps(struct collector *collector, const struct entry *entry)
+{
+    if (!collector->is_whole)
+        return true;
+    if (entry->kind == ENTRY_SPILL_MARK) {
+        collector->has_spilled = entry->has_spilled;
+        collector->purged = entry->purged;
+        return entry->has_spilled;
+    }
+    if (entry_is_cell(entry->kind))
+        return !collects(collector, entry);
+    return collector->has_spilled && entry->version > collector->purged;
+}
+
+static bool collect(void *context, const struct entry *entry)
+{
+    struct collector *collector = context;
+    if (keeps(collector, entry))
+        fragment_writer_add(&collector->writer, entry);
+    return true;
+}
+
+static bool start_whole(struct collector *collector, const struct row_rules *rules, bytes key)
+{
+    *collector = (struct collector){.is_whole = true};
+    if (rules != NULL) {
+        collector->schema = rules->schema;
+        if (rules->schema->has_age_rules)
+            collector->now_us = clock_wall_us(rules->clock);
+    }
+    collector->is_spilled_cell = key.size > 0 && key.data[0] == SPILL_SPACE;
+    return !collector->is_spilled_cell ||
+           spill_key_tail(key, &collector->key_family, &collector->key_timestamp_us);
+}
+
+/* The newest fragment's base: what is written over and over has its version mostly. */
+static bool fold(const bytes *fragments, size_t count, struct collector *collector,
+                 struct buffer *out)
+{
+    struct fragment_reader newest;
+    if (!fragment_reader_start(&newest, fragments[count - 1]))
+        return false;
+    fragment_writer_start(&collector->writer, out, newest.base_version);
+    bool ok = merge(fragments, count, collect, collector);
+    fragment_writer_finish(&collector->writer);
+    return ok && !out->failed;
+}
+
+/* --- rounds --- */
+
+/* The inputs of a fold, oldest first, taken a few at a time. */
+struct inputs {
+    const struct store_history *history;
+    size_t taken;
+    bytes some[FAN_IN];
+    size_t count;
+};
+
+static size_t input_count(const struct store_history *history)
+{
+    return history->operand_count + history->has_base;
+}
+
+static bytes input_at(const struct store_history *history, size_t index)
+{
+    if (history->has_base && index == 0)
+        return history->base;
+    return history->operands[index - history->has_base];
+}
+
+static void take_some(struct inputs *inputs)
+{
+    while (inputs->count < FAN_IN && inputs->taken < input_count(inputs->history))
+        inputs->some[inputs->count++] = input_at(inputs->history, inputs->taken++);
+}
+
+/* Folds the oldest inputs into one until the rest fits into one merge. */
+static bool fold_all(const struct store_history *history, struct collector *collector,
+                     struct buffer *out)
+{
+    struct inputs inputs;
+    struct buffer former = {0}, latter = {0};
+    bool ok = true;
+    inputs.history = history;
+    inputs.taken = inputs.count = 0;
+    take_some(&inputs);
+    while (ok && inputs.taken < input_count(history)) {
+        struct collector plain = {0};
+        buffer_clear(&latter);
+        ok = fold(inputs.some, inputs.count, &plain, &latter);
+        struct buffer done = latter;
+        latter = former;
+        former = done;
+        inputs.some[0] = buffer_bytes(&former);
+        inputs.count = 1;
+        take_some(&inputs);
+    }
+    ok = ok && fold(inputs.some, inputs.count, collector, out);
+    buffer_free(&former);
+    buffer_free(&latter);
+    return ok;
+}
+
+/* --- the store's interface --- */
+
+/* Whether a whole fold of the one fragment would give it back unchanged. */
+static bool is_settled(bytes fragment, struct collector *collector)
+{
+    const struct schema *schema = collector->schema;
+    struct fragment_reader reader;
+    if (!fragment_reader_start(&reader, fragment) || fragment_has_mark(fragment) ||
+        fragment_has_tombstones(fragment))
+        return false;
+    bool may_condemn =
+        schema != NULL && (schema->has_age_rules || schema->has_lost_families ||
+                           (schema->has_count_rules && fragment_has_versions(fragment)));
+    struct entry entry;
+    while (may_condemn && fragment_reader_next(&reader, &entry))
+        if (collects(collector, &entry))
+            return false;
+    return !reader.is_bad;
+}
+
+static bool fold_whole(const void *rules, const struct store_history *history, struct buffer *out,
+                       bytes *same)
+{
+    struct collector collector;
+    if (!start_whole(&collector, rules, history->key))
+        return false;
+    if (input_count(history) == 1) {
+        *same = input_at(history, 0);
+        if (is_settled(*same, &collector))
+            return true;
+        *same = bytes_make(NULL, 0);
+        if (!start_whole(&collector, rules, history->key))
+            return false;
+    }
+    return fold_all(history, &collector, out);
+}
+
+static bool fold_part(const void *rules, const struct store_history *history, struct buffer *out)
+{
+    (void)rules;
+    struct collector collector = {0};
+    return fold_all(history, &collector, out);
+}
+
+static bool is_row_space(bytes key)
+{
+    return key.size > 0 && (key.data[0] == ROW_SPACE || key.data[0] == SPILL_SPACE);
+}
+
+static enum store_verdict tidy(const void *rules, bytes key, bytes value, struct buffer *out)
+{
+    struct collector collector;
+    if (rules == NULL || !is_row_space(key) || !start_whole(&collector, rules, key) ||
+        is_settled(value, &collector) || !start_whole(&collector, rules, key))
+        return STORE_KEEP;
+    size_t start = out->size;
+    bool ok = fold(&value, 1, &collector, out);
+    bytes result = bytes_make(out->data + start, out->size - start);
+    if (!ok || bytes_equal(result, value)) {
+        out->size = start;
+        return STORE_KEEP;
+    }
+    if (!fragment_is_empty(result))
+        return STORE_REPLACE;
+    out->size = start;
+    return STORE_REMOVE;
+}
+
+const struct store_fold row_fold = {.whole = fold_whole, .part = fold_part, .tidy = tidy};

@@ -1,0 +1,379 @@
+/* Resolving a row: see resolve.h.
+ *
+ * Most records are settled: they hold cells alone, and are read straight through. If there are
+ * spilled cells or tombstones, record and spilled cells are merged through a combiner. Both end in
+ * take_cell, which decides what is visible. */
+#include "row/resolve.h"
+
+#include "row/combine.h"
+
+enum stop { GO_ON, IS_COMPLETE, IS_TOO_LARGE, IS_OUT_OF_MEMORY };
+
+struct resolver {
+    const struct resolve_request *request;
+    const struct schema *schema;
+    struct cell_list *out;
+    size_t first;  /* of the row's cells in `out` */
+    uint64_t size; /* of their qualifiers and values */
+    enum stop stop;
+    /* the family it is in */
+    uint32_t family_id;
+    const struct family *family; /* NULL: not wanted */
+    const struct family_scope *scope;
+    const struct gc_rule *gc;
+    int32_t most; /* cells of a column that may be visible */
+    /* the column it is in */
+    bytes qualifier;
+    bool in_range;
+    int32_t newer; /* cells of the column before this one */
+};
+
+static int32_t lesser(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static const struct family_scope *scope_of(const struct resolve_request *request,
+                                           const struct family *family)
+{
+    if (request->scope == NULL || request->scope->families == NULL)
+        return NULL;
+    return &request->scope->families[family - request->schema->families];
+}
+
+/* The family if the reader wants something of it. */
+static const struct family *wanted_family(const struct resolve_request *request, uint32_t id)
+{
+    const struct family *family = schema_family(request->schema, id);
+    if (family == NULL)
+        return NULL;
+    const struct family_scope *scope = scope_of(request, family);
+    return scope == NULL || scope->is_wanted ? family : NULL;
+}
+
+static bool is_in_range(const struct family_scope *scope, bytes qualifier)
+{
+    return scope == NULL || (bytes_compare(qualifier, scope->from) >= 0 &&
+                             (!scope->has_to || bytes_compare(qualifier, scope->to) < 0));
+}
+
+static void enter_column(struct resolver *resolver, bytes qualifier)
+{
+    resolver->qualifier = qualifier;
+    resolver->in_range = is_in_range(resolver->scope, qualifier);
+    resolver->newer = 0;
+}
+
+static void enter_family(struct resolver *resolver, uint32_t id)
+{
+    const struct resolve_request *request = resolver->request;
+    resolver->family_id = id;
+    resolver->family = wanted_family(request, id);
+    if (resolver->family == NULL)
+        return;
+    resolver->scope = scope_of(request, resolver->family);
+    resolver->gc = request->apply_gc ? resolver->family->gc : NULL;
+    resolver->most = lesser(gc_most_versions(resolver->gc),
+                            request->scope == NULL ? INT32_MAX : request->scope->cells_per_column);
+}
+
+static bool stop(struct resolver *resolver, enum stop why)
+{
+    resolver->stop = why;
+    return false;
+}
+
+static bool add_cell(struct resolver *resolver, const struct entry *entry)
+{
+    const struct resolve_request *request = resolver->request;
+    struct cell cell = {.family = resolver->family,
+                        .qualifier = entry->qualifier,
+                        .timestamp_us = entry->timestamp_us,
+                        .value = entry->value};
+    resolver->size += entry->qualifier.size + entry->value.size;
+    if (resolver->size > request->size_limit)
+        return stop(resolver, IS_TOO_LARGE);
+    if (!cell_list_add(resolver->out, &cell))
+        return stop(resolver, IS_OUT_OF_MEMORY);
+    bool is_enough =
+        request->scope != NULL && resolver->schema->names_follow_ids &&
+        resolver->out->count - resolver->first >= (size_t)request->scope->cells_per_row;
+    return is_enough ? stop(resolver, IS_COMPLETE) : true;
+}
+
+/* Takes the next cell of the row, in fragment order; false when there is no need for more. */
+static bool take_cell(struct resolver *resolver, const struct entry *entry)
+{
+    bool is_new_family = entry->family != resolver->family_id;
+    if (is_new_family)
+        enter_family(resolver, entry->family);
+    if (resolver->family == NULL)
+        return true;
+    if (is_new_family || !bytes_equal(entry->qualifier, resolver->qualifier))
+        enter_column(resolver, entry->qualifier);
+    int32_t newer = resolver->newer++;
+    if (!resolver->in_range || newer >= resolver->most ||
+        (resolver->gc != NULL &&
+         gc_condemns(resolver->gc, entry->timestamp_us, newer, resolver->request->now_us)))
+        return true;
+    return add_cell(resolver, entry);
+}
+
+/* --- a record by itself --- */
+
+static status bad_record(void)
+{
+    return status_make(STATUS_DATA_LOSS, "the row's record does not parse");
+}
+
+static status read_settled(struct resolver *resolver)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    if (!fragment_reader_start(&reader, resolver->request->record))
+        return bad_record();
+    while (fragment_reader_next(&reader, &entry) && take_cell(resolver, &entry))
+        if (resolver->family == NULL)
+            fragment_reader_seek_family(&reader, entry.family + 1);
+    return reader.is_bad ? bad_record() : status_ok();
+}
+
+/* --- record and spilled cells --- */
+
+/* Spilled cells of one column that are passed one by one before it is left by a seek. */
+enum { NEXTS_BEFORE_SEEK = 8 };
+
+struct merge {
+    struct resolver *resolver;
+    struct combiner combiner;
+    struct fragment_reader reader;
+    bool has_hot;
+    struct entry hot; /* the record's next entry */
+    struct spill_source *source;
+    bool has_cold;
+    struct entry cold; /* the next spilled cell */
+    bytes qualifier;   /* of the last spilled cell that was added, in the arena */
+    int skipped;       /* cells of its column in a row */
+};
+
+static bool take_entry(void *context, const struct entry *entry)
+{
+    struct resolver *resolver = context;
+    if (!entry_is_cell(entry->kind))
+        return true;
+    struct entry cell = *entry;
+    if (cell.kind != ENTRY_CELL) {
+        cell.value = arena_copy(resolver->out->arena, cell.value);
+        if (cell.value.data == NULL)
+            return stop(resolver, IS_OUT_OF_MEMORY);
+    }
+    return take_cell(resolver, &cell);
+}
+
+static void advance_hot(struct merge *merge)
+{
+    merge->has_hot = fragment_reader_next(&merge->reader, &merge->hot);
+}
+
+/* Moves the source to the first wanted cell of a family with this number or a greater one; without
+ * such a family there are no more spilled cells. */
+static status seek_family(struct merge *merge, uint64_t least)
+{
+    const struct resolve_request *request = merge->resolver->request;
+    const struct schema *schema = request->schema;
+    for (size_t i = 0; i < schema->family_count; i++) {
+        uint32_t id = schema->families[schema->by_id[i]].id;
+        const struct family *family = id < least ? NULL : wanted_family(request, id);
+        if (family == NULL)
+            continue;
+        const struct family_scope *scope = scope_of(request, family);
+        return merge->source->seek(merge->source, id,
+                                   scope == NULL ? bytes_make(NULL, 0) : scope->from);
+    }
+    merge->source = NULL;
+    return status_ok();
+}
+
+/* Reads the next spilled cell in scope. */
+static status advance_cold(struct merge *merge)
+{
+    const struct resolve_request *request = merge->resolver->request;
+    merge->has_cold = false;
+    while (merge->source != NULL && !merge->has_cold) {
+        bool found;
+        TRY(merge->source->next(merge->source, &merge->cold, &found));
+        if (!found) {
+            merge->source = NULL;
+            break;
+        }
+        const struct family *family = wanted_family(request, merge->cold.family);
+        const struct family_scope *scope = family == NULL ? NULL : scope_of(request, family);
+        if (family == NULL || (scope != NULL && scope->has_to &&
+                               bytes_compare(merge->cold.qualifier, scope->to) >= 0))
+            TRY(seek_family(merge, (uint64_t)merge->cold.family + 1));
+        else
+            merge->has_cold = true;
+    }
+    return status_ok();
+}
+
+/* What went wrong when the combiner said no. */
+static status combiner_failure(const struct resolver *resolver)
+{
+    return resolver->stop == GO_ON ? bad_record() : status_ok();
+}
+
+static bool has_enough_of_column(const struct resolver *resolver, const struct entry *cell)
+{
+    return cell->family == resolver->family_id && resolver->newer >= resolver->most &&
+           bytes_equal(cell->qualifier, resolver->qualifier);
+}
+
+/* Leaves the column of the spilled cell: by a seek, if a few steps have not done it. */
+static status skip_cold(struct merge *merge)
+{
+    if (++merge->skipped > NEXTS_BEFORE_SEEK) {
+        struct arena *arena = merge->resolver->out->arena;
+        bytes column = merge->cold.qualifier;
+        uint8_t *after = arena_zalloc(arena, column.size + 1);
+        if (after == NULL)
+            return status_out_of_memory();
+        if (column.size > 0)
+            memcpy(after, column.data, column.size);
+        merge->skipped = 0;
+        TRY(merge->source->seek(merge->source, merge->cold.family,
+                                bytes_make(after, column.size + 1)));
+    }
+    return advance_cold(merge);
+}
+
+/* Copies the slices of the spilled cell, which the source will take back, into the arena. */
+static bool keep_slices(struct merge *merge, struct entry *cell)
+{
+    const struct read_scope *scope = merge->resolver->request->scope;
+    struct arena *arena = merge->resolver->out->arena;
+    if (!bytes_equal(cell->qualifier, merge->qualifier) || merge->qualifier.data == NULL)
+        merge->qualifier = arena_copy(arena, cell->qualifier);
+    cell->qualifier = merge->qualifier;
+    if (scope != NULL && !scope->wants_values && cell->kind == ENTRY_CELL)
+        cell->value = bytes_make(NULL, 0);
+    else
+        cell->value = arena_copy(arena, cell->value);
+    bool ok = cell->qualifier.data != NULL && (cell->value.data != NULL || cell->value.size == 0);
+    return ok || stop(merge->resolver, IS_OUT_OF_MEMORY);
+}
+
+static status take_cold(struct merge *merge)
+{
+    struct resolver *resolver = merge->resolver;
+    uint64_t tombstone;
+    if (has_enough_of_column(resolver, &merge->cold))
+        return skip_cold(merge);
+    merge->skipped = 0;
+    if (!combiner_tombstone_over(&merge->combiner, &merge->cold, &tombstone))
+        return combiner_failure(resolver);
+    if (merge->cold.version >= tombstone) {
+        struct entry cell = merge->cold;
+        if (!keep_slices(merge, &cell) || !combiner_add(&merge->combiner, &cell))
+            return combiner_failure(resolver);
+    }
+    return advance_cold(merge);
+}
+
+static status take_hot(struct merge *merge)
+{
+    if (!combiner_add(&merge->combiner, &merge->hot))
+        return combiner_failure(merge->resolver);
+    advance_hot(merge);
+    return status_ok();
+}
+
+static status merge_all(struct merge *merge)
+{
+    struct resolver *resolver = merge->resolver;
+    if (merge->source != NULL)
+        TRY(seek_family(merge, 0));
+    TRY(advance_cold(merge));
+    while (resolver->stop == GO_ON && (merge->has_hot || merge->has_cold)) {
+        bool hot_first =
+            merge->has_hot && (!merge->has_cold || entry_compare(&merge->hot, &merge->cold) <= 0);
+        TRY(hot_first ? take_hot(merge) : take_cold(merge));
+    }
+    if (merge->reader.is_bad)
+        return bad_record();
+    if (resolver->stop == GO_ON && !combiner_finish(&merge->combiner))
+        return combiner_failure(resolver);
+    return status_ok();
+}
+
+static status read_merged(struct resolver *resolver)
+{
+    struct merge merge = {.resolver = resolver, .source = resolver->request->spilled};
+    bytes record = resolver->request->record;
+    if (record.size > 0 && !fragment_reader_start(&merge.reader, record))
+        return bad_record();
+    advance_hot(&merge);
+    combiner_start(&merge.combiner, take_entry, resolver);
+    status result = merge_all(&merge);
+    combiner_free(&merge.combiner);
+    return result;
+}
+
+/* --- the row --- */
+
+/* Fragments are sorted by family number, readers want families by name. */
+static bool order_by_name(struct resolver *resolver)
+{
+    struct group {
+        size_t first;
+        size_t count;
+    };
+    const struct schema *schema = resolver->schema;
+    struct arena *arena = resolver->out->arena;
+    struct cell *cells = resolver->out->items + resolver->first;
+    size_t count = resolver->out->count - resolver->first;
+    struct group *groups = arena_zalloc(arena, schema->family_count * sizeof *groups);
+    struct cell *copy = arena_alloc(arena, count * sizeof *copy);
+    if (groups == NULL || copy == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct group *group = &groups[cells[i].family - schema->families];
+        if (group->count++ == 0)
+            group->first = i;
+    }
+    memcpy(copy, cells, count * sizeof *copy);
+    for (size_t i = 0; i < schema->family_count; i++) {
+        if (groups[i].count > 0)
+            memcpy(cells, copy + groups[i].first, groups[i].count * sizeof *cells);
+        cells += groups[i].count;
+    }
+    return true;
+}
+
+static status finish(struct resolver *resolver, bool *too_large)
+{
+    if (resolver->stop == IS_TOO_LARGE) {
+        *too_large = true;
+        return status_make(STATUS_FAILED_PRECONDITION, "the row is larger than %llu bytes",
+                           (unsigned long long)resolver->request->size_limit);
+    }
+    bool in_order =
+        resolver->schema->names_follow_ids || resolver->out->count - resolver->first < 2;
+    if (resolver->stop == IS_OUT_OF_MEMORY || (!in_order && !order_by_name(resolver)))
+        return status_out_of_memory();
+    return status_ok();
+}
+
+status row_resolve(const struct resolve_request *request, struct cell_list *out, bool *too_large)
+{
+    struct resolver resolver = {
+        .request = request, .schema = request->schema, .out = out, .first = out->count};
+    bytes record = request->record;
+    bool is_settled =
+        request->spilled == NULL && !fragment_has_mark(record) && !fragment_has_tombstones(record);
+    *too_large = false;
+    if (record.size == 0 && request->spilled == NULL)
+        return status_ok();
+    TRY(is_settled ? read_settled(&resolver) : read_merged(&resolver));
+    return finish(&resolver, too_large);
+}
