@@ -342,8 +342,10 @@ void grpc_call_send(struct grpc_call *call, struct buffer *buffer)
 {
     CHECK_MAGIC(call, GRPC_CALL_MAGIC);
     struct message *message = message_seal(buffer, call->answers_gzip);
-    if (message == NULL)
+    if (message == NULL) {
         atomic_store(&call->lost, true);
+        return;
+    }
     if (grpc_call_is_cancelled(call)) {
         message_free(message);
         return;

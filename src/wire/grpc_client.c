@@ -538,8 +538,8 @@ void grpc_client_destroy(struct grpc_client *client)
         return;
     CHECK_MAGIC(client, CLIENT_MAGIC);
     client->is_signalled = true; /* nobody is to be told any more */
-    while (client->calls != NULL) {
-        struct client_call *call = client->calls;
+    for (struct client_call *call = client->calls, *next; call != NULL; call = next) {
+        next = call->next; /* stays: on_end frees only calls whose stream is closed */
         call->pins++;
         call->closed = true;
         end_call(call, status_make(STATUS_UNAVAILABLE, "the connection has been closed"));

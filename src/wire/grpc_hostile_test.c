@@ -264,7 +264,7 @@ static void turn(struct fixture *f)
 static void assert_alive(struct fixture *f, int32_t stream)
 {
     assert_false(f->goaway);
-    strcpy(f->grpc_status, "none");
+    f->grpc_status[0] = '\0';
     put_request(f, stream, "/test.Service/Echo");
     turn(f);
     assert_string_equal(f->grpc_status, "0");
@@ -457,7 +457,7 @@ static void test_malformed_timeout(void **state)
     struct fixture *f = *state;
     put_settings(f);
     for (int32_t i = 0; i < 6; i++) {
-        strcpy(f->grpc_status, "none");
+        f->grpc_status[0] = '\0';
         ask_with_header(f, 2 * i + 1, "grpc-timeout", timeouts[i]);
         assert_answer(f, "13");
     }

@@ -31,9 +31,9 @@ struct grpc_call_record {
     const struct grpc_method *method;   /* NULL likewise */
     size_t method_index; /* among all methods, in the order they were given; their count if NULL */
     enum status_code code;
-    int64_t duration_us; /* from the headers' arrival to the handler's finish */
-    size_t request_bytes;
-    size_t response_bytes; /* messages only, before compression */
+    int64_t duration_us;   /* from the headers' arrival to the handler's finish */
+    size_t request_bytes;  /* of messages, inflated */
+    size_t response_bytes; /* of messages, as sent */
 };
 
 struct grpc_server_options {
