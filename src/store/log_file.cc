@@ -23,7 +23,9 @@ enum : uint64_t { ROOM_STEP = 4 << 20 }; /* bytes taken at a time: one system ca
 
 static IOStatus fatal(const char *what, const IOStatus &cause)
 {
-    return cause.ok() ? cause : IOStatus::IOError(what, cause.ToString());
+    if (cause.ok())
+        return cause;
+    return IOStatus::IOError(what, cause.ToString());
 }
 
 class log_file final : public rocksdb::FSWritableFileOwnerWrapper {

@@ -67,7 +67,8 @@ static void wait_a_little(void)
  * "clock" (prints the wall clock's seconds), "wait". */
 static int victim(char **step)
 {
-    must(chdir(getenv("VICTIM_DIRECTORY")) == 0, "chdir");
+    const char *directory = getenv("VICTIM_DIRECTORY");
+    must(directory != NULL && chdir(directory) == 0, "chdir");
     for (; *step != NULL; step++) {
         char verb[16], name[64], second[64] = "";
         must(sscanf(*step, "%15s %63s %63s", verb, name, second) >= 1, *step);
