@@ -50,8 +50,9 @@ static void add(struct row_change *change, const struct entry *entry)
         return;
     if (change->count > 0 && change->is_sorted)
         change->is_sorted = entry_compare(&change->entries[change->count - 1], entry) < 0;
-    change->entries[change->count] = *entry;
-    change->entries[change->count].version = ++change->count;
+    struct entry *added = &change->entries[change->count++];
+    *added = *entry;
+    added->version = change->count;
     change->size += entry->qualifier.size + entry->value.size;
 }
 
