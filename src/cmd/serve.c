@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -87,6 +88,7 @@ static status run_server(const struct settings *settings, const struct log *log)
 {
     sigset_t stop;
     struct server *server;
+    umask(S_IRWXG | S_IRWXO); /* the data is its owner's alone */
     raise_descriptor_limit(log);
     take_signals(&stop);
     TRY(server_create(settings, log, clock_system(), &server));
