@@ -25,7 +25,6 @@ static int help_command(const char *const *arguments);
 
 static const struct command commands[] = {
     {"serve", serve_command, "serve a data directory to Bigtable clients"},
-    {"bench", bench_command, "load a server and measure it"},
     {"doctor", doctor_command, "examine the data directory of a stopped server"},
     {"bench", bench_command, "put load on a server and measure it"},
     {"version", version_command, "print the version"},
