@@ -53,9 +53,11 @@ static bytes take_bytes(const uint8_t **at, const uint8_t *end)
 void deferred_batch_replay(const struct deferred_batch *batch, struct keyspace *keyspace,
                            struct store_batch *out)
 {
+    CHECK(!batch->changes.failed);
+    if (batch->changes.size == 0)
+        return;
     const uint8_t *at = batch->changes.data;
     const uint8_t *end = at + batch->changes.size;
-    CHECK(!batch->changes.failed);
     while (at < end) {
         enum change_kind kind = *at++;
         bytes key = take_bytes(&at, end);

@@ -1,0 +1,510 @@
+#include "tablet/testing.h"
+
+#include <endian.h>
+#include <pthread.h>
+
+/* --- a gate: holds the commit thread before its next batch --- */
+
+struct gate {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_shut;
+    bool is_reached;
+    status answer; /* what admit says */
+};
+
+static status pass_gate(void *context)
+{
+    struct gate *gate = context;
+    pthread_mutex_lock(&gate->lock);
+    gate->is_reached = true;
+    pthread_cond_broadcast(&gate->changed);
+    while (gate->is_shut)
+        pthread_cond_wait(&gate->changed, &gate->lock);
+    gate->is_reached = false;
+    status answer = status_copy(gate->answer);
+    pthread_mutex_unlock(&gate->lock);
+    return answer;
+}
+
+static void shut(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    gate->is_shut = true;
+    pthread_mutex_unlock(&gate->lock);
+}
+
+static void await_commit_thread(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    while (!gate->is_reached)
+        pthread_cond_wait(&gate->changed, &gate->lock);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+static void open_gate(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    gate->is_shut = false;
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+static struct gate *gate_of(struct tablet_fixture *f)
+{
+    return f->options.admit_context;
+}
+
+static int setup(void **state)
+{
+    struct tablet_fixture *f = tablet_fixture_create();
+    struct gate *gate = calloc(1, sizeof *gate);
+    assert_non_null(gate);
+    pthread_mutex_init(&gate->lock, NULL);
+    pthread_cond_init(&gate->changed, NULL);
+    close_queue(f);
+    f->options.admit = pass_gate;
+    f->options.admit_context = gate;
+    open_queue(f);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct gate *gate = gate_of(*state);
+    status_free(gate->answer);
+    tablet_fixture_destroy(*state);
+    free(gate);
+    return 0;
+}
+
+static void reopen(struct tablet_fixture *f)
+{
+    close_queue(f);
+    open_queue(f);
+}
+
+/* --- commits that several of are under way at once --- */
+
+struct pending {
+    struct commit commit;
+    struct packed_change change;
+    unsigned *turn;
+    unsigned done_at; /* 0: not yet */
+};
+
+static void note_done(struct task *task)
+{
+    struct pending *pending = (struct pending *)LIST_ENTRY(&task->link, struct commit, done.link);
+    pending->done_at = ++*pending->turn;
+}
+
+static void submit(struct tablet_fixture *f, struct pending *pending, const char *row_key,
+                   struct packed_change change, unsigned *turn)
+{
+    pending->change = change;
+    pending->commit = commit_of(f, row_key, &pending->change);
+    pending->commit.done.run = note_done;
+    pending->turn = turn;
+    pending->done_at = 0;
+    assert_ok(commit_submit(f->queue, &pending->commit));
+}
+
+/* With this empty commit all before it are done. */
+static void wait_for_all(struct tablet_fixture *f)
+{
+    struct commit barrier = {.keyspace = f->rows};
+    assert_ok(commit_and_wait(f->queue, &barrier));
+}
+
+/* --- what is acknowledged is there --- */
+
+static void a_change_can_be_read_and_survives(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 5, "value"));
+    assert_row(f, "row", "f:q@5=value");
+    reopen(f);
+    assert_row(f, "row", "f:q@5=value");
+}
+
+static void commits_are_acknowledged_in_order(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct pending pending[100];
+    unsigned turn = 0;
+    for (unsigned i = 0; i < 100; i++)
+        submit(f, &pending[i], "row", add_to_cell(f, "q", 1), &turn);
+    wait_for_all(f);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(pending[i].done_at, i + 1);
+        assert_ok(pending[i].commit.result);
+        assert_true(i == 0 || pending[i].commit.version > pending[i - 1].commit.version);
+        buffer_free(&pending[i].change.fragment);
+    }
+    assert_true(commit_applied_version(f->queue) >= pending[99].commit.version);
+    assert_row(f, "row", "sum:q@0=100");
+}
+
+static void changes_of_one_row_fold_in_the_batch(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct pending first, adds[1000], other;
+    unsigned turn = 0;
+    shut(gate_of(f));
+    submit(f, &first, "first", set_cell(f, FAMILY_F, "q", 1, "x"), &turn);
+    await_commit_thread(gate_of(f));
+    for (unsigned i = 0; i < 1000; i++)
+        submit(f, &adds[i], "row", add_to_cell(f, "q", 2), &turn);
+    submit(f, &other, "other", set_cell(f, FAMILY_F, "q", 1, "y"), &turn);
+    open_gate(gate_of(f));
+    wait_for_all(f);
+    for (unsigned i = 0; i < 1000; i++) {
+        assert_int_equal(adds[i].commit.is_folded, i > 0);
+        buffer_free(&adds[i].change.fragment);
+    }
+    assert_false(other.commit.is_folded);
+    assert_row(f, "row", "sum:q@0=2000");
+    assert_row(f, "other", "f:q@1=y");
+    buffer_free(&first.change.fragment);
+    buffer_free(&other.change.fragment);
+}
+
+/* More rows in a batch than its table of rows starts with, each of them twice. */
+static void a_batch_holds_many_rows(void **state)
+{
+    enum { ROWS = 1000 };
+    struct tablet_fixture *f = *state;
+    struct pending first, *pending = calloc(2 * ROWS, sizeof *pending);
+    char(*keys)[8] = calloc(ROWS, sizeof *keys);
+    unsigned turn = 0;
+    assert_non_null(pending);
+    assert_non_null(keys);
+    shut(gate_of(f));
+    submit(f, &first, "first", set_cell(f, FAMILY_F, "q", 1, "x"), &turn);
+    await_commit_thread(gate_of(f));
+    for (unsigned i = 0; i < 2 * ROWS; i++) {
+        snprintf(keys[i % ROWS], sizeof keys[0], "%u", i % ROWS);
+        submit(f, &pending[i], keys[i % ROWS], add_to_cell(f, "q", 3), &turn);
+    }
+    open_gate(gate_of(f));
+    wait_for_all(f);
+    for (unsigned i = 0; i < 2 * ROWS; i++) {
+        assert_ok(pending[i].commit.result);
+        assert_int_equal(pending[i].commit.is_folded, i >= ROWS);
+        assert_row(f, keys[i % ROWS], "sum:q@0=6");
+        buffer_free(&pending[i].change.fragment);
+    }
+    buffer_free(&first.change.fragment);
+    free(pending);
+    free(keys);
+}
+
+/* --- extensions --- */
+
+static void delete_all_rows(struct commit *commit, struct store_batch *batch)
+{
+    store_batch_delete_range(batch, commit->keyspace, bytes_of("R"), bytes_of("S"));
+}
+
+/* In one batch: what was submitted before it is gone, what was submitted after it stays. */
+static void an_extension_keeps_its_place(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct pending first, before, after;
+    unsigned turn = 0;
+    struct pending drop = {
+        .turn = &turn,
+        .commit = {.keyspace = f->rows, .extend = delete_all_rows, .done.run = note_done}};
+    shut(gate_of(f));
+    submit(f, &first, "first", set_cell(f, FAMILY_F, "q", 1, "x"), &turn);
+    await_commit_thread(gate_of(f));
+    submit(f, &before, "row", add_to_cell(f, "q", 1), &turn);
+    assert_ok(commit_submit(f->queue, &drop.commit));
+    submit(f, &after, "row", add_to_cell(f, "q", 2), &turn);
+    open_gate(gate_of(f));
+    wait_for_all(f);
+    assert_int_equal(drop.done_at, 3);
+    assert_false(after.commit.is_folded);
+    assert_row(f, "first", "");
+    assert_row(f, "row", "sum:q@0=2");
+    buffer_free(&first.change.fragment);
+    buffer_free(&before.change.fragment);
+    buffer_free(&after.change.fragment);
+}
+
+static void big_cells_get_records_of_their_own(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct row_change *change = new_change(f);
+    row_change_set(change, FAMILY_F, bytes_of("big"), 9, bytes_of("0123456789"));
+    row_change_set(change, FAMILY_F, bytes_of("small"), 8, bytes_of("s"));
+    write_change(f, "row", pack(change, 10));
+    assert_row(f, "row", "f:big@9=0123456789 f:small@8=s");
+    struct store_value value;
+    enum store_presence presence;
+    assert_ok(store_get(f->rows, NULL, bytes_of("Rrow"), STORE_ANYWHERE, &value, &presence));
+    assert_true(fragment_has_spilled(value.bytes));
+    store_value_release(&value);
+    write_change(f, "row", set_cell(f, FAMILY_F, "big", 9, "newer"));
+    assert_row(f, "row", "f:big@9=newer f:small@8=s");
+}
+
+/* --- versions --- */
+
+static uint64_t version_at(int64_t wall_us)
+{
+    return (uint64_t)wall_us << VERSION_COUNTER_BITS;
+}
+
+static uint64_t read_ceiling(struct tablet_fixture *f)
+{
+    struct store_value value;
+    enum store_presence presence;
+    uint64_t ceiling;
+    assert_ok(store_get(f->options.catalog, NULL, bytes_of("version-ceiling"), STORE_ANYWHERE,
+                        &value, &presence));
+    assert_int_equal(presence, STORE_FOUND);
+    memcpy(&ceiling, value.bytes.data, sizeof ceiling);
+    store_value_release(&value);
+    return be64toh(ceiling);
+}
+
+static void versions_follow_the_clock(void **state)
+{
+    struct tablet_fixture *f = *state;
+    int64_t now = atomic_load(&f->clock.wall_us);
+    assert_int_equal(write_change(f, "row", add_to_cell(f, "q", 1)), version_at(now));
+    assert_int_equal(write_change(f, "row", add_to_cell(f, "q", 1)), version_at(now) + 1);
+    atomic_store(&f->clock.wall_us, now + 10);
+    assert_int_equal(write_change(f, "row", add_to_cell(f, "q", 1)), version_at(now + 10));
+    assert_int_equal(commit_now_us(f->queue), now + 10);
+}
+
+static void a_clock_set_back_changes_no_order(void **state)
+{
+    struct tablet_fixture *f = *state;
+    int64_t now = atomic_load(&f->clock.wall_us);
+    uint64_t before = write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "old"));
+    atomic_store(&f->clock.wall_us, now - INT64_C(86400) * 1000000);
+    assert_true(commit_now_us(f->queue) >= now);
+    assert_int_equal(write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "new")), before + 1);
+    assert_row(f, "row", "f:q@1=new");
+}
+
+/* As after a kill: nothing was written at the end, and what is durable must do. */
+static void a_clock_set_back_over_a_restart_changes_no_order(void **state)
+{
+    struct tablet_fixture *f = *state;
+    int64_t now = atomic_load(&f->clock.wall_us);
+    uint64_t newest = 0;
+    for (int i = 0; i < 5; i++) {
+        atomic_store(&f->clock.wall_us, now + i * INT64_C(700000));
+        newest = write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "old"));
+        assert_true(newest < read_ceiling(f));
+    }
+    assert_true(read_ceiling(f) <= newest + version_at(1000000));
+    atomic_store(&f->clock.wall_us, now - INT64_C(86400) * 1000000);
+    reopen(f);
+    assert_true(write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "new")) > newest);
+    assert_true(commit_now_us(f->queue) >= now);
+    assert_row(f, "row", "f:q@1=new");
+}
+
+/* --- refusals --- */
+
+static void what_is_not_admitted_is_not_written(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct packed_change change = set_cell(f, FAMILY_F, "q", 1, "x");
+    struct commit refused = commit_of(f, "row", &change);
+    struct commit freeing = commit_of(f, "other", &change);
+    freeing.frees_space = true;
+    gate_of(f)->answer = status_make(STATUS_RESOURCE_EXHAUSTED, "no space");
+    assert_status(commit_and_wait(f->queue, &refused), STATUS_RESOURCE_EXHAUSTED);
+    assert_ok(commit_and_wait(f->queue, &freeing));
+    wait_for_all(f);
+    assert_row(f, "row", "");
+    assert_row(f, "other", "f:q@1=x");
+    status_free(gate_of(f)->answer);
+    gate_of(f)->answer = status_ok();
+    assert_ok(commit_and_wait(f->queue, &refused));
+    assert_row(f, "row", "f:q@1=x");
+    buffer_free(&change.fragment);
+}
+
+static void the_queue_is_bounded(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct pending first;
+    unsigned turn = 0;
+    close_queue(f);
+    f->options.queue_limit_bytes = 10;
+    open_queue(f);
+    shut(gate_of(f));
+    submit(f, &first, "first", set_cell(f, FAMILY_F, "q", 1, "too big, but alone"), &turn);
+    struct packed_change change = set_cell(f, FAMILY_F, "q", 1, "x");
+    struct commit refused = commit_of(f, "row", &change);
+    status s = commit_submit(f->queue, &refused);
+    assert_true(status_details(s).size > 0);
+    assert_status(s, STATUS_RESOURCE_EXHAUSTED);
+    open_gate(gate_of(f));
+    while ((s = commit_and_wait(f->queue, &refused)).code == STATUS_RESOURCE_EXHAUSTED)
+        status_free(s); /* until the first is through */
+    assert_ok(s);
+    assert_row(f, "row", "f:q@1=x");
+    buffer_free(&change.fragment);
+    buffer_free(&first.change.fragment);
+}
+
+/* --- acknowledgements --- */
+
+struct on_loop {
+    struct commit commit;
+    struct loop *loop;
+    unsigned *left;
+};
+
+static void note_on_loop(struct task *task)
+{
+    struct on_loop *self = (struct on_loop *)LIST_ENTRY(&task->link, struct commit, done.link);
+    assert_true(loop_is_current(self->loop));
+    assert_ok(self->commit.result);
+    if (--*self->left == 0)
+        loop_stop(self->loop);
+}
+
+static void owners_are_told_on_their_loops(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct loop *loop;
+    struct on_loop commits[10];
+    struct packed_change change = add_to_cell(f, "q", 1);
+    unsigned left = 10;
+    assert_ok(loop_create(&f->clock.clock, &loop));
+    for (unsigned i = 0; i < 10; i++) {
+        commits[i] =
+            (struct on_loop){.commit = commit_of(f, "row", &change), .loop = loop, .left = &left};
+        commits[i].commit.loop = loop;
+        commits[i].commit.done.run = note_on_loop;
+        commits[i].commit.change = i % 2 == 0 ? &change : NULL; /* barriers, too */
+        assert_ok(commit_submit(f->queue, &commits[i].commit));
+        wait_for_all(f);
+    }
+    loop_run(loop);
+    assert_int_equal(left, 0);
+    assert_row(f, "row", "sum:q@0=5");
+    loop_destroy(loop);
+    buffer_free(&change.fragment);
+}
+
+static unsigned changes_seen;
+
+static void see_change(void *context, const struct commit *commit)
+{
+    assert_ptr_equal(context, commit->owner);
+    assert_non_null(commit->change);
+    changes_seen++;
+}
+
+static void applied_changes_are_shown(void **state)
+{
+    struct tablet_fixture *f = *state;
+    close_queue(f);
+    f->options.applied = see_change;
+    open_queue(f);
+    changes_seen = 0;
+    write_change(f, "row", add_to_cell(f, "q", 1));
+    wait_for_all(f);
+    gate_of(f)->answer = status_make(STATUS_RESOURCE_EXHAUSTED, "no space");
+    struct packed_change change = add_to_cell(f, "q", 1);
+    struct commit refused = commit_of(f, "row", &change);
+    assert_status(commit_and_wait(f->queue, &refused), STATUS_RESOURCE_EXHAUSTED);
+    assert_int_equal(changes_seen, 1);
+    buffer_free(&change.fragment);
+}
+
+/* --- disks that fail --- */
+
+static int setup_faults(void **state)
+{
+    setup(state);
+    struct tablet_fixture *f = *state;
+    close_queue(f);
+    f->faults = fault_fs_create();
+    assert_non_null(f->faults);
+    f->options.durability = STORE_SYNCED;
+    open_queue(f);
+    return 0;
+}
+
+static void nothing_is_acknowledged_after_a_failed_sync(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct packed_change change = set_cell(f, FAMILY_F, "q", 1, "x");
+    struct commit commit = commit_of(f, "row", &change);
+    assert_ok(commit_and_wait(f->queue, &commit));
+    fault_fs_fail(f->faults, FAULT_SYNC, ".log", FAULT_IO, 0);
+    assert_status(commit_and_wait(f->queue, &commit), STATUS_UNAVAILABLE);
+    fault_fs_heal(f->faults);
+    assert_status(commit_and_wait(f->queue, &commit), STATUS_UNAVAILABLE);
+    wait_for_all(f);
+    assert_row(f, "row", "f:q@1=x");
+    buffer_free(&change.fragment);
+}
+
+static void a_full_disk_refuses_until_there_is_space(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct packed_change change = set_cell(f, FAMILY_F, "q", 1, "x");
+    struct commit commit = commit_of(f, "row", &change);
+    char large[4001] = {0};
+    memset(large, 'v', sizeof large - 1);
+    struct packed_change filler = set_cell(f, FAMILY_F, "q", 1, large);
+    struct commit filling = commit_of(f, "filler", &filler);
+    status s = status_ok();
+    fault_fs_fail(f->faults, FAULT_ALLOCATE, ".log", FAULT_NO_SPACE, 0);
+    for (int i = 0; i < 10000 && status_is_ok(s); i++)
+        s = commit_and_wait(f->queue, &filling); /* until the log is full */
+    assert_status(s, STATUS_RESOURCE_EXHAUSTED);
+    s = status_ok();
+    for (int i = 0; i < 10000 && status_is_ok(s); i++)
+        s = commit_and_wait(f->queue, &commit);
+    assert_status(s, STATUS_RESOURCE_EXHAUSTED);
+    assert_row(f, "row", "f:q@1=x");
+    fault_fs_heal(f->faults);
+    uint64_t refused_version = commit.version;
+    while ((s = commit_and_wait(f->queue, &commit)).code == STATUS_RESOURCE_EXHAUSTED)
+        status_free(s); /* the store recovers by itself */
+    assert_ok(s);
+    assert_true(commit.version > refused_version);
+    assert_true(read_ceiling(f) > commit.version);
+    buffer_free(&change.fragment);
+    buffer_free(&filler.fragment);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_change_can_be_read_and_survives, setup, teardown),
+        cmocka_unit_test_setup_teardown(commits_are_acknowledged_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(changes_of_one_row_fold_in_the_batch, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_holds_many_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_extension_keeps_its_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(big_cells_get_records_of_their_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(versions_follow_the_clock, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_clock_set_back_changes_no_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_clock_set_back_over_a_restart_changes_no_order, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_admitted_is_not_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_queue_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(owners_are_told_on_their_loops, setup, teardown),
+        cmocka_unit_test_setup_teardown(applied_changes_are_shown, setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_is_acknowledged_after_a_failed_sync, setup_faults,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_full_disk_refuses_until_there_is_space, setup_faults,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,301 @@
+/* Tests of spilling, purging and replacing: what a reader sees stays the same, what lies in the
+ * store does not. */
+#include "tablet/row_care.h"
+
+#include "tablet/testing.h"
+
+enum { SPILL_BYTES = 256 };
+
+static int setup(void **state)
+{
+    *state = tablet_fixture_create();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    tablet_fixture_destroy(*state);
+    return 0;
+}
+
+static struct row_care_report look_after(struct tablet_fixture *f, const char *row_key)
+{
+    struct row_care care = {.keyspace = f->rows,
+                            .row_key = bytes_of(row_key),
+                            .row_hash = row_lock_hash(ROWS_KEYSPACE, bytes_of(row_key)),
+                            .locks = f->locks,
+                            .commits = f->queue,
+                            .spill_bytes = SPILL_BYTES};
+    struct row_lock_waiter waiter = {.granted = NULL};
+    struct row_care_report report;
+    assert_true(row_lock_acquire(f->locks, care.row_hash, &waiter));
+    assert_ok(row_care_run(&care, &report));
+    row_lock_release(f->locks, care.row_hash);
+    return report;
+}
+
+static size_t spilled_count(struct tablet_fixture *f)
+{
+    struct store_cursor *cursor;
+    struct store_cursor_options options = {
+        .lower = bytes_of("S"), .upper = bytes_of("T"), .reach = STORE_ANYWHERE};
+    size_t count = 0;
+    assert_ok(store_cursor_create(f->rows, &options, &cursor));
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
+        count++;
+    assert_ok(store_cursor_status(cursor));
+    store_cursor_destroy(cursor);
+    return count;
+}
+
+/* The size of a row's record; 0: none. */
+static size_t record_size(struct tablet_fixture *f, const char *record_key, bool *has_spilled)
+{
+    struct store_value value;
+    enum store_presence presence;
+    assert_ok(store_get(f->rows, NULL, bytes_of(record_key), STORE_ANYWHERE, &value, &presence));
+    size_t size = value.bytes.size;
+    *has_spilled = size > 0 && fragment_has_spilled(value.bytes);
+    store_value_release(&value);
+    return size;
+}
+
+/* Cells q00, q01, … with values of ten bytes, one change. */
+static void write_columns(struct tablet_fixture *f, const char *row_key, uint32_t family,
+                          unsigned count)
+{
+    struct row_change *change = new_change(f);
+    for (unsigned i = 0; i < count; i++) {
+        char *name = arena_alloc(f->arena, 16);
+        assert_non_null(name);
+        snprintf(name, 16, "q%02u", i);
+        row_change_set(change, family, bytes_of(name), 1, bytes_of("0123456789"));
+    }
+    write_change(f, row_key, pack(change, SIZE_MAX));
+}
+
+static void delete_family(struct tablet_fixture *f, const char *row_key, uint32_t family)
+{
+    struct row_change *change = new_change(f);
+    row_change_delete_family(change, family);
+    write_change(f, row_key, pack(change, SIZE_MAX));
+}
+
+/* The number of cells that a reader sees. */
+static size_t cell_count(struct tablet_fixture *f, const char *row_key)
+{
+    struct row_read_options options = read_options_of(f);
+    struct row row = {.cells.arena = arena_create(SIZE_MAX / 2)};
+    enum row_outcome outcome;
+    assert_ok(row_read(f->rows, &options, bytes_of(row_key), STORE_ANYWHERE, &row, &outcome));
+    size_t count = row.cells.count;
+    row_clear(&row);
+    arena_destroy(row.cells.arena);
+    return count;
+}
+
+/* --- spilling --- */
+
+static void a_large_record_spills(void **state)
+{
+    struct tablet_fixture *f = *state;
+    bool has_spilled;
+    write_columns(f, "row", FAMILY_F, 30);
+    assert_true(record_size(f, "Rrow", &has_spilled) > SPILL_BYTES);
+    assert_false(has_spilled);
+    assert_true(look_after(f, "row").spilled);
+    assert_true(record_size(f, "Rrow", &has_spilled) < SPILL_BYTES);
+    assert_true(has_spilled);
+    assert_int_equal(spilled_count(f), 30);
+    assert_int_equal(cell_count(f, "row"), 30);
+    assert_false(look_after(f, "row").spilled);
+    assert_int_equal(cell_count(f, "row"), 30);
+}
+
+static void a_small_record_does_not(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_columns(f, "row", FAMILY_F, 3);
+    struct row_care_report report = look_after(f, "row");
+    assert_false(report.spilled);
+    assert_true(report.replaced);
+    assert_int_equal(spilled_count(f), 0);
+    assert_int_equal(cell_count(f, "row"), 3);
+}
+
+static void changes_after_a_spill_count(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_columns(f, "row", FAMILY_F, 30);
+    write_change(f, "row", add_to_cell(f, "n", 40));
+    assert_true(look_after(f, "row").spilled);
+    write_change(f, "row", add_to_cell(f, "n", 2));
+    write_change(f, "row", set_cell(f, FAMILY_F, "q00", 1, "new"));
+    write_change(f, "row", set_cell(f, FAMILY_F, "q00", 2, "newest"));
+    assert_int_equal(cell_count(f, "row"), 32);
+    write_columns(f, "row", FAMILY_G, 30);
+    assert_true(look_after(f, "row").spilled);
+    assert_int_equal(cell_count(f, "row"), 62);
+    delete_family(f, "row", FAMILY_F);
+    delete_family(f, "row", FAMILY_G);
+    assert_row(f, "row", "sum:n@0=42");
+    look_after(f, "row");
+    assert_row(f, "row", "sum:n@0=42");
+}
+
+/* --- purging --- */
+
+static void deleted_cells_are_purged(void **state)
+{
+    struct tablet_fixture *f = *state;
+    bool has_spilled;
+    write_columns(f, "row", FAMILY_F, 30);
+    write_columns(f, "row", FAMILY_G, 20);
+    look_after(f, "row");
+    assert_int_equal(spilled_count(f), 50);
+    delete_family(f, "row", FAMILY_F);
+    assert_int_equal(spilled_count(f), 50);
+    assert_int_equal(cell_count(f, "row"), 20);
+    assert_true(look_after(f, "row").purged);
+    assert_int_equal(spilled_count(f), 20);
+    assert_int_equal(cell_count(f, "row"), 20);
+    delete_family(f, "row", FAMILY_G);
+    assert_true(look_after(f, "row").purged);
+    assert_int_equal(spilled_count(f), 0);
+    assert_row(f, "row", "");
+    look_after(f, "row"); /* nothing takes the place of nothing */
+    assert_int_equal(record_size(f, "Rrow", &has_spilled), 0);
+}
+
+/* Cells that came after the tombstone, spilled meanwhile, between many that it covers. */
+static void survivors_of_a_tombstone_stay(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_columns(f, "row", FAMILY_F, 99);
+    look_after(f, "row");
+    delete_family(f, "row", FAMILY_F);
+    struct row_change *change = new_change(f);
+    row_change_set(change, FAMILY_F, bytes_of("q05"), 1, bytes_of("a survivor"));
+    row_change_set(change, FAMILY_F, bytes_of("q95"), 1, bytes_of("another one"));
+    write_change(f, "row", pack(change, 10));
+    assert_row(f, "row", "f:q05@1=a survivor f:q95@1=another one");
+    assert_int_equal(spilled_count(f), 99);
+    assert_true(look_after(f, "row").purged);
+    assert_int_equal(spilled_count(f), 2);
+    assert_row(f, "row", "f:q05@1=a survivor f:q95@1=another one");
+}
+
+static void a_column_tombstone_purges_its_times(void **state)
+{
+    struct tablet_fixture *f = *state;
+    for (int64_t t = 1; t <= 5; t++) {
+        struct row_change *big = new_change(f);
+        row_change_set(big, FAMILY_F, bytes_of("q"), t, bytes_of("x"));
+        row_change_set(big, FAMILY_F, bytes_of("qq"), t, bytes_of("y"));
+        write_change(f, "row", pack(big, 1));
+    }
+    assert_int_equal(spilled_count(f), 10);
+    struct row_change *change = new_change(f);
+    row_change_delete_column(change, FAMILY_F, bytes_of("q"), 2, 4);
+    row_change_delete_column(change, FAMILY_F, bytes_of("qq"), 3, INT64_MAX);
+    write_change(f, "row", pack(change, SIZE_MAX));
+    const char *expected = "f:q@5=x f:q@4=x f:q@1=x f:qq@2=y f:qq@1=y";
+    assert_row(f, "row", expected);
+    assert_true(look_after(f, "row").purged);
+    assert_int_equal(spilled_count(f), 5);
+    assert_row(f, "row", expected);
+}
+
+static void a_row_may_be_deleted_and_begin_anew(void **state)
+{
+    struct tablet_fixture *f = *state;
+    bool has_spilled;
+    write_columns(f, "row", FAMILY_F, 30);
+    look_after(f, "row");
+    struct row_change *change = new_change(f);
+    row_change_delete_row(change);
+    write_change(f, "row", pack(change, SIZE_MAX));
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "again"));
+    assert_row(f, "row", "f:q@1=again");
+    assert_true(look_after(f, "row").purged);
+    assert_int_equal(spilled_count(f), 0);
+    assert_row(f, "row", "f:q@1=again");
+    assert_true(record_size(f, "Rrow", &has_spilled) > 0);
+    assert_false(has_spilled);
+}
+
+/* Neighbours whose keys begin alike, or have zero bytes, keep their cells. */
+static void neighbours_are_left_alone(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_columns(f, "ro", FAMILY_F, 30);
+    write_columns(f, "row", FAMILY_F, 30);
+    write_columns(f, "row1", FAMILY_F, 30);
+    look_after(f, "ro");
+    look_after(f, "row");
+    look_after(f, "row1");
+    delete_family(f, "row", FAMILY_F);
+    assert_true(look_after(f, "row").purged);
+    assert_int_equal(cell_count(f, "ro"), 30);
+    assert_int_equal(cell_count(f, "row"), 0);
+    assert_int_equal(cell_count(f, "row1"), 30);
+    assert_int_equal(spilled_count(f), 60);
+}
+
+/* --- a million cells --- */
+
+enum { BIG_FAMILY = 1000 * 1000, PER_CHANGE = 10 * 1000 };
+
+static void write_million(struct tablet_fixture *f)
+{
+    static char names[PER_CHANGE][8];
+    for (unsigned at = 0; at < BIG_FAMILY; at += PER_CHANGE) {
+        struct row_change *change = new_change(f);
+        for (unsigned i = 0; i < PER_CHANGE; i++) {
+            snprintf(names[i], sizeof names[i], "%07u", at + i);
+            row_change_set(change, FAMILY_F, bytes_make(names[i], 7), 1, bytes_of("x"));
+        }
+        write_change(f, "row", pack(change, SIZE_MAX));
+        look_after(f, "row");
+        arena_reset(f->arena);
+    }
+}
+
+static uint64_t bytes_written(struct tablet_fixture *f)
+{
+    struct store_statistics statistics;
+    store_statistics(f->store, &statistics);
+    return statistics.log_bytes;
+}
+
+/* Deleting the family of a million cells writes one operand and then one range delete. */
+static void a_family_of_a_million_cells_goes_at_once(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_million(f);
+    write_change(f, "row", set_cell(f, FAMILY_G, "q", 1, "stays"));
+    assert_int_equal(spilled_count(f), BIG_FAMILY);
+    delete_family(f, "row", FAMILY_F);
+    assert_row(f, "row", "g:q@1=stays");
+    uint64_t written = bytes_written(f);
+    assert_true(look_after(f, "row").purged);
+    assert_true(bytes_written(f) - written < 64 << 10);
+    assert_int_equal(spilled_count(f), 0);
+    assert_row(f, "row", "g:q@1=stays");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_large_record_spills, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_small_record_does_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(changes_after_a_spill_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(deleted_cells_are_purged, setup, teardown),
+        cmocka_unit_test_setup_teardown(survivors_of_a_tombstone_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_column_tombstone_purges_its_times, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_row_may_be_deleted_and_begin_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(neighbours_are_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_family_of_a_million_cells_goes_at_once, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+#include "tablet/testing.h"
+
+static int setup(void **state)
+{
+    *state = tablet_fixture_create();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    tablet_fixture_destroy(*state);
+    return 0;
+}
+
+/* Writes `f:q@1=<key>` to each row named by a letter. */
+static void write_rows(struct tablet_fixture *f, const char *letters)
+{
+    for (; *letters != '\0'; letters++) {
+        const char key[2] = {*letters};
+        write_change(f, key, set_cell(f, FAMILY_F, "q", 1, key));
+    }
+}
+
+/* A big value beside the record, and a small one in it. */
+static void write_spilled_row(struct tablet_fixture *f, const char *row_key)
+{
+    struct row_change *change = new_change(f);
+    row_change_set(change, FAMILY_F, bytes_of("big"), 9, bytes_of("0123456789"));
+    row_change_set(change, FAMILY_F, bytes_of("small"), 8, bytes_of("s"));
+    write_change(f, row_key, pack(change, 10));
+}
+
+/* --- reading a range --- */
+
+struct range {
+    const char *from;
+    const char *to;
+    bool reversed;
+    enum store_reach reach;
+    unsigned pause_every; /* 0: never */
+    size_t budget;
+    bool (*skip)(void *context, bytes row_key);
+};
+
+/* The keys found, one after the other; a '!' for a row that is too large, a '?' for a spent budget.
+ * In static memory. */
+static const char *keys_of(struct tablet_fixture *f, struct row_read_options *options,
+                           const struct range *range)
+{
+    static char text[256];
+    size_t size = 0;
+    struct row_range_reader *reader;
+    struct row row = {.cells.arena = arena_create(1 << 20)};
+    enum row_outcome outcome = ROW_ABSENT;
+    assert_ok(row_range_reader_create(f->rows, options, bytes_of(range->from), bytes_of(range->to),
+                                      range->reversed, &reader));
+    for (unsigned calls = 1; outcome != ROW_END && size < sizeof text - 2; calls++) {
+        row_clear(&row);
+        assert_ok(row_range_reader_next(reader, range->reach, range->skip, NULL, range->budget,
+                                        &row, &outcome));
+        if (outcome == ROW_NOT_CACHED)
+            assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, range->skip, NULL,
+                                            range->budget, &row, &outcome));
+        if (outcome == ROW_FOUND || outcome == ROW_TOO_LARGE) {
+            assert_true(bytes_equal(row.key, row_range_reader_last_scanned(reader)));
+            text[size++] = (char)row.key.data[0];
+        }
+        if (outcome == ROW_TOO_LARGE)
+            text[size++] = '!';
+        if (outcome == ROW_ABSENT)
+            text[size++] = '?';
+        if (range->pause_every > 0 && calls % range->pause_every == 0)
+            row_range_reader_pause(reader);
+    }
+    text[size] = '\0';
+    row_clear(&row);
+    row_range_reader_destroy(reader);
+    arena_destroy(row.cells.arena);
+    return text;
+}
+
+static const char *scan(struct tablet_fixture *f, const struct range *range)
+{
+    struct row_read_options options = read_options_of(f);
+    struct range full = *range;
+    full.budget = range->budget == 0 ? 100 : range->budget;
+    return keys_of(f, &options, &full);
+}
+
+static void a_range_is_read_in_order(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_rows(f, "dbeac");
+    for (enum store_reach reach = STORE_CACHED_ONLY; reach <= STORE_ANYWHERE; reach++) {
+        assert_string_equal(scan(f, &(struct range){.from = "", .to = "", .reach = reach}),
+                            "abcde");
+        assert_string_equal(scan(f, &(struct range){.from = "b", .to = "d", .reach = reach}), "bc");
+        assert_string_equal(scan(f, &(struct range){.from = "bb", .to = "", .reach = reach}),
+                            "cde");
+        assert_string_equal(
+            scan(f, &(struct range){.from = "", .to = "", .reversed = true, .reach = reach}),
+            "edcba");
+        assert_string_equal(
+            scan(f, &(struct range){.from = "b", .to = "d", .reversed = true, .reach = reach}),
+            "cb");
+        assert_string_equal(scan(f, &(struct range){.from = "x", .to = "z", .reach = reach}), "");
+    }
+}
+
+static void a_paused_range_goes_on_after_its_last_row(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_rows(f, "abcdefg");
+    write_spilled_row(f, "d");
+    for (unsigned every = 1; every <= 3; every++) {
+        struct range forward = {.from = "", .to = "", .pause_every = every};
+        struct range backward = {.from = "", .to = "", .reversed = true, .pause_every = every};
+        assert_string_equal(scan(f, &forward), "abcdefg");
+        assert_string_equal(scan(f, &backward), "gfedcba");
+    }
+}
+
+/* The blocks of a table just compacted are not in memory. */
+static void what_is_not_cached_is_said_and_then_read(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_rows(f, "abc");
+    write_spilled_row(f, "b");
+    close_queue(f);
+    open_queue(f);
+    assert_ok(keyspace_flush(f->rows));
+    close_queue(f);
+    open_queue(f);
+    struct row_read_options options = read_options_of(f);
+    struct row row = {.cells.arena = arena_create(1 << 20)};
+    enum row_outcome outcome;
+    assert_ok(row_read(f->rows, &options, bytes_of("b"), STORE_CACHED_ONLY, &row, &outcome));
+    assert_int_equal(outcome, ROW_NOT_CACHED);
+    row_clear(&row);
+    arena_destroy(row.cells.arena);
+    assert_string_equal(scan(f, &(struct range){.from = "", .to = "", .reach = STORE_CACHED_ONLY}),
+                        "abc");
+    assert_string_equal(
+        scan(f,
+             &(struct range){.from = "", .to = "", .reversed = true, .reach = STORE_CACHED_ONLY}),
+        "cba");
+    assert_row(f, "b", "f:big@9=0123456789 f:q@1=b f:small@8=s");
+}
+
+static void rows_without_cells_are_passed_over(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_rows(f, "abcdef");
+    for (const char *key = "bcde"; *key != '\0'; key++) {
+        struct row_change *change = new_change(f);
+        row_change_delete_row(change);
+        write_change(f, (const char[]){*key, '\0'}, pack(change, SIZE_MAX));
+    }
+    assert_string_equal(scan(f, &(struct range){.from = "", .to = ""}), "af");
+    assert_string_equal(scan(f, &(struct range){.from = "", .to = "", .budget = 2}), "a??f");
+}
+
+static bool skip_b_and_c(void *context, bytes row_key)
+{
+    (void)context;
+    return row_key.data[0] == 'b' || row_key.data[0] == 'c';
+}
+
+static void rows_are_skipped_by_their_key(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_rows(f, "abcd");
+    assert_string_equal(scan(f, &(struct range){.from = "", .to = "", .skip = skip_b_and_c}), "ad");
+}
+
+static void a_row_that_is_too_large_does_not_end_the_range(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct row_read_options options = read_options_of(f);
+    write_rows(f, "abc");
+    write_spilled_row(f, "b");
+    options.size_limit = 10;
+    assert_string_equal(keys_of(f, &options, &(struct range){.from = "", .to = "", .budget = 100}),
+                        "ab!c");
+}
+
+/* A reader of a range that meets rows while they are spilled, changed and deleted. */
+static void a_row_is_as_it_is_when_it_is_reached(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct row_read_options options = read_options_of(f);
+    struct row_range_reader *reader;
+    struct row row = {.cells.arena = arena_create(1 << 20)};
+    struct buffer text = {0};
+    enum row_outcome outcome;
+    write_rows(f, "abc");
+    assert_ok(
+        row_range_reader_create(f->rows, &options, bytes_of(""), bytes_of(""), false, &reader));
+    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    row_range_reader_pause(reader);
+    write_spilled_row(f, "b");
+    row_clear(&row);
+    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    row_text(&row, &text);
+    assert_string_equal(text.data, "f:big@9=0123456789 f:q@1=b f:small@8=s");
+    row_clear(&row);
+    row_range_reader_destroy(reader);
+    buffer_free(&text);
+    arena_destroy(row.cells.arena);
+}
+
+static void readers_say_which_rows_want_care(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct row_read_options options = read_options_of(f);
+    struct row row = {.cells.arena = arena_create(1 << 20)};
+    enum row_outcome outcome;
+    write_rows(f, "a");
+    write_spilled_row(f, "b");
+    options.spill_bytes = 4096;
+    assert_ok(row_read(f->rows, &options, bytes_of("a"), STORE_ANYWHERE, &row, &outcome));
+    assert_false(row.wants_care);
+    options.spill_bytes = 5;
+    assert_ok(row_read(f->rows, &options, bytes_of("a"), STORE_ANYWHERE, &row, &outcome));
+    assert_true(row.wants_care);
+    options.spill_bytes = 4096;
+    assert_ok(row_read(f->rows, &options, bytes_of("b"), STORE_ANYWHERE, &row, &outcome));
+    assert_false(row.wants_care);
+    struct row_change *change = new_change(f);
+    row_change_delete_family(change, FAMILY_F);
+    write_change(f, "b", pack(change, SIZE_MAX));
+    row_clear(&row);
+    assert_ok(row_read(f->rows, &options, bytes_of("b"), STORE_ANYWHERE, &row, &outcome));
+    assert_int_equal(outcome, ROW_ABSENT);
+    assert_true(row.wants_care);
+    row_clear(&row);
+    arena_destroy(row.cells.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_range_is_read_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_paused_range_goes_on_after_its_last_row, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_cached_is_said_and_then_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_without_cells_are_passed_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_are_skipped_by_their_key, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_row_that_is_too_large_does_not_end_the_range, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_row_is_as_it_is_when_it_is_reached, setup, teardown),
+        cmocka_unit_test_setup_teardown(readers_say_which_rows_want_care, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
