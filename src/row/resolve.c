@@ -149,6 +149,7 @@ struct merge {
     struct fragment_reader reader;
     bool has_hot;
     struct entry hot; /* the record's next entry */
+    uint64_t moved;   /* by the record's mark: its own cells up to there are spilled ones now */
     struct spill_source *source;
     bool has_cold;
     struct entry cold; /* the next spilled cell */
@@ -280,9 +281,14 @@ static status take_cold(struct merge *merge)
     return advance_cold(merge);
 }
 
+/* The mark is not for the combiner, which would ignore the spilled cells, too. */
 static status take_hot(struct merge *merge)
 {
-    if (!combiner_add(&merge->combiner, &merge->hot))
+    const struct entry *hot = &merge->hot;
+    bool has_moved = entry_is_cell(hot->kind) && merge->moved != 0 && hot->version <= merge->moved;
+    if (hot->kind == ENTRY_SPILL_MARK)
+        merge->moved = hot->moved;
+    else if (!has_moved && !combiner_add(&merge->combiner, hot))
         return combiner_failure(merge->resolver);
     advance_hot(merge);
     return status_ok();
