@@ -1,0 +1,629 @@
+/* The life of a row against a naive model of it.
+ *
+ * A history is a random list of requests, applied to the row as the server does it (changes, folds
+ * in any grouping, spills, purges, collection) and to an array of cells as the words of the API say
+ * it. What a reader sees must be the same after every step. A failure prints the seed. */
+#include "row/fold.h"
+#include "row/resolve.h"
+
+#include "base/testing.h"
+
+#include <endian.h>
+#include <stdio.h>
+
+enum {
+    HISTORIES = 400,
+    STEPS = 60,
+    MOST_CELLS = 256,
+    MOST_OPERANDS = STEPS,
+    MOST_SPILLED = 512,
+    BIG_VALUE = 24,
+    ARENA_LIMIT = 16 << 20,
+    NOW_US = 6000,
+    MAX_AGE_US = 3000,
+};
+
+/* Names and numbers in different order. Aggregates do not change their kind. */
+enum { COUNTED = 1, KEPT = 2, SUMS = 3, MINIMA = 4, FAMILIES = 4 };
+
+static const struct gc_rule two_versions = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
+static const struct gc_rule three_ms = {.kind = GC_MAX_AGE, .max_age_us = MAX_AGE_US};
+static const struct gc_rule both_rules[] = {{.kind = GC_MAX_VERSIONS, .max_versions = 1},
+                                            {.kind = GC_MAX_AGE, .max_age_us = MAX_AGE_US}};
+static const struct gc_rule old_and_many = {
+    .kind = GC_INTERSECTION, .children = both_rules, .child_count = 2};
+
+static const char *const qualifiers[] = {"", "a", "ab", "b"};
+enum { QUALIFIERS = 4, TIMES = 6 };
+
+/* --- chance --- */
+
+struct chance {
+    uint64_t state;
+};
+
+static uint64_t next_random(struct chance *chance)
+{
+    chance->state ^= chance->state << 13;
+    chance->state ^= chance->state >> 7;
+    chance->state ^= chance->state << 17;
+    return chance->state;
+}
+
+static uint64_t below(struct chance *chance, uint64_t end)
+{
+    return (next_random(chance) >> 11) % end;
+}
+
+/* --- the model --- */
+
+struct model_cell {
+    uint32_t family;
+    bytes qualifier;
+    int64_t timestamp_us;
+    uint8_t value[64];
+    size_t size;
+};
+
+struct model {
+    struct model_cell cells[MOST_CELLS];
+    size_t count;
+};
+
+static struct model_cell *model_find(struct model *model, uint32_t family, bytes qualifier,
+                                     int64_t timestamp_us)
+{
+    for (size_t i = 0; i < model->count; i++) {
+        struct model_cell *cell = &model->cells[i];
+        if (cell->family == family && cell->timestamp_us == timestamp_us &&
+            bytes_equal(cell->qualifier, qualifier))
+            return cell;
+    }
+    return NULL;
+}
+
+static void model_set(struct model *model, uint32_t family, bytes qualifier, int64_t timestamp_us,
+                      bytes value)
+{
+    struct model_cell *cell = model_find(model, family, qualifier, timestamp_us);
+    if (cell == NULL) {
+        assert_true(model->count < MOST_CELLS);
+        cell = &model->cells[model->count++];
+    }
+    *cell = (struct model_cell){
+        .family = family, .qualifier = qualifier, .timestamp_us = timestamp_us, .size = value.size};
+    if (value.size > 0)
+        memcpy(cell->value, value.data, value.size);
+}
+
+static int64_t number_in(const uint8_t *value)
+{
+    uint64_t word;
+    memcpy(&word, value, sizeof word);
+    return (int64_t)be64toh(word);
+}
+
+static void model_add(struct model *model, uint32_t family, bytes qualifier, int64_t timestamp_us,
+                      int64_t number)
+{
+    const struct model_cell *cell = model_find(model, family, qualifier, timestamp_us);
+    if (cell != NULL && family == SUMS)
+        number += number_in(cell->value);
+    if (cell != NULL && family == MINIMA && number_in(cell->value) < number)
+        number = number_in(cell->value);
+    uint64_t word = htobe64((uint64_t)number);
+    model_set(model, family, qualifier, timestamp_us, bytes_make(&word, sizeof word));
+}
+
+/* family 0: all; qualifier NULL: all */
+static void model_delete(struct model *model, uint32_t family, const bytes *qualifier,
+                         int64_t start_us, int64_t end_us)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        const struct model_cell *cell = &model->cells[i];
+        bool is_deleted = (family == 0 || cell->family == family) &&
+                          (qualifier == NULL || bytes_equal(cell->qualifier, *qualifier)) &&
+                          cell->timestamp_us >= start_us && cell->timestamp_us < end_us;
+        if (!is_deleted)
+            model->cells[kept++] = *cell;
+    }
+    model->count = kept;
+}
+
+/* --- the row as the server keeps it --- */
+
+struct spilled {
+    struct buffer key;
+    struct buffer value;
+};
+
+struct life {
+    struct chance chance;
+    struct clock clock;
+    struct schema *schema;
+    struct row_rules rules;
+    bool collects; /* folds get the rules */
+    bool deletes;  /* requests may delete */
+    struct arena *arena;
+    uint64_t seed;
+    int step;
+    uint64_t version;
+    struct model model;
+    struct buffer base;
+    bool has_base;
+    struct buffer operands[MOST_OPERANDS];
+    size_t operand_count;
+    struct spilled spilled[MOST_SPILLED]; /* by key */
+    size_t spilled_count;
+};
+
+static const bytes row_key = {.data = (const uint8_t *)"r\0w", .size = 3};
+
+static int64_t fixed_wall(struct clock *clock)
+{
+    (void)clock;
+    return NOW_US;
+}
+
+static const struct row_rules *rules_of(const struct life *life)
+{
+    return life->collects ? &life->rules : NULL;
+}
+
+static void fold_whole(const struct life *life, bytes key, const struct buffer *base,
+                       const struct buffer *operands, size_t count, struct buffer *out)
+{
+    bytes slices[MOST_OPERANDS];
+    bytes same = {0};
+    for (size_t i = 0; i < count; i++)
+        slices[i] = buffer_bytes(&operands[i]);
+    struct store_history history = {.key = key,
+                                    .has_base = base != NULL,
+                                    .base = base != NULL ? buffer_bytes(base) : same,
+                                    .operands = slices,
+                                    .operand_count = count};
+    assert_true(row_fold.whole(rules_of(life), &history, out, &same));
+    if (same.size > 0)
+        buffer_append_bytes(out, same);
+    assert_ok(fragment_check(buffer_bytes(out)));
+}
+
+/* The record as a read gets it; empty if there is none. */
+static struct buffer record_of(const struct life *life)
+{
+    struct buffer key = {0};
+    struct buffer record = {0};
+    row_record_key(&key, row_key);
+    if (life->has_base || life->operand_count > 0)
+        fold_whole(life, buffer_bytes(&key), life->has_base ? &life->base : NULL, life->operands,
+                   life->operand_count, &record);
+    buffer_free(&key);
+    return record;
+}
+
+static void add_operand(struct life *life, struct buffer operand)
+{
+    assert_true(life->operand_count < MOST_OPERANDS);
+    assert_ok(fragment_check(buffer_bytes(&operand)));
+    life->operands[life->operand_count++] = operand;
+}
+
+static void merge_spilled(struct life *life, bytes key, bytes operand)
+{
+    size_t at = 0;
+    while (at < life->spilled_count && bytes_compare(buffer_bytes(&life->spilled[at].key), key) < 0)
+        at++;
+    struct buffer fragment = {0}, folded = {0};
+    buffer_append_bytes(&fragment, operand);
+    if (at < life->spilled_count && bytes_equal(buffer_bytes(&life->spilled[at].key), key)) {
+        fold_whole(life, key, &life->spilled[at].value, &fragment, 1, &folded);
+        buffer_free(&life->spilled[at].value);
+    } else {
+        assert_true(life->spilled_count < MOST_SPILLED);
+        memmove(&life->spilled[at + 1], &life->spilled[at],
+                (life->spilled_count++ - at) * sizeof life->spilled[0]);
+        life->spilled[at] = (struct spilled){0};
+        buffer_append_bytes(&life->spilled[at].key, key);
+        fold_whole(life, key, NULL, &fragment, 1, &folded);
+    }
+    life->spilled[at].value = folded;
+    buffer_free(&fragment);
+}
+
+static void remove_spilled(struct life *life, size_t at)
+{
+    buffer_free(&life->spilled[at].key);
+    buffer_free(&life->spilled[at].value);
+    memmove(&life->spilled[at], &life->spilled[at + 1],
+            (--life->spilled_count - at) * sizeof life->spilled[0]);
+}
+
+/* --- a reader's source of spilled cells --- */
+
+struct source {
+    struct spill_source interface;
+    const struct life *life;
+    size_t at;
+    struct buffer scratch;
+};
+
+static status source_seek(struct spill_source *interface, uint32_t family, bytes qualifier)
+{
+    struct source *source = (struct source *)(void *)interface;
+    struct buffer prefix = {0};
+    spill_column_prefix(&prefix, row_key, family, qualifier);
+    prefix.size -= 2; /* at or after the qualifier, which need not be there */
+    source->at = 0;
+    while (source->at < source->life->spilled_count &&
+           bytes_compare(buffer_bytes(&source->life->spilled[source->at].key),
+                         buffer_bytes(&prefix)) < 0)
+        source->at++;
+    buffer_free(&prefix);
+    return status_ok();
+}
+
+static status source_next(struct spill_source *interface, struct entry *entry, bool *found)
+{
+    struct source *source = (struct source *)(void *)interface;
+    struct spill_key key;
+    *found = false;
+    while (!*found && source->at < source->life->spilled_count) {
+        const struct spilled *spilled = &source->life->spilled[source->at++];
+        assert_true(spill_key_parse(buffer_bytes(&spilled->key), &source->scratch, &key));
+        assert_true(bytes_equal(key.row_key, row_key));
+        assert_true(spilled_cell_read(&key, buffer_bytes(&spilled->value), entry, found));
+    }
+    return status_ok();
+}
+
+/* --- steps --- */
+
+static void random_addition(struct life *life, struct row_change *change, uint32_t family,
+                            bytes qualifier, int64_t timestamp_us)
+{
+    if (family == SUMS || family == MINIMA) {
+        int64_t number = (int64_t)below(&life->chance, 100) - 50;
+        uint64_t word = htobe64((uint64_t)number);
+        bytes state = arena_copy(life->arena, bytes_make(&word, sizeof word));
+        row_change_add(change, family == SUMS ? ENTRY_SUM : ENTRY_MIN, family, qualifier,
+                       timestamp_us, state);
+        model_add(&life->model, family, qualifier, timestamp_us, number);
+        return;
+    }
+    uint8_t *value = arena_alloc(life->arena, BIG_VALUE + 8);
+    size_t size = below(&life->chance, BIG_VALUE + 8);
+    memset(value, 'a' + (int)below(&life->chance, 26), BIG_VALUE + 8);
+    row_change_set(change, family, qualifier, timestamp_us, bytes_make(value, size));
+    model_set(&life->model, family, qualifier, timestamp_us, bytes_make(value, size));
+}
+
+static void random_mutation(struct life *life, struct row_change *change)
+{
+    uint32_t family = 1 + (uint32_t)below(&life->chance, FAMILIES);
+    bytes qualifier = bytes_of(qualifiers[below(&life->chance, QUALIFIERS)]);
+    int64_t timestamp_us = 1000 * (int64_t)below(&life->chance, TIMES);
+    uint64_t kind = below(&life->chance, life->deletes ? 16 : 10);
+    if (kind == 15) {
+        row_change_delete_row(change);
+        model_delete(&life->model, 0, NULL, 0, INT64_MAX);
+    } else if (kind == 14) {
+        row_change_delete_family(change, family);
+        model_delete(&life->model, family, NULL, 0, INT64_MAX);
+    } else if (kind >= 10) {
+        int64_t length = 1000 * (int64_t)below(&life->chance, TIMES);
+        int64_t end_us = kind == 10 ? INT64_MAX : timestamp_us + length;
+        row_change_delete_column(change, family, qualifier, timestamp_us, end_us);
+        model_delete(&life->model, family, &qualifier, timestamp_us, end_us);
+    } else {
+        random_addition(life, change, family, qualifier, timestamp_us);
+    }
+}
+
+static void request(struct life *life)
+{
+    struct packed_change packed;
+    struct row_change *change = row_change_create(life->arena);
+    struct buffer key = {0}, value = {0};
+    for (uint64_t left = 1 + below(&life->chance, 6); left > 0; left--)
+        random_mutation(life, change);
+    assert_ok(row_change_pack(change, BIG_VALUE, &packed));
+    life->version += 1 + below(&life->chance, 1000);
+    fragment_set_version(packed.fragment.data, life->version);
+    add_operand(life, packed.fragment);
+    for (size_t i = 0; i < packed.big_count; i++) {
+        buffer_clear(&key);
+        buffer_clear(&value);
+        spill_cell_key(&key, row_key, packed.big[i].family, packed.big[i].qualifier,
+                       packed.big[i].timestamp_us);
+        spilled_cell_write(&value, ENTRY_CELL, life->version, 0, packed.big[i].value);
+        merge_spilled(life, buffer_bytes(&key), buffer_bytes(&value));
+    }
+    buffer_free(&key);
+    buffer_free(&value);
+}
+
+/* Some neighbouring operands become one. */
+static void fold_some(struct life *life)
+{
+    if (life->operand_count < 2)
+        return;
+    size_t first = below(&life->chance, life->operand_count - 1);
+    size_t count = 2 + below(&life->chance, life->operand_count - first - 1);
+    bytes slices[MOST_OPERANDS];
+    struct buffer out = {0};
+    for (size_t i = 0; i < count; i++)
+        slices[i] = buffer_bytes(&life->operands[first + i]);
+    struct store_history history = {.operands = slices, .operand_count = count};
+    assert_true(row_fold.part(rules_of(life), &history, &out));
+    assert_ok(fragment_check(buffer_bytes(&out)));
+    for (size_t i = 0; i < count; i++)
+        buffer_free(&life->operands[first + i]);
+    life->operands[first] = out;
+    life->operand_count -= count - 1;
+    memmove(&life->operands[first + 1], &life->operands[first + count],
+            (life->operand_count - first - 1) * sizeof out);
+}
+
+static void compact(struct life *life)
+{
+    struct buffer record = record_of(life);
+    struct buffer key = {0}, out = {0};
+    if (record.size == 0)
+        return;
+    for (size_t i = 0; i < life->operand_count; i++)
+        buffer_free(&life->operands[i]);
+    life->operand_count = 0;
+    buffer_free(&life->base);
+    life->base = record;
+    life->has_base = true;
+    row_record_key(&key, row_key);
+    switch (row_fold.tidy(&life->rules, buffer_bytes(&key), buffer_bytes(&record), &out)) {
+    case STORE_KEEP:
+        break;
+    case STORE_REMOVE:
+        life->has_base = !life->collects && !fragment_is_empty(buffer_bytes(&record));
+        break;
+    case STORE_REPLACE:
+        if (life->collects) {
+            buffer_free(&life->base);
+            life->base = out;
+            out = (struct buffer){0};
+        }
+        break;
+    }
+    buffer_free(&key);
+    buffer_free(&out);
+}
+
+static status spill_cell(void *context, const struct entry *cell, bytes operand)
+{
+    struct life *life = context;
+    struct buffer key = {0};
+    spill_cell_key(&key, row_key, cell->family, cell->qualifier, cell->timestamp_us);
+    merge_spilled(life, buffer_bytes(&key), operand);
+    buffer_free(&key);
+    return status_ok();
+}
+
+static void spill(struct life *life)
+{
+    struct buffer record = record_of(life);
+    struct buffer mark = {0};
+    uint64_t newest;
+    if (record.size > 0) {
+        assert_ok(row_spill_cells(buffer_bytes(&record), spill_cell, life, &newest));
+        row_spill_mark(&mark, ++life->version, newest, 0, life->spilled_count > 0);
+        add_operand(life, mark);
+    }
+    buffer_free(&record);
+}
+
+/* Whether a tombstone of the record covers the spilled cell; `*newest` of all tombstones. */
+static bool is_covered(bytes record, const struct entry *cell, uint64_t *newest)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    bool covered = false;
+    assert_true(fragment_reader_start(&reader, record));
+    while (fragment_reader_next(&reader, &entry)) {
+        if (entry.kind > ENTRY_COLUMN_TOMBSTONE)
+            continue;
+        *newest = entry.version > *newest ? entry.version : *newest;
+        bool is_over =
+            entry.kind == ENTRY_ROW_TOMBSTONE ||
+            (entry.family == cell->family &&
+             (entry.kind == ENTRY_FAMILY_TOMBSTONE ||
+              (bytes_equal(entry.qualifier, cell->qualifier) &&
+               entry.timestamp_us <= cell->timestamp_us && cell->timestamp_us < entry.end_us)));
+        covered |= is_over && cell->version < entry.version;
+    }
+    assert_false(reader.is_bad);
+    return covered;
+}
+
+static void purge(struct life *life)
+{
+    struct buffer record = record_of(life);
+    struct buffer mark = {0}, scratch = {0};
+    uint64_t newest = 0;
+    for (size_t at = life->spilled_count; record.size > 0 && at > 0; at--) {
+        struct spill_key key;
+        struct entry cell;
+        bool found;
+        const struct spilled *spilled = &life->spilled[at - 1];
+        assert_true(spill_key_parse(buffer_bytes(&spilled->key), &scratch, &key));
+        assert_true(spilled_cell_read(&key, buffer_bytes(&spilled->value), &cell, &found));
+        if (!found || is_covered(buffer_bytes(&record), &cell, &newest))
+            remove_spilled(life, at - 1);
+    }
+    if (fragment_has_spilled(buffer_bytes(&record))) {
+        row_spill_mark(&mark, ++life->version, 0, newest, life->spilled_count > 0);
+        add_operand(life, mark);
+    }
+    buffer_free(&record);
+    buffer_free(&scratch);
+}
+
+/* --- comparing --- */
+
+static bool model_shows(const struct life *life, const struct model_cell *cell, bool apply_gc)
+{
+    int32_t newer = 0;
+    for (size_t i = 0; i < life->model.count; i++) {
+        const struct model_cell *other = &life->model.cells[i];
+        newer += other->family == cell->family && other->timestamp_us > cell->timestamp_us &&
+                 bytes_equal(other->qualifier, cell->qualifier);
+    }
+    return !apply_gc || !gc_condemns(schema_family(life->schema, cell->family)->gc,
+                                     cell->timestamp_us, newer, NOW_US);
+}
+
+static void read_row(struct life *life, struct cell_list *cells)
+{
+    struct buffer record = record_of(life);
+    struct source source = {.interface = {.seek = source_seek, .next = source_next}, .life = life};
+    bool too_large;
+    bool has_spilled = fragment_has_spilled(buffer_bytes(&record));
+    assert_true(has_spilled || life->spilled_count == 0);
+    struct resolve_request request = {.schema = life->schema,
+                                      .record = arena_copy(life->arena, buffer_bytes(&record)),
+                                      .spilled = has_spilled ? &source.interface : NULL,
+                                      .now_us = NOW_US,
+                                      .apply_gc = life->collects,
+                                      .size_limit = UINT64_MAX};
+    *cells = (struct cell_list){.arena = life->arena};
+    assert_ok(row_resolve(&request, cells, &too_large));
+    buffer_free(&record);
+    buffer_free(&source.scratch);
+}
+
+static int compare_cells(const struct cell *a, const struct cell *b)
+{
+    int order = bytes_compare(a->family->name, b->family->name);
+    if (order == 0)
+        order = bytes_compare(a->qualifier, b->qualifier);
+    return order != 0 ? order : b->timestamp_us < a->timestamp_us ? -1 : 1;
+}
+
+static void expect(const struct life *life, bool holds, const char *what)
+{
+    if (!holds)
+        fail_msg("seed %d, step %d: %s", (int)life->seed, life->step, what);
+}
+
+/* Where rules collect and requests delete, cells may have vanished that would have come into view
+ * again; but what is seen must be true. */
+static void compare(struct life *life)
+{
+    struct cell_list cells;
+    size_t expected = 0;
+    read_row(life, &cells);
+    for (size_t i = 0; i < life->model.count; i++)
+        expected += model_shows(life, &life->model.cells[i], life->collects);
+    bool may_lack = life->collects && life->deletes;
+    expect(life, cells.count == expected || (may_lack && cells.count < expected), "count of cells");
+    for (size_t i = 0; i < cells.count; i++) {
+        const struct cell *cell = &cells.items[i];
+        const struct model_cell *truth =
+            model_find(&life->model, cell->family->id, cell->qualifier, cell->timestamp_us);
+        expect(life, truth != NULL, "a cell that should not be");
+        expect(life, bytes_equal(cell->value, bytes_make(truth->value, truth->size)), "a value");
+        expect(life, i == 0 || compare_cells(&cells.items[i - 1], cell) < 0, "the order of cells");
+    }
+}
+
+/* --- lives --- */
+
+static void begin(struct life *life, uint64_t seed, bool collects, bool deletes)
+{
+    const struct family families[] = {
+        {.id = COUNTED, .name = bytes_of("d"), .gc = &two_versions},
+        {.id = KEPT, .name = bytes_of("a"), .gc = &old_and_many},
+        {.id = SUMS, .name = bytes_of("c"), .aggregate = AGGREGATE_SUM},
+        {.id = MINIMA, .name = bytes_of("b"), .gc = &three_ms, .aggregate = AGGREGATE_MIN},
+    };
+    *life = (struct life){.seed = seed,
+                          .chance = {.state = seed * 0x9e3779b97f4a7c15 + 1},
+                          .clock = {.wall_us = fixed_wall},
+                          .collects = collects,
+                          .deletes = deletes,
+                          .arena = arena_create(ARENA_LIMIT)};
+    assert_ok(schema_create(GRANULARITY_MILLIS, families, FAMILIES, FAMILIES + 1, &life->schema));
+    life->rules = (struct row_rules){.schema = life->schema, .clock = &life->clock};
+}
+
+static void end(struct life *life)
+{
+    for (size_t i = 0; i < life->operand_count; i++)
+        buffer_free(&life->operands[i]);
+    while (life->spilled_count > 0)
+        remove_spilled(life, life->spilled_count - 1);
+    buffer_free(&life->base);
+    schema_destroy(life->schema);
+    arena_destroy(life->arena);
+}
+
+static void step(struct life *life)
+{
+    switch (below(&life->chance, 16)) {
+    case 0:
+    case 1:
+        compact(life);
+        break;
+    case 2:
+        spill(life);
+        break;
+    case 3:
+        purge(life);
+        break;
+    case 4:
+    case 5:
+    case 6:
+        fold_some(life);
+        break;
+    default:
+        request(life);
+    }
+}
+
+static void live(bool collects, bool deletes)
+{
+    static struct life life;
+    for (uint64_t seed = 1; seed <= HISTORIES; seed++) {
+        begin(&life, seed, collects, deletes);
+        for (; life.step < STEPS && life.operand_count < MOST_OPERANDS - 1; life.step++) {
+            step(&life);
+            compare(&life);
+        }
+        end(&life);
+    }
+}
+
+static void test_a_row_is_what_its_requests_say(void **state)
+{
+    (void)state;
+    live(false, true);
+}
+
+static void test_collection_takes_just_what_the_rules_condemn(void **state)
+{
+    (void)state;
+    live(true, false);
+}
+
+static void test_collection_never_uncovers_old_values(void **state)
+{
+    (void)state;
+    live(true, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_row_is_what_its_requests_say),
+        cmocka_unit_test(test_collection_takes_just_what_the_rules_condemn),
+        cmocka_unit_test(test_collection_never_uncovers_old_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
