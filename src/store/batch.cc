@@ -1,6 +1,8 @@
 /* Batches and store_write. */
 #include "store/internal.h"
 
+#include <algorithm>
+
 /* A batch keeps its memory for the next use, but not that of one huge value. */
 enum : size_t { BATCH_KEEP_BYTES = 4 << 20 };
 
@@ -34,11 +36,26 @@ size_t store_batch_size(const store_batch *batch)
     return batch->batch.GetDataSize();
 }
 
-/* Appends, and remembers when there was no memory for it. */
-template <typename function> static void append(store_batch *batch, function change)
+/* RocksDB's batch aborts when it cannot grow, so it is given room before. */
+static void make_room(rocksdb::WriteBatch *batch, size_t extra)
 {
+    const std::string &data = batch->Data();
+    if (data.capacity() - data.size() >= extra)
+        return;
+    std::string larger;
+    larger.reserve(std::max(2 * data.capacity(), data.size() + extra));
+    larger.append(data);
+    *batch = rocksdb::WriteBatch(std::move(larger));
+}
+
+/* Appends two pieces of such sizes, and remembers when there was no memory for them. */
+template <typename function>
+static void append(store_batch *batch, size_t size, size_t more, function change)
+{
+    enum : size_t { ENTRY_OVERHEAD = 32 }; /* more than a tag and three varints */
     CHECK_MAGIC(batch, BATCH_MAGIC);
     try {
+        make_room(&batch->batch, size + more + ENTRY_OVERHEAD);
         if (!change(&batch->batch).ok())
             batch->failed = true;
     } catch (const std::exception &) {
@@ -48,21 +65,21 @@ template <typename function> static void append(store_batch *batch, function cha
 
 void store_batch_put(store_batch *batch, keyspace *keyspace, bytes key, bytes value)
 {
-    append(batch, [&](rocksdb::WriteBatch *b) {
+    append(batch, key.size, value.size, [&](rocksdb::WriteBatch *b) {
         return b->Put(keyspace->handle, to_slice(key), to_slice(value));
     });
 }
 
 void store_batch_merge(store_batch *batch, keyspace *keyspace, bytes key, bytes operand)
 {
-    append(batch, [&](rocksdb::WriteBatch *b) {
+    append(batch, key.size, operand.size, [&](rocksdb::WriteBatch *b) {
         return b->Merge(keyspace->handle, to_slice(key), to_slice(operand));
     });
 }
 
 void store_batch_delete(store_batch *batch, keyspace *keyspace, bytes key)
 {
-    append(batch,
+    append(batch, key.size, 0,
            [&](rocksdb::WriteBatch *b) { return b->Delete(keyspace->handle, to_slice(key)); });
 }
 
@@ -70,7 +87,7 @@ void store_batch_delete_range(store_batch *batch, keyspace *keyspace, bytes from
 {
     if (bytes_compare(from, to) >= 0)
         return;
-    append(batch, [&](rocksdb::WriteBatch *b) {
+    append(batch, from.size, to.size, [&](rocksdb::WriteBatch *b) {
         return b->DeleteRange(keyspace->handle, to_slice(from), to_slice(to));
     });
 }
@@ -119,7 +136,7 @@ static status write(store *store, const rocksdb::WriteOptions &options, rocksdb:
 static void mark(store_batch *batch, enum store_durability durability)
 {
     char letter = durability == STORE_SYNCED ? LOG_MARK_SYNCED : LOG_MARK_ASYNC;
-    append(batch, [&](rocksdb::WriteBatch *b) { return b->PutLogData({&letter, 1}); });
+    append(batch, 1, 0, [&](rocksdb::WriteBatch *b) { return b->PutLogData({&letter, 1}); });
 }
 
 status store_write(store *store, store_batch *batch, enum store_durability durability)

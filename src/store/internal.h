@@ -8,6 +8,7 @@
  *  2. Debian's library has no type information: what derives from its classes is compiled with
  *     -fno-rtti.
  *  3. Debian's library keeps its assertions. Those that a caller can meet, and what meets them:
+ *       - a batch that cannot grow: batch.cc gives it room first;
  *       - closing with a handle, an iterator or a snapshot alive aborts: store.h asks for their
  *         release, and store_close releases the handles itself;
  *       - Resume() asserts that a failed manifest was given up and that files were kept: true

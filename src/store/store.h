@@ -72,15 +72,16 @@ struct store_options {
     uint64_t write_buffer_bytes; /* all keyspaces' write buffers together */
     int open_files;              /* file descriptors that tables may take */
     int background_threads;      /* flushes and compactions */
-    bool read_only;              /* for the doctor: changes nothing in the directory */
-    /* Called once when the store becomes fenced, from any thread, and when a background error comes
-     * or goes; may be NULL. */
+    bool read_only;              /* for the doctor: changes nothing, but keeps others out */
+    /* Told from any thread, in words: UNAVAILABLE, once, when the store becomes fenced;
+     * RESOURCE_EXHAUSTED when the disk is full; OK when it is not any more. May be NULL. */
     void (*on_trouble)(void *context, enum status_code code, const char *what);
     void *trouble_context;
 };
 
 /* FAILED_PRECONDITION if another process has the directory, or if it was written by a newer format
- * (file FORMAT in the directory, see docs/internals/format.md). On failure `*out` is NULL. */
+ * (file FORMAT in the directory, see docs/internals/format.md); DATA_LOSS if what is there is
+ * damaged in a way that no crash explains. On failure `*out` is NULL. */
 status store_open(const struct store_options *options, struct store **out);
 
 /* Everything made from the store (views, cursors, values, batches) must have been released. */
@@ -96,12 +97,13 @@ struct keyspace *store_keyspace_at(struct store *store, size_t index);
 struct keyspace *store_keyspace_find(struct store *store, uint64_t id); /* NULL if none */
 uint64_t keyspace_id(const struct keyspace *keyspace);
 
-/* Makes `count` keyspaces with the ids first_id, first_id + 1, …: many at once cost little more
- * than one. Durable on return; all or none. */
+/* Makes `count` keyspaces with the ids first_id, first_id + 1, …, a fraction of a millisecond each.
+ * Durable on return; all or none, but a crash in between may leave some. */
 status store_keyspaces_create(struct store *store, uint64_t first_id, size_t count);
 
-/* Removes keyspace and contents, durably. No view, cursor or batch may use it any more; the pointer
- * is dead afterwards. */
+/* Removes keyspace and contents, durably. No cursor, value or batch may use it any more; the
+ * pointer is dead afterwards. Waits for folds that run, so its rules may be freed on return.
+ * Blocking. */
 status store_keyspace_drop(struct store *store, struct keyspace *keyspace);
 
 /* What folds in this keyspace get from now on. Folds that run may use the former rules for a while

@@ -1,5 +1,6 @@
 /* What the store does when the disk fails: store.h, invariants 1 and 2. */
 #include "store/fault_fs.h"
+#include "store/fault_memory.h"
 #include "store/testing.h"
 
 #include <glob.h>
@@ -540,6 +541,77 @@ static void an_orderly_end_syncs(void **state)
     assert_value(f->keyspace, "k", "async");
 }
 
+/* --- memory --- */
+
+/* Only allocations of the store's own fail here: RocksDB does not survive its own. */
+
+static void a_batch_without_memory_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    fault_memory_fail(1);
+    assert_null(store_batch_create());
+    struct store_batch *batch = store_batch_create();
+    assert_non_null(batch);
+    char *value = calloc(1, 10001);
+    assert_non_null(value);
+    store_batch_put(batch, f->keyspace, bytes_of("a"), bytes_of("1"));
+    fault_memory_fail(1);
+    store_batch_put(batch, f->keyspace, bytes_of("b"), bytes_make(value, 10000));
+    fault_memory_fail(0);
+    assert_status(store_write(f->store, batch, STORE_SYNCED), STATUS_RESOURCE_EXHAUSTED);
+    assert_value(f->keyspace, "a", NULL);
+
+    store_batch_clear(batch);
+    store_batch_put(batch, f->keyspace, bytes_of("a"), bytes_of("2"));
+    assert_ok(store_write(f->store, batch, STORE_SYNCED));
+    assert_value(f->keyspace, "a", "2");
+    assert_ok(store_health(f->store));
+    store_batch_destroy(batch);
+    free(value);
+}
+
+static void reads_without_memory_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    struct store_value value;
+    enum store_presence presence;
+    fault_memory_fail(1);
+    assert_status(store_get(f->keyspace, NULL, bytes_of("a"), STORE_ANYWHERE, &value, &presence),
+                  STATUS_RESOURCE_EXHAUSTED);
+    store_value_release(&value);
+    fault_memory_fail(1);
+    assert_null(store_view_create(f->store));
+    struct store_cursor *cursor;
+    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    fault_memory_fail(1);
+    assert_status(store_cursor_create(f->keyspace, &options, &cursor), STATUS_RESOURCE_EXHAUSTED);
+    assert_null(cursor);
+    assert_value(f->keyspace, "a", "1");
+}
+
+/* What comes before RocksDB is asked; its own constructors leak when they fail. */
+static void making_without_memory_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned n = 1; n <= 4; n++) {
+        fault_memory_fail(n);
+        assert_status(store_keyspaces_create(f->store, 8, 1), STATUS_RESOURCE_EXHAUSTED);
+        assert_null(store_keyspace_find(f->store, 8));
+    }
+    make_keyspace(f->store, 8);
+    store_close(f->store);
+    f->store = NULL;
+    for (unsigned n = 1; n <= 3; n++) {
+        fault_memory_fail(n);
+        struct store *store;
+        assert_status(store_open(&f->options, &store), STATUS_RESOURCE_EXHAUSTED);
+        assert_null(store);
+    }
+    fault_memory_fail(0);
+    open_store(f);
+}
+
 /* RocksDB 7.8 loses the memory of a write buffer whose flush it could not note down. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
@@ -575,6 +647,9 @@ int main(void)
         TEST(holes_in_what_was_not_synced_are_a_power_cut),
         TEST(a_broken_last_record_is_a_power_cut),
         TEST(an_orderly_end_syncs),
+        TEST(a_batch_without_memory_is_refused),
+        TEST(reads_without_memory_are_refused),
+        TEST(making_without_memory_leaves_nothing),
     };
     return cmocka_run_group_tests_name("store_fault", tests, NULL, NULL);
 }
