@@ -1,10 +1,8 @@
 /* MutateRows: many rows, each written by itself; an answer for each.
  *
- *     pack all entries ──► write them ──► answers in the order in which they are durable
- *
- * All entries are packed before the first is written, since one that does not fit the types of its
- * families fails them all. Packing and writing go in slices of SLICE_ENTRIES, between which the
- * loop serves others. Everything here runs on the call's loop. */
+ * Entries are packed and written in the request's order, in a window: so many, of so many bytes,
+ * are on their way at a time, and where one has been answered its place goes to the next. Packing
+ * goes in slices, between which the loop serves others. Everything here runs on the call's loop. */
 #include "base/limits.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
@@ -13,25 +11,35 @@
 #include "cluster/rows.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
-enum { SLICE_ENTRIES = 200, MESSAGE_BYTES = 64 << 10 };
+enum {
+    WINDOW_ENTRIES = 1000,
+    WINDOW_BYTES = 8 << 20, /* of packed changes and big cells; one more may pass it */
+    SLICE_ENTRIES = 200,
+    SCRATCH_BYTES = 64 << 20, /* to pack one entry in: 100,000 mutations */
+    MESSAGE_BYTES = 64 << 10,
+};
 
-/* One entry: packed and not yet written, written, or failed. */
-struct entry_write {
+/* A place in the window. */
+struct place {
+    struct link link; /* among the free ones */
     struct row_write write;
     struct mutate_rows *call;
-    status result;
+    size_t index; /* of the entry */
+    size_t bytes;
 };
 
 struct mutate_rows {
     struct data_call data;
     const Bt__MutateRowsRequest *request;
     struct mutation_context context;
-    struct entry_write *entries;
-    struct task task;
-    size_t packed; /* entries so far */
-    size_t written;
+    struct arena *scratch; /* reset for each entry */
+    struct list free_places;
+    size_t bytes_on_way;
+    size_t next; /* entry to be packed */
     size_t answered;
-    struct buffer message; /* answers that wait to be sent */
+    struct task task;
+    bool is_posted;
+    struct buffer message; /* answers that wait to be sent; empty: none begun */
 };
 
 /* --- answers --- */
@@ -65,98 +73,107 @@ static void answer(struct mutate_rows *self, size_t index, status result)
         send_answers(self);
 }
 
-static void finish_if_complete(struct mutate_rows *self)
+/* Takes the status. `self` is gone afterwards. */
+static void finish(struct mutate_rows *self, status s)
 {
-    if (self->answered < self->request->n_entries)
-        return;
     send_answers(self);
-    data_call_finish(&self->data, status_ok());
+    arena_destroy(self->scratch);
+    data_call_finish(&self->data, s);
 }
 
 /* --- writing --- */
 
+static bool has_room(const struct mutate_rows *self)
+{
+    return !list_is_empty(&self->free_places) && self->bytes_on_way < WINDOW_BYTES;
+}
+
+static void post_if_useful(struct mutate_rows *self)
+{
+    if (self->is_posted || self->next == self->request->n_entries || !has_room(self))
+        return;
+    self->is_posted = true;
+    loop_post(grpc_call_loop(self->data.call), &self->task);
+}
+
 static void entry_done(struct row_write *write, status result)
 {
-    struct entry_write *entry = LIST_ENTRY(write, struct entry_write, write);
-    struct mutate_rows *self = entry->call;
-    answer(self, (size_t)(entry - self->entries), result);
-    finish_if_complete(self);
+    struct place *place = LIST_ENTRY(write, struct place, write);
+    struct mutate_rows *self = place->call;
+    answer(self, place->index, result);
+    self->bytes_on_way -= place->bytes;
+    list_append(&self->free_places, &place->link);
+    if (self->answered == self->request->n_entries)
+        finish(self, status_ok());
+    else
+        post_if_useful(self);
 }
 
-static size_t slice_end(const struct mutate_rows *self, size_t from)
+/* Big cells outlive the scratch memory in which they were listed. */
+static status keep_big_cells(struct mutate_rows *self, struct packed_change *change, size_t *size)
 {
-    size_t left = self->request->n_entries - from;
-    return from + (left < SLICE_ENTRIES ? left : SLICE_ENTRIES);
+    struct big_cell *big = arena_alloc(self->data.arena, change->big_count * sizeof *big);
+    if (big == NULL)
+        return status_out_of_memory();
+    memcpy(big, change->big, change->big_count * sizeof *big);
+    change->big = big;
+    for (size_t i = 0; i < change->big_count; i++)
+        *size += big[i].value.size;
+    return status_ok();
 }
 
-/* An entry whose write fails at once is answered at once, and if it is the last the call is over
- * and `self` with it: so the position is stepped first, and nothing is touched after the last. */
+static status pack_entry(struct mutate_rows *self, const Bt__MutateRowsRequest__Entry *entry,
+                         struct packed_change *change, size_t *size)
+{
+    bytes row_key = proto_bytes(entry->row_key);
+    TRY(row_key_check(row_key));
+    arena_reset(self->scratch);
+    TRY(mutations_pack(&self->context, row_key, entry->mutations, entry->n_mutations, change));
+    *size = change->fragment.size;
+    if (change->big_count == 0)
+        return status_ok();
+    status s = keep_big_cells(self, change, size);
+    if (!status_is_ok(s))
+        buffer_free(&change->fragment);
+    return s;
+}
+
+static void write_entry(struct mutate_rows *self, size_t index)
+{
+    const Bt__MutateRowsRequest__Entry *entry = self->request->entries[index];
+    struct packed_change change;
+    size_t size;
+    status s = pack_entry(self, entry, &change, &size);
+    if (!status_is_ok(s)) {
+        answer(self, index, s);
+        return;
+    }
+    struct place *place = LIST_ENTRY(list_take(&self->free_places), struct place, link);
+    *place = (struct place){
+        .write = {.table = self->data.table,
+                  .row_key = proto_bytes(entry->row_key),
+                  .change = change,
+                  .loop = grpc_call_loop(self->data.call),
+                  .done = entry_done},
+        .call = self,
+        .index = index,
+        .bytes = size,
+    };
+    self->bytes_on_way += size;
+    rows_write(&place->write);
+}
+
 static void write_slice(struct task *task)
 {
     struct mutate_rows *self = LIST_ENTRY(&task->link, struct mutate_rows, task.link);
-    size_t end = slice_end(self, self->written);
-    bool is_last_slice = end == self->request->n_entries;
-    for (size_t i = self->written; i < end; i++) {
-        struct entry_write *entry = &self->entries[i];
-        self->written = i + 1;
-        if (status_is_ok(entry->result))
-            rows_write(&entry->write);
-        else
-            entry_done(&entry->write, entry->result);
-    }
-    if (!is_last_slice)
-        loop_post(grpc_call_loop(self->data.call), &self->task);
-}
-
-/* --- packing --- */
-
-static void pack_entry(struct mutate_rows *self, size_t index)
-{
-    const Bt__MutateRowsRequest__Entry *given = self->request->entries[index];
-    struct entry_write *entry = &self->entries[index];
-    bytes row_key = proto_bytes(given->row_key);
-    entry->call = self;
-    entry->result = row_key_check(row_key);
-    if (status_is_ok(entry->result))
-        entry->result = mutations_pack(&self->context, row_key, given->mutations,
-                                       given->n_mutations, &entry->write.change);
-    entry->write.table = self->data.table;
-    entry->write.row_key = row_key;
-    entry->write.loop = grpc_call_loop(self->data.call);
-    entry->write.done = entry_done;
-}
-
-/* What an entry that fits says of the one that does not. */
-static void refuse_all(struct mutate_rows *self)
-{
-    for (size_t i = 0; i < self->packed; i++) {
-        struct entry_write *entry = &self->entries[i];
-        if (status_is_ok(entry->result))
-            buffer_free(&entry->write.change.fragment);
-        status_free(entry->result);
-        bytes row_key = proto_bytes(self->request->entries[i]->row_key);
-        answer(self, i,
-               row_error(STATUS_INVALID_ARGUMENT, "mutating", row_key, self->request->table_name,
-                         "Column family type mismatch"));
-    }
-    finish_if_complete(self);
-}
-
-static void pack_slice(struct task *task)
-{
-    struct mutate_rows *self = LIST_ENTRY(&task->link, struct mutate_rows, task.link);
-    for (size_t end = slice_end(self, self->packed); self->packed < end; self->packed++)
-        pack_entry(self, self->packed);
-    if (self->packed < self->request->n_entries) {
-        loop_post(grpc_call_loop(self->data.call), &self->task);
-        return;
-    }
-    if (self->context.is_type_mismatch) {
-        refuse_all(self);
-        return;
-    }
-    self->task.run = write_slice;
-    write_slice(&self->task);
+    size_t count = self->request->n_entries;
+    self->is_posted = false;
+    for (int i = 0; i < SLICE_ENTRIES && self->next < count && has_room(self); i++)
+        write_entry(self, self->next++);
+    if (self->answered == count)
+        finish(self, status_ok());
+    else
+        post_if_useful(self);
 }
 
 /* --- the call --- */
@@ -180,6 +197,44 @@ static status check_entries(const Bt__MutateRowsRequest *request)
     return status_ok();
 }
 
+/* As production was recorded to do: one entry that does not fit the types of its families fails
+ * them all. */
+static bool all_fit(const struct mutate_rows *self)
+{
+    const Bt__MutateRowsRequest *request = self->request;
+    for (size_t i = 0; i < request->n_entries; i++)
+        if (!mutations_fit(self->context.schema, request->entries[i]->mutations,
+                           request->entries[i]->n_mutations))
+            return false;
+    return true;
+}
+
+static void refuse_all(struct mutate_rows *self)
+{
+    const Bt__MutateRowsRequest *request = self->request;
+    for (size_t i = 0; i < request->n_entries; i++) {
+        bytes row_key = proto_bytes(request->entries[i]->row_key);
+        answer(self, i,
+               row_error(STATUS_INVALID_ARGUMENT, "mutating", row_key, request->table_name,
+                         "Column family type mismatch"));
+    }
+    finish(self, status_ok());
+}
+
+static status make_window(struct mutate_rows *self)
+{
+    size_t count = self->request->n_entries;
+    if (count > WINDOW_ENTRIES)
+        count = WINDOW_ENTRIES;
+    struct place *places = arena_alloc(self->data.arena, count * sizeof *places);
+    self->scratch = arena_create(SCRATCH_BYTES);
+    if (places == NULL || self->scratch == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++)
+        list_append(&self->free_places, &places[i].link);
+    return status_ok();
+}
+
 static status start(struct mutate_rows *self, bytes wire)
 {
     struct data_call *data = &self->data;
@@ -191,19 +246,20 @@ static status start(struct mutate_rows *self, bytes wire)
     TRY(data_call_open_table(
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name}));
+    TRY(make_window(self));
     self->context = (struct mutation_context){
         .schema = table_schema(data->table),
         .table_name = request->table_name,
         .now_us = cluster_now_us(data->bigtable->cluster),
         .big_value = rows_big_value(data->table),
-        .arena = data->arena,
+        .arena = self->scratch,
     };
-    self->entries = arena_zalloc(data->arena, request->n_entries * sizeof *self->entries);
-    if (self->entries == NULL)
-        return status_out_of_memory();
     data_call_add_headers(data);
-    self->task.run = pack_slice;
-    pack_slice(&self->task);
+    self->task.run = write_slice;
+    if (all_fit(self))
+        write_slice(&self->task);
+    else
+        refuse_all(self);
     return status_ok();
 }
 
@@ -214,5 +270,5 @@ void mutate_rows(void *context, struct grpc_call *call, bytes request)
         return;
     status s = start(self, request);
     if (!status_is_ok(s))
-        data_call_finish(&self->data, s);
+        finish(self, s);
 }

@@ -77,7 +77,7 @@ status mutations_check(Bt__Mutation *const *mutations, size_t count)
 
 /* The packing of one row. */
 struct packing {
-    struct mutation_context *context;
+    const struct mutation_context *context;
     bytes row_key;
     struct row_change *change;
 };
@@ -89,7 +89,6 @@ static status refuse(const struct packing *packing, enum status_code code, const
 
 static status refuse_type(const struct packing *packing)
 {
-    packing->context->is_type_mismatch = true;
     return refuse(packing, STATUS_INVALID_ARGUMENT, "Column family type mismatch");
 }
 
@@ -215,13 +214,18 @@ static bool aggregate_kind(const struct family *family, enum entry_kind *kind)
     }
 }
 
+static bool is_state(bytes state)
+{
+    return state.size == 0 || state.size == STATE_SIZE;
+}
+
 static status pack_state(const struct packing *packing, const char *family_name,
                          const Bt__Value *qualifier, const Bt__Value *timestamp, bytes state)
 {
     const struct family *family;
     enum entry_kind kind;
     TRY(find_family(packing, family_name, &family));
-    if (!aggregate_kind(family, &kind) || (state.size != 0 && state.size != STATE_SIZE))
+    if (!aggregate_kind(family, &kind) || !is_state(state))
         return refuse_type(packing);
     TRY(check_qualifier(proto_bytes(qualifier->raw_value)));
     TRY(check_timestamp(packing->context->schema, timestamp->raw_timestamp_micros));
@@ -246,14 +250,52 @@ static status pack_add(const struct packing *packing, const Bt__Mutation *mutati
                       bytes_make(state, STATE_SIZE));
 }
 
-/* An absent or empty input changes nothing. */
+/* Absent counts as empty. */
+static bytes merge_input(const Bt__Mutation__MergeToCell *merge)
+{
+    if (!is_kind(merge->input, BT__VALUE__KIND_BYTES_VALUE))
+        return bytes_make(NULL, 0);
+    return proto_bytes(merge->input->bytes_value);
+}
+
+/* An empty input changes nothing. */
 static status pack_merge(const struct packing *packing, const Bt__Mutation *mutation)
 {
     const Bt__Mutation__MergeToCell *merge = mutation->merge_to_cell;
-    bool has_input = is_kind(merge->input, BT__VALUE__KIND_BYTES_VALUE);
-    bytes state = has_input ? proto_bytes(merge->input->bytes_value) : bytes_make(NULL, 0);
     return pack_state(packing, merge->family_name, merge->column_qualifier, merge->timestamp,
-                      state);
+                      merge_input(merge));
+}
+
+static bool fits(const struct schema *schema, const Bt__Mutation *mutation)
+{
+    const char *name;
+    bytes state = bytes_make(NULL, 0);
+    if (mutation->mutation_case == BT__MUTATION__MUTATION_SET_CELL) {
+        if (!schema->has_aggregates)
+            return true;
+        name = mutation->set_cell->family_name;
+    } else if (mutation->mutation_case == BT__MUTATION__MUTATION_ADD_TO_CELL) {
+        name = mutation->add_to_cell->family_name;
+    } else if (mutation->mutation_case == BT__MUTATION__MUTATION_MERGE_TO_CELL) {
+        name = mutation->merge_to_cell->family_name;
+        state = merge_input(mutation->merge_to_cell);
+    } else {
+        return true;
+    }
+    const struct family *family = schema_family_named(schema, bytes_of(name));
+    if (family == NULL)
+        return true;
+    if (mutation->mutation_case == BT__MUTATION__MUTATION_SET_CELL)
+        return family->aggregate == AGGREGATE_NONE;
+    return family->aggregate != AGGREGATE_NONE && is_state(state);
+}
+
+bool mutations_fit(const struct schema *schema, Bt__Mutation *const *mutations, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!fits(schema, mutations[i]))
+            return false;
+    return true;
 }
 
 static status pack_one(const struct packing *packing, const Bt__Mutation *mutation)
@@ -275,13 +317,14 @@ static status pack_one(const struct packing *packing, const Bt__Mutation *mutati
     }
 }
 
-status mutations_pack(struct mutation_context *context, bytes row_key,
+status mutations_pack(const struct mutation_context *context, bytes row_key,
                       Bt__Mutation *const *mutations, size_t count, struct packed_change *out)
 {
     struct packing packing = {
         .context = context, .row_key = row_key, .change = row_change_create(context->arena)};
     if (packing.change == NULL)
         return status_out_of_memory();
+    row_change_reserve(packing.change, count);
     for (size_t i = 0; i < count; i++)
         TRY(pack_one(&packing, mutations[i]));
     return row_change_pack(packing.change, context->big_value, out);

@@ -19,12 +19,15 @@ struct mutation_context {
     int64_t now_us;         /* for cells that want the server's time: one for the whole request */
     size_t big_value;       /* see row_change_pack */
     struct arena *arena;
-    bool is_type_mismatch; /* set when a mutation does not fit the type of its family */
 };
 
+/* Whether all mutations that are for a known family are of its type: for mutations that
+ * mutations_check has passed. */
+bool mutations_fit(const struct schema *schema, Bt__Mutation *const *mutations, size_t count);
+
 /* For mutations that mutations_check has passed. NOT_FOUND for an unknown family, INVALID_ARGUMENT
- * for sizes, timestamps and types. What is packed points into the message. */
-status mutations_pack(struct mutation_context *context, bytes row_key,
+ * for sizes, timestamps and types. Big cells are listed in the arena and point into the message. */
+status mutations_pack(const struct mutation_context *context, bytes row_key,
                       Bt__Mutation *const *mutations, size_t count, struct packed_change *out);
 
 /* A time as the table keeps it. */

@@ -29,9 +29,8 @@ struct row_change *row_change_create(struct arena *arena)
     return change;
 }
 
-static bool grow(struct row_change *change)
+static bool grow(struct row_change *change, size_t capacity)
 {
-    size_t capacity = change->capacity == 0 ? FIRST_CAPACITY : change->capacity * 2;
     struct entry *entries = arena_alloc(change->arena, capacity * sizeof *entries);
     if (entries == NULL) {
         change->failed = true;
@@ -44,9 +43,22 @@ static bool grow(struct row_change *change)
     return true;
 }
 
+void row_change_reserve(struct row_change *change, size_t count)
+{
+    if (change->count + count > change->capacity)
+        (void)grow(change, change->count + count);
+}
+
+static bool make_room(struct row_change *change)
+{
+    if (change->count < change->capacity)
+        return true;
+    return grow(change, change->capacity == 0 ? FIRST_CAPACITY : change->capacity * 2);
+}
+
 static void add(struct row_change *change, const struct entry *entry)
 {
-    if (change->failed || (change->count == change->capacity && !grow(change)))
+    if (change->failed || !make_room(change))
         return;
     if (change->count > 0 && change->is_sorted)
         change->is_sorted = entry_compare(&change->entries[change->count - 1], entry) < 0;

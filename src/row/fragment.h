@@ -129,6 +129,8 @@ void fragment_writer_finish(struct fragment_writer *writer);
 struct row_change;
 
 struct row_change *row_change_create(struct arena *arena); /* NULL without memory */
+/* Makes room for so many more mutations: what is known beforehand takes half the memory. */
+void row_change_reserve(struct row_change *change, size_t count);
 void row_change_set(struct row_change *change, uint32_t family, bytes qualifier,
                     int64_t timestamp_us, bytes value);
 /* `kind` is ENTRY_SUM, ENTRY_MIN or ENTRY_MAX; adds to one cell within a request fold at once. */

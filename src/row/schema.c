@@ -73,6 +73,7 @@ static void describe(struct schema *schema)
         schema->names_follow_ids &= schema->by_id[i] == i;
         schema->has_age_rules |= gc != NULL && rule_has(gc, GC_MAX_AGE);
         schema->has_count_rules |= gc != NULL && rule_has(gc, GC_MAX_VERSIONS);
+        schema->has_aggregates |= schema->families[i].aggregate != AGGREGATE_NONE;
     }
 }
 

@@ -48,6 +48,7 @@ struct schema {
     bool has_gaps;           /* some family was dropped */
     bool has_age_rules;      /* some rule looks at timestamps */
     bool has_count_rules;    /* some rule counts versions */
+    bool has_aggregates;     /* some family takes adds */
     bool has_lost_families;  /* some family was dropped */
 };
 

@@ -22,7 +22,7 @@ struct wire_field {
     bytes content;   /* length-prefixed */
 };
 
-enum { TAG_TYPE_BITS = 3, TAG_TYPE_MASK = 7, FIRST_CAPACITY = 4 };
+enum { TAG_TYPE_BITS = 3, TAG_TYPE_MASK = 7 };
 
 static status malformed(const ProtobufCMessage *message)
 {
@@ -208,12 +208,12 @@ static void choose_member(ProtobufCMessage *message, const ProtobufCFieldDescrip
 }
 
 /* Room, cleared, for one more element at the end of an array that has `*count`; NULL without
- * memory. Capacities are FIRST_CAPACITY and the powers of two above it. */
+ * memory. Capacities are the powers of two. */
 static void *array_slot(struct arena *arena, size_t *count, uint8_t **array, size_t element)
 {
-    bool is_power = (*count & (*count - 1)) == 0;
-    if (*count == 0 || (*count >= FIRST_CAPACITY && is_power)) {
-        size_t capacity = *count == 0 ? FIRST_CAPACITY : *count * 2;
+    bool is_full = (*count & (*count - 1)) == 0;
+    if (is_full) {
+        size_t capacity = *count == 0 ? 1 : *count * 2;
         uint8_t *grown = arena_alloc(arena, capacity * element);
         if (grown == NULL)
             return NULL;
