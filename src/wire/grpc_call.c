@@ -101,6 +101,7 @@ void grpc_call_free(struct grpc_call *call)
 /* Frees what belonged to the call; keeps the rest for the next if the connection has use for it. */
 static void retire(struct grpc_call *call)
 {
+    CHECK_MAGIC(call, GRPC_CALL_MAGIC);
     CHECK(!call->open && !call->held && call->pins == 0);
     struct grpc_connection *connection = call->connection;
     for (size_t i = 0; i < call->header_count; i++) {

@@ -365,13 +365,25 @@ bool grpc_connection_is_finished(const struct grpc_connection *connection)
 
 /* --- bytes --- */
 
+/* nghttp2 has given up on the input. One that floods us with CONTINUATION frames is told so; others
+ * do not speak HTTP/2, or do not read. */
+static void stop_listening(struct grpc_connection *connection, int error)
+{
+    connection->is_deaf = true;
+    if (error != NGHTTP2_ERR_TOO_MANY_CONTINUATIONS ||
+        nghttp2_session_terminate_session(connection->session, NGHTTP2_ENHANCE_YOUR_CALM) != 0)
+        connection->is_broken = true;
+}
+
 void grpc_connection_receive(struct grpc_connection *connection, bytes input)
 {
     CHECK_MAGIC(connection, GRPC_CONNECTION_MAGIC);
-    if (connection->is_broken)
+    if (connection->is_broken || connection->is_deaf)
         return;
-    if (nghttp2_session_mem_recv(connection->session, input.data, input.size) < 0 ||
-        nghttp2_session_get_outbound_queue_size(connection->session) > LIMIT_QUEUED_FRAMES)
+    ssize_t taken = nghttp2_session_mem_recv(connection->session, input.data, input.size);
+    if (taken < 0)
+        stop_listening(connection, (int)taken);
+    if (nghttp2_session_get_outbound_queue_size(connection->session) > LIMIT_QUEUED_FRAMES)
         connection->is_broken = true;
     grpc_connection_signal(connection);
 }

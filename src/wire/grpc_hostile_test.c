@@ -348,6 +348,20 @@ static void test_flood_of_invalid_frames(void **state)
     assert_true(grpc_connection_is_idle(f->t.connection));
 }
 
+/* The same, of calls whose handler works already. */
+static void test_flood_of_invalid_frames_for_calls(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    for (int32_t i = 0; i < LIMIT_NUISANCES_AT_ONCE + 10 && !f->goaway; i++) {
+        put_request(f, 2 * i + 1, "/test.Service/Wait");
+        put_window_update(f, 2 * i + 1, 0x7fffffff);
+        turn(f);
+    }
+    assert_closed(f, NGHTTP2_ENHANCE_YOUR_CALM);
+    assert_true(grpc_server_call_count(f->t.server) <= 1); /* the last, until all is destroyed */
+}
+
 /* --- headers --- */
 
 static void test_hpack_bomb(void **state)
@@ -403,8 +417,7 @@ static void test_continuation_flood(void **state)
     put_block(f, 0, 1);
     for (int i = 0; i < 1000; i++)
         put_frame(f, NGHTTP2_CONTINUATION, 0, 1, bytes_make(NULL, 0));
-    turn(f);
-    assert_true(grpc_connection_is_finished(f->t.connection));
+    assert_closed(f, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 static void test_not_grpc(void **state)
@@ -465,6 +478,23 @@ static void test_malformed_timeout(void **state)
     assert_answer(f, "0");
 }
 
+/* The deadline of a call that was reset before its request was whole comes to nothing. */
+static void test_deadline_after_a_reset(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    start_block(f, "/test.Service/Echo");
+    put_field(f, "grpc-timeout", "1S");
+    put_block(f, END_HEADERS, 1);
+    put_reset(f, 1);
+    turn(f);
+    assert_true(grpc_connection_is_idle(f->t.connection));
+    testing_advance(&f->t, 2000000);
+    assert_int_equal(f->t.records, 1);
+    assert_alive(f, 3);
+    assert_alive(f, 5);
+}
+
 /* --- messages --- */
 
 /* A request of these bytes on stream 1 is answered with this status. */
@@ -503,6 +533,11 @@ static void test_no_message(void **state)
 static void test_two_messages(void **state)
 {
     check_body(*state, NULL, bytes_make("\0\0\0\0\1a\0\0\0\0\1b", 12), "13");
+}
+
+static void test_message_and_a_part(void **state)
+{
+    check_body(*state, NULL, bytes_make("\0\0\0\0\1a\0\0", 8), "13");
 }
 
 static void test_wrong_flag(void **state)
@@ -795,6 +830,7 @@ int main(void)
         TEST(test_damaged_header_block),
         TEST(test_noise),
         TEST(test_flood_of_invalid_frames),
+        TEST(test_flood_of_invalid_frames_for_calls),
         TEST(test_hpack_bomb),
         TEST(test_header_list_too_large),
         TEST(test_too_many_fields),
@@ -802,10 +838,12 @@ int main(void)
         TEST(test_not_grpc),
         TEST(test_unknown_encoding),
         TEST(test_malformed_timeout),
+        TEST(test_deadline_after_a_reset),
         TEST(test_truncated_prefix),
         TEST(test_truncated_message),
         TEST(test_no_message),
         TEST(test_two_messages),
+        TEST(test_message_and_a_part),
         TEST(test_wrong_flag),
         TEST(test_compressed_without_encoding),
         TEST(test_damaged_gzip),

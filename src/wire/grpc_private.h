@@ -143,6 +143,7 @@ struct grpc_connection {
     nghttp2_session *session;
     unsigned idle_sweeps; /* since output was last written, or begun */
     bool is_broken;       /* beyond repair: nothing more is read or written */
+    bool is_deaf;         /* nothing more is read */
     bool is_signalled;    /* output_ready has been called since the last output */
     bool is_draining;
     struct grpc_call *calls;

@@ -134,6 +134,20 @@ static void test_inflated_limit(void **state)
     message_free(message);
 }
 
+/* The compressed bytes end before the message does. */
+static void test_bytes_after_the_gzip(void **state)
+{
+    (void)state;
+    struct message *message = make(5000, true);
+    struct buffer longer = {0};
+    buffer_append_bytes(&longer, wire(message));
+    buffer_append_byte(&longer, 0);
+    longer.data[4]++; /* the length's lowest byte */
+    check_refusal(buffer_bytes(&longer), true, STATUS_INTERNAL);
+    buffer_free(&longer);
+    message_free(message);
+}
+
 static void test_reset_keeps_little(void **state)
 {
     (void)state;
@@ -153,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_gzip_only_if_smaller),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_inflated_limit),
+        cmocka_unit_test(test_bytes_after_the_gzip),
         cmocka_unit_test(test_reset_keeps_little),
     };
     return cmocka_run_group_tests_name("wire_message", tests, NULL, NULL);
