@@ -1,0 +1,329 @@
+/* Tests of writes, updates and scans, also across tablets that split and merge meanwhile. */
+#include "cluster/testing.h"
+
+static int setup(void **state)
+{
+    *state = cluster_fixture_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    cluster_fixture_destroy(*state);
+    return 0;
+}
+
+/* --- scans --- */
+
+static void a_scan_crosses_tablets_in_order(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (const char *key = "abcdefgh"; *key != '\0'; key++)
+        set_cell(f, (const char[]){*key, '\0'}, (const char[]){*key, '\0'});
+    for (int round = 0; round < 3; round++) {
+        assert_scan(f, "", "", false, "a=a b=b c=c d=d e=e f=f g=g h=h");
+        assert_scan(f, "", "", true, "h=h g=g f=f e=e d=d c=c b=b a=a");
+        assert_scan(f, "b", "f", false, "b=b c=c d=d e=e");
+        assert_scan(f, "b", "f", true, "e=e d=d c=c b=b");
+        assert_scan(f, "cc", "e", false, "d=d");
+        assert_scan(f, "x", "", true, "");
+        split_at(f, round == 0 ? "e" : "b");
+        split_at(f, round == 0 ? "g" : "bb");
+    }
+}
+
+static void ranges_and_points_mix(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (const char *key = "abcdefgh"; *key != '\0'; key++)
+        set_cell(f, (const char[]){*key, '\0'}, (const char[]){*key, '\0'});
+    split_at(f, "d");
+    const struct key_range ranges[] = {
+        {.from = bytes_of("a"), .to = bytes_make("a", 2), .is_point = true},
+        {.from = bytes_of("c"), .to = bytes_of("e")},
+        {.from = bytes_of("ee"), .to = bytes_make("ee", 3), .is_point = true},
+        {.from = bytes_of("g"), .to = bytes_of("")},
+    };
+    struct buffer text = {0};
+    assert_ok(scan_text(f, ranges, 4, false, 0, &text));
+    assert_string_equal(text.data, "a=a c=c d=d g=g h=h");
+    buffer_clear(&text);
+    assert_ok(scan_text(f, ranges, 4, true, 1, &text));
+    assert_string_equal(text.data, "h=h g=g d=d c=c a=a");
+    buffer_free(&text);
+}
+
+static void rows_survive_a_restart(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cell(f, "a", "1");
+    split_at(f, "b");
+    set_cell(f, "b", "2");
+    reopen_test_cluster(f);
+    assert_scan(f, "", "", false, "a=1 b=2");
+    assert_int_equal(table_tablet_count(f->table), 2);
+}
+
+/* --- updates --- */
+
+struct test_update {
+    struct row_update update;
+    struct task start;
+    struct event *event;
+};
+
+/* Appends an "x" to the newest value of f:q. */
+static status append_x(struct row_update *update, const struct cell_list *cells,
+                       struct packed_change *change, bool *writes)
+{
+    struct buffer value = {0};
+    if (cells->count > 0)
+        buffer_append_bytes(&value, cells->items[0].value);
+    buffer_append_byte(&value, 'x');
+    struct row_change *row_change = row_change_create(update->arena);
+    bytes copy = arena_copy(update->arena, buffer_bytes(&value));
+    buffer_free(&value);
+    if (row_change == NULL || copy.data == NULL)
+        return status_out_of_memory();
+    row_change_set(row_change, FAMILY_F, bytes_of("q"), 1, copy);
+    *writes = true;
+    return row_change_pack(row_change, SIZE_MAX, change);
+}
+
+static status write_nothing(struct row_update *update, const struct cell_list *cells,
+                            struct packed_change *change, bool *writes)
+{
+    (void)update, (void)cells, (void)change;
+    *writes = false;
+    return status_ok();
+}
+
+static status refuse(struct row_update *update, const struct cell_list *cells,
+                     struct packed_change *change, bool *writes)
+{
+    (void)update, (void)cells, (void)change, (void)writes;
+    return status_make(STATUS_INVALID_ARGUMENT, "no");
+}
+
+static void update_done(struct row_update *update, status result)
+{
+    event_add(((struct test_update *)(void *)update)->event, result);
+}
+
+static void start_update(struct task *task)
+{
+    rows_update(&LIST_ENTRY(&task->link, struct test_update, start.link)->update);
+}
+
+static void post_update(struct cluster_fixture *f, struct test_update *update, const char *row_key,
+                        status (*decide)(struct row_update *, const struct cell_list *,
+                                         struct packed_change *, bool *),
+                        struct event *event)
+{
+    *update = (struct test_update){.update = {.table = f->table,
+                                              .row_key = bytes_of(row_key),
+                                              .schema = table_schema(f->table),
+                                              .arena = arena_create(1 << 20),
+                                              .loop = f->loop,
+                                              .decide = decide,
+                                              .done = update_done},
+                                   .start = {.run = start_update},
+                                   .event = event};
+    assert_non_null(update->update.arena);
+    loop_post(f->loop, &update->start);
+}
+
+static status update(struct cluster_fixture *f, const char *row_key,
+                     status (*decide)(struct row_update *, const struct cell_list *,
+                                      struct packed_change *, bool *))
+{
+    struct test_update update;
+    struct event event;
+    event_init(&event);
+    post_update(f, &update, row_key, decide, &event);
+    status s = event_wait(&event, 1);
+    arena_destroy(update.update.arena);
+    return s;
+}
+
+/* Each sees what the one before it wrote, though all are under way at once. */
+static void updates_of_a_row_come_one_after_the_other(void **state)
+{
+    enum { UPDATES = 200 };
+    struct cluster_fixture *f = *state;
+    struct test_update *updates = calloc(UPDATES, sizeof *updates);
+    struct event event;
+    char expected[UPDATES + 3] = "a=";
+    assert_non_null(updates);
+    event_init(&event);
+    for (unsigned i = 0; i < UPDATES; i++)
+        post_update(f, &updates[i], "a", append_x, &event);
+    assert_ok(event_wait(&event, UPDATES));
+    memset(expected + 2, 'x', UPDATES);
+    assert_scan(f, "", "", false, expected);
+    for (unsigned i = 0; i < UPDATES; i++)
+        arena_destroy(updates[i].update.arena);
+    free(updates);
+}
+
+static void an_update_sees_the_writes_before_it(void **state)
+{
+    enum { ROUNDS = 50 };
+    struct cluster_fixture *f = *state;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct test_write write;
+        struct test_update update;
+        struct event event;
+        event_init(&event);
+        post_write(f, &write, bytes_of("a"), setting(f, FAMILY_F, "q", 1, "w"), &event);
+        post_update(f, &update, "a", append_x, &event);
+        assert_ok(event_wait(&event, 2));
+        assert_scan(f, "", "", false, "a=wx");
+        arena_destroy(update.update.arena);
+    }
+}
+
+static void an_update_may_write_nothing(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cell(f, "a", "1");
+    assert_ok(update(f, "a", write_nothing));
+    assert_status(update(f, "a", refuse), STATUS_INVALID_ARGUMENT);
+    assert_ok(update(f, "a", append_x)); /* the lock is free */
+    assert_scan(f, "", "", false, "a=1x");
+}
+
+/* After a restart nothing is in memory: the read moves to a pool thread. */
+static void an_update_reads_from_disk(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cell(f, "a", "1");
+    struct tablet *tablet = table_route(f->table, bytes_of("a"));
+    assert_ok(keyspace_flush(tablet->keyspace));
+    tablet_release(tablet);
+    reopen_test_cluster(f);
+    assert_ok(update(f, "a", append_x));
+    assert_scan(f, "", "", false, "a=1x");
+}
+
+/* --- dropping rows --- */
+
+static void dropped_rows_are_gone_and_later_ones_stay(void **state)
+{
+    struct cluster_fixture *f = *state;
+    char large[1000] = {0};
+    memset(large, 'v', sizeof large - 1);
+    set_cell(f, "a", "1");
+    set_cell(f, "b1", large); /* beside its record */
+    set_cell(f, "b2", "3");
+    set_cell(f, "c", "4");
+    assert_ok(table_drop_rows(f->table, bytes_of("b")));
+    assert_scan(f, "", "", false, "a=1 c=4");
+    set_cell(f, "b2", "5");
+    assert_scan(f, "", "", true, "c=4 b2=5 a=1");
+    assert_ok(table_drop_rows(f->table, bytes_of("")));
+    assert_scan(f, "", "", false, "");
+}
+
+/* --- while tablets split and merge --- */
+
+enum { KEYS = 200 };
+
+struct traffic {
+    struct cluster_fixture *fixture;
+    atomic_bool is_over;
+    unsigned scans;
+};
+
+/* Writes each key again and again; the set of keys stays. */
+static void *keep_writing(void *argument)
+{
+    struct traffic *traffic = argument;
+    struct cluster_fixture *f = traffic->fixture;
+    for (unsigned i = 0; !atomic_load(&traffic->is_over); i++) {
+        char key[8];
+        struct test_write write;
+        struct event event;
+        struct arena *arena = arena_create(1 << 20);
+        struct row_change *change = row_change_create(arena);
+        snprintf(key, sizeof key, "k%03u", i % KEYS);
+        row_change_set(change, FAMILY_F, bytes_of("q"), 1, bytes_of("v"));
+        event_init(&event);
+        post_write(f, &write, bytes_of(key), change, &event);
+        assert_ok(event_wait(&event, 1));
+        arena_destroy(arena);
+    }
+    return NULL;
+}
+
+/* Every scan gives every key once, in order. */
+static void *keep_scanning(void *argument)
+{
+    struct traffic *traffic = argument;
+    struct cluster_fixture *f = traffic->fixture;
+    while (!atomic_load(&traffic->is_over)) {
+        bool reversed = traffic->scans++ % 2 == 1;
+        struct key_range all = {.is_point = false};
+        struct buffer text = {0};
+        assert_ok(scan_text(f, &all, 1, reversed, 3, &text));
+        assert_int_equal(text.size, KEYS * strlen("k000=v "));
+        for (unsigned i = 0; i < KEYS; i++) {
+            char expected[16];
+            unsigned key = reversed ? KEYS - 1 - i : i;
+            int size = snprintf(expected, sizeof expected, "k%03u=v", key);
+            assert_memory_equal(text.data + i * 7, expected, size);
+        }
+        buffer_free(&text);
+    }
+    return NULL;
+}
+
+static void no_row_is_missed_while_tablets_split_and_merge(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct traffic traffic = {.fixture = f};
+    pthread_t threads[2];
+    for (unsigned i = 0; i < KEYS; i++) {
+        char key[8];
+        snprintf(key, sizeof key, "k%03u", i);
+        set_cell(f, key, "v");
+    }
+    assert_int_equal(pthread_create(&threads[0], NULL, keep_writing, &traffic), 0);
+    assert_int_equal(pthread_create(&threads[1], NULL, keep_scanning, &traffic), 0);
+    uint64_t random = 1;
+    for (unsigned round = 0; round < 400; round++) {
+        char key[8];
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        snprintf(key, sizeof key, "k%03u", (unsigned)(random >> 33) % KEYS);
+        struct tablet *tablet = table_route(f->table, bytes_of(key));
+        bool is_first = tablet->start.size == 0;
+        tablet_release(tablet);
+        if (is_first || table_tablet_count(f->table) < 30)
+            split_at(f, key);
+        else
+            merge_at(f, key);
+    }
+    atomic_store(&traffic.is_over, true);
+    assert_int_equal(pthread_join(threads[0], NULL), 0);
+    assert_int_equal(pthread_join(threads[1], NULL), 0);
+    assert_true(traffic.scans > 0);
+    reopen_test_cluster(f);
+    assert_true(table_tablet_count(f->table) > 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_scan_crosses_tablets_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(ranges_and_points_mix, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_survive_a_restart, setup, teardown),
+        cmocka_unit_test_setup_teardown(updates_of_a_row_come_one_after_the_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_update_sees_the_writes_before_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_update_may_write_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_update_reads_from_disk, setup, teardown),
+        cmocka_unit_test_setup_teardown(dropped_rows_are_gone_and_later_ones_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_row_is_missed_while_tablets_split_and_merge, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
