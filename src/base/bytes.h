@@ -31,9 +31,10 @@ static inline bytes bytes_of(const char *string)
     return bytes_make(string, strlen(string));
 }
 
+/* `offset` may be 0 for an empty slice with a NULL pointer, to which C lets nothing be added. */
 static inline bytes bytes_from(bytes b, size_t offset)
 {
-    return bytes_make(b.data + offset, b.size - offset);
+    return bytes_make(offset == 0 ? b.data : b.data + offset, b.size - offset);
 }
 
 static inline bool bytes_equal(bytes a, bytes b)
