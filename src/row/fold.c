@@ -278,19 +278,21 @@ static enum store_verdict tidy(const void *rules, bytes key, bytes value, struct
 {
     struct collector collector;
     if (rules == NULL || !is_row_space(key) || !start_whole(&collector, rules, key) ||
-        is_settled(value, &collector) || !start_whole(&collector, rules, key))
+        (!fragment_is_empty(value) && is_settled(value, &collector)) ||
+        !start_whole(&collector, rules, key))
         return STORE_KEEP;
     size_t start = out->size;
-    bool ok = fold(&value, 1, &collector, out);
-    bytes result = bytes_make(out->data + start, out->size - start);
-    if (!ok || bytes_equal(result, value)) {
-        out->size = start;
-        return STORE_KEEP;
+    enum store_verdict verdict = STORE_KEEP;
+    if (fold(&value, 1, &collector, out)) {
+        bytes result = bytes_from(buffer_bytes(out), start);
+        if (fragment_is_empty(result))
+            verdict = STORE_REMOVE;
+        else if (!bytes_equal(result, value))
+            verdict = STORE_REPLACE;
     }
-    if (!fragment_is_empty(result))
-        return STORE_REPLACE;
-    out->size = start;
-    return STORE_REMOVE;
+    if (verdict != STORE_REPLACE)
+        out->size = start;
+    return verdict;
 }
 
 const struct store_fold row_fold = {.whole = fold_whole, .part = fold_part, .tidy = tidy};
