@@ -32,10 +32,10 @@ enum {
      * Beyond: INVALID_ARGUMENT. Keeps a decoder's stack small. */
     LIMIT_MESSAGE_DEPTH = 100,
     /* Memory that a call may take from its arena: a base, and a multiple of the request's size up
-     * to so much more. A small mutation of 18 bytes decodes to structures of some 220. Beyond:
-     * RESOURCE_EXHAUSTED. */
+     * to so much more. A row of one small mutation takes 30 bytes in a request and about 1 KB
+     * in the arena. Beyond: RESOURCE_EXHAUSTED. */
     LIMIT_ARENA_BASE_BYTES = 1 * LIMIT_MB,
-    LIMIT_ARENA_FACTOR = 32,
+    LIMIT_ARENA_FACTOR = 64,
     LIMIT_ARENA_EXTRA_BYTES = 512 * LIMIT_MB,
 };
 
@@ -59,8 +59,12 @@ enum {
     /* Calls that one connection keeps at work, as a multiple of its streams: a client that resets
      * streams while their handlers run opens more than it may have. Beyond: REFUSED_STREAM. */
     LIMIT_CALLS_A_STREAM = 2,
-    /* Output of one call that waits for the client. Above it the handler pauses. */
+    /* Output of one call that waits for the client. Above it the handler pauses. A call gets an
+     * equal share, within these bounds, of what its connection may have at the time it begins: a
+     * client that reads none of 1,000 scans holds some 40 MB. */
     LIMIT_CALL_OUTPUT_BYTES = 256 * LIMIT_KB,
+    LIMIT_CALL_OUTPUT_LEAST_BYTES = 16 * LIMIT_KB,
+    LIMIT_CALLS_OUTPUT_BYTES = 8 * LIMIT_MB,
     /* The same for a bidirectional call, which cannot pause. Beyond: RESOURCE_EXHAUSTED. */
     LIMIT_BIDI_OUTPUT_BYTES = 4 * LIMIT_MB,
     /* Output of one connection that has been framed for the socket. Above it no more frames are

@@ -138,8 +138,17 @@ void grpc_call_unpin(struct grpc_call *call)
         retire(call);
 }
 
+static size_t output_share(const struct grpc_connection *connection)
+{
+    size_t share = LIMIT_CALLS_OUTPUT_BYTES / connection->call_count;
+    if (share < LIMIT_CALL_OUTPUT_LEAST_BYTES)
+        return LIMIT_CALL_OUTPUT_LEAST_BYTES;
+    return share < LIMIT_CALL_OUTPUT_BYTES ? share : LIMIT_CALL_OUTPUT_BYTES;
+}
+
 void grpc_call_hold(struct grpc_call *call)
 {
+    call->output_limit = output_share(call->connection);
     call->held = true;
     call->was_held = true;
     atomic_fetch_add(&call->server->call_count, 1);
@@ -384,18 +393,17 @@ void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value
  */
 bool grpc_call_is_congested(struct grpc_call *call)
 {
-    if (atomic_load(&call->unsent) <= LIMIT_CALL_OUTPUT_BYTES || grpc_call_is_cancelled(call))
+    if (atomic_load(&call->unsent) <= call->output_limit || grpc_call_is_cancelled(call))
         return false;
     atomic_store(&call->wants_writable, true);
-    bool is_over =
-        atomic_load(&call->unsent) <= LIMIT_CALL_OUTPUT_BYTES || grpc_call_is_cancelled(call);
+    bool is_over = atomic_load(&call->unsent) <= call->output_limit || grpc_call_is_cancelled(call);
     return !(is_over && atomic_exchange(&call->wants_writable, false));
 }
 
 void grpc_call_count_sent(struct grpc_call *call, size_t size)
 {
     size_t before = atomic_fetch_sub(&call->unsent, size);
-    if (before - size > LIMIT_CALL_OUTPUT_BYTES || call->connection == NULL ||
+    if (before - size > call->output_limit || call->connection == NULL ||
         !atomic_exchange(&call->wants_writable, false) || call->is_to_be_told)
         return;
     call->is_to_be_told = true;

@@ -101,6 +101,20 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
     return 0;
 }
 
+/* nghttp2 would leave out a field with forbidden bytes; HTTP/2 calls such a request malformed. */
+static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
+                             nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags,
+                             void *user_data)
+{
+    (void)session;
+    (void)frame;
+    (void)name;
+    (void)value;
+    (void)flags;
+    (void)user_data;
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* a reset with PROTOCOL_ERROR */
+}
+
 static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t stream_id,
                          const uint8_t *data, size_t size, void *user_data)
 {
@@ -208,6 +222,7 @@ void grpc_connection_set_callbacks(nghttp2_session_callbacks *callbacks)
 {
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback2(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback2(callbacks, on_invalid_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame_received);
     nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_invalid_frame);

@@ -409,6 +409,19 @@ static void test_too_many_fields(void **state)
     assert_alive(f, 3);
 }
 
+static void test_forbidden_bytes_in_a_field(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    start_block(f, "/test.Service/Echo");
+    put_field(f, "x-evil", "a\r\nb: c");
+    put_block(f, END_HEADERS, 1);
+    turn(f);
+    assert_int_equal(f->resets, 1);
+    assert_int_equal(f->reset_code, NGHTTP2_PROTOCOL_ERROR);
+    assert_alive(f, 3);
+}
+
 static void test_continuation_flood(void **state)
 {
     struct fixture *f = *state;
@@ -785,6 +798,24 @@ static void test_zero_window(void **state)
     assert_int_equal(grpc_server_call_count(f->t.server), 0);
 }
 
+/* Calls of one connection share what may wait: 1,000 scans that nobody reads stay small. */
+static void test_many_zero_windows(void **state)
+{
+    enum { CALLS = 1000 };
+    struct fixture *f = *state;
+    size_t made = 0;
+    put_initial_window(f, 0);
+    for (int32_t i = 0; i < CALLS; i++) {
+        f->t.to_flood = 1000000;
+        put_request(f, 2 * i + 1, "/test.Service/Pour");
+        turn(f);
+        made += 1000000 - f->t.to_flood;
+    }
+    assert_int_equal(f->t.handled, CALLS);
+    assert_true(made > (size_t)CALLS * LIMIT_CALL_OUTPUT_LEAST_BYTES);
+    assert_true(made < 60 * LIMIT_MB);
+}
+
 static void test_one_byte_windows(void **state)
 {
     struct fixture *f = *state;
@@ -834,6 +865,7 @@ int main(void)
         TEST(test_hpack_bomb),
         TEST(test_header_list_too_large),
         TEST(test_too_many_fields),
+        TEST(test_forbidden_bytes_in_a_field),
         TEST(test_continuation_flood),
         TEST(test_not_grpc),
         TEST(test_unknown_encoding),
@@ -863,6 +895,7 @@ int main(void)
         TEST(test_ping_flood_without_reading),
         TEST(test_pings_are_allowed),
         TEST(test_zero_window),
+        TEST(test_many_zero_windows),
         TEST(test_one_byte_windows),
         TEST(test_socket_that_is_never_read),
     };

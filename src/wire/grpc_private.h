@@ -86,7 +86,8 @@ struct grpc_call {
 
     /* The request. */
     const struct grpc_route *route;
-    status refusal; /* what is wrong with the headers; the first cause found */
+    status refusal;    /* what is wrong with the headers; the first cause found */
+    bool is_too_large; /* of its headers */
     bool is_post;
     bool is_grpc;      /* by its content type */
     bool takes_gzip;   /* the client has said so, in grpc-accept-encoding */
@@ -105,6 +106,7 @@ struct grpc_call {
     struct timer deadline;
 
     /* The answer. */
+    size_t output_limit; /* above it the call is congested; fixed before the handler runs */
     struct message_queue queue;
     struct metadata header_metadata;
     struct metadata trailer_metadata;
@@ -198,7 +200,7 @@ void grpc_call_report(struct grpc_call *call);
 
 /* --- grpc_request.c --- */
 
-/* One header field; nothing of it is kept beyond `list_bytes` of LIMIT_HEADER_LIST_BYTES. */
+/* One header field; `list_bytes` counts it and those before it. */
 void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value,
                          size_t list_bytes);
 void grpc_request_headers_end(struct grpc_call *call);

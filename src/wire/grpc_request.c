@@ -81,8 +81,7 @@ static void take_timeout(struct grpc_call *call, bytes timeout)
 static void keep_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
 {
     if (call->header_count == LIMIT_METADATA_FIELDS) {
-        refuse(call, status_make(STATUS_RESOURCE_EXHAUSTED, "more than %d metadata fields",
-                                 LIMIT_METADATA_FIELDS));
+        call->is_too_large = true;
         return;
     }
     nghttp2_rcbuf_incref(name);
@@ -93,11 +92,7 @@ static void keep_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcb
 void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value,
                          size_t list_bytes)
 {
-    if (list_bytes > LIMIT_HEADER_LIST_BYTES) {
-        refuse(call, status_make(STATUS_RESOURCE_EXHAUSTED, "more than %d bytes of metadata",
-                                 LIMIT_HEADER_LIST_BYTES));
-        return;
-    }
+    call->is_too_large |= list_bytes > LIMIT_HEADER_LIST_BYTES;
     bytes n = rcbuf_bytes(name);
     bytes v = rcbuf_bytes(value);
     if (bytes_equal(n, bytes_of(":path")))
@@ -112,7 +107,7 @@ void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rc
         take_encoding(call, v);
     else if (bytes_equal(n, bytes_of("grpc-accept-encoding")))
         call->takes_gzip = lists_gzip(v);
-    else if (n.size > 0 && n.data[0] != ':')
+    else if (n.size > 0 && n.data[0] != ':' && !call->is_too_large)
         keep_header(call, name, value);
 }
 
@@ -133,6 +128,12 @@ void grpc_request_headers_end(struct grpc_call *call)
     }
     if (!call->is_grpc) {
         grpc_answer_http_error(call, "415");
+        return;
+    }
+    if (call->is_too_large) {
+        grpc_answer_end(call, status_make(STATUS_RESOURCE_EXHAUSTED,
+                                          "more than %d bytes or %d fields of metadata",
+                                          LIMIT_HEADER_LIST_BYTES, LIMIT_METADATA_FIELDS));
         return;
     }
     status s = call->refusal;

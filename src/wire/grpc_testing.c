@@ -113,6 +113,21 @@ static void handle_flood(void *context, struct grpc_call *call, bytes request)
     flood(t);
 }
 
+/* Sends what it may at once, then waits to be cancelled. */
+static void handle_pour(void *context, struct grpc_call *call, bytes request)
+{
+    static const uint8_t chunk[10000];
+    struct testing *t = context;
+    (void)request;
+    t->handled++;
+    struct patient *patient = arena_alloc(grpc_call_arena(call), sizeof *patient);
+    CHECK(patient != NULL);
+    *patient = (struct patient){.t = t, .call = call};
+    for (; t->to_flood > 0 && !grpc_call_is_congested(call); t->to_flood -= sizeof chunk)
+        send_bytes(call, bytes_make(chunk, sizeof chunk));
+    grpc_call_set_callbacks(call, patient, NULL, give_in);
+}
+
 static void handle_chat(void *context, struct grpc_call *call, bytes request)
 {
     struct testing *t = context;
@@ -130,6 +145,7 @@ static const struct grpc_method methods[] = {
     {"Keep", GRPC_UNARY, handle_keep},
     {"Wait", GRPC_SERVER_STREAMING, handle_wait},
     {"Flood", GRPC_SERVER_STREAMING, handle_flood},
+    {"Pour", GRPC_SERVER_STREAMING, handle_pour},
     {"Chat", GRPC_BIDI, handle_chat},
 };
 
