@@ -17,6 +17,7 @@
 enum {
     BUFFER_SIZE = 16 << 10,
     ROUNDS_A_TURN = 16, /* then other connections have their turn */
+    ANSWER_US = 10 * 1000 * 1000,
 };
 
 /* One direction. */
@@ -37,7 +38,8 @@ struct bridge {
     struct watch local;
     uint32_t client_interest; /* 0: not watched */
     uint32_t local_interest;
-    bool told_end;    /* the server knows that the client will send no more */
+    bool told_end;    /* the server knows that the client will send no more … */
+    struct timer end; /* … and has until then to answer: not every server gives up on its own */
     struct flow up;   /* client to server */
     struct flow down; /* server to client */
 };
@@ -115,6 +117,25 @@ static bool step(struct bridge *bridge, struct flow *flow, read_end *read, write
     return true;
 }
 
+static bool tell_end(struct bridge *bridge)
+{
+    bridge->told_end = true;
+    if (shutdown(bridge->local.fd, SHUT_WR) != 0)
+        return false;
+    int64_t now = clock_steady_us(loop_clock(bridge->loop));
+    status s = loop_timer_set(bridge->loop, &bridge->end, now + ANSWER_US);
+    bool is_set = status_is_ok(s);
+    status_free(s);
+    return is_set;
+}
+
+static void time_is_up(struct timer *timer)
+{
+    struct bridge *bridge = LIST_ENTRY(timer, struct bridge, end);
+    CHECK_MAGIC(bridge, BRIDGE_MAGIC);
+    bridge->ended(bridge->context);
+}
+
 /* Moves what can be moved; false when the bridge has ended: broken, or the server is done and the
  * client has got all of it. */
 static bool pump(struct bridge *bridge)
@@ -126,11 +147,8 @@ static bool pump(struct bridge *bridge)
             !step(bridge, &bridge->down, read_local, write_client, &moved))
             return false;
     }
-    if (bridge->up.ended && !has_waiting(&bridge->up) && !bridge->told_end) {
-        bridge->told_end = true;
-        if (shutdown(bridge->local.fd, SHUT_WR) != 0)
-            return false;
-    }
+    if (bridge->up.ended && !has_waiting(&bridge->up) && !bridge->told_end && !tell_end(bridge))
+        return false;
     return !bridge->down.ended || has_waiting(&bridge->down);
 }
 
@@ -149,9 +167,9 @@ static bool watch_for(struct bridge *bridge, struct watch *watch, uint32_t *now,
         s = loop_watch_change(bridge->loop, watch, wanted);
     if (status_is_ok(s))
         *now = wanted;
-    bool fine = status_is_ok(s);
+    bool is_fine = status_is_ok(s);
     status_ignore(s);
-    return fine;
+    return is_fine;
 }
 
 static bool wait_for_more(struct bridge *bridge)
@@ -208,7 +226,8 @@ status bridge_create(struct loop *loop, struct stream *stream, bytes first,
                               .ended = ended,
                               .context = context,
                               .client = {.fd = stream_socket(stream), .ready = client_ready},
-                              .local = {.fd = -1, .ready = local_ready}};
+                              .local = {.fd = -1, .ready = local_ready},
+                              .end.run = time_is_up};
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
         status s = status_from_errno(errno, "cannot make a socketpair");
@@ -238,6 +257,7 @@ void bridge_destroy(struct bridge *bridge)
         loop_unwatch(bridge->loop, &bridge->client);
     if (bridge->local_interest != 0)
         loop_unwatch(bridge->loop, &bridge->local);
+    loop_timer_clear(bridge->loop, &bridge->end);
     close(bridge->local.fd);
     bridge->magic = 0;
     free(bridge);

@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 enum {
-    READS_A_TURN = 4,   /* of CONNECTION_INPUT_SIZE each; then others have their turn */
-    VECTORS = 64,       /* a writev takes so many */
-    WRITES_A_TURN = 16, /* likewise */
+    READS_A_TURN = 4,      /* of CONNECTION_INPUT_SIZE each; then others have their turn */
+    VECTORS = 64,          /* a writev takes so many */
+    WRITES_A_TURN = 16,    /* likewise */
+    RETRY_US = 100 * 1000, /* while waiting for a place */
     LINGER_US = 2 * 1000 * 1000,
     HANDSHAKE_US = LIMIT_HANDSHAKE_SECONDS * 1000 * 1000,
 };
@@ -25,7 +26,15 @@ enum {
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 enum { PREFACE_SIZE = sizeof preface - 1 };
 
-enum state { SHAKING_HANDS, SNIFFING, SPEAKING_HTTP2, SPEAKING_HTTP1, LINGERING, CLOSED };
+enum state {
+    SHAKING_HANDS,
+    SNIFFING,
+    WAITING, /* for a place at the HTTP/1.1 server */
+    SPEAKING_HTTP2,
+    SPEAKING_HTTP1,
+    LINGERING,
+    CLOSED,
+};
 
 struct connection {
     uint32_t magic;
@@ -43,8 +52,9 @@ struct connection {
     bool told_to_leave; /* for being idle */
     struct task task;   /* first to start, then to flush */
     struct timer timer; /* the end of the handshake, or of being idle */
-    int64_t active_us;  /* when bytes last came */
-    int socket;         /* until `stream` has it */
+    int64_t begun_us;
+    int64_t active_us; /* when bytes last came */
+    int socket;        /* until `stream` has it */
     struct address peer;
     uint8_t first[PREFACE_SIZE]; /* what sniffing has read */
     size_t first_size;
@@ -312,20 +322,36 @@ static void bridge_ended(void *context)
     close_connection(context);
 }
 
-static void begin_http1(struct connection *connection)
+static status enter_http1(struct connection *connection)
 {
     struct connection_group *group = connection->group;
-    connection->state = SPEAKING_HTTP1;
-    loop_timer_clear(group->loop, &connection->timer);
-    unwatch(connection);
     int socket;
-    bytes first = bytes_make(connection->first, connection->first_size);
-    status s = bridge_create(group->loop, connection->stream, first, bridge_ended, connection,
-                             &socket, &connection->bridge);
-    if (status_is_ok(s))
-        s = http1_server_take(group->http1, socket, &connection->peer);
-    if (!status_is_ok(s))
+    TRY(bridge_create(group->loop, connection->stream,
+                      bytes_make(connection->first, connection->first_size), bridge_ended,
+                      connection, &socket, &connection->bridge));
+    return http1_server_take(group->http1, socket, &connection->peer);
+}
+
+/* There are few places, and they may all be taken: then it tries again for a while. */
+static void begin_http1(struct connection *connection)
+{
+    unwatch(connection);
+    status s = enter_http1(connection);
+    if (status_is_ok(s)) {
+        connection->state = SPEAKING_HTTP1;
+        loop_timer_clear(connection->group->loop, &connection->timer);
+        return;
+    }
+    bridge_destroy(connection->bridge);
+    connection->bridge = NULL;
+    int64_t now = now_us(connection);
+    if (now >= connection->begun_us + HANDSHAKE_US) {
         abandon(connection, s);
+        return;
+    }
+    status_free(s);
+    connection->state = WAITING;
+    set_timer(connection, now + RETRY_US);
 }
 
 /* --- which of them --- */
@@ -390,6 +416,7 @@ static void ready(struct watch *watch, uint32_t events)
     case LINGERING:
         drop_input(connection);
         return;
+    case WAITING:        /* not watched */
     case SPEAKING_HTTP1: /* the bridge watches */
     case CLOSED:
         CHECK(false);
@@ -418,6 +445,8 @@ static void time_is_up(struct timer *timer)
     struct connection *connection = LIST_ENTRY(timer, struct connection, timer);
     if (connection->state == SPEAKING_HTTP2 && !connection->told_to_leave)
         check_idle(connection);
+    else if (connection->state == WAITING)
+        begin_http1(connection);
     else
         close_connection(connection);
 }
@@ -435,9 +464,10 @@ static void start(struct task *task)
 {
     struct connection *connection = LIST_ENTRY(task, struct connection, task);
     struct connection_group *group = connection->group;
+    connection->begun_us = now_us(connection);
     status s = group->draining ? status_make(STATUS_UNAVAILABLE, "the server stops")
                                : loop_timer_set(group->loop, &connection->timer,
-                                                now_us(connection) + HANDSHAKE_US);
+                                                connection->begun_us + HANDSHAKE_US);
     if (!status_is_ok(s)) {
         status_free(s);
         refuse(group, connection->socket);

@@ -151,15 +151,27 @@ static void *answer_http1(void *argument)
             break;
         size += (size_t)count;
     }
+    if (size > 0 && request[0] == '\r') { /* has no answer: waits until nobody is there any more */
+        readable.events = 0;
+        CHECK(poll(&readable, 1, PATIENCE_MS) == 1 && (readable.revents & POLLHUP) != 0);
+        close(fd);
+        return NULL;
+    }
     int length = snprintf(answer, sizeof answer, "got %zu bytes", size);
     CHECK(write(fd, answer, (size_t)length) == length);
     close(fd);
     return NULL;
 }
 
+static atomic_bool no_places;
+
 status http1_server_take(struct http1_server *server, int socket, const struct address *peer)
 {
     (void)server;
+    if (atomic_load(&no_places)) {
+        close(socket);
+        return status_make(STATUS_UNAVAILABLE, "no places");
+    }
     CHECK(peer->storage.ss_family == AF_UNIX);
     pthread_t thread;
     TRY(thread_start(&thread, "test-http1", answer_http1, (void *)(intptr_t)socket));
@@ -337,6 +349,48 @@ static void an_idle_client_is_asked_to_leave(void **state)
     close(fd);
 }
 
+/* A server that has the whole of what a client said, and no answer to it. */
+static void a_client_without_an_answer_is_closed(void **state)
+{
+    struct fixture *f = *state;
+    int fd = begin(f);
+    send_text(fd, "\r\n", 2);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    for (int turn = 0; turn < 4; turn++) /* sniffed, carried over, ended */
+        on_loop(f, NULL);
+    turn_clock(f, 9 * 1000 * 1000);
+    assert_int_equal(f->open, 1);
+    turn_clock(f, 2 * 1000 * 1000);
+    assert_closed(fd);
+}
+
+static void a_client_waits_for_a_place(void **state)
+{
+    struct fixture *f = *state;
+    atomic_store(&no_places, true);
+    int patient = begin(f);
+    send_text(patient, "GET / HTTP/1.1\r\n\r\n", 18);
+    on_loop(f, NULL);
+    turn_clock(f, 200 * 1000);
+    atomic_store(&no_places, false);
+    turn_clock(f, 200 * 1000);
+    assert_http1(patient, "", "got 18 bytes");
+}
+
+static void a_client_does_not_wait_for_ever(void **state)
+{
+    struct fixture *f = *state;
+    atomic_store(&no_places, true);
+    int fd = begin(f);
+    send_text(fd, "GET / HTTP/1.1\r\n\r\n", 18);
+    turn_clock(f, 9 * 1000 * 1000);
+    assert_int_equal(f->open, 1);
+    turn_clock(f, 2 * 1000 * 1000);
+    assert_int_equal(f->open, 0);
+    atomic_store(&no_places, false);
+    close(fd);
+}
+
 /* --- the end --- */
 
 static void draining_asks_all_to_leave(void **state)
@@ -435,6 +489,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_end_of_a_request_is_passed_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_client_may_leave_at_any_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_silent_client_is_cut_off, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_client_without_an_answer_is_closed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_client_waits_for_a_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_client_does_not_wait_for_ever, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_idle_client_is_asked_to_leave, set_up, tear_down),
         cmocka_unit_test_setup_teardown(draining_asks_all_to_leave, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_broken_client_hears_why, set_up, tear_down),

@@ -4,12 +4,19 @@
 #include "base/limits.h"
 
 #include <microhttpd.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+/* libmicrohttpd 0.9.75 locks itself up for good when it meets its own limit in its own thread, so
+ * we count ourselves, and its limit is never met. */
+enum { NEVER_MET = 2 * LIMIT_HTTP1_CONNECTIONS };
 
 struct http1_server {
     http1_handler *handle;
     void *context;
     struct MHD_Daemon *daemon;
+    atomic_uint open; /* sockets taken and not closed */
 };
 
 /* The response takes the body's memory, also if it cannot be made. */
@@ -67,6 +74,16 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return send_answer(connection, &answer);
 }
 
+static void on_connection(void *context, struct MHD_Connection *connection, void **state,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    (void)connection;
+    (void)state;
+    struct http1_server *server = context;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED)
+        atomic_fetch_sub(&server->open, 1);
+}
+
 status http1_server_create(http1_handler *handle, void *context, struct http1_server **out)
 {
     *out = NULL;
@@ -77,8 +94,9 @@ status http1_server_create(http1_handler *handle, void *context, struct http1_se
     server->context = context;
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC, 0, NULL, NULL,
-        on_request, server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)LIMIT_HTTP1_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)LIMIT_HTTP1_IDLE_SECONDS, MHD_OPTION_END);
+        on_request, server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)NEVER_MET,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)LIMIT_HTTP1_IDLE_SECONDS, MHD_OPTION_END);
     if (server->daemon == NULL) {
         free(server);
         return status_make(STATUS_UNAVAILABLE, "cannot start the HTTP/1.1 server");
@@ -97,9 +115,14 @@ void http1_server_destroy(struct http1_server *server)
 
 status http1_server_take(struct http1_server *server, int socket, const struct address *peer)
 {
-    /* Closes the socket itself if it cannot have it. */
-    if (MHD_add_connection(server->daemon, socket, (const struct sockaddr *)&peer->storage,
-                           peer->size) == MHD_YES)
-        return status_ok();
+    if (atomic_fetch_add(&server->open, 1) < LIMIT_HTTP1_CONNECTIONS) {
+        /* Closes the socket itself if it cannot have it. */
+        if (MHD_add_connection(server->daemon, socket, (const struct sockaddr *)&peer->storage,
+                               peer->size) == MHD_YES)
+            return status_ok();
+    } else {
+        close(socket);
+    }
+    atomic_fetch_sub(&server->open, 1);
     return status_make(STATUS_UNAVAILABLE, "too many HTTP/1.1 connections");
 }

@@ -117,6 +117,39 @@ static void test_large_request_body_is_refused(void **state)
     assert_null(strstr(f->answer, "POST/page"));
 }
 
+/* Whether a new socket was taken; `*client` is its other end. */
+static bool take(struct fixture *f, int *client)
+{
+    struct address peer = {.size = sizeof(sa_family_t)};
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
+    *client = pair[0];
+    status s = http1_server_take(f->server, pair[1], &peer);
+    bool taken = status_is_ok(s);
+    status_free(s);
+    return taken;
+}
+
+/* Beyond the limit they are closed; when clients leave there is room again. */
+static void test_places_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    enum { MORE = 50 };
+    int clients[LIMIT_HTTP1_CONNECTIONS + MORE];
+    char byte;
+    for (int i = 0; i < LIMIT_HTTP1_CONNECTIONS + MORE; i++) /* one place is set_up's */
+        assert_int_equal(take(f, &clients[i]), i < LIMIT_HTTP1_CONNECTIONS - 1);
+    for (int i = 0; i < LIMIT_HTTP1_CONNECTIONS + MORE; i++) {
+        shutdown(clients[i], SHUT_WR);
+        assert_int_equal(read(clients[i], &byte, 1), 0);
+        close(clients[i]);
+    }
+    close(f->socket);
+    assert_true(take(f, &f->socket));
+    test_get(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +158,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_no_memory_for_the_body, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_small_request_body_is_ignored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_large_request_body_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_places_are_counted, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("wire_http1", tests, NULL, NULL);
 }
