@@ -264,6 +264,7 @@ static status look_at_next(struct row_range_reader *reader, enum store_reach rea
                            bool (*skip)(void *context, bytes row_key), void *context,
                            struct row *row, enum row_outcome *outcome)
 {
+    row->wants_care = false;
     TRY(advance(reader, reach));
     if (!store_cursor_valid(reader->cursor))
         return stop(reader, outcome);
@@ -284,7 +285,9 @@ status row_range_reader_next(struct row_range_reader *reader, enum store_reach r
                              size_t row_budget, struct row *row, enum row_outcome *outcome)
 {
     *outcome = reader->is_at_end ? ROW_END : ROW_ABSENT;
-    for (size_t looked = 0; *outcome == ROW_ABSENT && looked < row_budget; looked++)
+    row->wants_care = false;
+    for (size_t looked = 0; *outcome == ROW_ABSENT && !row->wants_care && looked < row_budget;
+         looked++)
         TRY(look_at_next(reader, reach, skip, context, row, outcome));
     return status_ok();
 }

@@ -54,7 +54,8 @@ void row_range_reader_destroy(struct row_range_reader *reader);
 /* The next row that exists and that `skip` (may be NULL) does not reject by its key: ROW_FOUND,
  * ROW_NOT_CACHED (call again with STORE_ANYWHERE), ROW_TOO_LARGE or ROW_END. Rows without visible
  * cells are passed over; `*last_scanned` is the key of the last row looked at, also then. To bound
- * the time of one call it returns ROW_ABSENT after `row_budget` rows were passed over. Cells'
+ * the time of one call it returns ROW_ABSENT after `row_budget` rows were passed over, or after one
+ * that wants care, whose key is in `row`. Cells'
  * slices are valid until the next call. */
 status row_range_reader_next(struct row_range_reader *reader, enum store_reach reach,
                              bool (*skip)(void *context, bytes row_key), void *context,

@@ -237,6 +237,37 @@ static void readers_say_which_rows_want_care(void **state)
     arena_destroy(row.cells.arena);
 }
 
+/* Also of those that it passes over: their key must be known. */
+static void a_range_stops_at_an_absent_row_that_wants_care(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct row_read_options options = read_options_of(f);
+    struct row_range_reader *reader;
+    struct row row = {.cells.arena = arena_create(1 << 20)};
+    enum row_outcome outcome;
+    write_spilled_row(f, "a");
+    write_rows(f, "c");
+    struct row_change *change = new_change(f);
+    row_change_delete_row(change);
+    write_change(f, "a", pack(change, SIZE_MAX));
+    assert_ok(
+        row_range_reader_create(f->rows, &options, bytes_of(""), bytes_of(""), false, &reader));
+    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_int_equal(outcome, ROW_ABSENT);
+    assert_true(row.wants_care);
+    assert_true(bytes_equal(row.key, bytes_of("a")));
+    row_clear(&row);
+    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_int_equal(outcome, ROW_FOUND);
+    assert_false(row.wants_care);
+    row_clear(&row);
+    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_int_equal(outcome, ROW_END);
+    assert_false(row.wants_care);
+    row_range_reader_destroy(reader);
+    arena_destroy(row.cells.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +280,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_row_is_as_it_is_when_it_is_reached, setup, teardown),
         cmocka_unit_test_setup_teardown(readers_say_which_rows_want_care, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_range_stops_at_an_absent_row_that_wants_care, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
