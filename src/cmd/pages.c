@@ -20,13 +20,9 @@ static void show_live(struct pages *pages, struct http1_response *response)
     answer(response, 200, "ok");
 }
 
-/* It is worth sending requests here. */
+/* It is worth sending requests here. A server that stops accepts no connection to say so on. */
 static void show_ready(struct pages *pages, struct http1_response *response)
 {
-    if (atomic_load(&pages->draining)) {
-        answer(response, 503, "the server stops");
-        return;
-    }
     status s = cluster_health(pages->cluster);
     answer(response, status_is_ok(s) ? 200 : 503, status_is_ok(s) ? "ok" : status_message(s));
     status_free(s);

@@ -7,15 +7,12 @@
 #include "wire/grpc_server.h"
 #include "wire/http1.h"
 
-#include <stdatomic.h>
-
 /* What the pages tell of; all of it outlives the HTTP/1.1 server. */
 struct pages {
     struct metrics *metrics;
     struct pool *pool;
     struct cluster *cluster;
     struct grpc_server *grpc;
-    atomic_bool draining;
 };
 
 /* The handler for http1_server_create; `context` is a struct pages. */

@@ -318,7 +318,6 @@ static bool is_quiet(void *context)
 void server_drain(struct server *server)
 {
     CHECK_MAGIC(server, SERVER_MAGIC);
-    atomic_store(&server->pages.draining, true);
     health_shut_down(server->health);
     for (unsigned i = 0; i < server->started; i++)
         loop_post(server->workers[i].connections.loop, &server->workers[i].drain);
