@@ -12,6 +12,9 @@
 /* How many fragments are merged at once; more are folded in rounds, so that memory is bounded. */
 enum { FAN_IN = 256 };
 
+/* Bytes that a writer wants to see free beyond what it then needs. */
+enum { WRITER_SLACK = 64 };
+
 /* --- merging --- */
 
 struct head {
@@ -157,12 +160,16 @@ static bool start_whole(struct collector *collector, const struct row_rules *rul
            spill_key_tail(key, &collector->key_family, &collector->key_timestamp_us);
 }
 
-/* The newest fragment's base: what is written over and over has its version mostly. */
+/* The newest fragment's base: what is written over and over has its version mostly. Room for all
+ * that goes in is nearly always enough for what comes out. */
 static bool fold(const bytes *fragments, size_t count, struct collector *collector,
                  struct buffer *out)
 {
     struct fragment_reader newest;
-    if (!fragment_reader_start(&newest, fragments[count - 1]))
+    size_t size = WRITER_SLACK;
+    for (size_t i = 0; i < count; i++)
+        size += fragments[i].size;
+    if (!fragment_reader_start(&newest, fragments[count - 1]) || buffer_reserve(out, size) == NULL)
         return false;
     fragment_writer_start(&collector->writer, out, newest.base_version);
     bool ok = merge(fragments, count, collect, collector);
