@@ -8,7 +8,8 @@
  * at a time, so that its rows are known exactly; of what it was at when it was killed, either the
  * row before or the row after will do. Besides, all writers add to one counter.
  *
- * The wall clock of every other child is a day behind that of the one before. */
+ * Meanwhile another table is made and deleted. The wall clock of every other child is a day behind
+ * that of the one before. */
 #include "cluster/testing.h"
 
 #include <signal.h>
@@ -460,7 +461,33 @@ static int64_t steady_us(struct clock *clock)
     return clock_steady_us(clock_system());
 }
 
-/* Splits and merges at random keys, flushes and compacts, until the end. */
+/* A table that comes and goes, with rows in it when it goes. */
+static void make_or_delete_table(struct cluster_fixture *f)
+{
+    static const char name[] = "projects/p/instances/i/tables/passing";
+    const struct family family = {.id = 1, .name = bytes_of("f")};
+    const bytes split = bytes_of("m");
+    struct schema *schema;
+    struct table *table;
+    status s = cluster_delete_table(f->cluster, bytes_of(name));
+    if (s.code != STATUS_NOT_FOUND) {
+        assert_ok(s);
+        return;
+    }
+    status_free(s);
+    assert_ok(schema_create(GRANULARITY_MILLIS, &family, 1, 2, &schema));
+    struct table_spec spec = {
+        .name = name, .schema = schema, .split_keys = &split, .split_count = 1};
+    assert_ok(cluster_create_table(f->cluster, &spec, &table));
+    schema_destroy(schema);
+    struct cluster_fixture other = {.table = table, .loop = f->loop, .arena = f->arena};
+    set_cell(&other, "row", "value");
+    arena_reset(f->arena);
+    table_release(table);
+}
+
+/* Splits and merges at random keys, makes and deletes a table, flushes and compacts, until the end.
+ */
 static void disturb(struct cluster_fixture *f, uint64_t random)
 {
     for (;;) {
@@ -474,6 +501,8 @@ static void disturb(struct cluster_fixture *f, uint64_t random)
             split_at(f, key);
         else
             merge_at(f, key);
+        if (next_random(&random) % 10 == 0)
+            make_or_delete_table(f);
         if (next_random(&random) % 30 == 0)
             assert_ok(keyspace_flush(keyspace));
         if (next_random(&random) % 100 == 0)
@@ -515,6 +544,8 @@ static void run_child(const char *directory, struct model *model, unsigned cycle
     f.options.log = &log;
     f.options.pool = f.pool;
     f.options.clock = &clock.clock;
+    f.arena = arena_create(1 << 20);
+    assert_non_null(f.arena);
     open_test_cluster(&f);
     if (cycle == 0)
         f.table = create_test_table(f.cluster, NULL);
