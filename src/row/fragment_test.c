@@ -62,6 +62,24 @@ static void test_extremes_survive(void **state)
     buffer_free(&out);
 }
 
+/* What format.md says of sizes. */
+static void test_ten_cells_take_little_more_than_their_bytes(void **state)
+{
+    (void)state;
+    enum { CELLS = 10, VALUE_SIZE = 100, NAME_SIZE = 6 };
+    char names[CELLS][NAME_SIZE + 1];
+    char value[VALUE_SIZE + 1] = "";
+    struct entry cells[CELLS];
+    memset(value, 'v', VALUE_SIZE);
+    for (int i = 0; i < CELLS; i++) {
+        snprintf(names[i], sizeof names[i], "field%d", i);
+        cells[i] = cell_entry(1, names[i], 1700000000000000, value, 7);
+    }
+    struct buffer out = fragment_of(cells, CELLS);
+    assert_int_equal(out.size, CELLS * (VALUE_SIZE + NAME_SIZE) + 48);
+    buffer_free(&out);
+}
+
 static void test_flags_say_what_is_in_it(void **state)
 {
     (void)state;
@@ -336,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_bytes_are_as_documented),
         cmocka_unit_test(test_mark_is_in_the_head),
         cmocka_unit_test(test_extremes_survive),
+        cmocka_unit_test(test_ten_cells_take_little_more_than_their_bytes),
         cmocka_unit_test(test_flags_say_what_is_in_it),
         cmocka_unit_test(test_seek_stops_at_the_family),
         cmocka_unit_test(test_every_cut_and_every_flip_is_survived),
