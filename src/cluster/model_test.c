@@ -553,8 +553,9 @@ static void run_child(const char *directory, struct model *model, unsigned cycle
         assert_ok(cluster_table(f.cluster, bytes_of(TEST_TABLE), &f.table));
     check_all(&f, model);
     assert_int_equal(write(acks, "", 1), 1);
+    uint64_t random = model->writers[0].random;
     start_writers(&f, model, acks);
-    disturb(&f, model->writers[0].random);
+    disturb(&f, random);
 }
 
 /* --- the parent --- */

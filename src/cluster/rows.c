@@ -61,11 +61,13 @@ static void submit_write(struct row_write *write)
 {
     struct cluster *cluster = write->table->cluster;
     write->commit.done.run = write_done;
-    write->commit.result = commit_submit(cluster->commits, &write->commit);
-    if (status_is_ok(write->commit.result))
+    status s = commit_submit(cluster->commits, &write->commit);
+    if (status_is_ok(s)) { /* the result is the commit thread's from here on */
         row_lock_note_version(cluster->locks, write->commit.row_hash, write->commit.version);
-    else
+    } else {
+        write->commit.result = s;
         loop_post(write->loop, &write->commit.done);
+    }
     row_lock_release(cluster->locks, write->commit.row_hash);
 }
 

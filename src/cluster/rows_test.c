@@ -225,6 +225,30 @@ static void dropped_rows_are_gone_and_later_ones_stay(void **state)
     assert_scan(f, "", "", false, "");
 }
 
+/* --- a full disk --- */
+
+/* Every write is told so, also those whose batch was over before they had let go of their row. */
+static void without_space_all_writes_are_refused(void **state)
+{
+    enum { WRITES = 500 };
+    struct cluster_fixture *f = *state;
+    set_cell(f, "a", "1");
+    set_cell(f, "b", "2");
+    f->options.disk_reserve_bytes = UINT64_MAX;
+    reopen_test_cluster(f);
+    for (unsigned i = 0; i < WRITES; i++)
+        assert_status(try_write(f, "a", setting(f, FAMILY_F, "q", 1, "new")),
+                      STATUS_RESOURCE_EXHAUSTED);
+    assert_status(update(f, "a", append_x), STATUS_RESOURCE_EXHAUSTED);
+    assert_scan(f, "", "", false, "a=1 b=2");
+    assert_ok(table_drop_rows(f->table, bytes_of("b"))); /* frees space */
+    assert_scan(f, "", "", false, "a=1");
+    f->options.disk_reserve_bytes = 0;
+    reopen_test_cluster(f);
+    set_cell(f, "a", "new");
+    assert_scan(f, "", "", false, "a=new");
+}
+
 /* --- while tablets split and merge --- */
 
 enum { KEYS = 200 };
@@ -322,6 +346,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_update_may_write_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_reads_from_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_rows_are_gone_and_later_ones_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_space_all_writes_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(no_row_is_missed_while_tablets_split_and_merge, setup,
                                         teardown),
     };

@@ -79,8 +79,8 @@ static inline void close_test_cluster(struct cluster_fixture *f)
 {
     loop_stop(f->loop);
     assert_int_equal(pthread_join(f->loop_thread, NULL), 0);
-    loop_destroy(f->loop);
     cluster_close(f->cluster);
+    loop_destroy(f->loop); /* the commit thread may just be leaving loop_post_list */
 }
 
 static inline struct cluster_fixture *cluster_fixture_create(const struct gc_rule *gc)
