@@ -2,6 +2,7 @@
  * combiner; what comes out of it is written, less what a whole fold may drop. */
 #include "row/fold.h"
 
+#include "base/check.h"
 #include "base/heap.h"
 #include "row/combine.h"
 #include "row/fragment.h"
@@ -167,6 +168,7 @@ static bool fold(const bytes *fragments, size_t count, struct collector *collect
 {
     struct fragment_reader newest;
     size_t size = WRITER_SLACK;
+    CHECK(count > 0);
     for (size_t i = 0; i < count; i++)
         size += fragments[i].size;
     if (!fragment_reader_start(&newest, fragments[count - 1]) || buffer_reserve(out, size) == NULL)

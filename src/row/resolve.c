@@ -5,6 +5,7 @@
  * take_cell, which decides what is visible. */
 #include "row/resolve.h"
 
+#include "base/check.h"
 #include "row/combine.h"
 
 enum stop { GO_ON, IS_COMPLETE, IS_TOO_LARGE, IS_OUT_OF_MEMORY };
@@ -233,6 +234,7 @@ static bool has_enough_of_column(const struct resolver *resolver, const struct e
 /* Leaves the column of the spilled cell: by a seek, if a few steps have not done it. */
 static status skip_cold(struct merge *merge)
 {
+    CHECK(merge->source != NULL); /* it gave the cell */
     if (++merge->skipped > NEXTS_BEFORE_SEEK) {
         struct arena *arena = merge->resolver->out->arena;
         bytes column = merge->cold.qualifier;

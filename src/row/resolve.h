@@ -69,6 +69,13 @@ status row_spill_cells(bytes record,
                        status (*visit)(void *context, const struct entry *cell, bytes operand),
                        void *context, uint64_t *newest);
 
+/* Calls `visit` for each range of a column, given as a column tombstone's, in which all spilled
+ * cells are condemned because of newer cells in the record: those a fold cannot collect, since it
+ * does not see both. The record is as a whole fold left it. Stops at the first failure. */
+status row_spill_condemned(bytes record, const struct schema *schema, int64_t now_us,
+                           status (*visit)(void *context, const struct entry *range),
+                           void *context);
+
 /* The operand for the row's record that goes with them in one batch. */
 void row_spill_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
                     bool has_spilled);

@@ -371,6 +371,37 @@ static void test_a_spill_stops_when_it_is_told(void **state)
     buffer_free(&record);
 }
 
+static status note_range(void *context, const struct entry *range)
+{
+    struct visits *visits = context;
+    visits->size +=
+        print_entry(visits->text + visits->size, sizeof visits->text - visits->size, range);
+    visits->text[visits->size++] = ' ';
+    return status_ok();
+}
+
+static void assert_condemned(struct fixture *fixture, struct buffer record, const char *expected)
+{
+    struct visits visits = {0};
+    assert_ok(
+        row_spill_condemned(buffer_bytes(&record), fixture->schema, NOW_US, note_range, &visits));
+    assert_string_equal(visits.text, expected);
+    buffer_free(&record);
+}
+
+static void test_enough_hot_cells_condemn_spilled_ones(void **state)
+{
+    assert_condemned(*state,
+                     FRAGMENT(cell_entry(1, "a", 9, "", 1), cell_entry(1, "a", 8, "", 1),
+                              cell_entry(2, "a", 9, "", 1), cell_entry(2, "a", 8, "", 1),
+                              cell_entry(2, "a", 7, "", 1), cell_entry(2, "b", 9, "", 1),
+                              cell_entry(2, "c", 2, "", 1), cell_entry(2, "c", 0, "", 1),
+                              cell_entry(2, "d", 2, "", 1), cell_entry(2, "d", 1, "", 1)),
+                     "2:a[0,8)@-1 2:d[0,1)@-1 ");
+    assert_condemned(*state, FRAGMENT(cell_entry(3, "a", 5, "", 1), cell_entry(3, "a", 4, "", 1)),
+                     ""); /* by age alone */
+}
+
 static void test_spilled_cells_come_back(void **state)
 {
     (void)state;
@@ -416,6 +447,7 @@ int main(void)
         TEST(test_a_failing_source_fails_the_row),
         cmocka_unit_test(test_a_spill_visits_all_cells),
         cmocka_unit_test(test_a_spill_stops_when_it_is_told),
+        TEST(test_enough_hot_cells_condemn_spilled_ones),
         cmocka_unit_test(test_spilled_cells_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

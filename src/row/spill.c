@@ -83,6 +83,49 @@ status row_spill_cells(bytes record,
     return ok ? status_ok() : status_out_of_memory();
 }
 
+/* Whether cells of the column right before this one in time, and so all before, are condemned by
+ * the number of newer cells, and not by their age alone, which any fold sees. */
+static bool condemns_older(const struct gc_rule *gc, const struct entry *cell, int32_t newer,
+                           int64_t now_us)
+{
+    return cell->timestamp_us > 0 && gc_condemns(gc, cell->timestamp_us - 1, newer, now_us) &&
+           !gc_condemns(gc, cell->timestamp_us - 1, 0, now_us);
+}
+
+status row_spill_condemned(bytes record, const struct schema *schema, int64_t now_us,
+                           status (*visit)(void *context, const struct entry *range), void *context)
+{
+    struct fragment_reader reader;
+    struct entry cell, column = {0};
+    const struct family *family = NULL;
+    bool is_cut = false; /* the column's range was found */
+    int32_t newer = 0;
+    if (!fragment_reader_start(&reader, record))
+        return status_make(STATUS_DATA_LOSS, "the row's record does not parse");
+    while (fragment_reader_next(&reader, &cell)) {
+        if (!entry_is_cell(cell.kind))
+            continue;
+        if (cell.family != column.family || !bytes_equal(cell.qualifier, column.qualifier)) {
+            family = schema_family(schema, cell.family);
+            column = cell;
+            is_cut = false;
+            newer = 0;
+        }
+        newer++;
+        if (is_cut || family == NULL || !condemns_older(family->gc, &cell, newer, now_us))
+            continue;
+        is_cut = true;
+        struct entry range = {.kind = ENTRY_COLUMN_TOMBSTONE,
+                              .family = cell.family,
+                              .qualifier = cell.qualifier,
+                              .end_us = cell.timestamp_us,
+                              .version = UINT64_MAX};
+        TRY(visit(context, &range));
+    }
+    return reader.is_bad ? status_make(STATUS_DATA_LOSS, "the row's record does not parse")
+                         : status_ok();
+}
+
 void row_spill_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
                     bool has_spilled)
 {
