@@ -154,7 +154,7 @@ class Raw:
     def send(self, *frames):
         return self.write(b"".join(each.serialize() for each in frames))
 
-    def header_block(self, method, extra=(), **replaced):
+    def header_block(self, method, /, extra=(), **replaced):
         """Replaced: `path=`, `content_type=` ..., None leaves one out."""
         fields = {
             ":method": "POST",
@@ -170,7 +170,7 @@ class Raw:
         kept = [(name, value) for name, value in fields.items() if value is not None]
         return self.encoder.encode([*kept, *extra])
 
-    def open(self, method, extra=(), end=False, **replaced):
+    def open(self, method, /, extra=(), end=False, **replaced):
         """HEADERS of a new call; its stream."""
         stream = self.new_stream()
         block = self.header_block(method, extra, **replaced)
@@ -195,7 +195,7 @@ class Raw:
         out.append(frame(0, 1 if end else 0, stream, pieces[-1]))
         return self.write(b"".join(out))
 
-    def call(self, method, body, extra=(), **replaced):
+    def call(self, method, body, /, extra=(), **replaced):
         """A whole request with one message; its stream."""
         stream = self.open(method, extra, **replaced)
         self.data(stream, message(body))

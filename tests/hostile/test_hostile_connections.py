@@ -1,5 +1,6 @@
 """Connections that never get to a request, or take for ever; and bytes that are no HTTP/2."""
 
+import contextlib
 import os
 import select
 import socket
@@ -79,10 +80,19 @@ def test_more_idle_http1_connections_than_there_are_places(victim):
     with victim.attacked(megabytes=128):
         clients = [connect(victim) for _ in range(400)]
         for client in clients:
-            client.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
+            with contextlib.suppress(ConnectionError):
+                client.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
         for client in clients:
             client.close()
-    assert victim.server.get("/livez")[0] == 200
+    assert any(is_healthy(victim) for _ in range(1000))
+
+
+def is_healthy(victim):
+    """False also if there is no place."""
+    try:
+        return victim.server.get("/livez")[0] == 200
+    except OSError:
+        return False
 
 
 def is_closed_by_server(client):

@@ -6,7 +6,7 @@ import pytest
 from google.cloud.bigtable_v2 import types
 from harness.rpc import Rpc, RowDecoder, set_cell
 from hyperframe.frame import PingFrame, RstStreamFrame, SettingsFrame, WindowUpdateFrame
-from raw import CANCEL, ENHANCE_YOUR_CALM, Answer, Gone, frame, message
+from raw import CANCEL, ENHANCE_YOUR_CALM, PROTOCOL_ERROR, Answer, Gone, frame, message
 
 HEADERS, CONTINUATION = 1, 9
 END_STREAM, END_HEADERS = 1, 4
@@ -112,15 +112,15 @@ def test_small_hpack_bombs(victim, attack):
         first = raw.new_stream()
         literal = b"\x40\x01a" + b"\x7f" + b"\xa1\x1e" + b"b" * 4000
         raw.write(frame(HEADERS, END_HEADERS, first, raw.header_block("MutateRow") + literal))
-        # POST, http, :path and content-type as literals, then the header of 4,000 bytes 40 times
-        block = b"\x83\x86\x04\x02/b\x0f\x10\x10application/grpc" + b"\xbe" * 40
+        # POST, http, three literals, then the header of 4,000 bytes 40 times
+        block = b"\x83\x86\x01\x01x\x04\x02/b\x0f\x10\x10application/grpc" + b"\xbe" * 40
         streams = [raw.new_stream() for _ in range(100)]
         for stream in streams:
             raw.write(frame(HEADERS, END_HEADERS, stream, block))
         for stream in streams:
             outcome = raw.outcome(stream)
             assert isinstance(outcome, (Gone, Answer))
-            assert not isinstance(outcome, Answer) or outcome.status == 8
+            assert not isinstance(outcome, Answer) or outcome.status in (8, 12)
 
 
 def test_ping_flood_that_is_read(victim, attack):
@@ -147,8 +147,7 @@ def test_flood_that_wants_answers_which_nobody_reads(victim, attack, flood):
         for _ in range(1000):
             if not raw.write_until_stuck(flood * 1000):
                 break
-        else:
-            raise AssertionError("a million answers that nobody reads")
+        assert isinstance(raw.end(), Gone)
 
 
 def test_settings_flood(victim, attack):
@@ -299,3 +298,13 @@ def test_5000_scans_cancelled_by_grpc(victim, scanned):
         assert "TRANSIENT_FAILURE" not in [state.name for state in states]
         assert [state.name for state in states].count("READY") <= 1
         rpc.close()
+
+
+def test_acknowledgements_that_nobody_asked_for(victim, attack):
+    with victim.attacked():
+        raw = attack()
+        raw.write(PingFrame(0, opaque_data=bytes(8), flags=["ACK"]).serialize() * 10_000)
+        assert raw.ping() or raw.goaway == ENHANCE_YOUR_CALM
+        raw.write(SettingsFrame(0, flags=["ACK"]).serialize() * 10_000)
+        raw.ping()
+        assert raw.goaway in (None, PROTOCOL_ERROR, ENHANCE_YOUR_CALM)
