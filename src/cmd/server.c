@@ -2,7 +2,8 @@
  *
  * Invariants
  *  1. Parts are made in the order of struct server's fields and destroyed in the opposite one, with
- *     the loops stopped in between, when no connection and no call is left.
+ *     the loops stopped in between, when no connection and no call is left. The loops themselves go
+ *     after the threads that post to them: one may just be leaving loop_post.
  *  2. The listener belongs to the first loop; connections are dealt to all loops in turn. */
 #include "cmd/server.h"
 
@@ -347,9 +348,6 @@ void server_destroy(struct server *server)
     CHECK_MAGIC(server, SERVER_MAGIC);
     stop_workers(server);
     listener_close(server->listener);
-    for (unsigned i = 0; i < server->worker_count; i++)
-        loop_destroy(server->workers[i].connections.loop);
-    free(server->workers);
     http1_server_destroy(server->http1);
     grpc_server_destroy(server->grpc);
     free(server->rpcs);
@@ -358,6 +356,9 @@ void server_destroy(struct server *server)
     if (server->cluster != NULL)
         cluster_close(server->cluster);
     pool_destroy(server->pool);
+    for (unsigned i = 0; i < server->worker_count; i++)
+        loop_destroy(server->workers[i].connections.loop);
+    free(server->workers);
     tls_context_destroy(server->tls);
     metrics_destroy(server->metrics);
     server->magic = 0;
