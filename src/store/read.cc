@@ -127,13 +127,34 @@ struct store_cursor {
     std::string upper;
     rocksdb::Slice lower_slice; /* RocksDB wants these to stay where they are */
     rocksdb::Slice upper_slice;
-    std::unique_ptr<rocksdb::Iterator> iterator;
+    std::unique_ptr<rocksdb::Iterator> iterator; /* NULL: the cache cannot be believed */
     bool out_of_memory = false;
 };
 
 static std::string to_string(bytes b)
 {
     return std::string(reinterpret_cast<const char *>(b.data), b.size);
+}
+
+/* See range_deletes.cc. NULL if only the cache may be asked and cannot be believed. */
+static std::unique_ptr<rocksdb::Iterator> make_iterator(keyspace *keyspace, ReadOptions options,
+                                                        enum store_reach reach)
+{
+    class range_deletes &deletes = keyspace->range_deletes;
+    std::unique_ptr<rocksdb::Iterator> iterator;
+    if (reach == STORE_ANYWHERE)
+        deletes.examine(keyspace);
+    options.ignore_range_deletions = deletes.are_none();
+    if (options.ignore_range_deletions) {
+        iterator.reset(keyspace->db->NewIterator(options, keyspace->handle));
+        if (deletes.are_none())
+            return iterator;
+        options.ignore_range_deletions = false;
+        iterator.reset();
+    }
+    if (reach == STORE_ANYWHERE)
+        iterator.reset(keyspace->db->NewIterator(options, keyspace->handle));
+    return iterator;
 }
 
 static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
@@ -154,7 +175,7 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
         o.fill_cache = false;
         o.readahead_size = LONG_READAHEAD;
     }
-    cursor->iterator.reset(keyspace->db->NewIterator(o, keyspace->handle));
+    cursor->iterator = make_iterator(keyspace, o, options->reach);
     return cursor;
 }
 
@@ -182,7 +203,7 @@ void store_cursor_destroy(store_cursor *cursor)
 template <typename function> static void move(store_cursor *cursor, function step)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
-    if (cursor->out_of_memory)
+    if (cursor->out_of_memory || cursor->iterator == nullptr)
         return;
     try {
         step(cursor->iterator.get());
@@ -228,13 +249,13 @@ void store_cursor_previous(store_cursor *cursor)
 bool store_cursor_valid(const store_cursor *cursor)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
-    return !cursor->out_of_memory && cursor->iterator->Valid();
+    return !cursor->out_of_memory && cursor->iterator != nullptr && cursor->iterator->Valid();
 }
 
 bool store_cursor_missed_cache(const store_cursor *cursor)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
-    return cursor->iterator->status().IsIncomplete();
+    return cursor->iterator == nullptr || cursor->iterator->status().IsIncomplete();
 }
 
 status store_cursor_status(const store_cursor *cursor)
@@ -242,6 +263,8 @@ status store_cursor_status(const store_cursor *cursor)
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
     if (cursor->out_of_memory)
         return status_out_of_memory();
+    if (cursor->iterator == nullptr)
+        return status_ok();
     rocksdb::Status s = cursor->iterator->status();
     return s.IsIncomplete() ? status_ok() : status_from(s);
 }

@@ -27,9 +27,10 @@ store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> 
 
 /* --- keyspaces: a column family named by the keyspace's id in decimal --- */
 
-static std::unique_ptr<keyspace> new_keyspace(store *store, uint64_t id)
+static std::unique_ptr<keyspace> new_keyspace(store *store, uint64_t id,
+                                              range_deletes::knowledge what)
 {
-    auto k = std::make_unique<keyspace>();
+    auto k = std::make_unique<keyspace>(what);
     std::promise<void> gone;
     k->id = id;
     k->store = store;
@@ -91,7 +92,9 @@ static status list_keyspaces(store *store, const rocksdb::DBOptions &options,
         if (!parse_id(name, &id))
             return status_make(STATUS_DATA_LOSS, "data directory %s has an unknown keyspace \"%s\"",
                                store->directory.c_str(), name.c_str());
-        keyspaces->push_back(new_keyspace(store, id));
+        /* Nothing is flushed by who only reads. */
+        keyspaces->push_back(new_keyspace(
+            store, id, store->read_only ? range_deletes::SOME : range_deletes::RECOVERED));
     }
     return status_ok();
 }
@@ -249,7 +252,7 @@ static status create_keyspaces(store *store, uint64_t first_id, size_t count)
     std::vector<std::unique_ptr<keyspace>> made;
     std::vector<ColumnFamilyDescriptor> families;
     for (size_t i = 0; i < count; i++) {
-        made.push_back(new_keyspace(store, first_id + i));
+        made.push_back(new_keyspace(store, first_id + i, range_deletes::NONE));
         families.push_back(describe(*made.back()));
     }
 
