@@ -67,8 +67,8 @@ size_t grpc_server_call_count(const struct grpc_server *server);
 
 /* --- a connection; all on its loop's thread --- */
 
-/* `output_ready` is not called from within create, output or destroy; after create there is output
- * to fetch (the settings). */
+/* `output_ready` is not called from within create, output or destroy, and must not call any of them
+ * itself. After create there is output to fetch (the settings). */
 status grpc_connection_create(struct grpc_server *server, struct loop *loop, void *context,
                               void (*output_ready)(void *context), struct grpc_connection **out);
 
@@ -85,7 +85,8 @@ void grpc_connection_receive(struct grpc_connection *connection, bytes input);
 size_t grpc_connection_output(struct grpc_connection *connection, struct iovec *vectors,
                               size_t capacity);
 
-/* The first `size` bytes of the output have been written. There may be more to fetch after. */
+/* The first `size` bytes of the output have been written. There may be more: ask until there is
+ * nothing, or come back when the socket has room; no output_ready reminds of it. */
 void grpc_connection_sent(struct grpc_connection *connection, size_t size);
 
 /* Lets no new call begin (GOAWAY); those that run end in peace, then the connection is finished. */
