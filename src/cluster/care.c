@@ -93,12 +93,15 @@ static void run_job(struct task *task)
 {
     struct job *job = LIST_ENTRY(&task->link, struct job, task.link);
     struct cluster *cluster = job->care->cluster;
+    const struct row_rules rules = {.schema = table_schema(job->table),
+                                    .clock = cluster->options.clock};
     struct row_care care = {.keyspace = job->tablet->keyspace,
                             .row_key = bytes_make(job->key, job->key_size),
                             .row_hash = job->row_hash,
                             .locks = cluster->locks,
                             .commits = cluster->commits,
-                            .spill_bytes = cluster->options.spill_bytes};
+                            .spill_bytes = cluster->options.spill_bytes,
+                            .rules = &rules};
     struct row_care_report report;
     status s = row_care_run(&care, &report);
     if (!status_is_ok(s))

@@ -82,11 +82,25 @@ static status purge(const struct row_care *care, bytes record_key, bytes record,
     return s;
 }
 
+static status collect(const struct row_care *care, bytes record_key)
+{
+    struct deferred_batch changes = {0};
+    status s = spill_collect_by_themselves(care->keyspace, care->row_key, care->rules, &changes);
+    if (status_is_ok(s) && changes.changes.size > 0)
+        s = write_changes(care, record_key, &changes, NULL, true);
+    deferred_batch_free(&changes);
+    return s;
+}
+
 static status spill(const struct row_care *care, bytes record_key, bytes record, bool *spilled)
 {
     struct deferred_batch changes = {0};
     struct entry mark = {.kind = ENTRY_SPILL_MARK, .has_spilled = true};
-    status s = spill_cells(care->row_key, record, &changes, &mark.moved);
+    status s = status_ok();
+    if (care->rules != NULL)
+        s = spill_collect_by_record(care->keyspace, care->row_key, record, care->rules, &changes);
+    if (status_is_ok(s))
+        s = spill_cells(care->row_key, record, &changes, &mark.moved);
     *spilled = status_is_ok(s) && mark.moved > 0;
     if (*spilled)
         s = write_changes(care, record_key, &changes, &mark, false);
@@ -133,6 +147,8 @@ static status look_after(const struct row_care *care, bytes record_key, struct s
         TRY(read_record(care, record_key, value, &found));
     if (!found)
         return status_ok();
+    if (care->rules != NULL && fragment_has_spilled(value->bytes))
+        TRY(collect(care, record_key));
     if (value->bytes.size >= care->spill_bytes)
         TRY(spill(care, record_key, value->bytes, &report->spilled));
     if (report->spilled)

@@ -2,13 +2,15 @@
  *
  *     spill     a record past the threshold: its cells move to records of their own
  *     purge     tombstones that cover spilled cells: those cells are deleted
+ *     collect   spilled cells that rules condemn which count versions: those cells are deleted
  *     replace   operands that pile up: a put of what they fold to
  *
- * None of them changes what a reader sees. Each holds the row's lock from its read until its write
- * is acknowledged, so no change can fall in between. */
+ * None of them changes what a reader sees, but for what the rules condemn. Each holds the row's
+ * lock from its read until its write is acknowledged, so no change can fall in between. */
 #ifndef TRESTLE_TABLET_ROW_CARE_H
 #define TRESTLE_TABLET_ROW_CARE_H
 
+#include "row/fold.h"
 #include "tablet/commit.h"
 #include "tablet/row_locks.h"
 
@@ -19,6 +21,7 @@ struct row_care {
     struct row_locks *locks;
     struct commit_queue *commits;
     uint64_t spill_bytes;
+    const struct row_rules *rules; /* NULL: nothing is collected */
 };
 
 struct row_care_report {

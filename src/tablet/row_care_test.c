@@ -25,7 +25,8 @@ static struct row_care_report look_after(struct tablet_fixture *f, const char *r
                             .row_hash = row_lock_hash(ROWS_KEYSPACE, bytes_of(row_key)),
                             .locks = f->locks,
                             .commits = f->queue,
-                            .spill_bytes = SPILL_BYTES};
+                            .spill_bytes = SPILL_BYTES,
+                            .rules = &f->rules};
     struct row_lock_waiter waiter = {.granted = NULL};
     struct row_care_report report;
     assert_true(row_lock_acquire(f->locks, care.row_hash, &waiter));
@@ -224,6 +225,68 @@ static void a_row_may_be_deleted_and_begin_anew(void **state)
     assert_false(has_spilled);
 }
 
+/* --- collecting --- */
+
+static const struct gc_rule newest_two = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
+
+/* From now on family f keeps two versions. */
+static void keep_two_versions(struct tablet_fixture *f)
+{
+    schema_destroy(f->schema);
+    f->schema = test_schema(&newest_two);
+    f->rules.schema = f->schema;
+}
+
+static void big_versions_are_collected(void **state)
+{
+    struct tablet_fixture *f = *state;
+    keep_two_versions(f);
+    for (int64_t t = 1; t <= 100; t++) {
+        struct row_change *big = new_change(f);
+        row_change_set(big, FAMILY_F, bytes_of("q"), t, bytes_of("x"));
+        row_change_set(big, FAMILY_G, bytes_of("q"), t, bytes_of("y"));
+        write_change(f, "row", pack(big, 1));
+    }
+    assert_int_equal(spilled_count(f), 200);
+    look_after(f, "row");
+    assert_int_equal(spilled_count(f), 102);
+    assert_int_equal(cell_count(f, "row"), 102);
+}
+
+static void versions_that_spill_again_and_again_are_collected(void **state)
+{
+    struct tablet_fixture *f = *state;
+    keep_two_versions(f);
+    write_columns(f, "row", FAMILY_G, 30);
+    assert_true(look_after(f, "row").spilled);
+    for (int64_t t = 1; t <= 200; t++) {
+        write_change(f, "row", set_cell(f, FAMILY_F, "q", t, "a value of some bytes"));
+        if (t % 20 == 0)
+            assert_true(look_after(f, "row").spilled);
+        assert_int_equal(cell_count(f, "row"), 30 + (t < 2 ? 1 : 2));
+    }
+    assert_int_equal(spilled_count(f), 30 + 20);
+}
+
+/* What is deleted does not count as newer. */
+static void versions_come_to_light_again_before_they_are_collected(void **state)
+{
+    struct tablet_fixture *f = *state;
+    keep_two_versions(f);
+    for (int64_t t = 1; t <= 3; t++) {
+        struct row_change *big = new_change(f);
+        row_change_set(big, FAMILY_F, bytes_of("q"), t, bytes_of("x"));
+        write_change(f, "row", pack(big, 1));
+    }
+    assert_row(f, "row", "f:q@3=x f:q@2=x");
+    struct row_change *change = new_change(f);
+    row_change_delete_column(change, FAMILY_F, bytes_of("q"), 3, INT64_MAX);
+    write_change(f, "row", pack(change, SIZE_MAX));
+    assert_row(f, "row", "f:q@2=x f:q@1=x");
+    look_after(f, "row");
+    assert_row(f, "row", "f:q@2=x f:q@1=x");
+}
+
 /* Neighbours whose keys begin alike, or have zero bytes, keep their cells. */
 static void neighbours_are_left_alone(void **state)
 {
@@ -298,6 +361,11 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_column_tombstone_purges_its_times, setup, teardown),
         cmocka_unit_test_setup_teardown(a_row_may_be_deleted_and_begin_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(neighbours_are_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(big_versions_are_collected, setup, teardown),
+        cmocka_unit_test_setup_teardown(versions_that_spill_again_and_again_are_collected, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(versions_come_to_light_again_before_they_are_collected,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_large_family_goes_at_once, setup, teardown),
     };
     if (argc > 1)

@@ -219,3 +219,78 @@ status spill_purge(struct keyspace *keyspace, bytes row_key, bytes record,
     free_purge(&purge);
     return s;
 }
+
+/* --- collecting --- */
+
+enum { COLLECT_KEYS = 4096 };
+
+static status collect_range(void *context, const struct entry *range)
+{
+    struct purge *purge = context;
+    bound_tombstone(purge, range);
+    return purge_range(purge, range->version);
+}
+
+status spill_collect_by_record(struct keyspace *keyspace, bytes row_key, bytes record,
+                               const struct row_rules *rules, struct deferred_batch *out)
+{
+    struct purge purge = {.row_key = row_key, .out = out};
+    if (!rules->schema->has_count_rules || !fragment_has_spilled(record))
+        return status_ok();
+    status s = open_cursor(keyspace, row_key, &purge.cursor);
+    if (status_is_ok(s))
+        s = row_spill_condemned(record, rules->schema, clock_wall_us(rules->clock), collect_range,
+                                &purge);
+    free_purge(&purge);
+    return s;
+}
+
+/* What of a key says which column it is of: all but the timestamp. */
+static bytes column_of(bytes key)
+{
+    return bytes_make(key.data, key.size - sizeof(int64_t));
+}
+
+static status collect_keys(struct purge *purge, const struct row_rules *rules,
+                           struct buffer *column)
+{
+    int64_t now_us = clock_wall_us(rules->clock);
+    int32_t newer = 0;
+    store_cursor_first(purge->cursor);
+    for (int i = 0; i < COLLECT_KEYS && store_cursor_valid(purge->cursor); i++) {
+        bytes key = store_cursor_key(purge->cursor);
+        uint32_t id;
+        int64_t timestamp_us;
+        if (!spill_key_tail(key, &id, &timestamp_us))
+            return status_make(STATUS_DATA_LOSS, "The key of a spilled cell does not parse");
+        if (!bytes_equal(column_of(key), buffer_bytes(column))) {
+            buffer_clear(column);
+            buffer_append_bytes(column, column_of(key));
+            newer = 0;
+        }
+        const struct family *family = schema_family(rules->schema, id);
+        if (family != NULL && gc_condemns(family->gc, timestamp_us, newer++, now_us))
+            extend_run(purge, key);
+        else
+            TRY(end_run(purge, bytes_make(NULL, 0)));
+        store_cursor_next(purge->cursor);
+    }
+    if (!store_cursor_valid(purge->cursor))
+        TRY(store_cursor_status(purge->cursor));
+    return column->failed ? status_out_of_memory() : end_run(purge, bytes_make(NULL, 0));
+}
+
+status spill_collect_by_themselves(struct keyspace *keyspace, bytes row_key,
+                                   const struct row_rules *rules, struct deferred_batch *out)
+{
+    struct purge purge = {.row_key = row_key, .out = out};
+    struct buffer column = {0};
+    if (!rules->schema->has_count_rules)
+        return status_ok();
+    status s = open_cursor(keyspace, row_key, &purge.cursor);
+    if (status_is_ok(s))
+        s = collect_keys(&purge, rules, &column);
+    buffer_free(&column);
+    free_purge(&purge);
+    return s;
+}

@@ -6,6 +6,7 @@
 #ifndef TRESTLE_TABLET_SPILL_H
 #define TRESTLE_TABLET_SPILL_H
 
+#include "row/fold.h"
 #include "row/resolve.h"
 #include "tablet/deferred_batch.h"
 
@@ -21,6 +22,16 @@ status spill_cells(bytes row_key, bytes record, struct deferred_batch *out, uint
  * does the rest. Else the cells in its range are walked through. */
 status spill_purge(struct keyspace *keyspace, bytes row_key, bytes record,
                    struct deferred_batch *out, uint64_t *purged);
+
+/* Deletes spilled cells that rules condemn which count versions, and which no fold can collect,
+ * since it sees neither the record nor other cells of the column. `by_record` deletes those for
+ * which there are enough newer cells in the record: at a seek a column, so do it with a spill.
+ * `by_themselves` counts the spilled cells, some thousand from the row's first on: after a purge,
+ * since cells that a tombstone covers do not count. */
+status spill_collect_by_record(struct keyspace *keyspace, bytes row_key, bytes record,
+                               const struct row_rules *rules, struct deferred_batch *out);
+status spill_collect_by_themselves(struct keyspace *keyspace, bytes row_key,
+                                   const struct row_rules *rules, struct deferred_batch *out);
 
 /* Whether the row has spilled cells at all. */
 status spill_exists(struct keyspace *keyspace, bytes row_key, bool *exists);
