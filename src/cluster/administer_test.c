@@ -62,7 +62,7 @@ static void reopen(struct fixture *fixture)
 static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof *fixture);
-    strcpy(fixture->directory, "/tmp/trestle-administer-XXXXXX");
+    snprintf(fixture->directory, sizeof fixture->directory, "/tmp/trestle-administer-XXXXXX");
     assert_non_null(mkdtemp(fixture->directory));
     fixture->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
     fixture->arena = arena_create(64 << 20);
@@ -104,19 +104,20 @@ static struct table *create_table(struct fixture *fixture, const char *name,
 /* The tablets' starts, separated by bars: "|a|m" for three tablets. */
 static void check_starts(struct table *table, const char *expected)
 {
-    char text[256] = "";
+    struct buffer text = {0};
     struct tablet **tablets;
     size_t count;
     assert_ok(table_tablets(table, &tablets, &count));
     for (size_t i = 0; i < count; i++) {
-        strcat(text, i == 0 ? "" : "|");
-        strncat(text, (const char *)tablets[i]->start.data, tablets[i]->start.size);
+        buffer_append_bytes(&text, bytes_of(i == 0 ? "" : "|"));
+        buffer_append_bytes(&text, tablets[i]->start);
         assert_true(i + 1 == count ? tablets[i]->end.size == 0
                                    : bytes_equal(tablets[i]->end, tablets[i + 1]->start));
         tablet_release(tablets[i]);
     }
     free(tablets);
-    assert_string_equal(text, expected);
+    assert_true(bytes_equal(buffer_bytes(&text), bytes_of(expected)));
+    buffer_free(&text);
 }
 
 static struct table *find(struct fixture *fixture, const char *name)
@@ -383,8 +384,9 @@ static void test_a_refused_change_changes_nothing(void **state)
 
 static bool write_name(void *context, struct table *table)
 {
-    strcat(context, strrchr(table_name(table), '/') + 1);
-    return strlen(context) < 3;
+    struct buffer *seen = context;
+    buffer_append_bytes(seen, bytes_of(strrchr(table_name(table), '/') + 1));
+    return seen->size < 3;
 }
 
 static void test_listing(void **state)
@@ -398,12 +400,13 @@ static void test_listing(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         table_release(create_table(fixture, names[i], NULL));
     const bytes prefix = bytes_of("projects/p/instances/i/tables/");
-    char seen[16] = "";
-    assert_ok(cluster_list_tables(fixture->cluster, prefix, bytes_of(""), write_name, seen));
-    assert_string_equal(seen, "abc");
-    seen[0] = '\0';
-    assert_ok(cluster_list_tables(fixture->cluster, prefix, bytes_of(names[3]), write_name, seen));
-    assert_string_equal(seen, "cd");
+    struct buffer seen = {0};
+    assert_ok(cluster_list_tables(fixture->cluster, prefix, bytes_of(""), write_name, &seen));
+    assert_true(bytes_equal(buffer_bytes(&seen), bytes_of("abc")));
+    buffer_clear(&seen);
+    assert_ok(cluster_list_tables(fixture->cluster, prefix, bytes_of(names[3]), write_name, &seen));
+    assert_true(bytes_equal(buffer_bytes(&seen), bytes_of("cd")));
+    buffer_free(&seen);
     assert_int_equal(index_count(fixture->cluster, bytes_of(instance)), 5);
     assert_int_equal(index_count(fixture->cluster, prefix), 4);
 }

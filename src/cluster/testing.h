@@ -87,7 +87,7 @@ static inline struct cluster_fixture *cluster_fixture_create(const struct gc_rul
 {
     struct cluster_fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
-    strcpy(f->directory, "/tmp/trestle-cluster-XXXXXX");
+    snprintf(f->directory, sizeof f->directory, "/tmp/trestle-cluster-XXXXXX");
     assert_non_null(mkdtemp(f->directory));
     f->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
     f->arena = arena_create(SIZE_MAX / 2);
