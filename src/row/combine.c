@@ -19,12 +19,18 @@ static inline uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static bool out_of_memory(struct combiner *combiner)
+{
+    combiner->out_of_memory = true;
+    return false;
+}
+
 /* The tombstones of the column gathered so far, made disjoint and sent on their way. */
 static bool emit_cover(struct combiner *combiner)
 {
     combiner->is_gathering = false;
     if (!cover_build(&combiner->cover))
-        return false;
+        return out_of_memory(combiner);
     for (size_t i = 0; i < combiner->cover.part_count; i++) {
         const struct span *part = &combiner->cover.parts[i];
         struct entry tombstone = {.kind = ENTRY_COLUMN_TOMBSTONE,
@@ -163,7 +169,8 @@ static bool gather(struct combiner *combiner, const struct entry *entry)
     }
     struct span span = {
         .start_us = entry->timestamp_us, .end_us = entry->end_us, .version = entry->version};
-    return is_ignored(combiner, entry) || cover_add(&combiner->cover, &span);
+    return is_ignored(combiner, entry) || cover_add(&combiner->cover, &span) ||
+           out_of_memory(combiner);
 }
 
 bool combiner_add(struct combiner *combiner, const struct entry *entry)

@@ -18,6 +18,7 @@ struct combiner {
      * went in, but for the value of an aggregate, which is good during the call. */
     bool (*emit)(void *context, const struct entry *entry);
     void *context;
+    bool out_of_memory; /* why it failed, unless `emit` knows */
     /* Private. Versions of 0 mean: none. */
     uint64_t moved;
     uint64_t row_tombstone;

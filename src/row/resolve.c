@@ -219,10 +219,12 @@ static status advance_cold(struct merge *merge)
     return status_ok();
 }
 
-/* What went wrong when the combiner said no. */
-static status combiner_failure(const struct resolver *resolver)
+/* What went wrong when the combiner said no; OK if it was take_cell, which has set `stop`. */
+static status combiner_failure(const struct merge *merge)
 {
-    return resolver->stop == GO_ON ? bad_record() : status_ok();
+    if (merge->combiner.out_of_memory)
+        return status_out_of_memory();
+    return merge->resolver->stop == GO_ON ? bad_record() : status_ok();
 }
 
 static bool has_enough_of_column(const struct resolver *resolver, const struct entry *cell)
@@ -274,11 +276,11 @@ static status take_cold(struct merge *merge)
         return skip_cold(merge);
     merge->skipped = 0;
     if (!combiner_tombstone_over(&merge->combiner, &merge->cold, &tombstone))
-        return combiner_failure(resolver);
+        return combiner_failure(merge);
     if (merge->cold.version >= tombstone) {
         struct entry cell = merge->cold;
         if (!keep_slices(merge, &cell) || !combiner_add(&merge->combiner, &cell))
-            return combiner_failure(resolver);
+            return combiner_failure(merge);
     }
     return advance_cold(merge);
 }
@@ -291,7 +293,7 @@ static status take_hot(struct merge *merge)
     if (hot->kind == ENTRY_SPILL_MARK)
         merge->moved = hot->moved;
     else if (!has_moved && !combiner_add(&merge->combiner, hot))
-        return combiner_failure(merge->resolver);
+        return combiner_failure(merge);
     advance_hot(merge);
     return status_ok();
 }
@@ -310,7 +312,7 @@ static status merge_all(struct merge *merge)
     if (merge->reader.is_bad)
         return bad_record();
     if (resolver->stop == GO_ON && !combiner_finish(&merge->combiner))
-        return combiner_failure(resolver);
+        return combiner_failure(merge);
     return status_ok();
 }
 

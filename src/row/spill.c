@@ -50,12 +50,29 @@ static bool spill_entry(void *context, const struct entry *entry)
         return false;
     buffer_clear(&spiller->operand);
     spilled_cell_write(&spiller->operand, entry->kind, entry->version, after, entry->value);
-    if (spiller->operand.failed)
+    if (spiller->operand.failed) {
+        spiller->result = status_out_of_memory();
         return false;
+    }
     if (entry->version > spiller->newest)
         spiller->newest = entry->version;
     spiller->result = spiller->visit(spiller->context, entry, buffer_bytes(&spiller->operand));
     return status_is_ok(spiller->result);
+}
+
+static status bad_record(void)
+{
+    return status_make(STATUS_DATA_LOSS, "the row's record does not parse");
+}
+
+/* False when something failed; `visit` has left its word in `result`. */
+static bool spill_all(struct spiller *spiller, struct fragment_reader *reader)
+{
+    struct entry entry;
+    while (fragment_reader_next(reader, &entry))
+        if (!combiner_add(&spiller->combiner, &entry))
+            return false;
+    return !reader->is_bad && combiner_finish(&spiller->combiner);
 }
 
 status row_spill_cells(bytes record,
@@ -64,23 +81,20 @@ status row_spill_cells(bytes record,
 {
     struct spiller spiller = {.visit = visit, .context = context};
     struct fragment_reader reader;
-    struct entry entry;
-    bool ok = true;
     *newest = 0;
     if (!fragment_reader_start(&reader, record))
-        return status_make(STATUS_DATA_LOSS, "the row's record does not parse");
+        return bad_record();
     combiner_start(&spiller.combiner, spill_entry, &spiller);
-    while (ok && fragment_reader_next(&reader, &entry))
-        ok = combiner_add(&spiller.combiner, &entry);
-    ok = ok && !reader.is_bad && combiner_finish(&spiller.combiner);
+    bool ok = spill_all(&spiller, &reader);
     combiner_free(&spiller.combiner);
     buffer_free(&spiller.operand);
-    if (!status_is_ok(spiller.result))
-        return spiller.result;
-    if (reader.is_bad)
-        return status_make(STATUS_DATA_LOSS, "the row's record does not parse");
-    *newest = spiller.newest;
-    return ok ? status_ok() : status_out_of_memory();
+    if (ok)
+        *newest = spiller.newest;
+    else if (spiller.combiner.out_of_memory)
+        return status_out_of_memory();
+    else if (status_is_ok(spiller.result))
+        return bad_record();
+    return spiller.result;
 }
 
 /* Whether cells of the column right before this one in time, and so all before, are condemned by
@@ -101,7 +115,7 @@ status row_spill_condemned(bytes record, const struct schema *schema, int64_t no
     bool is_cut = false; /* the column's range was found */
     int32_t newer = 0;
     if (!fragment_reader_start(&reader, record))
-        return status_make(STATUS_DATA_LOSS, "the row's record does not parse");
+        return bad_record();
     while (fragment_reader_next(&reader, &cell)) {
         if (!entry_is_cell(cell.kind))
             continue;
@@ -122,8 +136,7 @@ status row_spill_condemned(bytes record, const struct schema *schema, int64_t no
                               .version = UINT64_MAX};
         TRY(visit(context, &range));
     }
-    return reader.is_bad ? status_make(STATUS_DATA_LOSS, "the row's record does not parse")
-                         : status_ok();
+    return reader.is_bad ? bad_record() : status_ok();
 }
 
 void row_spill_mark(struct buffer *out, uint64_t version, uint64_t moved, uint64_t purged,
