@@ -5,6 +5,7 @@
 """
 
 import argparse
+import base64
 import itertools
 import os
 
@@ -22,7 +23,7 @@ from google.cloud.bigtable.data.row_filters import (
     StripValueTransformerFilter,
     ValueRegexFilter,
 )
-from google.cloud.bigtable_v2 import ReadRowsRequest
+from google.cloud.bigtable_v2 import FeatureFlags, ReadRowsRequest
 from google.cloud.bigtable_v2.services.bigtable.transports import BigtableGrpcTransport
 
 # The newest cell of each column: garbage collection may not have come by yet.
@@ -115,8 +116,9 @@ def section(table, options):
 
 def before(table, options):
     """The packages before a name, backwards. Google's Python client has no method for reverse scans,
-    only the request."""
-    host = os.environ["BIGTABLE_EMULATOR_HOST"]
+    only the request; and the client must say that it can read such an answer."""
+    flags = FeatureFlags.serialize(FeatureFlags(reverse_scans=True))
+    metadata = [("bigtable-features", base64.urlsafe_b64encode(flags).decode())]
     request = ReadRowsRequest(
         table_name=table.table_name,
         rows={"row_ranges": [{"end_key_open": options.package.encode()}]},
@@ -132,8 +134,9 @@ def before(table, options):
         },
         reversed=True,
     )
-    with grpc.insecure_channel(host) as channel:
-        for response in BigtableGrpcTransport(channel=channel).read_rows(request):
+    with grpc.insecure_channel(os.environ["BIGTABLE_EMULATOR_HOST"]) as channel:
+        stubs = BigtableGrpcTransport(channel=channel)
+        for response in stubs.read_rows(request, metadata=metadata):
             for chunk in response.chunks:
                 print(f"{chunk.row_key.decode():32} {text(chunk)}")
 
