@@ -61,10 +61,11 @@ enum {
     LIMIT_CALLS_A_STREAM = 2,
     /* Output of one call that waits for the client. Above it the handler pauses. A call gets an
      * equal share, within these bounds, of what its connection may have at the time it begins: a
-     * client that reads none of 1,000 scans holds some 27 MB, and a message of each. */
-    LIMIT_CALL_OUTPUT_BYTES = 256 * LIMIT_KB,
+     * client that reads none of 1,000 scans holds some 20 MB, and a message of each. (What the
+     * socket holds is not counted, and covers the round trip.) */
+    LIMIT_CALL_OUTPUT_BYTES = 128 * LIMIT_KB,
     LIMIT_CALL_OUTPUT_LEAST_BYTES = 16 * LIMIT_KB,
-    LIMIT_CALLS_OUTPUT_BYTES = 4 * LIMIT_MB,
+    LIMIT_CALLS_OUTPUT_BYTES = 2 * LIMIT_MB,
     /* The same for a bidirectional call, which cannot pause. Beyond: RESOURCE_EXHAUSTED. */
     LIMIT_BIDI_OUTPUT_BYTES = 4 * LIMIT_MB,
     /* Output of one connection that has been framed for the socket. Above it no more frames are
