@@ -209,6 +209,92 @@ static void test_ten_thousand_operands(void **state)
     free(slices);
 }
 
+/* --- any order --- */
+
+static uint64_t below(uint64_t *state, uint64_t end)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (*state >> 33) % end;
+}
+
+static struct buffer random_operand(struct arena *arena, uint64_t *random, uint64_t version)
+{
+    static const char *const names[] = {"a", "b"};
+    struct row_change *change = row_change_create(arena);
+    struct packed_change packed;
+    for (int i = 0; i < 4; i++) {
+        uint32_t family = 1 + (uint32_t)below(random, 2);
+        bytes name = bytes_of(names[below(random, 2)]);
+        int64_t time = (int64_t)below(random, 5);
+        uint64_t kind = below(random, 10);
+        if (kind == 0)
+            row_change_delete_row(change);
+        else if (kind == 1)
+            row_change_delete_family(change, family);
+        else if (kind < 5)
+            row_change_delete_column(change, family, name, time, time + 1 + (int64_t)kind);
+        else
+            row_change_set(change, family, name, time, bytes_of(names[kind % 2]));
+    }
+    assert_ok(row_change_pack(change, SIZE_MAX, &packed));
+    fragment_set_version(packed.fragment.data, version);
+    return packed.fragment;
+}
+
+static void shuffle(bytes *slices, uint64_t *random)
+{
+    for (size_t i = MOST_OPERANDS - 1; i > 0; i--) {
+        size_t other = below(random, i + 1);
+        bytes kept = slices[i];
+        slices[i] = slices[other];
+        slices[other] = kept;
+    }
+}
+
+/* Folds two and two, then those: another order and another grouping. */
+static void fold_in_pairs(bytes *slices, char *text)
+{
+    struct buffer pairs[MOST_OPERANDS / 2] = {{0}};
+    struct buffer out = {0};
+    bytes halves[MOST_OPERANDS / 2];
+    for (size_t i = 0; i < MOST_OPERANDS / 2; i++) {
+        struct store_history history = {.operands = &slices[2 * i], .operand_count = 2};
+        assert_true(row_fold.part(NULL, &history, &pairs[i]));
+        halves[i] = buffer_bytes(&pairs[i]);
+    }
+    struct store_history history = {.operands = halves, .operand_count = MOST_OPERANDS / 2};
+    assert_true(row_fold.part(NULL, &history, &out));
+    print_fragment(buffer_bytes(&out), text);
+    for (size_t i = 0; i < MOST_OPERANDS / 2; i++)
+        buffer_free(&pairs[i]);
+    buffer_free(&out);
+}
+
+static void test_plain_changes_fold_in_any_order(void **state)
+{
+    enum { SEEDS = 500, ARENA_LIMIT = 1 << 20 };
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        uint64_t random = seed;
+        struct arena *arena = arena_create(ARENA_LIMIT);
+        struct buffer operands[MOST_OPERANDS], out = {0};
+        bytes slices[MOST_OPERANDS];
+        char expected[FRAGMENT_TEXT_SIZE], text[FRAGMENT_TEXT_SIZE];
+        for (size_t i = 0; i < MOST_OPERANDS; i++)
+            operands[i] = random_operand(arena, &random, 10 + i);
+        struct store_history history = history_of("Rr", operands, MOST_OPERANDS, slices);
+        assert_true(row_fold.part(NULL, &history, &out));
+        print_fragment(buffer_bytes(&out), expected);
+        shuffle(slices, &random);
+        fold_in_pairs(slices, text);
+        assert_string_equal(text, expected);
+        for (size_t i = 0; i < MOST_OPERANDS; i++)
+            buffer_free(&operands[i]);
+        buffer_free(&out);
+        arena_destroy(arena);
+    }
+}
+
 /* --- whole folds --- */
 
 static void test_whole_folds_drop_tombstones(void **state)
@@ -400,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_adds_add_up_to_the_tombstone),
         cmocka_unit_test(test_marks_add_up),
         cmocka_unit_test(test_ten_thousand_operands),
+        cmocka_unit_test(test_plain_changes_fold_in_any_order),
         cmocka_unit_test(test_whole_folds_drop_tombstones),
         cmocka_unit_test(test_tombstones_wait_for_the_purge),
         cmocka_unit_test(test_a_mark_without_spilled_cells_is_done),

@@ -55,20 +55,27 @@ static inline size_t print_entry(char *at, size_t room, const struct entry *e)
     return (size_t)size;
 }
 
-/* Holds a fragment against its text. */
-static inline void assert_fragment(bytes fragment, const char *expected)
+/* `text` has FRAGMENT_TEXT_SIZE bytes. */
+static inline void print_fragment(bytes fragment, char *text)
 {
-    char text[FRAGMENT_TEXT_SIZE] = "";
     size_t size = 0;
     struct fragment_reader reader;
     struct entry entry;
+    text[0] = '\0';
     assert_ok(fragment_check(fragment));
     assert_true(fragment_reader_start(&reader, fragment));
     while (fragment_reader_next(&reader, &entry)) {
         if (size > 0)
             text[size++] = ' ';
-        size += print_entry(text + size, sizeof text - size, &entry);
+        size += print_entry(text + size, FRAGMENT_TEXT_SIZE - size, &entry);
     }
+}
+
+/* Holds a fragment against its text. */
+static inline void assert_fragment(bytes fragment, const char *expected)
+{
+    char text[FRAGMENT_TEXT_SIZE];
+    print_fragment(fragment, text);
     assert_string_equal(text, expected);
 }
 
