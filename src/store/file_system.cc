@@ -1,11 +1,12 @@
-/* The file system as RocksDB gets to see it. Three things differ from the one below:
+/* The file system as RocksDB gets to see it. Four things differ from the one below:
  *
  *  1. Logs are wrapped (log_file.cc).
  *  2. A directory is opened once. RocksDB opens its one directory again for every keyspace that it
  *     makes and keeps it open: a descriptor a table.
  *  3. Options files are refused. RocksDB writes all settings of all keyspaces to one whenever a
  *     keyspace comes or goes, and holds up all writers meanwhile (0.15 s with 1,000 keyspaces). It
- *     goes on without, and nobody reads them here: the settings are options.cc. */
+ *     goes on without, and nobody reads them here: the settings are options.cc.
+ *  4. A thread can forbid itself to read, and learn whether a read failed (`read_watch`). */
 #include "store/internal.h"
 
 using rocksdb::IODebugContext;
@@ -15,6 +16,56 @@ using rocksdb::IOStatus;
 const char NO_OPTIONS_FILE[] = "options files are not kept";
 
 namespace {
+
+/* Of the present thread's watch. */
+thread_local struct {
+    bool is_forbidden;
+    bool was_refused;
+    bool has_failed;
+} watch;
+
+IOStatus refuse()
+{
+    watch.was_refused = true;
+    return IOStatus::IOError("reading is forbidden here");
+}
+
+class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
+  public:
+    using FSRandomAccessFileOwnerWrapper::FSRandomAccessFileOwnerWrapper;
+
+    IOStatus Read(uint64_t offset, size_t size, const IOOptions &options, rocksdb::Slice *result,
+                  char *scratch, IODebugContext *debug) const override
+    {
+        if (watch.is_forbidden)
+            return refuse();
+        return note(
+            FSRandomAccessFileOwnerWrapper::Read(offset, size, options, result, scratch, debug));
+    }
+
+    IOStatus MultiRead(rocksdb::FSReadRequest *requests, size_t count, const IOOptions &options,
+                       IODebugContext *debug) override
+    {
+        if (watch.is_forbidden)
+            return refuse();
+        return note(FSRandomAccessFileOwnerWrapper::MultiRead(requests, count, options, debug));
+    }
+
+    IOStatus Prefetch(uint64_t offset, size_t size, const IOOptions &options,
+                      IODebugContext *debug) override
+    {
+        if (watch.is_forbidden)
+            return refuse();
+        return FSRandomAccessFileOwnerWrapper::Prefetch(offset, size, options, debug);
+    }
+
+  private:
+    static IOStatus note(IOStatus s)
+    {
+        watch.has_failed |= !s.ok();
+        return s;
+    }
+};
 
 class shared_directory final : public rocksdb::FSDirectory {
   public:
@@ -68,6 +119,19 @@ class file_system final : public rocksdb::FileSystemWrapper {
         return s;
     }
 
+    IOStatus NewRandomAccessFile(const std::string &path, const rocksdb::FileOptions &options,
+                                 std::unique_ptr<rocksdb::FSRandomAccessFile> *out,
+                                 IODebugContext *debug) override
+    {
+        if (watch.is_forbidden)
+            return refuse();
+        IOStatus s = target()->NewRandomAccessFile(path, options, out, debug);
+        watch.has_failed |= !s.ok();
+        if (s.ok())
+            *out = std::make_unique<watched_file>(std::move(*out));
+        return s;
+    }
+
     IOStatus NewDirectory(const std::string &path, const IOOptions &options,
                           std::unique_ptr<rocksdb::FSDirectory> *out,
                           IODebugContext *debug) override
@@ -98,4 +162,24 @@ std::shared_ptr<rocksdb::FileSystem> make_file_system(std::shared_ptr<rocksdb::F
                                                       std::shared_ptr<log_room> room)
 {
     return std::make_shared<file_system>(std::move(base), std::move(room));
+}
+
+read_watch::read_watch(enum store_reach reach)
+{
+    watch = {reach == STORE_CACHED_ONLY, false, false};
+}
+
+read_watch::~read_watch()
+{
+    watch = {false, false, false};
+}
+
+bool read_watch::was_refused() const
+{
+    return watch.was_refused;
+}
+
+bool read_watch::has_failed() const
+{
+    return watch.has_failed;
 }

@@ -168,6 +168,17 @@ static inline bool is_log_name(const std::string &name)
 std::shared_ptr<rocksdb::FileSystem> make_file_system(std::shared_ptr<rocksdb::FileSystem> base,
                                                       std::shared_ptr<log_room> room);
 
+/* Watches what the present thread reads from files for as long as it lives: cursors cannot rely on
+ * RocksDB to tell (read.cc). Watches do not nest. */
+class read_watch {
+  public:
+    explicit read_watch(enum store_reach reach);
+    ~read_watch();
+
+    bool was_refused() const; /* reach is STORE_CACHED_ONLY, and the disk was wanted */
+    bool has_failed() const;  /* the disk failed */
+};
+
 /* What the refusal to write an options file says, and RocksDB then says in its log. */
 extern const char NO_OPTIONS_FILE[];
 

@@ -119,17 +119,36 @@ status store_get_many(keyspace *keyspace, const store_view *view, const bytes *k
     });
 }
 
-/* --- cursors --- */
+/* --- cursors ---
+ *
+ * In a keyspace with range deletes an iterator of RocksDB 7.8 may lose what a table's iterator has
+ * to say: that a block is not in memory, or that reading it failed. (SkipNextDeleted drops the
+ * table's iterator without a look at its status, and SeekImpl forgets the status of newer tables.)
+ * It then goes on without that table, and entries are missing. So cursors do not ask RocksDB
+ * whether something was not in memory; they forbid the thread to read, and see whether it wanted
+ * to. */
 
 struct store_cursor {
     uint32_t magic = CURSOR_MAGIC;
+    enum store_reach reach;
     std::string lower;
     std::string upper;
     rocksdb::Slice lower_slice; /* RocksDB wants these to stay where they are */
     rocksdb::Slice upper_slice;
-    std::unique_ptr<rocksdb::Iterator> iterator; /* NULL: the cache cannot be believed */
+    std::unique_ptr<rocksdb::Iterator> iterator;
+    /* What ended the cursor for good. */
+    bool missed_cache = false;
+    bool read_failed = false;
     bool out_of_memory = false;
+
+    bool has_ended() const { return missed_cache || read_failed || out_of_memory; }
 };
+
+static void note_watch(store_cursor *cursor, const read_watch &watch)
+{
+    cursor->missed_cache = cursor->missed_cache || watch.was_refused();
+    cursor->read_failed = cursor->read_failed || watch.has_failed();
+}
 
 static std::string to_string(bytes b)
 {
@@ -166,7 +185,9 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
     cursor->lower_slice = cursor->lower;
     cursor->upper_slice = cursor->upper;
 
-    ReadOptions o = read_options(options->view, options->reach);
+    cursor->reach = options->reach;
+
+    ReadOptions o = read_options(options->view, STORE_ANYWHERE);
     if (!cursor->lower.empty())
         o.iterate_lower_bound = &cursor->lower_slice;
     if (!cursor->upper.empty())
@@ -265,8 +286,12 @@ status store_cursor_status(const store_cursor *cursor)
         return status_out_of_memory();
     if (cursor->iterator == nullptr)
         return status_ok();
+    if (cursor->missed_cache)
+        return status_ok();
     rocksdb::Status s = cursor->iterator->status();
-    return s.IsIncomplete() ? status_ok() : status_from(s);
+    if (s.ok() && cursor->read_failed)
+        return status_make(STATUS_UNAVAILABLE, "store: a table could not be read");
+    return status_from(s);
 }
 
 bytes store_cursor_key(const store_cursor *cursor)
