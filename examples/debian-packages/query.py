@@ -115,8 +115,8 @@ def section(table, options):
 
 
 def before(table, options):
-    """The packages before a name, backwards. Google's Python client has no method for reverse scans,
-    only the request; and the client must say that it can read such an answer."""
+    """The packages before a name, backwards. Google's Python client has no method for reverse
+    scans, only the request; and the client must say that it can read such an answer."""
     flags = FeatureFlags.serialize(FeatureFlags(reverse_scans=True))
     metadata = [("bigtable-features", base64.urlsafe_b64encode(flags).decode())]
     request = ReadRowsRequest(

@@ -11,9 +11,9 @@ A mutation is a tuple:
     ("family", family)                                deletes
     ("row",)                                          deletes
 
-Where the server chooses a timestamp the model says ANY, and such a column has one visible cell: each
-write with ANY has a qualifier of its own (family "s"), or goes to a family that keeps one version
-(family "c").
+Where the server chooses a timestamp the model says ANY, and such a column has one visible cell:
+each write with ANY has a qualifier of its own (family "s"), or goes to a family that keeps one
+version (family "c").
 """
 
 from google.cloud.bigtable_v2 import types

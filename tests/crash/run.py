@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Kills the server at random moments and counts what is lost. `./dev crash --help`.
 
-A cycle: start the server, compare every row with what was acknowledged, let several clients write at
-random, end the server from outside. Thresholds are so small that tablets split and merge, rows spill
-and memtables are flushed all the time, so that kills fall into these, too. A kill is SIGKILL; with
---mode powercut the next start finds the files as a power cut would have left them (README.md).
+A cycle: start the server, compare every row with what was acknowledged, let several clients write
+at random, end the server from outside. Thresholds are so small that tablets split and merge, rows
+spill and memtables are flushed all the time, so that kills fall into these, too. A kill is SIGKILL;
+with --mode powercut the next start finds the files as a power cut would have left them (README.md).
 
 The work follows from the seed, as far as threads and a kill's moment can: a failure prints the line
 that runs the same again, and keeps the data directory as it was found, and what the server said.

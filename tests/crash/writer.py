@@ -1,10 +1,10 @@
 """Random work of one client, and the record of what the server owes for it.
 
-A writer has rows of its own, whose state it knows exactly, and one request under way at a time. What
-was under way when the server died is in doubt: `Ledger.doubts` has for each such row both states
-that it may be in. Rows that several writers share come in two forms: counters (each acknowledged
-increment counts) and groups (each write puts one token into three families of a row, with a
-timestamp of its own).
+A writer has rows of its own, whose state it knows exactly, and one request under way at a time.
+What was under way when the server died is in doubt: `Ledger.doubts` has for each such row both
+states that it may be in. Rows that several writers share come in two forms: counters (each
+acknowledged increment counts) and groups (each write puts one token into three families of a row,
+with a timestamp of its own).
 """
 
 import random

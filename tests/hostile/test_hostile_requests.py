@@ -1,5 +1,5 @@
-"""Requests that are no gRPC, no protobuf, or too much of it. The call fails with the right code, and
-the connection goes on."""
+"""Requests that are no gRPC, no protobuf, or too much of it. The call fails with the right code,
+and the connection goes on."""
 
 import gzip
 import zlib
