@@ -87,7 +87,6 @@ void store_batch_delete_range(store_batch *batch, keyspace *keyspace, bytes from
 {
     if (bytes_compare(from, to) >= 0)
         return;
-    keyspace->range_deletes.add();
     append(batch, from.size, to.size, [&](rocksdb::WriteBatch *b) {
         return b->DeleteRange(keyspace->handle, to_slice(from), to_slice(to));
     });

@@ -206,34 +206,6 @@ status directory_examine(rocksdb::FileSystem *files, const store_options *option
 status directory_mark(rocksdb::FileSystem *files, const std::string &directory);
 bool directory_is_locked(rocksdb::FileSystem *files, const std::string &directory);
 
-/* --- range_deletes.cc --- */
-
-/* What is known of range deletions in a keyspace: whether cursors may go without looking for them,
- * and may believe what the cache says. See range_deletes.cc for why that matters. */
-class range_deletes {
-  public:
-    enum knowledge { NONE, SOME, UNKNOWN, RECOVERED };
-
-    explicit range_deletes(knowledge what) : known(what) {}
-
-    /* Before one is written. */
-    void add();
-
-    bool are_none() const { return known.load() == NONE; }
-
-    /* Looks, if it is not known; may wait for the disk. */
-    void examine(struct keyspace *keyspace);
-
-    /* Around a compaction, after which there may be none any more. */
-    uint64_t begin_compaction() const { return count.load(); }
-    void end_compaction(uint64_t begun);
-
-  private:
-    std::atomic<knowledge> known;
-    std::atomic<uint64_t> count{0}; /* written since the store was opened */
-    std::mutex looking;
-};
-
 /* --- the objects --- */
 
 struct keyspace {
@@ -244,9 +216,6 @@ struct keyspace {
     rocksdb::ColumnFamilyHandle *handle;
     std::shared_ptr<struct folder> folder; /* RocksDB holds on to it, too */
     std::future<void> folder_gone; /* ready when nobody can fold for the keyspace any more */
-    class range_deletes range_deletes;
-
-    explicit keyspace(range_deletes::knowledge what) : range_deletes(what) {}
 };
 
 struct store {

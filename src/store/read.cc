@@ -121,12 +121,12 @@ status store_get_many(keyspace *keyspace, const store_view *view, const bytes *k
 
 /* --- cursors ---
  *
- * In a keyspace with range deletes an iterator of RocksDB 7.8 may lose what a table's iterator has
- * to say: that a block is not in memory, or that reading it failed. (SkipNextDeleted drops the
- * table's iterator without a look at its status, and SeekImpl forgets the status of newer tables.)
- * It then goes on without that table, and entries are missing. So cursors do not ask RocksDB
- * whether something was not in memory; they forbid the thread to read, and see whether it wanted
- * to. */
+ * An iterator of RocksDB 7.8 may lose what one of the tables below it has to say: that a block is
+ * not in memory, or that reading it failed. (SkipNextDeleted in table/merging_iterator.cc, which
+ * steps over ends of files and over range-deleted keys, drops a table without a look at its status,
+ * and SeekImpl forgets the status of newer tables.) It goes on without that table, and entries are
+ * missing. So cursors do not rely on RocksDB's word that something was not in memory; they forbid
+ * the thread to read, and see whether it wanted to. tests/issues/test_cached_scans_over_files.c. */
 
 struct store_cursor {
     uint32_t magic = CURSOR_MAGIC;
@@ -155,27 +155,6 @@ static std::string to_string(bytes b)
     return std::string(reinterpret_cast<const char *>(b.data), b.size);
 }
 
-/* See range_deletes.cc. NULL if only the cache may be asked and cannot be believed. */
-static std::unique_ptr<rocksdb::Iterator> make_iterator(keyspace *keyspace, ReadOptions options,
-                                                        enum store_reach reach)
-{
-    class range_deletes &deletes = keyspace->range_deletes;
-    std::unique_ptr<rocksdb::Iterator> iterator;
-    if (reach == STORE_ANYWHERE)
-        deletes.examine(keyspace);
-    options.ignore_range_deletions = deletes.are_none();
-    if (options.ignore_range_deletions) {
-        iterator.reset(keyspace->db->NewIterator(options, keyspace->handle));
-        if (deletes.are_none())
-            return iterator;
-        options.ignore_range_deletions = false;
-        iterator.reset();
-    }
-    if (reach == STORE_ANYWHERE)
-        iterator.reset(keyspace->db->NewIterator(options, keyspace->handle));
-    return iterator;
-}
-
 static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
                                                  const store_cursor_options *options)
 {
@@ -184,7 +163,6 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
     cursor->upper = to_string(options->upper);
     cursor->lower_slice = cursor->lower;
     cursor->upper_slice = cursor->upper;
-
     cursor->reach = options->reach;
 
     ReadOptions o = read_options(options->view, STORE_ANYWHERE);
@@ -196,7 +174,9 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
         o.fill_cache = false;
         o.readahead_size = LONG_READAHEAD;
     }
-    cursor->iterator = make_iterator(keyspace, o, options->reach);
+    read_watch watch(options->reach);
+    cursor->iterator.reset(keyspace->db->NewIterator(o, keyspace->handle));
+    note_watch(cursor.get(), watch);
     return cursor;
 }
 
@@ -220,14 +200,16 @@ void store_cursor_destroy(store_cursor *cursor)
     delete cursor;
 }
 
-/* A move that ran out of memory leaves the iterator anywhere: the cursor stays invalid. */
+/* A move that was cut short leaves the iterator anywhere: the cursor stays invalid. */
 template <typename function> static void move(store_cursor *cursor, function step)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
-    if (cursor->out_of_memory || cursor->iterator == nullptr)
+    if (cursor->has_ended())
         return;
+    read_watch watch(cursor->reach);
     try {
         step(cursor->iterator.get());
+        note_watch(cursor, watch);
     } catch (const std::bad_alloc &) {
         cursor->out_of_memory = true;
     }
@@ -270,13 +252,13 @@ void store_cursor_previous(store_cursor *cursor)
 bool store_cursor_valid(const store_cursor *cursor)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
-    return !cursor->out_of_memory && cursor->iterator != nullptr && cursor->iterator->Valid();
+    return !cursor->has_ended() && cursor->iterator->Valid();
 }
 
 bool store_cursor_missed_cache(const store_cursor *cursor)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
-    return cursor->iterator == nullptr || cursor->iterator->status().IsIncomplete();
+    return cursor->missed_cache;
 }
 
 status store_cursor_status(const store_cursor *cursor)
@@ -284,8 +266,6 @@ status store_cursor_status(const store_cursor *cursor)
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
     if (cursor->out_of_memory)
         return status_out_of_memory();
-    if (cursor->iterator == nullptr)
-        return status_ok();
     if (cursor->missed_cache)
         return status_ok();
     rocksdb::Status s = cursor->iterator->status();

@@ -27,10 +27,9 @@ store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> 
 
 /* --- keyspaces: a column family named by the keyspace's id in decimal --- */
 
-static std::unique_ptr<keyspace> new_keyspace(store *store, uint64_t id,
-                                              range_deletes::knowledge what)
+static std::unique_ptr<keyspace> new_keyspace(store *store, uint64_t id)
 {
-    auto k = std::make_unique<keyspace>(what);
+    auto k = std::make_unique<keyspace>();
     std::promise<void> gone;
     k->id = id;
     k->store = store;
@@ -92,9 +91,7 @@ static status list_keyspaces(store *store, const rocksdb::DBOptions &options,
         if (!parse_id(name, &id))
             return status_make(STATUS_DATA_LOSS, "data directory %s has an unknown keyspace \"%s\"",
                                store->directory.c_str(), name.c_str());
-        /* Nothing is flushed by who only reads. */
-        keyspaces->push_back(new_keyspace(
-            store, id, store->read_only ? range_deletes::SOME : range_deletes::RECOVERED));
+        keyspaces->push_back(new_keyspace(store, id));
     }
     return status_ok();
 }
@@ -252,7 +249,7 @@ static status create_keyspaces(store *store, uint64_t first_id, size_t count)
     std::vector<std::unique_ptr<keyspace>> made;
     std::vector<ColumnFamilyDescriptor> families;
     for (size_t i = 0; i < count; i++) {
-        made.push_back(new_keyspace(store, first_id + i, range_deletes::NONE));
+        made.push_back(new_keyspace(store, first_id + i));
         families.push_back(describe(*made.back()));
     }
 

@@ -81,11 +81,8 @@ status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
         /* Also what lies at the bottom already: collected data leaves the disk there. */
         options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
         range_bounds range(from, to);
-        uint64_t begun = keyspace->range_deletes.begin_compaction();
-        TRY(status_from(
-            keyspace->db->CompactRange(options, keyspace->handle, range.begin(), range.end())));
-        keyspace->range_deletes.end_compaction(begun);
-        return status_ok();
+        return status_from(
+            keyspace->db->CompactRange(options, keyspace->handle, range.begin(), range.end()));
     });
 }
 

@@ -3,8 +3,8 @@
  * Found by tests/crash: a writer that was alone on its row read, right after its acknowledged
  * write, a row without some of its spilled cells; half a second later the same read was right.
  * RocksDB's merging iterator forgets that a level could not go on for want of a cached block when
- * it steps over the end of a file (src/store/range_deletes.cc). So a cursor with STORE_CACHED_ONLY
- * that crossed from one file to the next could pass over the rest of a level.
+ * it steps over the end of a file (src/store/read.cc, "cursors"). So a cursor with
+ * STORE_CACHED_ONLY that crossed from one file to the next could pass over the rest of a level.
  *
  * Here: keys over several files on two levels, a cold cache, some blocks warmed, and a scan as the
  * tablets do it, cached first and on a miss from the disk. It must see every key, always. */
