@@ -122,26 +122,26 @@ static void append_chunk(struct buffer *message, const struct chunk *chunk)
 }
 
 /* What the first chunk of a cell says of it: its place in the row, as far as it differs from that
- * of the cell before it. */
-static void place_cell(struct chunk *chunk, const struct row_writer *writer)
+ * of the cell before it; and the row's key again where a message begins. */
+static void place_cell(struct chunk *chunk, const struct row_writer *writer, bool begins_message)
 {
     const struct cell *cell = &writer->cells[writer->next];
     bool is_first = writer->next == 0;
     bool same_family = !is_first && cell[-1].family == cell->family;
     bool same_column = same_family && bytes_equal(cell[-1].qualifier, cell->qualifier);
-    chunk->row_key = is_first ? writer->key : bytes_make(NULL, 0);
+    chunk->row_key = is_first || begins_message ? writer->key : bytes_make(NULL, 0);
     chunk->family = same_family ? NULL : &cell->family->name;
     chunk->qualifier = same_column ? NULL : &cell->qualifier;
     chunk->timestamp_us = cell->timestamp_us;
     chunk->labels = cell->labels;
 }
 
-static void write_chunk(struct row_writer *writer, struct buffer *message)
+static void write_chunk(struct row_writer *writer, struct buffer *message, bool begins_message)
 {
     const struct cell *cell = &writer->cells[writer->next];
     struct chunk chunk = {.value = bytes_from(cell->value, writer->offset)};
     if (writer->offset == 0)
-        place_cell(&chunk, writer);
+        place_cell(&chunk, writer, begins_message);
     bool is_last = chunk.value.size <= CHUNK_VALUE_BYTES;
     if (is_last) {
         chunk.commits = writer->next + 1 == writer->cell_count;
@@ -163,6 +163,10 @@ void row_writer_start(struct row_writer *writer, bytes key, const struct cell_li
 
 void row_writer_write(struct row_writer *writer, struct buffer *message, size_t enough)
 {
-    while (!row_writer_is_done(writer) && message->size < enough && !message->failed)
-        write_chunk(writer, message);
+    bool begins_message = true; /* if not, then it begins the row, with the same effect */
+    while (!row_writer_is_done(writer) && (message->size < enough || writer->offset > 0) &&
+           !message->failed) {
+        write_chunk(writer, message, begins_message);
+        begins_message = false;
+    }
 }
