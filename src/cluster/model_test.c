@@ -622,7 +622,7 @@ static void what_was_acknowledged_is_there_after_every_kill(void **state)
         acknowledged +=
             run_cycle(directory, model, cycle, 100 + next_random(&random) % ACKS_A_CYCLE);
     acknowledged += run_cycle(directory, model, run.cycles, 1); /* the last check */
-    print_message("%u kills, %llu writes acknowledged, seed %llu\n", run.cycles + 1,
+    print_message("# %u kills, %llu writes acknowledged, seed %llu\n", run.cycles + 1,
                   (unsigned long long)acknowledged, (unsigned long long)run.seed);
     munmap(model, sizeof *model);
     remove_test_directory(directory);
