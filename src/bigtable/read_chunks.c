@@ -121,36 +121,43 @@ static void append_chunk(struct buffer *message, const struct chunk *chunk)
     message->size += whole;
 }
 
-/* What the first chunk of a cell says of it: its place in the row, as far as it differs from that
- * of the cell before it; and the row's key again where a message begins. */
-static void place_cell(struct chunk *chunk, const struct row_writer *writer, bool begins_message)
+/* What the first chunk of a cell says of it: its column, as far as it differs from that of the cell
+ * before it in the row. */
+static void place_cell(struct chunk *chunk, const struct row_writer *writer)
 {
     const struct cell *cell = &writer->cells[writer->next];
-    bool is_first = writer->next == 0;
-    bool same_family = !is_first && cell[-1].family == cell->family;
+    bool same_family = writer->next > 0 && cell[-1].family == cell->family;
     bool same_column = same_family && bytes_equal(cell[-1].qualifier, cell->qualifier);
-    chunk->row_key = is_first || begins_message ? writer->key : bytes_make(NULL, 0);
     chunk->family = same_family ? NULL : &cell->family->name;
     chunk->qualifier = same_column ? NULL : &cell->qualifier;
     chunk->timestamp_us = cell->timestamp_us;
     chunk->labels = cell->labels;
 }
 
+/* The size of a value's pieces: as few as can be, all alike but for the last. */
+static size_t piece_size(size_t value_size)
+{
+    size_t pieces = (value_size + CHUNK_VALUE_BYTES - 1) / CHUNK_VALUE_BYTES;
+    return pieces <= 1 ? value_size : (value_size + pieces - 1) / pieces;
+}
+
 static void write_chunk(struct row_writer *writer, struct buffer *message, bool begins_message)
 {
     const struct cell *cell = &writer->cells[writer->next];
     struct chunk chunk = {.value = bytes_from(cell->value, writer->offset)};
-    if (writer->offset == 0)
-        place_cell(&chunk, writer, begins_message);
-    bool is_last = chunk.value.size <= CHUNK_VALUE_BYTES;
-    if (is_last) {
+    if (writer->offset == 0) {
+        place_cell(&chunk, writer);
+        chunk.row_key = begins_message ? writer->key : bytes_make(NULL, 0);
+    }
+    size_t piece = piece_size(cell->value.size);
+    if (chunk.value.size <= piece) {
         chunk.commits = writer->next + 1 == writer->cell_count;
         writer->next++;
         writer->offset = 0;
     } else {
-        chunk.value.size = CHUNK_VALUE_BYTES;
+        chunk.value.size = piece;
         chunk.value_size = cell->value.size;
-        writer->offset += CHUNK_VALUE_BYTES;
+        writer->offset += piece;
     }
     append_chunk(message, &chunk);
 }
@@ -161,11 +168,16 @@ void row_writer_start(struct row_writer *writer, bytes key, const struct cell_li
     *writer = (struct row_writer){.key = key, .cells = cells->items, .cell_count = cells->count};
 }
 
+/* Whether the message may not end here: within a cell that fits one. */
+static bool is_within_cell(const struct row_writer *writer)
+{
+    return writer->offset > 0 && writer->cells[writer->next].value.size <= CHUNK_WHOLE_CELL_BYTES;
+}
+
 void row_writer_write(struct row_writer *writer, struct buffer *message, size_t enough)
 {
-    bool begins_message = true; /* if not, then it begins the row, with the same effect */
-    while (!row_writer_is_done(writer) && (message->size < enough || writer->offset > 0) &&
-           !message->failed) {
+    bool begins_message = true; /* or the row */
+    while (!row_writer_is_done(writer) && message->size < enough && !message->failed) {
         write_chunk(writer, message, begins_message);
         begins_message = false;
     }

@@ -2,15 +2,16 @@
  * spends its time outside of the store.
  *
  * What a reader relies on
- *  1. Within a message a chunk repeats neither the row key, nor the family, nor the qualifier of
- *     the chunk before it in its row; the first chunk of a row has all three, one with a family has
- * a qualifier.
- *  2. A value longer than CHUNK_VALUE_BYTES comes in pieces: all but the last say the size of the
- *     whole, all but the first have nothing but their piece.
- *  3. commit_row stands on the last chunk of a row and only there.
- *  4. A message begins with a row's key, also in the middle of a row: Google's Python client
- * refuses it otherwise. And it never begins in the middle of a cell, where the Python client wants
- * a key and the Java client wants none. So all pieces of a cell are in one message.
+ *  1. A chunk repeats neither family nor qualifier of the chunk before it in its row; the first
+ *     chunk of a row has both, one with a family has a qualifier.
+ *  2. The row key comes with the first chunk of a row, and again with the first of a message that
+ *     goes on with a row: Google's Python client wants it there. But not within a value, where the
+ *     clients in Java and Go refuse it.
+ *  3. A value that is longer than a message may be comes in pieces: all but the last say the size
+ *     of the whole, all but the first have nothing but their piece. They are of about the same
+ *     size, so that each fills a message. (The Python client takes a message that begins within a
+ *     value only as long as no row came before, so no smaller value is cut.)
+ *  4. commit_row stands on the last chunk of a row and only there.
  *
  * Pure: cells in, bytes out. A row may be written in steps, so that a large one never stands in
  * memory a second time. */
@@ -20,7 +21,7 @@
 #include "row/cell.h"
 
 /* Clients receive messages of at least 4 MB. */
-enum { CHUNK_VALUE_BYTES = 1 << 20 };
+enum { CHUNK_VALUE_BYTES = 1 << 20, CHUNK_WHOLE_CELL_BYTES = 2 << 20 };
 
 /* How far the writing of a row has come. The key and the cells must stay until it is done. */
 struct row_writer {

@@ -143,6 +143,7 @@ static void large_values_come_in_pieces(void **state)
     static const size_t sizes[] = {CHUNK_VALUE_BYTES - 1, CHUNK_VALUE_BYTES, CHUNK_VALUE_BYTES + 1,
                                    3 * CHUNK_VALUE_BYTES};
     static const size_t pieces[] = {1, 1, 2, 3};
+    enum { FILLS_A_MESSAGE = 1 << 20 };
     struct fixture *f = *state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         buffer_clear(&f->message);
@@ -160,6 +161,7 @@ static void large_values_come_in_pieces(void **state)
             assert_int_equal(chunk->qualifier != NULL, j == 0);
             assert_int_equal(chunk->timestamp_micros, j == 0 ? 1000 : 0);
             assert_false(chunk->commit_row);
+            assert_true(chunk->value.len >= FILLS_A_MESSAGE);
             assert_memory_equal(chunk->value.data, value.data + at, chunk->value.len);
             at += chunk->value.len;
         }
@@ -185,6 +187,8 @@ static void a_row_may_be_written_in_steps(void **state)
         Bt__ReadRowsResponse *response = decode(f);
         assert_int_equal(response->n_chunks, 1);
         assert_int_equal(response->chunks[0]->commit_row, steps == 3);
+        assert_bytes(response->chunks[0]->row_key, "key"); /* it begins a message */
+        assert_int_equal(response->chunks[0]->family_name != NULL, steps == 0);
         chunks += response->n_chunks;
     }
     assert_int_equal(chunks, 4);
@@ -195,13 +199,13 @@ static void a_row_may_be_written_in_steps(void **state)
 static void every_message_begins_with_the_key_and_a_cell(void **state)
 {
     struct fixture *f = *state;
-    uint8_t *large = arena_zalloc(f->arena, 3 * CHUNK_VALUE_BYTES);
+    uint8_t *large = arena_zalloc(f->arena, CHUNK_WHOLE_CELL_BYTES);
     add_cell(f, &family_f, "a", 1000, bytes_of("first"));
-    add_cell(f, &family_f, "b", 1000, bytes_make(large, 3 * CHUNK_VALUE_BYTES));
+    add_cell(f, &family_f, "b", 1000, bytes_make(large, CHUNK_WHOLE_CELL_BYTES));
     add_cell(f, &family_f, "c", 1000, bytes_of("last"));
     struct row_writer writer;
     row_writer_start(&writer, bytes_of("key"), &f->cells);
-    const size_t chunks[] = {1, 3, 1};
+    const size_t chunks[] = {1, 2, 1};
     for (size_t i = 0; i < 3; i++) {
         buffer_clear(&f->message);
         row_writer_write(&writer, &f->message, 1);
@@ -210,6 +214,20 @@ static void every_message_begins_with_the_key_and_a_cell(void **state)
         assert_bytes(response->chunks[0]->row_key, "key");
         assert_non_null(response->chunks[0]->qualifier);
     }
+    assert_true(row_writer_is_done(&writer));
+}
+
+/* Clients refuse a row key there. */
+static void a_message_that_begins_within_a_value_has_no_key(void **state)
+{
+    struct fixture *f = *state;
+    add_cell(f, &family_f, "q", 1000, pattern(f, 2 * CHUNK_VALUE_BYTES));
+    struct row_writer writer;
+    row_writer_start(&writer, bytes_of("key"), &f->cells);
+    row_writer_write(&writer, &f->message, 1);
+    buffer_clear(&f->message);
+    row_writer_write(&writer, &f->message, 1);
+    assert_int_equal(decode(f)->chunks[0]->row_key.len, 0);
     assert_true(row_writer_is_done(&writer));
 }
 
@@ -236,6 +254,7 @@ int main(void)
         TEST(large_values_come_in_pieces),
         TEST(a_row_may_be_written_in_steps),
         TEST(every_message_begins_with_the_key_and_a_cell),
+        TEST(a_message_that_begins_within_a_value_has_no_key),
         TEST(rows_follow_one_another_in_a_message),
     };
     return cmocka_run_group_tests_name("read_chunks", tests, NULL, NULL);
