@@ -53,10 +53,8 @@ static void await_passes(struct cluster_fixture *f, int64_t passes)
 {
     struct metrics *metrics = f->options.metrics;
     int64_t until = metrics_value(metrics, METRIC_gc_passes_total) + passes + 1;
-    while (metrics_value(metrics, METRIC_gc_passes_total) < until) {
-        maintenance_wake(f->cluster->maintenance);
-        usleep(1000);
-    }
+    while (metrics_value(metrics, METRIC_gc_passes_total) < until)
+        maintenance_run_once(f->cluster->maintenance);
 }
 
 static size_t record_count(struct cluster_fixture *f, const char *from, const char *to)

@@ -1,6 +1,6 @@
 /* See maintenance.h.
  *
- * `lock` guards what other threads touch: the list of jobs and the two flags. */
+ * `lock` guards what other threads touch: the list of jobs, the two flags, the count of rounds. */
 #include "cluster/maintenance.h"
 
 #include "base/check.h"
@@ -20,8 +20,11 @@ struct maintenance {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
+    pthread_cond_t round_over;
     bool is_awake; /* there is something to do at once */
     bool is_stopping;
+    uint64_t rounds_begun;
+    uint64_t rounds_over;
     struct list reclaims;
 };
 
@@ -106,9 +109,18 @@ static bool wait_for_work(struct maintenance *maintenance)
     while (!maintenance->is_awake && !maintenance->is_stopping && waited == 0)
         waited = pthread_cond_timedwait(&maintenance->wake, &maintenance->lock, &until);
     maintenance->is_awake = false;
+    maintenance->rounds_begun++;
     bool go_on = !maintenance->is_stopping;
     pthread_mutex_unlock(&maintenance->lock);
     return go_on;
+}
+
+static void end_round(struct maintenance *maintenance)
+{
+    pthread_mutex_lock(&maintenance->lock);
+    maintenance->rounds_over = maintenance->rounds_begun;
+    pthread_cond_broadcast(&maintenance->round_over);
+    pthread_mutex_unlock(&maintenance->lock);
 }
 
 static void *run(void *argument)
@@ -119,6 +131,7 @@ static void *run(void *argument)
         run_reclaims(maintenance);
         balance_run(maintenance->cluster);
         gc_pass_run(maintenance->cluster);
+        end_round(maintenance);
     }
     return NULL;
 }
@@ -134,6 +147,7 @@ static void init_wake(pthread_cond_t *wake)
 
 static void free_maintenance(struct maintenance *maintenance)
 {
+    pthread_cond_destroy(&maintenance->round_over);
     pthread_cond_destroy(&maintenance->wake);
     pthread_mutex_destroy(&maintenance->lock);
     maintenance->magic = 0;
@@ -150,6 +164,7 @@ status maintenance_start(struct cluster *cluster, struct maintenance **out)
     maintenance->cluster = cluster;
     pthread_mutex_init(&maintenance->lock, NULL);
     init_wake(&maintenance->wake);
+    pthread_cond_init(&maintenance->round_over, NULL);
     status s = thread_start(&maintenance->thread, "maintenance", run, maintenance);
     if (!status_is_ok(s)) {
         free_maintenance(maintenance);
@@ -182,6 +197,17 @@ void maintenance_wake(struct maintenance *maintenance)
     pthread_mutex_lock(&maintenance->lock);
     maintenance->is_awake = true;
     pthread_cond_signal(&maintenance->wake);
+    pthread_mutex_unlock(&maintenance->lock);
+}
+
+void maintenance_run_once(struct maintenance *maintenance)
+{
+    pthread_mutex_lock(&maintenance->lock);
+    uint64_t round = maintenance->rounds_begun + 1; /* one that begins after this call */
+    maintenance->is_awake = true;
+    pthread_cond_signal(&maintenance->wake);
+    while (maintenance->rounds_over < round)
+        pthread_cond_wait(&maintenance->round_over, &maintenance->lock);
     pthread_mutex_unlock(&maintenance->lock);
 }
 

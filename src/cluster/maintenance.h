@@ -22,6 +22,9 @@ void maintenance_stop(struct maintenance *maintenance);
 /* Soon, instead of within the second. Any thread. */
 void maintenance_wake(struct maintenance *maintenance);
 
+/* The same, and waits until it has seen to everything once. Blocks; for tests. */
+void maintenance_run_once(struct maintenance *maintenance);
+
 /* Gives back the space of rows that were deleted by prefix (empty: all). Without memory the space
  * comes back by ordinary compaction, later. */
 void maintenance_reclaim(struct maintenance *maintenance, struct table *table, bytes prefix);
