@@ -152,7 +152,7 @@ status store_write(store *store, store_batch *batch, enum store_durability durab
     rocksdb::IOStatus room = store->room->take(size);
     store->trouble.log_is_full(!room.ok());
     if (!room.ok())
-        return store->trouble.health();
+        return status_from(room); /* not health(): another writer may have found room meanwhile */
 
     rocksdb::WriteOptions options;
     options.sync = durability == STORE_SYNCED;
