@@ -132,8 +132,8 @@ class Writer(threading.Thread):
         except grpc.RpcError as error:
             if not self.dying.is_set():
                 self.failure = f"{error.code()}: {error.details()}"
-        except (Wrong, AssertionError) as error:
-            self.failure = str(error)
+        except Exception as error:
+            self.failure = str(error) or repr(error)
         finally:
             self.stubs.close()
 
@@ -152,6 +152,10 @@ class Writer(threading.Thread):
         if number < OWN_ROWS:
             return self.prefix + b"%02d" % number
         return self.prefix + b"d/%02d" % (number - OWN_ROWS)
+
+    def keys_with(self, prefix):
+        """Of a copy, made in one step: others add their rows meanwhile."""
+        return [key for key in list(self.ledger.rows) if key.startswith(prefix)]
 
     def token(self):
         self.tokens += 1
@@ -297,7 +301,7 @@ class Writer(threading.Thread):
         prefix = self.prefix + b"d/"
         if self.number == 0 and self.random.random() < 0.5:
             prefix = group_prefix(self.cycle - 2)
-        keys = [key for key in self.ledger.rows if key.startswith(prefix)]
+        keys = self.keys_with(prefix)
         request = DropRowRangeRequest(name=self.table, row_key_prefix=prefix)
         try:
             self.stubs.drop_row_range(request, timeout=ADMIN_SECONDS)
@@ -351,7 +355,7 @@ class Writer(threading.Thread):
             keys = [self.own_key()]
             request.rows.row_keys.extend(keys)
         else:
-            keys = [key for key in self.ledger.rows if key.startswith(self.prefix)]
+            keys = self.keys_with(self.prefix)
             request.rows.row_ranges.add(
                 start_key_closed=self.prefix, end_key_open=self.prefix[:-1] + b"0"
             )
