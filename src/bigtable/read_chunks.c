@@ -168,12 +168,6 @@ void row_writer_start(struct row_writer *writer, bytes key, const struct cell_li
     *writer = (struct row_writer){.key = key, .cells = cells->items, .cell_count = cells->count};
 }
 
-/* Whether the message may not end here: within a cell that fits one. */
-static bool is_within_cell(const struct row_writer *writer)
-{
-    return writer->offset > 0 && writer->cells[writer->next].value.size <= CHUNK_WHOLE_CELL_BYTES;
-}
-
 void row_writer_write(struct row_writer *writer, struct buffer *message, size_t enough)
 {
     bool begins_message = true; /* or the row */

@@ -21,7 +21,7 @@
 #include "row/cell.h"
 
 /* Clients receive messages of at least 4 MB. */
-enum { CHUNK_VALUE_BYTES = 1 << 20, CHUNK_WHOLE_CELL_BYTES = 2 << 20 };
+enum { CHUNK_VALUE_BYTES = 2 << 20 };
 
 /* How far the writing of a row has come. The key and the cells must stay until it is done. */
 struct row_writer {

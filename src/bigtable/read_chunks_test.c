@@ -199,13 +199,13 @@ static void a_row_may_be_written_in_steps(void **state)
 static void every_message_begins_with_the_key_and_a_cell(void **state)
 {
     struct fixture *f = *state;
-    uint8_t *large = arena_zalloc(f->arena, CHUNK_WHOLE_CELL_BYTES);
+    uint8_t *large = arena_zalloc(f->arena, CHUNK_VALUE_BYTES);
     add_cell(f, &family_f, "a", 1000, bytes_of("first"));
-    add_cell(f, &family_f, "b", 1000, bytes_make(large, CHUNK_WHOLE_CELL_BYTES));
+    add_cell(f, &family_f, "b", 1000, bytes_make(large, CHUNK_VALUE_BYTES));
     add_cell(f, &family_f, "c", 1000, bytes_of("last"));
     struct row_writer writer;
     row_writer_start(&writer, bytes_of("key"), &f->cells);
-    const size_t chunks[] = {1, 2, 1};
+    const size_t chunks[] = {1, 1, 1};
     for (size_t i = 0; i < 3; i++) {
         buffer_clear(&f->message);
         row_writer_write(&writer, &f->message, 1);

@@ -33,7 +33,8 @@ enum {
 struct read_rows {
     struct data_call data;
     const Bt__ReadRowsRequest *request;
-    bool tells_progress; /* the client understands last_scanned_row_key */
+    bool tells_progress;     /* the client understands last_scanned_row_key */
+    struct buffer last_told; /* if so: the last key that it was sent, as a row or as progress */
     struct filter *filter;
     struct row_ranges ranges;
     struct scan *scan;
@@ -62,18 +63,39 @@ static void send_message(struct read_rows *self)
         grpc_call_send(self->data.call, &self->message);
 }
 
+static void note_told(struct read_rows *self, bytes row_key)
+{
+    if (!self->tells_progress)
+        return;
+    buffer_clear(&self->last_told);
+    buffer_append_bytes(&self->last_told, row_key);
+    self->tells_progress = !self->last_told.failed;
+}
+
+/* Clients refuse a key that does not lie behind the last one. */
+static bool is_progress(const struct read_rows *self, bytes row_key)
+{
+    if (!self->tells_progress || row_key.size == 0)
+        return false;
+    if (self->last_told.size == 0)
+        return true;
+    int order = bytes_compare(row_key, buffer_bytes(&self->last_told));
+    return self->request->reversed ? order < 0 : order > 0;
+}
+
 /* Says how far the scan has come, when there was nothing else to say for a while. In a message of
  * its own, since some clients look at this field before the chunks. */
 static void tell_progress(struct read_rows *self)
 {
     bytes last = scan_last_scanned(self->scan);
-    if (!self->tells_progress || last.size == 0)
+    if (!is_progress(self, last))
         return;
     send_message(self);
     Bt__ReadRowsResponse response = BT__READ_ROWS_RESPONSE__INIT;
     response.last_scanned_row_key = proto_data(last);
     proto_encode(&response.base, open_message(self));
     send_message(self);
+    note_told(self, last);
 }
 
 static void append_statistics(struct read_rows *self)
@@ -114,6 +136,7 @@ static void finish(struct read_rows *self, status s)
     send_message(self);
     scan_destroy(self->scan);
     filter_destroy(self->filter);
+    buffer_free(&self->last_told);
     data_call_finish(&self->data, s);
 }
 
@@ -140,6 +163,7 @@ static bool write_row(struct read_rows *self)
 static void take_row(struct read_rows *self, const struct scan_row *row)
 {
     row_writer_start(&self->writer, row->key, row->cells);
+    note_told(self, row->key);
     self->rows_left--;
     self->rows_returned++;
     self->cells_returned += (int64_t)row->cells->count;

@@ -257,6 +257,10 @@ def decode_rows(stream, is_reversed=False):
     for response in map(types.ReadRowsResponse.pb, stream):
         if response.last_scanned_row_key:
             assert decoder.key is None, "last_scanned_row_key within a row"
+            decoder.check_key_order(response.last_scanned_row_key)
+            decoder.last_key = response.last_scanned_row_key
+        if response.chunks and not decoder.is_split:
+            assert response.chunks[0].row_key, "the official client wants a key in each message"
         for chunk in response.chunks:
             row = decoder.take(chunk)
             if row is not None:
