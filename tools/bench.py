@@ -183,7 +183,8 @@ def page_lines(options, collected):
         f"{options.rows:,} rows; 4 connections of 16 streams; {options.seconds} s for each "
         f"workload; medians of {options.runs} runs, the servers in turn. Trestle acknowledges "
         "what has been fsynced; the emulator keeps its data in memory only. The load generator "
-        "runs on the same processors."
+        "runs on the same processors. "
+        f"Load average of the machine before the first run: {options.load:.1f}."
     )
     for cells in options.cells:
         yield ""
@@ -207,6 +208,7 @@ def parse(arguments):
     parser.add_argument("--workloads", type=lambda t: t.split(","), default=WORKLOADS)
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     options = parser.parse_args(arguments)
+    options.load = os.getloadavg()[0]
     options.given = [part for part in arguments if part != "--write"]
     return options
 
