@@ -243,7 +243,7 @@ def test_row_over_256_mib(rpc, table_name):
 def test_scan_of_rows_that_need_several_messages_each(table, rpc, table_name):
     """By many cells, and by a value as large as a message may be."""
     wide = [set_cell("f", b"%04d" % i, b"x" * 100, 1000) for i in range(2_000)]
-    large = [set_cell("f", b"a", b"y" * 2_900_000, 1000), set_cell("f", b"b", b"z", 1000)]
+    large = [set_cell("f", b"a", b"y" * 2_000_000, 1000), set_cell("f", b"b", b"z", 1000)]
     rows = {b"%d" % i: large if i % 3 == 1 else wide for i in range(6)}
     for key, cells in rows.items():
         rpc.mutate(table_name, key, *cells)
