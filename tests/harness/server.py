@@ -120,9 +120,13 @@ class Server:
         return self.start()
 
     def close(self):
-        """For the end of a test: stops what still runs, checks the log whatever happened."""
-        if self.process is not None:
-            self.stop()
+        """For the end of a test: stops what still runs, by force if need be; checks the log."""
+        try:
+            if self.process is not None:
+                self.stop()
+        finally:
+            if self.process is not None:
+                self.kill()
         self.check_log()
 
     def get(self, path):
