@@ -15,6 +15,7 @@ sys.path.append(str(EXAMPLE))
 import packages  # noqa: E402
 
 ROWS_COMPARED = 1000
+pytestmark = pytest.mark.timeout(900)  # the first test that needs the table loads it
 
 
 # --- the parser ---
@@ -95,7 +96,6 @@ def row_of(read):
     return row
 
 
-@pytest.mark.timeout(900)
 def test_every_row_is_there(table, source):
     """In the order of their names' bytes, each with as many columns as in the source."""
     expected = [(name, sum(map(len, source[name].values()))) for name in sorted(source)]
@@ -103,7 +103,6 @@ def test_every_row_is_there(table, source):
     assert [(row.row_key.decode(), len(row.cells)) for row in read] == expected
 
 
-@pytest.mark.timeout(300)
 def test_random_rows(table, source):
     names = random.Random(1).sample(sorted(source), ROWS_COMPARED)
     read = table.read_rows(ReadRowsQuery(row_keys=names))
