@@ -206,14 +206,16 @@ static bool merge_folded(struct commit_batch *batch, const struct commit *head)
 
 static void write_row(struct commit_batch *batch, struct commit *head)
 {
-    for (struct commit *at = head; at != NULL; at = at->next_of_row) {
+    struct commit *at = head;
+    do {
         fragment_set_version(at->change->fragment.data, at->version);
         add_big_cells(batch, at);
         batch->row_count++;
-    }
+        at = at->next_of_row;
+    } while (at != NULL);
     if (head->next_of_row != NULL && merge_folded(batch, head))
         return;
-    for (struct commit *at = head; at != NULL; at = at->next_of_row)
+    for (at = head; at != NULL; at = at->next_of_row)
         merge_record(batch, at, operand_of(at));
 }
 

@@ -87,7 +87,7 @@ static void check_base64(const char *text, const char *expected)
     assert_true(base64_decoded_most(strlen(text)) <= sizeof decoded);
     bool valid = base64_decode(bytes_of(text), decoded, &size);
     assert_int_equal(valid, expected != NULL);
-    if (valid)
+    if (expected != NULL)
         assert_true(bytes_equal(bytes_make(decoded, size), bytes_of(expected)));
 }
 
