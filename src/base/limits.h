@@ -100,7 +100,9 @@ enum {
 enum {
     LIMIT_POOL_QUEUE = 10000,  /* tasks that wait for a thread. Beyond: RESOURCE_EXHAUSTED */
     LIMIT_ACCEPTS_A_TURN = 64, /* connections accepted before others are served again */
-    LIMIT_COMMIT_QUEUE_BYTES = 64 * LIMIT_MB, /* mutations that wait. Beyond: RESOURCE_EXHAUSTED */
+    /* Mutations that wait: about a second of what a fast disk takes, and more than the largest
+     * single request. Beyond: RESOURCE_EXHAUSTED. */
+    LIMIT_COMMIT_QUEUE_BYTES = 512 * LIMIT_MB,
 };
 
 #endif

@@ -1,10 +1,9 @@
 /* See names.h. */
 #include "bigtable/names.h"
 
-#include <stdio.h>
+#include "base/limits.h"
 
-/* google.bigtable.admin.v2: table ids up to 50 characters, family ids up to 64. */
-enum { LONGEST_TABLE_ID = 50, LONGEST_FAMILY_ID = 64 };
+#include <stdio.h>
 
 static bool is_alphanumeric(char c)
 {
@@ -67,22 +66,22 @@ status name_check_table(const char *name)
 status name_check_table_id(const char *id)
 {
     if ((is_alphanumeric(id[0]) || id[0] == '_') && all_id_characters(id) &&
-        strlen(id) <= LONGEST_TABLE_ID)
+        strlen(id) <= LIMIT_TABLE_ID_BYTES)
         return status_ok();
     return status_make(STATUS_INVALID_ARGUMENT,
                        "Invalid table id '%s': must match [_a-zA-Z0-9][-_.a-zA-Z0-9]* and have at "
                        "most %d characters",
-                       id, LONGEST_TABLE_ID);
+                       id, LIMIT_TABLE_ID_BYTES);
 }
 
 status name_check_family(const char *id)
 {
-    if (id[0] != '\0' && all_id_characters(id) && strlen(id) <= LONGEST_FAMILY_ID)
+    if (id[0] != '\0' && all_id_characters(id) && strlen(id) <= LIMIT_FAMILY_NAME_BYTES)
         return status_ok();
     return status_make(STATUS_INVALID_ARGUMENT,
                        "Invalid column family id '%s': must match [-_.a-zA-Z0-9]+ and have at most "
                        "%d characters",
-                       id, LONGEST_FAMILY_ID);
+                       id, LIMIT_FAMILY_NAME_BYTES);
 }
 
 char *name_of_table(struct arena *arena, const char *instance, const char *table_id)

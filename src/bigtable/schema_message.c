@@ -1,6 +1,7 @@
 /* See schema_message.h. */
 #include "bigtable/schema_message.h"
 
+#include "base/limits.h"
 #include "bigtable/names.h"
 #include "bigtable/services.h"
 #include "wire/proto.h"
@@ -8,7 +9,7 @@
 /* google.bigtable.admin.v2.ColumnFamily: a rule takes at most 500 bytes, an age at least a
  * millisecond. A rule of 500 bytes cannot nest deeper than the decoder allows, so the recursion
  * below is bounded. */
-enum { LARGEST_GC_RULE = 500, SHORTEST_AGE_US = 1000 };
+enum { SHORTEST_AGE_US = 1000 };
 
 /* --- garbage-collection rules --- */
 
@@ -82,9 +83,9 @@ status gc_rule_from_message(const BtAdmin__GcRule *message, struct arena *arena,
     *out = NULL;
     if (is_no_rule(message))
         return status_ok();
-    if (protobuf_c_message_get_packed_size(&message->base) > LARGEST_GC_RULE)
+    if (protobuf_c_message_get_packed_size(&message->base) > LIMIT_GC_RULE_BYTES)
         return status_make(STATUS_INVALID_ARGUMENT, "gc_rule must take at most %d bytes serialised",
-                           LARGEST_GC_RULE);
+                           LIMIT_GC_RULE_BYTES);
     struct gc_rule *rule = arena_zalloc(arena, sizeof *rule);
     if (rule == NULL)
         return status_out_of_memory();

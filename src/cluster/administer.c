@@ -67,22 +67,13 @@ static status append_tablets(struct cluster *cluster, const struct table_spec *s
     return status_ok();
 }
 
-static struct tablet_record record_of_tablet(const struct table *table, const struct tablet *tablet)
-{
-    return (struct tablet_record){.table_id = table->id,
-                                  .id = tablet->id,
-                                  .keyspace_id = keyspace_id(tablet->keyspace),
-                                  .start = tablet->start,
-                                  .end = tablet->end};
-}
-
 static status record_new_table(struct cluster *cluster, struct table *table,
                                struct store_batch *batch)
 {
     struct table_record record = table_record_of(table);
     TRY(catalog_put_table(batch, cluster->catalog, &record));
     for (size_t i = 0; i < table->tablet_count; i++) {
-        struct tablet_record tablet = record_of_tablet(table, table->tablets[i]);
+        struct tablet_record tablet = tablet_record_of(table, table->tablets[i]);
         TRY(catalog_put_tablet(batch, cluster->catalog, &tablet));
     }
     catalog_delete_spare(batch, cluster->catalog, keyspace_id(table->tablets[0]->keyspace));

@@ -4,14 +4,11 @@
  * does not name, which a crash left behind: made for nobody, or of a table whose deletion was
  * recorded. Nothing else needs repair, since every change of the catalog is one batch. */
 #include "base/check.h"
+#include "base/limits.h"
 #include "cluster/care.h"
 #include "cluster/index.h"
 
 #include <stdlib.h>
-
-/* Bytes of changes that may wait to be committed: about a second of what a fast disk takes, and
- * more than the largest single request. */
-enum { COMMIT_QUEUE_BYTES = 512 << 20 };
 
 /* --- reading the catalog --- */
 
@@ -219,7 +216,7 @@ static status start_commits(struct cluster *cluster)
                                      .catalog = cluster->catalog,
                                      .clock = cluster->options.clock,
                                      .durability = cluster->options.durability,
-                                     .queue_limit_bytes = COMMIT_QUEUE_BYTES,
+                                     .queue_limit_bytes = LIMIT_COMMIT_QUEUE_BYTES,
                                      .admit = disk_reserve_admit,
                                      .admit_context = &cluster->reserve,
                                      .applied = care_see_commit,

@@ -4,15 +4,6 @@
 #include "base/check.h"
 #include "cluster/cluster_private.h"
 
-static struct tablet_record record_of(const struct table *table, const struct tablet *tablet)
-{
-    return (struct tablet_record){.table_id = table->id,
-                                  .id = tablet->id,
-                                  .keyspace_id = keyspace_id(tablet->keyspace),
-                                  .start = tablet->start,
-                                  .end = tablet->end};
-}
-
 /* Whether the tablets are still in the map: only who holds admin takes them out. */
 static status check_stands(struct table *table, struct tablet *const *tablets, size_t count)
 {
@@ -32,7 +23,7 @@ static status record_swap(struct table *table, struct tablet *const *old, size_t
     for (size_t i = 0; i < old_count; i++)
         TRY(catalog_delete_tablet(batch, cluster->catalog, table->id, old[i]->start));
     for (size_t i = 0; i < count; i++) {
-        struct tablet_record record = record_of(table, fresh[i]);
+        struct tablet_record record = tablet_record_of(table, fresh[i]);
         TRY(catalog_put_tablet(batch, cluster->catalog, &record));
     }
     TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));

@@ -73,6 +73,15 @@ struct table_record table_record_of(const struct table *table)
                                  .extra = description->extra};
 }
 
+struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet)
+{
+    return (struct tablet_record){.table_id = table->id,
+                                  .id = tablet->id,
+                                  .keyspace_id = keyspace_id(tablet->keyspace),
+                                  .start = tablet->start,
+                                  .end = tablet->end};
+}
+
 /* --- life --- */
 
 status table_create(struct cluster *cluster, const struct table_record *record, struct table **out)

@@ -71,6 +71,7 @@ void description_destroy(struct description *description);
 /* Makes it the newest one and gives its rules to the table's keyspaces. */
 void table_publish(struct table *table, struct description *description);
 struct table_record table_record_of(const struct table *table);
+struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet);
 
 /* --- routing: each result is retained --- */
 
