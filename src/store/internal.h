@@ -38,6 +38,7 @@ extern "C" {
 
 #include "rocksdb/db.h"
 #include "rocksdb/file_system.h"
+#include "rocksdb/memtablerep.h"
 #include "rocksdb/options.h"
 #include "rocksdb/table.h"
 
@@ -191,6 +192,10 @@ struct store_counters {
 std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters);
 std::shared_ptr<rocksdb::Logger> make_logger(const struct log *log);
 
+/* --- memtable.cc --- */
+
+std::shared_ptr<rocksdb::MemTableRepFactory> make_memtable_factory();
+
 /* --- options.cc --- */
 
 rocksdb::DBOptions make_db_options(const store_options *options, store *store);
@@ -233,6 +238,7 @@ struct store {
     std::shared_ptr<rocksdb::FileSystem> files;
     std::unique_ptr<rocksdb::Env> env;
     std::shared_ptr<rocksdb::TableFactory> tables;
+    std::shared_ptr<rocksdb::MemTableRepFactory> memtables;
     rocksdb::FileLock *lock = nullptr; /* of a store that is only read */
     rocksdb::DB *db = nullptr;
     rocksdb::ColumnFamilyHandle *default_handle = nullptr; /* RocksDB insists on having one */

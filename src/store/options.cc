@@ -95,6 +95,7 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
 {
     rocksdb::ColumnFamilyOptions o;
     o.table_factory = store->tables;
+    o.memtable_factory = store->memtables;
     if (folder != nullptr) {
         o.merge_operator = make_merge_operator(folder);
         o.compaction_filter_factory = make_compaction_filter(folder);

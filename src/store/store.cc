@@ -23,6 +23,7 @@ store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> 
     cache = rocksdb::NewLRUCache(cache_options);
     write_buffers = std::make_shared<rocksdb::WriteBufferManager>(options->write_buffer_bytes);
     tables = make_table_factory(cache);
+    memtables = make_memtable_factory();
 }
 
 /* --- keyspaces: a column family named by the keyspace's id in decimal --- */
