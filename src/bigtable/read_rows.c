@@ -98,12 +98,15 @@ static void tell_progress(struct read_rows *self)
     note_told(self, last);
 }
 
+/* An interleave may return a cell more than once; clients take it that no more is returned than was
+ * seen. */
 static void append_statistics(struct read_rows *self)
 {
     struct scan_counts counts = scan_counts(self->scan);
     Bt__ReadIterationStats iteration = BT__READ_ITERATION_STATS__INIT;
+    bool has_copies = self->cells_returned > counts.cells_seen;
     iteration.rows_seen_count = counts.rows_seen;
-    iteration.cells_seen_count = counts.cells_seen;
+    iteration.cells_seen_count = has_copies ? self->cells_returned : counts.cells_seen;
     iteration.rows_returned_count = self->rows_returned;
     iteration.cells_returned_count = self->cells_returned;
     struct clock *clock = cluster_clock(self->data.bigtable->cluster);

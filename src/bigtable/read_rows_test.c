@@ -365,6 +365,21 @@ static void statistics_come_last(void **state)
     assert_int_equal(full->read_iteration_stats->cells_seen_count, 200);
 }
 
+/* An interleave may let a cell through several times. */
+static void statistics_return_no_more_than_was_seen(void **state)
+{
+    (void)state;
+    STEPS({.outcome = ROW_FOUND, .key = "a", .cells = 300, .value_size = 1});
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    request.request_stats_view = BT__READ_ROWS_REQUEST__REQUEST_STATS_VIEW__REQUEST_STATS_FULL;
+    begin(&request);
+    fake_run();
+    assert_finished(STATUS_OK);
+    const Bt__FullReadStatsView *full = world.stats->full_read_stats_view;
+    assert_int_equal(full->read_iteration_stats->cells_returned_count, 300);
+    assert_int_equal(full->read_iteration_stats->cells_seen_count, 300);
+}
+
 static void statistics_come_even_if_no_row_does(void **state)
 {
     (void)state;
@@ -497,6 +512,7 @@ int main(void)
         TEST(cancelling_ends_a_call_at_its_next_row),
         TEST(a_limit_stops_the_scan),
         TEST(statistics_come_last),
+        TEST(statistics_return_no_more_than_was_seen),
         TEST(statistics_come_even_if_no_row_does),
         TEST(progress_is_told_only_to_who_understands_it),
         TEST(progress_is_told_in_a_message_of_its_own),
