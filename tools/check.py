@@ -246,6 +246,32 @@ def check_links(tree):
                 yield path, number, f"links to {target}, which is not there"
 
 
+CONFORMANCE_PAGE = "docs/reference/conformance.md"
+
+
+def check_conformance(tree):
+    """Each line of the page has its tests, and each conformance test its line."""
+    tests = {}
+    for path, number, line in tree.lines(".py"):
+        test = re.match(r"def (test_\w+)", line)
+        if test and path.startswith("tests/e2e/conformance/"):
+            tests[test[1]] = (path, number)
+    for number, line in enumerate(tree.texts.get(CONFORMANCE_PAGE, "").splitlines(), 1):
+        row = re.match(r"\| C(\d+)\.(\d+) \|", line)
+        if row is None:
+            continue
+        named = re.findall(r"`(test_\w+)`", line)
+        if not named:
+            yield CONFORMANCE_PAGE, number, f"C{row[1]}.{row[2]} has no test"
+        for name in named:
+            if not name.startswith(f"test_c{row[1]}_{row[2]}_"):
+                yield CONFORMANCE_PAGE, number, f"{name} is the name of another line's test"
+            elif tests.pop(name, None) is None:
+                yield CONFORMANCE_PAGE, number, f"{name} is not there"
+    for name, (path, number) in tests.items():
+        yield path, number, f"{name} is not in {CONFORMANCE_PAGE}"
+
+
 CHECKS = {
     "layers": check_layers,
     "cplusplus": check_cplusplus,
@@ -256,6 +282,7 @@ CHECKS = {
     "function_length": check_function_length,
     "dead_files": check_dead_files,
     "links": check_links,
+    "conformance": check_conformance,
 }
 
 

@@ -1,4 +1,5 @@
-"""MutateRow and MutateRows: what is written, in which order, whole or not at all."""
+"""MutateRow and MutateRows: what is written, in which order, whole or not at all. Limits are in
+conformance/test_c2_limits.py."""
 
 import time
 
@@ -17,10 +18,6 @@ from harness.rpc import INSTANCE, Cell, fails_with, set_cell
 
 KEY = b"k"
 MAX_TIMESTAMP = (2**63 - 1) // 1000 * 1000
-MAX_KEY = 4096
-MAX_QUALIFIER = 16384
-MAX_VALUE = 100 << 20
-MAX_MUTATIONS = 100_000
 
 
 def delete_column(family, qualifier, start=0, end=0):
@@ -203,41 +200,6 @@ def test_missing_table(rpc):
         rpc.mutate(f"{INSTANCE}/tables/no-such-table", KEY, set_cell("f", b"q", b"v"))
 
 
-def test_longest_key_and_qualifier(rpc, table_name):
-    key, qualifier = b"k" * MAX_KEY, b"q" * MAX_QUALIFIER
-    rpc.mutate(table_name, key, set_cell("f", qualifier, b"v", 1000))
-    assert rpc.read(table_name) == [(key, [Cell("f", qualifier, 1000, b"v")])]
-
-
-def test_longer_key_or_qualifier(rpc, table_name):
-    with fails_with(StatusCode.INVALID_ARGUMENT):
-        rpc.mutate(table_name, b"k" * (MAX_KEY + 1), set_cell("f", b"q", b"v"))
-    with fails_with(StatusCode.INVALID_ARGUMENT):
-        rpc.mutate(table_name, KEY, set_cell("f", b"q" * (MAX_QUALIFIER + 1), b"v"))
-    assert rpc.read(table_name) == []
-
-
-def test_value_over_100_mib(rpc, table_name):
-    with fails_with(StatusCode.INVALID_ARGUMENT):
-        rpc.mutate(table_name, KEY, set_cell("f", b"q", bytes(MAX_VALUE + 1)))
-    assert rpc.read(table_name) == []
-
-
-def test_value_of_100_mib(rpc, table_name):
-    value = b"0123456789abcdef" * (MAX_VALUE // 16)
-    rpc.mutate(table_name, KEY, set_cell("f", b"q", value, 1000))
-    (cell,) = rpc.read_row(table_name, KEY)
-    assert cell.value == value
-
-
-def test_most_mutations_of_a_request(rpc, table_name):
-    cells = [set_cell("f", b"q", b"", 0)] * (MAX_MUTATIONS + 1)
-    with fails_with(StatusCode.INVALID_ARGUMENT):
-        rpc.mutate(table_name, KEY, *cells)
-    rpc.mutate(table_name, KEY, *cells[:MAX_MUTATIONS])
-    assert rpc.read_row(table_name, KEY) == [Cell("f", b"q", 0, b"")]
-
-
 def test_add_to_a_plain_family(rpc, table_name):
     add = types.Mutation.AddToCell(
         family_name="f",
@@ -299,13 +261,6 @@ def test_entry_without_mutations(rpc, table_name):
 def test_bulk_to_a_missing_table(rpc):
     with fails_with(StatusCode.NOT_FOUND):
         rpc.mutate_rows(f"{INSTANCE}/tables/no-such-table", [(b"a", [set_cell("f", b"q", b"v")])])
-
-
-def test_most_mutations_of_a_bulk_request(rpc, table_name):
-    half = [set_cell("f", b"q", b"", 0)] * (MAX_MUTATIONS // 2)
-    with fails_with(StatusCode.INVALID_ARGUMENT):
-        rpc.mutate_rows(table_name, [(b"a", half), (b"b", half), (b"c", half[:1])])
-    assert rpc.mutate_rows(table_name, [(b"a", half), (b"b", half)]) == [0, 0]
 
 
 def test_a_row_twice_in_a_request(rpc, table_name):

@@ -1,6 +1,5 @@
 """ReadRows: keys, ranges, limits, order, direction, and the rules of its stream."""
 
-import base64
 import itertools
 
 import pytest
@@ -11,9 +10,7 @@ from google.cloud.bigtable.data.row_filters import (
     RowKeyRegexFilter,
 )
 from google.cloud.bigtable_v2 import types
-from google.rpc import error_details_pb2
 from grpc import StatusCode
-from grpc_status import rpc_status
 from harness.rpc import INSTANCE, Cell, decode_rows, delete_row, fails_with, features, set_cell
 
 KEYS = [b"a", b"b", b"c", b"d", b"e"]
@@ -222,22 +219,6 @@ def test_row_of_many_cells_comes_in_several_messages(table, rpc, table_name):
     row = table.read_row(b"wide")
     assert [cell.qualifier for cell in row] == [b"%06d" % i for i in range(50_000)]
     assert len(list(rpc.read_stream(table_name))) > 1
-
-
-def test_row_over_256_mib(rpc, table_name):
-    """Google's Java client skips such a row by the key in the error's details."""
-    rpc.mutate(table_name, b"before", set_cell("f", b"q", b"v", 1000))
-    for number in range(3):
-        rpc.mutate(table_name, b"huge", set_cell("f", b"%d" % number, bytes(90 << 20), 1000))
-    with fails_with(StatusCode.FAILED_PRECONDITION) as failure:
-        rpc.read(table_name)
-    (detail,) = rpc_status.from_call(failure.error).details
-    info = error_details_pb2.ErrorInfo()
-    assert detail.Unpack(info)
-    assert info.reason == "LargeRowReadError"
-    assert base64.b64decode(info.metadata["rowKeyBase64Encoded"]) == b"huge"
-    one_column = types.RowFilter(column_qualifier_regex_filter=b"1")
-    assert len(rpc.read_row(table_name, b"huge", filter=one_column)[0].value) == 90 << 20
 
 
 def test_scan_of_rows_that_need_several_messages_each(table, rpc, table_name):
