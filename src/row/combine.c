@@ -12,6 +12,8 @@ void combiner_start(struct combiner *combiner,
 void combiner_free(struct combiner *combiner)
 {
     cover_free(&combiner->cover);
+    hll_sketch_free(&combiner->sketch);
+    buffer_free(&combiner->state);
 }
 
 static inline uint64_t greater(uint64_t a, uint64_t b)
@@ -45,11 +47,24 @@ static bool emit_cover(struct combiner *combiner)
     return true;
 }
 
+/* The pending sketch in its written form. */
+static bool write_sketch(struct combiner *combiner)
+{
+    combiner->is_sketching = false;
+    buffer_clear(&combiner->state);
+    if (!hll_sketch_write(&combiner->sketch, &combiner->state))
+        return out_of_memory(combiner);
+    combiner->pending.value = buffer_bytes(&combiner->state);
+    return true;
+}
+
 /* Emits what belongs to places before that of the entry to come. */
 static inline bool settle(struct combiner *combiner)
 {
     if (combiner->has_pending) {
         combiner->has_pending = false;
+        if (combiner->is_sketching && !write_sketch(combiner))
+            return false;
         return combiner->emit(combiner->context, &combiner->pending);
     }
     return !combiner->is_gathering || emit_cover(combiner);
@@ -119,7 +134,7 @@ static int64_t aggregate(enum entry_kind kind, int64_t a, int64_t b)
     return (a < b) == (kind == ENTRY_MIN) ? a : b;
 }
 
-static bool unite_aggregates(struct combiner *combiner, const struct entry *entry)
+static bool unite_numbers(struct combiner *combiner, const struct entry *entry)
 {
     struct entry *pending = &combiner->pending;
     if (pending->value.size != sizeof combiner->number ||
@@ -133,6 +148,29 @@ static bool unite_aggregates(struct combiner *combiner, const struct entry *entr
     return true;
 }
 
+static bool merge_state(struct combiner *combiner, bytes value)
+{
+    struct hll_state state;
+    status parsed = hll_state_parse(value, &state);
+    bool fits = status_is_ok(parsed) && hll_sketch_fits(&combiner->sketch, &state);
+    status_free(parsed);
+    return fits && (hll_sketch_merge(&combiner->sketch, &state) || out_of_memory(combiner));
+}
+
+/* States are taken into a sketch as they come, and it is written when all of the place's are in. */
+static bool unite_sketches(struct combiner *combiner, const struct entry *entry)
+{
+    struct entry *pending = &combiner->pending;
+    if (!combiner->is_sketching) {
+        hll_sketch_clear(&combiner->sketch);
+        combiner->is_sketching = true;
+        if (!merge_state(combiner, pending->value))
+            return false;
+    }
+    pending->version = greater(pending->version, entry->version);
+    return merge_state(combiner, entry->value);
+}
+
 static void unite_marks(struct entry *pending, const struct entry *entry)
 {
     if (entry->version == pending->version)
@@ -144,16 +182,24 @@ static void unite_marks(struct entry *pending, const struct entry *entry)
     pending->purged = greater(pending->purged, entry->purged);
 }
 
+static void replace_pending(struct combiner *combiner, const struct entry *entry)
+{
+    combiner->pending = *entry;
+    combiner->is_sketching = false;
+}
+
 /* Two entries at one place become one. */
 static bool unite(struct combiner *combiner, const struct entry *entry)
 {
     struct entry *pending = &combiner->pending;
     if (entry->kind == ENTRY_SPILL_MARK)
         unite_marks(pending, entry);
-    else if (entry->kind > ENTRY_CELL && entry->kind == pending->kind)
-        return unite_aggregates(combiner, entry);
+    else if (entry->kind == pending->kind && entry->kind == ENTRY_HLL)
+        return unite_sketches(combiner, entry);
+    else if (entry->kind == pending->kind && entry->kind > ENTRY_CELL)
+        return unite_numbers(combiner, entry);
     else if (entry->version > pending->version)
-        *pending = *entry;
+        replace_pending(combiner, entry);
     return true;
 }
 
@@ -190,7 +236,7 @@ bool combiner_add(struct combiner *combiner, const struct entry *entry)
     note(combiner, entry);
     if (is_same_place)
         return unite(combiner, entry);
-    combiner->pending = *entry;
+    replace_pending(combiner, entry);
     combiner->has_pending = true;
     return true;
 }

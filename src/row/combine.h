@@ -12,6 +12,7 @@
 
 #include "row/cover.h"
 #include "row/fragment.h"
+#include "row/hll.h"
 
 struct combiner {
     /* What takes the result; false ends the work. An entry's slices are as long-lived as those that
@@ -30,6 +31,9 @@ struct combiner {
     bool has_pending;
     struct entry pending; /* the last place's, not emitted yet */
     uint8_t number[8];    /* the pending aggregate's value */
+    bool is_sketching;    /* the pending aggregate's value is what `sketch` comes to */
+    struct hll_sketch sketch;
+    struct buffer state; /* the last sketch, written */
 };
 
 void combiner_start(struct combiner *combiner,

@@ -181,7 +181,7 @@ bool fragment_reader_next(struct fragment_reader *reader, struct entry *entry)
         at = take_bytes(at, reader->end, &value);
     else if (at != NULL && kind == ENTRY_COLUMN_TOMBSTONE)
         at = read_end(reader, at, &end_us);
-    if (at == NULL || kind > ENTRY_MAX || (tag & ~KNOWN_TAG) != 0)
+    if (at == NULL || (tag & ~KNOWN_TAG) != 0)
         return bad(reader);
     reader->at = at;
     bool has_column = kind >= ENTRY_COLUMN_TOMBSTONE;

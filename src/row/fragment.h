@@ -28,7 +28,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 
-/* Numbers as stored; 7 is kept for HLL++ states. */
+/* Numbers as stored. */
 enum entry_kind {
     ENTRY_ROW_TOMBSTONE = 0,
     ENTRY_FAMILY_TOMBSTONE = 1,
@@ -37,12 +37,13 @@ enum entry_kind {
     ENTRY_SUM = 4, /* value: 8 bytes, big-endian two's complement; adds up modulo 2^64 */
     ENTRY_MIN = 5, /* value: as of sums; signed */
     ENTRY_MAX = 6,
+    ENTRY_HLL = 7,        /* value: a sketch as hll_state_write writes it; merges */
     ENTRY_SPILL_MARK = 8, /* in the fragment's head */
 };
 
 static inline bool entry_is_cell(enum entry_kind kind)
 {
-    return kind >= ENTRY_CELL && kind <= ENTRY_MAX;
+    return kind >= ENTRY_CELL && kind <= ENTRY_HLL;
 }
 
 struct entry {
@@ -133,7 +134,8 @@ struct row_change *row_change_create(struct arena *arena); /* NULL without memor
 void row_change_reserve(struct row_change *change, size_t count);
 void row_change_set(struct row_change *change, uint32_t family, bytes qualifier,
                     int64_t timestamp_us, bytes value);
-/* `kind` is ENTRY_SUM, ENTRY_MIN or ENTRY_MAX; adds to one cell within a request fold at once. */
+/* `kind` is ENTRY_SUM, ENTRY_MIN, ENTRY_MAX or ENTRY_HLL; adds to one cell within a request fold at
+ * once. */
 void row_change_add(struct row_change *change, enum entry_kind kind, uint32_t family,
                     bytes qualifier, int64_t timestamp_us, bytes state);
 void row_change_delete_column(struct row_change *change, uint32_t family, bytes qualifier,

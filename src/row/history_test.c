@@ -4,6 +4,7 @@
  * in any grouping, spills, purges, collection) and to an array of cells as the words of the API say
  * it. What a reader sees must be the same after every step. A failure prints the seed. */
 #include "row/fold.h"
+#include "row/hll.h"
 #include "row/resolve.h"
 
 #include "base/testing.h"
@@ -24,7 +25,7 @@ enum {
 };
 
 /* Names and numbers in different order. Aggregates do not change their kind. */
-enum { COUNTED = 1, KEPT = 2, SUMS = 3, MINIMA = 4, FAMILIES = 4 };
+enum { COUNTED = 1, KEPT = 2, SUMS = 3, MINIMA = 4, SKETCHES = 5, FAMILIES = 5 };
 
 static const struct gc_rule two_versions = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
 static const struct gc_rule three_ms = {.kind = GC_MAX_AGE, .max_age_us = MAX_AGE_US};
@@ -34,7 +35,7 @@ static const struct gc_rule old_and_many = {
     .kind = GC_INTERSECTION, .children = both_rules, .child_count = 2};
 
 static const char *const qualifiers[] = {"", "a", "ab", "b"};
-enum { QUALIFIERS = 4, TIMES = 6 };
+enum { QUALIFIERS = 4, TIMES = 6, MEMBERS = 6 /* that sketches count */ };
 
 /* --- chance --- */
 
@@ -63,6 +64,8 @@ struct model_cell {
     int64_t timestamp_us;
     uint8_t value[64];
     size_t size;
+    int adds;         /* of a sketch */
+    unsigned members; /* bits: which numbers */
 };
 
 struct model {
@@ -113,6 +116,32 @@ static void model_add(struct model *model, uint32_t family, bytes qualifier, int
         number = number_in(cell->value);
     uint64_t word = htobe64((uint64_t)number);
     model_set(model, family, qualifier, timestamp_us, bytes_make(&word, sizeof word));
+}
+
+/* The sketch is made anew of what it counts. */
+static void model_count(struct model *model, bytes qualifier, int64_t timestamp_us, unsigned member)
+{
+    const struct model_cell *cell = model_find(model, SKETCHES, qualifier, timestamp_us);
+    unsigned members = (cell == NULL ? 0 : cell->members) | 1U << member;
+    int adds = (cell == NULL ? 0 : cell->adds) + 1;
+    struct hll_sketch sketch = {0};
+    struct hll_state state = {.value_type = HLL_INT64,
+                              .precision = HLL_PRECISION,
+                              .sparse_precision = HLL_SPARSE_PRECISION};
+    struct buffer written = {0};
+    assert_true(hll_sketch_merge(&sketch, &state));
+    for (unsigned i = 0; i < MEMBERS; i++)
+        if ((members & 1U << i) != 0)
+            assert_true(hll_sketch_add(&sketch, hll_hash_int64(i)));
+    assert_true(hll_sketch_state(&sketch, &state));
+    state.num_values = adds;
+    hll_state_write(&state, &written);
+    model_set(model, SKETCHES, qualifier, timestamp_us, buffer_bytes(&written));
+    struct model_cell *set = model_find(model, SKETCHES, qualifier, timestamp_us);
+    set->members = members;
+    set->adds = adds;
+    hll_sketch_free(&sketch);
+    buffer_free(&written);
 }
 
 /* family 0: all; qualifier NULL: all */
@@ -289,6 +318,14 @@ static void random_addition(struct life *life, struct row_change *change, uint32
         row_change_add(change, family == SUMS ? ENTRY_SUM : ENTRY_MIN, family, qualifier,
                        timestamp_us, state);
         model_add(&life->model, family, qualifier, timestamp_us, number);
+        return;
+    }
+    if (family == SKETCHES) {
+        unsigned member = (unsigned)below(&life->chance, MEMBERS);
+        uint8_t *state = arena_alloc(life->arena, HLL_ONE_MOST);
+        size_t size = hll_state_write_one(HLL_INT64, hll_hash_int64(member), state);
+        row_change_add(change, ENTRY_HLL, family, qualifier, timestamp_us, bytes_make(state, size));
+        model_count(&life->model, qualifier, timestamp_us, member);
         return;
     }
     uint8_t *value = arena_alloc(life->arena, BIG_VALUE + 8);
@@ -542,6 +579,7 @@ static void begin(struct life *life, uint64_t seed, bool collects, bool deletes)
         {.id = KEPT, .name = bytes_of("a"), .gc = &old_and_many},
         {.id = SUMS, .name = bytes_of("c"), .aggregate = AGGREGATE_SUM},
         {.id = MINIMA, .name = bytes_of("b"), .gc = &three_ms, .aggregate = AGGREGATE_MIN},
+        {.id = SKETCHES, .name = bytes_of("e"), .aggregate = AGGREGATE_HLL},
     };
     *life = (struct life){.seed = seed,
                           .chance = {.state = seed * 0x9e3779b97f4a7c15 + 1},

@@ -4,11 +4,13 @@
  *     r@V         row tombstone of version V
  *     F@V         family tombstone
  *     F:Q[S,E)@V  column tombstone; E may be "-": no end
- *     F:Q:T=X@V   cell; instead of '=': '+' sum, '<' minimum, '>' maximum of a decimal number */
+ *     F:Q:T=X@V   cell; instead of '=': '+' sum, '<' minimum, '>' maximum of a decimal number
+ *     F:Q:T#N~E@V cell: a sketch of N values, about E different */
 #ifndef TRESTLE_ROW_TESTING_H
 #define TRESTLE_ROW_TESTING_H
 
 #include "row/fragment.h"
+#include "row/hll.h"
 
 #include "base/testing.h"
 
@@ -23,6 +25,18 @@ static inline int64_t number_of(bytes value)
     assert_int_equal(value.size, sizeof word);
     memcpy(&word, value.data, sizeof word);
     return (int64_t)be64toh(word);
+}
+
+/* What a cell of the kind is written as: its value, and how it adds up. */
+static inline int print_aggregate(char *at, size_t room, const struct entry *e)
+{
+    struct hll_state state;
+    if (e->kind != ENTRY_HLL)
+        return snprintf(at, room, "%c%lld", "+<>"[e->kind - ENTRY_SUM],
+                        (long long)number_of(e->value));
+    assert_ok(hll_state_parse(e->value, &state));
+    return snprintf(at, room, "#%lld~%lld", (long long)state.num_values,
+                    (long long)hll_estimate(&state));
 }
 
 static inline size_t print_entry(char *at, size_t room, const struct entry *e)
@@ -48,9 +62,12 @@ static inline size_t print_entry(char *at, size_t room, const struct entry *e)
     else if (e->kind == ENTRY_CELL)
         size = snprintf(at, room, "%u:%.*s:%lld=%.*s@%lld", e->family, name_size, name, from,
                         (int)e->value.size, (const char *)e->value.data, version);
-    else
-        size = snprintf(at, room, "%u:%.*s:%lld%c%lld@%lld", e->family, name_size, name, from,
-                        "+<>"[e->kind - ENTRY_SUM], (long long)number_of(e->value), version);
+    else {
+        char aggregate[64];
+        print_aggregate(aggregate, sizeof aggregate, e);
+        size = snprintf(at, room, "%u:%.*s:%lld%s@%lld", e->family, name_size, name, from,
+                        aggregate, version);
+    }
     assert_true(size > 0 && (size_t)size < room);
     return (size_t)size;
 }

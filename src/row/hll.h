@@ -1,0 +1,130 @@
+/* HyperLogLog++ sketches, as Google's Zetasketch library writes, reads and merges them: a cell of
+ * an `hllpp_unique_count` family is such a sketch, byte for byte.
+ *
+ * A sketch of precision p (4 to 24) has 2^p registers of one byte: the upper p bits of a value's
+ * hash pick the register, and it keeps the greatest `rho` of the rest, one more than the number of
+ * leading zeros. While few values are known, it is sparse instead: a sorted list of them at a finer
+ * precision sp (p to 25), which becomes registers for good once it takes 3/4 of their room.
+ *
+ * Written, it is a protobuf message, an AggregatorStateProto of Zetasketch:
+ *
+ *     1 type = 112   2 num_values   3 encoding_version = 2   4 value_type   112 {
+ *         2 sparse_size   3 precision   4 sparse_precision   5 data   6 sparse_data }
+ *
+ * `data` are the registers; `sparse_data` are the listed values, each as a varint of its difference
+ * to the one before. A listed value is the upper sp bits of the hash, if those beyond the first p
+ * have a bit set, since they give the register's rho; else
+ *
+ *     flag | the upper p bits << 6 | rho of what follows the sp bits      (flag: 2^max(sp, p + 6))
+ *
+ * Merging adds up num_values, goes down to the lesser of both precisions p and of both sp, and
+ * keeps the union; so it does not matter in which order and grouping sketches are merged, but for
+ * one thing: a list may grow shorter by a byte when a rho in it grows, so that at the edge the
+ * grouping decides whether it had been too long for a moment. Zetasketch is no different there.
+ *
+ * Everything here is a pure function of its arguments. */
+#ifndef TRESTLE_ROW_HLL_H
+#define TRESTLE_ROW_HLL_H
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+/* What was counted; numbers as in value_type. Values of different types never meet in a sketch. */
+enum hll_value_type {
+    HLL_UNKNOWN = 0, /* not written: merges with any */
+    HLL_INT32 = 7,
+    HLL_INT64 = 8,
+    HLL_BYTES = 11, /* and strings */
+};
+
+/* Precisions of the sketches that begin here: the library's defaults. */
+enum { HLL_PRECISION = 15, HLL_SPARSE_PRECISION = 20 };
+
+/* --- hashing: Fingerprint2011 of Guava --- */
+
+uint64_t hll_hash(bytes input);
+uint64_t hll_hash_int64(int64_t input);
+
+/* --- states: sketches as they are written --- */
+
+struct hll_state {
+    int64_t num_values; /* that were added, duplicates too */
+    enum hll_value_type value_type;
+    uint8_t precision;
+    uint8_t sparse_precision; /* 0: the sketch is never sparse */
+    bytes data;               /* registers; empty: sparse, or none is set */
+    uint32_t sparse_size;     /* listed values */
+    bytes sparse_data;
+};
+
+static inline bool hll_state_is_sparse(const struct hll_state *state)
+{
+    return state->data.size == 0 && state->sparse_precision != 0;
+}
+
+/* INVALID_ARGUMENT, in the library's words where it has some, for what it would not read, and for
+ * what it would not have written: lists and registers that no values lead to. Slices point into
+ * `wire`. */
+status hll_state_parse(bytes wire, struct hll_state *out);
+
+/* Appends the state as the library writes it. */
+void hll_state_write(const struct hll_state *state, struct buffer *out);
+
+/* The state of one value with this hash, of the precisions above. Returns its size. */
+enum { HLL_ONE_MOST = 32 /* bytes */ };
+size_t hll_state_write_one(enum hll_value_type value_type, uint64_t hash,
+                           uint8_t out[HLL_ONE_MOST]);
+
+/* INVALID_ARGUMENT, in the library's words, if it would not merge `state` into `into`: different
+ * types, or two lists of which the one is finer in p and the other in sp. */
+status hll_state_check_merge(const struct hll_state *into, const struct hll_state *state);
+
+/* How many different values were added, about. */
+int64_t hll_estimate(const struct hll_state *state);
+
+/* --- sketches that grow --- */
+
+/* All zeroes is a fresh one, which takes its precisions and its type from the first state merged
+ * into it, and its memory as it goes. */
+struct hll_sketch {
+    int64_t num_values;
+    enum hll_value_type value_type;
+    uint8_t precision; /* 0: fresh */
+    uint8_t sparse_precision;
+    bool is_sparse;
+    struct buffer registers; /* when it is not sparse; empty: none is set */
+    uint32_t sparse_size;
+    struct buffer sparse_data;
+    uint32_t *added; /* listed values that are not in sparse_data yet, in any order */
+    size_t added_count;
+    size_t added_capacity;
+};
+
+void hll_sketch_free(struct hll_sketch *sketch);
+void hll_sketch_clear(struct hll_sketch *sketch); /* makes it fresh, keeps memory */
+
+/* Whether what the state has counted is of the sketch's type. */
+static inline bool hll_sketch_fits(const struct hll_sketch *sketch, const struct hll_state *state)
+{
+    return sketch->value_type == state->value_type || sketch->value_type == HLL_UNKNOWN ||
+           state->value_type == HLL_UNKNOWN;
+}
+
+/* The state must fit; its slices are copied. Precisions are no obstacle: of crossed ones, too, the
+ * lesser of both are what is left. False without memory; the sketch is then good for nothing but to
+ * be cleared or freed. */
+__attribute__((warn_unused_result)) bool hll_sketch_merge(struct hll_sketch *sketch,
+                                                          const struct hll_state *state);
+
+/* Adds a value, by its hash, to a sketch that is not fresh. False without memory. */
+__attribute__((warn_unused_result)) bool hll_sketch_add(struct hll_sketch *sketch, uint64_t hash);
+
+/* What the sketch came to, with slices that point into it. False without memory. */
+__attribute__((warn_unused_result)) bool hll_sketch_state(struct hll_sketch *sketch,
+                                                          struct hll_state *out);
+
+/* Appends that in its written form. False without memory. */
+__attribute__((warn_unused_result)) bool hll_sketch_write(struct hll_sketch *sketch,
+                                                          struct buffer *out);
+
+#endif
