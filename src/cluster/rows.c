@@ -25,6 +25,13 @@
 #include "cluster/care.h"
 #include "cluster/cluster_private.h"
 
+enum {
+    /* An update that had to fold more operands, into a record of at most this size, stores the
+     * record anew: a reader takes longer for a few operands than the log for a small record. */
+    REPLACE_OPERANDS = 4,
+    REPLACE_BYTES = 2 << 10,
+};
+
 size_t rows_big_value(const struct table *table)
 {
     return table_cluster(table)->options.spill_bytes;
@@ -103,6 +110,7 @@ void rows_write(struct row_write *write)
 static void end_update(struct row_update *update, status result)
 {
     row_lock_release(update->table->cluster->locks, update->commit.row_hash);
+    store_value_release(&update->record);
     buffer_free(&update->change.fragment);
     tablet_release(update->tablet);
     update->done(update, result);
@@ -125,13 +133,24 @@ static void finish_update(struct row_update *update, status result)
     loop_post(update->loop, &update->commit.done);
 }
 
+/* The record goes along with the change if it had been in too many pieces. */
+static void keep_record(struct row_update *update, struct row *row)
+{
+    if (row->value.operand_count < REPLACE_OPERANDS || row->value.bytes.size > REPLACE_BYTES)
+        return;
+    update->record = row->value;
+    row->value = (struct store_value){0};
+    update->commit.record = update->record.bytes;
+}
+
 /* The row is in hand: what is to be written? Loop or pool thread. */
-static void decide_and_submit(struct row_update *update, const struct cell_list *cells)
+static void decide_and_submit(struct row_update *update, struct row *row)
 {
     bool writes = false;
-    status s = update->decide(update, cells, &update->change, &writes);
+    status s = update->decide(update, &row->cells, &update->change, &writes);
     update->commit.done.run = end_committed_update;
     if (status_is_ok(s) && writes) {
+        keep_record(update, row);
         update->commit.change = &update->change;
         count_write(update->tablet, &update->change);
         s = commit_submit(update->table->cluster->commits, &update->commit);
@@ -162,7 +181,7 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
         update->commit.done.run = end_committed_update;
         finish_update(update, s);
     } else if (was_read) {
-        decide_and_submit(update, &row.cells);
+        decide_and_submit(update, &row);
     }
     row_clear(&row);
     return was_read;
@@ -223,6 +242,7 @@ void rows_update(struct row_update *update)
 {
     update->tablet = table_route(update->table, update->row_key);
     update->change = (struct packed_change){0};
+    update->record = (struct store_value){0};
     update->commit = (struct commit){.keyspace = update->tablet->keyspace,
                                      .row_key = update->row_key,
                                      .owner = update->table,

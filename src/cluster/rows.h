@@ -52,6 +52,7 @@ struct row_update {
     /* private */
     struct tablet *tablet;
     struct packed_change change;
+    struct store_value record; /* what commit.record points to */
     struct commit commit;
     struct row_lock_waiter waiter;
     struct task task;

@@ -183,6 +183,29 @@ static void an_update_sees_the_writes_before_it(void **state)
     }
 }
 
+/* Or else a counter that is raised all day would be read slower and slower. */
+static void updates_leave_few_operands(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct buffer key = {0};
+    row_record_key(&key, bytes_of("a"));
+    struct tablet *tablet = table_route(f->table, bytes_of("a"));
+    size_t most = 0;
+    for (int i = 0; i < 20; i++) {
+        struct store_value value;
+        enum store_presence presence;
+        assert_ok(update(f, "a", append_x));
+        assert_ok(store_get(tablet->keyspace, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value,
+                            &presence));
+        most = value.operand_count > most ? value.operand_count : most;
+        store_value_release(&value);
+    }
+    assert_int_equal(most, 4);
+    assert_scan(f, "", "", false, "a=xxxxxxxxxxxxxxxxxxxx");
+    tablet_release(tablet);
+    buffer_free(&key);
+}
+
 static void an_update_may_write_nothing(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -343,6 +366,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_survive_a_restart, setup, teardown),
         cmocka_unit_test_setup_teardown(updates_of_a_row_come_one_after_the_other, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_sees_the_writes_before_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(updates_leave_few_operands, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_may_write_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_reads_from_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_rows_are_gone_and_later_ones_stay, setup, teardown),

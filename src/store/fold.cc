@@ -4,6 +4,8 @@
 #include "rocksdb/compaction_filter.h"
 #include "rocksdb/merge_operator.h"
 
+static thread_local size_t operands_folded; /* for fold_watch */
+
 namespace {
 
 /* Operands as the row layer wants them. Most keys have few: those need no allocation. */
@@ -74,6 +76,7 @@ class merge_operator final : public rocksdb::MergeOperator {
             history.base = from_slice(*in.existing_value);
         history.operands = operands.data();
         history.operand_count = operands.count;
+        operands_folded += operands.count;
 
         scratch result;
         bytes same = {nullptr, 0};
@@ -165,6 +168,16 @@ class tidy_factory final : public rocksdb::CompactionFilterFactory {
 };
 
 } // namespace
+
+fold_watch::fold_watch()
+{
+    operands_folded = 0;
+}
+
+size_t fold_watch::operand_count() const
+{
+    return operands_folded;
+}
 
 std::shared_ptr<rocksdb::MergeOperator> make_merge_operator(std::shared_ptr<struct folder> folder)
 {

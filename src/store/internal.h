@@ -114,6 +114,14 @@ struct folder {
     std::promise<void> gone;
 };
 
+/* Counts the operands that the present thread folds for as long as it lives. Watches do not nest.
+ */
+class fold_watch {
+  public:
+    fold_watch();
+    size_t operand_count() const;
+};
+
 std::shared_ptr<rocksdb::MergeOperator> make_merge_operator(std::shared_ptr<folder> folder);
 std::shared_ptr<rocksdb::CompactionFilterFactory>
 make_compaction_filter(std::shared_ptr<folder> folder);

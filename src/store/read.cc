@@ -81,8 +81,10 @@ status store_get(keyspace *keyspace, const store_view *view, bytes key, enum sto
     forget(value);
     return guarded([&] {
         auto pin = std::make_unique<PinnableSlice>();
+        fold_watch folds;
         rocksdb::Status s = keyspace->db->Get(read_options(view, reach), keyspace->handle,
                                               to_slice(key), pin.get());
+        value->operand_count = folds.operand_count();
         return settle(s, std::move(pin), value, presence);
     });
 }

@@ -152,7 +152,8 @@ enum store_presence { STORE_FOUND, STORE_ABSENT, STORE_NOT_CACHED };
 /* A value that stays where the store has it until it is released. All zeroes is empty. */
 struct store_value {
     bytes bytes;
-    void *pin; /* the store's */
+    size_t operand_count; /* that a get had to fold for it; 0: it is stored as it is */
+    void *pin;            /* the store's */
 };
 
 /* `view` NULL reads the newest. `*value` must be released whatever comes, also for ABSENT. */

@@ -36,6 +36,10 @@ struct commit {
     /* The change of one row; NULL: this commit only marks a place (a barrier), or is all in
      * `extend`. */
     struct packed_change *change;
+    /* The row's record as it was read under the lock that is still held: what it and the change
+     * come to is stored in place of both, so that operands do not pile up. Empty: the change
+     * becomes an operand. */
+    bytes record;
     /* Anything else that goes into the same batch, at this commit's place; may be NULL. Called on
      * the commit thread. */
     void (*extend)(struct commit *commit, struct store_batch *batch);
@@ -45,7 +49,7 @@ struct commit {
     struct task done;
     uint64_t version; /* set by commit_submit, for `extend` and `done` */
     status result;    /* set before `done` runs; the owner frees it */
-    bool is_folded;   /* set before `applied` runs: it went into the operand of an earlier one */
+    bool is_folded;   /* set before `applied` runs: it left no operand of its own */
     /* Private to the queue. */
     struct link link;
     struct commit *next_of_row;

@@ -17,7 +17,7 @@ size_t commit_size(const struct commit *commit)
     size_t size = COMMIT_OVERHEAD + commit->row_key.size;
     if (commit->change == NULL)
         return size;
-    size += commit->change->fragment.size;
+    size += commit->record.size + commit->change->fragment.size;
     for (size_t i = 0; i < commit->change->big_count; i++)
         size += commit->change->big[i].value.size;
     return size;
@@ -103,7 +103,7 @@ static void gather(struct commit_batch *batch, struct commit *commit)
 {
     commit->next_of_row = NULL;
     commit->last_of_row = commit;
-    commit->is_folded = false;
+    commit->is_folded = commit->record.size > 0;
     struct commit **slot = slot_of(batch, commit);
     if (*slot != NULL) {
         commit->is_folded = true;
@@ -158,11 +158,16 @@ static bool reserve(struct commit_batch *batch, const struct commit *commit)
            buffer_reserve(&batch->value, big_bytes(commit->change) + VALUE_OVERHEAD) != NULL;
 }
 
-static void merge_record(struct commit_batch *batch, const struct commit *commit, bytes operand)
+static bytes record_key(struct commit_batch *batch, const struct commit *commit)
 {
     buffer_clear(&batch->key);
     row_record_key(&batch->key, commit->row_key);
-    store_batch_merge(batch->store_batch, commit->keyspace, buffer_bytes(&batch->key), operand);
+    return buffer_bytes(&batch->key);
+}
+
+static void merge_record(struct commit_batch *batch, const struct commit *commit, bytes operand)
+{
+    store_batch_merge(batch->store_batch, commit->keyspace, record_key(batch, commit), operand);
 }
 
 static bytes operand_of(const struct commit *commit)
@@ -193,14 +198,34 @@ static bool merge_folded(struct commit_batch *batch, const struct commit *head)
     struct store_history history = {0};
     if (!collect_operands(batch, head, &history.operand_count))
         return false;
-    buffer_clear(&batch->key);
-    row_record_key(&batch->key, head->row_key);
-    history.key = buffer_bytes(&batch->key);
+    history.key = record_key(batch, head);
     history.operands = batch->operands;
     buffer_clear(&batch->value);
     if (!row_fold.part(NULL, &history, &batch->value) || batch->value.failed)
         return false;
     store_batch_merge(batch->store_batch, head->keyspace, history.key, buffer_bytes(&batch->value));
+    return true;
+}
+
+/* The record with the change takes its place; false if that fails, and then the change goes in as
+ * an operand. */
+static bool replace_record(struct commit_batch *batch, const struct commit *commit)
+{
+    bytes operand = operand_of(commit);
+    bytes same;
+    struct store_history history = {.key = record_key(batch, commit),
+                                    .has_base = true,
+                                    .base = commit->record,
+                                    .operands = &operand,
+                                    .operand_count = 1};
+    buffer_clear(&batch->value);
+    if (!row_fold.whole(NULL, &history, &batch->value, &same) || batch->value.failed)
+        return false;
+    bytes record = buffer_bytes(&batch->value);
+    if (fragment_is_empty(record))
+        store_batch_delete(batch->store_batch, commit->keyspace, history.key);
+    else
+        store_batch_put(batch->store_batch, commit->keyspace, history.key, record);
     return true;
 }
 
@@ -213,6 +238,8 @@ static void write_row(struct commit_batch *batch, struct commit *head)
         batch->row_count++;
         at = at->next_of_row;
     } while (at != NULL);
+    if (head->record.size > 0 && replace_record(batch, head))
+        return; /* nobody else's change is behind it: its lock is still held */
     if (head->next_of_row != NULL && merge_folded(batch, head))
         return;
     for (at = head; at != NULL; at = at->next_of_row)

@@ -171,6 +171,66 @@ static void changes_of_one_row_fold_in_the_batch(void **state)
     buffer_free(&other.change.fragment);
 }
 
+static void get_record(struct tablet_fixture *f, const char *row_key, struct store_value *value,
+                       enum store_presence *presence)
+{
+    struct buffer key = {0};
+    row_record_key(&key, bytes_of(row_key));
+    assert_ok(store_get(f->rows, NULL, buffer_bytes(&key), STORE_ANYWHERE, value, presence));
+    buffer_free(&key);
+}
+
+/* To a row of three operands. */
+static void change_with_record(struct tablet_fixture *f, struct row_change *change)
+{
+    struct store_value value;
+    enum store_presence presence;
+    struct packed_change packed = pack(change, SIZE_MAX);
+    struct commit commit = commit_of(f, "row", &packed);
+    get_record(f, "row", &value, &presence);
+    assert_int_equal(value.operand_count, 3);
+    commit.record = value.bytes;
+    assert_ok(commit_and_wait(f->queue, &commit));
+    assert_true(commit.is_folded);
+    buffer_free(&packed.fragment);
+    store_value_release(&value);
+}
+
+static void a_change_with_its_record_replaces_it(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct store_value value;
+    enum store_presence presence;
+    for (int i = 1; i <= 3; i++)
+        write_change(f, "row", set_cell(f, FAMILY_F, "q", i, "old"));
+    struct row_change *change = new_change(f);
+    row_change_set(change, FAMILY_F, bytes_of("q"), 4, bytes_of("new"));
+    row_change_delete_column(change, FAMILY_F, bytes_of("q"), 1, 3);
+    change_with_record(f, change);
+    get_record(f, "row", &value, &presence);
+    assert_int_equal(value.operand_count, 0);
+    assert_false(fragment_has_tombstones(value.bytes));
+    store_value_release(&value);
+    assert_row(f, "row", "f:q@4=new f:q@3=old");
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 5, "newest"));
+    assert_row(f, "row", "f:q@5=newest f:q@4=new f:q@3=old");
+}
+
+static void a_change_that_leaves_nothing_of_its_record_deletes_it(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct store_value value;
+    enum store_presence presence;
+    for (int i = 1; i <= 3; i++)
+        write_change(f, "row", set_cell(f, FAMILY_F, "q", i, "old"));
+    struct row_change *change = new_change(f);
+    row_change_delete_row(change);
+    change_with_record(f, change);
+    get_record(f, "row", &value, &presence);
+    assert_int_equal(presence, STORE_ABSENT);
+    store_value_release(&value);
+}
+
 /* More rows in a batch than its table of rows starts with, each of them twice. */
 static void a_batch_holds_many_rows(void **state)
 {
@@ -491,6 +551,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_can_be_read_and_survives, setup, teardown),
         cmocka_unit_test_setup_teardown(commits_are_acknowledged_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(changes_of_one_row_fold_in_the_batch, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_change_with_its_record_replaces_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_change_that_leaves_nothing_of_its_record_deletes_it,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_holds_many_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(an_extension_keeps_its_place, setup, teardown),
         cmocka_unit_test_setup_teardown(big_cells_get_records_of_their_own, setup, teardown),
