@@ -53,7 +53,7 @@ void grpc_timeout_format(int64_t timeout_us, char text[GRPC_TIMEOUT_TEXT_SIZE])
     size_t unit = 0;
     while (unit < 3 && timeout_us / units[unit].us >= limit - 1)
         unit++;
-    int64_t number = (timeout_us + units[unit].us - 1) / units[unit].us;
+    int64_t number = timeout_us / units[unit].us + (timeout_us % units[unit].us != 0);
     if (number >= limit)
         number = limit - 1;
     snprintf(text, GRPC_TIMEOUT_TEXT_SIZE, "%d%c", (int)number, units[unit].name);
