@@ -233,7 +233,7 @@ def is_entry_point(path, name):
         path in ("README.md", "HACKING.md", "CHANGELOG.md", "LICENSE", "meson_options.txt")
         or name in ("conftest.py", "README.md", "__init__.py")
         or re.fullmatch(r"test_\w+\.py", name) is not None
-        or path.startswith(("tests/corpus/", "tests/issues/"))
+        or path.startswith("tests/issues/")
     )
 
 
@@ -290,10 +290,11 @@ CHECKS = {
 
 
 def working_tree():
-    """Tracked files and new ones that are not ignored, without the bad samples."""
+    """Tracked files and new ones that are not ignored, without bad samples and fuzzers' inputs."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return Tree(ROOT, [p for p in output.splitlines() if not p.startswith(f"{TESTDATA}/")])
+    no_source = (f"{TESTDATA}/", "tests/corpus/")
+    return Tree(ROOT, [p for p in output.splitlines() if not p.startswith(no_source)])
 
 
 def sample_tree(directory):

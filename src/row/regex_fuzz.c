@@ -1,0 +1,64 @@
+/* Fuzzer: any pattern on any text. What we compare as a literal is what RE2 makes of it; an
+ * alternative more never makes a text fail, and a pattern matches its own literal.
+ *
+ * Input: choices (base/fuzzing.h): the pattern, then texts. */
+#include "base/fuzzing.h"
+#include "row/regex.h"
+
+enum { MOST_PATTERN = 200, MOST_TEXT = 64 };
+
+/* NULL if the expression is refused, with words. */
+static struct regex *compile(bytes pattern)
+{
+    struct regex *regex;
+    status s = regex_compile(pattern, &regex);
+    CHECK(status_is_ok(s) == (regex != NULL));
+    CHECK(status_is_ok(s) || s.code == STATUS_INVALID_ARGUMENT);
+    CHECK(status_is_ok(s) || status_message(s)[0] != '\0');
+    status_free(s);
+    return regex;
+}
+
+static struct regex *compile_after(const char *prefix, bytes pattern)
+{
+    struct buffer text = {0};
+    buffer_append_bytes(&text, bytes_of(prefix));
+    buffer_append_bytes(&text, pattern);
+    CHECK(!text.failed);
+    struct regex *regex = compile(buffer_bytes(&text));
+    buffer_free(&text);
+    return regex;
+}
+
+static void check_literal(const struct regex *regex, const struct regex *grouped)
+{
+    bytes literal;
+    if (regex_literal(regex, &literal)) {
+        CHECK(regex_matches(regex, literal));
+        CHECK(grouped == NULL || regex_matches(grouped, literal));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct choices choices = choices_of(data, size);
+    bytes pattern = choose_bytes(&choices, MOST_PATTERN);
+    struct regex *regex = compile(pattern);
+    if (regex == NULL)
+        return 0;
+    /* The empty group changes nothing but that it is no literal: RE2 does the work. The size may be
+     * what is too much. */
+    struct regex *grouped = compile_after("(?:)", pattern);
+    struct regex *wider = compile_after("\\C*|", pattern);
+    check_literal(regex, grouped);
+    do {
+        bytes text = choose_bytes(&choices, MOST_TEXT);
+        bool matches = regex_matches(regex, text);
+        CHECK(grouped == NULL || regex_matches(grouped, text) == matches);
+        CHECK(wider == NULL || regex_matches(wider, text));
+    } while (choices.left.size > 0);
+    regex_destroy(regex);
+    regex_destroy(grouped);
+    regex_destroy(wider);
+    return 0;
+}
