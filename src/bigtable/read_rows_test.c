@@ -3,7 +3,7 @@
 #include "bigtable/data_testing.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
-enum { MOST_STEPS = 16, MOST_KEYS = 64, KIB = 1024 };
+enum { MOST_STEPS = 16, MOST_KEYS = 64, KIB = 1024, ROWS_SEEN = 100, CELLS_SEEN = 10 };
 
 /* --- what the scan finds --- */
 
@@ -112,7 +112,7 @@ bytes scan_last_scanned(const struct scan *scan)
 struct scan_counts scan_counts(const struct scan *scan)
 {
     (void)scan;
-    return (struct scan_counts){.rows_seen = 100, .cells_seen = 200};
+    return (struct scan_counts){.rows_seen = ROWS_SEEN, .cells_seen = CELLS_SEEN};
 }
 
 status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row,
@@ -361,23 +361,23 @@ static void statistics_come_last(void **state)
     const Bt__FullReadStatsView *full = world.stats->full_read_stats_view;
     assert_int_equal(full->read_iteration_stats->rows_returned_count, 2);
     assert_int_equal(full->read_iteration_stats->cells_returned_count, 2);
-    assert_int_equal(full->read_iteration_stats->rows_seen_count, 100);
-    assert_int_equal(full->read_iteration_stats->cells_seen_count, 200);
+    assert_int_equal(full->read_iteration_stats->rows_seen_count, ROWS_SEEN);
+    assert_int_equal(full->read_iteration_stats->cells_seen_count, CELLS_SEEN);
 }
 
 /* An interleave may let a cell through several times. */
 static void statistics_return_no_more_than_was_seen(void **state)
 {
     (void)state;
-    STEPS({.outcome = ROW_FOUND, .key = "a", .cells = 300, .value_size = 1});
+    STEPS({.outcome = ROW_FOUND, .key = "a", .cells = CELLS_SEEN + 1, .value_size = 1});
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     request.request_stats_view = BT__READ_ROWS_REQUEST__REQUEST_STATS_VIEW__REQUEST_STATS_FULL;
     begin(&request);
     fake_run();
     assert_finished(STATUS_OK);
     const Bt__FullReadStatsView *full = world.stats->full_read_stats_view;
-    assert_int_equal(full->read_iteration_stats->cells_returned_count, 300);
-    assert_int_equal(full->read_iteration_stats->cells_seen_count, 300);
+    assert_int_equal(full->read_iteration_stats->cells_returned_count, CELLS_SEEN + 1);
+    assert_int_equal(full->read_iteration_stats->cells_seen_count, CELLS_SEEN + 1);
 }
 
 static void statistics_come_even_if_no_row_does(void **state)
