@@ -78,12 +78,16 @@ static status compile_condition(const Bt__RowFilter__Condition *message, struct 
 {
     Bt__RowFilter *const children[CONDITION_CHILDREN] = {
         message->predicate_filter, message->true_filter, message->false_filter};
+    static const char *const names[CONDITION_CHILDREN] = {"condition filter predicate",
+                                                          "condition filter true_filter",
+                                                          "condition filter false_filter"};
     out->kind = FILTER_CONDITION;
     if (message->predicate_filter == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "Condition must have a predicate_filter");
     TRY(compile_children(children, CONDITION_CHILDREN, arena, depth, out));
-    if (filter_contains(out, FILTER_SINK))
-        return status_make(STATUS_INVALID_ARGUMENT, "sink must not be used inside a condition");
+    for (size_t i = 0; i < CONDITION_CHILDREN; i++)
+        if (out->children[i] != NULL && filter_contains(out->children[i], FILTER_SINK))
+            return field_error(names[i], "sink cannot be nested in a condition filter");
     return status_ok();
 }
 
@@ -112,12 +116,13 @@ static status compile_regex(bytes pattern, const char *field, enum filter_kind k
     return named;
 }
 
-static status compile_key_regex(bytes pattern, struct filter *out)
+/* For names that are never empty. */
+static status compile_name_regex(bytes pattern, const char *field, enum filter_kind kind,
+                                 struct filter *out)
 {
-    static const char field[] = "row_key_regex_filter";
     if (pattern.size == 0)
         return field_error(field, "argument must not be empty");
-    return compile_regex(pattern, field, FILTER_KEY_REGEX, out);
+    return compile_regex(pattern, field, kind, out);
 }
 
 static status compile_family_regex(bytes pattern, struct filter *out)
@@ -125,7 +130,7 @@ static status compile_family_regex(bytes pattern, struct filter *out)
     static const char field[] = "family_name_regex_filter";
     if (pattern.size > 0 && memchr(pattern.data, ':', pattern.size) != NULL)
         return field_error(field, "argument must not contain ':'");
-    return compile_regex(pattern, field, FILTER_FAMILY_REGEX, out);
+    return compile_name_regex(pattern, field, FILTER_FAMILY_REGEX, out);
 }
 
 /* --- ranges --- */
@@ -155,7 +160,7 @@ static status compile_column_range(const Bt__ColumnRange *message, struct filter
         range->end = proto_bytes(range->end_is_open ? message->end_qualifier_open
                                                     : message->end_qualifier_closed);
     if (message->family_name[0] == '\0')
-        return field_error("column_range_filter", "family_name must not be empty");
+        return field_error("column_range_filter", "Invalid id for collection columnFamilies");
     return check_order(range, "column_range_filter");
 }
 
@@ -254,7 +259,8 @@ static status compile(const Bt__RowFilter *message, struct arena *arena, int dep
         return compile_flag(message->strip_value_transformer, "strip_value_transformer",
                             FILTER_STRIP_VALUE, out);
     case BT__ROW_FILTER__FILTER_ROW_KEY_REGEX_FILTER:
-        return compile_key_regex(proto_bytes(message->row_key_regex_filter), out);
+        return compile_name_regex(proto_bytes(message->row_key_regex_filter),
+                                  "row_key_regex_filter", FILTER_KEY_REGEX, out);
     case BT__ROW_FILTER__FILTER_FAMILY_NAME_REGEX_FILTER:
         return compile_family_regex(bytes_of(message->family_name_regex_filter), out);
     case BT__ROW_FILTER__FILTER_COLUMN_QUALIFIER_REGEX_FILTER:
@@ -296,11 +302,9 @@ status filter_compile(const Bt__RowFilter *message, struct arena *arena, struct 
     *out = NULL;
     if (message == NULL)
         return status_ok();
-    size_t size = protobuf_c_message_get_packed_size(&message->base);
-    if (size > LIMIT_FILTER_BYTES)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "A row filter must have at most %d bytes, but has %zu",
-                           LIMIT_FILTER_BYTES, size);
+    if (protobuf_c_message_get_packed_size(&message->base) > LIMIT_FILTER_BYTES)
+        return status_make(STATUS_INVALID_ARGUMENT, "Row filter exceeds maximum size of %d bytes",
+                           LIMIT_FILTER_BYTES);
     struct filter *filter = arena_zalloc(arena, sizeof *filter);
     if (filter == NULL)
         return status_out_of_memory();

@@ -500,12 +500,16 @@ static void test_refusals(void **state)
     check_refused(*state, sample(*state, 0.0), "row_sample_filter");
     check_refused(*state, row_key(*state, ""),
                   "Error in field 'row_key_regex_filter' : argument must not be empty");
+    check_refused(*state, family(*state, ""),
+                  "Error in field 'family_name_regex_filter' : argument must not be empty");
     check_refused(*state, value(*state, "("), "Error in field 'value_regex_filter' : ");
     check_refused(*state, value(*state, "(x{1000}){1000}"), "value_regex_filter");
     check_refused(*state, family(*state, "a:b"), "family_name_regex_filter");
     check_refused(*state, times(*state, 5, 4), "timestamp_range_filter");
     check_refused(*state, columns(*state, "a", "y", "x"), "column_range_filter");
-    check_refused(*state, columns(*state, "", NULL, NULL), "column_range_filter");
+    check_refused(
+        *state, columns(*state, "", NULL, NULL),
+        "Error in field 'column_range_filter' : Invalid id for collection columnFamilies");
     check_refused(*state, condition(*state, NULL, pass(*state), NULL), "predicate_filter");
 }
 
@@ -520,10 +524,13 @@ static void test_labels_refused(void **state)
 
 static void test_sink_in_condition_refused(void **state)
 {
-    check_refused(*state, condition(*state, pass(*state), sink(*state), NULL), "sink");
+    check_refused(*state, condition(*state, sink(*state), pass(*state), NULL),
+                  "Error in field 'condition filter predicate' : sink cannot be nested in a "
+                  "condition filter");
+    check_refused(*state, condition(*state, pass(*state), sink(*state), NULL), "cannot be nested");
     check_refused(*state,
                   condition(*state, pass(*state), NULL, CHAIN(*state, pass(*state), sink(*state))),
-                  "sink");
+                  "cannot be nested");
 }
 
 static void test_depth_and_size(void **state)
@@ -538,7 +545,8 @@ static void test_depth_and_size(void **state)
     check_refused(fixture, CHAIN(fixture, pass(fixture), nested), "nested deeper than 20");
     char *long_regex = arena_zalloc(fixture->arena, 20480 + 1);
     memset(long_regex, 'x', 20480);
-    check_refused(fixture, value(fixture, long_regex), "at most 20480 bytes");
+    check_refused(fixture, value(fixture, long_regex),
+                  "Row filter exceeds maximum size of 20480 bytes");
 }
 
 /* --- what is asked to be read --- */
