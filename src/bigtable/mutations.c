@@ -117,12 +117,13 @@ int64_t truncate_timestamp(const struct schema *schema, int64_t timestamp_us)
     return timestamp_us - timestamp_us % MILLISECOND_US;
 }
 
-/* Negative ones are refused, and those that are finer than the table keeps. */
+/* Negative ones are refused, and those that are finer than the table keeps. The very last one is,
+ * too: ends are exclusive, so no range could hold it. */
 static status check_timestamp(const struct schema *schema, int64_t timestamp_us)
 {
-    if (timestamp_us < 0)
-        return status_make(STATUS_INVALID_ARGUMENT, "Timestamp %" PRId64 " is negative",
-                           timestamp_us);
+    if (timestamp_us < 0 || timestamp_us == INT64_MAX)
+        return status_make(STATUS_INVALID_ARGUMENT, "Timestamp %" PRId64 " is %s", timestamp_us,
+                           timestamp_us < 0 ? "negative" : "too large");
     if (timestamp_us != truncate_timestamp(schema, timestamp_us))
         return status_make(STATUS_INVALID_ARGUMENT,
                            "Timestamp granularity mismatch. Expected a multiple of %d (millisecond "

@@ -231,6 +231,15 @@ static void microseconds_are_kept_where_the_table_keeps_them(void **state)
     assert_int_equal(entry.timestamp_us, 1001);
 }
 
+/* A cell there was in no range without an end, neither of a filter nor of a deletion. */
+static void the_last_microsecond_is_refused(void **state)
+{
+    bytes v = bytes_of("v");
+    assert_refused(*state, make_set("plain", INT64_MAX, v), STATUS_INVALID_ARGUMENT);
+    struct entry entry = pack_entry(*state, make_set("plain", INT64_MAX - 1, v));
+    assert_int_equal(entry.timestamp_us, INT64_MAX - 1);
+}
+
 static void timestamps_that_a_client_made_up_are_truncated(void **state)
 {
     Bt__Mutation mutation = make_set("plain", 1001, bytes_of("v"));
@@ -423,6 +432,7 @@ int main(void)
         TEST(timestamps_must_fit_the_table),
         cmocka_unit_test_setup_teardown(microseconds_are_kept_where_the_table_keeps_them,
                                         setup_micros, teardown),
+        cmocka_unit_test_setup_teardown(the_last_microsecond_is_refused, setup_micros, teardown),
         TEST(timestamps_that_a_client_made_up_are_truncated),
         TEST(a_column_is_deleted),
         TEST(delete_ranges_must_make_sense),
