@@ -253,8 +253,13 @@ class RowDecoder:
 
 
 def decode_rows(stream, is_reversed=False):
+    return decode_responses(map(types.ReadRowsResponse.pb, stream), is_reversed)
+
+
+def decode_responses(responses, is_reversed=False):
+    """`responses`: protobuf's own messages, without the wrapping of Google's library."""
     decoder = RowDecoder(is_reversed)
-    for response in map(types.ReadRowsResponse.pb, stream):
+    for response in responses:
         if response.last_scanned_row_key:
             assert decoder.key is None, "last_scanned_row_key within a row"
             decoder.check_key_order(response.last_scanned_row_key)

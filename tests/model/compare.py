@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+"""Sends random requests to a server and to the model, and compares what they answer.
+
+    tests/model/compare.py --ops 100000 --evaluations 1000000 --seed 1
+
+An evaluation is one filter on one row. The work goes in rounds, each with a table of its own, which
+follow from the seed alone: `--round N` runs one of them again. Prints the first difference, made
+small, and ends with status 1. README.md says more.
+"""
+
+import argparse
+import collections
+import contextlib
+import copy
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests")]
+
+import generate  # noqa: E402
+from filters import Filter, faults  # noqa: E402
+from google.protobuf import text_format  # noqa: E402
+from harness.server import Server, binary  # noqa: E402
+from shrink import shrink  # noqa: E402
+from table import Family, Refused, Table, cells_of  # noqa: E402
+from wire import Failed, Wire, now_us  # noqa: E402
+
+OPS_A_ROUND = 1000
+EVALUATIONS_A_ROUND = 20000
+LOADS = 250  # MutateRow requests before the filters
+CALLS_IN_FLIGHT = 8
+FILTER_COUNTS = ["evaluations", "filters", "refused filters"]
+# So small that rows are packed and spilled, and tablets split and merge, all the time.
+SERVER_OPTIONS = ["--spill-threshold", "2KB", "--split-size", "64KB", "--merge-after", "1s",
+                  "--disk-reserve", "0", "--log-level", "warn"]  # fmt: skip
+PLAIN_FAMILIES = ["a", "a-b.c_1", "b"]
+RULED_FAMILIES = ["c1", "c2"]
+AGGREGATES = {"max": "max", "min": "min", "sum": "sum"}
+
+
+class Difference(Exception):
+    """The server's answer is not the model's."""
+
+    def __init__(self, request, expected, answered, row=None):
+        super().__init__(request)
+        self.request = request
+        self.expected = expected
+        self.answered = answered
+        self.row = row
+
+    def __str__(self):
+        parts = {
+            "request": text_format.MessageToString(self.request, as_one_line=True),
+            "row before": self.row,
+            "expected": self.expected,
+            "answered": self.answered,
+        }
+        return "\n".join(f"{name}: {part}" for name, part in parts.items() if part is not None)
+
+
+# --- one round ---
+
+
+class Round:
+    """A table, here and on the server, and random requests for it."""
+
+    def __init__(self, wire, seed, number):
+        self.dice = random.Random(f"{seed}/{number}")
+        self.wire = wire
+        self.counts = collections.Counter()
+        now = now_us() // 1000 * 1000
+        families = {name: Family() for name in PLAIN_FAMILIES}
+        families |= {name: Family(gc=self.dice.choice(generate.RULES)) for name in RULED_FAMILIES}
+        families |= {name: Family(aggregate=kind) for name, kind in AGGREGATES.items()}
+        step = 1 if self.dice.random() < 0.2 else 1000
+        self.table = Table(f"{wire.instance}/tables/m{os.getpid()}-{number}", families, step)
+        self.generator = generate.Generator(self.dice, self.table, now)
+        splits = self.dice.sample(generate.KEYS, self.dice.choice([0, 0, 3]))
+        wire.create_table(self.table, sorted(splits))
+
+    def close(self):
+        self.wire.delete_table(self.table)
+
+    # --- operations ---
+
+    def run_operations(self, count):
+        for _ in range(count):
+            self.run_operation()
+
+    def run_operation(self):
+        kind = self.generator.pick({
+            "mutate_row": 35, "mutate_rows": 8, "check_and_mutate_row": 15,
+            "read_modify_write_row": 12, "read_rows": 28, "drop_row_range": 0.4,
+            "change_rule": 0.4, "drop_family": 0.2, "missing_table": 0.5,
+        })  # fmt: skip
+        self.counts[kind] += 1
+        if hasattr(self, kind):
+            getattr(self, kind)()
+        else:
+            self.write(kind, getattr(self.generator, kind)())
+
+    def write(self, kind, request):
+        keys = [entry.row_key for entry in getattr(request, "entries", [request])]
+        first = now_us()
+        answer = self.wire.call(kind, request)
+        last = now_us()
+        observed = self.wire.rows_of(self.table, keys)
+        differences = []
+        for now in self.moments(observed, answer, first, last):
+            try:
+                self.table.rows = self.rows_after(kind, request, now, answer, observed)
+                return
+            except Difference as difference:
+                differences.append(difference)
+        raise differences[0]
+
+    def moments(self, observed, answer, first, last):
+        """Times that the server may have had: what it wrote says it, if it wrote any."""
+        cells = [cell for row in observed.values() for cell in row]
+        cells += answer if isinstance(answer, list) else []
+        times = {getattr(cell, "timestamp", 0) for cell in cells}
+        step = self.table.step
+        return [time for time in sorted(times) if first - first % step <= time <= last] or [first]
+
+    def rows_after(self, kind, request, now, answer, observed):
+        """The model's rows, if the request was served at that time and both sides agree."""
+        trial = copy.copy(self.table)
+        trial.rows = dict(self.table.rows)
+        expected = outcome(getattr(trial, kind), request, now)
+        if not fits(expected, answer):
+            raise Difference(request, expected, answer, self.model_rows(observed))
+        for key, cells in observed.items():
+            if not self.settle(trial, key, cells):
+                seen = trial.cells(key, self.generator.now)
+                raise Difference(request, {key: seen}, {key: cells}, self.model_rows([key]))
+        return trial.rows
+
+    def model_rows(self, keys):
+        return {key: cells_of(self.table.rows.get(key, {})) for key in keys}
+
+    def settle(self, trial, key, observed):
+        """Whether the row of the trial can be what was observed. A cell that a rule had condemned
+        may have been collected or not; it matters once newer cells are gone."""
+        now = self.generator.now
+        row = self.table.rows.get(key, {})
+        hidden = set(cells_of(row)) - set(cells_of(self.table.visible(row, now)))
+        while True:
+            seen = trial.cells(key, now)
+            collected = (set(seen) - set(observed)) & hidden
+            if not collected:
+                return seen == observed
+            row = {column: dict(cells) for column, cells in trial.rows[key].items()}
+            for cell in collected:
+                del row[cell.family, cell.qualifier][cell.timestamp]
+            trial.rows[key] = row
+
+    def read_rows(self):
+        request = self.generator.read_rows()
+        expected = outcome(self.table.read_rows, request, self.generator.now)
+        self.compare_read(request, expected, self.wire.read(request))
+
+    def compare_read(self, request, expected, answer):
+        if isinstance(expected, Refused) or isinstance(answer, Failed):
+            if not fits(expected, answer):
+                raise Difference(request, expected, answer)
+            return
+        wanted = {key: outcomes for key, outcomes in expected}
+        rows, stats = answer
+        for key in {**wanted, **rows}:
+            if rows.get(key, []) not in wanted.get(key, [[]]):
+                row = self.table.cells(key, self.generator.now)
+                found = Difference(request, wanted.get(key), rows.get(key), {key: row})
+                raise shrink(found, self.wire, self.table)
+        if request.request_stats_view == request.REQUEST_STATS_FULL:
+            counts = len(rows), sum(map(len, rows.values()))
+            if stats is None or stats[:2] != counts or stats[2] < counts[0] or stats[3] < counts[1]:
+                raise Difference(request, counts, stats)
+
+    def drop_row_range(self):
+        prefix = self.dice.choice(generate.KEYS)[: self.dice.randrange(1, 3)]
+        if self.generator.chance(0.1):
+            prefix = b""
+        self.wire.drop_row_range(self.table, prefix)
+        self.table.drop_row_range(prefix)
+        self.check_everything(self.table)
+
+    def change_rule(self):
+        trial = copy.deepcopy(self.table)
+        name = self.dice.choice(RULED_FAMILIES)
+        trial.families[name] = Family(gc=self.dice.choice(generate.RULES))
+        self.wire.set_rule(self.table, name, trial.families[name].gc)
+        self.check_everything(trial)
+
+    def drop_family(self):
+        name = self.dice.choice([*PLAIN_FAMILIES, *RULED_FAMILIES, *AGGREGATES])
+        family = self.table.families[name]
+        self.wire.drop_family(self.table, name)
+        self.table.drop_family(name)
+        self.wire.create_family(self.table, name, family)
+        self.table.families[name] = family
+        self.check_everything(self.table)
+
+    def check_everything(self, trial):
+        rows = self.wire.rows_of(trial, None)
+        for key in {**trial.rows, **rows}:
+            if not self.settle(trial, key, rows.get(key, [])):
+                expected = trial.cells(key, self.generator.now)
+                request = self.wire.read_request(trial, [key])
+                raise Difference(request, expected, rows.get(key))
+        self.table.families, self.table.rows = trial.families, trial.rows
+
+    def missing_table(self):
+        request = getattr(self.generator, self.dice.choice(["mutate_row", "read_rows"]))()
+        request.table_name += "-missing"
+        kind = "mutate_row" if hasattr(request, "mutations") else "read_rows"
+        answer = self.wire.call(kind, request)
+        expected = Refused([(5, f"Not found: {request.table_name}"), (3, "")])
+        if not fits(expected, answer):
+            raise Difference(request, expected, answer)
+
+    # --- filters ---
+
+    def run_evaluations(self, count):
+        for _ in range(LOADS):
+            self.write("mutate_row", self.generator.mutate_row())
+        now = self.generator.now
+        rows = [(key, self.table.cells(key, now)) for key in sorted(self.table.rows)]
+        rows = [(key, cells) for key, cells in rows if cells]
+        calls = collections.deque()
+        while self.counts["evaluations"] < count or calls:
+            if self.counts["evaluations"] < count and len(calls) < CALLS_IN_FLIGHT:
+                request = self.wire.read_request(self.table)
+                request.filter.CopyFrom(self.generator.filter())
+                calls.append((request, self.wire.start_read(request)))
+                self.counts["evaluations"] += 0 if any(faults(request.filter)) else len(rows)
+            else:
+                self.check_filter(rows, *calls.popleft())
+
+    def check_filter(self, rows, request, call):
+        reasons = [(3, text) for text in faults(request.filter)]
+        if reasons:
+            self.counts["refused filters"] += 1
+            expected = Refused(reasons)
+        else:
+            self.counts["filters"] += 1
+            row_filter = Filter(request.filter)
+            expected = [(key, row_filter.outcomes(key, cells)) for key, cells in rows]
+        self.compare_read(request, expected, self.wire.read(request, call))
+
+
+def outcome(method, request, now):
+    """What the model answers; a refusal is an answer."""
+    try:
+        return method(request, now)
+    except Refused as refused:
+        return refused
+
+
+def fits(expected, answer):
+    """Whether an answer is what the model expects: a Refused names the reasons that may be given,
+    MutateRows expects a set of codes for each entry."""
+    if isinstance(answer, Failed):
+        reasons = expected.reasons if isinstance(expected, Refused) else []
+        return any(answer.code == code and text in answer.text for code, text in reasons)
+    if isinstance(expected, Refused):
+        return False
+    if isinstance(expected, list) and expected and isinstance(expected[0], set):
+        return all(code in codes for code, codes in zip(answer, expected, strict=True))
+    return expected == answer
+
+
+# --- all rounds ---
+
+
+def run_round(options, address, job):
+    """Counts, or a difference as text."""
+    number, operations, evaluations = job
+    with Wire(address) as wire:
+        this = Round(wire, options.seed, number)
+        try:
+            this.run_operations(operations)
+            this.run_evaluations(evaluations)
+        except Difference as difference:
+            return f"{difference}\nagain: --seed {options.seed} --round {number}"
+        this.close()
+    return this.counts
+
+
+def jobs(options):
+    """(number, operations, evaluations) of each round."""
+    rounds = max(-(-options.ops // OPS_A_ROUND), -(-options.evaluations // EVALUATIONS_A_ROUND), 1)
+    shares = [
+        (number, share(options.ops, rounds, number), share(options.evaluations, rounds, number))
+        for number in range(rounds)
+    ]
+    return shares if options.round is None else [shares[options.round]]
+
+
+def share(total, parts, number):
+    return total * (number + 1) // parts - total * number // parts
+
+
+def run(options, address):
+    started = time.monotonic()
+    counts = collections.Counter()
+    work = [(options, address, job) for job in jobs(options)]
+    with contextlib.ExitStack() as stack:
+        results = map(run_job, work)
+        if options.jobs > 1:
+            pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(options.jobs))
+            results = pool.imap_unordered(run_job, work)
+        for result in results:
+            if isinstance(result, str):
+                print(result, file=sys.stderr)
+                return 1
+            counts += result
+    report(options, counts, time.monotonic() - started)
+    return 0
+
+
+def run_job(arguments):
+    return run_round(*arguments)
+
+
+def report(options, counts, seconds):
+    evaluations, filters, refused = (counts.pop(name, 0) for name in FILTER_COUNTS)
+    print(
+        f"seed {options.seed}: {counts.total()} operations, {evaluations} evaluations of {filters} "
+        f"filters, {refused} filters refused: all as the model has it; {seconds:.0f} s"
+    )
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ops", type=int, default=10000)
+    parser.add_argument("--evaluations", type=int, default=100000)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--round", type=int, help="only this one")
+    parser.add_argument("--jobs", type=int, default=2, help="rounds at a time")
+    parser.add_argument("--address", help="of a server that runs; else one is started")
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    print(f"seed {options.seed}", flush=True)
+    if options.address:
+        return run(options, options.address)
+    with tempfile.TemporaryDirectory() as directory:
+        print(binary(), flush=True)
+        server = Server(directory, SERVER_OPTIONS).start()
+        try:
+            return run(options, server.host)
+        finally:
+            server.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
