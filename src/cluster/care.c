@@ -89,26 +89,35 @@ static void end_job(struct job *job)
     free(job);
 }
 
+/* With the row's lock held. */
+static status run_care(struct cluster *cluster, struct table *table, const struct tablet *tablet,
+                       uint64_t row_hash, bytes row_key, struct spill_place *place)
+{
+    const struct row_rules rules = {.schema = table_schema(table), .clock = cluster->options.clock};
+    struct row_care care = {.keyspace = tablet->keyspace,
+                            .row_key = row_key,
+                            .row_hash = row_hash,
+                            .locks = cluster->locks,
+                            .commits = cluster->commits,
+                            .spill_bytes = cluster->options.spill_bytes,
+                            .rules = &rules,
+                            .place = place};
+    struct row_care_report report;
+    status s = row_care_run(&care, &report);
+    metrics_add(cluster->options.metrics, METRIC_rows_spilled_total, report.spilled);
+    return s;
+}
+
 static void run_job(struct task *task)
 {
     struct job *job = LIST_ENTRY(&task->link, struct job, task.link);
     struct cluster *cluster = job->care->cluster;
-    const struct row_rules rules = {.schema = table_schema(job->table),
-                                    .clock = cluster->options.clock};
-    struct row_care care = {.keyspace = job->tablet->keyspace,
-                            .row_key = bytes_make(job->key, job->key_size),
-                            .row_hash = job->row_hash,
-                            .locks = cluster->locks,
-                            .commits = cluster->commits,
-                            .spill_bytes = cluster->options.spill_bytes,
-                            .rules = &rules};
-    struct row_care_report report;
-    status s = row_care_run(&care, &report);
+    status s = run_care(cluster, job->table, job->tablet, job->row_hash,
+                        bytes_make(job->key, job->key_size), NULL);
     if (!status_is_ok(s))
         log_warn(cluster->options.log, "a large or busy row stays as it is for now",
                  LOG_STR("table", job->table->name), LOG_STR("cause", status_message(s)));
     status_free(s);
-    metrics_add(cluster->options.metrics, METRIC_rows_spilled_total, report.spilled);
     end_job(job);
 }
 
@@ -150,6 +159,25 @@ void care_see_commit(void *context, const struct commit *commit)
     if (hot_rows_note(care->hot, commit->row_hash, commit->change->fragment.size,
                       !commit->is_folded))
         request(care, commit->owner, commit->row_hash, commit->row_key);
+}
+
+/* --- rows at rest --- */
+
+status care_tend(struct care *care, struct table *table, bytes row_key)
+{
+    struct cluster *cluster = care->cluster;
+    struct tablet *tablet = table_route(table, row_key);
+    uint64_t row_hash = row_lock_hash(keyspace_id(tablet->keyspace), row_key);
+    struct spill_place place = {.is_long = true};
+    status s = status_ok();
+    while (status_is_ok(s) && !place.is_over && !maintenance_is_stopping(cluster->maintenance)) {
+        row_lock_wait(cluster->locks, row_hash);
+        s = run_care(cluster, table, tablet, row_hash, row_key, &place);
+        row_lock_release(cluster->locks, row_hash);
+    }
+    buffer_free(&place.qualifier);
+    tablet_release(tablet);
+    return s;
 }
 
 struct pool *care_pool(struct care *care)

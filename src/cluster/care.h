@@ -6,7 +6,7 @@
  * locks (DropRowRange). Threads of this pool never wait for one.
  *
  * Nothing depends on a job being done: there are at most JOBS_AT_ONCE, and what is not taken now is
- * noticed again. */
+ * noticed again, or met by the pass over rows at rest (gc_pass.h). */
 #ifndef TRESTLE_CLUSTER_CARE_H
 #define TRESTLE_CLUSTER_CARE_H
 
@@ -27,6 +27,10 @@ void care_see_commit(void *context, const struct commit *commit);
 
 /* A reader found that the row wants care. Any thread that holds the table. */
 void care_request(struct care *care, struct table *table, bytes row_key);
+
+/* Looks after a row that is at rest, now and to its end: some thousand cells at a time, with the
+ * row's lock in between free. Blocks; for maintenance, which holds no row lock. */
+status care_tend(struct care *care, struct table *table, bytes row_key);
 
 /* For reads of updates that miss the cache. */
 struct pool *care_pool(struct care *care);

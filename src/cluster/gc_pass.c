@@ -2,30 +2,28 @@
  *
  * Rules are applied when fragments fold: in reads, for the reader alone, and in compactions, for
  * good. A row that is neither written nor near one that is would keep its expired cells; so once
- * every gc_interval each table that has rules is compacted from end to end, in pieces of
- * PIECE_BYTES, one piece a call. That rewrites the table once an interval. A table whose rules only
- * count versions, and that was not written to, is passed over. */
+ * every gc_interval each table that has rules is compacted from end to end. That rewrites the table
+ * once an interval. A table whose rules only count versions, and that was neither written to nor
+ * given new rules, is passed over.
+ *
+ * Folds cannot count the versions of a row that has spilled cells, nor delete spilled cells that a
+ * tombstone covers. So before a piece is compacted its records are walked, and each row that has
+ * spilled cells is looked after (care_tend). Tables without rules are walked, too, if they have
+ * spilled cells and were written to: something may have been deleted.
+ *
+ * One piece of PIECE_BYTES a table and call, hence the bound: what is condemned is gone from the
+ * disk an interval, and a second for each PIECE_BYTES of the table, later, if the disk keeps up. */
 #include "cluster/gc_pass.h"
 
+#include "cluster/care.h"
 #include "cluster/cluster_private.h"
 #include "cluster/midpoint.h"
+#include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
 #include <stdlib.h>
 
 enum { PIECE_BYTES = 64 << 20 };
-
-/* Whether there can be anything to collect: an age that passes, versions or cells of dropped
- * families that came with writes. */
-static bool may_have_garbage(const struct table *table)
-{
-    const struct schema *schema = table_schema(table);
-    bool drops_families = schema->next_family_id > schema->family_count + 1;
-    if (schema->has_age_rules)
-        return true;
-    return (schema->has_count_rules || drops_families) &&
-           table->gc.rows_written != table->gc.rows_written_before;
-}
 
 static uint64_t rows_written_to(struct table *table)
 {
@@ -44,6 +42,67 @@ static uint64_t rows_written_to(struct table *table)
     free(tablets);
     return rows;
 }
+
+/* --- rows with spilled cells --- */
+
+static status has_spilled_cells(struct table *table, bool *has)
+{
+    const bytes all = bytes_make(NULL, 0);
+    struct tablet *tablet = table_route(table, all);
+    struct key_bounds bounds;
+    struct store_cursor *cursor = NULL;
+    status s = spill_bounds(all, all, &bounds) ? status_ok() : status_out_of_memory();
+    struct store_cursor_options options = {.lower = buffer_bytes(&bounds.lower),
+                                           .upper = buffer_bytes(&bounds.upper),
+                                           .reach = STORE_ANYWHERE};
+    if (status_is_ok(s))
+        s = store_cursor_create(tablet->keyspace, &options, &cursor);
+    if (status_is_ok(s)) {
+        store_cursor_first(cursor);
+        *has = store_cursor_valid(cursor);
+        s = store_cursor_status(cursor);
+    }
+    store_cursor_destroy(cursor);
+    key_bounds_free(&bounds);
+    tablet_release(tablet);
+    return s;
+}
+
+static status tend_current(struct table *table, const struct store_cursor *cursor)
+{
+    if (!fragment_has_spilled(store_cursor_value(cursor)))
+        return status_ok();
+    return care_tend(table->cluster->care, table, bytes_from(store_cursor_key(cursor), 1));
+}
+
+/* Looks after each row of the piece that has spilled cells. */
+static status tend_rows(struct table *table, struct keyspace *keyspace, bytes from, bytes to)
+{
+    struct key_bounds bounds;
+    struct store_cursor *cursor = NULL;
+    status s = record_bounds(from, to, &bounds) ? status_ok() : status_out_of_memory();
+    struct store_cursor_options options = {.lower = buffer_bytes(&bounds.lower),
+                                           .upper = buffer_bytes(&bounds.upper),
+                                           .reach = STORE_ANYWHERE,
+                                           .is_long = true};
+    if (status_is_ok(s))
+        s = store_cursor_create(keyspace, &options, &cursor);
+    if (status_is_ok(s)) {
+        store_cursor_first(cursor);
+        while (status_is_ok(s) && store_cursor_valid(cursor) &&
+               !maintenance_is_stopping(table->cluster->maintenance)) {
+            s = tend_current(table, cursor);
+            store_cursor_next(cursor);
+        }
+        if (status_is_ok(s))
+            s = store_cursor_status(cursor);
+    }
+    store_cursor_destroy(cursor);
+    key_bounds_free(&bounds);
+    return s;
+}
+
+/* --- pieces --- */
 
 /* The end of a piece of at most PIECE_BYTES that starts at `from`: halves what is left until it is
  * small enough. Empty: the table's end. */
@@ -83,7 +142,27 @@ static status compact_rows(struct keyspace *keyspace, bytes from, bytes to)
     return s;
 }
 
-/* Compacts the next piece; the pass is over when it reaches the table's end. */
+static status collect_rows(struct table *table, struct keyspace *keyspace, bytes from, bytes to)
+{
+    if (table->gc.tends_rows)
+        TRY(tend_rows(table, keyspace, from, to));
+    return table->gc.compacts ? compact_rows(keyspace, from, to) : status_ok();
+}
+
+static void end_pass(struct table *table, int64_t now_us, bool is_whole)
+{
+    struct table_gc *gc = &table->gc;
+    gc->is_under_way = false;
+    buffer_clear(&gc->next);
+    gc->due_us = now_us + table->cluster->options.gc_interval_us;
+    if (!is_whole)
+        return;
+    gc->rows_written_before = gc->rows_written;
+    gc->generation_before = gc->generation;
+    metrics_add(table->cluster->options.metrics, METRIC_gc_passes_total, 1);
+}
+
+/* Collects the next piece; the pass is over when it reaches the table's end. */
 static status collect_piece(struct table *table, int64_t now_us)
 {
     struct table_gc *gc = &table->gc;
@@ -91,47 +170,66 @@ static status collect_piece(struct table *table, int64_t now_us)
     struct tablet *tablet = table_route(table, buffer_bytes(&gc->next));
     status s = piece_end(tablet->keyspace, buffer_bytes(&gc->next), &end);
     if (status_is_ok(s))
-        s = compact_rows(tablet->keyspace, buffer_bytes(&gc->next), buffer_bytes(&end));
+        s = collect_rows(table, tablet->keyspace, buffer_bytes(&gc->next), buffer_bytes(&end));
     tablet_release(tablet);
     buffer_clear(&gc->next);
     buffer_append_bytes(&gc->next, buffer_bytes(&end));
-    gc->is_under_way = status_is_ok(s) && end.size > 0 && !gc->next.failed;
-    if (!gc->is_under_way) {
-        buffer_clear(&gc->next);
-        gc->due_us = now_us + table->cluster->options.gc_interval_us;
-        metrics_add(table->cluster->options.metrics, METRIC_gc_passes_total, 1);
-    }
+    if (status_is_ok(s) && gc->next.failed)
+        s = status_out_of_memory();
+    if (!status_is_ok(s) || end.size == 0)
+        end_pass(table, now_us, status_is_ok(s));
     buffer_free(&end);
     return s;
 }
 
+/* --- passes --- */
+
+/* What there can be to do: an age that passes; versions, cells of dropped families or deleted ones
+ * that came with writes; rules that are new. */
+static status plan_pass(struct table *table)
+{
+    struct table_gc *gc = &table->gc;
+    const struct description *description =
+        atomic_load_explicit(&table->description, memory_order_acquire);
+    const struct schema *schema = description->schema;
+    gc->rows_written = rows_written_to(table);
+    gc->generation = description->generation;
+    bool is_new =
+        gc->rows_written != gc->rows_written_before || gc->generation != gc->generation_before;
+    bool has_rules = schema->has_count_rules || schema->has_lost_families;
+    gc->compacts = schema->has_age_rules || (is_new && has_rules);
+    gc->tends_rows = gc->compacts && schema->has_count_rules;
+    if (is_new && !gc->tends_rows)
+        TRY(has_spilled_cells(table, &gc->tends_rows));
+    gc->is_under_way = gc->compacts || gc->tends_rows;
+    return status_ok();
+}
+
 /* Begins a pass if it is time and there may be something to find. */
-static void begin_if_due(struct table *table, int64_t now_us)
+static status begin_if_due(struct table *table, int64_t now_us)
 {
     struct table_gc *gc = &table->gc;
     if (gc->due_us == 0) /* first seen: the server has just started, or the table is new */
         gc->due_us = now_us + table->cluster->options.gc_interval_us;
     if (gc->is_under_way || now_us < gc->due_us)
-        return;
-    gc->rows_written = rows_written_to(table);
-    gc->is_under_way = may_have_garbage(table);
-    gc->rows_written_before = gc->rows_written;
+        return status_ok();
+    status s = plan_pass(table);
     if (!gc->is_under_way)
         gc->due_us = now_us + table->cluster->options.gc_interval_us;
+    return s;
 }
 
 static bool visit(void *context, struct table *table)
 {
     struct cluster *cluster = context;
     int64_t now_us = clock_steady_us(cluster->options.clock);
-    begin_if_due(table, now_us);
-    if (table->gc.is_under_way) {
-        status s = collect_piece(table, now_us);
-        if (!status_is_ok(s))
-            log_warn(cluster->options.log, "garbage collection is put off",
-                     LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
-        status_free(s);
-    }
+    status s = begin_if_due(table, now_us);
+    if (status_is_ok(s) && table->gc.is_under_way)
+        s = collect_piece(table, now_us);
+    if (!status_is_ok(s))
+        log_warn(cluster->options.log, "garbage collection is put off",
+                 LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+    status_free(s);
     return !maintenance_is_stopping(cluster->maintenance);
 }
 

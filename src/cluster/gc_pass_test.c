@@ -26,11 +26,20 @@ static struct test_clock test_clock = {
 
 enum { LIFE_US = 1800 * 1000000 };
 
-/* Cells of f live for half an hour; the pass comes as often as maintenance wakes. */
+static const struct gc_rule half_an_hour = {.kind = GC_MAX_AGE, .max_age_us = LIFE_US};
+static const struct gc_rule one_version = {.kind = GC_MAX_VERSIONS, .max_versions = 1};
+static const struct gc_rule age_or_count[] = {
+    {.kind = GC_MAX_AGE, .max_age_us = LIFE_US},
+    {.kind = GC_MAX_VERSIONS, .max_versions = 1},
+};
+static const struct gc_rule either = {.kind = GC_UNION, .children = age_or_count, .child_count = 2};
+static const struct gc_rule both = {
+    .kind = GC_INTERSECTION, .children = age_or_count, .child_count = 2};
+
+/* `*state` is the rule of f; the pass comes as often as maintenance wakes. */
 static int setup(void **state)
 {
-    static const struct gc_rule half_an_hour = {.kind = GC_MAX_AGE, .max_age_us = LIFE_US};
-    struct cluster_fixture *f = cluster_fixture_create(&half_an_hour);
+    struct cluster_fixture *f = cluster_fixture_create(*state);
     atomic_store(&test_clock.wall_us, INT64_C(1700000000) * 1000000);
     assert_ok(metrics_create(&f->options.metrics));
     f->options.clock = &test_clock.clock;
@@ -73,6 +82,50 @@ static size_t record_count(struct cluster_fixture *f, const char *from, const ch
     return count;
 }
 
+/* Cells in a row's record. */
+static size_t cells_in_record(struct cluster_fixture *f, const char *record_key)
+{
+    struct tablet *tablet = table_route(f->table, bytes_of(""));
+    struct store_value value;
+    enum store_presence presence;
+    struct fragment_reader reader;
+    struct entry entry;
+    size_t count = 0;
+    assert_ok(
+        store_get(tablet->keyspace, NULL, bytes_of(record_key), STORE_ANYWHERE, &value, &presence));
+    assert_true(fragment_reader_start(&reader, value.bytes));
+    while (fragment_reader_next(&reader, &entry))
+        count += entry_is_cell(entry.kind);
+    store_value_release(&value);
+    tablet_release(tablet);
+    return count;
+}
+
+/* Three looks of maintenance make a pass over a small table, whatever the last one was at. */
+static void let_it_pass(struct cluster_fixture *f)
+{
+    for (int i = 0; i < 3; i++)
+        maintenance_run_once(f->cluster->maintenance);
+}
+
+static status take_rule(void *context, const struct table_info *now, struct arena *arena,
+                        struct table_change *next)
+{
+    struct family *families = arena_alloc(arena, now->schema->family_count * sizeof *families);
+    assert_non_null(families);
+    memcpy(families, now->schema->families, now->schema->family_count * sizeof *families);
+    families[0].gc = context;
+    *next = (struct table_change){.families = families, .family_count = now->schema->family_count};
+    return status_ok();
+}
+
+/* Gives f another rule. */
+static void change_rule(struct cluster_fixture *f, const struct gc_rule *rule)
+{
+    struct gc_rule copy = *rule;
+    assert_ok(table_change_schema(f->table, f->arena, take_rule, &copy));
+}
+
 static void write_at(struct cluster_fixture *f, const char *row_key, const char *qualifier,
                      int64_t wall_us, const char *value)
 {
@@ -94,26 +147,107 @@ static void a_key_that_was_only_merged_goes_when_its_cells_expire(void **state)
     assert_int_equal(record_count(f, "R", "S"), 1);
 }
 
+/* One of those that get records of their own. */
+static const char *large_value(void)
+{
+    static char large[1000];
+    memset(large, 'v', sizeof large - 1);
+    return large;
+}
+
 static void spilled_cells_expire_too(void **state)
 {
     struct cluster_fixture *f = *state;
     int64_t now = atomic_load(&test_clock.wall_us);
-    char large[1000] = {0};
-    memset(large, 'v', sizeof large - 1);
-    write_at(f, "a", "1", now, large);
-    write_at(f, "a", "2", now + INT64_C(2) * LIFE_US, large);
+    write_at(f, "a", "1", now, large_value());
+    write_at(f, "a", "2", now + INT64_C(2) * LIFE_US, large_value());
     assert_int_equal(record_count(f, "S", "T"), 2);
     atomic_store(&test_clock.wall_us, now + INT64_C(2) * LIFE_US);
     await_passes(f, 3);
     assert_int_equal(record_count(f, "S", "T"), 1);
 }
 
+/* No fold sees how many versions there are; nobody reads or writes the rows. */
+static void spilled_versions_go_when_the_rule_changes(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (int64_t t = 1; t <= 5; t++) {
+        write_at(f, "packed", "q", t, "x");
+        write_at(f, "spilled", "q", t, large_value());
+        write_at(f, "mixed", "q", t, large_value());
+        write_at(f, "mixed", "q", t + 5, "small");
+    }
+    let_it_pass(f);
+    assert_int_equal(record_count(f, "S", "T"), 10);
+    change_rule(f, &one_version);
+    let_it_pass(f);
+    assert_int_equal(cells_in_record(f, "Rpacked"), 1);
+    assert_int_equal(cells_in_record(f, "Rmixed"), 1);
+    assert_int_equal(record_count(f, "S", "T"), 1);
+}
+
+/* Condemned are versions that are both old and too many. */
+static void spilled_versions_go_when_they_are_old_as_well(void **state)
+{
+    struct cluster_fixture *f = *state;
+    int64_t now = atomic_load(&test_clock.wall_us);
+    for (int64_t t = 0; t < 5; t++)
+        write_at(f, "a", "q", now + t, large_value());
+    write_at(f, "a", "alone", now, large_value());
+    await_passes(f, 2);
+    assert_int_equal(record_count(f, "S", "T"), 6);
+    atomic_store(&test_clock.wall_us, now + INT64_C(2) * LIFE_US);
+    await_passes(f, 2);
+    assert_int_equal(record_count(f, "S", "T"), 2);
+}
+
+/* A compaction took the last spilled cell, and left the mark that keeps folds from counting. */
+static void a_row_whose_spilled_cells_have_all_expired_is_packed_again(void **state)
+{
+    struct cluster_fixture *f = *state;
+    const bytes everything = bytes_of("");
+    int64_t now = atomic_load(&test_clock.wall_us);
+    write_at(f, "a", "q", now, large_value());
+    write_at(f, "a", "q", now + INT64_C(2) * LIFE_US, "old");
+    write_at(f, "a", "q", now + INT64_C(2) * LIFE_US + 1, "new");
+    atomic_store(&test_clock.wall_us, now + INT64_C(2) * LIFE_US);
+    struct tablet *tablet = table_route(f->table, bytes_of(""));
+    assert_ok(keyspace_compact(tablet->keyspace, everything, everything));
+    tablet_release(tablet);
+    await_passes(f, 2);
+    assert_int_equal(record_count(f, "S", "T"), 0);
+    assert_int_equal(cells_in_record(f, "Ra"), 1);
+    assert_scan(f, "", "", false, "a=new");
+}
+
+/* Also in a table without rules. */
+static void spilled_cells_that_were_deleted_go(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_at(f, "a", "q", 1, large_value());
+    write_at(f, "b", "q", 1, large_value());
+    write_at(f, "b", "r", 1, large_value());
+    let_it_pass(f);
+    struct row_change *change = row_change_create(f->arena);
+    row_change_delete_row(change);
+    assert_ok(try_write(f, "b", change));
+    assert_int_equal(record_count(f, "S", "T"), 3);
+    let_it_pass(f);
+    assert_int_equal(record_count(f, "S", "T"), 1);
+}
+
+#define A_TEST(name, rule)                                                                         \
+    cmocka_unit_test_prestate_setup_teardown(name, setup, teardown, (void *)(uintptr_t)(rule))
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_key_that_was_only_merged_goes_when_its_cells_expire,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(spilled_cells_expire_too, setup, teardown),
+        A_TEST(a_key_that_was_only_merged_goes_when_its_cells_expire, &half_an_hour),
+        A_TEST(spilled_cells_expire_too, &half_an_hour),
+        A_TEST(spilled_versions_go_when_the_rule_changes, NULL),
+        A_TEST(spilled_versions_go_when_they_are_old_as_well, &both),
+        A_TEST(a_row_whose_spilled_cells_have_all_expired_is_packed_again, &either),
+        A_TEST(spilled_cells_that_were_deleted_go, NULL),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,9 +33,15 @@ struct description {
 struct table_gc {
     int64_t due_us; /* 0: not yet known */
     bool is_under_way;
+    bool compacts;
+    bool tends_rows;
     struct buffer next; /* the first row of the next piece */
+    /* What had been written, and the description's generation, when this pass began, and when the
+     * last one did that was finished (generation 0: none was). */
     uint64_t rows_written;
-    uint64_t rows_written_before; /* when the last pass began */
+    uint64_t generation;
+    uint64_t rows_written_before;
+    uint64_t generation_before;
 };
 
 struct table {

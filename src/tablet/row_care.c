@@ -5,7 +5,7 @@
 #include "tablet/deferred_batch.h"
 #include "tablet/spill.h"
 
-/* A write of the row's: what was noted down, and a mark or nothing. */
+/* A write of the row's: what was noted down, and a mark, and tombstones, or neither. */
 struct care_commit {
     struct commit commit;
     const struct deferred_batch *changes;
@@ -13,6 +13,7 @@ struct care_commit {
     bool has_mark;
     struct entry mark;    /* version is the commit's */
     struct buffer *space; /* for the mark's operand; large enough */
+    struct buffer *cuts;  /* tombstones of the record; they have seen all spilled cells. Or NULL */
 };
 
 enum { MARK_SPACE = 64 };
@@ -21,6 +22,11 @@ static void add_to_batch(struct commit *commit, struct store_batch *batch)
 {
     struct care_commit *write = (struct care_commit *)(void *)commit;
     deferred_batch_replay(write->changes, commit->keyspace, batch);
+    if (write->cuts != NULL) {
+        fragment_set_version(write->cuts->data, commit->version);
+        store_batch_merge(batch, commit->keyspace, write->record_key, buffer_bytes(write->cuts));
+        write->mark.purged = commit->version;
+    }
     if (!write->has_mark)
         return;
     row_spill_mark(write->space, commit->version, write->mark.moved, write->mark.purged,
@@ -28,10 +34,10 @@ static void add_to_batch(struct commit *commit, struct store_batch *batch)
     store_batch_merge(batch, commit->keyspace, write->record_key, buffer_bytes(write->space));
 }
 
-/* Commits and waits. `mark` NULL: none. */
+/* Commits and waits. `mark`, `cuts` NULL: none; cuts need a mark. */
 static status write_changes(const struct row_care *care, bytes record_key,
                             const struct deferred_batch *changes, const struct entry *mark,
-                            bool frees_space)
+                            struct buffer *cuts, bool frees_space)
 {
     struct buffer space = {0};
     struct care_commit write = {.commit = {.keyspace = care->keyspace,
@@ -42,7 +48,8 @@ static status write_changes(const struct row_care *care, bytes record_key,
                                 .changes = changes,
                                 .record_key = record_key,
                                 .has_mark = mark != NULL,
-                                .space = &space};
+                                .space = &space,
+                                .cuts = cuts};
     if (mark != NULL)
         write.mark = *mark;
     bool has_memory = buffer_reserve(&space, MARK_SPACE) != NULL && !changes->changes.failed;
@@ -77,18 +84,27 @@ static status purge(const struct row_care *care, bytes record_key, bytes record,
     status s = spill_purge(care->keyspace, care->row_key, record, &changes, &mark.purged);
     *purged = status_is_ok(s) && mark.purged > 0;
     if (*purged)
-        s = write_changes(care, record_key, &changes, &mark, true);
+        s = write_changes(care, record_key, &changes, &mark, NULL, true);
     deferred_batch_free(&changes);
     return s;
 }
 
-static status collect(const struct row_care *care, bytes record_key)
+/* All tombstones of the record have been purged: so the mark may say it of the new ones, too. */
+static status collect(const struct row_care *care, bytes record_key, bytes record,
+                      struct spill_place *place, bool *collected)
 {
     struct deferred_batch changes = {0};
-    status s = spill_collect_by_themselves(care->keyspace, care->row_key, care->rules, &changes);
-    if (status_is_ok(s) && changes.changes.size > 0)
-        s = write_changes(care, record_key, &changes, NULL, true);
+    struct buffer cuts = {0};
+    const struct entry mark = {.kind = ENTRY_SPILL_MARK, .has_spilled = true};
+    status s =
+        spill_collect(care->keyspace, care->row_key, record, care->rules, place, &changes, &cuts);
+    bool has_cuts = status_is_ok(s) && !fragment_is_empty(buffer_bytes(&cuts));
+    *collected = status_is_ok(s) && (has_cuts || changes.changes.size > 0);
+    if (*collected)
+        s = write_changes(care, record_key, &changes, has_cuts ? &mark : NULL,
+                          has_cuts ? &cuts : NULL, true);
     deferred_batch_free(&changes);
+    buffer_free(&cuts);
     return s;
 }
 
@@ -103,7 +119,7 @@ static status spill(const struct row_care *care, bytes record_key, bytes record,
         s = spill_cells(care->row_key, record, &changes, &mark.moved);
     *spilled = status_is_ok(s) && mark.moved > 0;
     if (*spilled)
-        s = write_changes(care, record_key, &changes, &mark, false);
+        s = write_changes(care, record_key, &changes, &mark, NULL, false);
     deferred_batch_free(&changes);
     return s;
 }
@@ -117,7 +133,7 @@ static status end_spilled(const struct row_care *care, bytes record_key)
         return status_ok();
     const struct deferred_batch nothing = {0};
     const struct entry mark = {.kind = ENTRY_SPILL_MARK};
-    return write_changes(care, record_key, &nothing, &mark, true);
+    return write_changes(care, record_key, &nothing, &mark, NULL, true);
 }
 
 /* What the record's history folds to takes its place; nothing takes the place of nothing. */
@@ -129,32 +145,46 @@ static status replace(const struct row_care *care, bytes record_key, bytes recor
         deferred_delete(&changes, record_key);
     else
         deferred_put(&changes, record_key, record);
-    status s = write_changes(care, record_key, &changes, NULL, is_empty);
+    status s = write_changes(care, record_key, &changes, NULL, NULL, is_empty);
     deferred_batch_free(&changes);
     return s;
 }
 
-static status look_after(const struct row_care *care, bytes record_key, struct store_value *value,
-                         struct row_care_report *report)
+/* What a row with spilled cells needs; leaves the record as it is then in `value`. */
+static status look_after_spilled(const struct row_care *care, bytes record_key,
+                                 struct store_value *value, struct spill_place *place,
+                                 struct row_care_report *report, bool *found)
 {
-    bool found;
-    TRY(wait_for_earlier(care));
-    TRY(read_record(care, record_key, value, &found));
-    if (!found)
-        return status_ok();
     TRY(purge(care, record_key, value->bytes, &report->purged));
     if (report->purged)
-        TRY(read_record(care, record_key, value, &found));
+        TRY(read_record(care, record_key, value, found));
+    if (!*found || care->rules == NULL || !care->rules->schema->has_count_rules)
+        return status_ok();
+    TRY(collect(care, record_key, value->bytes, place, &report->collected));
+    if (report->collected)
+        TRY(read_record(care, record_key, value, found));
+    return status_ok();
+}
+
+static status look_after(const struct row_care *care, bytes record_key, struct store_value *value,
+                         struct spill_place *place, struct row_care_report *report)
+{
+    bool found;
+    place->is_over = true;
+    TRY(wait_for_earlier(care));
+    TRY(read_record(care, record_key, value, &found));
+    if (found && fragment_has_spilled(value->bytes))
+        TRY(look_after_spilled(care, record_key, value, place, report, &found));
     if (!found)
         return status_ok();
-    if (care->rules != NULL && fragment_has_spilled(value->bytes))
-        TRY(collect(care, record_key));
     if (value->bytes.size >= care->spill_bytes)
         TRY(spill(care, record_key, value->bytes, &report->spilled));
     if (report->spilled)
         return status_ok();
     if (fragment_has_spilled(value->bytes))
         TRY(end_spilled(care, record_key));
+    if (place->is_long) /* at rest: compactions fold it */
+        return status_ok();
     TRY(read_record(care, record_key, value, &found));
     report->replaced = found;
     return found ? replace(care, record_key, value->bytes) : status_ok();
@@ -164,11 +194,15 @@ status row_care_run(const struct row_care *care, struct row_care_report *report)
 {
     struct buffer record_key = {0};
     struct store_value value = {0};
+    struct spill_place start = {0};
+    struct spill_place *place = care->place != NULL ? care->place : &start;
     *report = (struct row_care_report){0};
     row_record_key(&record_key, care->row_key);
-    status s = record_key.failed ? status_out_of_memory()
-                                 : look_after(care, buffer_bytes(&record_key), &value, report);
+    status s = record_key.failed
+                   ? status_out_of_memory()
+                   : look_after(care, buffer_bytes(&record_key), &value, place, report);
     store_value_release(&value);
+    buffer_free(&start.qualifier);
     buffer_free(&record_key);
     return s;
 }

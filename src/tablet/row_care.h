@@ -2,7 +2,8 @@
  *
  *     spill     a record past the threshold: its cells move to records of their own
  *     purge     tombstones that cover spilled cells: those cells are deleted
- *     collect   spilled cells that rules condemn which count versions: those cells are deleted
+ *     collect   cells of a row that has spilled ones, which rules condemn that count versions: they
+ *               are deleted
  *     replace   operands that pile up: a put of what they fold to
  *
  * None of them changes what a reader sees, but for what the rules condemn. Each holds the row's
@@ -13,6 +14,7 @@
 #include "row/fold.h"
 #include "tablet/commit.h"
 #include "tablet/row_locks.h"
+#include "tablet/spill.h"
 
 struct row_care {
     struct keyspace *keyspace;
@@ -22,11 +24,15 @@ struct row_care {
     struct commit_queue *commits;
     uint64_t spill_bytes;
     const struct row_rules *rules; /* NULL: nothing is collected */
+    /* From where to collect, moved on; with is_long set, for rows at rest, nothing is replaced.
+     * NULL: the row's first columns. */
+    struct spill_place *place;
 };
 
 struct row_care_report {
     bool spilled;
     bool purged;
+    bool collected;
     bool replaced;
 };
 

@@ -18,7 +18,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct row_care_report look_after(struct tablet_fixture *f, const char *row_key)
+static struct row_care_report look_after_at(struct tablet_fixture *f, const char *row_key,
+                                            struct spill_place *place)
 {
     struct row_care care = {.keyspace = f->rows,
                             .row_key = bytes_of(row_key),
@@ -26,13 +27,19 @@ static struct row_care_report look_after(struct tablet_fixture *f, const char *r
                             .locks = f->locks,
                             .commits = f->queue,
                             .spill_bytes = SPILL_BYTES,
-                            .rules = &f->rules};
+                            .rules = &f->rules,
+                            .place = place};
     struct row_lock_waiter waiter = {.granted = NULL};
     struct row_care_report report;
     assert_true(row_lock_acquire(f->locks, care.row_hash, &waiter));
     assert_ok(row_care_run(&care, &report));
     row_lock_release(f->locks, care.row_hash);
     return report;
+}
+
+static struct row_care_report look_after(struct tablet_fixture *f, const char *row_key)
+{
+    return look_after_at(f, row_key, NULL);
 }
 
 static size_t spilled_count(struct tablet_fixture *f)
@@ -61,6 +68,22 @@ static size_t record_size(struct tablet_fixture *f, const char *record_key, bool
     return size;
 }
 
+/* Cells in a row's record. */
+static size_t stored_cells(struct tablet_fixture *f, const char *record_key)
+{
+    struct store_value value;
+    enum store_presence presence;
+    struct fragment_reader reader;
+    struct entry entry;
+    size_t count = 0;
+    assert_ok(store_get(f->rows, NULL, bytes_of(record_key), STORE_ANYWHERE, &value, &presence));
+    assert_true(fragment_reader_start(&reader, value.bytes));
+    while (fragment_reader_next(&reader, &entry))
+        count += entry_is_cell(entry.kind);
+    store_value_release(&value);
+    return count;
+}
+
 /* Cells q00, q01, … with values of ten bytes, one change. */
 static void write_columns(struct tablet_fixture *f, const char *row_key, uint32_t family,
                           unsigned count)
@@ -73,6 +96,29 @@ static void write_columns(struct tablet_fixture *f, const char *row_key, uint32_
         row_change_set(change, family, bytes_of(name), 1, bytes_of("0123456789"));
     }
     write_change(f, row_key, pack(change, SIZE_MAX));
+}
+
+enum { PER_CHANGE = 10 * 1000 };
+
+/* Columns 0000000, 0000001, …, looked after as they grow. */
+static void write_many_at(struct tablet_fixture *f, unsigned count, int64_t timestamp_us)
+{
+    static char names[PER_CHANGE][8];
+    for (unsigned at = 0; at < count; at += PER_CHANGE) {
+        struct row_change *change = new_change(f);
+        for (unsigned i = 0; i < PER_CHANGE && at + i < count; i++) {
+            snprintf(names[i], sizeof names[i], "%07u", at + i);
+            row_change_set(change, FAMILY_F, bytes_make(names[i], 7), timestamp_us, bytes_of("x"));
+        }
+        write_change(f, "row", pack(change, SIZE_MAX));
+        look_after(f, "row");
+        arena_reset(f->arena);
+    }
+}
+
+static void write_many(struct tablet_fixture *f, unsigned count)
+{
+    write_many_at(f, count, 1);
 }
 
 static void delete_family(struct tablet_fixture *f, const char *row_key, uint32_t family)
@@ -253,7 +299,8 @@ static void big_versions_are_collected(void **state)
     assert_int_equal(cell_count(f, "row"), 102);
 }
 
-static void versions_that_spill_again_and_again_are_collected(void **state)
+/* In the record as in the spilled cells; each care sees both. */
+static void versions_are_counted_over_record_and_spilled_cells(void **state)
 {
     struct tablet_fixture *f = *state;
     keep_two_versions(f);
@@ -262,10 +309,75 @@ static void versions_that_spill_again_and_again_are_collected(void **state)
     for (int64_t t = 1; t <= 200; t++) {
         write_change(f, "row", set_cell(f, FAMILY_F, "q", t, "a value of some bytes"));
         if (t % 20 == 0)
-            assert_true(look_after(f, "row").spilled);
+            assert_true(look_after(f, "row").collected);
         assert_int_equal(cell_count(f, "row"), 30 + (t < 2 ? 1 : 2));
     }
-    assert_int_equal(spilled_count(f), 30 + 20);
+    assert_int_equal(spilled_count(f), 30);
+    assert_int_equal(stored_cells(f, "Rrow"), 2);
+}
+
+/* Newer cells in the record, older ones spilled, some in both: one place counts once. */
+static void what_is_in_both_counts_once(void **state)
+{
+    struct tablet_fixture *f = *state;
+    for (int64_t t = 1; t <= 4; t++) {
+        struct row_change *big = new_change(f);
+        row_change_set(big, FAMILY_F, bytes_of("q"), t, bytes_of("old"));
+        write_change(f, "row", pack(big, 1));
+    }
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 4, "new"));
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 2, "new"));
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "new"));
+    keep_two_versions(f);
+    assert_row(f, "row", "f:q@4=new f:q@3=old");
+    assert_true(look_after(f, "row").collected);
+    assert_int_equal(spilled_count(f), 2);
+    assert_int_equal(stored_cells(f, "Rrow"), 1);
+    assert_row(f, "row", "f:q@4=new f:q@3=old");
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 5, "newest"));
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "oldest"));
+    assert_row(f, "row", "f:q@5=newest f:q@4=new");
+}
+
+/* Columns that lie behind more cells than one care looks at are collected when they spill. */
+static void versions_that_spill_again_and_again_are_collected(void **state)
+{
+    struct tablet_fixture *f = *state;
+    keep_two_versions(f);
+    write_many(f, 5000);
+    for (int64_t t = 1; t <= 200; t++) {
+        write_change(f, "row", set_cell(f, FAMILY_F, "q", t, "a value of some bytes"));
+        if (t % 20 == 0)
+            assert_true(look_after(f, "row").spilled);
+        assert_int_equal(cell_count(f, "row"), 5000 + (t < 2 ? 1 : 2));
+    }
+    assert_int_equal(spilled_count(f), 5000 + 20);
+}
+
+/* As the pass over rows at rest does it: a few thousand cells at a time, from end to end. */
+static void a_wide_row_is_collected_to_its_end(void **state)
+{
+    struct tablet_fixture *f = *state;
+    unsigned rounds = 0;
+    write_many(f, 9000);
+    write_many_at(f, 9000, 2);
+    write_many_at(f, 9000, 3);
+    for (int64_t t = 1; t <= 1000; t++) { /* a long tail in the middle, and cells around it */
+        struct row_change *big = new_change(f);
+        row_change_set(big, FAMILY_F, bytes_of("0004000"), t, bytes_of("y"));
+        row_change_set(big, FAMILY_G, bytes_of("q"), t, bytes_of("y"));
+        write_change(f, "row", pack(big, 1));
+    }
+    keep_two_versions(f);
+    struct spill_place place = {.is_long = true};
+    while (!place.is_over) {
+        assert_true(look_after_at(f, "row", &place).collected);
+        rounds++;
+    }
+    buffer_free(&place.qualifier);
+    assert_true(rounds > 3);
+    assert_int_equal(spilled_count(f), 2 * 9000 + 1000);
+    assert_int_equal(cell_count(f, "row"), 2 * 9000 + 1000);
 }
 
 /* What is deleted does not count as newer. */
@@ -308,24 +420,7 @@ static void neighbours_are_left_alone(void **state)
 /* --- a family of a million cells: `row_care_test 1000000`; a tenth of that by default, which takes
  * a few seconds --- */
 
-enum { PER_CHANGE = 10 * 1000 };
-
 static unsigned many_cells = 100 * 1000;
-
-static void write_many(struct tablet_fixture *f)
-{
-    static char names[PER_CHANGE][8];
-    for (unsigned at = 0; at < many_cells; at += PER_CHANGE) {
-        struct row_change *change = new_change(f);
-        for (unsigned i = 0; i < PER_CHANGE; i++) {
-            snprintf(names[i], sizeof names[i], "%07u", at + i);
-            row_change_set(change, FAMILY_F, bytes_make(names[i], 7), 1, bytes_of("x"));
-        }
-        write_change(f, "row", pack(change, SIZE_MAX));
-        look_after(f, "row");
-        arena_reset(f->arena);
-    }
-}
 
 static uint64_t bytes_written(struct tablet_fixture *f)
 {
@@ -338,7 +433,7 @@ static uint64_t bytes_written(struct tablet_fixture *f)
 static void a_large_family_goes_at_once(void **state)
 {
     struct tablet_fixture *f = *state;
-    write_many(f);
+    write_many(f, many_cells);
     write_change(f, "row", set_cell(f, FAMILY_G, "q", 1, "stays"));
     assert_int_equal(spilled_count(f), many_cells);
     delete_family(f, "row", FAMILY_F);
@@ -362,6 +457,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_row_may_be_deleted_and_begin_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(neighbours_are_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(big_versions_are_collected, setup, teardown),
+        cmocka_unit_test_setup_teardown(versions_are_counted_over_record_and_spilled_cells, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_is_in_both_counts_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wide_row_is_collected_to_its_end, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_that_spill_again_and_again_are_collected, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(versions_come_to_light_again_before_they_are_collected,

@@ -154,6 +154,11 @@ static void acquire_blocking(struct stripe *stripe)
     pthread_mutex_unlock(&blocked.lock);
 }
 
+void row_lock_wait(struct row_locks *locks, uint64_t hash)
+{
+    acquire_blocking(stripe_of(locks, hash));
+}
+
 void row_locks_acquire_all(struct row_locks *locks)
 {
     pthread_mutex_lock(&locks->all_lock);

@@ -1,4 +1,5 @@
-/* Row locks: who may change a row now. No thread ever blocks on one: who must wait is called back.
+/* Row locks: who may change a row now. Who must wait is called back; no
+ * thread blocks on one but those that may (row_lock_wait, row_locks_acquire_all).
  *
  * A lock is a stripe: rows share one when their hashes do. Every change of a row holds its stripe
  * while it enters the commit queue; what reads before it writes (check-and-mutate,
@@ -29,6 +30,8 @@ uint64_t row_lock_hash(uint64_t keyspace_id, bytes row_key);
 
 /* True: held, `granted` is not called. False: queued. */
 bool row_lock_acquire(struct row_locks *locks, uint64_t hash, struct row_lock_waiter *waiter);
+/* Waits for it: maintenance alone, which nobody who holds a stripe waits for. */
+void row_lock_wait(struct row_locks *locks, uint64_t hash);
 void row_lock_release(struct row_locks *locks, uint64_t hash);
 
 /* A stripe remembers the newest version that entered the commit queue under it, so that a reader

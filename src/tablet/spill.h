@@ -1,7 +1,8 @@
 /* Spilling: what moves a row's cells out of its record, and what clears away spilled cells that the
- * record's tombstones cover (docs/internals/architecture.md, "A row is one record").
+ * record's tombstones cover or that rules condemn (docs/internals/architecture.md, "A row is one
+ * record").
  *
- * Both only note down what is to be written, for a row whose lock is held and whose record is given
+ * All only note down what is to be written, for a row whose lock is held and whose record is given
  * as it is now; the mark that goes with it is the caller's, since it carries the version. */
 #ifndef TRESTLE_TABLET_SPILL_H
 #define TRESTLE_TABLET_SPILL_H
@@ -23,15 +24,27 @@ status spill_cells(bytes row_key, bytes record, struct deferred_batch *out, uint
 status spill_purge(struct keyspace *keyspace, bytes row_key, bytes record,
                    struct deferred_batch *out, uint64_t *purged);
 
-/* Deletes spilled cells that rules condemn which count versions, and which no fold can collect,
- * since it sees neither the record nor other cells of the column. `by_record` deletes those for
- * which there are enough newer cells in the record: at a seek a column, so do it with a spill.
- * `by_themselves` counts the spilled cells, some thousand from the row's first on: after a purge,
- * since cells that a tombstone covers do not count. */
+/* Deletes spilled cells for which there are enough newer cells in the record, by a seek a column:
+ * with a spill, so that columns that are written over and over do not grow. */
 status spill_collect_by_record(struct keyspace *keyspace, bytes row_key, bytes record,
                                const struct row_rules *rules, struct deferred_batch *out);
-status spill_collect_by_themselves(struct keyspace *keyspace, bytes row_key,
-                                   const struct row_rules *rules, struct deferred_batch *out);
+
+/* How far a row has been collected. All zeroes: not at all. */
+struct spill_place {
+    bool is_long;            /* set by the caller: the row is at rest; leaves the cache alone */
+    bool is_over;            /* nothing is left */
+    uint32_t family;         /* of the column that comes next; 0: the first */
+    struct buffer qualifier; /* the caller frees it */
+};
+
+/* Collects, from `place` on, what the rules condemn and no fold can collect, since it sees neither
+ * both sides nor other cells of the column: deletes such spilled cells, and makes of those in the
+ * record a fragment of column tombstones with version 0, empty if there are none, which is to be
+ * committed with the deletes. Looks at some thousand cells and moves the place. After a purge: what
+ * a tombstone covers does not count. */
+status spill_collect(struct keyspace *keyspace, bytes row_key, bytes record,
+                     const struct row_rules *rules, struct spill_place *place,
+                     struct deferred_batch *out, struct buffer *cuts);
 
 /* Whether the row has spilled cells at all. */
 status spill_exists(struct keyspace *keyspace, bytes row_key, bool *exists);

@@ -232,3 +232,48 @@ def test_a_deletion_does_not_bring_older_versions_back(rpc, make_table):
     }
     rpc.mutate(name, KEY, {"delete_from_column": deletion})
     assert times(rpc, name) == [2000]
+
+
+# --- gc_on_read, for rows that are packed and rows whose cells have records of their own ---
+
+PACKED, SPILLED = b"v", b"v" * 1000
+
+
+def with_three_versions(rpc, name, rule, value):
+    """The rule comes when the versions are there."""
+    rpc.create_table(name, {"f": None})
+    full = f"{INSTANCE}/tables/{name}"
+    for ms in (1, 2, 3):
+        rpc.mutate(full, KEY, set_cell("f", b"q", value, ms * 1000))
+    assert times(rpc, full) == [3000, 2000, 1000]
+    rpc.modify_families(full, update("f", rule))
+    return full
+
+
+def test_reads_show_what_the_rule_leaves_at_once(fresh_server, connect):
+    rpc = connect(fresh_server("--spill-threshold", "256").host)
+    rules = {
+        "versions": (versions(1), [3000]),
+        "age": (age(hours=1), []),
+        "union": (union(versions(2), age(days=24_000)), [3000, 2000]),
+        "intersection": (intersection(versions(1), union(versions(2), age(hours=1))), [3000]),
+    }
+    for size, value in [("packed", PACKED), ("spilled", SPILLED)]:
+        for kind, (rule, left) in rules.items():
+            name = with_three_versions(rpc, f"{kind}-{size}", rule, value)
+            assert times(rpc, name) == left, name
+
+
+@pytest.mark.parametrize("value", [PACKED, SPILLED], ids=["packed", "spilled"])
+def test_without_it_reads_show_it_until_it_is_collected(fresh_server, connect, value):
+    server = fresh_server(
+        "--spill-threshold", "256", "--gc-on-read=false", "--gc-interval", "1s"
+    )
+    rpc = connect(server.host)
+    name = with_three_versions(rpc, "t", versions(1), value)
+    until = time.monotonic() + 60
+    seen = times(rpc, name)
+    while seen != [3000] and time.monotonic() < until:
+        assert seen == [3000, 2000, 1000]
+        seen = times(rpc, name)
+    assert seen == [3000]

@@ -1,0 +1,67 @@
+/* Walking and deleting a row's spilled cells: see spill_private.h. */
+#include "row/row_key.h"
+#include "tablet/spill_private.h"
+
+enum { FEW_KEYS = 64 };
+
+status spill_cursor_create(struct keyspace *keyspace, bytes row_key, bool is_long,
+                           struct store_cursor **out)
+{
+    struct buffer lower = {0};
+    struct buffer upper = {0};
+    *out = NULL;
+    spill_row_prefix(&lower, row_key);
+    if (!lower.failed)
+        key_after_prefix(&upper, buffer_bytes(&lower));
+    struct store_cursor_options options = {.lower = buffer_bytes(&lower),
+                                           .upper = buffer_bytes(&upper),
+                                           .reach = STORE_ANYWHERE,
+                                           .is_long = is_long};
+    status s = lower.failed || upper.failed ? status_out_of_memory()
+                                            : store_cursor_create(keyspace, &options, out);
+    buffer_free(&lower);
+    buffer_free(&upper);
+    return s;
+}
+
+void spill_run_extend(struct spill_run *run, bytes key)
+{
+    if (run->count == 0) {
+        buffer_clear(&run->few.changes);
+        buffer_clear(&run->first);
+        buffer_append_bytes(&run->first, key);
+    }
+    run->count++;
+    buffer_clear(&run->last);
+    buffer_append_bytes(&run->last, key);
+    if (run->count <= FEW_KEYS)
+        deferred_delete(&run->few, key);
+}
+
+bool spill_run_is_long(const struct spill_run *run)
+{
+    return run->count > FEW_KEYS;
+}
+
+status spill_run_end(struct spill_run *run, bytes end)
+{
+    if (end.size == 0) { /* right after the last */
+        buffer_append_byte(&run->last, 0);
+        end = buffer_bytes(&run->last);
+    }
+    if (spill_run_is_long(run))
+        deferred_delete_range(run->out, buffer_bytes(&run->first), end);
+    else if (run->count > 0)
+        buffer_append_bytes(&run->out->changes, buffer_bytes(&run->few.changes));
+    run->count = 0;
+    bool failed = run->few.changes.failed || run->first.failed || run->last.failed ||
+                  run->out->changes.failed;
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+void spill_run_free(struct spill_run *run)
+{
+    deferred_batch_free(&run->few);
+    buffer_free(&run->first);
+    buffer_free(&run->last);
+}
