@@ -1,7 +1,6 @@
 /* A bump allocator over a list of blocks: see arena.h.
  *
- * Invariants: `blocks` is the newest block, and the only one that is bumped; the first block is
- * allocated together with the arena and lives as long as it. */
+ * Invariants: only the newest block is bumped; the first is part of the arena's own memory. */
 #include "base/arena.h"
 
 #include "base/check.h"
@@ -24,8 +23,8 @@ struct arena {
     size_t footprint; /* bytes of all blocks */
     uint8_t *next;
     uint8_t *end;
-    struct block *blocks;
-    struct block *first;
+    struct block *blocks; /* newest first; NULL: there is only the first */
+    alignas(max_align_t) uint8_t first[FIRST_BLOCK];
 };
 
 #define ARENA_MAGIC 0x4152454eu
@@ -38,33 +37,29 @@ static struct block *new_block(size_t size)
     return block;
 }
 
-static void use_block(struct arena *arena, struct block *block)
+static void use_memory(struct arena *arena, uint8_t *memory, size_t size)
 {
-    arena->next = block->memory;
-    arena->end = block->memory + block->size;
+    arena->next = memory;
+    arena->end = memory + size;
 }
 
 struct arena *arena_create(size_t limit)
 {
     struct arena *arena = malloc(sizeof *arena);
-    struct block *first = new_block(FIRST_BLOCK);
-    if (arena == NULL || first == NULL) {
-        free(arena);
-        free(first);
+    if (arena == NULL)
         return NULL;
-    }
-    *arena = (struct arena){.magic = ARENA_MAGIC,
-                            .limit = limit,
-                            .footprint = sizeof *first + first->size,
-                            .blocks = first,
-                            .first = first};
-    use_block(arena, first);
+    arena->magic = ARENA_MAGIC;
+    arena->limit = limit;
+    arena->used = 0;
+    arena->footprint = sizeof *arena;
+    arena->blocks = NULL;
+    use_memory(arena, arena->first, sizeof arena->first);
     return arena;
 }
 
 static void free_later_blocks(struct arena *arena)
 {
-    while (arena->blocks != arena->first) {
+    while (arena->blocks != NULL) {
         struct block *older = arena->blocks->older;
         arena->footprint -= sizeof *arena->blocks + arena->blocks->size;
         free(arena->blocks);
@@ -78,7 +73,6 @@ void arena_destroy(struct arena *arena)
         return;
     CHECK_MAGIC(arena, ARENA_MAGIC);
     free_later_blocks(arena);
-    free(arena->first);
     arena->magic = 0;
     free(arena);
 }
@@ -87,14 +81,14 @@ void arena_reset(struct arena *arena)
 {
     CHECK_MAGIC(arena, ARENA_MAGIC);
     free_later_blocks(arena);
-    use_block(arena, arena->first);
+    use_memory(arena, arena->first, sizeof arena->first);
     arena->used = 0;
 }
 
 /* Blocks double up to LARGEST_BLOCK; what is larger gets a block of its own size. */
 static bool grow(struct arena *arena, size_t size)
 {
-    size_t next = arena->blocks->size * 2;
+    size_t next = 2 * (arena->blocks == NULL ? sizeof arena->first : arena->blocks->size);
     if (next > LARGEST_BLOCK)
         next = LARGEST_BLOCK;
     struct block *block = new_block(size > next ? size : next);
@@ -103,7 +97,7 @@ static bool grow(struct arena *arena, size_t size)
     block->older = arena->blocks;
     arena->blocks = block;
     arena->footprint += sizeof *block + block->size;
-    use_block(arena, block);
+    use_memory(arena, block->memory, block->size);
     return true;
 }
 

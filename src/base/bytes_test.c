@@ -7,6 +7,8 @@
 #include "base/utf8.h"
 #include "base/varint.h"
 
+#include <stdio.h>
+
 static bytes of(const char *string)
 {
     return bytes_of(string);
@@ -172,6 +174,15 @@ static void lists_keep_order(void **state)
     assert_int_equal(take(&all), 1);
 }
 
+/* Behind so many plain letters: they are looked at a word at a time. */
+static bool is_valid_behind(size_t letters, const char *text)
+{
+    char all[64];
+    int size = snprintf(all, sizeof all, "%.*s%s", (int)letters, "abcdefghijklmnopqrst", text);
+    assert_true(size > 0 || letters == 0);
+    return utf8_is_valid(bytes_make(all, (size_t)size));
+}
+
 static void utf8_is_told_apart(void **state)
 {
     (void)state;
@@ -179,10 +190,12 @@ static void utf8_is_told_apart(void **state)
     static const char *const bad[] = {
         "\x80",     "\xc3", "\xc0\xaf",     "\xed\xa0\x80", "\xf4\x90\x80\x80",
         "\xe2\x82", "\xff", "a\xe2\x28\xa1"};
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        assert_true(utf8_is_valid(of(good[i])));
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(utf8_is_valid(of(bad[i])));
+    for (size_t letters = 0; letters <= 20; letters++) {
+        for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+            assert_true(is_valid_behind(letters, good[i]));
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+            assert_false(is_valid_behind(letters, bad[i]));
+    }
 }
 
 int main(void)

@@ -14,10 +14,23 @@ static size_t sequence_size(uint8_t lead, uint8_t *low, uint8_t *high)
     return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
+/* How many bytes at the start are ASCII, in steps of a word: nearly all that names are made of. */
+static size_t ascii_words(bytes text)
+{
+    size_t at = 0;
+    for (uint64_t word; text.size - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, text.data + at, sizeof word);
+        if ((word & 0x8080808080808080u) != 0)
+            break;
+    }
+    return at;
+}
+
 bool utf8_is_valid(bytes text)
 {
-    const uint8_t *at = text.data;
-    for (size_t left = text.size; left > 0;) {
+    size_t plain = ascii_words(text);
+    const uint8_t *at = text.data + plain;
+    for (size_t left = text.size - plain; left > 0;) {
         uint8_t low, high;
         size_t size = sequence_size(*at, &low, &high);
         if (size == 0 || size > left)

@@ -1,10 +1,7 @@
 /* See data_call.h. */
 #include "bigtable/data_call.h"
 
-#include <stdio.h>
-
 #include "bigtable/names.h"
-#include "google/bigtable/v2/response_params.pb-c.h"
 
 void *data_call_create(struct bigtable *bigtable, struct grpc_call *call, size_t size)
 {
@@ -36,34 +33,31 @@ status data_call_open_table(struct data_call *data, const struct data_target *ta
     return cluster_table(data->bigtable->cluster, bytes_of(target->table_name), &data->table);
 }
 
+/* In decimal, at `at`; returns what is behind it. snprintf would cost as much as finding the row.
+ */
+static char *write_decimal(char *at, uint64_t number)
+{
+    char digits[20];
+    size_t count = 0;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    while (count > 0)
+        *at++ = digits[--count];
+    return at;
+}
+
 /* How long the request took so far, in the form that clients look for. */
-static void add_server_timing(struct data_call *data)
-{
-    char text[64];
-    int64_t now_us = clock_steady_us(cluster_clock(data->bigtable->cluster));
-    int length = snprintf(text, sizeof text, "gfet4t7; dur=%lld",
-                          (long long)(now_us - data->started_us) / 1000);
-    grpc_call_add_header(data->call, "server-timing", bytes_make(text, (size_t)length));
-}
-
-static void add_response_params(struct data_call *data)
-{
-    Bt__ResponseParams params = BT__RESPONSE_PARAMS__INIT;
-    params.has_zone_id_case = BT__RESPONSE_PARAMS__HAS_ZONE_ID_ZONE_ID;
-    params.zone_id = BIGTABLE_ZONE_ID;
-    params.has_cluster_id_case = BT__RESPONSE_PARAMS__HAS_CLUSTER_ID_CLUSTER_ID;
-    params.cluster_id = BIGTABLE_CLUSTER_ID;
-    struct buffer value = {0};
-    proto_encode(&params.base, &value);
-    if (!value.failed)
-        grpc_call_add_header(data->call, "x-goog-ext-425905942-bin", buffer_bytes(&value));
-    buffer_free(&value);
-}
-
 void data_call_add_headers(struct data_call *data)
 {
-    add_server_timing(data);
-    add_response_params(data);
+    static const char prefix[] = "gfet4t7; dur=";
+    char text[sizeof prefix + 20];
+    int64_t now_us = clock_steady_us(cluster_clock(data->bigtable->cluster));
+    memcpy(text, prefix, sizeof prefix - 1);
+    char *end =
+        write_decimal(text + sizeof prefix - 1, (uint64_t)(now_us - data->started_us) / 1000);
+    grpc_call_add_header(data->call, "server-timing", bytes_make(text, (size_t)(end - text)));
+    grpc_call_share_header(data->call, data->bigtable->response_params);
 }
 
 void data_call_finish(struct data_call *data, status s)

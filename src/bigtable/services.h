@@ -12,7 +12,12 @@
 struct bigtable {
     struct cluster *cluster;
     bool gc_on_read; /* hide from readers what a garbage-collection rule condemns */
+    struct metadata *response_params; /* the header that says which cluster has answered */
 };
+
+/* RESOURCE_EXHAUSTED without memory. */
+status bigtable_init(struct bigtable *bigtable, struct cluster *cluster, bool gc_on_read);
+void bigtable_free(struct bigtable *bigtable); /* all zeroes are fine */
 
 /* One server is one cluster in one zone, whatever the instance is called: what clients are told in
  * cluster_states and in response metadata. */

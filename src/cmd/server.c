@@ -131,8 +131,7 @@ static status create_rpc_metrics(struct server *server)
 static status create_services(struct server *server)
 {
     struct bigtable *bigtable = &server->bigtable;
-    *bigtable =
-        (struct bigtable){.cluster = server->cluster, .gc_on_read = server->settings->gc_on_read};
+    TRY(bigtable_init(bigtable, server->cluster, server->settings->gc_on_read));
     server->bigtable_services[0] = bigtable_data_service(bigtable);
     server->bigtable_services[1] = bigtable_table_admin_service(bigtable);
     server->bigtable_services[2] = bigtable_operations_service(bigtable);
@@ -353,6 +352,7 @@ void server_destroy(struct server *server)
     free(server->rpcs);
     reflection_destroy(server->reflection);
     health_destroy(server->health);
+    bigtable_free(&server->bigtable);
     if (server->cluster != NULL)
         cluster_close(server->cluster);
     pool_destroy(server->pool);

@@ -75,6 +75,17 @@ static const struct grpc_method methods[] = {
     {.name = "Hold", .kind = GRPC_UNARY, .handle = hold},
 };
 
+status bigtable_init(struct bigtable *bigtable, struct cluster *cluster, bool gc_on_read)
+{
+    *bigtable = (struct bigtable){.cluster = cluster, .gc_on_read = gc_on_read};
+    return status_ok();
+}
+
+void bigtable_free(struct bigtable *bigtable)
+{
+    (void)bigtable;
+}
+
 struct grpc_service bigtable_data_service(struct bigtable *bigtable)
 {
     return (struct grpc_service){

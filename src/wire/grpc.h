@@ -84,6 +84,13 @@ void grpc_call_finish(struct grpc_call *call, status s);
 void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value);
 void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value);
 
+/* A header field that many calls have, made ready once. NULL without memory. */
+struct metadata *grpc_header_create(const char *name, bytes value);
+void grpc_header_destroy(struct metadata *header); /* NULL is fine */
+/* As grpc_call_add_header, at next to no cost; at most one a call. The header must outlive the
+ * server. */
+void grpc_call_share_header(struct grpc_call *call, const struct metadata *header);
+
 /* Whether more than a window's worth of output waits (the threshold is in base/limits.h). Any
  * thread; on another than the loop's, on_writable may come before this has returned true. */
 bool grpc_call_is_congested(struct grpc_call *call);

@@ -388,6 +388,32 @@ void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value
     metadata_add(&call->trailer_metadata, name, value);
 }
 
+struct metadata *grpc_header_create(const char *name, bytes value)
+{
+    struct metadata *header = calloc(1, sizeof *header);
+    if (header == NULL)
+        return NULL;
+    metadata_add(header, name, value);
+    if (header->count == 0) {
+        grpc_header_destroy(header);
+        return NULL;
+    }
+    return header;
+}
+
+void grpc_header_destroy(struct metadata *header)
+{
+    if (header == NULL)
+        return;
+    metadata_free(header);
+    free(header);
+}
+
+void grpc_call_share_header(struct grpc_call *call, const struct metadata *header)
+{
+    call->shared_header = header;
+}
+
 /* The wish is noted before the second look, and whoever lowers `unsent` looks at the wish after:
  * one of the two sees the other, so that a handler that was told to wait is always told to go on.
  */

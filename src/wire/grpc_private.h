@@ -108,6 +108,7 @@ struct grpc_call {
     /* The answer. */
     size_t output_limit; /* above it the call is congested; fixed before the handler runs */
     struct message_queue queue;
+    const struct metadata *shared_header; /* NULL: none */
     struct metadata header_metadata;
     struct metadata trailer_metadata;
     status final;

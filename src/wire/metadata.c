@@ -81,15 +81,24 @@ void fields_add(struct fields *fields, const char *name, bytes value)
     add(fields, bytes_of(name), value, NGHTTP2_NV_FLAG_NO_COPY_NAME);
 }
 
-void fields_add_metadata(struct fields *fields, const struct metadata *metadata)
+static void add_all(struct fields *fields, const struct metadata *metadata, uint8_t flags)
 {
     const uint8_t *at = metadata->text.data;
     for (size_t i = 0; i < metadata->count; i++) {
         size_t sizes[2];
         memcpy(sizes, at, sizeof sizes);
         at += sizeof sizes;
-        add(fields, bytes_make(at, sizes[0]), bytes_make(at + sizes[0], sizes[1]),
-            NGHTTP2_NV_FLAG_NONE);
+        add(fields, bytes_make(at, sizes[0]), bytes_make(at + sizes[0], sizes[1]), flags);
         at += sizes[0] + sizes[1];
     }
+}
+
+void fields_add_metadata(struct fields *fields, const struct metadata *metadata)
+{
+    add_all(fields, metadata, NGHTTP2_NV_FLAG_NO_INDEX);
+}
+
+void fields_add_shared(struct fields *fields, const struct metadata *metadata)
+{
+    add_all(fields, metadata, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE);
 }

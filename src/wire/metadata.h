@@ -31,6 +31,10 @@ struct fields {
 void fields_add_fixed(struct fields *fields, const char *name, const char *value);
 /* The name is a literal, the value is copied by nghttp2 on submit. */
 void fields_add(struct fields *fields, const char *name, bytes value);
+/* Copied by nghttp2 on submit. What one call has is not worth a place in the tables of HPACK, where
+ * it would push out what all have. */
 void fields_add_metadata(struct fields *fields, const struct metadata *metadata);
+/* The same for metadata that outlives the session, and is worth it. */
+void fields_add_shared(struct fields *fields, const struct metadata *metadata);
 
 #endif
