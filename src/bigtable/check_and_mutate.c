@@ -76,6 +76,14 @@ static status check_request(const Bt__CheckAndMutateRowRequest *request)
     return mutations_check(request->false_mutations, request->n_false_mutations);
 }
 
+static status check_inputs(const struct check_and_mutate *self)
+{
+    const Bt__CheckAndMutateRowRequest *request = self->request;
+    TRY(mutations_check_inputs(self->schema, request->true_mutations, request->n_true_mutations));
+    return mutations_check_inputs(self->schema, request->false_mutations,
+                                  request->n_false_mutations);
+}
+
 /* What the predicate needs of the row. Without one a single cell is enough, whatever its value. */
 static status set_scope(struct check_and_mutate *self)
 {
@@ -97,6 +105,7 @@ static status start(struct check_and_mutate *self, bytes wire)
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name}));
     self->schema = table_schema(data->table);
+    TRY(check_inputs(self));
     TRY(filter_compile(request->predicate_filter, data->arena, &self->predicate));
     TRY(set_scope(self));
     self->update = (struct row_update){

@@ -3,6 +3,7 @@
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
 #include "bigtable/table_methods.h"
+#include "bigtable/value_type.h"
 
 typedef BtAdmin__ModifyColumnFamiliesRequest__Modification Modification;
 
@@ -37,11 +38,11 @@ static status update_value_type(struct draft *draft, const BtAdmin__ColumnFamily
 {
     struct family typed = *family;
     TRY(value_type_from_message(wanted->value_type, draft->arena, &typed));
-    bool is_aggregate = family->aggregate != AGGREGATE_NONE || typed.aggregate != AGGREGATE_NONE;
-    if (is_aggregate && family->aggregate != typed.aggregate)
+    if (family->aggregate != typed.aggregate || family->input != typed.input)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "Immutable fields 'value_type.aggregate_type' cannot be updated");
-    *family = typed;
+    if (family->aggregate == AGGREGATE_NONE)
+        *family = typed;
     return status_ok();
 }
 

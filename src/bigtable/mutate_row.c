@@ -43,6 +43,7 @@ static status start(struct mutate_row *self, bytes wire)
         .big_value = rows_big_value(data->table),
         .arena = data->arena,
     };
+    TRY(mutations_check_inputs(context.schema, request->mutations, request->n_mutations));
     struct row_write *write = &self->write;
     TRY(mutations_pack(&context, row_key, request->mutations, request->n_mutations,
                        &write->change));

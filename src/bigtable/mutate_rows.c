@@ -197,6 +197,15 @@ static status check_entries(const Bt__MutateRowsRequest *request)
     return status_ok();
 }
 
+static status check_inputs(const struct mutate_rows *self)
+{
+    const Bt__MutateRowsRequest *request = self->request;
+    for (size_t i = 0; i < request->n_entries; i++)
+        TRY(mutations_check_inputs(self->context.schema, request->entries[i]->mutations,
+                                   request->entries[i]->n_mutations));
+    return status_ok();
+}
+
 /* As production was recorded to do: one entry that does not fit the types of its families fails
  * them all. */
 static bool all_fit(const struct mutate_rows *self)
@@ -254,6 +263,7 @@ static status start(struct mutate_rows *self, bytes wire)
         .big_value = rows_big_value(data->table),
         .arena = self->scratch,
     };
+    TRY(check_inputs(self));
     data_call_add_headers(data);
     self->task.run = write_slice;
     if (all_fit(self))

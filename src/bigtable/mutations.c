@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/limits.h"
+#include "bigtable/aggregates.h"
 #include "bigtable/row_error.h"
 #include "wire/proto.h"
 
@@ -22,9 +23,8 @@ static bool is_kind_or_absent(const Bt__Value *value, Bt__Value__KindCase kind)
            value->kind_case == kind;
 }
 
-static status check_aggregate_values(const char *mutation, const Bt__Value *qualifier,
-                                     const Bt__Value *timestamp, const Bt__Value *input,
-                                     Bt__Value__KindCase input_kind)
+static status check_place(const char *mutation, const Bt__Value *qualifier,
+                          const Bt__Value *timestamp)
 {
     if (!is_kind(qualifier, BT__VALUE__KIND_RAW_VALUE))
         return status_make(STATUS_INVALID_ARGUMENT, "%s: column_qualifier must be a raw_value",
@@ -32,10 +32,6 @@ static status check_aggregate_values(const char *mutation, const Bt__Value *qual
     if (!is_kind(timestamp, BT__VALUE__KIND_RAW_TIMESTAMP_MICROS))
         return status_make(STATUS_INVALID_ARGUMENT, "%s: timestamp must be a raw_timestamp_micros",
                            mutation);
-    if (!is_kind_or_absent(input, input_kind))
-        return status_make(STATUS_INVALID_ARGUMENT, "%s: input must be %s", mutation,
-                           input_kind == BT__VALUE__KIND_INT_VALUE ? "an int_value"
-                                                                   : "a bytes_value");
     return status_ok();
 }
 
@@ -44,13 +40,14 @@ static status check_one(const Bt__Mutation *mutation)
     switch (mutation->mutation_case) {
     case BT__MUTATION__MUTATION_ADD_TO_CELL: {
         const Bt__Mutation__AddToCell *add = mutation->add_to_cell;
-        return check_aggregate_values("AddToCell", add->column_qualifier, add->timestamp,
-                                      add->input, BT__VALUE__KIND_INT_VALUE);
+        return check_place("AddToCell", add->column_qualifier, add->timestamp);
     }
     case BT__MUTATION__MUTATION_MERGE_TO_CELL: {
         const Bt__Mutation__MergeToCell *merge = mutation->merge_to_cell;
-        return check_aggregate_values("MergeToCell", merge->column_qualifier, merge->timestamp,
-                                      merge->input, BT__VALUE__KIND_BYTES_VALUE);
+        TRY(check_place("MergeToCell", merge->column_qualifier, merge->timestamp));
+        if (!is_kind_or_absent(merge->input, BT__VALUE__KIND_BYTES_VALUE))
+            return status_make(STATUS_INVALID_ARGUMENT, "MergeToCell: input must be a bytes_value");
+        return status_ok();
     }
     case BT__MUTATION__MUTATION_SET_CELL:
     case BT__MUTATION__MUTATION_DELETE_FROM_COLUMN:
@@ -70,6 +67,22 @@ status mutations_check(Bt__Mutation *const *mutations, size_t count)
                            LIMIT_MUTATIONS_A_REQUEST);
     for (size_t i = 0; i < count; i++)
         TRY(check_one(mutations[i]));
+    return status_ok();
+}
+
+status mutations_check_inputs(const struct schema *schema, Bt__Mutation *const *mutations,
+                              size_t count)
+{
+    if (!schema->has_aggregates)
+        return status_ok();
+    for (size_t i = 0; i < count; i++) {
+        if (mutations[i]->mutation_case != BT__MUTATION__MUTATION_ADD_TO_CELL)
+            continue;
+        const Bt__Mutation__AddToCell *add = mutations[i]->add_to_cell;
+        const struct family *family = schema_family_named(schema, bytes_of(add->family_name));
+        if (family != NULL && family->aggregate != AGGREGATE_NONE)
+            TRY(aggregate_check_input(family, add->input));
+    }
     return status_ok();
 }
 
@@ -194,61 +207,34 @@ static status pack_delete_family(const struct packing *packing, const Bt__Mutati
     return status_ok();
 }
 
-/* --- aggregates; their states are 8 bytes, big-endian --- */
+/* --- aggregates --- */
 
-enum { STATE_SIZE = 8 };
-
-static bool aggregate_kind(const struct family *family, enum entry_kind *kind)
+static status find_aggregate(const struct packing *packing, const char *name,
+                             const struct family **out)
 {
-    switch (family->aggregate) {
-    case AGGREGATE_SUM:
-        *kind = ENTRY_SUM;
-        return true;
-    case AGGREGATE_MIN:
-        *kind = ENTRY_MIN;
-        return true;
-    case AGGREGATE_MAX:
-        *kind = ENTRY_MAX;
-        return true;
-    default:
-        return false;
-    }
+    TRY(find_family(packing, name, out));
+    return (*out)->aggregate == AGGREGATE_NONE ? refuse_type(packing) : status_ok();
 }
 
-static bool is_state(bytes state)
+static status check_cell(const struct packing *packing, const Bt__Value *qualifier,
+                         const Bt__Value *timestamp)
 {
-    return state.size == 0 || state.size == STATE_SIZE;
-}
-
-static status pack_state(const struct packing *packing, const char *family_name,
-                         const Bt__Value *qualifier, const Bt__Value *timestamp, bytes state)
-{
-    const struct family *family;
-    enum entry_kind kind;
-    TRY(find_family(packing, family_name, &family));
-    if (!aggregate_kind(family, &kind) || !is_state(state))
-        return refuse_type(packing);
     TRY(check_qualifier(proto_bytes(qualifier->raw_value)));
-    TRY(check_timestamp(packing->context->schema, timestamp->raw_timestamp_micros));
-    if (state.size > 0)
-        row_change_add(packing->change, kind, family->id, proto_bytes(qualifier->raw_value),
-                       timestamp->raw_timestamp_micros, state);
-    return status_ok();
+    return check_timestamp(packing->context->schema, timestamp->raw_timestamp_micros);
 }
 
-/* Without an input, 0 is added: it makes the cell, if there is none. */
 static status pack_add(const struct packing *packing, const Bt__Mutation *mutation)
 {
     const Bt__Mutation__AddToCell *add = mutation->add_to_cell;
-    bool has_input = is_kind(add->input, BT__VALUE__KIND_INT_VALUE);
-    uint64_t input = has_input ? (uint64_t)add->input->int_value : 0;
-    uint8_t *state = arena_alloc(packing->context->arena, STATE_SIZE);
-    if (state == NULL)
-        return status_out_of_memory();
-    for (int i = 0; i < STATE_SIZE; i++)
-        state[i] = (uint8_t)(input >> (8 * (STATE_SIZE - 1 - i)));
-    return pack_state(packing, add->family_name, add->column_qualifier, add->timestamp,
-                      bytes_make(state, STATE_SIZE));
+    const struct family *family;
+    enum entry_kind kind;
+    bytes state;
+    TRY(find_aggregate(packing, add->family_name, &family));
+    TRY(check_cell(packing, add->column_qualifier, add->timestamp));
+    TRY(aggregate_add(family, add->input, packing->context->arena, &kind, &state));
+    row_change_add(packing->change, kind, family->id, proto_bytes(add->column_qualifier->raw_value),
+                   add->timestamp->raw_timestamp_micros, state);
+    return status_ok();
 }
 
 /* Absent counts as empty. */
@@ -259,12 +245,33 @@ static bytes merge_input(const Bt__Mutation__MergeToCell *merge)
     return proto_bytes(merge->input->bytes_value);
 }
 
+/* The state's fault, as one of the row. */
+static status refuse_state(const struct packing *packing, status why)
+{
+    if (why.code != STATUS_INVALID_ARGUMENT)
+        return why;
+    status s = refuse(packing, STATUS_INVALID_ARGUMENT, status_message(why));
+    status_free(why);
+    return s;
+}
+
 /* An empty input changes nothing. */
 static status pack_merge(const struct packing *packing, const Bt__Mutation *mutation)
 {
     const Bt__Mutation__MergeToCell *merge = mutation->merge_to_cell;
-    return pack_state(packing, merge->family_name, merge->column_qualifier, merge->timestamp,
-                      merge_input(merge));
+    const struct family *family;
+    enum entry_kind kind;
+    bytes state;
+    TRY(find_aggregate(packing, merge->family_name, &family));
+    status s = aggregate_merge(family, merge_input(merge), packing->context->arena, &kind, &state);
+    if (!status_is_ok(s))
+        return refuse_state(packing, s);
+    TRY(check_cell(packing, merge->column_qualifier, merge->timestamp));
+    if (state.size > 0)
+        row_change_add(packing->change, kind, family->id,
+                       proto_bytes(merge->column_qualifier->raw_value),
+                       merge->timestamp->raw_timestamp_micros, state);
+    return status_ok();
 }
 
 static bool fits(const struct schema *schema, const Bt__Mutation *mutation)
@@ -288,7 +295,7 @@ static bool fits(const struct schema *schema, const Bt__Mutation *mutation)
         return true;
     if (mutation->mutation_case == BT__MUTATION__MUTATION_SET_CELL)
         return family->aggregate == AGGREGATE_NONE;
-    return family->aggregate != AGGREGATE_NONE && is_state(state);
+    return family->aggregate != AGGREGATE_NONE && aggregate_takes_state(family, state);
 }
 
 bool mutations_fit(const struct schema *schema, Bt__Mutation *const *mutations, size_t count)

@@ -1,7 +1,8 @@
 /* google.bigtable.v2.Mutation: checked, and packed into the change of one row.
  *
  * As production does, checks come in two steps: what can be said of the mutations by themselves
- * fails the whole call, and what depends on the table fails the row. */
+ * fails the whole call, with the kinds of what is added, and what depends on the table fails the
+ * row. */
 #ifndef TRESTLE_BIGTABLE_MUTATIONS_H
 #define TRESTLE_BIGTABLE_MUTATIONS_H
 
@@ -10,8 +11,12 @@
 #include "row/schema.h"
 
 /* INVALID_ARGUMENT for more than a request may have, for a mutation of no kind, and for values of
- * the wrong kind in aggregate mutations. */
+ * the wrong kind in aggregate mutations, but for what is added. */
 status mutations_check(Bt__Mutation *const *mutations, size_t count);
+
+/* INVALID_ARGUMENT if what is added is of another kind than its family's adds. */
+status mutations_check_inputs(const struct schema *schema, Bt__Mutation *const *mutations,
+                              size_t count);
 
 struct mutation_context {
     const struct schema *schema;
@@ -25,7 +30,7 @@ struct mutation_context {
  * mutations_check has passed. */
 bool mutations_fit(const struct schema *schema, Bt__Mutation *const *mutations, size_t count);
 
-/* For mutations that mutations_check has passed. NOT_FOUND for an unknown family, INVALID_ARGUMENT
+/* For mutations that both checks have passed. NOT_FOUND for an unknown family, INVALID_ARGUMENT
  * for sizes, timestamps and types. Big cells are listed in the arena and point into the message. */
 status mutations_pack(const struct mutation_context *context, bytes row_key,
                       Bt__Mutation *const *mutations, size_t count, struct packed_change *out);

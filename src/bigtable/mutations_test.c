@@ -161,6 +161,7 @@ static status pack(struct fixture *f, Bt__Mutation *mutation)
 {
     buffer_free(&f->change.fragment);
     TRY(mutations_check(&mutation, 1));
+    TRY(mutations_check_inputs(f->schema, &mutation, 1));
     return mutations_pack(&f->context, bytes_of("key"), &mutation, 1, &f->change);
 }
 
@@ -387,7 +388,6 @@ static void values_must_be_of_the_right_kind(void **state)
     (void)state;
     Bt__Value number = int_value(1);
     Bt__Value text = bytes_value(bytes_of("12345678"));
-    assert_malformed(make_add("sum", &text));
     assert_malformed(make_merge("sum", &number));
     Bt__Mutation mutation = make_add("sum", &number);
     mutation.add_to_cell->column_qualifier = &text;
@@ -398,6 +398,20 @@ static void values_must_be_of_the_right_kind(void **state)
     mutation = make_add("sum", &number);
     mutation.add_to_cell->timestamp = NULL;
     assert_malformed(mutation);
+}
+
+static void adds_must_be_of_the_kind_of_their_family(void **state)
+{
+    struct fixture *f = *state;
+    Bt__Value text = bytes_value(bytes_of("12345678"));
+    Bt__Mutation to_sum = make_add("sum", &text);
+    Bt__Mutation *list[] = {&to_sum};
+    assert_ok(mutations_check(list, 1));
+    status s = mutations_check_inputs(f->schema, list, 1);
+    assert_string_equal(status_message(s), "AddToCell: input must be an int_value");
+    assert_status(s, STATUS_INVALID_ARGUMENT);
+    to_sum.add_to_cell->family_name = "plain"; /* is the row's fault, not the call's */
+    assert_ok(mutations_check_inputs(f->schema, list, 1));
 }
 
 static void a_mutation_of_no_kind_is_refused(void **state)
@@ -446,6 +460,7 @@ int main(void)
         TEST(families_take_only_what_is_of_their_type),
         TEST(aggregate_timestamps_are_given),
         TEST(values_must_be_of_the_right_kind),
+        TEST(adds_must_be_of_the_kind_of_their_family),
         TEST(a_mutation_of_no_kind_is_refused),
         TEST(mutations_are_counted),
     };

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "bigtable/names.h"
 #include "bigtable/services.h"
+#include "bigtable/value_type.h"
 #include "wire/proto.h"
 
 /* google.bigtable.admin.v2.ColumnFamily: a rule takes at most 500 bytes, an age at least a
@@ -94,60 +95,6 @@ status gc_rule_from_message(const BtAdmin__GcRule *message, struct arena *arena,
     return status_ok();
 }
 
-/* --- value types --- */
-
-static status check_aggregate_input(const BtAdmin__Type__Aggregate *aggregate)
-{
-    const BtAdmin__Type *input = aggregate->input_type;
-    if (input != NULL && input->kind_case != BT_ADMIN__TYPE__KIND_INT64_TYPE)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "The input_type of a sum, min or max aggregate must be Int64");
-    return status_ok();
-}
-
-static status aggregate_from_message(const BtAdmin__Type__Aggregate *message, enum aggregate *out)
-{
-    switch (message->aggregator_case) {
-    case BT_ADMIN__TYPE__AGGREGATE__AGGREGATOR_SUM:
-        *out = AGGREGATE_SUM;
-        return check_aggregate_input(message);
-    case BT_ADMIN__TYPE__AGGREGATE__AGGREGATOR_MIN:
-        *out = AGGREGATE_MIN;
-        return check_aggregate_input(message);
-    case BT_ADMIN__TYPE__AGGREGATE__AGGREGATOR_MAX:
-        *out = AGGREGATE_MAX;
-        return check_aggregate_input(message);
-    case BT_ADMIN__TYPE__AGGREGATE__AGGREGATOR_HLLPP_UNIQUE_COUNT:
-        return status_make(STATUS_UNIMPLEMENTED,
-                           "Families of hllpp_unique_count are not implemented");
-    default:
-        return status_make(STATUS_INVALID_ARGUMENT, "An aggregate type must name its aggregator");
-    }
-}
-
-/* The message as bytes in the arena. */
-static status keep_encoded(const ProtobufCMessage *message, struct arena *arena, bytes *out)
-{
-    size_t size = protobuf_c_message_get_packed_size(message);
-    uint8_t *data = arena_alloc(arena, size);
-    if (data == NULL)
-        return status_out_of_memory();
-    *out = bytes_make(data, protobuf_c_message_pack(message, data));
-    return status_ok();
-}
-
-status value_type_from_message(const BtAdmin__Type *message, struct arena *arena,
-                               struct family *family)
-{
-    family->aggregate = AGGREGATE_NONE;
-    family->value_type = bytes_make(NULL, 0);
-    if (message == NULL || message->kind_case == BT_ADMIN__TYPE__KIND__NOT_SET)
-        return status_ok();
-    if (message->kind_case == BT_ADMIN__TYPE__KIND_AGGREGATE_TYPE)
-        TRY(aggregate_from_message(message->aggregate_type, &family->aggregate));
-    return keep_encoded(&message->base, arena, &family->value_type);
-}
-
 status family_from_message(const char *id, const BtAdmin__ColumnFamily *message,
                            struct arena *arena, struct family *out)
 {
@@ -210,28 +157,6 @@ static status gc_rule_to_message(const struct gc_rule *rule, struct arena *arena
         return children_to_messages(rule, arena, &message->intersection->rules);
     }
     return status_make(STATUS_INTERNAL, "a rule of unknown kind");
-}
-
-/* What the catalog holds was checked when it came in; production fills in an aggregate's state
- * type, which for sum, min and max is the input's. */
-static status value_type_to_message(const struct family *family, struct arena *arena,
-                                    BtAdmin__Type **out)
-{
-    ProtobufCMessage *message;
-    TRY(proto_decode(&bt_admin__type__descriptor, family->value_type, arena, &message));
-    BtAdmin__Type *type = (BtAdmin__Type *)(void *)message;
-    *out = type;
-    if (family->aggregate == AGGREGATE_NONE)
-        return status_ok();
-    BtAdmin__Type__Aggregate *aggregate = type->aggregate_type;
-    if (aggregate->input_type == NULL) {
-        PROTO_NEW(arena, aggregate->input_type, BT_ADMIN__TYPE__INIT);
-        aggregate->input_type->kind_case = BT_ADMIN__TYPE__KIND_INT64_TYPE;
-        PROTO_NEW(arena, aggregate->input_type->int64_type, BT_ADMIN__TYPE__INT64__INIT);
-    }
-    if (aggregate->state_type == NULL)
-        aggregate->state_type = aggregate->input_type;
-    return status_ok();
 }
 
 static status family_to_message(const struct family *family, struct arena *arena,

@@ -11,11 +11,9 @@
 status family_from_message(const char *id, const BtAdmin__ColumnFamily *message,
                            struct arena *arena, struct family *out);
 
-/* One part of it each, for updates. */
+/* One part of it, for updates. */
 status gc_rule_from_message(const BtAdmin__GcRule *message, struct arena *arena,
                             const struct gc_rule **out);
-status value_type_from_message(const BtAdmin__Type *message, struct arena *arena,
-                               struct family *family);
 
 /* The table as the view shows it, in the arena. RESOURCE_EXHAUSTED without memory. */
 status table_to_message(const struct table_info *info, BtAdmin__Table__View view,

@@ -92,6 +92,7 @@ static status family_to_message(const struct family *family, struct arena *arena
     message->id = family->id;
     message->name = arena_string(arena, family->name);
     message->aggregate = (Catalog__Family__Aggregate)family->aggregate;
+    message->input = (Catalog__Family__Input)family->input;
     message->value_type = proto_data(family->value_type);
     if (message->name == NULL)
         return status_out_of_memory();
@@ -135,6 +136,7 @@ static status family_from_message(const Catalog__Family *message, struct arena *
     *family = (struct family){.id = message->id,
                               .name = bytes_of(message->name),
                               .aggregate = (enum aggregate)message->aggregate,
+                              .input = (enum aggregate_input)message->input,
                               .value_type = proto_bytes(message->value_type)};
     if (message->gc == NULL)
         return status_ok();

@@ -152,7 +152,8 @@ static bool merge_state(struct combiner *combiner, bytes value)
 {
     struct hll_state state;
     status parsed = hll_state_parse(value, &state);
-    bool fits = status_is_ok(parsed) && hll_sketch_fits(&combiner->sketch, &state);
+    bool fits =
+        status_is_ok(parsed) && hll_types_match(combiner->sketch.value_type, state.value_type);
     status_free(parsed);
     return fits && (hll_sketch_merge(&combiner->sketch, &state) || out_of_memory(combiner));
 }

@@ -47,6 +47,12 @@ uint64_t hll_hash_int64(int64_t input);
 
 /* --- states: sketches as they are written --- */
 
+/* Whether states of both types may be merged. */
+static inline bool hll_types_match(enum hll_value_type a, enum hll_value_type b)
+{
+    return a == b || a == HLL_UNKNOWN || b == HLL_UNKNOWN;
+}
+
 struct hll_state {
     int64_t num_values; /* that were added, duplicates too */
     enum hll_value_type value_type;
@@ -75,9 +81,9 @@ enum { HLL_ONE_MOST = 32 /* bytes */ };
 size_t hll_state_write_one(enum hll_value_type value_type, uint64_t hash,
                            uint8_t out[HLL_ONE_MOST]);
 
-/* INVALID_ARGUMENT, in the library's words, if it would not merge `state` into `into`: different
- * types, or two lists of which the one is finer in p and the other in sp. */
-status hll_state_check_merge(const struct hll_state *into, const struct hll_state *state);
+/* INVALID_ARGUMENT, in the library's words, if a state of the one type does not merge into one of
+ * the other. */
+status hll_check_types(enum hll_value_type into, enum hll_value_type type);
 
 /* How many different values were added, about. */
 int64_t hll_estimate(const struct hll_state *state);
@@ -103,16 +109,9 @@ struct hll_sketch {
 void hll_sketch_free(struct hll_sketch *sketch);
 void hll_sketch_clear(struct hll_sketch *sketch); /* makes it fresh, keeps memory */
 
-/* Whether what the state has counted is of the sketch's type. */
-static inline bool hll_sketch_fits(const struct hll_sketch *sketch, const struct hll_state *state)
-{
-    return sketch->value_type == state->value_type || sketch->value_type == HLL_UNKNOWN ||
-           state->value_type == HLL_UNKNOWN;
-}
-
-/* The state must fit; its slices are copied. Precisions are no obstacle: of crossed ones, too, the
- * lesser of both are what is left. False without memory; the sketch is then good for nothing but to
- * be cleared or freed. */
+/* The state must be of a type that goes with the sketch's; its slices are copied. Precisions are no
+ * obstacle, not even crossed ones (p less, sp greater), where the library gives up. False without
+ * memory; the sketch is then good for nothing but to be cleared or freed. */
 __attribute__((warn_unused_result)) bool hll_sketch_merge(struct hll_sketch *sketch,
                                                           const struct hll_state *state);
 

@@ -337,19 +337,11 @@ static const char *type_name(enum hll_value_type type)
     return type == HLL_INT64 ? "LONG" : "STRING, BYTES";
 }
 
-status hll_state_check_merge(const struct hll_state *into, const struct hll_state *state)
+status hll_check_types(enum hll_value_type into, enum hll_value_type type)
 {
-    if (into->value_type != state->value_type && into->value_type != HLL_UNKNOWN &&
-        state->value_type != HLL_UNKNOWN)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "Aggregator of type [%s] is incompatible with aggregator of type [%s]",
-                           type_name(into->value_type), type_name(state->value_type));
-    bool is_crossed =
-        (into->precision < state->precision && into->sparse_precision > state->sparse_precision) ||
-        (into->precision > state->precision && into->sparse_precision < state->sparse_precision);
-    if (is_crossed && hll_state_is_sparse(into) && hll_state_is_sparse(state))
-        return status_make(
-            STATUS_INVALID_ARGUMENT, "Precisions (p=%u, sp=%u) are not compatible to (p=%u, sp=%u)",
-            into->precision, into->sparse_precision, state->precision, state->sparse_precision);
-    return status_ok();
+    if (hll_types_match(into, type))
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Aggregator of type [%s] is incompatible with aggregator of type [%s]",
+                       type_name(into), type_name(type));
 }

@@ -27,11 +27,15 @@ struct gc_rule {
 /* What an add to a cell of the family does; plain families take no adds. */
 enum aggregate { AGGREGATE_NONE, AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX, AGGREGATE_HLL };
 
+/* What is added; sums, minima and maxima are of numbers. */
+enum aggregate_input { INPUT_INT64, INPUT_BYTES, INPUT_STRING };
+
 struct family {
     uint32_t id; /* from 1 */
     bytes name;
     const struct gc_rule *gc; /* NULL: keep everything */
     enum aggregate aggregate;
+    enum aggregate_input input;
     bytes value_type; /* serialised google.bigtable.admin.v2.Type as the client gave it; empty: none
                        */
 };
