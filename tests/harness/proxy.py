@@ -1,0 +1,65 @@
+"""A TCP proxy that loses connections: what a client sees when a network fails under it."""
+
+import contextlib
+import select
+import socket
+import threading
+
+PIECE = 16384
+
+
+class FailingProxy:
+    """Forwards to `host`. On the first connection the server's first `after` bytes come through,
+    then it is cut; later ones are left alone."""
+
+    def __init__(self, host, after):
+        address, port = host.rsplit(":", 1)
+        self.target = (address, int(port))
+        self.after = after
+        self.connections = 0
+        self.sockets = []
+        self.threads = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.host = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.spawn(self.accept)
+
+    def close(self):
+        for each in [self.listener, *self.sockets]:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads:
+            thread.join()
+        for each in [self.listener, *self.sockets]:
+            each.close()
+
+    def spawn(self, function, *arguments):
+        self.threads.append(threading.Thread(target=function, args=arguments))
+        self.threads[-1].start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(self.target)
+                self.sockets += [client, server]
+                self.connections += 1
+                left = self.after if self.connections == 1 else None
+                self.spawn(self.forward, client, server, left)
+
+    def forward(self, client, server, left):
+        """Both directions, until either side ends it or no byte of the server's is left."""
+        with contextlib.suppress(OSError):
+            while left != 0:
+                readable, _, _ = select.select([client, server], [], [])
+                for source in readable:
+                    data = source.recv(PIECE)
+                    if not data:
+                        left = 0
+                    elif source is client:
+                        server.sendall(data)
+                    else:
+                        client.sendall(data[:left])
+                        left = left and max(left - len(data), 0)
+        for each in (client, server):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
