@@ -272,6 +272,48 @@ def check_conformance(tree):
         yield path, number, f"{name} is not in {CONFORMANCE_PAGE}"
 
 
+PLACEHOLDER = re.compile(r"x(_\w+)?\.\w+")  # `x_test.c`: of any module
+NAMED_FILE = re.compile(r"([\w./-]+\.(?:c|h|cc|def|py|md|txt|proto|supp))(?::(\w+))?")
+NAMED_FOLDER = re.compile(r"(?!build)[\w.-]+(/[\w.-]+)*/")
+NAMED_WORD = re.compile(r"(?:struct |enum )?([a-z]\w*_\w+)(?:\(.*\))?")
+
+
+def check_named(tree):
+    """What a page names in `code` is there: files, folders, functions, types, fields."""
+    code = [text for path, text in tree.files() if not path.endswith(".md")]
+    words = set(re.findall(r"\w+", "\n".join(code)))
+    for path, number, line in tree.lines(".md"):
+        for span in re.findall(r"`([^`]+)`", line):
+            missing = missing_of(tree, words, path, span)
+            if missing:
+                yield path, number, f"names {missing}"
+
+
+def missing_of(tree, words, page, span):
+    """What of a page's `code` is not there, or None."""
+    file = NAMED_FILE.fullmatch(span)
+    word = NAMED_WORD.fullmatch(span)
+    if file and not PLACEHOLDER.fullmatch(file[1]):
+        return missing_file(tree, *file.groups())
+    if NAMED_FOLDER.fullmatch(span):
+        places = ("", "src", os.path.dirname(page))
+        is_there = any((tree.root / place / span).is_dir() for place in places)
+        return None if is_there else f"{span}, which is not there"
+    if word and word[1] not in words:
+        return f"{word[1]}, which nothing is called"
+    return None
+
+
+def missing_file(tree, target, symbol):
+    """For `cluster/rows.c:rows_write`, or the file alone; the end of its path will do."""
+    found = [each for each in tree.texts if f"/{each}".endswith(f"/{target}")]
+    if not found:
+        return f"{target}, which is not there"
+    if symbol and not any(re.search(rf"\b{symbol}\b", tree.texts[each]) for each in found):
+        return f"{symbol}, which is not in {target}"
+    return None
+
+
 CHECKS = {
     "layers": check_layers,
     "cplusplus": check_cplusplus,
@@ -283,6 +325,7 @@ CHECKS = {
     "dead_files": check_dead_files,
     "links": check_links,
     "conformance": check_conformance,
+    "named": check_named,
 }
 
 

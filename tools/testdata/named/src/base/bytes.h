@@ -1,0 +1,1 @@
+bool bytes_equal(bytes a, bytes b);
