@@ -1,4 +1,4 @@
-#include "cmd/bench.h"
+#include "cmd/bench_parts.h"
 #include "cmd/command.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "wire/grpc.h"
@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#define ADMIN "/google.bigtable.admin.v2.BigtableTableAdmin/"
 
 enum {
     US_PER_S = 1000000,
@@ -23,7 +21,7 @@ static status delete_table(struct bench_client *client, const char *name)
     struct buffer message = {0};
     grpc_message_start(&message);
     proto_encode(&request.base, &message);
-    status s = bench_call(client, ADMIN "DeleteTable", &message);
+    status s = bench_call(client, BENCH_ADMIN "DeleteTable", &message);
     if (s.code != STATUS_NOT_FOUND)
         return s;
     status_free(s);
@@ -92,7 +90,7 @@ static status create_table(struct bench_client *client, const struct bench_optio
     grpc_message_start(&message);
     status s = encode_create_table(options, arena, &message);
     if (status_is_ok(s))
-        s = bench_call(client, ADMIN "CreateTable", &message);
+        s = bench_call(client, BENCH_ADMIN "CreateTable", &message);
     buffer_free(&message);
     arena_destroy(arena);
     return s;
@@ -173,6 +171,8 @@ static status run_one(struct bench_client *client, struct bench_context *context
                            (int)name.size, (const char *)name.data, bench_mix_names);
     if (mix->is_load)
         TRY(make_table(client, context->options));
+    if (mix->prepare != NULL)
+        TRY(mix->prepare(client, context));
     struct bench_result result = {0};
     TRY(bench_run(client, context, mix, &result));
     print_result(context->options, mix->name, &result);

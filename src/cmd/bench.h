@@ -7,12 +7,13 @@
  *     bench.c           the command: makes the table, runs the workloads, prints
  *     bench_options.c   its options
  *     bench_keys.c      the rows' keys
- *     bench_workload.c  requests and their answers
+ *     bench_workload.c  requests and their answers; bench_add.c, bench_wide.c: more of them
+ *     bench_parts.c     what they are made of
  *     bench_run.c       the closed loop
  *
  * Rows: keys `user` and 20 digits, hashed, in the family `cf` with the columns `c0`, `c1`, …, one
  * cell each at a fixed timestamp: writing a row again replaces its cells, and the table stays as
- * large as it was loaded. */
+ * large as it was loaded. `add` makes the family `sum`, `hot` and `wide` each add a row. */
 #ifndef TRESTLE_CMD_BENCH_H
 #define TRESTLE_CMD_BENCH_H
 
@@ -38,6 +39,7 @@ struct bench_options {
     uint64_t operations; /* of each workload but load; 0: as many as the time allows */
     uint64_t batch;      /* rows of a MutateRows request */
     uint64_t scan_rows;
+    uint64_t columns;    /* of the row of `wide` */
     uint64_t tablets;    /* that the table is made with */
     uint64_t server_pid; /* 0: unknown, no CPU figures */
     uint64_t seed;
@@ -96,11 +98,15 @@ struct bench_workload {
     status (*response)(bytes message, struct arena *arena, struct bench_answer *answer);
 };
 
+struct bench_client;
+
 /* Its parts: a mixed workload alternates between two at random, others have one. */
 struct bench_mix {
     const char *name;
     const struct bench_workload *parts[2];
     bool is_load; /* goes once through all rows */
+    /* Makes what the workload needs beyond the loaded table; NULL: nothing. */
+    status (*prepare)(struct bench_client *client, struct bench_context *context);
 };
 
 /* NULL if there is none of that name. */
@@ -120,8 +126,6 @@ struct bench_result {
     struct histogram latencies; /* microseconds */
     status first_error;         /* owned */
 };
-
-struct bench_client;
 
 /* Connects. */
 status bench_client_create(const struct bench_options *options, struct bench_client **out);

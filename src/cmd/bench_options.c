@@ -33,6 +33,7 @@ static const struct option rows[] = {
         "Requests of each workload but load, within its time; 0 means any number."),
     ROW(INTEGER, batch, "100", 1, 10000, "COUNT", "Rows of one request of load and batch."),
     ROW(INTEGER, scan_rows, "100", 1, 1000000, "COUNT", "Rows of one request of scan and limit."),
+    ROW(INTEGER, columns, "1000000", 1, 100000000, "COUNT", "Columns of the row that wide reads."),
     ROW(INTEGER, tablets, "1", 1, 1000, "COUNT", "Tablets that the table is made with."),
     ROW(INTEGER, server_pid, "0", 0, INT32_MAX, "PID",
         "The server's process, to count its CPU time; 0 means not to."),

@@ -1,27 +1,16 @@
 /* What the load generator asks for, and whether it got it. */
-#include "cmd/bench.h"
-#include "google/bigtable/v2/bigtable.pb-c.h"
-#include "wire/proto.h"
+#include "cmd/bench_parts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-#define DATA "/google.bigtable.v2.Bigtable/"
-
-enum {
-    TIMESTAMP_US = 1000,
-    VALUES_SIZE = 4 << 20, /* random bytes: enough that neighbours do not compress each other */
-    QUALIFIER_SIZE = 24,
-};
 
 status bench_context_create(const struct bench_options *options, struct bench_context *out)
 {
     *out = (struct bench_context){.options = options, .random = options->seed};
     TRY(bench_keys_create(options->rows, &out->keys));
-    out->values = malloc(VALUES_SIZE);
+    out->values = malloc(BENCH_VALUES_SIZE);
     if (out->values == NULL)
         return status_out_of_memory();
-    for (size_t i = 0; i < VALUES_SIZE; i++)
+    for (size_t i = 0; i < BENCH_VALUES_SIZE; i++)
         out->values[i] = (uint8_t)bench_random(&out->random);
     return status_ok();
 }
@@ -32,57 +21,7 @@ void bench_context_free(struct bench_context *context)
     free(context->values);
 }
 
-/* --- parts of requests --- */
-
-static status key_of(uint64_t number, struct arena *arena, ProtobufCBinaryData *out)
-{
-    uint8_t *key = arena_alloc(arena, BENCH_KEY_SIZE);
-    if (key == NULL)
-        return status_out_of_memory();
-    bench_key_format(number, key);
-    *out = (ProtobufCBinaryData){.len = BENCH_KEY_SIZE, .data = key};
-    return status_ok();
-}
-
-static status random_key(struct bench_context *context, struct arena *arena,
-                         ProtobufCBinaryData *out)
-{
-    uint64_t index = bench_random(&context->random) % context->options->rows;
-    return key_of(bench_key_number(index), arena, out);
-}
-
-static ProtobufCBinaryData random_value(struct bench_context *context)
-{
-    uint64_t room = VALUES_SIZE - context->options->value_size;
-    uint64_t offset = bench_random(&context->random) % (room + 1);
-    return (ProtobufCBinaryData){.len = context->options->value_size,
-                                 .data = context->values + offset};
-}
-
-static status qualifier_of(uint64_t column, struct arena *arena, ProtobufCBinaryData *out)
-{
-    char *text = arena_alloc(arena, QUALIFIER_SIZE);
-    if (text == NULL)
-        return status_out_of_memory();
-    int size = snprintf(text, QUALIFIER_SIZE, "c%llu", (unsigned long long)column);
-    *out = (ProtobufCBinaryData){.len = (size_t)size, .data = (uint8_t *)text};
-    return status_ok();
-}
-
-static status set_cell(struct bench_context *context, uint64_t column, struct arena *arena,
-                       Bt__Mutation **out)
-{
-    Bt__Mutation__SetCell *cell;
-    PROTO_NEW(arena, cell, BT__MUTATION__SET_CELL__INIT);
-    cell->family_name = BENCH_FAMILY;
-    cell->timestamp_micros = TIMESTAMP_US;
-    cell->value = random_value(context);
-    TRY(qualifier_of(column, arena, &cell->column_qualifier));
-    PROTO_NEW(arena, *out, BT__MUTATION__INIT);
-    (*out)->mutation_case = BT__MUTATION__MUTATION_SET_CELL;
-    (*out)->set_cell = cell;
-    return status_ok();
-}
+/* --- cells --- */
 
 /* The mutations that write all cells of a row. */
 static status set_cells(struct bench_context *context, struct arena *arena, Bt__Mutation ***out)
@@ -92,7 +31,7 @@ static status set_cells(struct bench_context *context, struct arena *arena, Bt__
     if (*out == NULL)
         return status_out_of_memory();
     for (uint64_t i = 0; i < count; i++)
-        TRY(set_cell(context, i, arena, &(*out)[i]));
+        TRY(bench_set_cell(context, i, arena, &(*out)[i]));
     return status_ok();
 }
 
@@ -106,9 +45,9 @@ static status make_entries(struct bench_context *context, uint64_t first, uint64
         Bt__MutateRowsRequest__Entry *entry;
         PROTO_NEW(arena, entry, BT__MUTATE_ROWS_REQUEST__ENTRY__INIT);
         if (at_random)
-            TRY(random_key(context, arena, &entry->row_key));
+            TRY(bench_random_key(context, arena, &entry->row_key));
         else
-            TRY(key_of(bench_key_number(first + i), arena, &entry->row_key));
+            TRY(bench_key_of(bench_key_number(first + i), arena, &entry->row_key));
         TRY(set_cells(context, arena, &entry->mutations));
         entry->n_mutations = context->options->cells;
         entries[i] = entry;
@@ -170,46 +109,26 @@ static status write_request(struct bench_context *context, uint64_t number, stru
     Bt__MutateRowRequest request = BT__MUTATE_ROW_REQUEST__INIT;
     request.table_name = context->options->table;
     request.n_mutations = context->options->cells;
-    TRY(random_key(context, arena, &request.row_key));
+    TRY(bench_random_key(context, arena, &request.row_key));
     TRY(set_cells(context, arena, &request.mutations));
     proto_encode(&request.base, message);
     answer->rows = 1;
     return status_ok();
 }
 
-/* A single answer, whatever is in it. */
-static status one_response(bytes message, struct arena *arena, struct bench_answer *answer)
-{
-    (void)message;
-    (void)arena;
-    answer->rows_answered++;
-    return status_ok();
-}
-
 /* --- ReadRows --- */
-
-static status read_rows(struct bench_context *context, Bt__RowSet *rows, int64_t limit,
-                        struct buffer *message)
-{
-    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
-    request.table_name = context->options->table;
-    request.rows = rows;
-    request.rows_limit = limit;
-    proto_encode(&request.base, message);
-    return status_ok();
-}
 
 static status read_request(struct bench_context *context, uint64_t number, struct arena *arena,
                            struct buffer *message, struct bench_answer *answer)
 {
     (void)number;
     ProtobufCBinaryData key;
-    TRY(random_key(context, arena, &key));
+    TRY(bench_random_key(context, arena, &key));
     Bt__RowSet rows = BT__ROW_SET__INIT;
     rows.n_row_keys = 1;
     rows.row_keys = &key;
     answer->rows = 1;
-    return read_rows(context, &rows, 0, message);
+    return bench_read_rows(context, &rows, 0, NULL, message);
 }
 
 /* A range from a random row on; `is_open`: without an end, but a limit on the rows. */
@@ -222,16 +141,16 @@ static status range_request(struct bench_context *context, bool is_open, struct 
     uint64_t first = bench_random(&context->random) % (keys->count - answer->rows + 1);
     Bt__RowRange range = BT__ROW_RANGE__INIT;
     range.start_key_case = BT__ROW_RANGE__START_KEY_START_KEY_CLOSED;
-    TRY(key_of(keys->sorted[first], arena, &range.start_key_closed));
+    TRY(bench_key_of(keys->sorted[first], arena, &range.start_key_closed));
     if (!is_open) {
         range.end_key_case = BT__ROW_RANGE__END_KEY_END_KEY_CLOSED;
-        TRY(key_of(keys->sorted[first + answer->rows - 1], arena, &range.end_key_closed));
+        TRY(bench_key_of(keys->sorted[first + answer->rows - 1], arena, &range.end_key_closed));
     }
     Bt__RowRange *ranges[] = {&range};
     Bt__RowSet rows = BT__ROW_SET__INIT;
     rows.n_row_ranges = 1;
     rows.row_ranges = ranges;
-    return read_rows(context, &rows, is_open ? (int64_t)answer->rows : 0, message);
+    return bench_read_rows(context, &rows, is_open ? (int64_t)answer->rows : 0, NULL, message);
 }
 
 static status scan_request(struct bench_context *context, uint64_t number, struct arena *arena,
@@ -246,18 +165,6 @@ static status limit_request(struct bench_context *context, uint64_t number, stru
 {
     (void)number;
     return range_request(context, true, arena, message, answer);
-}
-
-static status read_rows_response(bytes message, struct arena *arena, struct bench_answer *answer)
-{
-    ProtobufCMessage *decoded;
-    TRY(proto_decode(&bt__read_rows_response__descriptor, message, arena, &decoded));
-    const Bt__ReadRowsResponse *response = (const Bt__ReadRowsResponse *)decoded;
-    for (size_t i = 0; i < response->n_chunks; i++)
-        if (response->chunks[i]->row_status_case ==
-            BT__READ_ROWS_RESPONSE__CELL_CHUNK__ROW_STATUS_COMMIT_ROW)
-            answer->rows_answered++;
-    return status_ok();
 }
 
 /* --- ReadModifyWriteRow --- */
@@ -276,7 +183,7 @@ static status rmw_request(struct bench_context *context, uint64_t number, struct
     request.table_name = context->options->table;
     request.n_rules = 1;
     request.rules = rules;
-    TRY(random_key(context, arena, &request.row_key));
+    TRY(bench_random_key(context, arena, &request.row_key));
     proto_encode(&request.base, message);
     answer->rows = 1;
     return status_ok();
@@ -284,27 +191,35 @@ static status rmw_request(struct bench_context *context, uint64_t number, struct
 
 /* --- all of them --- */
 
-static const struct bench_workload load = {"load", DATA "MutateRows", load_request,
+static const struct bench_workload load = {"load", BENCH_DATA "MutateRows", load_request,
                                            mutate_rows_response};
-static const struct bench_workload batch = {"batch", DATA "MutateRows", batch_request,
+static const struct bench_workload batch = {"batch", BENCH_DATA "MutateRows", batch_request,
                                             mutate_rows_response};
-static const struct bench_workload write = {"write", DATA "MutateRow", write_request, one_response};
-static const struct bench_workload read = {"read", DATA "ReadRows", read_request,
-                                           read_rows_response};
-static const struct bench_workload scan = {"scan", DATA "ReadRows", scan_request,
-                                           read_rows_response};
-static const struct bench_workload limit = {"limit", DATA "ReadRows", limit_request,
-                                            read_rows_response};
-static const struct bench_workload rmw = {"rmw", DATA "ReadModifyWriteRow", rmw_request,
-                                          one_response};
+static const struct bench_workload write = {"write", BENCH_DATA "MutateRow", write_request,
+                                            bench_one_response};
+static const struct bench_workload read = {"read", BENCH_DATA "ReadRows", read_request,
+                                           bench_read_rows_response};
+static const struct bench_workload scan = {"scan", BENCH_DATA "ReadRows", scan_request,
+                                           bench_read_rows_response};
+static const struct bench_workload limit = {"limit", BENCH_DATA "ReadRows", limit_request,
+                                            bench_read_rows_response};
+static const struct bench_workload rmw = {"rmw", BENCH_DATA "ReadModifyWriteRow", rmw_request,
+                                          bench_one_response};
 
-const char bench_mix_names[] = "load,batch,write,read,scan,limit,mixed,rmw";
+const char bench_mix_names[] = "load,batch,write,read,scan,limit,mixed,rmw,add,hot,wide";
 
 static const struct bench_mix mixes[] = {
-    {"load", {&load, &load}, true},     {"batch", {&batch, &batch}, false},
-    {"write", {&write, &write}, false}, {"read", {&read, &read}, false},
-    {"scan", {&scan, &scan}, false},    {"limit", {&limit, &limit}, false},
-    {"mixed", {&read, &write}, false},  {"rmw", {&rmw, &rmw}, false},
+    {.name = "load", .parts = {&load, &load}, .is_load = true},
+    {.name = "batch", .parts = {&batch, &batch}},
+    {.name = "write", .parts = {&write, &write}},
+    {.name = "read", .parts = {&read, &read}},
+    {.name = "scan", .parts = {&scan, &scan}},
+    {.name = "limit", .parts = {&limit, &limit}},
+    {.name = "mixed", .parts = {&read, &write}},
+    {.name = "rmw", .parts = {&rmw, &rmw}},
+    {.name = "add", .parts = {&bench_add, &bench_add}, .prepare = bench_add_prepare},
+    {.name = "hot", .parts = {&bench_hot, &bench_hot}, .prepare = bench_add_prepare},
+    {.name = "wide", .parts = {&bench_wide, &bench_wide}, .prepare = bench_wide_prepare},
 };
 
 const struct bench_mix *bench_mix_find(bytes name)

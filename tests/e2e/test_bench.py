@@ -11,7 +11,7 @@ TABLE = "projects/p/instances/i/tables/bench"
 def bench(host, *arguments):
     done = run_trestle(
         "bench", "--json", "--endpoint", host, "--table", TABLE, "--rows", "500", "--cells", "3",
-        "--scan-rows", "20", "--duration", "200ms", *arguments,
+        "--scan-rows", "20", "--columns", "12000", "--duration", "200ms", *arguments,
     )  # fmt: skip
     return done, [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -19,13 +19,17 @@ def bench(host, *arguments):
 def test_every_workload(server, rpc):
     done, results = bench(server.host, "--tablets", "4")
     assert done.returncode == 0, done.stderr
-    names = ["load", "batch", "write", "read", "scan", "limit", "mixed", "rmw"]
+    names = [
+        "load", "batch", "write", "read", "scan", "limit", "mixed", "rmw", "add", "hot", "wide",
+    ]  # fmt: skip
     assert [result["workload"] for result in results] == names
     assert {result["errors"] for result in results} == {0}
     assert all(result["rows"] > 0 for result in results)
     assert results[0]["rows"] == 500
-    rows = rpc.read(TABLE)
+    hot, *rows, wide = rpc.read(TABLE)
     assert len(rows) == 500
+    assert int.from_bytes(hot[1][0].value, "big") == results[-2]["requests"]
+    assert len(wide[1]) == 12000
     assert all([cell.qualifier for cell in cells][:3] == [b"c0", b"c1", b"c2"] for _, cells in rows)
     assert len(rpc.sample_row_keys(TABLE)) >= 4
     rpc.delete_table(TABLE)

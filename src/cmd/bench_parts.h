@@ -1,0 +1,45 @@
+/* What the load generator's workloads are made of: keys, names, values, answers. Memory comes from
+ * the arena, which is the call's. Private to the benchmark. */
+#ifndef TRESTLE_CMD_BENCH_PARTS_H
+#define TRESTLE_CMD_BENCH_PARTS_H
+
+#include "cmd/bench.h"
+#include "google/bigtable/v2/bigtable.pb-c.h"
+#include "wire/proto.h"
+
+#define BENCH_DATA  "/google.bigtable.v2.Bigtable/"
+#define BENCH_ADMIN "/google.bigtable.admin.v2.BigtableTableAdmin/"
+
+enum {
+    BENCH_TIMESTAMP_US = 1000,
+    BENCH_VALUES_SIZE = 4 << 20, /* random bytes: enough that neighbours do not compress each other
+                                  */
+};
+
+status bench_key_of(uint64_t number, struct arena *arena, ProtobufCBinaryData *out);
+status bench_random_key(struct bench_context *context, struct arena *arena,
+                        ProtobufCBinaryData *out);
+ProtobufCBinaryData bench_random_value(struct bench_context *context);
+status bench_qualifier(uint64_t column, struct arena *arena, ProtobufCBinaryData *out);
+
+/* The mutation that writes one cell of a random value. */
+status bench_set_cell(struct bench_context *context, uint64_t column, struct arena *arena,
+                      Bt__Mutation **out);
+
+/* Appends a ReadRowsRequest; `filter` may be NULL. */
+status bench_read_rows(struct bench_context *context, Bt__RowSet *rows, int64_t limit,
+                       Bt__RowFilter *filter, struct buffer *message);
+
+/* A single answer, whatever is in it. */
+status bench_one_response(bytes message, struct arena *arena, struct bench_answer *answer);
+/* Counts the rows of a ReadRowsResponse. */
+status bench_read_rows_response(bytes message, struct arena *arena, struct bench_answer *answer);
+
+/* Those that have a file of their own. */
+extern const struct bench_workload bench_add; /* bench_add.c */
+extern const struct bench_workload bench_hot;
+extern const struct bench_workload bench_wide; /* bench_wide.c */
+status bench_add_prepare(struct bench_client *client, struct bench_context *context);
+status bench_wide_prepare(struct bench_client *client, struct bench_context *context);
+
+#endif
