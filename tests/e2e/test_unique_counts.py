@@ -6,39 +6,15 @@ import hashlib
 import json
 
 import pytest
-from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
-from harness.rpc import ADMIN_SECONDS, INSTANCE, delete_row, fails_with, set_cell
+from harness.counts import add, create_counts, merge, state_in
+from harness.rpc import delete_row, fails_with, set_cell
 from harness.server import ROOT
 
 KEY = b"k"
 INVALID = StatusCode.INVALID_ARGUMENT.value[0]
 VECTORS = json.loads((ROOT / "tests/data/hll-vectors.json").read_text())
-INPUT_TYPES = {
-    "ints": {"int64_type": {"encoding": {"big_endian_bytes": {}}}},
-    "strings": {"string_type": {"encoding": {"utf8_bytes": {}}}},
-    "bytes": {"bytes_type": {"encoding": {"raw": {}}}},
-    "raw": None,
-}
-
-
-def family(input_type):
-    aggregate = {"hllpp_unique_count": {}}
-    if input_type is not None:
-        aggregate["input_type"] = input_type
-    return admin_types.ColumnFamily(value_type={"aggregate_type": aggregate})
-
-
-def create_counts(rpc, table_id):
-    """A table with a family for each type of input, a sum, and the plain family f."""
-    families = {name: family(input_type) for name, input_type in INPUT_TYPES.items()}
-    families["f"] = admin_types.ColumnFamily()
-    families["sum"] = admin_types.ColumnFamily(value_type={"aggregate_type": {"sum": {}}})
-    request = admin_types.CreateTableRequest(
-        parent=INSTANCE, table_id=table_id, table={"column_families": families}
-    )
-    return rpc.admin.create_table(request, timeout=ADMIN_SECONDS).name
 
 
 @pytest.fixture
@@ -46,34 +22,6 @@ def counts(rpc, new_table_id):
     name = create_counts(rpc, new_table_id())
     yield name
     rpc.delete_table(name)
-
-
-def add(family, value):
-    kinds = {int: "int_value", str: "string_value", bytes: "bytes_value"}
-    return types.Mutation(
-        add_to_cell={
-            "family_name": family,
-            "column_qualifier": {"raw_value": b"q"},
-            "timestamp": {"raw_timestamp_micros": 1000},
-            "input": value if isinstance(value, dict) else {kinds[type(value)]: value},
-        }
-    )
-
-
-def merge(family, state):
-    return types.Mutation(
-        merge_to_cell={
-            "family_name": family,
-            "column_qualifier": {"raw_value": b"q"},
-            "timestamp": {"raw_timestamp_micros": 1000},
-            "input": {"bytes_value": state},
-        }
-    )
-
-
-def state_in(rpc, table, family, **query):
-    (cell,) = [cell for cell in rpc.read_row(table, KEY, **query) if cell.family == family]
-    return cell.value
 
 
 def vector(section, n):
@@ -95,20 +43,20 @@ def assert_vector(state, section, n):
 def test_each_add_by_itself(rpc, counts, n):
     for number in range(1, n + 1):
         rpc.mutate(counts, KEY, add("ints", number))
-    assert_vector(state_in(rpc, counts, "ints"), "int64_1_to_n", n)
+    assert_vector(state_in(rpc, counts, KEY, "ints"), "int64_1_to_n", n)
 
 
 def test_many_adds_in_one_request(rpc, counts):
     rpc.mutate(counts, KEY, *(add("ints", number) for number in range(1, 10001)))
-    assert_vector(state_in(rpc, counts, "ints"), "int64_1_to_n", 10000)
+    assert_vector(state_in(rpc, counts, KEY, "ints"), "int64_1_to_n", 10000)
     rpc.mutate(counts, KEY, *(add("ints", number) for number in range(10001, 30001)))
-    assert_vector(state_in(rpc, counts, "ints"), "int64_1_to_n", 30000)
+    assert_vector(state_in(rpc, counts, KEY, "ints"), "int64_1_to_n", 30000)
 
 
 def test_adds_in_many_entries(rpc, counts):
     entries = [(KEY, [add("ints", number)]) for number in range(1, 1001)]
     assert rpc.mutate_rows(counts, entries) == [0] * 1000
-    assert_vector(state_in(rpc, counts, "ints"), "int64_1_to_n", 1000)
+    assert_vector(state_in(rpc, counts, KEY, "ints"), "int64_1_to_n", 1000)
 
 
 def test_strings_and_bytes(rpc, counts):
@@ -117,8 +65,8 @@ def test_strings_and_bytes(rpc, counts):
     rpc.mutate(counts, KEY, *(add("bytes", text.encode()) for text in decimals))
     rpc.mutate(counts, KEY, *(add("raw", {"raw_value": text.encode()}) for text in decimals))
     for name in ["strings", "bytes", "raw"]:
-        assert_vector(state_in(rpc, counts, name), "bytes_ascii_decimal_1_to_n", 1000)
-    assert state_in(rpc, counts, "strings") == state_in(rpc, counts, "raw")
+        assert_vector(state_in(rpc, counts, KEY, name), "bytes_ascii_decimal_1_to_n", 1000)
+    assert state_in(rpc, counts, KEY, "strings") == state_in(rpc, counts, KEY, "raw")
 
 
 def test_nothing_added_is_a_value_too(rpc, counts):
@@ -134,7 +82,7 @@ def test_nothing_added_is_a_value_too(rpc, counts):
 def test_a_deletion_starts_anew(rpc, counts):
     rpc.mutate(counts, KEY, *(add("ints", number) for number in range(50, 100)))
     rpc.mutate(counts, KEY, delete_row(), add("ints", 1))
-    assert_vector(state_in(rpc, counts, "ints"), "int64_1_to_n", 1)
+    assert_vector(state_in(rpc, counts, KEY, "ints"), "int64_1_to_n", 1)
 
 
 def test_states_outlive_the_server(fresh_server, connect):
@@ -145,7 +93,7 @@ def test_states_outlive_the_server(fresh_server, connect):
     server.start()
     rpc = connect(server.host)
     rpc.mutate(name, KEY, *(add("ints", number) for number in range(3, 11)))
-    state = state_in(rpc, name, "ints")
+    state = state_in(rpc, name, KEY, "ints")
     rpc.mutate(name, b"whole", *(add("ints", number) for number in [*range(1, 6), *range(3, 11)]))
     assert state == rpc.read_row(name, b"whole")[0].value
 
@@ -162,7 +110,7 @@ def test_merging_the_librarys_states(rpc, counts):
             rpc.mutate(counts, KEY, delete_row())
             for side in order:
                 rpc.mutate(counts, KEY, merge("ints", bytes.fromhex(each[side])))
-            merged = state_in(rpc, counts, "ints")
+            merged = state_in(rpc, counts, KEY, "ints")
             assert hashlib.sha256(merged).hexdigest() == each["sha256"], each["desc"]
         tried += 1
     assert tried > 3
@@ -171,9 +119,9 @@ def test_merging_the_librarys_states(rpc, counts):
 def test_a_merged_state_is_read_as_it_was(rpc, counts):
     state = bytes.fromhex(vector("int64_1_to_n", 10)["hex"])
     rpc.mutate(counts, KEY, merge("ints", state))
-    assert state_in(rpc, counts, "ints") == state
+    assert state_in(rpc, counts, KEY, "ints") == state
     rpc.mutate(counts, KEY, merge("ints", b""))
-    assert state_in(rpc, counts, "ints") == state
+    assert state_in(rpc, counts, KEY, "ints") == state
 
 
 def test_a_state_is_copied_by_deleting_and_merging(rpc, counts):
@@ -181,7 +129,7 @@ def test_a_state_is_copied_by_deleting_and_merging(rpc, counts):
     rpc.mutate(counts, KEY, *(add("ints", number) for number in range(1000, 2000)))
     state = rpc.read_row(counts, b"other")[0].value
     rpc.mutate(counts, KEY, delete_row(), merge("ints", state))
-    assert state_in(rpc, counts, "ints") == state
+    assert state_in(rpc, counts, KEY, "ints") == state
 
 
 # --- what is refused ---
@@ -258,7 +206,7 @@ def test_filters_see_the_state(rpc, counts):
         "value_range_filter": {"start_value_closed": state, "end_value_closed": state},
     }
     for name, filter_value in matching.items():
-        assert state_in(rpc, counts, "ints", filter={name: filter_value}) == state
+        assert state_in(rpc, counts, KEY, "ints", filter={name: filter_value}) == state
     above = {"value_range_filter": {"start_value_open": state}}
     assert rpc.read_row(counts, KEY, filter=above) == []
-    assert state_in(rpc, counts, "ints", filter={"strip_value_transformer": True}) == b""
+    assert state_in(rpc, counts, KEY, "ints", filter={"strip_value_transformer": True}) == b""
