@@ -92,21 +92,10 @@ void store_batch_delete_range(store_batch *batch, keyspace *keyspace, bytes from
     });
 }
 
-/* RocksDB resumes from a full disk by itself (it looks every five seconds), but from a log that
- * could not be made only when it is asked to. While it is at it, or if it fails, nothing changes.
- */
-static void probe(store *store)
-{
-    if (store->trouble.may_probe() && store->db->Resume().ok())
-        store->trouble.background_is_full(false);
-}
-
 status check_writable(store *store)
 {
     if (store->read_only)
         return status_make(STATUS_FAILED_PRECONDITION, "the store was opened for reading only");
-    if (store->trouble.is_background_full() && !store->trouble.is_fenced())
-        probe(store);
     if (store->trouble.is_fenced() || store->trouble.is_background_full())
         return store->trouble.health();
     return status_ok();

@@ -115,7 +115,7 @@ class file_system final : public rocksdb::FileSystemWrapper {
             return IOStatus::NotSupported(NO_OPTIONS_FILE);
         IOStatus s = target()->NewWritableFile(path, options, out, debug);
         if (s.ok() && is_log_name(name))
-            s = room->new_log(out);
+            room->new_log(out);
         return s;
     }
 

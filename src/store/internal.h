@@ -65,9 +65,6 @@ class trouble {
     bool is_background_full() const { return background_full.load(std::memory_order_acquire); }
     status health() const; /* OK, or why writes are refused */
 
-    /* True for one caller a second: who is to try whether RocksDB can resume. */
-    bool may_probe();
-
   private:
     void tell(status_code code, const char *what);
     void change(std::atomic<bool> *flag, bool is_full);
@@ -78,7 +75,6 @@ class trouble {
     std::atomic<bool> fenced{false};
     std::atomic<bool> log_full{false};
     std::atomic<bool> background_full{false};
-    std::atomic<int64_t> next_probe_us{0};
     mutable std::mutex mutex; /* of `why` */
     std::string why;          /* it is fenced */
 };
@@ -144,13 +140,13 @@ class log_room : public std::enable_shared_from_this<log_room> {
     void give_back(uint64_t bytes); /* after it, whatever came of it */
 
     /* Wraps the file of a new log, to which everything is appended from now on. */
-    rocksdb::IOStatus new_log(std::unique_ptr<rocksdb::FSWritableFile> *file);
+    void new_log(std::unique_ptr<rocksdb::FSWritableFile> *file);
 
     std::atomic<uint64_t> syncs{0};
 
   private:
     friend log_file;
-    rocksdb::IOStatus begin(log_file *file);
+    void begin(log_file *file);
     void forget(const log_file *file);
 
     std::mutex mutex;

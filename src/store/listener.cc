@@ -18,14 +18,9 @@ class listener final : public rocksdb::EventListener {
 
     const char *Name() const override { return "trestle.listener"; }
 
-    void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status *error) override
+    void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status *error) override
     {
         using rocksdb::Status;
-        /* A new log that found no room (log_file.cc): RocksDB takes it for fatal, since it could
-         * have lost what it had buffered for the former one. It buffers nothing here. */
-        if (reason == rocksdb::BackgroundErrorReason::kMemTable && error->IsNoSpace())
-            *error = Status(*error, Status::Severity::kHardError);
-
         if (error->severity() >= Status::Severity::kFatalError)
             trouble->fence(error->ToString());
         else if (error->severity() >= Status::Severity::kHardError)

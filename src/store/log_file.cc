@@ -5,8 +5,11 @@
  * if the next write comes before that. So a full disk is found out before a write, not in it:
  *
  *  1. Room for a batch is taken (fallocate) before RocksDB sees the batch. Without room the batch
- * is refused, nothing was changed, and the next one asks again.
- *  2. A new log is made with room for the batches that are under way, or not made at all.
+ *     is refused, nothing was changed, and the next one asks again.
+ *  2. A new log can always be made, also on a full disk, for RocksDB must not fail to make one: a
+ *     write buffer with range deletes cannot be sealed twice (Debian's build aborts: an assertion
+ *     in MemTable::ConstructFragmentedRangeTombstones). It takes over the room that the former log
+ *     has for the batches that are under way, and has no more use for.
  *  3. What fails later fails for good: after a failed append or sync nobody knows what the log
  *     holds, so the error is turned into one that RocksDB never resumes from, whatever the disk
  *     called it. (A sync that says "no space" would count as a full disk otherwise.)
@@ -36,16 +39,25 @@ class log_file final : public rocksdb::FSWritableFileOwnerWrapper {
     }
     ~log_file() override { room->forget(this); }
 
-    /* Makes sure that `extra` more bytes can be appended. */
-    IOStatus take_room(uint64_t extra)
+    /* Makes sure that `extra` more bytes can be appended; takes `reserve` more, if it must take
+     * any.
+     */
+    IOStatus take_room(uint64_t extra, uint64_t reserve)
     {
         if (size + extra <= taken)
             return IOStatus::OK();
-        uint64_t more = size + extra - taken + ROOM_STEP;
+        uint64_t more = size + extra - taken + reserve;
         IOStatus s = target()->Allocate(taken, more, IOOptions(), nullptr);
         if (s.ok() || !s.IsNoSpace())
             taken += more; /* other errors: there is no fallocate here */
         return s.IsNoSpace() ? s : IOStatus::OK();
+    }
+
+    /* Nothing more will be appended. If it fails, the room comes back when the file is closed. */
+    void give_up_room()
+    {
+        taken = size;
+        target()->Truncate(size, IOOptions(), nullptr).PermitUncheckedError();
     }
 
     IOStatus Append(const Slice &data, const IOOptions &options, IODebugContext *debug) override
@@ -90,7 +102,7 @@ IOStatus log_room::take(uint64_t bytes)
     under_way += bytes;
     if (current == nullptr)
         return IOStatus::OK();
-    IOStatus s = current->take_room(under_way);
+    IOStatus s = current->take_room(under_way, ROOM_STEP);
     if (!s.ok())
         under_way -= bytes;
     return s;
@@ -102,13 +114,16 @@ void log_room::give_back(uint64_t bytes)
     under_way -= bytes;
 }
 
-IOStatus log_room::begin(log_file *file)
+/* If there is no room even so, somebody else took it meanwhile: then the write that is under way
+ * fails, and fences the store. If none is, the next one is refused. */
+void log_room::begin(log_file *file)
 {
     std::lock_guard<std::mutex> lock(mutex);
-    IOStatus s = file->take_room(under_way + 1);
-    if (s.ok())
-        current = file;
-    return s;
+    if (!file->take_room(under_way, ROOM_STEP).ok() && current != nullptr) {
+        current->give_up_room();
+        file->take_room(under_way, 0).PermitUncheckedError();
+    }
+    current = file;
 }
 
 void log_room::forget(const log_file *file)
@@ -118,9 +133,9 @@ void log_room::forget(const log_file *file)
         current = nullptr;
 }
 
-IOStatus log_room::new_log(std::unique_ptr<rocksdb::FSWritableFile> *file)
+void log_room::new_log(std::unique_ptr<rocksdb::FSWritableFile> *file)
 {
     auto *log = new log_file(std::move(*file), shared_from_this());
     file->reset(log);
-    return begin(log);
+    begin(log);
 }

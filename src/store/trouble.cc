@@ -1,17 +1,7 @@
 /* Why writes are refused, and what RocksDB's statuses mean to the rest of the server. */
 #include "store/internal.h"
 
-#include <chrono>
-
 #define NO_SPACE "no space left on the disk"
-
-enum : int64_t { PROBE_INTERVAL_US = 1000000 };
-
-static int64_t steady_us()
-{
-    using namespace std::chrono;
-    return duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count();
-}
 
 status status_from(const rocksdb::Status &s)
 {
@@ -78,13 +68,6 @@ void trouble::log_is_full(bool is_full)
 void trouble::background_is_full(bool is_full)
 {
     change(&background_full, is_full);
-}
-
-bool trouble::may_probe()
-{
-    int64_t now = steady_us();
-    int64_t due = next_probe_us.load(std::memory_order_relaxed);
-    return now >= due && next_probe_us.compare_exchange_strong(due, now + PROBE_INTERVAL_US);
 }
 
 status trouble::health() const
