@@ -24,9 +24,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests")]
 
 import generate  # noqa: E402
+from emulator import Emulator, KnownDifferences, NoDifferences  # noqa: E402
 from filters import Filter, faults  # noqa: E402
 from google.protobuf import text_format  # noqa: E402
-from harness.server import Server, binary  # noqa: E402
+from harness.server import Server  # noqa: E402
 from shrink import shrink  # noqa: E402
 from table import Family, Refused, Table, cells_of  # noqa: E402
 from wire import Failed, Wire, now_us  # noqa: E402
@@ -54,6 +55,11 @@ class Difference(Exception):
         self.answered = answered
         self.row = row
 
+    def note(self, case):
+        """A smaller one: shrink.Case."""
+        self.request, self.row = case.request(), {case.key: case.cells}
+        self.expected, self.answered = case.expected(), case.answered()
+
     def __str__(self):
         parts = {
             "request": text_format.MessageToString(self.request, as_one_line=True),
@@ -70,15 +76,17 @@ class Difference(Exception):
 class Round:
     """A table, here and on the server, and random requests for it."""
 
-    def __init__(self, wire, seed, number):
+    def __init__(self, wire, seed, number, known):
         self.dice = random.Random(f"{seed}/{number}")
         self.wire = wire
+        self.known = known
         self.counts = collections.Counter()
+        self.returned = set()  # (key, family) with cells that a rule had condemned
         now = now_us() // 1000 * 1000
         families = {name: Family() for name in PLAIN_FAMILIES}
-        families |= {name: Family(gc=self.dice.choice(generate.RULES)) for name in RULED_FAMILIES}
+        families |= {name: Family(gc=self.rule()) for name in RULED_FAMILIES}
         families |= {name: Family(aggregate=kind) for name, kind in AGGREGATES.items()}
-        step = 1 if self.dice.random() < 0.2 else 1000
+        step = 1 if self.dice.random() < 0.2 and known.has_microseconds else 1000
         self.table = Table(f"{wire.instance}/tables/m{os.getpid()}-{number}", families, step)
         self.generator = generate.Generator(self.dice, self.table, now)
         splits = self.dice.sample(generate.KEYS, self.dice.choice([0, 0, 3]))
@@ -86,6 +94,15 @@ class Round:
 
     def close(self):
         self.wire.delete_table(self.table)
+
+    def rule(self):
+        return self.dice.choice(generate.RULES) if self.known.has_gc_on_read else None
+
+    def harmless(self, make):
+        """A request that the other side survives; Trestle survives all."""
+        while self.known.is_harmful(request := make()):
+            pass
+        return request
 
     # --- operations ---
 
@@ -103,7 +120,7 @@ class Round:
         if hasattr(self, kind):
             getattr(self, kind)()
         else:
-            self.write(kind, getattr(self.generator, kind)())
+            self.write(kind, self.harmless(getattr(self.generator, kind)))
 
     def write(self, kind, request):
         keys = [entry.row_key for entry in getattr(request, "entries", [request])]
@@ -115,10 +132,11 @@ class Round:
         for now in self.moments(observed, answer, first, last):
             try:
                 self.table.rows = self.rows_after(kind, request, now, answer, observed)
+                self.bury_returned()
                 return
             except Difference as difference:
                 differences.append(difference)
-        raise differences[0]
+        self.differ(differences[0], keys)
 
     def moments(self, observed, answer, first, last):
         """Times that the server may have had: what it wrote says it, if it wrote any."""
@@ -154,21 +172,42 @@ class Round:
             seen = trial.cells(key, now)
             collected = (set(seen) - set(observed)) & hidden
             if not collected:
+                self.returned |= {(key, cell.family) for cell in hidden & set(seen)}
                 return seen == observed
             row = {column: dict(cells) for column, cells in trial.rows[key].items()}
             for cell in collected:
                 del row[cell.family, cell.qualifier][cell.timestamp]
             trial.rows[key] = row
 
+    def bury_returned(self):
+        """Deletes, on both sides, where condemned cells have come back: a collection that runs may
+        still take them away."""
+        for key, family in self.returned:
+            self.wire.delete_family(self.table, key, family)
+            self.table.rows[key] = {
+                column: cells
+                for column, cells in self.table.rows[key].items()
+                if column[0] != family
+            }
+        self.returned.clear()
+
+    def differ(self, difference, keys=()):
+        """Raises a difference. If it is known: both sides forget the rows instead."""
+        if not self.known.explain(difference):
+            raise difference
+        for key in keys:
+            self.wire.delete_row(self.table, key)
+            self.table.rows.pop(key, None)
+
     def read_rows(self):
-        request = self.generator.read_rows()
+        request = self.harmless(self.generator.read_rows)
         expected = outcome(self.table.read_rows, request, self.generator.now)
         self.compare_read(request, expected, self.wire.read(request))
 
     def compare_read(self, request, expected, answer):
         if isinstance(expected, Refused) or isinstance(answer, Failed):
             if not fits(expected, answer):
-                raise Difference(request, expected, answer)
+                self.differ(Difference(request, expected, answer))
             return
         wanted = {key: outcomes for key, outcomes in expected}
         rows, stats = answer
@@ -176,11 +215,11 @@ class Round:
             if rows.get(key, []) not in wanted.get(key, [[]]):
                 row = self.table.cells(key, self.generator.now)
                 found = Difference(request, wanted.get(key), rows.get(key), {key: row})
-                raise shrink(found, self.wire, self.table)
+                self.differ(shrink(found, self.wire, self.table))
         if request.request_stats_view == request.REQUEST_STATS_FULL:
             counts = len(rows), sum(map(len, rows.values()))
             if stats is None or stats[:2] != counts or stats[2] < counts[0] or stats[3] < counts[1]:
-                raise Difference(request, counts, stats)
+                self.differ(Difference(request, counts, stats))
 
     def drop_row_range(self):
         prefix = self.dice.choice(generate.KEYS)[: self.dice.randrange(1, 3)]
@@ -193,12 +232,13 @@ class Round:
     def change_rule(self):
         trial = copy.deepcopy(self.table)
         name = self.dice.choice(RULED_FAMILIES)
-        trial.families[name] = Family(gc=self.dice.choice(generate.RULES))
+        trial.families[name] = Family(gc=self.rule())
         self.wire.set_rule(self.table, name, trial.families[name].gc)
         self.check_everything(trial)
 
     def drop_family(self):
-        name = self.dice.choice([*PLAIN_FAMILIES, *RULED_FAMILIES, *AGGREGATES])
+        every_family = [*PLAIN_FAMILIES, *RULED_FAMILIES, *AGGREGATES]
+        name = self.dice.choice(self.known.droppable_families or every_family)
         family = self.table.families[name]
         self.wire.drop_family(self.table, name)
         self.table.drop_family(name)
@@ -212,8 +252,9 @@ class Round:
             if not self.settle(trial, key, rows.get(key, [])):
                 expected = trial.cells(key, self.generator.now)
                 request = self.wire.read_request(trial, [key])
-                raise Difference(request, expected, rows.get(key))
+                self.differ(Difference(request, expected, rows.get(key)), [key])
         self.table.families, self.table.rows = trial.families, trial.rows
+        self.bury_returned()
 
     def missing_table(self):
         request = getattr(self.generator, self.dice.choice(["mutate_row", "read_rows"]))()
@@ -222,25 +263,29 @@ class Round:
         answer = self.wire.call(kind, request)
         expected = Refused([(5, f"Not found: {request.table_name}"), (3, "")])
         if not fits(expected, answer):
-            raise Difference(request, expected, answer)
+            self.differ(Difference(request, expected, answer))
 
     # --- filters ---
 
     def run_evaluations(self, count):
         for _ in range(LOADS):
-            self.write("mutate_row", self.generator.mutate_row())
+            self.write("mutate_row", self.harmless(self.generator.mutate_row))
         now = self.generator.now
         rows = [(key, self.table.cells(key, now)) for key in sorted(self.table.rows)]
         rows = [(key, cells) for key, cells in rows if cells]
         calls = collections.deque()
         while self.counts["evaluations"] < count or calls:
             if self.counts["evaluations"] < count and len(calls) < CALLS_IN_FLIGHT:
-                request = self.wire.read_request(self.table)
-                request.filter.CopyFrom(self.generator.filter())
+                request = self.harmless(self.read_everything)
                 calls.append((request, self.wire.start_read(request)))
                 self.counts["evaluations"] += 0 if any(faults(request.filter)) else len(rows)
             else:
                 self.check_filter(rows, *calls.popleft())
+
+    def read_everything(self):
+        request = self.wire.read_request(self.table)
+        request.filter.CopyFrom(self.generator.filter())
+        return request
 
     def check_filter(self, rows, request, call):
         reasons = [(3, text) for text in faults(request.filter)]
@@ -279,17 +324,18 @@ def fits(expected, answer):
 
 
 def run_round(options, address, job):
-    """Counts, or a difference as text."""
+    """(counts, known differences), or an unknown one as text."""
     number, operations, evaluations = job
+    known = KnownDifferences() if options.emulator else NoDifferences()
     with Wire(address) as wire:
-        this = Round(wire, options.seed, number)
+        this = Round(wire, options.seed, number, known)
         try:
             this.run_operations(operations)
             this.run_evaluations(evaluations)
         except Difference as difference:
             return f"{difference}\nagain: --seed {options.seed} --round {number}"
         this.close()
-    return this.counts
+    return this.counts, known.counts
 
 
 def jobs(options):
@@ -308,7 +354,7 @@ def share(total, parts, number):
 
 def run(options, address):
     started = time.monotonic()
-    counts = collections.Counter()
+    counts, known = collections.Counter(), collections.Counter()
     work = [(options, address, job) for job in jobs(options)]
     with contextlib.ExitStack() as stack:
         results = map(run_job, work)
@@ -319,8 +365,9 @@ def run(options, address):
             if isinstance(result, str):
                 print(result, file=sys.stderr)
                 return 1
-            counts += result
-    report(options, counts, time.monotonic() - started)
+            counts += result[0]
+            known += result[1]
+    report(options, counts, known, time.monotonic() - started)
     return 0
 
 
@@ -328,12 +375,15 @@ def run_job(arguments):
     return run_round(*arguments)
 
 
-def report(options, counts, seconds):
+def report(options, counts, known, seconds):
     evaluations, filters, refused = (counts.pop(name, 0) for name in FILTER_COUNTS)
     print(
         f"seed {options.seed}: {counts.total()} operations, {evaluations} evaluations of {filters} "
-        f"filters, {refused} filters refused: all as the model has it; {seconds:.0f} s"
+        f"filters, {refused} filters refused: as the model has it"
+        f"{' but for what is known' if known else ''}; {seconds:.0f} s"
     )
+    for name, count in sorted(known.items()):
+        print(f"{count} times: {name}")
 
 
 def parse(arguments):
@@ -346,6 +396,7 @@ def parse(arguments):
     parser.add_argument("--round", type=int, help="only this one")
     parser.add_argument("--jobs", type=int, default=2, help="rounds at a time")
     parser.add_argument("--address", help="of a server that runs; else one is started")
+    parser.add_argument("--emulator", action="store_true", help="Google's is the other side")
     return parser.parse_args(arguments)
 
 
@@ -355,8 +406,8 @@ def main(arguments=None):
     if options.address:
         return run(options, options.address)
     with tempfile.TemporaryDirectory() as directory:
-        print(binary(), flush=True)
-        server = Server(directory, SERVER_OPTIONS).start()
+        server = Emulator() if options.emulator else Server(directory, SERVER_OPTIONS)
+        server.start()
         try:
             return run(options, server.host)
         finally:

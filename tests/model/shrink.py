@@ -19,14 +19,13 @@ def shrink(difference, wire, table):
         return difference
     while case.take_smaller(case.with_smaller_filters()):
         pass
-    copied = case.on_scratch_table()
-    if copied.differs():
-        case = copied
+    difference.note(case)
+    case.move_to_scratch_table()
+    if case.differs():
         while case.take_smaller(case.with_fewer_cells()):
             pass
-    difference.request = case.request()
-    difference.expected, difference.answered = case.expected(), case.answered()
-    difference.row = {key: case.cells}
+        difference.note(case)
+    wire.delete_table(case.table)
     return difference
 
 
@@ -65,21 +64,17 @@ class Case:
             if not any(faults(smaller)):
                 yield Case(self.wire, self.table, self.key, self.cells, smaller)
 
-    def on_scratch_table(self):
+    def move_to_scratch_table(self):
         families = {name: Family(aggregate=f.aggregate) for name, f in self.table.families.items()}
-        scratch = Table(self.table.name + "-small", families, self.table.step)
-        self.wire.create_table(scratch, [])
-        case = Case(self.wire, scratch, self.key, self.cells, self.filter)
-        case.write()
-        return case
+        self.table = Table(self.table.name + "-small", families, self.table.step)
+        self.wire.create_table(self.table, [])
+        self.write()
 
     def write(self):
         self.wire.delete_row(self.table, self.key)
-        mutations = [mutation_for(self.table, cell) for cell in self.cells]
-        request = types.MutateRowRequest.pb()(
-            table_name=self.table.name, row_key=self.key, mutations=mutations
+        self.wire.mutate(
+            self.table, self.key, *(mutation_for(self.table, cell) for cell in self.cells)
         )
-        self.wire.call("mutate_row", request)
 
     def with_fewer_cells(self):
         for i in range(len(self.cells)):

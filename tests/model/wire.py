@@ -120,15 +120,21 @@ class Wire:
         possible = [key for key in keys if 0 < len(key) <= 4096] if keys is not None else []
         if keys is not None and not possible:
             return {}
-        rows, _ = self.read(self.read_request(table, possible))
+        answer = self.read(self.read_request(table, possible))
+        assert not isinstance(answer, Failed), answer
+        rows, _ = answer
         return {key: rows.get(key, []) for key in possible} if keys is not None else rows
 
     def delete_row(self, table, key):
-        mutation = types.Mutation.pb()(delete_from_row={})
-        self.call(
-            "mutate_row",
-            types.MutateRowRequest.pb()(table_name=table.name, row_key=key, mutations=[mutation]),
-        )
+        self.mutate(table, key, types.Mutation.pb()(delete_from_row={}))
+
+    def delete_family(self, table, key, family):
+        self.mutate(table, key, types.Mutation.pb()(delete_from_family={"family_name": family}))
+
+    def mutate(self, table, key, *mutations):
+        message = types.MutateRowRequest.pb()
+        request = message(table_name=table.name, row_key=key, mutations=mutations)
+        self.call("mutate_row", request)
 
     # --- administration ---
 
