@@ -18,6 +18,10 @@ enum {
     LIMIT_CELL_BYTES = 100 * LIMIT_MB,
     LIMIT_ROW_BYTES = 256 * LIMIT_MB, /* on reading: FAILED_PRECONDITION with its ErrorInfo */
     LIMIT_MUTATIONS_A_REQUEST = 100000,
+    LIMIT_IDEMPOTENCY_TOKEN_LEAST_BYTES = 8,
+    /* How long after the first attempt a write with a token may be repeated; a request that says
+     * that it began earlier: FAILED_PRECONDITION. */
+    LIMIT_IDEMPOTENCY_SECONDS = 15 * 60,
     LIMIT_FILTER_BYTES = 20480,
     LIMIT_FILTER_DEPTH = 20,
     LIMIT_GC_RULE_BYTES = 500,
@@ -103,6 +107,9 @@ enum {
     /* Mutations that wait: about a second of what a fast disk takes, and more than the largest
      * single request. Beyond: RESOURCE_EXHAUSTED. */
     LIMIT_COMMIT_QUEUE_BYTES = 512 * LIMIT_MB,
+    /* Idempotency tokens that are remembered: 7,000 new ones a second, 21 to 43 bytes each. Beyond:
+     * RESOURCE_EXHAUSTED. */
+    LIMIT_IDEMPOTENCY_TOKENS = 8 << 20,
 };
 
 #endif

@@ -239,6 +239,8 @@ static void acknowledge(struct commit_queue *queue, struct list *commits, status
         struct commit *commit = LIST_ENTRY(link, struct commit, link);
         if (!status_is_ok(written) && status_is_ok(commit->result))
             commit->result = status_copy(written);
+        if (commit->tokens != NULL && !status_is_ok(commit->result))
+            tokens_forget(commit->tokens, commit->token);
         if (queue->options.applied != NULL && commit->change != NULL &&
             status_is_ok(commit->result))
             queue->options.applied(queue->options.applied_context, commit);

@@ -24,6 +24,7 @@
 #include "os/loop.h"
 #include "row/fragment.h"
 #include "store/store.h"
+#include "tablet/tokens.h"
 
 struct commit_queue;
 
@@ -43,6 +44,10 @@ struct commit {
     /* Anything else that goes into the same batch, at this commit's place; may be NULL. Called on
      * the commit thread. */
     void (*extend)(struct commit *commit, struct store_batch *batch);
+    /* Where `token` was claimed (tokens.h): its record goes into the same batch, and it is
+     * forgotten if the commit fails. NULL: the change has none. */
+    struct tokens *tokens;
+    struct fingerprint token;
     bool frees_space; /* goes on when `admit` refuses */
     void *owner;      /* for commit_options.applied */
     struct loop *loop;

@@ -235,6 +235,8 @@ static void write_row(struct commit_batch *batch, struct commit *head)
     do {
         fragment_set_version(at->change->fragment.data, at->version);
         add_big_cells(batch, at);
+        if (at->tokens != NULL)
+            tokens_put_record(at->tokens, batch->store_batch, at->version, at->token);
         batch->row_count++;
         at = at->next_of_row;
     } while (at != NULL);
