@@ -6,6 +6,7 @@
  *     'K' <keyspace id>                     empty message: a spare keyspace, empty and never used
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
+ *     'I' <commit version>                  not ours: see tablet/tokens.h
  *     'version-ceiling'                     not ours: see tablet/commit.c
  *
  * Ids have 8 bytes, big-endian. A change is one batch, so a crash finds all of it or nothing; a

@@ -226,11 +226,21 @@ static status start_commits(struct cluster *cluster)
     return commit_queue_create(&options, &cluster->commits);
 }
 
+static status open_tokens(struct cluster *cluster)
+{
+    struct tokens_options options = {.store = cluster->store,
+                                     .catalog = cluster->catalog,
+                                     .clock = cluster->options.clock,
+                                     .metrics = cluster->options.metrics};
+    return tokens_open(&options, &cluster->tokens);
+}
+
 static status open_parts(struct cluster *cluster)
 {
     TRY(open_store(cluster));
     TRY(load_catalog(cluster));
     TRY(drop_orphans(cluster));
+    TRY(open_tokens(cluster));
     TRY(care_create(cluster, &cluster->care));
     TRY(start_commits(cluster));
     TRY(maintenance_start(cluster, &cluster->maintenance));
@@ -296,6 +306,7 @@ void cluster_close(struct cluster *cluster)
     if (cluster->commits != NULL)
         commit_queue_destroy(cluster->commits);
     care_destroy(cluster->care);
+    tokens_close(cluster->tokens);
     cluster_drop_doomed(cluster);
     if (cluster->locks != NULL)
         row_locks_destroy(cluster->locks);

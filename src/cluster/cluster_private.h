@@ -23,6 +23,7 @@ struct cluster {
     struct store *store;
     struct keyspace *catalog;
     struct commit_queue *commits;
+    struct tokens *tokens;
     struct row_locks *locks;
     struct disk_reserve reserve;
     struct care *care;

@@ -98,6 +98,15 @@ static void run_reclaims(struct maintenance *maintenance)
     }
 }
 
+static void delete_token_records(struct cluster *cluster)
+{
+    status s = tokens_delete_records(cluster->tokens);
+    if (!status_is_ok(s))
+        log_warn(cluster->options.log, "records of idempotency tokens are kept for now",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
 /* Until it is woken, or for a second. Returns whether to go on. */
 static bool wait_for_work(struct maintenance *maintenance)
 {
@@ -131,6 +140,7 @@ static void *run(void *argument)
         run_reclaims(maintenance);
         balance_run(maintenance->cluster);
         gc_pass_run(maintenance->cluster);
+        delete_token_records(maintenance->cluster);
         end_round(maintenance);
     }
     return NULL;

@@ -6,6 +6,10 @@
  *     … batch written and synced …             (commit thread)
  *     done                                     (loop thread)
  *
+ * A write whose token was seen before changes nothing. It takes its place in the queue behind the
+ * first all the same, an empty one, so that it is acknowledged when the first is durable, and not
+ * before.
+ *
  * An update reads first and keeps the lock until its change is durable, so that nobody else's falls
  * between what it saw and what it wrote:
  *
@@ -55,12 +59,48 @@ static void count_write(struct tablet *tablet, const struct packed_change *chang
 
 /* --- writes --- */
 
+/* The first of them has passed the queue by now: it was committed, unless it was forgotten. */
+static status check_first_write(const struct row_write *write)
+{
+    if (tokens_remember(write->table->cluster->tokens, write->commit.token))
+        return status_ok();
+    return status_make(STATUS_UNAVAILABLE, "A write with the same idempotency token has failed");
+}
+
 static void write_done(struct task *task)
 {
     struct row_write *write = LIST_ENTRY(&task->link, struct row_write, commit.done.link);
+    status result = write->commit.result;
+    if (write->is_repeated && status_is_ok(result))
+        result = check_first_write(write);
     buffer_free(&write->change.fragment);
     tablet_release(write->tablet);
-    write->done(write, write->commit.result);
+    write->done(write, result);
+}
+
+/* With the lock held. */
+static status claim_token(struct row_write *write)
+{
+    struct tokens *tokens = write->table->cluster->tokens;
+    struct commit *commit = &write->commit;
+    commit->token = token_fingerprint(write->table->id, write->row_key, write->token);
+    TRY(tokens_claim(tokens, commit->token, &write->is_repeated));
+    if (write->is_repeated)
+        commit->change = NULL;
+    else
+        commit->tokens = tokens;
+    return status_ok();
+}
+
+static status claim_and_submit(struct row_write *write)
+{
+    struct commit *commit = &write->commit;
+    if (write->token.size > 0)
+        TRY(claim_token(write));
+    status s = commit_submit(write->table->cluster->commits, commit);
+    if (!status_is_ok(s) && commit->tokens != NULL)
+        tokens_forget(commit->tokens, commit->token);
+    return s;
 }
 
 /* With the lock held. What was not taken into the queue ends the same way, a turn later. */
@@ -68,10 +108,11 @@ static void submit_write(struct row_write *write)
 {
     struct cluster *cluster = write->table->cluster;
     write->commit.done.run = write_done;
-    status s = commit_submit(cluster->commits, &write->commit);
+    status s = claim_and_submit(write);
     if (status_is_ok(s)) { /* the result is the commit thread's from here on */
         row_lock_note_version(cluster->locks, write->commit.row_hash, write->commit.version);
     } else {
+        write->is_repeated = false;
         write->commit.result = s;
         loop_post(write->loop, &write->commit.done);
     }

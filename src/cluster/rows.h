@@ -19,6 +19,9 @@ struct row_write {
     /* set by the caller */
     struct table *table;
     bytes row_key;
+    /* Writes of a row with the same token change it once within 15 minutes, and so does one that
+     * comes again after a restart; empty: none. */
+    bytes token;
     struct packed_change change; /* ended by the write: its buffer is freed */
     struct loop *loop;
     void (*done)(struct row_write *write, status result); /* takes the status */
@@ -26,6 +29,7 @@ struct row_write {
     struct tablet *tablet;
     struct commit commit;
     struct row_lock_waiter waiter;
+    bool is_repeated; /* its token was claimed before */
 };
 
 /* Loop thread of `loop`. `done` is never called before this returns. */

@@ -272,6 +272,83 @@ static void without_space_all_writes_are_refused(void **state)
     assert_scan(f, "", "", false, "a=new");
 }
 
+/* --- writes that come again --- */
+
+static void post_write_with_token(struct cluster_fixture *f, struct test_write *write,
+                                  const char *token, const char *value, struct event *event)
+{
+    make_write(f, write, bytes_of("a"), setting(f, FAMILY_F, "q", 1, value), event);
+    write->write.token = bytes_of(token);
+    loop_post(f->loop, &write->start);
+}
+
+static status write_with_token(struct cluster_fixture *f, const char *token, const char *value)
+{
+    struct test_write write;
+    struct event event;
+    event_init(&event);
+    post_write_with_token(f, &write, token, value, &event);
+    return event_wait(&event, 1);
+}
+
+static void a_token_is_good_for_one_write(void **state)
+{
+    struct cluster_fixture *f = *state;
+    assert_ok(write_with_token(f, "token 1", "1"));
+    assert_ok(write_with_token(f, "token 1", "never"));
+    assert_scan(f, "", "", false, "a=1");
+    assert_ok(write_with_token(f, "token 2", "2"));
+    assert_ok(write_with_token(f, "token 1", "never"));
+    assert_scan(f, "", "", false, "a=2");
+    reopen_test_cluster(f);
+    assert_ok(write_with_token(f, "token 1", "never"));
+    assert_ok(write_with_token(f, "token 2", "never"));
+    assert_scan(f, "", "", false, "a=2");
+}
+
+/* They wait in the queue together with the first. */
+static void repetitions_under_way_at_once_write_once(void **state)
+{
+    enum { WRITES = 100 };
+    struct cluster_fixture *f = *state;
+    struct test_write *writes = calloc(WRITES, sizeof *writes);
+    struct event event;
+    assert_non_null(writes);
+    event_init(&event);
+    for (unsigned i = 0; i < WRITES; i++)
+        post_write_with_token(f, &writes[i], "token", i == 0 ? "first" : "never", &event);
+    assert_ok(event_wait(&event, WRITES));
+    assert_scan(f, "", "", false, "a=first");
+    free(writes);
+}
+
+/* Nobody is told OK for a write that did not happen, and it may be tried again. */
+static void what_failed_is_not_taken_for_done(void **state)
+{
+    enum { WRITES = 100 };
+    struct cluster_fixture *f = *state;
+    f->options.disk_reserve_bytes = UINT64_MAX;
+    reopen_test_cluster(f);
+    struct test_write *writes = calloc(WRITES, sizeof *writes);
+    struct event events[WRITES];
+    assert_non_null(writes);
+    for (unsigned i = 0; i < WRITES; i++) {
+        event_init(&events[i]);
+        post_write_with_token(f, &writes[i], "token", "never", &events[i]);
+    }
+    for (unsigned i = 0; i < WRITES; i++) {
+        status s = event_wait(&events[i], 1);
+        assert_true(s.code == STATUS_RESOURCE_EXHAUSTED || s.code == STATUS_UNAVAILABLE);
+        status_free(s);
+    }
+    free(writes);
+    assert_scan(f, "", "", false, "");
+    f->options.disk_reserve_bytes = 0;
+    reopen_test_cluster(f);
+    assert_ok(write_with_token(f, "token", "1"));
+    assert_scan(f, "", "", false, "a=1");
+}
+
 /* --- while tablets split and merge --- */
 
 enum { KEYS = 200 };
@@ -371,6 +448,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_update_reads_from_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_rows_are_gone_and_later_ones_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(without_space_all_writes_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_token_is_good_for_one_write, setup, teardown),
+        cmocka_unit_test_setup_teardown(repetitions_under_way_at_once_write_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_failed_is_not_taken_for_done, setup, teardown),
         cmocka_unit_test_setup_teardown(no_row_is_missed_while_tablets_split_and_merge, setup,
                                         teardown),
     };

@@ -188,7 +188,7 @@ static inline void test_write_start(struct task *task)
     rows_write(&LIST_ENTRY(&task->link, struct test_write, start.link)->write);
 }
 
-static inline void post_write(struct cluster_fixture *f, struct test_write *write, bytes row_key,
+static inline void make_write(struct cluster_fixture *f, struct test_write *write, bytes row_key,
                               struct row_change *change, struct event *event)
 {
     *write = (struct test_write){
@@ -197,6 +197,12 @@ static inline void post_write(struct cluster_fixture *f, struct test_write *writ
         .event = event};
     assert_non_null(change);
     assert_ok(row_change_pack(change, rows_big_value(f->table), &write->write.change));
+}
+
+static inline void post_write(struct cluster_fixture *f, struct test_write *write, bytes row_key,
+                              struct row_change *change, struct event *event)
+{
+    make_write(f, write, row_key, change, event);
     loop_post(f->loop, &write->start);
 }
 

@@ -6,6 +6,7 @@
  * the next; each tablet's keyspace is there.
  *  3. Every key is a row's or a spilled cell's; every record parses, in order, and its families
  * are, or once were, the table's; spilled cells belong to rows whose record says that it has some.
+ *  4. The records of idempotency tokens have their form.
  * The store checks the sums of its blocks as they are read.
  *
  * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
@@ -16,6 +17,7 @@
 #include "row/fold.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
+#include "tablet/tokens.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -328,6 +330,19 @@ static void check_table(struct doctor *doctor, struct found_table *table)
 
 /* --- the command --- */
 
+static status check_tokens(struct doctor *doctor, struct keyspace *catalog)
+{
+    uint64_t records;
+    uint64_t damaged;
+    TRY(tokens_count_records(catalog, &records, &damaged));
+    doctor->damages += damaged;
+    if (damaged > 0)
+        fprintf(stderr, "damage: %" PRIu64 " records of idempotency tokens\n", damaged);
+    if (records > 0)
+        printf("%" PRIu64 " idempotency tokens\n", records);
+    return status_ok();
+}
+
 static status examine(struct doctor *doctor)
 {
     struct keyspace *catalog = store_keyspace_find(doctor->store, CATALOG_KEYSPACE_ID);
@@ -338,7 +353,7 @@ static status examine(struct doctor *doctor)
     TRY(catalog_read(catalog, &visitor));
     for (struct found_table *table = doctor->tables; table != NULL; table = table->next)
         check_table(doctor, table);
-    return status_ok();
+    return check_tokens(doctor, catalog);
 }
 
 static status open_and_examine(struct doctor *doctor, const char *directory, const struct log *log)
