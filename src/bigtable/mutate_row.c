@@ -1,6 +1,7 @@
 /* MutateRow. */
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
+#include "bigtable/idempotency.h"
 #include "bigtable/mutations.h"
 #include "bigtable/row_error.h"
 #include "cluster/rows.h"
@@ -32,9 +33,11 @@ static status start(struct mutate_row *self, bytes wire)
     if (request->n_mutations == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "No mutations provided");
     TRY(mutations_check(request->mutations, request->n_mutations));
+    TRY(idempotency_check(request->idempotency));
     TRY(data_call_open_table(
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name}));
+    TRY(idempotency_check_age(request->idempotency, data_call_wall_us(data)));
 
     struct mutation_context context = {
         .schema = table_schema(data->table),
@@ -49,6 +52,7 @@ static status start(struct mutate_row *self, bytes wire)
                        &write->change));
     write->table = data->table;
     write->row_key = row_key;
+    write->token = idempotency_token(request->idempotency);
     write->loop = grpc_call_loop(data->call);
     write->done = finish;
     rows_write(write);

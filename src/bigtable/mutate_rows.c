@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
+#include "bigtable/idempotency.h"
 #include "bigtable/mutations.h"
 #include "bigtable/row_error.h"
 #include "cluster/rows.h"
@@ -127,6 +128,7 @@ static status pack_entry(struct mutate_rows *self, const Bt__MutateRowsRequest__
 {
     bytes row_key = proto_bytes(entry->row_key);
     TRY(row_key_check(row_key));
+    TRY(idempotency_check_age(entry->idempotency, data_call_wall_us(&self->data)));
     arena_reset(self->scratch);
     TRY(mutations_pack(&self->context, row_key, entry->mutations, entry->n_mutations, change));
     *size = change->fragment.size;
@@ -152,6 +154,7 @@ static void write_entry(struct mutate_rows *self, size_t index)
     *place = (struct place){
         .write = {.table = self->data.table,
                   .row_key = proto_bytes(entry->row_key),
+                  .token = idempotency_token(entry->idempotency),
                   .change = change,
                   .loop = grpc_call_loop(self->data.call),
                   .done = entry_done},
@@ -188,6 +191,7 @@ static status check_entries(const Bt__MutateRowsRequest *request)
         if (entry->n_mutations == 0)
             return status_make(STATUS_INVALID_ARGUMENT, "No mutations provided for entry %zu", i);
         TRY(mutations_check(entry->mutations, entry->n_mutations));
+        TRY(idempotency_check(entry->idempotency));
         mutations += entry->n_mutations;
     }
     if (mutations > LIMIT_MUTATIONS_A_REQUEST)
