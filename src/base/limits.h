@@ -107,6 +107,9 @@ enum {
     /* Mutations that wait: about a second of what a fast disk takes, and more than the largest
      * single request. Beyond: RESOURCE_EXHAUSTED. */
     LIMIT_COMMIT_QUEUE_BYTES = 512 * LIMIT_MB,
+    /* A batch of mutations that takes longer: the store holds writes back, or the disk does not
+     * answer. Until it is over: UNAVAILABLE, before clients give up by themselves (20 s). */
+    LIMIT_COMMIT_STALL_SECONDS = 10,
     /* Idempotency tokens that are remembered: 7,000 new ones a second, 21 to 43 bytes each. Beyond:
      * RESOURCE_EXHAUSTED. */
     LIMIT_IDEMPOTENCY_TOKENS = 8 << 20,

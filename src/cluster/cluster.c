@@ -217,6 +217,8 @@ static status start_commits(struct cluster *cluster)
                                      .clock = cluster->options.clock,
                                      .durability = cluster->options.durability,
                                      .queue_limit_bytes = LIMIT_COMMIT_QUEUE_BYTES,
+                                     .stall_limit_us =
+                                         (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000,
                                      .admit = disk_reserve_admit,
                                      .admit_context = &cluster->reserve,
                                      .applied = care_see_commit,
@@ -342,4 +344,15 @@ status cluster_health(struct cluster *cluster)
 {
     TRY(store_health(cluster->store));
     return disk_reserve_admit(&cluster->reserve);
+}
+
+void cluster_measure(struct cluster *cluster)
+{
+    struct metrics *metrics = cluster->options.metrics;
+    struct store_statistics statistics;
+    store_statistics(cluster->store, &statistics);
+    metrics_set(metrics, METRIC_store_stalled, statistics.is_stalled);
+    metrics_set(metrics, METRIC_store_stall_milliseconds_total,
+                (int64_t)(statistics.stalls_us / 1000));
+    metrics_set(metrics, METRIC_commit_milliseconds, commit_under_way_us(cluster->commits) / 1000);
 }

@@ -30,6 +30,7 @@ struct commit_queue {
     size_t bytes;        /* lock; of what waits and of the batch under way */
     bool is_asleep;      /* lock; the thread waits for `wake` */
     bool is_stopping;    /* lock */
+    int64_t begun_us;    /* lock; clock_steady_us when the batch under way was taken; 0: none is */
 
     /* The newest version or time given out. Raised under the lock for versions, without it for
      * times; both only ever raise it. */
@@ -113,31 +114,74 @@ static void put_ceiling(struct commit_queue *queue, uint64_t ceiling)
 
 /* --- submitting --- */
 
-static status refuse(struct commit_queue *queue, const char *why)
+static status refuse(struct commit_queue *queue, enum status_code code, const char *why)
 {
     metrics_add(queue->options.metrics, METRIC_commit_refused_total, 1);
-    status s = status_make(STATUS_RESOURCE_EXHAUSTED, "%s", why);
+    status s = status_make(code, "%s", why);
     status_add_retry_info(&s, RETRY_MS);
     return s;
+}
+
+static status refuse_for_stall(struct commit_queue *queue)
+{
+    return refuse(queue, STATUS_UNAVAILABLE, "The store is busy: a write takes too long");
+}
+
+static void acknowledge(struct commit_queue *queue, struct list *commits, status written);
+
+/* What waits behind the batch that does not end. */
+static void refuse_waiting(struct commit_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    struct list refused = queue->waiting;
+    queue->waiting = (struct list){0};
+    for (struct link *at = refused.first; at != NULL; at = at->next)
+        queue->bytes -= commit_size(LIST_ENTRY(at, struct commit, link));
+    pthread_mutex_unlock(&queue->lock);
+    for (struct link *at = refused.first; at != NULL; at = at->next)
+        LIST_ENTRY(at, struct commit, link)->result = refuse_for_stall(queue);
+    acknowledge(queue, &refused, status_ok());
+}
+
+enum queue_state { QUEUE_OPEN, QUEUE_FULL, QUEUE_STALLED };
+
+/* With the lock held. */
+static enum queue_state state_of(const struct commit_queue *queue, size_t bytes, int64_t now_us)
+{
+    if (queue->begun_us != 0 && now_us - queue->begun_us > queue->options.stall_limit_us)
+        return QUEUE_STALLED;
+    /* What is bigger than the queue goes in alone. */
+    bool is_full = queue->bytes > 0 && queue->bytes + bytes > queue->options.queue_limit_bytes;
+    return is_full ? QUEUE_FULL : QUEUE_OPEN;
+}
+
+/* With the lock held. */
+static void append(struct commit_queue *queue, struct commit *commit, size_t bytes)
+{
+    commit->version = raise_newest(queue, 1);
+    queue->bytes += bytes;
+    list_append(&queue->waiting, &commit->link);
+    if (queue->is_asleep)
+        pthread_cond_signal(&queue->wake);
+    queue->is_asleep = false;
 }
 
 status commit_submit(struct commit_queue *queue, struct commit *commit)
 {
     CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
     size_t bytes = commit_size(commit);
+    int64_t now_us = clock_steady_us(queue->options.clock);
     pthread_mutex_lock(&queue->lock);
-    /* What is bigger than the queue goes in alone. */
-    bool is_full = queue->bytes > 0 && queue->bytes + bytes > queue->options.queue_limit_bytes;
-    if (!is_full) {
-        commit->version = raise_newest(queue, 1);
-        queue->bytes += bytes;
-        list_append(&queue->waiting, &commit->link);
-        if (queue->is_asleep)
-            pthread_cond_signal(&queue->wake);
-        queue->is_asleep = false;
-    }
+    enum queue_state state = state_of(queue, bytes, now_us);
+    if (state == QUEUE_OPEN)
+        append(queue, commit, bytes);
     pthread_mutex_unlock(&queue->lock);
-    return is_full ? refuse(queue, "Too many writes wait to be committed") : status_ok();
+    if (state == QUEUE_OPEN)
+        return status_ok();
+    if (state == QUEUE_FULL)
+        return refuse(queue, STATUS_RESOURCE_EXHAUSTED, "Too many writes wait to be committed");
+    refuse_waiting(queue);
+    return refuse_for_stall(queue);
 }
 
 /* --- the commit thread --- */
@@ -157,6 +201,7 @@ static struct list take_batch(struct commit_queue *queue)
         bytes += commit_size(LIST_ENTRY(link, struct commit, link));
         list_append(&taken, link);
     }
+    queue->begun_us = clock_steady_us(queue->options.clock);
     pthread_mutex_unlock(&queue->lock);
     return taken;
 }
@@ -267,6 +312,7 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
     atomic_store_explicit(&queue->applied, newest, memory_order_release);
     pthread_mutex_lock(&queue->lock);
     queue->bytes -= bytes;
+    queue->begun_us = 0;
     metrics_set(queue->options.metrics, METRIC_commit_queue_bytes, (int64_t)queue->bytes);
     pthread_mutex_unlock(&queue->lock);
     acknowledge(queue, commits, written);
@@ -280,6 +326,15 @@ static void *run(void *argument)
     while (commits = take_batch(queue), !list_is_empty(&commits))
         commit_batch_of(queue, &commits);
     return NULL;
+}
+
+int64_t commit_under_way_us(struct commit_queue *queue)
+{
+    int64_t now_us = clock_steady_us(queue->options.clock);
+    pthread_mutex_lock(&queue->lock);
+    int64_t begun_us = queue->begun_us;
+    pthread_mutex_unlock(&queue->lock);
+    return begun_us == 0 || now_us < begun_us ? 0 : now_us - begun_us;
 }
 
 /* --- life --- */

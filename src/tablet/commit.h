@@ -14,7 +14,11 @@
  *     second ahead of the clock. It need not cover anything else: the ceiling is in the same batch
  *     as the versions above the old one, so either both survive a power cut or neither.)
  *  4. The queue is bounded in bytes: beyond it commit_submit refuses with RESOURCE_EXHAUSTED and
- *     RetryInfo. */
+ *     RetryInfo.
+ *  5. Nobody waits long without being told. When a batch takes longer than the limit (a store that
+ *     holds writes back until it has compacted, a disk that does not answer), commit_submit refuses
+ *     with UNAVAILABLE and RetryInfo, and what waits behind that batch is refused, too. The batch
+ *     itself goes on: how it ends is not known. */
 #ifndef TRESTLE_TABLET_COMMIT_H
 #define TRESTLE_TABLET_COMMIT_H
 
@@ -68,6 +72,7 @@ struct commit_options {
     struct clock *clock;
     enum store_durability durability;
     size_t queue_limit_bytes;
+    int64_t stall_limit_us; /* how long a batch may take */
     /* Asked before each batch: not OK refuses what is in it, but for commits that free space; for
      * the disk reserve. May be NULL. */
     status (*admit)(void *context);
@@ -90,6 +95,9 @@ status commit_submit(struct commit_queue *queue, struct commit *commit);
 
 /* For threads that may block: submits, and waits for the result. Sets `loop` and `done` itself. */
 status commit_and_wait(struct commit_queue *queue, struct commit *commit);
+
+/* How long the batch under way has taken so far; 0 if none is. */
+int64_t commit_under_way_us(struct commit_queue *queue);
 
 /* The clock behind versions: microseconds in the upper 52 bits, a counter in the lower 12. */
 enum { VERSION_COUNTER_BITS = 12 };

@@ -426,6 +426,39 @@ struct on_loop {
     unsigned *left;
 };
 
+/* Behind a batch that does not end, nobody waits in silence, neither who comes nor who is there. */
+static void a_stall_is_told(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct pending pending[2];
+    unsigned turn = 0;
+    shut(gate_of(f));
+    submit(f, &pending[0], "under way", set_cell(f, FAMILY_F, "q", 1, "x"), &turn);
+    await_commit_thread(gate_of(f));
+    submit(f, &pending[1], "waits", set_cell(f, FAMILY_F, "q", 1, "x"), &turn);
+    atomic_fetch_add(&f->clock.ahead_us, TEST_STALL_US + 1);
+    assert_true(commit_under_way_us(f->queue) > TEST_STALL_US);
+    struct packed_change change = set_cell(f, FAMILY_F, "q", 1, "x");
+    struct commit comes = commit_of(f, "comes", &change);
+    status s = commit_submit(f->queue, &comes);
+    assert_true(status_details(s).size > 0); /* RetryInfo */
+    assert_status(s, STATUS_UNAVAILABLE);
+    assert_int_equal(pending[1].done_at, 1);
+    assert_true(status_details(pending[1].commit.result).size > 0);
+    assert_status(pending[1].commit.result, STATUS_UNAVAILABLE);
+    open_gate(gate_of(f));
+    while ((s = commit_and_wait(f->queue, &comes)).code == STATUS_UNAVAILABLE)
+        status_free(s); /* until the batch is through */
+    assert_ok(s);
+    assert_ok(pending[0].commit.result);
+    assert_row(f, "under way", "f:q@1=x");
+    assert_row(f, "waits", "");
+    assert_row(f, "comes", "f:q@1=x");
+    buffer_free(&change.fragment);
+    buffer_free(&pending[0].change.fragment);
+    buffer_free(&pending[1].change.fragment);
+}
+
 static void note_on_loop(struct task *task)
 {
     struct on_loop *self = (struct on_loop *)LIST_ENTRY(&task->link, struct commit, done.link);
@@ -563,6 +596,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_not_admitted_is_not_written, setup, teardown),
         cmocka_unit_test_setup_teardown(the_queue_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_stall_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(owners_are_told_on_their_loops, setup, teardown),
         cmocka_unit_test_setup_teardown(applied_changes_are_shown, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_acknowledged_after_a_failed_sync, setup_faults,

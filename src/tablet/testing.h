@@ -11,12 +11,14 @@
 #include "tablet/row_read.h"
 
 enum { CATALOG = 1, ROWS_KEYSPACE = 7 };
+#define TEST_STALL_US (INT64_C(3600) * 1000000)
 enum { FAMILY_F = 1, FAMILY_G = 2, FAMILY_SUM = 3 };
 
-/* A wall clock that a test sets; the other hand is the system's. */
+/* A wall clock that a test sets; the other hand is the system's, and may be put forward. */
 struct test_clock {
     struct clock clock;
     atomic_llong wall_us;
+    atomic_llong ahead_us;
 };
 
 static inline int64_t test_clock_wall(struct clock *clock)
@@ -26,8 +28,8 @@ static inline int64_t test_clock_wall(struct clock *clock)
 
 static inline int64_t test_clock_steady(struct clock *clock)
 {
-    (void)clock;
-    return clock_steady_us(clock_system());
+    int64_t ahead_us = atomic_load(&((struct test_clock *)(void *)clock)->ahead_us);
+    return clock_steady_us(clock_system()) + ahead_us;
 }
 
 struct tablet_fixture {
@@ -88,8 +90,10 @@ static inline struct tablet_fixture *tablet_fixture_create(void)
     f->clock.wall_us = INT64_C(1700000000) * 1000000;
     f->schema = test_schema(NULL);
     f->rules = (struct row_rules){.schema = f->schema, .clock = &f->clock.clock};
-    f->options = (struct commit_options){
-        .clock = &f->clock.clock, .durability = STORE_ASYNC, .queue_limit_bytes = 64 << 20};
+    f->options = (struct commit_options){.clock = &f->clock.clock,
+                                         .durability = STORE_ASYNC,
+                                         .queue_limit_bytes = 64 << 20,
+                                         .stall_limit_us = TEST_STALL_US};
     f->arena = arena_create(SIZE_MAX / 2);
     assert_non_null(f->arena);
     assert_ok(row_locks_create(&f->locks));
