@@ -413,6 +413,21 @@ static void test_listing(void **state)
 
 /* --- damage --- */
 
+/* Writes the batch, and finds that the cluster does not open, with these words. */
+static void check_is_refused(struct fixture *fixture, struct store_batch *batch, const char *words)
+{
+    assert_ok(store_write(fixture->cluster->store, batch, STORE_SYNCED));
+    store_batch_destroy(batch);
+    struct cluster_options options = fixture->cluster->options;
+    cluster_close(fixture->cluster);
+    status s = cluster_open(&options, &fixture->cluster);
+    assert_int_equal(s.code, STATUS_DATA_LOSS);
+    assert_non_null(strstr(status_message(s), words));
+    status_free(s);
+    remove_directory(fixture);
+    open_cluster(fixture); /* for tear_down */
+}
+
 static void test_a_hole_in_the_map_is_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -420,17 +435,25 @@ static void test_a_hole_in_the_map_is_refused(void **state)
     struct table *table = create_table(fixture, table_t, splits);
     struct store_batch *batch = store_batch_create();
     assert_ok(catalog_delete_tablet(batch, fixture->cluster->catalog, table->id, bytes_of("d")));
-    assert_ok(store_write(fixture->cluster->store, batch, STORE_SYNCED));
-    store_batch_destroy(batch);
     table_release(table);
-    struct cluster_options options = fixture->cluster->options;
-    cluster_close(fixture->cluster);
-    status s = cluster_open(&options, &fixture->cluster);
-    assert_int_equal(s.code, STATUS_DATA_LOSS);
-    assert_non_null(strstr(status_message(s), "hole"));
-    status_free(s);
-    remove_directory(fixture);
-    open_cluster(fixture); /* for tear_down */
+    check_is_refused(fixture, batch, "hole");
+}
+
+/* It used to count as an intersection of nothing known, and to decide what compactions delete. */
+static void test_a_rule_of_no_kind_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct gc_rule rule = {.kind = (enum gc_kind)(GC_INTERSECTION + 1)};
+    const struct family family = {.id = 1, .name = bytes_of("f"), .gc = &rule};
+    struct schema *schema;
+    assert_ok(schema_create(GRANULARITY_MILLIS, &family, 1, 2, &schema));
+    struct table *table = create_table(fixture, table_t, NULL);
+    const struct table_record record = {.id = table->id, .name = table_t, .schema = schema};
+    struct store_batch *batch = store_batch_create();
+    assert_ok(catalog_put_table(batch, fixture->cluster->catalog, &record));
+    schema_destroy(schema);
+    table_release(table);
+    check_is_refused(fixture, batch, "families cannot be");
 }
 
 int main(void)
@@ -451,6 +474,7 @@ int main(void)
         TEST(test_a_refused_change_changes_nothing),
         TEST(test_listing),
         TEST(test_a_hole_in_the_map_is_refused),
+        TEST(test_a_rule_of_no_kind_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

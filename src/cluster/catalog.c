@@ -259,18 +259,61 @@ status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, 
     return failed ? status_out_of_memory() : status_ok();
 }
 
-/* --- reading --- */
+/* --- reading ---
+ *
+ * A record that parses but says what cannot be is as damaged as one that does not: what the rules
+ * of a family seem to condemn, compactions delete. */
+
+static status damage(const char *what)
+{
+    return status_make(STATUS_DATA_LOSS, "%s", what);
+}
+
+static bool rule_is_sound(const struct gc_rule *rule)
+{
+    switch (rule->kind) {
+    case GC_MAX_VERSIONS:
+        return rule->max_versions > 0;
+    case GC_MAX_AGE:
+        return rule->max_age_us > 0;
+    case GC_UNION:
+    case GC_INTERSECTION:
+        for (size_t i = 0; i < rule->child_count; i++)
+            if (!rule_is_sound(&rule->children[i]))
+                return false;
+        return true;
+    }
+    return false;
+}
+
+/* Names and ids are each given once: whoever looks for the family by either finds it. */
+static bool family_is_sound(const struct schema *schema, const struct family *family)
+{
+    return family->id > 0 && family->id < schema->next_family_id &&
+           family->aggregate <= AGGREGATE_HLL && schema_family(schema, family->id) == family &&
+           schema_family_named(schema, family->name) == family &&
+           (family->gc == NULL || rule_is_sound(family->gc));
+}
+
+static bool schema_is_sound(const struct schema *schema)
+{
+    for (size_t i = 0; i < schema->family_count; i++)
+        if (!family_is_sound(schema, &schema->families[i]))
+            return false;
+    return schema->granularity <= GRANULARITY_MICROS;
+}
 
 static status visit_counters(const struct catalog_visitor *visitor, bytes value,
                              struct arena *arena)
 {
     ProtobufCMessage *message;
     TRY(proto_decode(&catalog__counters__descriptor, value, arena, &message));
-    return visitor->next_id(visitor->context,
-                            ((const Catalog__Counters *)(void *)message)->next_id);
+    uint64_t next_id = ((const Catalog__Counters *)(void *)message)->next_id;
+    return next_id == 0 ? damage("no id is left") : visitor->next_id(visitor->context, next_id);
 }
 
-static status visit_table(const struct catalog_visitor *visitor, bytes value, struct arena *arena)
+static status visit_table(const struct catalog_visitor *visitor, bytes key, bytes value,
+                          struct arena *arena)
 {
     ProtobufCMessage *base;
     struct schema *schema;
@@ -283,7 +326,13 @@ static status visit_table(const struct catalog_visitor *visitor, bytes value, st
                                   .schema = schema,
                                   .deletion_protection = message->deletion_protection,
                                   .extra = proto_bytes(message->extra)};
-    status s = visitor->table(visitor->context, &record);
+    status s;
+    if (record.id == 0 || record.id != id_of_key(key))
+        s = damage("it has no id, or not its key's");
+    else if (!schema_is_sound(schema))
+        s = damage("its families cannot be");
+    else
+        s = visitor->table(visitor->context, &record);
     schema_destroy(schema);
     return s;
 }
@@ -299,6 +348,8 @@ static status visit_tablet(const struct catalog_visitor *visitor, bytes key, byt
                                    .keyspace_id = message->keyspace,
                                    .start = bytes_from(key, 1 + ID_SIZE),
                                    .end = proto_bytes(message->end)};
+    if (record.id == 0 || record.keyspace_id == 0)
+        return damage("it has no id, or no keyspace");
     return visitor->tablet(visitor->context, &record);
 }
 
@@ -325,7 +376,7 @@ static status visit_record(const struct catalog_visitor *visitor, bytes key, byt
     if (type == RECORD_COUNTERS && visitor->next_id != NULL)
         return visit_counters(visitor, value, arena);
     if (type == RECORD_TABLE && visitor->table != NULL)
-        return visit_table(visitor, value, arena);
+        return visit_table(visitor, key, value, arena);
     if (type == RECORD_TABLET && visitor->tablet != NULL)
         return visit_tablet(visitor, key, value, arena);
     if (type == RECORD_SPARE && visitor->spare != NULL)
