@@ -4,6 +4,7 @@
  * Input: choices (base/fuzzing.h): changes as mutations, then groups. */
 #include "base/fuzzing.h"
 #include "row/fold.h"
+#include "row/hll.h"
 #include "row/resolve.h"
 
 #include <endian.h>
@@ -21,7 +22,7 @@ enum {
 static const struct gc_rule two_versions = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
 static const struct gc_rule three_ms = {.kind = GC_MAX_AGE, .max_age_us = 3000};
 
-enum { COUNTED = 1, AGED, SUMS, MINIMA, MAXIMA, FAMILIES = MAXIMA };
+enum { COUNTED = 1, AGED, SUMS, MINIMA, MAXIMA, SKETCHES, FAMILIES = SKETCHES };
 
 /* --- a row's history --- */
 
@@ -34,20 +35,31 @@ struct history {
     bool has_aggregates;
 };
 
+/* What an add to a cell of the family brings, in the arena. */
+static bytes choose_operand(struct choices *choices, uint32_t family, struct arena *arena)
+{
+    uint8_t sketch[HLL_ONE_MOST];
+    uint64_t word = htobe64((uint64_t)((int64_t)choose_number(choices, sizeof word) >> 8));
+    bytes operand = bytes_make(&word, sizeof word);
+    if (family == SKETCHES)
+        operand = bytes_make(sketch, hll_state_write_one(HLL_INT64, word, sketch));
+    bytes copy = arena_copy(arena, operand);
+    CHECK(copy.data != NULL);
+    return copy;
+}
+
 static void choose_addition(struct choices *choices, struct history *history, uint32_t family,
                             bytes qualifier, int64_t timestamp_us, struct row_change *change)
 {
+    static const enum entry_kind kinds[] = {
+        [SUMS] = ENTRY_SUM, [MINIMA] = ENTRY_MIN, [MAXIMA] = ENTRY_MAX, [SKETCHES] = ENTRY_HLL};
     if (family < SUMS) {
         row_change_set(change, family, qualifier, timestamp_us,
                        choose_bytes(choices, BIG_VALUE + 1));
         return;
     }
-    static const enum entry_kind kinds[] = {
-        [SUMS] = ENTRY_SUM, [MINIMA] = ENTRY_MIN, [MAXIMA] = ENTRY_MAX};
-    uint64_t word = htobe64((uint64_t)((int64_t)choose_number(choices, 8) >> 8));
-    bytes state = arena_copy(history->arena, bytes_make(&word, sizeof word));
-    CHECK(state.data != NULL);
-    row_change_add(change, kinds[family], family, qualifier, timestamp_us, state);
+    row_change_add(change, kinds[family], family, qualifier, timestamp_us,
+                   choose_operand(choices, family, history->arena));
     history->has_aggregates = true;
 }
 
@@ -245,11 +257,12 @@ static int64_t fixed_wall(struct clock *clock)
 static struct schema *make_schema(const struct history *history)
 {
     const struct family families[] = {
-        {.id = COUNTED, .name = bytes_of("e"), .gc = history->has_deletes ? NULL : &two_versions},
-        {.id = AGED, .name = bytes_of("d"), .gc = &three_ms},
-        {.id = SUMS, .name = bytes_of("c"), .aggregate = AGGREGATE_SUM},
-        {.id = MINIMA, .name = bytes_of("b"), .aggregate = AGGREGATE_MIN},
-        {.id = MAXIMA, .name = bytes_of("a"), .aggregate = AGGREGATE_MAX}};
+        {.id = COUNTED, .name = bytes_of("f"), .gc = history->has_deletes ? NULL : &two_versions},
+        {.id = AGED, .name = bytes_of("e"), .gc = &three_ms},
+        {.id = SUMS, .name = bytes_of("d"), .aggregate = AGGREGATE_SUM},
+        {.id = MINIMA, .name = bytes_of("c"), .aggregate = AGGREGATE_MIN},
+        {.id = MAXIMA, .name = bytes_of("b"), .aggregate = AGGREGATE_MAX},
+        {.id = SKETCHES, .name = bytes_of("a"), .aggregate = AGGREGATE_HLL}};
     struct schema *schema;
     status s = schema_create(GRANULARITY_MILLIS, families, FAMILIES, FAMILIES + 1, &schema);
     CHECK(status_is_ok(s));
