@@ -212,8 +212,10 @@ static status pack_delete_family(const struct packing *packing, const Bt__Mutati
 static status find_aggregate(const struct packing *packing, const char *name,
                              const struct family **out)
 {
-    TRY(find_family(packing, name, out));
-    return (*out)->aggregate == AGGREGATE_NONE ? refuse_type(packing) : status_ok();
+    const struct family *family;
+    TRY(find_family(packing, name, &family));
+    *out = family;
+    return family->aggregate == AGGREGATE_NONE ? refuse_type(packing) : status_ok();
 }
 
 static status check_cell(const struct packing *packing, const Bt__Value *qualifier,

@@ -71,7 +71,7 @@ static void insert(struct neighbour *nearest, size_t *count, struct neighbour fo
 static double bias_of(double estimate, unsigned precision)
 {
     const struct bias_table *table = &tables[precision];
-    struct neighbour nearest[NEIGHBOURS];
+    struct neighbour nearest[NEIGHBOURS] = {0};
     size_t count = 0;
     if (table->count == 0 || estimate < table->points[0].mean ||
         estimate > table->points[table->count - 1].mean)
@@ -119,7 +119,8 @@ static double linear_limit(unsigned precision)
         [14] = 11500, [15] = 20000, [16] = 50000, [17] = 120000, [18] = 350000};
     if (precision < sizeof limits / sizeof *limits)
         return limits[precision];
-    return (double)(((uint64_t)5 << precision) / 2);
+    uint64_t limit = ((uint64_t)5 << precision) / 2;
+    return (double)limit;
 }
 
 static double alpha(unsigned precision)

@@ -4,6 +4,8 @@ The expected states are the library's own (tests/data/hll-vectors.json)."""
 
 import hashlib
 import json
+import re
+import time
 
 import pytest
 from google.cloud.bigtable_v2 import types
@@ -96,6 +98,31 @@ def test_states_outlive_the_server(fresh_server, connect):
     state = state_in(rpc, name, KEY, "ints")
     rpc.mutate(name, b"whole", *(add("ints", number) for number in [*range(1, 6), *range(3, 11)]))
     assert state == rpc.read_row(name, b"whole")[0].value
+
+
+def spilled_rows(server):
+    _, metrics = server.get("/metrics")
+    (count,) = re.findall(r"^trestle_rows_spilled_total (\d+)$", metrics, re.M)
+    return int(count)
+
+
+def test_spilled_states_merge_with_what_is_added(fresh_server, connect):
+    server = fresh_server("--spill-threshold", "256")
+    rpc = connect(server.host)
+    name = create_counts(rpc, "t")
+    qualifiers = [b"%02d" % i for i in range(20)]
+    for number in range(1, 101):
+        rpc.mutate(name, KEY, *(add("ints", number, qualifier) for qualifier in qualifiers))
+        if number % 10 == 0:
+            rpc.read_row(name, KEY)
+    until = time.monotonic() + 60
+    while spilled_rows(server) == 0 and time.monotonic() < until:
+        rpc.read_row(name, KEY)
+    assert spilled_rows(server) > 0
+    cells = rpc.read_row(name, KEY)
+    assert [cell.qualifier for cell in cells] == qualifiers
+    for cell in cells:
+        assert_vector(cell.value, "int64_1_to_n", 100)
 
 
 # --- merging ---

@@ -31,13 +31,13 @@ def create_counts(rpc, table_id):
     return rpc.admin.create_table(request, timeout=ADMIN_SECONDS).name
 
 
-def add(family, value):
+def add(family, value, qualifier=b"q"):
     """Adds a number, a string, bytes, or what a Value says."""
     kinds = {int: "int_value", str: "string_value", bytes: "bytes_value"}
     return types.Mutation(
         add_to_cell={
             "family_name": family,
-            "column_qualifier": {"raw_value": b"q"},
+            "column_qualifier": {"raw_value": qualifier},
             "timestamp": {"raw_timestamp_micros": 1000},
             "input": value if isinstance(value, dict) else {kinds[type(value)]: value},
         }
