@@ -167,16 +167,24 @@ static status check_precisions(const struct raw_state *raw)
     return status_ok();
 }
 
+/* A function of its own, of whose loop the compiler makes one over many bytes at a time. */
+static uint8_t greatest_of(bytes registers)
+{
+    uint8_t greatest = 0;
+    for (size_t i = 0; i < registers.size; i++)
+        greatest = registers.data[i] > greatest ? registers.data[i] : greatest;
+    return greatest;
+}
+
 static status check_registers(const struct hll_state *state)
 {
     size_t count = (size_t)1 << state->precision;
-    uint8_t most = (uint8_t)(HLL_HASH_BITS + 1 - state->precision), greatest = 0;
+    uint8_t most = (uint8_t)(HLL_HASH_BITS + 1 - state->precision);
     if (state->data.size != count)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "Expected data to consist of exactly %zu bytes but got %zu", count,
                            state->data.size);
-    for (size_t i = 0; i < count; i++)
-        greatest = state->data.data[i] > greatest ? state->data.data[i] : greatest;
+    uint8_t greatest = greatest_of(state->data);
     if (greatest > most)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "Expected data to hold at most %u at precision %u but got %u", most,

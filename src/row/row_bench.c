@@ -5,6 +5,7 @@
  * Each figure is the best of several rounds; nothing is asserted. */
 #include "row/filter.h"
 #include "row/fold.h"
+#include "row/hll.h"
 
 #include "base/check.h"
 #include "google/bigtable/v2/data.pb-c.h"
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 
 enum { CELLS = 10, VALUE_SIZE = 100, ROUNDS = 7, ROWS = 20000, ARENA_LIMIT = 1 << 20 };
+enum { COUNTED = 100000 /* values of the sketch */ };
 
 struct bench {
     struct arena *arena;
@@ -23,6 +25,8 @@ struct bench {
     struct buffer row;     /* all cells, version 1000 */
     struct buffer update;  /* one cell, version 2000 */
     struct buffer rewrite; /* all cells, version 3000 */
+    struct buffer sketch;  /* a sketch, version 1000 */
+    struct buffer add;     /* a value to it, version 2000 */
     struct filter *filter;
     struct cell_list cells;
     uint64_t sum; /* of what was made, so that it is made */
@@ -46,6 +50,41 @@ static struct buffer pack(struct bench *bench, int first, int count, uint64_t ve
     return packed.fragment;
 }
 
+static struct buffer pack_sketch(struct bench *bench, bytes state, uint64_t version)
+{
+    struct packed_change packed;
+    struct row_change *change = row_change_create(bench->arena);
+    CHECK(change != NULL);
+    row_change_add(change, ENTRY_HLL, 1, bytes_of("visitors"), 1700000000000000, state);
+    need(row_change_pack(change, SIZE_MAX, &packed));
+    fragment_set_version(packed.fragment.data, version);
+    return packed.fragment;
+}
+
+static struct buffer pack_add(struct bench *bench, int64_t counted, uint64_t version)
+{
+    uint8_t one[HLL_ONE_MOST];
+    size_t size = hll_state_write_one(HLL_INT64, hll_hash_int64(counted), one);
+    return pack_sketch(bench, bytes_make(one, size), version);
+}
+
+static struct buffer pack_many(struct bench *bench, uint64_t version)
+{
+    struct hll_sketch sketch = {0};
+    struct hll_state nothing = {.value_type = HLL_INT64,
+                                .precision = HLL_PRECISION,
+                                .sparse_precision = HLL_SPARSE_PRECISION};
+    struct buffer state = {0};
+    CHECK(hll_sketch_merge(&sketch, &nothing));
+    for (int64_t i = 0; i < COUNTED; i++)
+        CHECK(hll_sketch_add(&sketch, hll_hash_int64(i)));
+    CHECK(hll_sketch_write(&sketch, &state));
+    struct buffer fragment = pack_sketch(bench, buffer_bytes(&state), version);
+    hll_sketch_free(&sketch);
+    buffer_free(&state);
+    return fragment;
+}
+
 static void set_up(struct bench *bench)
 {
     static const struct gc_rule newest = {.kind = GC_MAX_VERSIONS, .max_versions = 1};
@@ -60,12 +99,21 @@ static void set_up(struct bench *bench)
     bench->row = pack(bench, 0, CELLS, 1000);
     bench->update = pack(bench, 4, 1, 2000);
     bench->rewrite = pack(bench, 0, CELLS, 3000);
+    bench->sketch = pack_many(bench, 1000);
+    bench->add = pack_add(bench, COUNTED, 2000);
     arena_reset(bench->arena);
 }
 
 static void change_row(struct bench *bench)
 {
     struct buffer fragment = pack(bench, 0, CELLS, 1);
+    bench->sum += fragment.size;
+    buffer_free(&fragment);
+}
+
+static void change_sketch(struct bench *bench)
+{
+    struct buffer fragment = pack_add(bench, 1, 1);
     bench->sum += fragment.size;
     buffer_free(&fragment);
 }
@@ -95,6 +143,11 @@ static void fold_update(struct bench *bench)
 static void fold_rewrite(struct bench *bench)
 {
     fold(bench, &bench->row, &bench->rewrite);
+}
+
+static void fold_sketch(struct bench *bench)
+{
+    fold(bench, &bench->sketch, &bench->add);
 }
 
 static void resolve(struct bench *bench)
@@ -184,12 +237,16 @@ int main(void)
     report(&bench, "fold of one fragment, nothing to do", fold_one);
     report(&bench, "fold of a row and an update of one cell", fold_update);
     report(&bench, "fold of a row and its rewrite", fold_rewrite);
+    report(&bench, "an add to a sketch, to fragment", change_sketch);
+    report(&bench, "fold of a sketch of 100,000 values and an add", fold_sketch);
     report(&bench, "resolve", resolve);
     report_filters(&bench);
     fprintf(stdout, "(%llu)\n", (unsigned long long)bench.sum);
     buffer_free(&bench.row);
     buffer_free(&bench.update);
     buffer_free(&bench.rewrite);
+    buffer_free(&bench.sketch);
+    buffer_free(&bench.add);
     schema_destroy(bench.schema);
     arena_destroy(bench.arena);
     return 0;
