@@ -9,7 +9,10 @@ import h2.connection
 import h2.events
 import pytest
 from google.cloud.bigtable_v2 import types
-from harness.rpc import DATA_SECONDS, INSTANCE, decode_rows, features, set_cell
+from google.rpc import error_details_pb2
+from grpc import StatusCode
+from grpc_status import rpc_status
+from harness.rpc import DATA_SECONDS, INSTANCE, decode_rows, fails_with, features, set_cell
 
 KEY = b"k"
 PARAMS = "x-goog-ext-425905942-bin"
@@ -110,6 +113,45 @@ def test_c10_4_response_params(rpc, filled):
     assert len(found) == 7
     assert all(params.zone_id and params.cluster_id for params in found)
     assert len({(params.zone_id, params.cluster_id) for params in found}) == 1
+
+
+def test_c10_5_routing_cookies(rpc, filled):
+    """Whoever does not say that it would send them back gets none."""
+    assert not [
+        name for headers in calls(rpc, filled) for name in headers if "cookie" in name
+    ]
+    echoed = [("x-goog-cbt-cookie-of-another-server", "opaque"), *features(routing_cookie=True)]
+    assert read_keys(rpc, filled, echoed) == [b"a", b"b", KEY]
+
+
+@pytest.fixture
+def full(fresh_server, connect):
+    """Raw RPCs to a server whose disk has less room than it is to keep free."""
+    server = fresh_server()
+    name = connect(server.host).create_table("full")
+    server.stop()
+    server.arguments = ["--disk-reserve", "16TB"]
+    return connect(server.start().host), name
+
+
+def test_c10_6_retry_info(full):
+    """Says when what was refused may be tried again."""
+    rpc, name = full
+    with fails_with(StatusCode.RESOURCE_EXHAUSTED) as failure:
+        rpc.mutate(name, KEY, set_cell("f", b"q", b"v"))
+    (detail,) = rpc_status.from_call(failure.error).details
+    info = error_details_pb2.RetryInfo()
+    assert detail.Unpack(info)
+    assert info.retry_delay.ToTimedelta().total_seconds() > 0
+
+
+def test_c10_7_rate_limits(rpc, filled):
+    """Go to clients that flag them alone."""
+    entries = [{"row_key": KEY, "mutations": [set_cell("f", b"q", b"v")]}]
+    request = types.MutateRowsRequest(table_name=filled, entries=entries)
+    for flags in ((), features(retry_info=True)):
+        stream = rpc.data.mutate_rows(request, timeout=DATA_SECONDS, metadata=flags)
+        assert not any("rate_limit_info" in response for response in stream)
 
 
 class PingingClient:
