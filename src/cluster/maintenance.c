@@ -38,14 +38,13 @@ struct reclaim {
     uint8_t prefix[];
 };
 
+/* By compaction, which keeps what was written since. Whole files must not be deleted here: a
+ * compaction may have put new rows into them. */
 static void reclaim_bounds(const struct log *log, struct keyspace *keyspace,
                            const struct key_bounds *bounds)
 {
-    bytes lower = buffer_bytes(&bounds->lower);
-    bytes upper = buffer_bytes(&bounds->upper);
-    status s = keyspace_drop_files(keyspace, lower, upper);
-    if (status_is_ok(s))
-        s = keyspace_compact(keyspace, lower, upper);
+    status s =
+        keyspace_compact(keyspace, buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper));
     if (!status_is_ok(s))
         log_warn(log, "space of dropped rows is kept for now", LOG_STR("cause", status_message(s)));
     status_free(s);
