@@ -122,7 +122,7 @@ class Table:
     def mutate_rows(self, request, now):
         """A code for each entry."""
         everything = [mutation for entry in request.entries for mutation in entry.mutations]
-        reasons = [reason for mutation in everything for reason in kind_reasons(mutation)]
+        reasons = [reason for mutation in everything for reason in self.kind_reasons(mutation)]
         if not request.entries or any(not entry.mutations for entry in request.entries):
             reasons.append((INVALID_ARGUMENT, NO_MUTATIONS))
         refuse_if(reasons)
@@ -143,7 +143,7 @@ class Table:
         if not request.true_mutations and not request.false_mutations:
             reasons.append((INVALID_ARGUMENT, NO_MUTATIONS))
         for mutation in [*request.true_mutations, *request.false_mutations]:
-            reasons += kind_reasons(mutation)
+            reasons += self.kind_reasons(mutation)
         predicate = None
         if request.HasField("predicate_filter"):
             predicate = request.predicate_filter
@@ -198,7 +198,7 @@ class Table:
 
     def reasons(self, mutation):
         """What is wrong with a mutation of this table."""
-        yield from kind_reasons(mutation)
+        yield from self.kind_reasons(mutation)
         kind = mutation.WhichOneof("mutation")
         if kind in (None, "delete_from_row"):
             return
@@ -218,6 +218,26 @@ class Table:
                 yield INVALID_ARGUMENT, "imestamp"
         if kind == "delete_from_column" and is_inverted(change.time_range):
             yield INVALID_ARGUMENT, "inverted or invalid timestamp range"
+
+    def kind_reasons(self, mutation):
+        """What is wrong with the kinds of its values."""
+        kind = mutation.WhichOneof("mutation")
+        if kind is None:
+            return [(INVALID_ARGUMENT, "Mutation does not say what to do")]
+        if kind not in ("add_to_cell", "merge_to_cell"):
+            return []
+        change = getattr(mutation, kind)
+        wanted = {"column_qualifier": ["raw_value"], "timestamp": ["raw_timestamp_micros"]}
+        family = self.families.get(change.family_name)
+        if kind == "merge_to_cell":
+            wanted["input"] = [None, "bytes_value"]
+        elif family and family.aggregate:
+            wanted["input"] = [None, "int_value"]
+        return [
+            (INVALID_ARGUMENT, name)
+            for name, kinds in wanted.items()
+            if getattr(change, name).WhichOneof("kind") not in kinds
+        ]
 
     def is_mismatch(self, mutation):
         kind = mutation.WhichOneof("mutation")
@@ -327,26 +347,6 @@ def key_reasons(key):
     if not key:
         return [(INVALID_ARGUMENT, NO_KEY)]
     return [(INVALID_ARGUMENT, "Row key is")] if len(key) > LONGEST_KEY else []
-
-
-def kind_reasons(mutation):
-    """What is wrong with a mutation whatever the table."""
-    kind = mutation.WhichOneof("mutation")
-    if kind is None:
-        return [(INVALID_ARGUMENT, "Mutation does not say what to do")]
-    if kind not in ("add_to_cell", "merge_to_cell"):
-        return []
-    change = getattr(mutation, kind)
-    wanted = {
-        "column_qualifier": ["raw_value"],
-        "timestamp": ["raw_timestamp_micros"],
-        "input": [None, "int_value" if kind == "add_to_cell" else "bytes_value"],
-    }
-    return [
-        (INVALID_ARGUMENT, name)
-        for name, kinds in wanted.items()
-        if getattr(change, name).WhichOneof("kind") not in kinds
-    ]
 
 
 def qualifier_of(change):
