@@ -13,7 +13,16 @@ import threading
 import grpc
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
-from harness.rpc import ADMIN_SECONDS, ALL_FEATURES, CHANNEL_OPTIONS, Rpc, decode_rows
+from harness.rpc import ADMIN_SECONDS, ALL_FEATURES, Rpc, decode_rows
+from harness.stubs import (
+    CheckAndMutateRowRequest,
+    DropRowRangeRequest,
+    MutateRowRequest,
+    MutateRowsRequest,
+    ReadModifyWriteRowRequest,
+    ReadRowsRequest,
+    Stubs,
+)
 
 import model
 
@@ -25,13 +34,6 @@ GROUPS = 3
 GROUP_FAMILIES = ("g", "h", "w")
 COLUMNS = 200
 TIMESTAMPS = [1000 * i for i in range(1, 60)]  # few, so that writes meet
-
-MutateRowRequest = types.MutateRowRequest.pb()
-MutateRowsRequest = types.MutateRowsRequest.pb()
-CheckAndMutateRowRequest = types.CheckAndMutateRowRequest.pb()
-ReadModifyWriteRowRequest = types.ReadModifyWriteRowRequest.pb()
-ReadRowsRequest = types.ReadRowsRequest.pb()
-DropRowRangeRequest = admin_types.DropRowRangeRequest.pb()
 
 
 class Wrong(Exception):
@@ -72,41 +74,6 @@ def counter_key(i):
 
 def group_prefix(cycle):
     return b"x/%06d/" % cycle
-
-
-class Stubs:
-    """The methods that a writer calls, without the client library around them."""
-
-    def __init__(self, host):
-        self.channel = grpc.insecure_channel(
-            host, options=[*CHANNEL_OPTIONS, ("grpc.use_local_subchannel_pool", 1)]
-        )
-        self.mutate_row = self.unary("MutateRow", types.MutateRowResponse)
-        self.check_and_mutate = self.unary("CheckAndMutateRow", types.CheckAndMutateRowResponse)
-        self.read_modify_write = self.unary("ReadModifyWriteRow", types.ReadModifyWriteRowResponse)
-        self.mutate_rows = self.stream("MutateRows", types.MutateRowsResponse)
-        self.read_rows = self.stream("ReadRows", types.ReadRowsResponse)
-        self.drop_row_range = self.channel.unary_unary(
-            "/google.bigtable.admin.v2.BigtableTableAdmin/DropRowRange",
-            request_serializer=DropRowRangeRequest.SerializeToString,
-        )
-
-    def unary(self, method, response):
-        return self.channel.unary_unary(
-            f"/google.bigtable.v2.Bigtable/{method}",
-            request_serializer=lambda request: request.SerializeToString(),
-            response_deserializer=response.pb().FromString,
-        )
-
-    def stream(self, method, response):
-        return self.channel.unary_stream(
-            f"/google.bigtable.v2.Bigtable/{method}",
-            request_serializer=lambda request: request.SerializeToString(),
-            response_deserializer=response.deserialize,
-        )
-
-    def close(self):
-        self.channel.close()
 
 
 class Writer(threading.Thread):
