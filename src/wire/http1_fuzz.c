@@ -7,6 +7,7 @@
 #include "base/fuzzing.h"
 #include "wire/http1.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,7 +39,8 @@ static void send_all(int client, bytes request)
     shutdown(client, SHUT_WR);
 }
 
-/* What has come (`flags` MSG_DONTWAIT), or all that will (0). Closes the client. */
+/* What has come (`flags` MSG_DONTWAIT), or all that will (0), whatever libFuzzer's timer
+ * interrupts. Closes the client. */
 static void receive(int client, int flags, struct buffer *answer)
 {
     ssize_t size;
@@ -47,7 +49,7 @@ static void receive(int client, int flags, struct buffer *answer)
         CHECK(to != NULL);
         size = recv(client, to, PIECE, flags);
         answer->size += size > 0 ? (size_t)size : 0;
-    } while (size > 0);
+    } while (size > 0 || (size < 0 && errno == EINTR));
     close(client);
 }
 
