@@ -24,6 +24,21 @@ static status refuse_unbuilt(const BtAdmin__Table *table)
     return status_make(STATUS_UNIMPLEMENTED, "%s is not implemented", field);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return bytes_compare(((const struct family *)a)->name, ((const struct family *)b)->name);
+}
+
+/* By name, whatever order the request's map has them in: a row that is stored in the order in which
+ * it is read can be left after its first cells. */
+static void sort_and_number(struct family *families, size_t count)
+{
+    if (count > 0)
+        qsort(families, count, sizeof *families, compare_names);
+    for (size_t i = 0; i < count; i++)
+        families[i].id = (uint32_t)i + 1;
+}
+
 static status families_from_table(const BtAdmin__Table *table, struct arena *arena,
                                   struct family **out)
 {
@@ -33,8 +48,8 @@ static status families_from_table(const BtAdmin__Table *table, struct arena *are
     for (size_t i = 0; i < table->n_column_families; i++) {
         const BtAdmin__Table__ColumnFamiliesEntry *entry = table->column_families[i];
         TRY(family_from_message(entry->key, entry->value, arena, &families[i]));
-        families[i].id = (uint32_t)i + 1;
     }
+    sort_and_number(families, table->n_column_families);
     *out = families;
     return status_ok();
 }
