@@ -1,5 +1,7 @@
 """DropRowRange: by prefix, and the whole table."""
 
+import time
+
 import pytest
 from grpc import StatusCode
 from harness.rpc import INSTANCE, fails_with, set_cell
@@ -64,6 +66,28 @@ def test_many_rows(rpc, table_name):
     put(rpc, table_name, [b"%s/%05d" % (tenant, i) for tenant in (b"x", b"y") for i in range(5000)])
     rpc.drop_row_range(table_name, prefix=b"x/")
     assert len(rpc.read(table_name)) == 5_000
+
+
+def test_space_comes_back_in_the_background(rpc, table_name):
+    """Of packed and of spilled cells: what a sample says of sizes goes down to what is left."""
+    value = bytes(range(256)) * 4
+
+    def size():
+        return rpc.sample_row_keys(table_name)[-1][1]
+
+    for first in range(0, 10_000, 2_000):
+        batch = [(b"x/%05d" % i, [set_cell("f", b"q", value)]) for i in range(first, first + 2_000)]
+        assert set(rpc.mutate_rows(table_name, batch)) == {0}
+    for qualifier in (b"1", b"2", b"3"):
+        rpc.mutate(table_name, b"x/large", set_cell("f", qualifier, value * 1024))
+    rpc.mutate(table_name, b"y", set_cell("f", b"q", value))
+    assert size() > 8 << 20
+    rpc.drop_row_range(table_name, prefix=b"x/")
+    until = time.monotonic() + 60
+    while size() > 1 << 20 and time.monotonic() < until:
+        pass
+    assert size() <= 1 << 20
+    assert keys(rpc, table_name) == [b"y"]
 
 
 def test_neither(rpc, filled):
