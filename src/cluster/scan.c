@@ -179,6 +179,17 @@ static bool skip_key(void *context, bytes row_key)
     return filter_rejects_key(scan->filter, row_key);
 }
 
+/* Says which tablet is damaged, for who has to restore it. */
+static status name_tablet(status s, const struct scan *scan, const struct tablet *tablet)
+{
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    status named = status_make(STATUS_DATA_LOSS, "%s, tablet %llu: %s", table_name(scan->table),
+                               (unsigned long long)tablet->id, status_message(s));
+    status_free(s);
+    return named;
+}
+
 static status note_scanned(struct scan *scan, bytes row_key)
 {
     buffer_clear(&scan->last_scanned);
@@ -201,6 +212,7 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
     if (!filter_rejects_key(scan->filter, key)) {
         struct tablet *tablet = table_route(scan->table, key);
         status s = row_read(tablet->keyspace, &scan->options, key, reach, &scan->row, outcome);
+        s = name_tablet(s, scan, tablet);
         atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
         tablet_release(tablet);
         TRY(s);
@@ -216,8 +228,9 @@ static status read_in_range(struct scan *scan, enum store_reach reach, enum row_
 {
     if (scan->reader == NULL)
         TRY(open_reader(scan));
-    TRY(row_range_reader_next(scan->reader, reach, skip_key, scan, ROW_BUDGET, &scan->row,
-                              outcome));
+    TRY(name_tablet(
+        row_range_reader_next(scan->reader, reach, skip_key, scan, ROW_BUDGET, &scan->row, outcome),
+        scan, scan->tablet));
     TRY(note_scanned(scan, row_range_reader_last_scanned(scan->reader)));
     atomic_fetch_add_explicit(&scan->tablet->rows_read, 1, memory_order_relaxed);
     if (*outcome != ROW_END)

@@ -6,8 +6,11 @@
  *  3. Options files are refused. RocksDB writes all settings of all keyspaces to one whenever a
  *     keyspace comes or goes, and holds up all writers meanwhile (0.15 s with 1,000 keyspaces). It
  *     goes on without, and nobody reads them here: the settings are options.cc.
- *  4. A thread can forbid itself to read, and learn whether a read failed (`read_watch`). */
+ *  4. A thread can forbid itself to read, and learn whether a read failed (`read_watch`), or a
+ * block was damaged: that is no file system's business, but tables tell it nobody but a counter. */
 #include "store/internal.h"
+
+#include "rocksdb/statistics.h"
 
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
@@ -22,6 +25,10 @@ thread_local struct {
     bool is_forbidden;
     bool was_refused;
     bool has_failed;
+    bool is_opening; /* a table: what is read of it then has its own rules */
+    bool open_failed;
+    uint64_t blocks_checked; /* read, and their checksums looked at */
+    uint64_t blocks_kept;    /* and then put into the cache, or tried to */
 } watch;
 
 IOStatus refuse()
@@ -65,6 +72,50 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
         watch.has_failed |= !s.ok();
         return s;
     }
+};
+
+/* Not for counting: RocksDB counts on the thread that does the work, so this hears what becomes of
+ * each block. One that is read and not put into the cache had the wrong checksum. */
+class block_watch final : public rocksdb::Statistics {
+  public:
+    const char *Name() const override { return "trestle.block_watch"; }
+
+    void recordTick(uint32_t ticker, uint64_t count) override
+    {
+        switch (ticker) {
+        case rocksdb::NO_FILE_OPENS:
+            watch.is_opening = true;
+            break;
+        case rocksdb::NO_FILE_ERRORS:
+            watch.open_failed = true;
+            break;
+        case rocksdb::BLOCK_CHECKSUM_COMPUTE_COUNT:
+            watch.blocks_checked += watch.is_opening ? 0 : count;
+            break;
+        case rocksdb::BLOCK_CACHE_ADD:
+        case rocksdb::BLOCK_CACHE_ADD_FAILURES:
+            watch.blocks_kept += watch.is_opening ? 0 : count;
+            break;
+        default:
+            break;
+        }
+    }
+
+    /* The only time that is taken: when a table has been opened. */
+    bool HistEnabledForType(uint32_t type) const override
+    {
+        return type == rocksdb::TABLE_OPEN_IO_MICROS;
+    }
+    void recordInHistogram(uint32_t type, uint64_t) override
+    {
+        if (type == rocksdb::TABLE_OPEN_IO_MICROS)
+            watch.is_opening = false;
+    }
+
+    uint64_t getTickerCount(uint32_t) const override { return 0; }
+    void histogramData(uint32_t, rocksdb::HistogramData *const) const override {}
+    void setTickerCount(uint32_t, uint64_t) override {}
+    uint64_t getAndResetTickerCount(uint32_t) override { return 0; }
 };
 
 class shared_directory final : public rocksdb::FSDirectory {
@@ -164,14 +215,20 @@ std::shared_ptr<rocksdb::FileSystem> make_file_system(std::shared_ptr<rocksdb::F
     return std::make_shared<file_system>(std::move(base), std::move(room));
 }
 
+std::shared_ptr<rocksdb::Statistics> make_block_watch()
+{
+    return std::make_shared<block_watch>();
+}
+
 read_watch::read_watch(enum store_reach reach)
 {
-    watch = {reach == STORE_CACHED_ONLY, false, false};
+    watch = {};
+    watch.is_forbidden = reach == STORE_CACHED_ONLY;
 }
 
 read_watch::~read_watch()
 {
-    watch = {false, false, false};
+    watch = {};
 }
 
 bool read_watch::was_refused() const
@@ -182,4 +239,9 @@ bool read_watch::was_refused() const
 bool read_watch::has_failed() const
 {
     return watch.has_failed;
+}
+
+bool read_watch::has_met_damage() const
+{
+    return watch.open_failed || watch.blocks_checked > watch.blocks_kept;
 }

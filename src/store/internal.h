@@ -182,7 +182,12 @@ class read_watch {
 
     bool was_refused() const; /* reach is STORE_CACHED_ONLY, and the disk was wanted */
     bool has_failed() const;  /* the disk failed */
+    /* A table or a block of one could not be made out; only of reads that fill the cache. */
+    bool has_met_damage() const;
 };
+
+/* For DBOptions.statistics: what read_watch learns of blocks. */
+std::shared_ptr<rocksdb::Statistics> make_block_watch();
 
 /* What the refusal to write an options file says, and RocksDB then says in its log. */
 extern const char NO_OPTIONS_FILE[];

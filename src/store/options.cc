@@ -67,6 +67,8 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.avoid_unnecessary_blocking_io = true;
     o.bytes_per_sync = MiB; /* tables go to the disk while they are written, not in one burst */
 
+    o.statistics = make_block_watch();
+
     /* No statistics in the background, into the log or into a keyspace of its own. */
     o.stats_dump_period_sec = 0;
     o.stats_persist_period_sec = 0;

@@ -128,7 +128,9 @@ status store_get_many(keyspace *keyspace, const store_view *view, const bytes *k
  * steps over ends of files and over range-deleted keys, drops a table without a look at its status,
  * and SeekImpl forgets the status of newer tables.) It goes on without that table, and entries are
  * missing. So cursors do not rely on RocksDB's word that something was not in memory; they forbid
- * the thread to read, and see whether it wanted to. tests/issues/test_cached_scans_over_files.c. */
+ * the thread to read, and see whether it wanted to. Nor on its word that all is well: they see
+ * whether every block that was read proved good (read_watch).
+ * tests/issues/test_cached_scans_over_files.c. */
 
 struct store_cursor {
     uint32_t magic = CURSOR_MAGIC;
@@ -141,15 +143,20 @@ struct store_cursor {
     /* What ended the cursor for good. */
     bool missed_cache = false;
     bool read_failed = false;
+    bool met_damage = false;
     bool out_of_memory = false;
+    bool fills_cache = true;
 
-    bool has_ended() const { return missed_cache || read_failed || out_of_memory; }
+    bool has_ended() const { return missed_cache || read_failed || met_damage || out_of_memory; }
 };
 
 static void note_watch(store_cursor *cursor, const read_watch &watch)
 {
     cursor->missed_cache = cursor->missed_cache || watch.was_refused();
     cursor->read_failed = cursor->read_failed || watch.has_failed();
+    /* Whether a block was kept says nothing if none is. */
+    cursor->met_damage = cursor->met_damage || (cursor->fills_cache && !watch.was_refused() &&
+                                                !watch.has_failed() && watch.has_met_damage());
 }
 
 static std::string to_string(bytes b)
@@ -173,7 +180,7 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
     if (!cursor->upper.empty())
         o.iterate_upper_bound = &cursor->upper_slice;
     if (options->is_long) {
-        o.fill_cache = false;
+        o.fill_cache = cursor->fills_cache = false;
         o.readahead_size = LONG_READAHEAD;
     }
     read_watch watch(options->reach);
@@ -273,6 +280,8 @@ status store_cursor_status(const store_cursor *cursor)
     rocksdb::Status s = cursor->iterator->status();
     if (s.ok() && cursor->read_failed)
         return status_make(STATUS_UNAVAILABLE, "store: a table could not be read");
+    if (s.ok() && cursor->met_damage)
+        return status_make(STATUS_DATA_LOSS, "store: a table is damaged");
     return status_from(s);
 }
 

@@ -7,8 +7,15 @@
  * STORE_CACHED_ONLY that crossed from one file to the next could pass over the rest of a level.
  *
  * Here: keys over several files on two levels, a cold cache, some blocks warmed, and a scan as the
- * tablets do it, cached first and on a miss from the disk. It must see every key, always. */
+ * tablets do it, cached first and on a miss from the disk. It must see every key, always.
+ *
+ * For the same reason a scan could pass over a block whose checksum is wrong, and the rest of its
+ * level, and say OK. It must fail with DATA_LOSS. */
 #include "store/testing.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 enum { KEYS = 30000, FILES = 12, VALUE_SIZE = 200, ROUNDS = 40 };
 
@@ -173,11 +180,80 @@ static void test_cached_scans_over_deleted_ranges(void **state)
     }
 }
 
+/* Flips a bit of the file. */
+static void damage(int file, off_t offset)
+{
+    uint8_t byte;
+    assert_int_equal(pread(file, &byte, 1, offset), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(file, &byte, 1, offset), 1);
+}
+
+static status scan_from_disk(struct fixture *f, bool backwards, unsigned *seen)
+{
+    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor *cursor;
+    *seen = 0;
+    assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
+    backwards ? store_cursor_last(cursor) : store_cursor_first(cursor);
+    for (; store_cursor_valid(cursor); ++*seen)
+        backwards ? store_cursor_previous(cursor) : store_cursor_next(cursor);
+    status s = store_cursor_status(cursor);
+    store_cursor_destroy(cursor);
+    return s;
+}
+
+static void scan_damaged(struct fixture *f, int file, off_t offset)
+{
+    damage(file, offset);
+    for (int backwards = 0; backwards < 2; backwards++) {
+        unsigned seen;
+        open_cold(f);
+        status s = scan_from_disk(f, backwards, &seen);
+        if (s.code != STATUS_DATA_LOSS)
+            print_message("offset %lld, backwards %d: %u keys\n", (long long)offset, backwards,
+                          seen);
+        assert_status(s, STATUS_DATA_LOSS);
+        assert_true(seen < KEYS);
+        store_close(f->store);
+    }
+    damage(file, offset);
+}
+
+/* The first data block of each table, and one behind it. */
+static void test_scans_over_damaged_blocks(void **state)
+{
+    struct fixture *f = *state;
+    struct dirent *entry;
+    unsigned tables = 0;
+    DIR *directory = opendir(f->directory);
+    assert_non_null(directory);
+    while ((entry = readdir(directory)) != NULL) {
+        const char *suffix = strrchr(entry->d_name, '.');
+        if (suffix == NULL || strcmp(suffix, ".sst") != 0)
+            continue;
+        int file = openat(dirfd(directory), entry->d_name, O_RDWR);
+        assert_true(file >= 0);
+        scan_damaged(f, file, 100);
+        scan_damaged(f, file, lseek(file, 0, SEEK_END) / 3);
+        close(file);
+        tables++;
+    }
+    closedir(directory);
+    assert_true(tables >= FILES);
+    unsigned seen;
+    open_cold(f);
+    assert_ok(scan_from_disk(f, false, &seen));
+    assert_int_equal(seen, KEYS);
+    store_close(f->store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_cached_scans_see_every_key, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cached_scans_over_deleted_ranges, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_scans_over_damaged_blocks, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
