@@ -362,6 +362,23 @@ static void test_regexes_are_bytes(void **state)
     }
 }
 
+/* Where RE2 differs from its relatives, or from the short way that literals take. */
+static void test_regexes_as_RE2_has_them(void **state)
+{
+    const char *const good[] = {"\\_", "{",  "a{,2}", "(?i)\\xe9", "\\Q(\\E",
+                                "^*",  "()", "\\pN",  "[]a]"};
+    const char *const bad[] = {"\\1",   "\\8",   "\\e",      "\\",      "a**",    "*",    "a{1001}",
+                               "[b-a]", "(?=a)", "\\x{100}", "[[:word", "\\\xe9", "[\\b]"};
+    struct fixture *fixture = *state;
+    struct filter *filter;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_ok(filter_compile(value(fixture, good[i]), fixture->arena, &filter));
+        filter_destroy(filter);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        check_refused(fixture, value(fixture, bad[i]), "Error in field 'value_regex_filter' : ");
+}
+
 static void test_key_regex(void **state)
 {
     check_row(*state, row_key(*state, "k.y"), "key", 0, standard_row);
@@ -487,6 +504,15 @@ static void test_refusals(void **state)
     Bt__RowFilter *unset = pass(*state);
     unset->pass_all_filter = false;
     check_refused(*state, unset, "pass_all_filter must be true if set");
+    unset = block(*state);
+    unset->block_all_filter = false;
+    check_refused(*state, unset, "block_all_filter must be true if set");
+    unset = sink(*state);
+    unset->sink = false;
+    check_refused(*state, unset, "sink must be true if set");
+    unset = strip(*state);
+    unset->strip_value_transformer = false;
+    check_refused(*state, unset, "strip_value_transformer must be true if set");
     check_refused(*state, CHAIN(*state, pass(*state)),
                   "Chain must contain at least two RowFilters");
     check_refused(*state, INTERLEAVE(*state, pass(*state)),
@@ -543,8 +569,15 @@ static void test_depth_and_size(void **state)
     assert_ok(filter_compile(nested, fixture->arena, &filter));
     filter_destroy(filter);
     check_refused(fixture, CHAIN(fixture, pass(fixture), nested), "nested deeper than 20");
+    check_refused(fixture, INTERLEAVE(fixture, nested, pass(fixture)), "nested deeper than 20");
+    check_refused(fixture, condition(fixture, pass(fixture), NULL, nested),
+                  "nested deeper than 20");
+    enum { REGEX_FIELD_BYTES = 4 }; /* its tag and its length */
     char *long_regex = arena_zalloc(fixture->arena, 20480 + 1);
-    memset(long_regex, 'x', 20480);
+    memset(long_regex, 'x', 20480 - REGEX_FIELD_BYTES);
+    assert_ok(filter_compile(value(fixture, long_regex), fixture->arena, &filter));
+    filter_destroy(filter);
+    long_regex[20480 - REGEX_FIELD_BYTES] = 'x';
     check_refused(fixture, value(fixture, long_regex),
                   "Row filter exceeds maximum size of 20480 bytes");
 }
@@ -653,6 +686,7 @@ int main(void)
         TEST(test_no_filter_passes_all),
         TEST(test_regexes_match_as_a_whole),
         TEST(test_regexes_are_bytes),
+        TEST(test_regexes_as_RE2_has_them),
         TEST(test_key_regex),
         TEST(test_column_ranges),
         TEST(test_timestamp_ranges),
