@@ -49,7 +49,7 @@ static status start(struct bigtable *bigtable, struct grpc_call *call, bytes wir
         .method = method,
     };
     if (!pool_submit(cluster_pool(bigtable->cluster), &admin->task))
-        return status_make(STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread");
+        return pool_full();
     return status_ok();
 }
 

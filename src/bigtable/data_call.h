@@ -15,6 +15,7 @@ struct data_call {
     struct arena *arena; /* the call's */
     struct table *table; /* held until the call ends; NULL: none yet */
     int64_t started_us;  /* clock_steady_us */
+    bool has_headers;    /* data_call_add_headers has been called */
 };
 
 /* Zeroed state of `size` bytes. On failure ends the call and returns NULL. */
@@ -27,7 +28,8 @@ struct data_target {
     const char *materialized_view_name;
 };
 
-/* INVALID_ARGUMENT, NOT_FOUND; UNIMPLEMENTED for views, which come later. */
+/* INVALID_ARGUMENT, also if the request was routed for something else; NOT_FOUND; UNIMPLEMENTED for
+ * views, which come later. */
 status data_call_open_table(struct data_call *data, const struct data_target *target);
 
 /* The wall clock, for comparing with clients' times: unlike cell timestamps it may go back. */
@@ -36,7 +38,8 @@ int64_t data_call_wall_us(const struct data_call *data);
 /* Metadata that clients measure and log by. Before the first message, on the loop's thread. */
 void data_call_add_headers(struct data_call *data);
 
-/* Ends the call; takes the status. `data` is gone afterwards. */
+/* Ends the call; takes the status. `data` is gone afterwards. On the loop's thread, unless headers
+ * have been added. */
 void data_call_finish(struct data_call *data, status s);
 
 /* Headers, one message, and OK. On the loop's thread. */

@@ -74,6 +74,12 @@ int64_t cluster_now_us(struct cluster *cluster)
     return fake.now_us;
 }
 
+double cluster_write_load(struct cluster *cluster)
+{
+    (void)cluster;
+    return fake.write_load;
+}
+
 /* --- the call --- */
 
 struct arena *grpc_call_arena(struct grpc_call *call)
@@ -89,10 +95,13 @@ struct loop *grpc_call_loop(struct grpc_call *call)
 
 bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value)
 {
-    assert_string_equal(name, "bigtable-features");
-    if (call->features != NULL)
-        *value = bytes_of(call->features);
-    return call->features != NULL;
+    bool is_routing = strcmp(name, "x-goog-request-params") == 0;
+    if (!is_routing)
+        assert_string_equal(name, "bigtable-features");
+    const char *text = is_routing ? call->routing : call->features;
+    if (text != NULL)
+        *value = bytes_of(text);
+    return text != NULL;
 }
 
 bool grpc_call_is_cancelled(const struct grpc_call *call)
@@ -110,12 +119,22 @@ void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value)
     assert_int_equal(call->messages, 0);
     assert_non_null(name);
     assert_true(value.size > 0);
+    call->headers++;
+}
+
+void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value)
+{
+    assert_true(bytes_start_with(bytes_of(name), bytes_of("x-goog-cbt-cookie")));
+    assert_true(value.size > 0);
+    assert_null(call->cookie);
+    call->cookie = name;
 }
 
 void grpc_call_share_header(struct grpc_call *call, const struct metadata *header)
 {
     (void)header;
     assert_int_equal(call->messages, 0);
+    call->headers++;
 }
 
 void grpc_call_set_callbacks(struct grpc_call *call, void *context,
@@ -175,6 +194,10 @@ void fake_call(grpc_handler *method, const ProtobufCMessage *request)
 {
     static struct bigtable bigtable;
     struct buffer wire = {0};
+    struct grpc_call *call = &fake.call;
+    call->is_finished = false;
+    call->messages = call->headers = 0;
+    call->cookie = NULL;
     proto_encode(request, &wire);
     bytes copy = arena_copy(fake.call.arena, buffer_bytes(&wire));
     assert_non_null(copy.data);

@@ -13,7 +13,8 @@
 /* What the client says, does and gets. */
 struct grpc_call {
     struct arena *arena;
-    const char *features;
+    const char *features; /* headers; NULL: none */
+    const char *routing;
     bool is_congested;
     size_t congests_after; /* messages; 0: never */
     bool is_cancelled;
@@ -27,6 +28,8 @@ struct grpc_call {
     bool is_finished;
     enum status_code code;
     bool has_details;
+    size_t headers;
+    const char *cookie; /* NULL: none was sent */
 };
 
 struct fake_server {
@@ -37,6 +40,7 @@ struct fake_server {
     int64_t now_us;
     int64_t tick_us; /* that each look at the clock takes */
     int tables_held;
+    double write_load;
     const struct schema *schema;
 };
 

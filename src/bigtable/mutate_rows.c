@@ -4,6 +4,7 @@
  * are on their way at a time, and where one has been answered its place goes to the next. Packing
  * goes in slices, between which the loop serves others. Everything here runs on the call's loop. */
 #include "base/limits.h"
+#include "bigtable/client_headers.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/idempotency.h"
@@ -18,7 +19,13 @@ enum {
     SLICE_ENTRIES = 200,
     SCRATCH_BYTES = 64 << 20, /* to pack one entry in: 100,000 mutations */
     MESSAGE_BYTES = 64 << 10,
+    RATE_PERIOD_SECONDS = 10,
 };
+
+/* From which load on clients are told to slow down, and to what part of their rate at a load of 1:
+ * the least that Google's clients go down to at a time. */
+#define RATE_LIMIT_LOAD   0.5
+#define RATE_LEAST_FACTOR 0.7
 
 /* A place in the window. */
 struct place {
@@ -51,6 +58,13 @@ static void send_answers(struct mutate_rows *self)
         grpc_call_send(self->data.call, &self->message);
 }
 
+static struct buffer *open_message(struct mutate_rows *self)
+{
+    if (self->message.size == 0)
+        grpc_message_start(&self->message);
+    return &self->message;
+}
+
 /* Takes the result. Repeated fields of messages that stand one behind the other add up. */
 static void answer(struct mutate_rows *self, size_t index, status result)
 {
@@ -65,18 +79,43 @@ static void answer(struct mutate_rows *self, size_t index, status result)
     Bt__MutateRowsResponse response = BT__MUTATE_ROWS_RESPONSE__INIT;
     response.n_entries = 1;
     response.entries = entries;
-    if (self->message.size == 0)
-        grpc_message_start(&self->message);
-    proto_encode(&response.base, &self->message);
+    proto_encode(&response.base, open_message(self));
     status_free(result);
     self->answered++;
     if (self->message.size >= MESSAGE_BYTES)
         send_answers(self);
 }
 
+static bool understands_rate_limit(const struct mutate_rows *self)
+{
+    const Bt__FeatureFlags *features = client_features(self->data.call);
+    return features->mutate_rows_rate_limit || features->mutate_rows_rate_limit2;
+}
+
+/* Says nothing while there is room: a client that is once told a rate limits itself from then on.
+ */
+static void add_rate_limit(struct mutate_rows *self)
+{
+    double load = cluster_write_load(self->data.bigtable->cluster);
+    if (load < RATE_LIMIT_LOAD || !understands_rate_limit(self))
+        return;
+    Pb__Duration period = PB__DURATION__INIT;
+    period.seconds = RATE_PERIOD_SECONDS;
+    Bt__RateLimitInfo limit = BT__RATE_LIMIT_INFO__INIT;
+    limit.period = &period;
+    limit.factor = 1 - (1 - RATE_LEAST_FACTOR) * (load - RATE_LIMIT_LOAD) / (1 - RATE_LIMIT_LOAD);
+    Bt__MutateRowsResponse response = BT__MUTATE_ROWS_RESPONSE__INIT;
+    response.has_rate_limit_info_case =
+        BT__MUTATE_ROWS_RESPONSE__HAS_RATE_LIMIT_INFO_RATE_LIMIT_INFO;
+    response.rate_limit_info = &limit;
+    proto_encode(&response.base, open_message(self));
+}
+
 /* Takes the status. `self` is gone afterwards. */
 static void finish(struct mutate_rows *self, status s)
 {
+    if (status_is_ok(s))
+        add_rate_limit(self);
     send_answers(self);
     arena_destroy(self->scratch);
     data_call_finish(&self->data, s);

@@ -1,4 +1,5 @@
 /* PingAndWarm and GetClientConfiguration: what clients ask before their first real request. */
+#include "bigtable/client_headers.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/names.h"
@@ -8,7 +9,9 @@ static status ping(struct data_call *data, bytes request)
 {
     ProtobufCMessage *message;
     TRY(proto_decode(&bt__ping_and_warm_request__descriptor, request, data->arena, &message));
-    TRY(name_check_instance(((const Bt__PingAndWarmRequest *)message)->name));
+    const Bt__PingAndWarmRequest *ping_request = (const void *)message;
+    TRY(name_check_instance(ping_request->name));
+    TRY(client_routing_check(data->call, ping_request->name));
     const Bt__PingAndWarmResponse response = BT__PING_AND_WARM_RESPONSE__INIT;
     data_call_respond(data, &response.base);
     return status_ok();

@@ -14,6 +14,7 @@
  *  3. A row is written in steps of about MESSAGE_BYTES, so that a large one is not in memory a
  *     second time as a whole.
  *  4. A message never ends within a chunk, but may within a row. */
+#include "bigtable/client_headers.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/read_chunks.h"
@@ -21,8 +22,6 @@
 #include "bigtable/row_ranges.h"
 #include "cluster/rows.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
-#include "google/bigtable/v2/feature_flags.pb-c.h"
-#include "wire/grpc_text.h"
 
 enum {
     MESSAGE_BYTES = 64 << 10,
@@ -249,7 +248,7 @@ static void post_to_pool(struct read_rows *self)
 {
     self->task.run = run_on_pool;
     if (!pool_submit(cluster_pool(self->data.bigtable->cluster), &self->task))
-        finish(self, status_make(STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread"));
+        finish(self, pool_full());
 }
 
 /* on_writable, or on_cancel, comes when there is something to do again. */
@@ -308,34 +307,11 @@ static void go_on(void *context)
 
 /* --- the request --- */
 
-/* The header is URL-safe base64, padded or not. What cannot be read flags nothing. */
-static bool read_features(struct read_rows *self, const Bt__FeatureFlags **out)
-{
-    bytes text;
-    size_t size;
-    ProtobufCMessage *message;
-    if (!grpc_call_header(self->data.call, "bigtable-features", &text))
-        return false;
-    uint8_t *decoded = arena_alloc(self->data.arena, base64_decoded_most(text.size));
-    if (decoded == NULL || !base64_decode(text, decoded, &size))
-        return false;
-    status s = proto_decode(&bt__feature_flags__descriptor, bytes_make(decoded, size),
-                            self->data.arena, &message);
-    *out = (const void *)message;
-    bool is_read = status_is_ok(s);
-    status_free(s);
-    return is_read;
-}
-
 static status check_request(struct read_rows *self)
 {
-    const Bt__FeatureFlags *features;
-    bool can_reverse = false;
-    if (read_features(self, &features)) {
-        can_reverse = features->reverse_scans;
-        self->tells_progress = features->last_scanned_row_responses;
-    }
-    if (self->request->reversed && !can_reverse)
+    const Bt__FeatureFlags *features = client_features(self->data.call);
+    self->tells_progress = features->last_scanned_row_responses;
+    if (self->request->reversed && !features->reverse_scans)
         return status_make(STATUS_UNIMPLEMENTED, "Client doesn't support reverse scans yet");
     if (self->request->rows_limit < 0)
         return status_make(STATUS_INVALID_ARGUMENT,

@@ -99,6 +99,7 @@ static struct answers {
     bool is_answered[MOST_WRITES];
     size_t count;
     char first_message[256];
+    double rate_factor; /* 0: none was told */
     const ProtobufCMessage *unary;
     const ProtobufCMessageDescriptor *type; /* of unary answers */
 } answers;
@@ -108,6 +109,10 @@ static void receive_entries(struct grpc_call *call, bytes wire)
     ProtobufCMessage *message;
     assert_ok(proto_decode(&bt__mutate_rows_response__descriptor, wire, call->arena, &message));
     const Bt__MutateRowsResponse *response = (const void *)message;
+    if (response->rate_limit_info != NULL) {
+        assert_int_equal(response->rate_limit_info->period->seconds, 10);
+        answers.rate_factor = response->rate_limit_info->factor;
+    }
     for (size_t i = 0; i < response->n_entries; i++) {
         const Bt__MutateRowsResponse__Entry *entry = response->entries[i];
         assert_in_range(entry->index, 0, MOST_WRITES - 1);
@@ -202,10 +207,8 @@ static void what_is_refused_is_never_written(void **state)
     (void)state;
     mutate("k", make_set("nope", 1000));
     assert_int_equal(fake.call.code, STATUS_NOT_FOUND);
-    fake.call.is_finished = false;
     mutate("", make_set("f", 1000));
     assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
-    fake.call.is_finished = false;
     mutate("k", NULL);
     assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
     assert_int_equal(rows.write_count, 0);
@@ -326,10 +329,103 @@ static void a_request_without_mutations_is_refused(void **state)
     entries[1]->n_mutations = 0;
     mutate_many(entries, 2);
     assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
-    fake.call.is_finished = false;
     mutate_many(entries, 0);
     assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
     assert_int_equal(rows.write_count, 0);
+}
+
+/* --- what goes beside the messages --- */
+
+/* FeatureFlags with one flag each, in base64. */
+static const char FLAGS_RATE_LIMIT[] = "GAE";
+static const char FLAGS_RATE_LIMIT_2[] = "KAE";
+static const char FLAGS_ROUTING_COOKIE[] = "MAE=";
+
+/* The factor that a client is told; 0: none. */
+static double rate_factor_at(double load, const char *features)
+{
+    Bt__MutateRowsRequest__Entry *entry = make_entry("a", make_set("nope", 1000));
+    fake.call.features = features;
+    fake.write_load = load;
+    answers = (struct answers){.count = 0};
+    mutate_many(&entry, 1);
+    assert_true(fake.call.is_finished);
+    assert_int_equal(answers.count, 1);
+    return answers.rate_factor;
+}
+
+static void a_busy_server_asks_for_less(void **state)
+{
+    (void)state;
+    assert_true(rate_factor_at(0.4, FLAGS_RATE_LIMIT_2) == 0);
+    double some = rate_factor_at(0.75, FLAGS_RATE_LIMIT_2);
+    double most = rate_factor_at(1, FLAGS_RATE_LIMIT);
+    assert_true(some > 0.84 && some < 0.86);
+    assert_true(most > 0.69 && most < 0.71);
+    assert_true(rate_factor_at(1, NULL) == 0);
+    assert_true(rate_factor_at(1, FLAGS_ROUTING_COOKIE) == 0);
+}
+
+static enum status_code end_of_write(const char *features, enum status_code code)
+{
+    fake.call.features = features;
+    rows.write_count = 0;
+    mutate("k", make_set("f", 1000));
+    complete(0, code);
+    assert_int_equal(fake.call.headers, 2);
+    return fake.call.code;
+}
+
+static void who_shall_come_again_gets_a_cookie(void **state)
+{
+    (void)state;
+    assert_int_equal(end_of_write(FLAGS_ROUTING_COOKIE, STATUS_UNAVAILABLE), STATUS_UNAVAILABLE);
+    assert_non_null(fake.call.cookie);
+    end_of_write(FLAGS_ROUTING_COOKIE, STATUS_RESOURCE_EXHAUSTED);
+    assert_non_null(fake.call.cookie);
+    end_of_write(FLAGS_ROUTING_COOKIE, STATUS_NOT_FOUND);
+    assert_null(fake.call.cookie);
+    end_of_write(FLAGS_ROUTING_COOKIE, STATUS_OK);
+    assert_null(fake.call.cookie);
+    end_of_write(FLAGS_RATE_LIMIT, STATUS_UNAVAILABLE);
+    assert_null(fake.call.cookie);
+}
+
+static bool is_routed(const char *header)
+{
+    fake.call.routing = header;
+    rows.write_count = 0;
+    mutate("k", make_set("f", 1000));
+    if (rows.write_count > 0)
+        complete(0, STATUS_OK);
+    else
+        assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
+    return rows.write_count > 0;
+}
+
+static void a_request_is_for_what_it_was_routed_by(void **state)
+{
+    (void)state;
+    static const char *const right[] = {
+        "",
+        ("table_name=" TABLE_NAME),
+        "table_name=projects%2Fp%2Finstances%2Fi%2Ftables%2Ft&app_profile_id=x",
+        "app_profile_id=x&table_name=projects%2fp%2finstances%2fi%2ftables%2ft",
+        "name=projects/p/instances/i",
+        "table_name=&name",
+        "what=ever&&=",
+    };
+    static const char *const wrong[] = {
+        ("table_name=" TABLE_NAME "t"),
+        "table_name=projects/p/instances/i/tables/",
+        "table_name=projects/p/instances/i2",
+        "app_profile_id=x&table_name=other",
+        "table_name=%",
+    };
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        assert_true(is_routed(right[i]));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(is_routed(wrong[i]));
 }
 
 /* --- CheckAndMutateRow --- */
@@ -395,7 +491,6 @@ static void families_are_looked_at_in_the_branch_taken_only(void **state)
     check_and_mutate(make_set("nope", 0), make_set("g", 0));
     assert_false(predicate_matched());
     buffer_free(&rows.written);
-    fake.call.is_finished = false;
     rows.cell_count = 1;
     check_and_mutate(make_set("nope", 0), make_set("g", 0));
     assert_int_equal(fake.call.code, STATUS_NOT_FOUND);
@@ -437,7 +532,6 @@ static const Bt__Row *read_modify_write(Bt__ReadModifyWriteRule **rules, size_t 
     request.rules = rules;
     answers.type = &bt__read_modify_write_row_response__descriptor;
     answers.unary = NULL;
-    fake.call.is_finished = false;
     fake.call.receive = receive_unary;
     fake_call(read_modify_write_row, &request.base);
     assert_true(fake.call.is_finished);
@@ -556,6 +650,9 @@ int main(void)
         TEST(a_type_mismatch_fails_every_entry),
         TEST(many_entries_go_in_slices),
         TEST(a_request_without_mutations_is_refused),
+        TEST(a_busy_server_asks_for_less),
+        TEST(who_shall_come_again_gets_a_cookie),
+        TEST(a_request_is_for_what_it_was_routed_by),
         TEST(an_empty_row_takes_the_false_branch),
         TEST(a_row_with_a_cell_takes_the_true_branch),
         TEST(a_branch_without_mutations_writes_nothing),

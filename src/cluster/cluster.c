@@ -346,6 +346,11 @@ status cluster_health(struct cluster *cluster)
     return disk_reserve_admit(&cluster->reserve);
 }
 
+double cluster_write_load(struct cluster *cluster)
+{
+    return commit_queue_load(cluster->commits);
+}
+
 void cluster_measure(struct cluster *cluster)
 {
     struct metrics *metrics = cluster->options.metrics;

@@ -53,6 +53,9 @@ int64_t cluster_now_us(struct cluster *cluster);
 /* OK if the store takes writes; else why not: for /readyz. */
 status cluster_health(struct cluster *cluster);
 
+/* How much waits to be committed: 0 to 1, where writes are refused. */
+double cluster_write_load(struct cluster *cluster);
+
 /* Sets the metrics of what is asked for rather than counted. May wait for the disk. */
 void cluster_measure(struct cluster *cluster);
 

@@ -239,8 +239,7 @@ static void read_row(struct row_update *update)
         return;
     update->task.run = read_from_disk;
     if (!pool_submit(care_pool(update->table->cluster->care), &update->task))
-        end_update(update,
-                   status_make(STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread"));
+        end_update(update, pool_full());
 }
 
 static void pass_barrier(struct task *task)

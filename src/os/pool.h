@@ -17,9 +17,17 @@ status pool_create(unsigned threads, size_t queue_limit, const char *name, struc
  * tasks. NULL is fine. */
 void pool_destroy(struct pool *pool);
 
-/* False if the queue is full: the caller then answers RESOURCE_EXHAUSTED or tries later. Any
- * thread. */
+/* False if the queue is full: the caller then answers pool_full or tries later. Any thread. */
 __attribute__((warn_unused_result)) bool pool_submit(struct pool *pool, struct task *task);
+
+/* RESOURCE_EXHAUSTED, with RetryInfo. */
+static inline status pool_full(void)
+{
+    enum { RETRY_MS = 100 };
+    status s = status_make(STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread");
+    status_add_retry_info(&s, RETRY_MS);
+    return s;
+}
 
 /* Tasks queued and running, for metrics. Any thread. */
 size_t pool_load(struct pool *pool);

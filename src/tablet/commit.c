@@ -328,6 +328,19 @@ static void *run(void *argument)
     return NULL;
 }
 
+double commit_queue_load(struct commit_queue *queue)
+{
+    const struct commit_options *options = &queue->options;
+    int64_t now_us = clock_steady_us(options->clock);
+    pthread_mutex_lock(&queue->lock);
+    size_t bytes = queue->bytes;
+    enum queue_state state = state_of(queue, 0, now_us);
+    pthread_mutex_unlock(&queue->lock);
+    if (state != QUEUE_OPEN || bytes >= options->queue_limit_bytes)
+        return 1;
+    return (double)bytes / (double)options->queue_limit_bytes;
+}
+
 int64_t commit_under_way_us(struct commit_queue *queue)
 {
     int64_t now_us = clock_steady_us(queue->options.clock);

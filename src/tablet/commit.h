@@ -96,6 +96,9 @@ status commit_submit(struct commit_queue *queue, struct commit *commit);
 /* For threads that may block: submits, and waits for the result. Sets `loop` and `done` itself. */
 status commit_and_wait(struct commit_queue *queue, struct commit *commit);
 
+/* How full the queue is: 0 to 1; 1 while it refuses for a stall. */
+double commit_queue_load(struct commit_queue *queue);
+
 /* How long the batch under way has taken so far; 0 if none is. */
 int64_t commit_under_way_us(struct commit_queue *queue);
 

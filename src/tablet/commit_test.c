@@ -144,6 +144,7 @@ static void commits_are_acknowledged_in_order(void **state)
         buffer_free(&pending[i].change.fragment);
     }
     assert_true(commit_applied_version(f->queue) >= pending[99].commit.version);
+    assert_true(commit_queue_load(f->queue) == 0);
     assert_row(f, "row", "sum:q@0=100");
 }
 
@@ -409,6 +410,7 @@ static void the_queue_is_bounded(void **state)
     status s = commit_submit(f->queue, &refused);
     assert_true(status_details(s).size > 0);
     assert_status(s, STATUS_RESOURCE_EXHAUSTED);
+    assert_true(commit_queue_load(f->queue) == 1);
     open_gate(gate_of(f));
     while ((s = commit_and_wait(f->queue, &refused)).code == STATUS_RESOURCE_EXHAUSTED)
         status_free(s); /* until the first is through */
@@ -438,6 +440,7 @@ static void a_stall_is_told(void **state)
     submit(f, &pending[1], "waits", set_cell(f, FAMILY_F, "q", 1, "x"), &turn);
     atomic_fetch_add(&f->clock.ahead_us, TEST_STALL_US + 1);
     assert_true(commit_under_way_us(f->queue) > TEST_STALL_US);
+    assert_true(commit_queue_load(f->queue) == 1);
     struct packed_change change = set_cell(f, FAMILY_F, "q", 1, "x");
     struct commit comes = commit_of(f, "comes", &change);
     status s = commit_submit(f->queue, &comes);
@@ -558,6 +561,7 @@ static void a_full_disk_refuses_until_there_is_space(void **state)
     struct packed_change filler = set_cell(f, FAMILY_F, "q", 1, large);
     struct commit filling = commit_of(f, "filler", &filler);
     status s = status_ok();
+    assert_ok(commit_and_wait(f->queue, &commit)); /* takes room for more */
     fault_fs_fail(f->faults, FAULT_ALLOCATE, ".log", FAULT_NO_SPACE, 0);
     for (int i = 0; i < 10000 && status_is_ok(s); i++)
         s = commit_and_wait(f->queue, &filling); /* until the log is full */

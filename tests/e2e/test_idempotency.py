@@ -10,7 +10,7 @@ from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from harness.rpc import DATA_SECONDS, fails_with, set_cell
-from harness.server import http_get, run_trestle
+from harness.server import run_trestle
 
 NUMBERS = itertools.count(1)
 PROMISED = datetime.timedelta(minutes=15)
@@ -155,12 +155,6 @@ def test_what_began_lately_or_says_nothing_is_taken(rpc, sums):
     assert sum_of(rpc, sums) == 3
 
 
-def tokens_remembered(server):
-    _, text = http_get(f"http://{server.host}/metrics")
-    lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    return int(lines["trestle_idempotency_tokens"])
-
-
 def test_a_kill_forgets_no_token(fresh_server, connect):
     server = fresh_server()
     rpc = connect(server.host)
@@ -168,11 +162,11 @@ def test_a_kill_forgets_no_token(fresh_server, connect):
     token, rows = new_token(), entries(*((b"%03d" % i, new_token()) for i in range(200)))
     add(rpc, table, token=token)
     assert set(mutate_rows(rpc, table, rows).values()) == {0}
-    assert tokens_remembered(server) == 201
+    assert server.metric("idempotency_tokens") == 201
     for _ in range(2):
         server.kill()
         rpc = connect(server.start().host)
-        assert tokens_remembered(server) == 201
+        assert server.metric("idempotency_tokens") == 201
         add(rpc, table, token=token)
         assert set(mutate_rows(rpc, table, rows).values()) == {0}
         assert sum_of(rpc, table) == 1

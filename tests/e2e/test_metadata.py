@@ -6,7 +6,9 @@ import re
 
 import pytest
 from google.cloud.bigtable_v2 import types
+from google.rpc import error_details_pb2
 from grpc import StatusCode
+from grpc_status import rpc_status
 from harness.rpc import DATA_SECONDS, INSTANCE, decode_rows, fails_with, features, set_cell
 
 PARAMS = "x-goog-ext-425905942-bin"
@@ -80,6 +82,62 @@ def test_progress_is_told_to_who_understands_it(rpc, make_table):
     assert list(rpc.read_stream(name, metadata=(), filter=nothing)) == []
 
 
-def test_routing_headers_are_ignored(rpc, table_name):
-    metadata = [("x-goog-request-params", f"table_name={INSTANCE}"), ("x-goog-api-client", "x/1")]
-    rpc.data.mutate_row(set_cell_request(table_name), timeout=DATA_SECONDS, metadata=metadata)
+def routed(name):
+    return [("x-goog-request-params", f"table_name={name}"), ("x-goog-api-client", "x/1")]
+
+
+def test_a_request_is_for_what_it_was_routed_by(rpc, table_name):
+    request = set_cell_request(table_name)
+    for name in (table_name, table_name.replace("/", "%2F"), INSTANCE, ""):
+        rpc.data.mutate_row(request, timeout=DATA_SECONDS, metadata=routed(name))
+    for name in (table_name + "x", INSTANCE + "2", "x"):
+        with fails_with(StatusCode.INVALID_ARGUMENT, "routing header"):
+            rpc.data.mutate_row(request, timeout=DATA_SECONDS, metadata=routed(name))
+
+
+def test_headers_of_refused_calls(rpc):
+    missing = f"{INSTANCE}/tables/no-such-table"
+    with fails_with(StatusCode.NOT_FOUND) as failure:
+        rpc.data.mutate_row(set_cell_request(missing), timeout=DATA_SECONDS)
+    check_headers(failure.error)
+    with fails_with(StatusCode.NOT_FOUND) as failure:
+        list(rpc.read_stream(missing))
+    check_headers(failure.error)
+
+
+def retry_seconds(error):
+    """What the google.rpc.RetryInfo of a failed call says."""
+    (detail,) = rpc_status.from_call(error).details
+    info = error_details_pb2.RetryInfo()
+    assert detail.Unpack(info)
+    return info.retry_delay.ToMicroseconds() / 1e6
+
+
+def cookies_of(error):
+    return [key for key, _ in error.trailing_metadata() if key.startswith("x-goog-cbt-cookie")]
+
+
+def test_overload_says_when_and_where_to_try_again(fresh_server, connect):
+    """A disk without room, since more than there is must stay free."""
+    server = fresh_server()
+    name = connect(server.host).create_table("t")
+    server.arguments = ["--disk-reserve", "16TB"]
+    rpc = connect(server.restart().host)
+    request = set_cell_request(name)
+    for flags, has_cookie in (features(routing_cookie=True), True), (features(), False):
+        with fails_with(StatusCode.RESOURCE_EXHAUSTED) as failure:
+            rpc.data.mutate_row(request, timeout=DATA_SECONDS, metadata=flags)
+        assert retry_seconds(failure.error) > 0
+        assert bool(cookies_of(failure.error)) is has_cookie
+
+
+def test_rows_read_are_counted(fresh_server, connect):
+    server = fresh_server()
+    rpc = connect(server.host)
+    name = rpc.create_table("t")
+    rpc.mutate_rows(name, [(b"%d" % i, [set_cell("f", b"q", b"v")]) for i in range(5)])
+    rpc.read(name)
+    rpc.read(name, rows_limit=2)
+    rpc.read(name, filter={"value_regex_filter": b"x"}, rows={"row_keys": [b"1", b"nobody"]})
+    assert server.metric("rows_read_total") == 5 + 2 + 1
+    assert server.metric("commit_milliseconds") == server.metric("store_stalled") == 0

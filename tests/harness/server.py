@@ -133,6 +133,11 @@ class Server:
         """(status, body) of an HTTP/1.1 GET."""
         return http_get(f"http://{self.host}{path}")
 
+    def metric(self, name):
+        """The value of a counter or gauge."""
+        _, page = self.get("/metrics")
+        return float(re.search(rf"^trestle_{name} (\S+)$", page, re.MULTILINE)[1])
+
 
 class ExternalServer:
     """Something that somebody else started: TRESTLE_E2E_HOST."""

@@ -1,0 +1,84 @@
+/* See client_headers.h. */
+#include "bigtable/client_headers.h"
+
+#include "wire/grpc_text.h"
+#include "wire/proto.h"
+
+/* --- features --- */
+
+static const Bt__FeatureFlags no_features = BT__FEATURE_FLAGS__INIT;
+
+static status decode_features(struct grpc_call *call, bytes text, ProtobufCMessage **out)
+{
+    struct arena *arena = grpc_call_arena(call);
+    size_t size;
+    uint8_t *decoded = arena_alloc(arena, base64_decoded_most(text.size));
+    if (decoded == NULL)
+        return status_out_of_memory();
+    if (!base64_decode(text, decoded, &size))
+        return status_make(STATUS_INVALID_ARGUMENT, "Not base64");
+    return proto_decode(&bt__feature_flags__descriptor, bytes_make(decoded, size), arena, out);
+}
+
+const Bt__FeatureFlags *client_features(struct grpc_call *call)
+{
+    bytes text;
+    ProtobufCMessage *features = NULL;
+    if (!grpc_call_header(call, "bigtable-features", &text))
+        return &no_features;
+    status s = decode_features(call, text, &features);
+    bool is_read = status_is_ok(s);
+    status_free(s);
+    return is_read ? (const void *)features : &no_features;
+}
+
+/* --- routing --- */
+
+/* Whether it is the name, or that of something above it. */
+static bool leads_to(bytes encoded, bytes name)
+{
+    struct buffer decoded = {0};
+    grpc_percent_decode(encoded, &decoded);
+    bytes prefix = buffer_bytes(&decoded);
+    bool leads = decoded.failed || prefix.size == 0 || bytes_equal(prefix, name) ||
+                 (bytes_start_with(name, prefix) && name.data[prefix.size] == '/');
+    buffer_free(&decoded);
+    return leads;
+}
+
+/* Takes "key=value" off the front of parameters that '&' joins. */
+static void next_parameter(bytes *rest, bytes *key, bytes *value)
+{
+    const uint8_t *end = memchr(rest->data, '&', rest->size);
+    size_t size = end == NULL ? rest->size : (size_t)(end - rest->data);
+    const uint8_t *equals = memchr(rest->data, '=', size);
+    size_t key_size = equals == NULL ? size : (size_t)(equals - rest->data);
+    *key = bytes_make(rest->data, key_size);
+    *value = bytes_make(rest->data + key_size, size - key_size);
+    if (equals != NULL)
+        *value = bytes_from(*value, 1);
+    *rest = bytes_from(*rest, end == NULL ? size : size + 1);
+}
+
+static bool is_resource_key(bytes key)
+{
+    return bytes_equal(key, bytes_of("table_name")) || bytes_equal(key, bytes_of("name"));
+}
+
+status client_routing_check(struct grpc_call *call, const char *resource_name)
+{
+    bytes rest;
+    if (!grpc_call_header(call, "x-goog-request-params", &rest))
+        return status_ok();
+    while (rest.size > 0) {
+        bytes key;
+        bytes value;
+        next_parameter(&rest, &key, &value);
+        if (is_resource_key(key) && !leads_to(value, bytes_of(resource_name)))
+            return status_make(STATUS_INVALID_ARGUMENT,
+                               "The request is for %s, but its routing header "
+                               "(x-goog-request-params) is for another resource",
+                               resource_name);
+    }
+    return status_ok();
+}
