@@ -8,6 +8,7 @@
 struct sample_row_keys {
     struct data_call data;
     struct key_range range;
+    bytes last; /* the last sample: the end of the range as the client gave it */
     struct task task;
 };
 
@@ -26,11 +27,11 @@ static void send_sample(struct sample_row_keys *self, bytes row_key, uint64_t of
 static bool visit_tablet(void *context, bytes end, uint64_t offset)
 {
     struct sample_row_keys *self = context;
-    const struct key_range *range = &self->range;
-    bool is_before = end.size > 0 && bytes_compare(end, range->from) <= 0;
-    bool is_last = end.size == 0 || (range->to.size > 0 && bytes_compare(end, range->to) >= 0);
+    bytes last = self->last;
+    bool is_before = end.size > 0 && bytes_compare(end, self->range.from) <= 0;
+    bool is_last = end.size == 0 || (last.size > 0 && bytes_compare(end, last) >= 0);
     if (!is_before)
-        send_sample(self, is_last ? range->to : end, offset);
+        send_sample(self, is_last ? last : end, offset);
     return !is_last;
 }
 
@@ -40,6 +41,16 @@ static void run_on_pool(struct task *task)
     data_call_finish(&self->data, table_sample(self->data.table, visit_tablet, self));
 }
 
+static status set_range(struct sample_row_keys *self, const Bt__RowRange *range)
+{
+    TRY(row_range_from_message(range, 0, self->data.arena, &self->range));
+    self->last = self->range.to;
+    if (range->end_key_case == BT__ROW_RANGE__END_KEY_END_KEY_CLOSED &&
+        range->end_key_closed.len > 0)
+        self->last = proto_bytes(range->end_key_closed);
+    return status_ok();
+}
+
 static status start(struct sample_row_keys *self, bytes wire)
 {
     struct data_call *data = &self->data;
@@ -47,7 +58,7 @@ static status start(struct sample_row_keys *self, bytes wire)
     TRY(proto_decode(&bt__sample_row_keys_request__descriptor, wire, data->arena, &message));
     const Bt__SampleRowKeysRequest *request = (const void *)message;
     if (request->row_range != NULL)
-        TRY(row_range_from_message(request->row_range, 0, data->arena, &self->range));
+        TRY(set_range(self, request->row_range));
     TRY(data_call_open_table(
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name,
@@ -55,7 +66,7 @@ static status start(struct sample_row_keys *self, bytes wire)
     data_call_add_headers(data);
     self->task.run = run_on_pool;
     if (!pool_submit(cluster_pool(data->bigtable->cluster), &self->task))
-        return status_make(STATUS_RESOURCE_EXHAUSTED, "Too many requests wait for a thread");
+        return pool_full();
     return status_ok();
 }
 

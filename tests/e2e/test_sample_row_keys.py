@@ -1,5 +1,6 @@
 """SampleRowKeys: where a client may cut a table into parts, and how large they are."""
 
+import pytest
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from harness.rpc import DATA_SECONDS, INSTANCE, fails_with, set_cell
@@ -60,11 +61,22 @@ def test_missing_table(rpc):
         rpc.sample_row_keys(f"{INSTANCE}/tables/no-such-table")
 
 
-def test_range(rpc, make_table):
+@pytest.mark.parametrize(
+    ("row_range", "keys"),
+    [
+        ({"start_key_closed": b"c", "end_key_open": b"e"}, [b"d", b"e"]),
+        ({"start_key_open": b"c", "end_key_closed": b"e"}, [b"d", b"e"]),
+        ({"start_key_closed": b"d", "end_key_open": b"f"}, [b"f"]),
+        ({"end_key_closed": b"d"}, [b"b", b"d"]),
+        ({"start_key_closed": b"e"}, [b"f", b""]),
+        ({"start_key_closed": b"x", "end_key_open": b"z"}, [b"z"]),
+        ({}, [b"b", b"d", b"f", b""]),
+    ],
+    ids=str,
+)
+def test_range(rpc, make_table, row_range, keys):
     """The end of the range that was asked for is always the last sample."""
     name = make_table(splits=[b"b", b"d", b"f"])
-    request = types.SampleRowKeysRequest(
-        table_name=name, row_range={"start_key_closed": b"c", "end_key_open": b"e"}
-    )
+    request = types.SampleRowKeysRequest(table_name=name, row_range=row_range)
     stream = rpc.data.sample_row_keys(request, timeout=DATA_SECONDS)
-    assert [sample.row_key for sample in stream] == [b"d", b"e"]
+    assert [sample.row_key for sample in stream] == keys
