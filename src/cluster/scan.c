@@ -96,6 +96,8 @@ void scan_destroy(struct scan *scan)
 {
     if (scan == NULL)
         return;
+    metrics_add(scan->table->cluster->options.metrics, METRIC_rows_read_total,
+                scan->counts.rows_seen);
     row_clear(&scan->row);
     drop_reader(scan);
     buffer_free(&scan->edge);
