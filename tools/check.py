@@ -314,6 +314,60 @@ def missing_file(tree, target, symbol):
     return None
 
 
+LIMITS_HEADER = "src/base/limits.h"
+LIMITS_PAGE = "docs/reference/limits.md"
+
+
+def limits_of(header):
+    """{name: (line, value)} of the header's constants; each may use those before it."""
+    limits = {}
+    for number, line in enumerate(header.splitlines(), 1):
+        found = re.match(r"    (LIMIT_\w+) = ([\w *<+-]+),", line)
+        if found:
+            known = {name: value for name, (_, value) in limits.items()}
+            limits[found[1]] = (number, eval(found[2], {}, known))
+    return limits
+
+
+def limit_as_text(name, value):
+    """As the page writes it."""
+    if name.endswith("_SECONDS"):
+        return f"{value} s"
+    if not name.endswith("_BYTES"):
+        return f"{value:,}"
+    for size, unit in (1 << 20, "MiB"), (1 << 10, "KiB"):
+        if value % size == 0 and value > 0:
+            return f"{value // size} {unit}"
+    return f"{value:,} bytes"
+
+
+def words_of_the_source(tree):
+    """All strings of src/, those that stand one behind the other joined as a compiler does."""
+    sources = (text for path, text in tree.files(".c", ".h", ".cc") if path.startswith("src/"))
+    return re.sub(r'"\s*"', "", "\n".join(sources))
+
+
+def check_limits(tree):
+    """The page has each limit of the header, its value, and words that the server really says."""
+    limits = limits_of(tree.texts.get(LIMITS_HEADER, ""))
+    units = {"LIMIT_KB", "LIMIT_MB"}
+    words = words_of_the_source(tree)
+    for number, line in enumerate(tree.texts.get(LIMITS_PAGE, "").splitlines(), 1):
+        for part in (part for said in re.findall("“(.*?)”", line) for part in said.split("…")):
+            if part not in words:
+                yield LIMITS_PAGE, number, f"the source does not say “{part}”"
+        row = re.match(r"\| `(LIMIT_\w+)` \| (.*?) \|", line)
+        if row is None:
+            continue
+        _, value = limits.pop(row[1], (0, None))
+        if value is None:
+            yield LIMITS_PAGE, number, f"{row[1]} is not in {LIMITS_HEADER}"
+        elif row[2] != limit_as_text(row[1], value):
+            yield LIMITS_PAGE, number, f"{row[1]} is {limit_as_text(row[1], value)}"
+    for name in sorted(limits.keys() - units):
+        yield LIMITS_HEADER, limits[name][0], f"{name} is not in {LIMITS_PAGE}"
+
+
 CHECKS = {
     "layers": check_layers,
     "cplusplus": check_cplusplus,
@@ -325,6 +379,7 @@ CHECKS = {
     "dead_files": check_dead_files,
     "links": check_links,
     "conformance": check_conformance,
+    "limits": check_limits,
     "named": check_named,
 }
 

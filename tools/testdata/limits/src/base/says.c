@@ -1,0 +1,2 @@
+const char *const says = "A thing of %d bytes "
+                         "is too large";
