@@ -1,10 +1,11 @@
 /* See balance.h.
  *
- * A tablet splits in the middle of its bytes when it is too large, or when it has been too busy for
- * a few seconds in a row; a hot range is found by halving, again and again. Two neighbours merge
- * when both have been idle for a while and are small together. Between the two rules lies a gap, a
- * factor of four in size and in load, so that nothing flaps. Neighbours without any data stay as
- * they are: a table was split for a load that is still to come. */
+ * A tablet splits in the middle of its bytes when it is too large, and in the middle of its load,
+ * by a sample of the keys that were asked for, when it has been too busy for a few seconds in a
+ * row. A row that is hot alone splits nothing. Two neighbours merge when both have been idle for a
+ * while and are small together. Between the two rules lies a gap, a factor of four in size and in
+ * load, so that nothing flaps. Neighbours without any data stay as they are: a table was split for
+ * a load that is still to come. */
 #include "cluster/balance.h"
 
 #include "cluster/cluster_private.h"
@@ -41,11 +42,18 @@ static void note_load(struct tablet *tablet, double load, double split_load, int
         look->idle_since_us = now_us;
 }
 
-static status split(struct table *table, struct tablet *tablet)
+static status find_split(struct tablet *tablet, bool is_busy, struct buffer *at, bool *found)
+{
+    if (is_busy && key_sample_is_full(&tablet->asked_for))
+        return key_sample_middle(&tablet->asked_for, at, found);
+    return rows_midpoint(tablet->keyspace, tablet->start, tablet->end, at, found);
+}
+
+static status split(struct table *table, struct tablet *tablet, bool is_busy)
 {
     struct buffer at = {0};
-    bool found;
-    status s = rows_midpoint(tablet->keyspace, tablet->start, tablet->end, &at, &found);
+    bool found = false;
+    status s = find_split(tablet, is_busy, &at, &found);
     if (status_is_ok(s) && found)
         s = reshape_split(table, tablet, buffer_bytes(&at));
     tablet->look.busy_looks = 0; /* a row that is hot alone is not tried again every second */
@@ -90,9 +98,11 @@ static status balance_tablets(struct table *table, struct tablet **tablets, size
     double split_load = (double)cluster->options.split_rows_per_second;
     for (size_t i = 0; i < count; i++)
         note_load(tablets[i], measure_load(tablets[i], now_us), split_load, now_us);
-    for (size_t i = 0; i < count && count < MOST_TABLETS_A_TABLE; i++)
-        if (tablets[i]->look.busy_looks >= BUSY_LOOKS || is_too_large(cluster, tablets[i]))
-            return split(table, tablets[i]);
+    for (size_t i = 0; i < count && count < MOST_TABLETS_A_TABLE; i++) {
+        bool is_busy = tablets[i]->look.busy_looks >= BUSY_LOOKS;
+        if (is_busy || is_too_large(cluster, tablets[i]))
+            return split(table, tablets[i], is_busy);
+    }
     for (size_t i = 0; i + 1 < count; i++)
         if (may_merge(cluster, tablets[i], tablets[i + 1], now_us))
             return reshape_merge(table, tablets[i], tablets[i + 1]);

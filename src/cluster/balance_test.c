@@ -193,6 +193,60 @@ static void a_busy_tablet_splits(void **state)
     check_rows(f, 100);
 }
 
+/* A steady clock that a test sets. */
+struct test_clock {
+    struct clock clock;
+    atomic_llong steady_us;
+};
+
+static int64_t test_wall_us(struct clock *clock)
+{
+    (void)clock;
+    return clock_wall_us(clock_system());
+}
+
+static int64_t test_steady_us(struct clock *clock)
+{
+    return atomic_load(&((struct test_clock *)(void *)clock)->steady_us);
+}
+
+/* A second passes for each round of `writes` to rows of [from, to). */
+static void keep_writing(struct cluster_fixture *f, struct test_clock *clock, unsigned from,
+                         unsigned to)
+{
+    enum { SECONDS = 4, WRITES = 1000 };
+    for (unsigned second = 0; second < SECONDS; second++) {
+        for (unsigned i = 0; i < WRITES; i++) {
+            char key[16];
+            snprintf(key, sizeof key, "row%05u", from + i * 7 % (to - from));
+            set_cell(f, key, "v");
+            arena_reset(f->arena);
+        }
+        atomic_fetch_add(&clock->steady_us, 1000000);
+        maintenance_run_once(f->cluster->maintenance);
+    }
+}
+
+/* A tenth of the rows, at the end, takes all the load. */
+static void a_hot_range_splits_in_the_middle_of_its_load(void **state)
+{
+    static struct test_clock clock = {
+        .clock = {.wall_us = test_wall_us, .steady_us = test_steady_us}, .steady_us = 1000000};
+    struct cluster_fixture *f = *state;
+    f->options.clock = &clock.clock;
+    reopen_with(f, 1 << 30, 900, INT64_MAX / 2);
+    write_rows(f, 0, 1000);
+    maintenance_run_once(f->cluster->maintenance);
+    keep_writing(f, &clock, 900, 1000);
+    assert_int_equal(table_tablet_count(f->table), 2);
+    struct tablet *last = table_route(f->table, bytes_of("row00999"));
+    assert_true(bytes_compare(last->start, bytes_of("row00920")) > 0);
+    assert_true(bytes_compare(last->start, bytes_of("row00980")) < 0);
+    tablet_release(last);
+    keep_writing(f, &clock, 100, 101); /* one row: nothing to divide */
+    assert_int_equal(table_tablet_count(f->table), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +255,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(small_idle_tablets_merge, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_flaps, setup, teardown),
         cmocka_unit_test_setup_teardown(a_busy_tablet_splits, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hot_range_splits_in_the_middle_of_its_load, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

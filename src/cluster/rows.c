@@ -141,6 +141,7 @@ void rows_write(struct row_write *write)
                                     .loop = write->loop};
     write->waiter.granted = grant_write;
     count_write(write->tablet, &write->change);
+    key_sample_note(&write->tablet->asked_for, write->row_key);
     if (lock_row(write->table->cluster, &write->commit, &write->waiter))
         submit_write(write);
 }
@@ -289,6 +290,7 @@ void rows_update(struct row_update *update)
                                      .loop = update->loop};
     update->waiter.granted = grant_update;
     atomic_fetch_add_explicit(&update->tablet->rows_read, 1, memory_order_relaxed);
+    key_sample_note(&update->tablet->asked_for, update->row_key);
     if (lock_row(update->table->cluster, &update->commit, &update->waiter))
         start_update(update);
 }

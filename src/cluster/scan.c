@@ -216,6 +216,7 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
         status s = row_read(tablet->keyspace, &scan->options, key, reach, &scan->row, outcome);
         s = name_tablet(s, scan, tablet);
         atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
+        key_sample_note(&tablet->asked_for, key);
         tablet_release(tablet);
         TRY(s);
         scan->row.key = key;
@@ -233,8 +234,11 @@ static status read_in_range(struct scan *scan, enum store_reach reach, enum row_
     TRY(name_tablet(
         row_range_reader_next(scan->reader, reach, skip_key, scan, ROW_BUDGET, &scan->row, outcome),
         scan, scan->tablet));
-    TRY(note_scanned(scan, row_range_reader_last_scanned(scan->reader)));
+    bytes last = row_range_reader_last_scanned(scan->reader);
+    TRY(note_scanned(scan, last));
     atomic_fetch_add_explicit(&scan->tablet->rows_read, 1, memory_order_relaxed);
+    if (last.size > 0)
+        key_sample_note(&scan->tablet->asked_for, last);
     if (*outcome != ROW_END)
         return status_ok();
     *outcome = ROW_ABSENT;

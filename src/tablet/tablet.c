@@ -25,6 +25,7 @@ status tablet_create(uint64_t id, struct keyspace *keyspace, bytes start, bytes 
         memcpy(keys, start.data, start.size);
     if (end.size > 0)
         memcpy(keys + start.size, end.data, end.size);
+    key_sample_init(&tablet->asked_for);
     atomic_init(&tablet->references, 1);
     *out = tablet;
     return status_ok();
@@ -44,6 +45,7 @@ void tablet_release(struct tablet *tablet)
     if (atomic_fetch_sub_explicit(&tablet->references, 1, memory_order_acq_rel) > 1)
         return;
     tablet->magic = 0;
+    key_sample_free(&tablet->asked_for);
     free(tablet);
 }
 

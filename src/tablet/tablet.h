@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "store/store.h"
+#include "tablet/key_sample.h"
 
 /* What the balancer saw when it last looked; only its thread touches this. */
 struct tablet_look {
@@ -34,6 +35,7 @@ struct tablet {
     atomic_ullong rows_written;
     atomic_ullong bytes_read;
     atomic_ullong bytes_written;
+    struct key_sample asked_for; /* keys of the rows that are read and written */
     struct tablet_look look;
 };
 
