@@ -164,16 +164,19 @@ class Round:
 
     def settle(self, trial, key, observed):
         """Whether the row of the trial can be what was observed. A cell that a rule had condemned
-        may have been collected or not; it matters once newer cells are gone."""
+        may have been collected or not, or only the last of the values that it had; it matters
+        once newer cells are gone."""
         now = self.generator.now
         row = self.table.rows.get(key, {})
         hidden = set(cells_of(row)) - set(cells_of(self.table.visible(row, now)))
+        places = set(map(place, hidden))
         while True:
             seen = trial.cells(key, now)
             collected = (set(seen) - set(observed)) & hidden
             if not collected:
-                self.returned |= {(key, cell.family) for cell in hidden & set(seen)}
-                return seen == observed
+                stale = {cell for cell in set(observed) - set(seen) if place(cell) in places}
+                self.returned |= {(key, cell.family) for cell in stale | (hidden & set(seen))}
+                return seen == [cell for cell in observed if cell not in stale]
             row = {column: dict(cells) for column, cells in trial.rows[key].items()}
             for cell in collected:
                 del row[cell.family, cell.qualifier][cell.timestamp]
@@ -297,6 +300,10 @@ class Round:
             row_filter = Filter(request.filter)
             expected = [(key, row_filter.outcomes(key, cells)) for key, cells in rows]
         self.compare_read(request, expected, self.wire.read(request, call))
+
+
+def place(cell):
+    return cell.family, cell.qualifier, cell.timestamp
 
 
 def outcome(method, request, now):
