@@ -119,9 +119,9 @@ void log_room::give_back(uint64_t bytes)
 void log_room::begin(log_file *file)
 {
     std::lock_guard<std::mutex> lock(mutex);
-    if (!file->take_room(under_way, ROOM_STEP).ok() && current != nullptr) {
+    if (!file->take_room(under_way + 1, ROOM_STEP).ok() && current != nullptr) {
         current->give_up_room();
-        file->take_room(under_way, 0).PermitUncheckedError();
+        file->take_room(under_way + 1, 0).PermitUncheckedError();
     }
     current = file;
 }
