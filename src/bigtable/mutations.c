@@ -145,9 +145,15 @@ static status check_timestamp(const struct schema *schema, int64_t timestamp_us)
     return status_ok();
 }
 
-static bool may_be_truncated(const Bt__Mutation *mutation)
+/* The time of the cell, as the request has it; truncated if the client's library made it up. */
+static status cell_time(const struct packing *packing, const Bt__Mutation *mutation,
+                        int64_t given_us, int64_t *timestamp_us)
 {
-    return mutation->timestamp_origin == BT__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED;
+    const struct schema *schema = packing->context->schema;
+    bool is_made_up =
+        mutation->timestamp_origin == BT__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED;
+    *timestamp_us = is_made_up && given_us >= 0 ? truncate_timestamp(schema, given_us) : given_us;
+    return check_timestamp(schema, *timestamp_us);
 }
 
 static status pack_set(const struct packing *packing, const Bt__Mutation *mutation)
@@ -166,10 +172,9 @@ static status pack_set(const struct packing *packing, const Bt__Mutation *mutati
                            "Cell value is %zu bytes long; at most %d are allowed", value.size,
                            LIMIT_CELL_BYTES);
     int64_t timestamp_us = set->timestamp_micros;
-    if (timestamp_us == SERVER_TIME || (timestamp_us >= 0 && may_be_truncated(mutation)))
-        timestamp_us = truncate_timestamp(
-            context->schema, timestamp_us == SERVER_TIME ? context->now_us : timestamp_us);
-    TRY(check_timestamp(context->schema, timestamp_us));
+    if (timestamp_us == SERVER_TIME)
+        timestamp_us = truncate_timestamp(context->schema, context->now_us);
+    TRY(cell_time(packing, mutation, timestamp_us, &timestamp_us));
     row_change_set(packing->change, family->id, qualifier, timestamp_us, value);
     return status_ok();
 }
@@ -218,24 +223,19 @@ static status find_aggregate(const struct packing *packing, const char *name,
     return family->aggregate == AGGREGATE_NONE ? refuse_type(packing) : status_ok();
 }
 
-static status check_cell(const struct packing *packing, const Bt__Value *qualifier,
-                         const Bt__Value *timestamp)
-{
-    TRY(check_qualifier(proto_bytes(qualifier->raw_value)));
-    return check_timestamp(packing->context->schema, timestamp->raw_timestamp_micros);
-}
-
 static status pack_add(const struct packing *packing, const Bt__Mutation *mutation)
 {
     const Bt__Mutation__AddToCell *add = mutation->add_to_cell;
     const struct family *family;
     enum entry_kind kind;
     bytes state;
+    int64_t timestamp_us;
+    bytes qualifier = proto_bytes(add->column_qualifier->raw_value);
     TRY(find_aggregate(packing, add->family_name, &family));
-    TRY(check_cell(packing, add->column_qualifier, add->timestamp));
+    TRY(check_qualifier(qualifier));
+    TRY(cell_time(packing, mutation, add->timestamp->raw_timestamp_micros, &timestamp_us));
     TRY(aggregate_add(family, add->input, packing->context->arena, &kind, &state));
-    row_change_add(packing->change, kind, family->id, proto_bytes(add->column_qualifier->raw_value),
-                   add->timestamp->raw_timestamp_micros, state);
+    row_change_add(packing->change, kind, family->id, qualifier, timestamp_us, state);
     return status_ok();
 }
 
@@ -264,15 +264,16 @@ static status pack_merge(const struct packing *packing, const Bt__Mutation *muta
     const struct family *family;
     enum entry_kind kind;
     bytes state;
+    int64_t timestamp_us;
+    bytes qualifier = proto_bytes(merge->column_qualifier->raw_value);
     TRY(find_aggregate(packing, merge->family_name, &family));
     status s = aggregate_merge(family, merge_input(merge), packing->context->arena, &kind, &state);
     if (!status_is_ok(s))
         return refuse_state(packing, s);
-    TRY(check_cell(packing, merge->column_qualifier, merge->timestamp));
+    TRY(check_qualifier(qualifier));
+    TRY(cell_time(packing, mutation, merge->timestamp->raw_timestamp_micros, &timestamp_us));
     if (state.size > 0)
-        row_change_add(packing->change, kind, family->id,
-                       proto_bytes(merge->column_qualifier->raw_value),
-                       merge->timestamp->raw_timestamp_micros, state);
+        row_change_add(packing->change, kind, family->id, qualifier, timestamp_us, state);
     return status_ok();
 }
 

@@ -373,6 +373,15 @@ static void aggregate_timestamps_are_given(void **state)
     assert_refused(*state, mutation, STATUS_INVALID_ARGUMENT);
     mutation.add_to_cell->timestamp->raw_timestamp_micros = 1001;
     assert_refused(*state, mutation, STATUS_INVALID_ARGUMENT);
+    mutation.timestamp_origin = BT__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED;
+    assert_int_equal(pack_entry(*state, mutation).timestamp_us, 1000);
+    const uint8_t eight_bytes[8] = {0};
+    Bt__Value sum = bytes_value(bytes_make(eight_bytes, sizeof eight_bytes));
+    mutation = make_merge("sum", &sum);
+    mutation.merge_to_cell->timestamp->raw_timestamp_micros = 1001;
+    assert_refused(*state, mutation, STATUS_INVALID_ARGUMENT);
+    mutation.timestamp_origin = BT__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED;
+    assert_int_equal(pack_entry(*state, mutation).timestamp_us, 1000);
 }
 
 /* --- what needs no table to be refused --- */

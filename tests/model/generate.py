@@ -336,11 +336,17 @@ class Generator:
             mutation.delete_from_row.SetInParent()
         else:
             getattr(self, f"fill_{kind}")(getattr(mutation, kind))
-        if kind == "set_cell" and self.chance(0.05):
+        if kind in ("set_cell", "add_to_cell", "merge_to_cell") and self.chance(0.05):
             mutation.timestamp_origin = self.dice.choice([1, 2, 2])
             if mutation.timestamp_origin == mutation.CLIENT_AUTO_GENERATED:
-                mutation.set_cell.timestamp_micros |= self.dice.choice([1, 7])
+                self.make_finer(kind, getattr(mutation, kind))
         return mutation
+
+    def make_finer(self, kind, change):
+        if kind == "set_cell":
+            change.timestamp_micros |= self.dice.choice([1, 7])
+        else:
+            change.timestamp.raw_timestamp_micros |= self.dice.choice([1, 7])
 
     def fill_set_cell(self, cell):
         cell.family_name = self.family()

@@ -212,7 +212,7 @@ class Table:
             yield INVALID_ARGUMENT, "Column qualifier is"
         may_truncate = mutation.timestamp_origin == mutation.CLIENT_AUTO_GENERATED
         for timestamp in timestamps_of(kind, change):
-            if kind == "set_cell" and may_truncate:
+            if kind != "delete_from_column" and may_truncate:
                 timestamp -= timestamp % self.step
             if not 0 <= timestamp <= LATEST or timestamp % self.step:
                 yield INVALID_ARGUMENT, "imestamp"
@@ -274,6 +274,7 @@ class Table:
     def combine(self, row, change, number):
         cells = row.setdefault((change.family_name, qualifier_of(change)), {})
         timestamp = change.timestamp.raw_timestamp_micros
+        timestamp -= timestamp % self.step
         if timestamp in cells:
             aggregate = self.families[change.family_name].aggregate
             number = COMBINE[aggregate](signed(cells[timestamp]), number)
