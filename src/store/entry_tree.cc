@@ -2,6 +2,7 @@
 #include "store/entry_tree.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <endian.h>
 #include <new>
@@ -274,7 +275,7 @@ uint64_t entry_tree::rank(const internal_key &key) const
         width /= order.count();
         before += width * index;
         if (at->level == 0)
-            return static_cast<uint64_t>(before + 0.5);
+            return static_cast<uint64_t>(std::llround(before));
         at = static_cast<const inner *>(at)->children[order.slot(index)];
     }
 }

@@ -209,10 +209,6 @@ uint64_t keyspace_size(struct keyspace *keyspace, bytes from, bytes to);
 status keyspace_flush(struct keyspace *keyspace);
 status keyspace_compact(struct keyspace *keyspace, bytes from, bytes to);
 
-/* Deletes table files that lie wholly in the range, at once; for ranges that a delete_range has
- * already emptied. */
-status keyspace_drop_files(struct keyspace *keyspace, bytes from, bytes to);
-
 struct store_statistics {
     uint64_t cache_used_bytes;
     uint64_t write_buffer_used_bytes;

@@ -683,11 +683,6 @@ static void sizes_follow_the_data(void **state)
     assert_true(statistics.log_bytes < 10 << 20);
     assert_true(statistics.bytes_written > 2000 * 1000);
     assert_false(statistics.is_stalled);
-
-    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
-    assert_ok(keyspace_drop_files(f->keyspace, bytes_of("a"), bytes_of("c")));
-    assert_value(f->keyspace, "a0000", NULL);
-    assert_int_equal(keyspace_size(f->keyspace, bytes_of(""), bytes_of("")), 0);
 }
 
 static void syncs_are_counted(void **state)

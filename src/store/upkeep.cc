@@ -2,7 +2,6 @@
 #include "store/internal.h"
 
 #include "rocksdb/cache.h"
-#include "rocksdb/convenience.h"
 #include "rocksdb/write_buffer_manager.h"
 
 #include <algorithm>
@@ -93,16 +92,6 @@ status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
         range_bounds range(from, to);
         return status_from(
             keyspace->db->CompactRange(options, keyspace->handle, range.begin(), range.end()));
-    });
-}
-
-status keyspace_drop_files(keyspace *keyspace, bytes from, bytes to)
-{
-    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    return guarded([&] {
-        range_bounds range(from, to);
-        return status_from(rocksdb::DeleteFilesInRange(keyspace->db, keyspace->handle,
-                                                       range.begin(), range.end(), false));
     });
 }
 

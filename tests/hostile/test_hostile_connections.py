@@ -1,6 +1,7 @@
 """Connections that never get to a request, or take for ever; and bytes that are no HTTP/2."""
 
 import contextlib
+import errno
 import os
 import select
 import socket
@@ -41,13 +42,22 @@ def connect(victim):
     return socket.create_connection((address, int(port)), PATIENCE_SECONDS)
 
 
+def end_sending(client):
+    """Its peer may have reset the connection already."""
+    try:
+        client.shutdown(socket.SHUT_WR)
+    except OSError as error:
+        if error.errno != errno.ENOTCONN:
+            raise
+
+
 def exchange(victim, data):
     """Everything that the server says until it closes, after the client has said its last word."""
     with connect(victim) as client:
         said = b""
         try:
             client.sendall(data)
-            client.shutdown(socket.SHUT_WR)
+            end_sending(client)
             while piece := client.recv(65536):
                 said += piece
         except ConnectionError:
