@@ -59,10 +59,13 @@ static void count_write(struct tablet *tablet, const struct packed_change *chang
 
 /* --- writes --- */
 
-/* The first of them has passed the queue by now: it was committed, unless it was forgotten. */
+/* The first of them has passed the queue by now: it was committed, unless it was forgotten. (Then
+ * a third may have claimed the token anew: that it is remembered is not enough.) */
 static status check_first_write(const struct row_write *write)
 {
-    if (tokens_remember(write->table->cluster->tokens, write->commit.token))
+    uint64_t failures;
+    if (tokens_remember(write->table->cluster->tokens, write->commit.token, &failures) &&
+        failures == write->failures)
         return status_ok();
     return status_make(STATUS_UNAVAILABLE, "A write with the same idempotency token has failed");
 }
@@ -84,7 +87,7 @@ static status claim_token(struct row_write *write)
     struct tokens *tokens = write->table->cluster->tokens;
     struct commit *commit = &write->commit;
     commit->token = token_fingerprint(write->table->id, write->row_key, write->token);
-    TRY(tokens_claim(tokens, commit->token, &write->is_repeated));
+    TRY(tokens_claim(tokens, commit->token, &write->is_repeated, &write->failures));
     if (write->is_repeated)
         commit->change = NULL;
     else

@@ -29,7 +29,8 @@ struct row_write {
     struct tablet *tablet;
     struct commit commit;
     struct row_lock_waiter waiter;
-    bool is_repeated; /* its token was claimed before */
+    bool is_repeated;  /* its token was claimed before */
+    uint64_t failures; /* tokens_claim's */
 };
 
 /* Loop thread of `loop`. `done` is never called before this returns. */

@@ -118,6 +118,7 @@ static void clear(struct set *set)
 struct shard {
     pthread_mutex_t lock;
     int64_t generation; /* the newest */
+    uint64_t failures;  /* that were forgotten */
     struct set sets[GENERATIONS];
 };
 
@@ -197,13 +198,15 @@ static status add_new(struct tokens *tokens, struct shard *shard, struct fingerp
     return status_ok();
 }
 
-status tokens_claim(struct tokens *tokens, struct fingerprint fingerprint, bool *is_repeated)
+status tokens_claim(struct tokens *tokens, struct fingerprint fingerprint, bool *is_repeated,
+                    uint64_t *failures)
 {
     status s = status_ok();
     struct shard *shard = lock_shard(tokens, fingerprint);
     *is_repeated = set_with(shard, fingerprint) != NULL;
     if (!*is_repeated)
         s = is_full(shard) ? too_many() : add_new(tokens, shard, fingerprint);
+    *failures = shard->failures;
     pthread_mutex_unlock(&shard->lock);
     return s;
 }
@@ -212,6 +215,7 @@ void tokens_forget(struct tokens *tokens, struct fingerprint fingerprint)
 {
     struct shard *shard = lock_shard(tokens, fingerprint);
     struct set *set = set_with(shard, fingerprint);
+    shard->failures++;
     if (set != NULL) { /* not yet forgotten for its age */
         take_out(set, fingerprint);
         count(tokens, -1);
@@ -219,10 +223,11 @@ void tokens_forget(struct tokens *tokens, struct fingerprint fingerprint)
     pthread_mutex_unlock(&shard->lock);
 }
 
-bool tokens_remember(struct tokens *tokens, struct fingerprint fingerprint)
+bool tokens_remember(struct tokens *tokens, struct fingerprint fingerprint, uint64_t *failures)
 {
     struct shard *shard = lock_shard(tokens, fingerprint);
     bool is_there = set_with(shard, fingerprint) != NULL;
+    *failures = shard->failures;
     pthread_mutex_unlock(&shard->lock);
     return is_there;
 }

@@ -11,7 +11,7 @@
  *  2. A fingerprint is remembered from before its write enters the commit queue until TOKEN_KEPT_US
  *     after, or until the write has failed, and that before anybody behind it in the queue is told:
  *     whoever repeats a write, waits for its own place in the queue, and still finds the
- *     fingerprint, knows that the first has been committed.
+ *     fingerprint, with no failure in between, knows that the first has been committed.
  *  3. Keys begin with the time, so forgetting is one range delete. A start reads what is there and
  *     keeps it all as if it were new.
  *  4. Memory is bounded by LIMIT_IDEMPOTENCY_TOKENS. Beyond it writes with a token are refused: a
@@ -53,12 +53,16 @@ struct fingerprint token_fingerprint(uint64_t table_id, bytes row_key, bytes tok
 /* Remembers it; `*is_repeated` if it was already. With the row's lock held from here until the
  * write has entered the commit queue, so that a repetition can only come behind it.
  * RESOURCE_EXHAUSTED, with RetryInfo, if there are too many. */
-status tokens_claim(struct tokens *tokens, struct fingerprint fingerprint, bool *is_repeated);
+status tokens_claim(struct tokens *tokens, struct fingerprint fingerprint, bool *is_repeated,
+                    uint64_t *failures);
 
 /* The write failed: it may be tried again. */
 void tokens_forget(struct tokens *tokens, struct fingerprint fingerprint);
 
-bool tokens_remember(struct tokens *tokens, struct fingerprint fingerprint);
+/* `*failures`, of this and of tokens_claim: a count that goes up when a write with this token, or
+ * with one of its neighbours, is forgotten. What is remembered now is what was remembered then if
+ * both counts are the same; else somebody may have claimed the token anew. */
+bool tokens_remember(struct tokens *tokens, struct fingerprint fingerprint, uint64_t *failures);
 
 /* Adds the record to the batch of the write. The commit thread's alone: versions rise. */
 void tokens_put_record(struct tokens *tokens, struct store_batch *batch, uint64_t version,

@@ -67,8 +67,15 @@ static struct fingerprint numbered(uint64_t number)
 static bool claim(struct fixture *f, struct fingerprint fingerprint)
 {
     bool is_repeated;
-    assert_ok(tokens_claim(f->tokens, fingerprint, &is_repeated));
+    uint64_t failures;
+    assert_ok(tokens_claim(f->tokens, fingerprint, &is_repeated, &failures));
     return !is_repeated;
+}
+
+static bool remembers(struct fixture *f, struct fingerprint fingerprint)
+{
+    uint64_t failures;
+    return tokens_remember(f->tokens, fingerprint, &failures);
 }
 
 /* A record alone, without the change that it stands for. */
@@ -113,9 +120,9 @@ static void a_fingerprint_is_of_table_row_and_token(void **state)
 static void a_repetition_is_known(void **state)
 {
     struct fixture *f = *state;
-    assert_false(tokens_remember(f->tokens, numbered(1)));
+    assert_false(remembers(f, numbered(1)));
     assert_true(claim(f, numbered(1)));
-    assert_true(tokens_remember(f->tokens, numbered(1)));
+    assert_true(remembers(f, numbered(1)));
     assert_false(claim(f, numbered(1)));
     assert_true(claim(f, numbered(2)));
 }
@@ -125,9 +132,25 @@ static void what_failed_may_be_tried_again(void **state)
     struct fixture *f = *state;
     assert_true(claim(f, numbered(1)));
     tokens_forget(f->tokens, numbered(1));
-    assert_false(tokens_remember(f->tokens, numbered(1)));
+    assert_false(remembers(f, numbered(1)));
     assert_true(claim(f, numbered(1)));
     tokens_forget(f->tokens, numbered(2)); /* never there */
+}
+
+/* Between a repetition and its answer the first may fail and a third come. */
+static void a_token_claimed_anew_is_told_apart(void **state)
+{
+    struct fixture *f = *state;
+    bool is_repeated;
+    uint64_t then, now;
+    assert_true(claim(f, numbered(1)));
+    assert_ok(tokens_claim(f->tokens, numbered(1), &is_repeated, &then));
+    assert_true(tokens_remember(f->tokens, numbered(1), &now));
+    assert_int_equal(now, then);
+    tokens_forget(f->tokens, numbered(1));
+    assert_true(claim(f, numbered(1)));
+    assert_true(tokens_remember(f->tokens, numbered(1), &now));
+    assert_int_not_equal(now, then);
 }
 
 /* Claims and forgets among few numbers, whose slots therefore run into one another and wrap around
@@ -151,8 +174,7 @@ static void sets_lose_nobody(void **state)
         }
     }
     for (unsigned number = 0; number < NUMBERS; number++)
-        assert_int_equal(tokens_remember(f->tokens, numbered((uint64_t)number * number)),
-                         is_in[number]);
+        assert_int_equal(remembers(f, numbered((uint64_t)number * number)), is_in[number]);
 }
 
 static void tokens_are_kept_as_long_as_promised(void **state)
@@ -161,12 +183,12 @@ static void tokens_are_kept_as_long_as_promised(void **state)
     for (int i = 0; i < 40; i++, f->hand.us += MINUTE_US) {
         claim(f, numbered((uint64_t)i + 1));
         if (i >= 16)
-            assert_true(tokens_remember(f->tokens, numbered((uint64_t)i + 1 - 16)));
+            assert_true(remembers(f, numbered((uint64_t)i + 1 - 16)));
         if (i >= 20)
-            assert_false(tokens_remember(f->tokens, numbered((uint64_t)i + 1 - 20)));
+            assert_false(remembers(f, numbered((uint64_t)i + 1 - 20)));
     }
     f->hand.us += 1000 * MINUTE_US;
-    assert_false(tokens_remember(f->tokens, numbered(40)));
+    assert_false(remembers(f, numbered(40)));
 }
 
 static void there_may_not_be_too_many(void **state)
@@ -174,9 +196,10 @@ static void there_may_not_be_too_many(void **state)
     struct fixture *f = *state;
     uint64_t most = LIMIT_IDEMPOTENCY_TOKENS / 64;
     bool is_repeated;
+    uint64_t failures;
     for (uint64_t i = 0; i < most; i++)
         assert_true(claim(f, numbered(i)));
-    status s = tokens_claim(f->tokens, numbered(most), &is_repeated);
+    status s = tokens_claim(f->tokens, numbered(most), &is_repeated, &failures);
     assert_true(status_details(s).size > 0); /* RetryInfo */
     assert_status(s, STATUS_RESOURCE_EXHAUSTED);
     assert_false(claim(f, numbered(most - 1))); /* a repetition needs no room */
@@ -224,11 +247,11 @@ static void records_found_at_a_start_are_as_good_as_new(void **state)
     f->hand.us += 15 * MINUTE_US;
     assert_ok(tokens_delete_records(f->tokens));
     assert_int_equal(count_records(f), 2);
-    assert_true(tokens_remember(f->tokens, numbered(1)));
+    assert_true(remembers(f, numbered(1)));
     f->hand.us += 5 * MINUTE_US;
     assert_ok(tokens_delete_records(f->tokens));
     assert_int_equal(count_records(f), 0);
-    assert_false(tokens_remember(f->tokens, numbered(2)));
+    assert_false(remembers(f, numbered(2)));
 }
 
 static void damaged_records_are_found(void **state)
@@ -259,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_fingerprint_is_of_table_row_and_token),
         TEST(a_repetition_is_known),
         TEST(what_failed_may_be_tried_again),
+        TEST(a_token_claimed_anew_is_told_apart),
         TEST(sets_lose_nobody),
         TEST(tokens_are_kept_as_long_as_promised),
         TEST(there_may_not_be_too_many),
