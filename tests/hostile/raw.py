@@ -262,8 +262,10 @@ class Raw:
     def wait(self, condition):
         """Reads until the condition holds or the connection is closed."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not condition() and not self.is_closed:
-            self.write(b"")
+        while True:
+            self.write(b"")  # it may read, too, and so what is waited for may have come
+            if condition() or self.is_closed:
+                break
             left = deadline - time.monotonic()
             assert left > 0, "the server does not answer"
             if select.select([self.socket], [], [], left)[0]:
