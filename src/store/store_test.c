@@ -591,14 +591,20 @@ static void files_of_others_are_left_alone(void **state)
     status_free(s);
 }
 
-/* Names, sizes and times of all files, as one text. */
+/* The parent is everybody's: any process may change its time. */
+static int is_not_the_parent(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, "..") != 0;
+}
+
+/* Names, sizes and times of the directory and all its files, as one text. */
 static char *describe_directory(const struct fixture *f)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     struct dirent **entries;
-    int count = scandir(f->directory, &entries, NULL, alphasort);
+    int count = scandir(f->directory, &entries, is_not_the_parent, alphasort);
     assert_true(count > 0);
     for (int i = 0; i < count; i++) {
         char path[1024];
@@ -621,6 +627,7 @@ static void read_only_changes_nothing(void **state)
     assert_ok(keyspace_flush(f->keyspace));
     merge(f->store, f->keyspace, "log", "2");
     store_close(f->store);
+    f->store = NULL;
     char *before = describe_directory(f);
 
     f->options.read_only = true;
@@ -633,6 +640,7 @@ static void read_only_changes_nothing(void **state)
     assert_status(store_keyspaces_create(f->store, 50, 1), STATUS_FAILED_PRECONDITION);
     assert_status(store_keyspace_drop(f->store, f->keyspace), STATUS_FAILED_PRECONDITION);
     store_close(f->store);
+    f->store = NULL;
     char *after = describe_directory(f);
     assert_string_equal(before, after);
     free(before);
