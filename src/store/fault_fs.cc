@@ -2,6 +2,7 @@
 #include "store/fault_fs.h"
 #include "store/internal.h"
 
+#include <atomic>
 #include <map>
 
 using rocksdb::IODebugContext;
@@ -22,8 +23,8 @@ struct rule {
 
 /* What is known of a file since it was made. */
 struct file_state {
-    uint64_t size = 0;
-    uint64_t synced = 0;
+    std::atomic<uint64_t> size{0};
+    std::atomic<uint64_t> synced{0};
     bool name_is_synced = false;
 };
 
@@ -64,7 +65,7 @@ class world {
         return failure(r.kind);
     }
 
-    std::mutex mutex;
+    std::mutex mutex; /* held, too, while names come, change and go: a power cut sees all or none */
     rule rules[OPERATIONS];
     unsigned failures = 0;
     std::map<std::string, std::shared_ptr<file_state>> files; /* by path */
@@ -191,15 +192,13 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
                              IODebugContext *debug) override
     {
         IOStatus s = world->check(FAULT_CREATE, path);
+        std::lock_guard<std::mutex> lock(world->mutex);
         if (s.ok())
             s = target()->NewWritableFile(path, options, out, debug);
         if (!s.ok())
             return s;
         auto state = std::make_shared<file_state>();
-        {
-            std::lock_guard<std::mutex> lock(world->mutex);
-            world->files[path] = state;
-        }
+        world->files[path] = state;
         *out = std::make_unique<faulty_file>(std::move(*out), path, world, state);
         return s;
     }
@@ -227,8 +226,8 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
     IOStatus RenameFile(const std::string &from, const std::string &to, const IOOptions &options,
                         IODebugContext *debug) override
     {
-        IOStatus s = target()->RenameFile(from, to, options, debug);
         std::lock_guard<std::mutex> lock(world->mutex);
+        IOStatus s = target()->RenameFile(from, to, options, debug);
         auto found = world->files.find(from);
         if (s.ok() && found != world->files.end()) {
             std::shared_ptr<file_state> state = found->second;
@@ -241,8 +240,8 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
     IOStatus DeleteFile(const std::string &path, const IOOptions &options,
                         IODebugContext *debug) override
     {
-        IOStatus s = target()->DeleteFile(path, options, debug);
         std::lock_guard<std::mutex> lock(world->mutex);
+        IOStatus s = target()->DeleteFile(path, options, debug);
         if (s.ok())
             world->files.erase(path);
         return s;
@@ -304,8 +303,8 @@ void fault_fs_cut_power(fault_fs *fs, const char *directory, const char *copy, s
     rocksdb::FileSystem *plain = rocksdb::FileSystem::Default().get();
     plain->CreateDirIfMissing(copy, IOOptions(), nullptr).PermitUncheckedError();
     std::vector<std::string> names;
-    CHECK(plain->GetChildren(directory, IOOptions(), &names, nullptr).ok());
     std::lock_guard<std::mutex> lock(fs->world->mutex);
+    CHECK(plain->GetChildren(directory, IOOptions(), &names, nullptr).ok());
     for (const std::string &name : names) {
         std::string path = std::string(directory) + "/" + name;
         auto found = fs->world->files.find(path);
