@@ -137,14 +137,18 @@ static status end_spilled(const struct row_care *care, bytes record_key)
 }
 
 /* What the record's history folds to takes its place; nothing takes the place of nothing. */
-static status replace(const struct row_care *care, bytes record_key, bytes record)
+static status replace(const struct row_care *care, bytes record_key, struct store_value *value,
+                      bool *replaced)
 {
     struct deferred_batch changes = {0};
-    bool is_empty = fragment_is_empty(record);
+    TRY(read_record(care, record_key, value, replaced));
+    if (!*replaced)
+        return status_ok();
+    bool is_empty = fragment_is_empty(value->bytes);
     if (is_empty)
         deferred_delete(&changes, record_key);
     else
-        deferred_put(&changes, record_key, record);
+        deferred_put(&changes, record_key, value->bytes);
     status s = write_changes(care, record_key, &changes, NULL, NULL, is_empty);
     deferred_batch_free(&changes);
     return s;
@@ -179,15 +183,14 @@ static status look_after(const struct row_care *care, bytes record_key, struct s
         return status_ok();
     if (value->bytes.size >= care->spill_bytes)
         TRY(spill(care, record_key, value->bytes, &report->spilled));
+    /* Readers would go on unpacking what was spilled, until a compaction folds it away. */
     if (report->spilled)
-        return status_ok();
+        return replace(care, record_key, value, &report->replaced);
     if (fragment_has_spilled(value->bytes))
         TRY(end_spilled(care, record_key));
     if (place->is_long) /* at rest: compactions fold it */
         return status_ok();
-    TRY(read_record(care, record_key, value, &found));
-    report->replaced = found;
-    return found ? replace(care, record_key, value->bytes) : status_ok();
+    return replace(care, record_key, value, &report->replaced);
 }
 
 status row_care_run(const struct row_care *care, struct row_care_report *report)

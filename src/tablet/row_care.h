@@ -24,8 +24,8 @@ struct row_care {
     struct commit_queue *commits;
     uint64_t spill_bytes;
     const struct row_rules *rules; /* NULL: nothing is collected */
-    /* From where to collect, moved on; with is_long set, for rows at rest, nothing is replaced.
-     * NULL: the row's first columns. */
+    /* From where to collect, moved on; with is_long set, for rows at rest, nothing is replaced but
+     * what was spilled. NULL: the row's first columns. */
     struct spill_place *place;
 };
 
@@ -36,8 +36,8 @@ struct row_care_report {
     bool replaced;
 };
 
-/* Does what the row needs; replaces its operands if nothing else. With the row's lock held, which
- * stays held. Blocks. */
+/* Does what the row needs, and replaces its operands, which hold what was spilled, too. With the
+ * row's lock held, which stays held. Blocks. */
 status row_care_run(const struct row_care *care, struct row_care_report *report);
 
 #endif

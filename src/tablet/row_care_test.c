@@ -159,6 +159,21 @@ static void a_large_record_spills(void **state)
     assert_int_equal(cell_count(f, "row"), 30);
 }
 
+static void a_spilled_record_has_no_history(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct store_value value;
+    enum store_presence presence;
+    write_columns(f, "row", FAMILY_F, 30);
+    write_columns(f, "row", FAMILY_G, 30);
+    struct row_care_report report = look_after(f, "row");
+    assert_true(report.spilled && report.replaced);
+    assert_ok(store_get(f->rows, NULL, bytes_of("Rrow"), STORE_ANYWHERE, &value, &presence));
+    assert_int_equal(value.operand_count, 0); /* a reader does not unpack the 60 cells again */
+    store_value_release(&value);
+    assert_int_equal(cell_count(f, "row"), 60);
+}
+
 static void a_small_record_does_not(void **state)
 {
     struct tablet_fixture *f = *state;
@@ -449,6 +464,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_large_record_spills, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_spilled_record_has_no_history, setup, teardown),
         cmocka_unit_test_setup_teardown(a_small_record_does_not, setup, teardown),
         cmocka_unit_test_setup_teardown(changes_after_a_spill_count, setup, teardown),
         cmocka_unit_test_setup_teardown(deleted_cells_are_purged, setup, teardown),
