@@ -35,11 +35,6 @@ status data_call_open_table(struct data_call *data, const struct data_target *ta
     return cluster_table(data->bigtable->cluster, bytes_of(target->table_name), &data->table);
 }
 
-int64_t data_call_wall_us(const struct data_call *data)
-{
-    return clock_wall_us(cluster_clock(data->bigtable->cluster));
-}
-
 /* In decimal, at `at`; returns what is behind it. snprintf would cost as much as finding the row.
  */
 static char *write_decimal(char *at, uint64_t number)

@@ -32,9 +32,6 @@ struct data_target {
  * views, which come later. */
 status data_call_open_table(struct data_call *data, const struct data_target *target);
 
-/* The wall clock, for comparing with clients' times: unlike cell timestamps it may go back. */
-int64_t data_call_wall_us(const struct data_call *data);
-
 /* Metadata that clients measure and log by. Before the first message, on the loop's thread. */
 void data_call_add_headers(struct data_call *data);
 

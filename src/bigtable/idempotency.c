@@ -25,14 +25,14 @@ static int64_t microseconds_of(const Pb__Timestamp *time)
     return time->seconds * SECOND_US + time->nanos / MICROSECOND_NS;
 }
 
-status idempotency_check_age(const Bt__Idempotency *idempotency, int64_t wall_us)
+status idempotency_check_age(const Bt__Idempotency *idempotency, struct clock *clock)
 {
     if (idempotency == NULL || idempotency->start_time == NULL)
         return status_ok();
     const Pb__Timestamp *start = idempotency->start_time;
     bool is_unset = start->seconds == 0 && start->nanos == 0;
     int64_t promised_us = (int64_t)LIMIT_IDEMPOTENCY_SECONDS * SECOND_US;
-    if (is_unset || microseconds_of(start) >= wall_us - promised_us)
+    if (is_unset || microseconds_of(start) >= clock_wall_us(clock) - promised_us)
         return status_ok();
     return status_make(STATUS_FAILED_PRECONDITION,
                        "Idempotency start_time is more than %d seconds ago: whether the write has "

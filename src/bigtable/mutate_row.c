@@ -37,7 +37,7 @@ static status start(struct mutate_row *self, bytes wire)
     TRY(data_call_open_table(
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name}));
-    TRY(idempotency_check_age(request->idempotency, data_call_wall_us(data)));
+    TRY(idempotency_check_age(request->idempotency, cluster_clock(data->bigtable->cluster)));
 
     struct mutation_context context = {
         .schema = table_schema(data->table),

@@ -167,7 +167,7 @@ static status pack_entry(struct mutate_rows *self, const Bt__MutateRowsRequest__
 {
     bytes row_key = proto_bytes(entry->row_key);
     TRY(row_key_check(row_key));
-    TRY(idempotency_check_age(entry->idempotency, data_call_wall_us(&self->data)));
+    TRY(idempotency_check_age(entry->idempotency, cluster_clock(self->data.bigtable->cluster)));
     arena_reset(self->scratch);
     TRY(mutations_pack(&self->context, row_key, entry->mutations, entry->n_mutations, change));
     *size = change->fragment.size;

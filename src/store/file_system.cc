@@ -7,7 +7,8 @@
  *     keyspace comes or goes, and holds up all writers meanwhile (0.15 s with 1,000 keyspaces). It
  *     goes on without, and nobody reads them here: the settings are options.cc.
  *  4. A thread can forbid itself to read, and learn whether a read failed (`read_watch`), or a
- * block was damaged: that is no file system's business, but tables tell it nobody but a counter. */
+ *     block was damaged: that is no file system's business, but tables tell it nobody but a
+ * counter. */
 #include "store/internal.h"
 
 #include "rocksdb/statistics.h"

@@ -20,10 +20,9 @@ class listener final : public rocksdb::EventListener {
 
     void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status *error) override
     {
-        using rocksdb::Status;
-        if (error->severity() >= Status::Severity::kFatalError)
+        if (error->severity() >= rocksdb::Status::Severity::kFatalError)
             trouble->fence(error->ToString());
-        else if (error->severity() >= Status::Severity::kHardError)
+        else if (error->severity() >= rocksdb::Status::Severity::kHardError)
             trouble->background_is_full(true);
     }
 

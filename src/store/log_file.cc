@@ -39,9 +39,8 @@ class log_file final : public rocksdb::FSWritableFileOwnerWrapper {
     }
     ~log_file() override { room->forget(this); }
 
-    /* Makes sure that `extra` more bytes can be appended; takes `reserve` more, if it must take
-     * any.
-     */
+    /* Makes sure that `extra` more bytes can be appended; if it must take room for that, it takes
+     * `reserve` more. */
     IOStatus take_room(uint64_t extra, uint64_t reserve)
     {
         if (size + extra <= taken)

@@ -6,6 +6,7 @@ import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
+from harness.counts import merge
 from harness.rpc import ADMIN_SECONDS, INSTANCE, Cell, delete_row, fails_with, set_cell
 
 KEY = b"k"
@@ -47,17 +48,6 @@ def add(family, number, qualifier=b"q", timestamp=1000):
             "column_qualifier": {"raw_value": qualifier},
             "timestamp": {"raw_timestamp_micros": timestamp},
             "input": {} if number is None else {"int_value": number},
-        }
-    )
-
-
-def merge(family, state):
-    return types.Mutation(
-        merge_to_cell={
-            "family_name": family,
-            "column_qualifier": {"raw_value": b"q"},
-            "timestamp": {"raw_timestamp_micros": 1000},
-            "input": {} if state is None else {"bytes_value": state},
         }
     )
 

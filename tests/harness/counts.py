@@ -50,7 +50,7 @@ def merge(family, state):
             "family_name": family,
             "column_qualifier": {"raw_value": b"q"},
             "timestamp": {"raw_timestamp_micros": 1000},
-            "input": {"bytes_value": state},
+            "input": {} if state is None else {"bytes_value": state},
         }
     )
 
