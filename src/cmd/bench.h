@@ -1,15 +1,18 @@
 /* `trestle bench`, a load generator: what its parts share.
  *
  * One thread and one event loop; so many connections with so many streams each, of which every one
- * sends its next request when the last was answered (a closed loop). A workload makes requests and
- * looks at what comes back, so that an answer that lacks rows counts as an error and not as speed.
+ * sends its next request when the last was answered (a closed loop), or at a given pace (`--rate`).
+ * A workload makes requests and looks at what comes back, so that an answer that lacks rows counts
+ * as an error and not as speed.
  *
  *     bench.c           the command: makes the table, runs the workloads, prints
  *     bench_options.c   its options
  *     bench_keys.c      the rows' keys
- *     bench_workload.c  requests and their answers; bench_add.c, bench_wide.c: more of them
+ *     bench_table.c     making the table
+ *     bench_workload.c  requests and their answers; bench_range.c, bench_add.c, bench_wide.c: more
  *     bench_parts.c     what they are made of
  *     bench_run.c       the closed loop
+ *     bench_process.c   what the server's process takes of the machine
  *
  * Rows: keys `user` and 20 digits, hashed, in the family `cf` with the columns `c0`, `c1`, …, one
  * cell each at a fixed timestamp: writing a row again replaces its cells, and the table stays as
@@ -20,6 +23,7 @@
 #include "base/arena.h"
 #include "base/histogram.h"
 #include "base/options.h"
+#include "cmd/bench_process.h"
 
 /* `arguments`: those after "bench", ended by NULL. Returns the process's exit status. */
 int bench_command(const char *const *arguments);
@@ -35,8 +39,10 @@ struct bench_options {
     uint64_t value_size;
     uint64_t connections;
     uint64_t streams;    /* of a connection */
-    int64_t duration;    /* microseconds, of each workload but load */
-    uint64_t operations; /* of each workload but load; 0: as many as the time allows */
+    int64_t duration;    /* microseconds, of each workload but load and overwrite */
+    uint64_t operations; /* the same; 0: as many as the time allows */
+    uint64_t rate;       /* requests a second; 0: each as soon as the last was answered */
+    uint64_t overwrites; /* of each row by overwrite */
     uint64_t batch;      /* rows of a MutateRows request */
     uint64_t scan_rows;
     uint64_t columns;    /* of the row of `wide` */
@@ -88,6 +94,8 @@ struct bench_answer {
     uint64_t rows_answered; /* so far, those that were read or acknowledged */
 };
 
+struct client_metadata; /* wire/grpc_client.h */
+
 struct bench_workload {
     const char *name;
     const char *method; /* its path */
@@ -96,6 +104,7 @@ struct bench_workload {
                       struct buffer *message, struct bench_answer *answer);
     /* Takes one message of the answer. */
     status (*response)(bytes message, struct arena *arena, struct bench_answer *answer);
+    const struct client_metadata *header; /* beside the usual ones; NULL: none */
 };
 
 struct bench_client;
@@ -104,7 +113,8 @@ struct bench_client;
 struct bench_mix {
     const char *name;
     const struct bench_workload *parts[2];
-    bool is_load; /* goes once through all rows */
+    /* The rows that it writes in all, a batch a request; NULL: it runs for a time. */
+    uint64_t (*rows)(const struct bench_options *options);
     /* Makes what the workload needs beyond the loaded table; NULL: nothing. */
     status (*prepare)(struct bench_client *client, struct bench_context *context);
 };
@@ -122,7 +132,7 @@ struct bench_result {
     uint64_t rows;
     uint64_t errors;
     int64_t duration_us;
-    int64_t server_cpu_us;      /* user and system; -1: unknown */
+    struct bench_usage server;  /* CPU time and bytes written during the run, memory at its end */
     struct histogram latencies; /* microseconds */
     status first_error;         /* owned */
 };

@@ -6,6 +6,8 @@
 
 #define SUM_FAMILY "sum"
 
+static const char hot_key[] = "hot";
+
 /* --- the family --- */
 
 static void encode_create_family(const char *table, struct buffer *message)
@@ -112,10 +114,28 @@ static status hot_request(struct bench_context *context, uint64_t number, struct
 {
     (void)number;
     answer->rows = 1;
-    return add_to_row(context, proto_data(bytes_of("hot")), 1, arena, message);
+    return add_to_row(context, proto_data(bytes_of(hot_key)), 1, arena, message);
 }
 
-const struct bench_workload bench_add = {"add", BENCH_DATA "MutateRow", add_request,
-                                         bench_one_response};
-const struct bench_workload bench_hot = {"hot", BENCH_DATA "MutateRow", hot_request,
-                                         bench_one_response};
+static status hotread_request(struct bench_context *context, uint64_t number, struct arena *arena,
+                              struct buffer *message, struct bench_answer *answer)
+{
+    (void)number;
+    (void)arena;
+    bench_read_row(context, proto_data(bytes_of(hot_key)), NULL, message);
+    answer->rows = 1;
+    return status_ok();
+}
+
+const struct bench_workload bench_add = {.name = "add",
+                                         .method = BENCH_DATA "MutateRow",
+                                         .request = add_request,
+                                         .response = bench_one_response};
+const struct bench_workload bench_hot = {.name = "hot",
+                                         .method = BENCH_DATA "MutateRow",
+                                         .request = hot_request,
+                                         .response = bench_one_response};
+const struct bench_workload bench_hotread = {.name = "hotread",
+                                             .method = BENCH_DATA "ReadRows",
+                                             .request = hotread_request,
+                                             .response = bench_read_rows_response};

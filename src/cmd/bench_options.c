@@ -14,6 +14,8 @@ enum {
     CELLS_MOST = 10000,
     VALUE_MOST = 1 << 20,
     HOUR_US_THOUSANDTH = 3600000,
+    US_PER_S = 1000000,
+    PID_MOST = 1 << 22, /* Linux's */
 };
 
 static const struct option rows[] = {
@@ -28,14 +30,19 @@ static const struct option rows[] = {
     ROW(INTEGER, connections, "4", 1, 1000, "COUNT", "Connections to the server."),
     ROW(INTEGER, streams, "16", 1, 1000, "COUNT", "Calls at once on each connection."),
     ROW(DURATION, duration, "10s", 1000, 1000LL * HOUR_US_THOUSANDTH, "",
-        "Time for each workload but load."),
+        "Time for each workload but load and overwrite."),
     ROW(INTEGER, operations, "0", 0, INT64_MAX, "COUNT",
-        "Requests of each workload but load, within its time; 0 means any number."),
-    ROW(INTEGER, batch, "100", 1, 10000, "COUNT", "Rows of one request of load and batch."),
-    ROW(INTEGER, scan_rows, "100", 1, 1000000, "COUNT", "Rows of one request of scan and limit."),
+        "Requests of each of these workloads, within its time; 0 means any number."),
+    ROW(INTEGER, rate, "0", 0, US_PER_S, "REQUESTS/S",
+        "Pace of requests; 0 means that each call makes its next when the last was answered."),
+    ROW(INTEGER, batch, "100", 1, 10000, "COUNT",
+        "Rows of one request of load, overwrite and batch."),
+    ROW(INTEGER, overwrites, "10", 1, 1000, "COUNT", "How often overwrite writes each row."),
+    ROW(INTEGER, scan_rows, "100", 1, 1000000, "COUNT",
+        "Rows of one request of scan, limit and reverse."),
     ROW(INTEGER, columns, "1000000", 1, 100000000, "COUNT", "Columns of the row that wide reads."),
     ROW(INTEGER, tablets, "1", 1, 1000, "COUNT", "Tablets that the table is made with."),
-    ROW(INTEGER, server_pid, "0", 0, INT32_MAX, "PID",
+    ROW(INTEGER, server_pid, "0", 0, PID_MOST, "PID",
         "The server's process, to count its CPU time; 0 means not to."),
     ROW(INTEGER, seed, "1", 0, INT64_MAX, "NUMBER", "Makes the random choices the same again."),
     ROW(BOOLEAN, json, "false", 0, 0, "", "One JSON object a workload instead of a table."),

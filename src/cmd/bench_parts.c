@@ -4,6 +4,18 @@
 
 enum { QUALIFIER_SIZE = 24 };
 
+status bench_split_name(const char *table, struct arena *arena, const char **instance,
+                        const char **id)
+{
+    static const char separator[] = "/tables/";
+    const char *found = strstr(table, separator);
+    if (found == NULL)
+        return status_make(STATUS_INVALID_ARGUMENT, "--table: %s is no table's full name", table);
+    *instance = arena_string(arena, bytes_make(table, (size_t)(found - table)));
+    *id = found + sizeof separator - 1;
+    return *instance == NULL ? status_out_of_memory() : status_ok();
+}
+
 status bench_key_of(uint64_t number, struct arena *arena, ProtobufCBinaryData *out)
 {
     uint8_t *key = arena_alloc(arena, BENCH_KEY_SIZE);
@@ -54,16 +66,23 @@ status bench_set_cell(struct bench_context *context, uint64_t column, struct are
     return status_ok();
 }
 
-status bench_read_rows(struct bench_context *context, Bt__RowSet *rows, int64_t limit,
-                       Bt__RowFilter *filter, struct buffer *message)
+void bench_read_rows(struct bench_context *context, Bt__ReadRowsRequest *request,
+                     struct buffer *message)
 {
+    request->table_name = context->options->table;
+    proto_encode(&request->base, message);
+}
+
+void bench_read_row(struct bench_context *context, ProtobufCBinaryData key, Bt__RowFilter *filter,
+                    struct buffer *message)
+{
+    Bt__RowSet rows = BT__ROW_SET__INIT;
+    rows.n_row_keys = 1;
+    rows.row_keys = &key;
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
-    request.table_name = context->options->table;
-    request.rows = rows;
-    request.rows_limit = limit;
+    request.rows = &rows;
     request.filter = filter;
-    proto_encode(&request.base, message);
-    return status_ok();
+    bench_read_rows(context, &request, message);
 }
 
 /* --- answers --- */

@@ -16,6 +16,10 @@ enum {
                                   */
 };
 
+/* "projects/p/instances/i" and "t" of a table's full name, which `id` points into. */
+status bench_split_name(const char *table, struct arena *arena, const char **instance,
+                        const char **id);
+
 status bench_key_of(uint64_t number, struct arena *arena, ProtobufCBinaryData *out);
 status bench_random_key(struct bench_context *context, struct arena *arena,
                         ProtobufCBinaryData *out);
@@ -26,9 +30,13 @@ status bench_qualifier(uint64_t column, struct arena *arena, ProtobufCBinaryData
 status bench_set_cell(struct bench_context *context, uint64_t column, struct arena *arena,
                       Bt__Mutation **out);
 
-/* Appends a ReadRowsRequest; `filter` may be NULL. */
-status bench_read_rows(struct bench_context *context, Bt__RowSet *rows, int64_t limit,
-                       Bt__RowFilter *filter, struct buffer *message);
+/* Appends the request, to the benchmark's table. */
+void bench_read_rows(struct bench_context *context, Bt__ReadRowsRequest *request,
+                     struct buffer *message);
+
+/* The same for one row; `filter` may be NULL. */
+void bench_read_row(struct bench_context *context, ProtobufCBinaryData key, Bt__RowFilter *filter,
+                    struct buffer *message);
 
 /* A single answer, whatever is in it. */
 status bench_one_response(bytes message, struct arena *arena, struct bench_answer *answer);
@@ -38,8 +46,13 @@ status bench_read_rows_response(bytes message, struct arena *arena, struct bench
 /* Those that have a file of their own. */
 extern const struct bench_workload bench_add; /* bench_add.c */
 extern const struct bench_workload bench_hot;
+extern const struct bench_workload bench_hotread;
+extern const struct bench_workload bench_scan; /* bench_range.c */
+extern const struct bench_workload bench_limit;
+extern const struct bench_workload bench_reverse;
 extern const struct bench_workload bench_wide; /* bench_wide.c */
 status bench_add_prepare(struct bench_client *client, struct bench_context *context);
+status bench_table_prepare(struct bench_client *client, struct bench_context *context);
 status bench_wide_prepare(struct bench_client *client, struct bench_context *context);
 
 #endif

@@ -1,17 +1,21 @@
-/* The closed loop.
+/* The closed loop, and the paced one.
  *
- * A caller has one call open at any time. When it ends, the caller looks whether it got what it
- * asked for and makes the next, until the run is over; the run ends with the last caller's call. */
+ * A caller has at most one call open. When it ends, the caller looks whether it got what it asked
+ * for and makes the next, until the run is over; the run ends with the last caller's call.
+ *
+ * With a rate, request n is due n / rate seconds after the beginning. Callers without a call are
+ * idle until the next request is due. If none is idle then, the request is late, and its latency
+ * counts from when it was due: a server that answers nothing for a second does not get away with
+ * one slow request. */
 #include "cmd/bench.h"
 #include "cmd/bench_link.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum {
     ARENA_LIMIT = 1 << 30,
     CALL_TIMEOUT_US = 60 * 1000 * 1000,
+    US_PER_S = 1000000,
 };
 
 struct bench_client {
@@ -85,13 +89,17 @@ struct run {
     struct bench_result *result;
     uint64_t started;    /* requests so far */
     uint64_t operations; /* requests at most */
+    int64_t began_us;
     bool is_over;
-    size_t active; /* callers with an open call */
-    struct timer timer;
+    size_t active;     /* callers with an open call */
+    struct list idle;  /* callers that wait for the next request to be due */
+    struct timer pace; /* when it is due; set while a caller is idle */
+    struct timer end;
     status failure; /* what ended the run early; owned */
 };
 
 struct caller {
+    struct link link_of_idle;
     struct run *run;
     struct bench_link *link;
     struct arena *arena;
@@ -101,7 +109,7 @@ struct caller {
     status failure; /* of the open call's messages; owned */
 };
 
-static void start_call(struct caller *caller);
+static void caller_is_free(struct caller *caller);
 
 static int64_t now_us(const struct run *run)
 {
@@ -145,7 +153,7 @@ static void call_ended(void *context, struct client_call *call, status ended)
         keep_first(&result->first_error, s);
     }
     run->active--;
-    start_call(caller);
+    caller_is_free(caller);
 }
 
 static void took_message(void *context, struct client_call *call, bytes message)
@@ -157,7 +165,7 @@ static void took_message(void *context, struct client_call *call, bytes message)
                caller->workload->response(message, caller->arena, &caller->answer));
 }
 
-static status make_call(struct caller *caller)
+static status make_call(struct caller *caller, int64_t began_us)
 {
     struct run *run = caller->run;
     struct bench_context *context = run->context;
@@ -174,80 +182,137 @@ static status make_call(struct caller *caller)
     }
     struct client_call_options options = {.path = caller->workload->method,
                                           .timeout_us = CALL_TIMEOUT_US,
+                                          .metadata = caller->workload->header,
+                                          .metadata_count = caller->workload->header != NULL,
                                           .context = caller,
                                           .on_message = took_message,
                                           .on_end = call_ended};
-    caller->began_us = now_us(run);
+    caller->began_us = began_us;
     return bench_link_call(caller->link, &options, &message);
 }
 
-/* The caller's next call, if there is one to make; the last caller to stop ends the run. */
-static void start_call(struct caller *caller)
+static bool is_finished(const struct run *run)
+{
+    return run->is_over || run->started >= run->operations;
+}
+
+static void end_if_finished(struct run *run)
+{
+    if (is_finished(run) && run->active == 0)
+        loop_stop(run->client->loop);
+}
+
+/* `began_us`: from when on the answer is waited for. */
+static void start_call(struct caller *caller, int64_t began_us)
 {
     struct run *run = caller->run;
-    if (!run->is_over && run->started < run->operations) {
-        status s = make_call(caller);
-        if (status_is_ok(s)) {
-            run->started++;
-            run->active++;
-            return;
-        }
-        keep_first(&run->failure, s);
-        run->is_over = true;
+    status s = make_call(caller, began_us);
+    if (status_is_ok(s)) {
+        run->started++;
+        run->active++;
+        return;
     }
-    if (run->active == 0)
-        loop_stop(run->client->loop);
+    keep_first(&run->failure, s);
+    run->is_over = true;
+}
+
+/* --- the pace --- */
+
+static int64_t next_due_us(const struct run *run)
+{
+    return run->began_us + (int64_t)(run->started * US_PER_S / run->context->options->rate);
+}
+
+static void await_next(struct run *run)
+{
+    if (list_is_empty(&run->idle) || is_finished(run))
+        return;
+    status s = loop_timer_set(run->client->loop, &run->pace, next_due_us(run));
+    run->is_over |= !status_is_ok(s);
+    keep_first(&run->failure, s);
+}
+
+/* The timer is coarser than the pace. What it wakes is not late by the server's fault, and counts
+ * from now. */
+static void next_is_due(struct timer *timer)
+{
+    struct run *run = LIST_ENTRY(timer, struct run, pace);
+    int64_t now = now_us(run);
+    while (!list_is_empty(&run->idle) && !is_finished(run) && next_due_us(run) <= now)
+        start_call(LIST_ENTRY(list_take(&run->idle), struct caller, link_of_idle), now);
+    await_next(run);
+    end_if_finished(run);
+}
+
+static void start_or_idle(struct caller *caller)
+{
+    struct run *run = caller->run;
+    int64_t due_us = next_due_us(run);
+    if (list_is_empty(&run->idle) && due_us <= now_us(run)) {
+        start_call(caller, due_us);
+        return;
+    }
+    list_append(&run->idle, &caller->link_of_idle);
+    await_next(run);
+}
+
+/* Makes the caller's next call, if there is one to make; the last caller to stop ends the run. */
+static void caller_is_free(struct caller *caller)
+{
+    struct run *run = caller->run;
+    if (!is_finished(run)) {
+        if (run->context->options->rate == 0)
+            start_call(caller, now_us(run));
+        else
+            start_or_idle(caller);
+    }
+    end_if_finished(run);
 }
 
 static void time_is_over(struct timer *timer)
 {
-    struct run *run = LIST_ENTRY(timer, struct run, timer);
+    struct run *run = LIST_ENTRY(timer, struct run, end);
     run->is_over = true;
+    end_if_finished(run);
 }
 
 /* --- a run --- */
 
-/* User and system time of a process so far; -1 if it cannot be known. */
-static int64_t process_cpu_us(uint64_t pid)
+/* What happened between two looks. */
+static struct bench_usage usage_since(const struct bench_usage *before,
+                                      const struct bench_usage *after)
 {
-    enum { LINE_SIZE = 1024, US_PER_S = 1000000 };
-    char path[64], line[LINE_SIZE];
-    snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
-    FILE *file = pid == 0 ? NULL : fopen(path, "r");
-    if (file == NULL)
-        return -1;
-    const char *name_end = fgets(line, sizeof line, file) == NULL ? NULL : strrchr(line, ')');
-    fclose(file);
-    unsigned long long user, system;
-    /* After the name: state, ten numbers, then user and system time in clock ticks. */
-    if (name_end == NULL ||
-        sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
-               &system) != 2)
-        return -1;
-    return (int64_t)(user + system) * US_PER_S / sysconf(_SC_CLK_TCK);
+    struct bench_usage since = *after;
+    if (after->cpu_us >= 0)
+        since.cpu_us -= before->cpu_us;
+    if (after->written_bytes >= 0)
+        since.written_bytes -= before->written_bytes;
+    return since;
 }
 
 static void run_callers(struct run *run, struct caller *callers, size_t count)
 {
     const struct bench_options *options = run->context->options;
     struct loop *loop = run->client->loop;
-    int64_t cpu_before = process_cpu_us(options->server_pid);
-    int64_t began_us = now_us(run);
-    if (!run->mix->is_load)
-        keep_first(&run->failure, loop_timer_set(loop, &run->timer, began_us + options->duration));
+    struct bench_usage before = bench_usage_of(options->server_pid);
+    run->began_us = now_us(run);
+    if (run->mix->rows == NULL)
+        keep_first(&run->failure,
+                   loop_timer_set(loop, &run->end, run->began_us + options->duration));
     for (size_t i = 0; i < count; i++)
-        start_call(&callers[i]);
+        caller_is_free(&callers[i]);
     loop_run(loop);
-    loop_timer_clear(loop, &run->timer);
-    run->result->duration_us = now_us(run) - began_us;
-    int64_t cpu_after = process_cpu_us(options->server_pid);
-    run->result->server_cpu_us = cpu_before < 0 || cpu_after < 0 ? -1 : cpu_after - cpu_before;
+    loop_timer_clear(loop, &run->end);
+    loop_timer_clear(loop, &run->pace);
+    run->result->duration_us = now_us(run) - run->began_us;
+    struct bench_usage after = bench_usage_of(options->server_pid);
+    run->result->server = usage_since(&before, &after);
 }
 
 static uint64_t operations_of(const struct bench_mix *mix, const struct bench_options *options)
 {
-    if (mix->is_load)
-        return (options->rows + options->batch - 1) / options->batch;
+    if (mix->rows != NULL)
+        return (mix->rows(options) + options->batch - 1) / options->batch;
     return options->operations == 0 ? UINT64_MAX : options->operations;
 }
 
@@ -282,7 +347,8 @@ status bench_run(struct bench_client *client, struct bench_context *context,
                       .mix = mix,
                       .result = out,
                       .operations = operations_of(mix, options),
-                      .timer = {.run = time_is_over}};
+                      .pace = {.run = next_is_due},
+                      .end = {.run = time_is_over}};
     struct caller *callers = calloc(count, sizeof *callers);
     if (callers == NULL)
         return status_out_of_memory();

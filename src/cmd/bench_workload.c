@@ -44,10 +44,11 @@ static status make_entries(struct bench_context *context, uint64_t first, uint64
     for (uint64_t i = 0; i < count; i++) {
         Bt__MutateRowsRequest__Entry *entry;
         PROTO_NEW(arena, entry, BT__MUTATE_ROWS_REQUEST__ENTRY__INIT);
+        uint64_t row = (first + i) % context->options->rows;
         if (at_random)
             TRY(bench_random_key(context, arena, &entry->row_key));
         else
-            TRY(bench_key_of(bench_key_number(first + i), arena, &entry->row_key));
+            TRY(bench_key_of(bench_key_number(row), arena, &entry->row_key));
         TRY(set_cells(context, arena, &entry->mutations));
         entry->n_mutations = context->options->cells;
         entries[i] = entry;
@@ -69,13 +70,39 @@ static status mutate_rows(struct bench_context *context, uint64_t first, uint64_
     return status_ok();
 }
 
+/* What the workloads write that go through all rows, in the order of their indexes. */
+static uint64_t rows_of_load(const struct bench_options *options)
+{
+    return options->rows;
+}
+
+static uint64_t rows_of_overwrite(const struct bench_options *options)
+{
+    return options->rows * options->overwrites;
+}
+
+/* The next batch of so many rows; behind the last row comes the first again. */
+static status rows_in_order(struct bench_context *context, uint64_t rows, uint64_t number,
+                            struct arena *arena, struct buffer *message,
+                            struct bench_answer *answer)
+{
+    uint64_t first = number * context->options->batch;
+    uint64_t left = rows - first;
+    answer->rows = left < context->options->batch ? left : context->options->batch;
+    return mutate_rows(context, first, answer->rows, false, arena, message);
+}
+
 static status load_request(struct bench_context *context, uint64_t number, struct arena *arena,
                            struct buffer *message, struct bench_answer *answer)
 {
-    uint64_t first = number * context->options->batch;
-    uint64_t left = context->options->rows - first;
-    answer->rows = left < context->options->batch ? left : context->options->batch;
-    return mutate_rows(context, first, answer->rows, false, arena, message);
+    return rows_in_order(context, rows_of_load(context->options), number, arena, message, answer);
+}
+
+static status overwrite_request(struct bench_context *context, uint64_t number, struct arena *arena,
+                                struct buffer *message, struct bench_answer *answer)
+{
+    return rows_in_order(context, rows_of_overwrite(context->options), number, arena, message,
+                         answer);
 }
 
 static status batch_request(struct bench_context *context, uint64_t number, struct arena *arena,
@@ -124,47 +151,9 @@ static status read_request(struct bench_context *context, uint64_t number, struc
     (void)number;
     ProtobufCBinaryData key;
     TRY(bench_random_key(context, arena, &key));
-    Bt__RowSet rows = BT__ROW_SET__INIT;
-    rows.n_row_keys = 1;
-    rows.row_keys = &key;
+    bench_read_row(context, key, NULL, message);
     answer->rows = 1;
-    return bench_read_rows(context, &rows, 0, NULL, message);
-}
-
-/* A range from a random row on; `is_open`: without an end, but a limit on the rows. */
-static status range_request(struct bench_context *context, bool is_open, struct arena *arena,
-                            struct buffer *message, struct bench_answer *answer)
-{
-    const struct bench_keys *keys = &context->keys;
-    uint64_t wanted = context->options->scan_rows;
-    answer->rows = wanted < keys->count ? wanted : keys->count;
-    uint64_t first = bench_random(&context->random) % (keys->count - answer->rows + 1);
-    Bt__RowRange range = BT__ROW_RANGE__INIT;
-    range.start_key_case = BT__ROW_RANGE__START_KEY_START_KEY_CLOSED;
-    TRY(bench_key_of(keys->sorted[first], arena, &range.start_key_closed));
-    if (!is_open) {
-        range.end_key_case = BT__ROW_RANGE__END_KEY_END_KEY_CLOSED;
-        TRY(bench_key_of(keys->sorted[first + answer->rows - 1], arena, &range.end_key_closed));
-    }
-    Bt__RowRange *ranges[] = {&range};
-    Bt__RowSet rows = BT__ROW_SET__INIT;
-    rows.n_row_ranges = 1;
-    rows.row_ranges = ranges;
-    return bench_read_rows(context, &rows, is_open ? (int64_t)answer->rows : 0, NULL, message);
-}
-
-static status scan_request(struct bench_context *context, uint64_t number, struct arena *arena,
-                           struct buffer *message, struct bench_answer *answer)
-{
-    (void)number;
-    return range_request(context, false, arena, message, answer);
-}
-
-static status limit_request(struct bench_context *context, uint64_t number, struct arena *arena,
-                            struct buffer *message, struct bench_answer *answer)
-{
-    (void)number;
-    return range_request(context, true, arena, message, answer);
+    return status_ok();
 }
 
 /* --- ReadModifyWriteRow --- */
@@ -189,37 +178,71 @@ static status rmw_request(struct bench_context *context, uint64_t number, struct
     return status_ok();
 }
 
+/* --- PingAndWarm --- */
+
+/* A call that does nothing: what HTTP/2 and gRPC cost. */
+static status ping_request(struct bench_context *context, uint64_t number, struct arena *arena,
+                           struct buffer *message, struct bench_answer *answer)
+{
+    (void)number;
+    const char *id;
+    Bt__PingAndWarmRequest request = BT__PING_AND_WARM_REQUEST__INIT;
+    TRY(bench_split_name(context->options->table, arena, &request.name, &id));
+    proto_encode(&request.base, message);
+    answer->rows = 1;
+    return status_ok();
+}
+
 /* --- all of them --- */
 
-static const struct bench_workload load = {"load", BENCH_DATA "MutateRows", load_request,
-                                           mutate_rows_response};
-static const struct bench_workload batch = {"batch", BENCH_DATA "MutateRows", batch_request,
-                                            mutate_rows_response};
-static const struct bench_workload write = {"write", BENCH_DATA "MutateRow", write_request,
-                                            bench_one_response};
-static const struct bench_workload read = {"read", BENCH_DATA "ReadRows", read_request,
-                                           bench_read_rows_response};
-static const struct bench_workload scan = {"scan", BENCH_DATA "ReadRows", scan_request,
-                                           bench_read_rows_response};
-static const struct bench_workload limit = {"limit", BENCH_DATA "ReadRows", limit_request,
-                                            bench_read_rows_response};
-static const struct bench_workload rmw = {"rmw", BENCH_DATA "ReadModifyWriteRow", rmw_request,
-                                          bench_one_response};
+static const struct bench_workload load = {.name = "load",
+                                           .method = BENCH_DATA "MutateRows",
+                                           .request = load_request,
+                                           .response = mutate_rows_response};
+static const struct bench_workload overwrite = {.name = "overwrite",
+                                                .method = BENCH_DATA "MutateRows",
+                                                .request = overwrite_request,
+                                                .response = mutate_rows_response};
+static const struct bench_workload batch = {.name = "batch",
+                                            .method = BENCH_DATA "MutateRows",
+                                            .request = batch_request,
+                                            .response = mutate_rows_response};
+static const struct bench_workload write = {.name = "write",
+                                            .method = BENCH_DATA "MutateRow",
+                                            .request = write_request,
+                                            .response = bench_one_response};
+static const struct bench_workload read = {.name = "read",
+                                           .method = BENCH_DATA "ReadRows",
+                                           .request = read_request,
+                                           .response = bench_read_rows_response};
+static const struct bench_workload rmw = {.name = "rmw",
+                                          .method = BENCH_DATA "ReadModifyWriteRow",
+                                          .request = rmw_request,
+                                          .response = bench_one_response};
+static const struct bench_workload ping = {.name = "ping",
+                                           .method = BENCH_DATA "PingAndWarm",
+                                           .request = ping_request,
+                                           .response = bench_one_response};
 
-const char bench_mix_names[] = "load,batch,write,read,scan,limit,mixed,rmw,add,hot,wide";
+const char bench_mix_names[] =
+    "load,overwrite,batch,write,read,scan,limit,reverse,mixed,rmw,add,hot,hotread,wide,ping";
 
 static const struct bench_mix mixes[] = {
-    {.name = "load", .parts = {&load, &load}, .is_load = true},
-    {.name = "batch", .parts = {&batch, &batch}},
-    {.name = "write", .parts = {&write, &write}},
-    {.name = "read", .parts = {&read, &read}},
-    {.name = "scan", .parts = {&scan, &scan}},
-    {.name = "limit", .parts = {&limit, &limit}},
-    {.name = "mixed", .parts = {&read, &write}},
-    {.name = "rmw", .parts = {&rmw, &rmw}},
-    {.name = "add", .parts = {&bench_add, &bench_add}, .prepare = bench_add_prepare},
-    {.name = "hot", .parts = {&bench_hot, &bench_hot}, .prepare = bench_add_prepare},
-    {.name = "wide", .parts = {&bench_wide, &bench_wide}, .prepare = bench_wide_prepare},
+    {"load", {&load, &load}, rows_of_load, bench_table_prepare},
+    {"overwrite", {&overwrite, &overwrite}, rows_of_overwrite, NULL},
+    {"batch", {&batch, &batch}, NULL, NULL},
+    {"write", {&write, &write}, NULL, NULL},
+    {"read", {&read, &read}, NULL, NULL},
+    {"scan", {&bench_scan, &bench_scan}, NULL, NULL},
+    {"limit", {&bench_limit, &bench_limit}, NULL, NULL},
+    {"reverse", {&bench_reverse, &bench_reverse}, NULL, NULL},
+    {"mixed", {&read, &write}, NULL, NULL},
+    {"rmw", {&rmw, &rmw}, NULL, NULL},
+    {"add", {&bench_add, &bench_add}, NULL, bench_add_prepare},
+    {"hot", {&bench_hot, &bench_hot}, NULL, bench_add_prepare},
+    {"hotread", {&bench_hotread, &bench_hotread}, NULL, NULL},
+    {"wide", {&bench_wide, &bench_wide}, NULL, bench_wide_prepare},
+    {"ping", {&ping, &ping}, NULL, NULL},
 };
 
 const struct bench_mix *bench_mix_find(bytes name)

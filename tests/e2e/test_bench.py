@@ -11,28 +11,50 @@ TABLE = "projects/p/instances/i/tables/bench"
 def bench(host, *arguments):
     done = run_trestle(
         "bench", "--json", "--endpoint", host, "--table", TABLE, "--rows", "500", "--cells", "3",
-        "--scan-rows", "20", "--columns", "12000", "--duration", "200ms", *arguments,
+        "--scan-rows", "20", "--columns", "12000", *arguments,
     )  # fmt: skip
     return done, [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_every_workload(server, rpc):
-    done, results = bench(server.host, "--tablets", "4")
+    done, results = bench(server.host, "--tablets", "4", "--duration", "200ms")
     assert done.returncode == 0, done.stderr
     names = [
-        "load", "batch", "write", "read", "scan", "limit", "mixed", "rmw", "add", "hot", "wide",
+        "load", "overwrite", "batch", "write", "read", "scan", "limit", "reverse", "mixed", "rmw",
+        "add", "hot", "hotread", "wide", "ping",
     ]  # fmt: skip
     assert [result["workload"] for result in results] == names
     assert {result["errors"] for result in results} == {0}
     assert all(result["rows"] > 0 for result in results)
     assert results[0]["rows"] == 500
+    assert results[1]["rows"] == 5000
     hot, *rows, wide = rpc.read(TABLE)
     assert len(rows) == 500
-    assert int.from_bytes(hot[1][0].value, "big") == results[-2]["requests"]
+    assert int.from_bytes(hot[1][0].value, "big") == results[names.index("hot")]["requests"]
     assert len(wide[1]) == 12000
     assert all([cell.qualifier for cell in cells][:3] == [b"c0", b"c1", b"c2"] for _, cells in rows)
     assert len(rpc.sample_row_keys(TABLE)) >= 4
     rpc.delete_table(TABLE)
+
+
+def test_requests_keep_to_their_pace(server, rpc):
+    done, results = bench(
+        server.host, "--workloads", "load,read", "--rate", "100", "--operations", "21"
+    )
+    assert done.returncode == 0, done.stderr
+    assert [result["requests"] for result in results] == [5, 21]
+    assert results[0]["seconds"] >= 0.04
+    assert results[1]["seconds"] >= 0.20
+    rpc.delete_table(TABLE)
+
+
+def test_the_server_is_looked_at(fresh_server):
+    own = fresh_server()
+    done, results = bench(own.host, "--workloads", "load", "--server-pid", own.process.pid)
+    assert done.returncode == 0, done.stderr
+    assert results[0]["server_cpu_seconds"] > 0
+    assert results[0]["server_written_bytes"] >= 500 * 3 * 100
+    assert results[0]["server_peak_bytes"] >= results[0]["server_resident_bytes"] > 0
 
 
 def test_failures_are_counted(server):
