@@ -54,6 +54,8 @@ static status check_together(const struct settings *settings)
         return settings_refuse(settings, "tls_cert", "needs tls-key beside it");
     if (settings->tls_key != NULL && settings->tls_cert == NULL)
         return settings_refuse(settings, "tls_key", "needs tls-cert beside it");
+    if (settings->tls_client_ca != NULL && settings->tls_cert == NULL)
+        return settings_refuse(settings, "tls_client_ca", "needs tls-cert beside it");
     return status_ok();
 }
 

@@ -6,6 +6,7 @@
 #include "base/options.h"
 
 enum durability { DURABILITY_SYNC, DURABILITY_ASYNC };
+enum tls_client_certs { TLS_CLIENT_CERTS_REQUIRED, TLS_CLIENT_CERTS_OPTIONAL };
 
 enum {
 #define SETTING(kind, member, preset, least, most, unit, sentence) SETTING_##member,
@@ -21,8 +22,8 @@ enum {
 #define SETTING_TYPE_BOOLEAN  bool
 #define SETTING_TYPE_ENUM     int
 
-/* Sizes are in bytes, durations in microseconds; `durability`, `log_level` and `log_format` hold
- * values of the enumerations of that name. */
+/* Sizes are in bytes, durations in microseconds; those of kind ENUM hold values of the
+ * enumerations of their names. */
 struct settings {
 #define SETTING(kind, member, preset, least, most, unit, sentence) SETTING_TYPE_##kind member;
 #include "base/settings.def"

@@ -108,8 +108,9 @@ static int set_up(void **state)
 static int set_up_tls(void **state)
 {
     struct tls_context *server;
+    const struct tls_server_files files = {.certificate = CERTIFICATE_FILE, .key = KEY_FILE};
     testing_write_identity(CERTIFICATE_FILE, KEY_FILE);
-    assert_ok(tls_server_create(CERTIFICATE_FILE, KEY_FILE, &server));
+    assert_ok(tls_server_create(&files, &server));
     struct fixture *f = make_fixture(server);
     assert_ok(tls_client_create(CERTIFICATE_FILE, &f->client_tls));
     unlink(CERTIFICATE_FILE);

@@ -1,7 +1,8 @@
 /* See serve.h.
  *
  * Signals: SIGTERM and SIGINT drain the server; a second one ends the process at once, by the
- * system's own rule. SIGPIPE is ignored: a client that has gone shows in the write. */
+ * system's own rule. SIGHUP has it read certificates and the like again. SIGPIPE is ignored: a
+ * client that has gone shows in the write. */
 #include "cmd/serve.h"
 
 #include "cmd/command.h"
@@ -29,22 +30,28 @@ static void raise_descriptor_limit(const struct log *log)
 }
 
 /* Blocks them here, and so in every thread that is started later: only wait_for_stop takes them. */
-static void take_signals(sigset_t *stop)
+static void take_signals(sigset_t *taken)
 {
     signal(SIGPIPE, SIG_IGN);
-    sigemptyset(stop);
-    sigaddset(stop, SIGTERM);
-    sigaddset(stop, SIGINT);
-    pthread_sigmask(SIG_BLOCK, stop, NULL);
+    sigemptyset(taken);
+    sigaddset(taken, SIGTERM);
+    sigaddset(taken, SIGINT);
+    sigaddset(taken, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, taken, NULL);
 }
 
-static void wait_for_stop(const sigset_t *stop, const struct log *log)
+/* Meanwhile looks every second whether files that the server has read have changed. */
+static void wait_for_stop(struct server *server, const sigset_t *taken, const struct log *log)
 {
-    int number = 0;
-    while (sigwait(stop, &number) != 0)
-        ;
+    const struct timespec period = {.tv_sec = 1};
+    int number;
+    do {
+        number = sigtimedwait(taken, NULL, &period);
+        if (number == SIGHUP || number < 0)
+            server_reload(server, number == SIGHUP);
+    } while (number != SIGTERM && number != SIGINT);
     log_info(log, "stopping", LOG_STR("signal", strsignal(number)));
-    pthread_sigmask(SIG_UNBLOCK, stop, NULL); /* the next one ends the process */
+    pthread_sigmask(SIG_UNBLOCK, taken, NULL); /* the next one ends the process */
 }
 
 static void say_ready(const struct settings *settings, const struct log *log, const char *address)
@@ -71,14 +78,14 @@ static void warn_of_unknown_variables(const struct log *log)
 }
 
 static status serve(struct server *server, const struct settings *settings, const struct log *log,
-                    const sigset_t *stop)
+                    const sigset_t *taken)
 {
     char address[ADDRESS_TEXT_SIZE];
     address_format(server_address(server), address);
     warn_of_unknown_variables(log);
     TRY(server_start(server));
     say_ready(settings, log, address);
-    wait_for_stop(stop, log);
+    wait_for_stop(server, taken, log);
     sd_notify(0, "STOPPING=1");
     server_drain(server);
     return status_ok();
@@ -86,13 +93,13 @@ static status serve(struct server *server, const struct settings *settings, cons
 
 static status run_server(const struct settings *settings, const struct log *log)
 {
-    sigset_t stop;
+    sigset_t taken;
     struct server *server;
     umask(S_IRWXG | S_IRWXO); /* the data is its owner's alone */
     raise_descriptor_limit(log);
-    take_signals(&stop);
+    take_signals(&taken);
     TRY(server_create(settings, log, clock_system(), &server));
-    status s = serve(server, settings, log, &stop);
+    status s = serve(server, settings, log, &taken);
     server_destroy(server);
     return s;
 }

@@ -12,6 +12,7 @@
 #include "bigtable/services.h"
 #include "cmd/connection.h"
 #include "cmd/pages.h"
+#include "cmd/reload.h"
 #include "os/listener.h"
 #include "os/pool.h"
 #include "os/thread.h"
@@ -42,6 +43,7 @@ struct server {
 
     struct metrics *metrics;
     struct tls_context *tls;
+    struct reloadable tls_files;
     struct pool *pool;
     struct cluster *cluster;
     struct bigtable bigtable;
@@ -73,6 +75,37 @@ static status check_exposure(const struct settings *settings, const struct addre
     return settings_refuse(settings, "listen",
                            "%s is not loopback: give tls-cert and tls-key, or say insecure",
                            settings->listen);
+}
+
+static struct tls_server_files tls_files(const struct settings *settings)
+{
+    return (struct tls_server_files){
+        .certificate = settings->tls_cert,
+        .key = settings->tls_key,
+        .client_authority = settings->tls_client_ca,
+        .client_required = settings->tls_client_certs == TLS_CLIENT_CERTS_REQUIRED,
+    };
+}
+
+static status reload_tls(void *context)
+{
+    struct server *server = context;
+    const struct tls_server_files files = tls_files(server->settings);
+    return tls_server_reload(server->tls, &files);
+}
+
+static status create_tls(struct server *server)
+{
+    const struct tls_server_files files = tls_files(server->settings);
+    if (files.certificate == NULL)
+        return status_ok();
+    server->tls_files =
+        (struct reloadable){.what = "TLS",
+                            .reload = reload_tls,
+                            .context = server,
+                            .paths = {files.certificate, files.key, files.client_authority}};
+    reloadable_init(&server->tls_files);
+    return tls_server_create(&files, &server->tls);
 }
 
 static status open_cluster(struct server *server)
@@ -250,9 +283,7 @@ static status create_parts(struct server *server)
     TRY(blame(server, "listen", address_parse(settings->listen, &address)));
     TRY(check_exposure(settings, &address));
     TRY(metrics_create(&server->metrics));
-    if (settings->tls_cert != NULL)
-        TRY(blame(server, "tls_cert",
-                  tls_server_create(settings->tls_cert, settings->tls_key, &server->tls)));
+    TRY(blame(server, "tls_cert", create_tls(server)));
     TRY(pool_create((unsigned)settings->pool_threads, LIMIT_POOL_QUEUE, "pool", &server->pool));
     TRY(open_cluster(server));
     TRY(create_services(server));
@@ -307,6 +338,12 @@ status server_start(struct server *server)
     }
     health_set(server->health, true);
     return status_ok();
+}
+
+void server_reload(struct server *server, bool all)
+{
+    CHECK_MAGIC(server, SERVER_MAGIC);
+    reloadable_check(&server->tls_files, all, server->log);
 }
 
 static bool is_quiet(void *context)

@@ -2,10 +2,11 @@
  *
  *     server_create    opens the data, binds the port; nothing is accepted yet
  *     server_start     starts the loops: from now on it serves
+ *     server_reload    reads files again that may change while it serves
  *     server_drain     lets clients finish and leave
  *     server_destroy   ends what is left and closes the data
  *
- * All four on one thread, which is none of the server's. */
+ * All five on one thread, which is none of the server's. */
 #ifndef TRESTLE_CMD_SERVER_H
 #define TRESTLE_CMD_SERVER_H
 
@@ -24,6 +25,10 @@ status server_create(const struct settings *settings, const struct log *log, str
 const struct address *server_address(const struct server *server);
 
 status server_start(struct server *server);
+
+/* Reads certificates, keys, tokens and policies again, those that have changed, or `all`. What
+ * cannot be read is logged, and what was read before goes on being used. */
+void server_reload(struct server *server, bool all);
 
 /* Accepts no more, asks clients to leave, and waits until they have and their calls have ended, at
  * most for the setting drain-timeout. */

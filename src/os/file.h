@@ -7,4 +7,22 @@
 /* Bytes that this process may still write to the file system that `path` is on. */
 status disk_free_bytes(const char *path, uint64_t *out);
 
+/* By what a file that was written again, or put in the place of another, is told from what it was.
+ */
+struct file_stamp {
+    uint64_t device;
+    uint64_t inode;
+    int64_t size;
+    int64_t modified_ns;
+};
+
+/* All zeroes if the file cannot be looked at. */
+struct file_stamp file_stamp(const char *path);
+
+static inline bool file_stamp_equal(struct file_stamp a, struct file_stamp b)
+{
+    return a.device == b.device && a.inode == b.inode && a.size == b.size &&
+           a.modified_ns == b.modified_ns;
+}
+
 #endif

@@ -167,6 +167,11 @@ const char *stream_protocol(const struct stream *stream)
     return size == 0 ? "" : "http/1.1";
 }
 
+char *stream_peer_subject(const struct stream *stream)
+{
+    return stream->tls == NULL ? NULL : tls_peer_subject(stream->tls);
+}
+
 enum stream_result stream_read(struct stream *stream, void *to, size_t size, size_t *done)
 {
     CHECK_MAGIC(stream, STREAM_MAGIC);

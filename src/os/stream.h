@@ -35,6 +35,10 @@ void stream_close(struct stream *stream);
 
 int stream_socket(const struct stream *stream); /* for watching */
 
+/* After the handshake: the subject of the certificate that the peer has shown and that was found
+ * good, in the form of RFC 2253 ("CN=alice,O=Example"), to be freed; NULL if there is none. */
+char *stream_peer_subject(const struct stream *stream);
+
 /* Reads and writes finish the handshake themselves. A server calls this first to know the protocol
  * before any byte comes: "h2", "http/1.1", or "" if none was agreed upon, or the stream is plain.
  */

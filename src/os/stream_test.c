@@ -37,6 +37,12 @@ static void connect_pair(struct pair *pair, const char *host)
     close(listening);
 }
 
+static status serve_tls(const char *certificate, const char *key, struct tls_context **out)
+{
+    const struct tls_server_files files = {.certificate = certificate, .key = key};
+    return tls_server_create(&files, out);
+}
+
 static int set_up_plain(void **state)
 {
     struct pair *pair = calloc(1, sizeof *pair);
@@ -50,7 +56,7 @@ static int set_up_tls(void **state)
 {
     struct pair *pair = calloc(1, sizeof *pair);
     assert_non_null(pair);
-    assert_ok(tls_server_create(CERTIFICATE_FILE, KEY_FILE, &pair->server_tls));
+    assert_ok(serve_tls(CERTIFICATE_FILE, KEY_FILE, &pair->server_tls));
     assert_ok(tls_client_create(CERTIFICATE_FILE, &pair->client_tls));
     connect_pair(pair, "localhost");
     *state = pair;
@@ -207,7 +213,7 @@ static void a_wrong_name_is_refused(void **state)
     (void)state;
     struct pair pair = {0};
     enum stream_result client, server;
-    assert_ok(tls_server_create(CERTIFICATE_FILE, KEY_FILE, &pair.server_tls));
+    assert_ok(serve_tls(CERTIFICATE_FILE, KEY_FILE, &pair.server_tls));
     assert_ok(tls_client_create(CERTIFICATE_FILE, &pair.client_tls));
     connect_pair(&pair, "elsewhere.example");
     shake_hands(&pair, &client, &server);
@@ -221,11 +227,53 @@ static void a_wrong_name_is_refused(void **state)
     tls_context_destroy(pair.server_tls);
 }
 
+/* Whether a client that trusts the certificate which the file holds now gets a connection. */
+static bool serves_what_the_file_has(struct tls_context *server_tls)
+{
+    struct pair pair = {.server_tls = server_tls};
+    enum stream_result client, server;
+    assert_ok(tls_client_create(CERTIFICATE_FILE, &pair.client_tls));
+    connect_pair(&pair, "localhost");
+    shake_hands(&pair, &client, &server);
+    if (client == STREAM_OK && server == STREAM_OK)
+        assert_null(stream_peer_subject(pair.server)); /* none was asked for */
+    stream_close(pair.client);
+    stream_close(pair.server);
+    tls_context_destroy(pair.client_tls);
+    return client == STREAM_OK && server == STREAM_OK;
+}
+
+static void a_reload_is_for_new_connections(void **state)
+{
+    (void)state;
+    const struct tls_server_files files = {.certificate = CERTIFICATE_FILE, .key = KEY_FILE};
+    const struct tls_server_files mixed = {.certificate = CERTIFICATE_FILE, .key = OTHER_FILE};
+    struct tls_context *server_tls;
+    assert_ok(tls_server_create(&files, &server_tls));
+    struct pair before = {.server_tls = server_tls};
+    enum stream_result client, server;
+    assert_ok(tls_client_create(CERTIFICATE_FILE, &before.client_tls));
+    connect_pair(&before, "localhost");
+    testing_write_identity(CERTIFICATE_FILE, KEY_FILE);
+    assert_false(serves_what_the_file_has(server_tls));
+    assert_status(tls_server_reload(server_tls, &mixed), STATUS_INVALID_ARGUMENT);
+    assert_false(serves_what_the_file_has(server_tls));
+    assert_ok(tls_server_reload(server_tls, &files));
+    assert_true(serves_what_the_file_has(server_tls));
+    shake_hands(&before, &client, &server); /* with what was there when it began */
+    assert_int_equal(client, STREAM_OK);
+    assert_int_equal(server, STREAM_OK);
+    stream_close(before.client);
+    stream_close(before.server);
+    tls_context_destroy(before.client_tls);
+    tls_context_destroy(server_tls);
+}
+
 static void plain_bytes_fail_a_tls_server(void **state)
 {
     (void)state;
     struct pair pair = {0};
-    assert_ok(tls_server_create(CERTIFICATE_FILE, KEY_FILE, &pair.server_tls));
+    assert_ok(serve_tls(CERTIFICATE_FILE, KEY_FILE, &pair.server_tls));
     connect_pair(&pair, NULL);
     char text[] = "GET / HTTP/1.1\r\n\r\n";
     struct iovec part = {.iov_base = text, .iov_len = sizeof text - 1};
@@ -244,14 +292,11 @@ static void files_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
     struct tls_context *context;
-    assert_status(tls_server_create("no_such.pem", KEY_FILE, &context), STATUS_INVALID_ARGUMENT);
+    assert_status(serve_tls("no_such.pem", KEY_FILE, &context), STATUS_INVALID_ARGUMENT);
     assert_null(context);
-    assert_status(tls_server_create(CERTIFICATE_FILE, CERTIFICATE_FILE, &context),
-                  STATUS_INVALID_ARGUMENT);
-    assert_status(tls_server_create(CERTIFICATE_FILE, OTHER_FILE, &context),
-                  STATUS_INVALID_ARGUMENT);
-    assert_status(tls_server_create(CERTIFICATE_FILE, OTHER_TYPE_FILE, &context),
-                  STATUS_INVALID_ARGUMENT);
+    assert_status(serve_tls(CERTIFICATE_FILE, CERTIFICATE_FILE, &context), STATUS_INVALID_ARGUMENT);
+    assert_status(serve_tls(CERTIFICATE_FILE, OTHER_FILE, &context), STATUS_INVALID_ARGUMENT);
+    assert_status(serve_tls(CERTIFICATE_FILE, OTHER_TYPE_FILE, &context), STATUS_INVALID_ARGUMENT);
     assert_status(tls_client_create("no_such.pem", &context), STATUS_INVALID_ARGUMENT);
     assert_null(context);
 }
@@ -296,6 +341,7 @@ int main(void)
         TLS_TEST(pending_bytes_are_told),
         PLAIN_TEST(a_vanished_peer_fails_the_writer),
         cmocka_unit_test(a_wrong_name_is_refused),
+        cmocka_unit_test(a_reload_is_for_new_connections),
         cmocka_unit_test(plain_bytes_fail_a_tls_server),
         cmocka_unit_test(files_that_do_not_fit_are_refused),
     };

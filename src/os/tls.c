@@ -1,14 +1,19 @@
-/* OpenSSL contexts and sessions: see tls.h. */
+/* OpenSSL contexts and sessions: see tls.h.
+ *
+ * A session holds a reference to the SSL_CTX that it was made from, so that another may take its
+ * place at any time. */
 #include "os/tls_private.h"
 
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
 struct tls_context {
+    pthread_mutex_t lock; /* held to take a reference, or to put another in its place */
     SSL_CTX *ssl;
 };
 
@@ -29,25 +34,29 @@ static status openssl_status(const char *what, const char *name)
     return s;
 }
 
-static status context_create(const SSL_METHOD *method, struct tls_context **out)
+static SSL_CTX *new_ssl(const SSL_METHOD *method)
 {
-    *out = NULL;
-    struct tls_context *context = malloc(sizeof *context);
     SSL_CTX *ssl = SSL_CTX_new(method);
-    if (context == NULL || ssl == NULL) {
-        free(context);
-        SSL_CTX_free(ssl);
-        ERR_clear_error();
-        return status_out_of_memory();
-    }
+    if (ssl == NULL)
+        return NULL;
     SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
     /* An end without TLS's goodbye is an end: HTTP's own framing shows what was cut short. */
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF |
                                  SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
-    *context = (struct tls_context){.ssl = ssl};
-    *out = context;
+    return ssl;
+}
+
+/* Takes `ssl`, also if it fails. */
+static status context_create(SSL_CTX *ssl, struct tls_context **out)
+{
+    *out = malloc(sizeof **out);
+    if (*out == NULL) {
+        SSL_CTX_free(ssl);
+        return status_out_of_memory();
+    }
+    **out = (struct tls_context){.lock = PTHREAD_MUTEX_INITIALIZER, .ssl = ssl};
     return status_ok();
 }
 
@@ -56,8 +65,11 @@ void tls_context_destroy(struct tls_context *context)
     if (context == NULL)
         return;
     SSL_CTX_free(context->ssl);
+    pthread_mutex_destroy(&context->lock);
     free(context);
 }
+
+/* --- the server's side --- */
 
 /* A client that offers protocols of which we speak none is told so; one that offers none at all
  * never gets here. */
@@ -74,31 +86,74 @@ static int choose_protocol(SSL *session, const unsigned char **out, unsigned cha
     return SSL_TLSEXT_ERR_OK;
 }
 
-static status load_identity(SSL_CTX *ssl, const char *certificate_file, const char *key_file)
+static status load_identity(SSL_CTX *ssl, const struct tls_server_files *files)
 {
-    if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1)
-        return openssl_status("cannot use certificate", certificate_file);
-    if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1)
-        return openssl_status("cannot use key", key_file);
+    if (SSL_CTX_use_certificate_chain_file(ssl, files->certificate) != 1)
+        return openssl_status("cannot use certificate", files->certificate);
+    if (SSL_CTX_use_PrivateKey_file(ssl, files->key, SSL_FILETYPE_PEM) != 1)
+        return openssl_status("cannot use key", files->key);
     if (SSL_CTX_check_private_key(ssl) != 1) /* keys of another type come as far as here */
-        return openssl_status("not the certificate's key:", key_file);
+        return openssl_status("not the certificate's key:", files->key);
     return status_ok();
 }
 
-status tls_server_create(const char *certificate_file, const char *key_file,
-                         struct tls_context **out)
+/* Clients are told the names of the authorities, so that they can choose among certificates. */
+static status trust_clients(SSL_CTX *ssl, const struct tls_server_files *files)
 {
-    TRY(context_create(TLS_server_method(), out));
-    SSL_CTX *ssl = (*out)->ssl;
+    static const unsigned char session_context[] = "trestle"; /* sessions resume only within it */
+    if (files->client_authority == NULL)
+        return status_ok();
+    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(files->client_authority);
+    if (names == NULL || SSL_CTX_load_verify_file(ssl, files->client_authority) != 1) {
+        sk_X509_NAME_pop_free(names, X509_NAME_free);
+        return openssl_status("cannot use authorities", files->client_authority);
+    }
+    SSL_CTX_set_client_CA_list(ssl, names);
+    int demand = files->client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | demand, NULL);
+    if (SSL_CTX_set_session_id_context(ssl, session_context, sizeof session_context - 1) != 1)
+        return status_out_of_memory();
+    return status_ok();
+}
+
+static status load_server(const struct tls_server_files *files, SSL_CTX **out)
+{
+    SSL_CTX *ssl = *out = new_ssl(TLS_server_method());
+    if (ssl == NULL)
+        return status_out_of_memory();
     SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
-    status s = load_identity(ssl, certificate_file, key_file);
+    status s = load_identity(ssl, files);
+    if (status_is_ok(s))
+        s = trust_clients(ssl, files);
     if (!status_is_ok(s)) {
-        tls_context_destroy(*out);
+        SSL_CTX_free(ssl);
         *out = NULL;
     }
     return s;
 }
+
+status tls_server_create(const struct tls_server_files *files, struct tls_context **out)
+{
+    SSL_CTX *ssl;
+    *out = NULL;
+    TRY(load_server(files, &ssl));
+    return context_create(ssl, out);
+}
+
+status tls_server_reload(struct tls_context *context, const struct tls_server_files *files)
+{
+    SSL_CTX *ssl;
+    TRY(load_server(files, &ssl));
+    pthread_mutex_lock(&context->lock);
+    SSL_CTX *old = context->ssl;
+    context->ssl = ssl;
+    pthread_mutex_unlock(&context->lock);
+    SSL_CTX_free(old);
+    return status_ok();
+}
+
+/* --- the client's side --- */
 
 static status trust(SSL_CTX *ssl, const char *authority_file)
 {
@@ -114,13 +169,16 @@ static status trust(SSL_CTX *ssl, const char *authority_file)
 
 status tls_client_create(const char *authority_file, struct tls_context **out)
 {
-    TRY(context_create(TLS_client_method(), out));
-    status s = trust((*out)->ssl, authority_file);
+    *out = NULL;
+    SSL_CTX *ssl = new_ssl(TLS_client_method());
+    if (ssl == NULL)
+        return status_out_of_memory();
+    status s = trust(ssl, authority_file);
     if (!status_is_ok(s)) {
-        tls_context_destroy(*out);
-        *out = NULL;
+        SSL_CTX_free(ssl);
+        return s;
     }
-    return s;
+    return context_create(ssl, out);
 }
 
 /* --- sessions --- */
@@ -138,7 +196,9 @@ static bool expect_host(SSL *session, const char *host)
 
 SSL *tls_session_create(struct tls_context *context, int socket, const char *host)
 {
+    pthread_mutex_lock(&context->lock);
     SSL *session = SSL_new(context->ssl);
+    pthread_mutex_unlock(&context->lock);
     if (session == NULL || SSL_set_fd(session, socket) != 1 ||
         (host != NULL && !expect_host(session, host))) {
         SSL_free(session);
@@ -166,6 +226,29 @@ enum stream_result tls_session_result(SSL *session, int returned, uint32_t *inte
     default:
         return STREAM_FAILED;
     }
+}
+
+/* What is not ASCII comes escaped, so that the text can stand in logs and policies. */
+static char *describe_subject(X509 *certificate)
+{
+    char *subject = NULL;
+    BIO *text = BIO_new(BIO_s_mem());
+    if (text != NULL &&
+        X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0) {
+        char *written;
+        long size = BIO_get_mem_data(text, &written);
+        subject = size <= 0 ? NULL : strndup(written, (size_t)size);
+    }
+    BIO_free(text);
+    return subject;
+}
+
+char *tls_peer_subject(SSL *session)
+{
+    X509 *certificate = SSL_get0_peer_certificate(session);
+    char *subject = certificate == NULL ? NULL : describe_subject(certificate);
+    ERR_clear_error();
+    return subject;
 }
 
 void tls_describe_failure(SSL *session, char *words, size_t size)

@@ -7,10 +7,21 @@
 
 struct tls_context;
 
-/* From PEM files: the certificate with its chain, and its private key. INVALID_ARGUMENT if they
- * cannot be read or do not belong together. */
-status tls_server_create(const char *certificate_file, const char *key_file,
-                         struct tls_context **out);
+/* PEM files of a server. The strings must live only during the call. */
+struct tls_server_files {
+    const char *certificate; /* the certificate with its chain */
+    const char *key;
+    const char *client_authority; /* certificates that clients' must lead to; NULL: none are asked
+                                   * for */
+    bool client_required;         /* who brings no certificate gets no connection */
+};
+
+/* INVALID_ARGUMENT if the files cannot be read or do not belong together. */
+status tls_server_create(const struct tls_server_files *files, struct tls_context **out);
+
+/* Reads the files again, for connections that begin from now on; those that exist keep what they
+ * have. On failure, as above, all stays as it was. Any thread. */
+status tls_server_reload(struct tls_context *context, const struct tls_server_files *files);
 
 /* `authority_file`: PEM certificates that the server's must lead to; NULL: those of the system.
  * Offers h2 alone. */

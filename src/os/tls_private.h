@@ -13,6 +13,10 @@ SSL *tls_session_create(struct tls_context *context, int socket, const char *hos
  * set if it is STREAM_BLOCKED. */
 enum stream_result tls_session_result(SSL *session, int returned, uint32_t *interest);
 
+/* The subject of the peer's certificate, see stream_peer_subject; NULL if it has none, or without
+ * memory. */
+char *tls_peer_subject(SSL *session);
+
 /* Why the session failed, as words. */
 void tls_describe_failure(SSL *session, char *words, size_t size);
 

@@ -1,0 +1,37 @@
+/* See reload.h. */
+#include "cmd/reload.h"
+
+enum { PATHS = sizeof((struct reloadable *)0)->paths / sizeof(const char *) };
+
+/* Whether anything has. Stamps are taken before the files are read: what changes in between is seen
+ * next time. */
+static bool note_changes(struct reloadable *reloadable)
+{
+    bool has_changed = false;
+    for (int i = 0; i < PATHS; i++) {
+        if (reloadable->paths[i] == NULL)
+            continue;
+        struct file_stamp stamp = file_stamp(reloadable->paths[i]);
+        has_changed |= !file_stamp_equal(stamp, reloadable->stamps[i]);
+        reloadable->stamps[i] = stamp;
+    }
+    return has_changed;
+}
+
+void reloadable_init(struct reloadable *reloadable)
+{
+    note_changes(reloadable);
+}
+
+void reloadable_check(struct reloadable *reloadable, bool always, const struct log *log)
+{
+    if (reloadable->reload == NULL || (!note_changes(reloadable) && !always))
+        return;
+    status s = reloadable->reload(reloadable->context);
+    if (status_is_ok(s))
+        log_info(log, "files read again", LOG_STR("what", reloadable->what));
+    else
+        log_error(log, "cannot read files again; going on with what was read before",
+                  LOG_STR("what", reloadable->what), LOG_STR("error", status_message(s)));
+    status_free(s);
+}

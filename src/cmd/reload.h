@@ -1,0 +1,24 @@
+/* Files that a running server reads again: on SIGHUP, and when they have changed. */
+#ifndef TRESTLE_CMD_RELOAD_H
+#define TRESTLE_CMD_RELOAD_H
+
+#include "base/log.h"
+#include "base/status.h"
+#include "os/file.h"
+
+/* Some files that are read together, and who reads them. On failure he keeps what he had. */
+struct reloadable {
+    const char *what; /* for the log: "TLS" */
+    status (*reload)(void *context);
+    void *context;
+    const char *paths[4]; /* NULL: none */
+    struct file_stamp stamps[4];
+};
+
+/* Takes note of the files as they are: before they are first read. */
+void reloadable_init(struct reloadable *reloadable);
+
+/* Reads them if they have changed since, or `always`, and logs what came of it. */
+void reloadable_check(struct reloadable *reloadable, bool always, const struct log *log);
+
+#endif
