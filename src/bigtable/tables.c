@@ -35,7 +35,7 @@ status delete_table(const struct admin_request *request, const ProtobufCMessage 
 {
     const BtAdmin__DeleteTableRequest *message = (const void *)request->message;
     TRY(name_check_table(message->name));
-    status s = cluster_delete_table(request->bigtable->cluster, bytes_of(message->name));
+    status s = cluster_delete_table(request->bigtable->cluster, bytes_of(message->name), NULL);
     if (s.code == STATUS_NOT_FOUND) {
         status_free(s);
         return status_make(STATUS_NOT_FOUND, "Failed to read: %s", message->name);

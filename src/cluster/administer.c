@@ -12,7 +12,17 @@
 status cluster_write_catalog(struct cluster *cluster, struct store_batch *batch)
 {
     TRY(disk_reserve_admit(&cluster->reserve));
+    return cluster_write_removal(cluster, batch);
+}
+
+status cluster_write_removal(struct cluster *cluster, struct store_batch *batch)
+{
     return store_write(cluster->store, batch, STORE_SYNCED);
+}
+
+struct keyspace *cluster_catalog(struct cluster *cluster)
+{
+    return cluster->catalog;
 }
 
 static status not_found(bytes name)
@@ -25,6 +35,18 @@ status cluster_table(struct cluster *cluster, bytes name, struct table **out)
 {
     *out = index_find(cluster, name);
     return *out == NULL ? not_found(name) : status_ok();
+}
+
+/* The batch that others have begun, or one of our own; NULL without memory. */
+static struct store_batch *batch_with(struct store_batch *also)
+{
+    return also != NULL ? also : store_batch_create();
+}
+
+static void done_with(struct store_batch *batch, const struct store_batch *also)
+{
+    if (batch != also)
+        store_batch_destroy(batch);
 }
 
 /* --- create --- */
@@ -85,11 +107,11 @@ static status fill_new_table(struct cluster *cluster, const struct table_spec *s
                              struct keyspace *keyspace, struct table *table)
 {
     TRY(append_tablets(cluster, spec, keyspace, table));
-    struct store_batch *batch = store_batch_create();
+    struct store_batch *batch = batch_with(spec->also);
     if (batch == NULL)
         return status_out_of_memory();
     status s = record_new_table(cluster, table, batch);
-    store_batch_destroy(batch);
+    done_with(batch, spec->also);
     return s;
 }
 
@@ -139,44 +161,73 @@ status cluster_create_table(struct cluster *cluster, const struct table_spec *sp
 
 /* --- delete --- */
 
-static status record_deletion(struct cluster *cluster, const struct table *table)
-{
-    struct store_batch *batch = store_batch_create();
-    if (batch == NULL)
-        return status_out_of_memory();
-    catalog_delete_table(batch, cluster->catalog, table->id);
-    catalog_delete_tablets(batch, cluster->catalog, table->id);
-    /* Not subject to the disk's reserve: deleting is how an operator makes space. */
-    status s = store_write(cluster->store, batch, STORE_SYNCED);
-    store_batch_destroy(batch);
-    return s;
-}
-
-/* With admin held. */
-static status delete_table(struct cluster *cluster, struct table *table)
+static status check_protection(const struct table *table)
 {
     if (table_record_of(table).deletion_protection)
         return status_make(STATUS_FAILED_PRECONDITION, "table \"%s\" is protected from deletion",
                            table->name);
-    TRY(record_deletion(cluster, table));
-    table->is_deleted = true;
-    index_remove(cluster, table);
-    table_release(table); /* the index's */
     return status_ok();
 }
 
-status cluster_delete_table(struct cluster *cluster, bytes name)
+static status record_deletions(struct cluster *cluster, struct table *const *tables, size_t count,
+                               struct store_batch *also)
+{
+    struct store_batch *batch = batch_with(also);
+    if (batch == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        catalog_delete_table(batch, cluster->catalog, tables[i]->id);
+        catalog_delete_tablets(batch, cluster->catalog, tables[i]->id);
+    }
+    status s = cluster_write_removal(cluster, batch);
+    done_with(batch, also);
+    return s;
+}
+
+static void forget_table(struct cluster *cluster, struct table *table)
+{
+    table->is_deleted = true;
+    metrics_add(cluster->options.metrics, METRIC_tablets, -(int64_t)table_tablet_count(table));
+    log_info(cluster->options.log, "table deleted", LOG_STR("table", table->name));
+    index_remove(cluster, table);
+    table_release(table); /* the index's */
+}
+
+/* With admin held. */
+static status delete_tables(struct cluster *cluster, struct table *const *tables, size_t count,
+                            struct store_batch *also)
+{
+    for (size_t i = 0; i < count; i++)
+        TRY(check_protection(tables[i]));
+    TRY(record_deletions(cluster, tables, count, also));
+    for (size_t i = 0; i < count; i++)
+        forget_table(cluster, tables[i]);
+    return status_ok();
+}
+
+status cluster_delete_table(struct cluster *cluster, bytes name, struct store_batch *also)
 {
     pthread_mutex_lock(&cluster->admin);
     struct table *table = index_find(cluster, name);
-    status s = table == NULL ? not_found(name) : delete_table(cluster, table);
+    status s = table == NULL ? not_found(name) : delete_tables(cluster, &table, 1, also);
     pthread_mutex_unlock(&cluster->admin);
-    if (status_is_ok(s)) {
-        metrics_add(cluster->options.metrics, METRIC_tablets, -(int64_t)table_tablet_count(table));
-        log_info(cluster->options.log, "table deleted", LOG_STR("table", table->name));
-    }
     if (table != NULL)
         table_release(table);
+    return s;
+}
+
+status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct store_batch *also)
+{
+    struct table **tables;
+    size_t count;
+    pthread_mutex_lock(&cluster->admin);
+    status s = index_find_all(cluster, prefix, &tables, &count);
+    if (status_is_ok(s))
+        s = delete_tables(cluster, tables, count, also);
+    pthread_mutex_unlock(&cluster->admin);
+    for (size_t i = 0; i < count; i++)
+        table_release(tables[i]);
+    free(tables);
     return s;
 }
 
@@ -240,15 +291,16 @@ static status make_schema(const struct table_info *now, const struct table_chang
     return schema_create(now->schema->granularity, families, change->family_count, next_id, out);
 }
 
-static status record_change(struct cluster *cluster, const struct table_record *record)
+static status record_change(struct cluster *cluster, const struct table_record *record,
+                            struct store_batch *also)
 {
-    struct store_batch *batch = store_batch_create();
+    struct store_batch *batch = batch_with(also);
     if (batch == NULL)
         return status_out_of_memory();
     status s = catalog_put_table(batch, cluster->catalog, record);
     if (status_is_ok(s))
         s = cluster_write_catalog(cluster, batch);
-    store_batch_destroy(batch);
+    done_with(batch, also);
     return s;
 }
 
@@ -265,7 +317,7 @@ static status apply_change(struct table *table, const struct table_info *now,
                                   .extra = change->extra};
     struct description *description;
     TRY(description_create(cluster, &record, &description));
-    status s = record_change(cluster, &record);
+    status s = record_change(cluster, &record, change->also);
     if (status_is_ok(s))
         table_publish(table, description);
     else

@@ -235,10 +235,11 @@ static void test_a_deleted_table_is_gone_and_its_keyspace_too(void **state)
     struct fixture *fixture = *state;
     struct table *held = create_table(fixture, table_t, NULL);
     size_t keyspaces = count_keyspaces(fixture);
-    assert_ok(cluster_delete_table(fixture->cluster, bytes_of(table_t)));
+    assert_ok(cluster_delete_table(fixture->cluster, bytes_of(table_t), NULL));
     struct table *table;
     assert_status(cluster_table(fixture->cluster, bytes_of(table_t), &table), STATUS_NOT_FOUND);
-    assert_status(cluster_delete_table(fixture->cluster, bytes_of(table_t)), STATUS_NOT_FOUND);
+    assert_status(cluster_delete_table(fixture->cluster, bytes_of(table_t), NULL),
+                  STATUS_NOT_FOUND);
     cluster_drop_doomed(fixture->cluster);
     assert_int_equal(count_keyspaces(fixture), keyspaces); /* somebody holds it still */
     table_release(held);
@@ -307,17 +308,17 @@ static void test_protection_from_deletion(void **state)
     struct table *table = create_table(fixture, table_t, NULL);
     bool protection = true;
     assert_ok(table_change_schema(table, fixture->arena, protect, &protection));
-    assert_status(cluster_delete_table(fixture->cluster, bytes_of(table_t)),
+    assert_status(cluster_delete_table(fixture->cluster, bytes_of(table_t), NULL),
                   STATUS_FAILED_PRECONDITION);
     table_release(table);
     reopen(fixture);
-    assert_status(cluster_delete_table(fixture->cluster, bytes_of(table_t)),
+    assert_status(cluster_delete_table(fixture->cluster, bytes_of(table_t), NULL),
                   STATUS_FAILED_PRECONDITION);
     table = find(fixture, table_t);
     protection = false;
     assert_ok(table_change_schema(table, fixture->arena, protect, &protection));
     table_release(table);
-    assert_ok(cluster_delete_table(fixture->cluster, bytes_of(table_t)));
+    assert_ok(cluster_delete_table(fixture->cluster, bytes_of(table_t), NULL));
 }
 
 /* The family `f` goes, a new one of the same name comes. */

@@ -7,6 +7,7 @@
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
  *     'I' <commit version>                  not ours: see tablet/tokens.h
+ *     'R' <kind> <name>, 'V'                not ours: see control/
  *     'version-ceiling'                     not ours: see tablet/commit.c
  *
  * Ids have 8 bytes, big-endian. A change is one batch, so a crash finds all of it or nothing; a

@@ -59,6 +59,19 @@ double cluster_write_load(struct cluster *cluster);
 /* Sets the metrics of what is asked for rather than counted. May wait for the disk. */
 void cluster_measure(struct cluster *cluster);
 
+/* --- records that others keep beside the catalog's, in its keyspace (catalog.h lists the keys) ---
+ *
+ * Functions below that change tables take a batch with such records, `also`: it is written as a
+ * whole with what they write themselves, or not at all, and must not be used again. NULL: nothing
+ * else. */
+
+struct keyspace *cluster_catalog(struct cluster *cluster);
+
+/* Writes a batch of such records, synced; refuses when the disk is short of space. */
+status cluster_write_catalog(struct cluster *cluster, struct store_batch *batch);
+/* The same for one that only deletes, which is how an operator makes space: never refused. */
+status cluster_write_removal(struct cluster *cluster, struct store_batch *batch);
+
 /* --- tables --- */
 
 /* Full names: projects/P/instances/I/tables/T. The services check their form. */
@@ -94,6 +107,7 @@ struct table_spec {
     bytes extra;
     const bytes *split_keys; /* rising, none empty */
     size_t split_count;
+    struct store_batch *also; /* see above */
 };
 
 /* ALREADY_EXISTS if it does. The families' ids in the spec's schema are ignored and given anew. */
@@ -102,7 +116,11 @@ status cluster_create_table(struct cluster *cluster, const struct table_spec *sp
 
 /* Deleted at once for everybody who asks by name; the space is returned in the background.
  * NOT_FOUND; FAILED_PRECONDITION if protected. */
-status cluster_delete_table(struct cluster *cluster, bytes name);
+status cluster_delete_table(struct cluster *cluster, bytes name, struct store_batch *also);
+
+/* The same for all tables whose name starts with the prefix, in one change: none is deleted if one
+ * of them is protected. Fine without any. */
+status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct store_batch *also);
 
 /* Calls `visit` for each table whose name starts with `prefix`, by rising name, from the first
  * after `after` (empty: from the start), until it returns false. The references are the
@@ -119,6 +137,7 @@ struct table_change {
     size_t family_count;
     bool deletion_protection;
     bytes extra;
+    struct store_batch *also; /* see above */
 };
 status table_change_schema(struct table *table, struct arena *arena,
                            status (*change)(void *context, const struct table_info *now,

@@ -59,9 +59,6 @@ status cluster_add_spares(struct cluster *cluster, size_t count);
 status cluster_remember_spare(struct cluster *cluster, uint64_t id); /* one that exists already */
 status cluster_take_spare(struct cluster *cluster, struct keyspace **out);
 
-/* Writes a batch of catalog records, synced; refuses when the disk is short of space. */
-status cluster_write_catalog(struct cluster *cluster, struct store_batch *batch);
-
 /* The table at or after the name, retained; NULL if there is none. For walks over all tables:
  * pass each table's name followed by a zero byte to get the next. */
 struct table *cluster_table_from(struct cluster *cluster, bytes name);

@@ -103,3 +103,18 @@ size_t index_count(struct cluster *cluster, bytes prefix)
     pthread_rwlock_unlock(&cluster->index_lock);
     return count;
 }
+
+/* With admin held, under which the array does not change. */
+status index_find_all(struct cluster *cluster, bytes prefix, struct table ***out, size_t *count)
+{
+    size_t first = place_of(cluster, prefix), found = index_count(cluster, prefix);
+    *count = 0;
+    *out = malloc(found * sizeof(**out) + 1);
+    if (*out == NULL)
+        return status_out_of_memory();
+    for (; *count < found; ++*count) {
+        (*out)[*count] = cluster->tables[first + *count];
+        table_retain((*out)[*count]);
+    }
+    return status_ok();
+}

@@ -16,6 +16,10 @@ void index_remove(struct cluster *cluster, struct table *table);
 /* The table, retained; NULL if there is none of that name. */
 struct table *index_find(struct cluster *cluster, bytes name);
 
+/* All tables whose names start with the prefix, retained, by name. `*out` is to be freed, and on
+ * failure NULL, with a count of 0. */
+status index_find_all(struct cluster *cluster, bytes prefix, struct table ***out, size_t *count);
+
 /* How many names start with the prefix. */
 size_t index_count(struct cluster *cluster, bytes prefix);
 

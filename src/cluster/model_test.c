@@ -469,7 +469,7 @@ static void make_or_delete_table(struct cluster_fixture *f)
     const bytes split = bytes_of("m");
     struct schema *schema;
     struct table *table;
-    status s = cluster_delete_table(f->cluster, bytes_of(name));
+    status s = cluster_delete_table(f->cluster, bytes_of(name), NULL);
     if (s.code != STATUS_NOT_FOUND) {
         assert_ok(s);
         return;

@@ -55,7 +55,7 @@ static status create_u(struct cluster_fixture *f, const char *unused)
 static status delete_u(struct cluster_fixture *f, const char *unused)
 {
     (void)unused;
-    status s = cluster_delete_table(f->cluster, bytes_of(other_table));
+    status s = cluster_delete_table(f->cluster, bytes_of(other_table), NULL);
     cluster_drop_doomed(f->cluster);
     return s;
 }

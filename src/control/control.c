@@ -1,0 +1,152 @@
+/* Opening, reading, verifying: see control.h. */
+#include "base/check.h"
+#include "control/control_private.h"
+#include "control/operations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static status open_parts(struct control *control)
+{
+    TRY(registry_load(control));
+    return operations_open(control);
+}
+
+status control_open(struct cluster *cluster, const struct log *log, struct control **out)
+{
+    *out = NULL;
+    struct control *control = calloc(1, sizeof *control);
+    if (control == NULL)
+        return status_out_of_memory();
+    control->magic = CONTROL_MAGIC;
+    control->cluster = cluster;
+    control->log = log;
+    pthread_rwlock_init(&control->index_lock, NULL);
+    pthread_mutex_init(&control->edit_lock, NULL);
+    status s = open_parts(control);
+    if (status_is_ok(s))
+        *out = control;
+    else
+        control_close(control);
+    return s;
+}
+
+void control_close(struct control *control)
+{
+    if (control == NULL)
+        return;
+    CHECK_MAGIC(control, CONTROL_MAGIC);
+    operations_close(control);
+    for (size_t i = 0; i < control->count; i++)
+        resource_release(control->resources[i]);
+    free(control->resources);
+    pthread_mutex_destroy(&control->edit_lock);
+    pthread_rwlock_destroy(&control->index_lock);
+    control->magic = 0;
+    free(control);
+}
+
+struct cluster *control_cluster(struct control *control)
+{
+    return control->cluster;
+}
+
+const struct log *control_log(struct control *control)
+{
+    return control->log;
+}
+
+/* --- reading --- */
+
+status control_find(struct control *control, enum resource_kind kind, const char *name,
+                    struct resource **out)
+{
+    *out = registry_find(control, kind, name);
+    if (*out == NULL)
+        return status_make(STATUS_NOT_FOUND, "Not found: %s", name);
+    return status_ok();
+}
+
+bool control_has(struct control *control, enum resource_kind kind, const char *name)
+{
+    struct resource *found = registry_find(control, kind, name);
+    resource_release(found);
+    return found != NULL;
+}
+
+/* How much of the parent's name all names under it share: up to its first `-`. */
+static size_t shared_size(const char *parent)
+{
+    const char *wildcard = strstr(parent, "/-");
+    return wildcard == NULL ? strlen(parent) : (size_t)(wildcard - parent);
+}
+
+/* Whether the name lies under the parent, segment by segment. */
+static bool is_under(const char *name, const char *parent)
+{
+    while (*parent != '\0') {
+        size_t wanted = strcspn(parent, "/"), there = strcspn(name, "/");
+        bool is_any = wanted == 1 && *parent == '-';
+        if (!is_any && (wanted != there || memcmp(parent, name, there) != 0))
+            return false;
+        parent += wanted + (parent[wanted] == '/');
+        name += there;
+        if (*name++ != '/')
+            return false;
+    }
+    return *name != '\0';
+}
+
+static status list_from(struct control *control, enum resource_kind kind, const char *parent,
+                        struct buffer *name, resource_visitor *visit, void *context)
+{
+    size_t shared = shared_size(parent);
+    bool goes_on = true;
+    while (goes_on) {
+        buffer_append_byte(name, 0);
+        if (name->failed)
+            return status_out_of_memory();
+        struct resource *resource = registry_from(control, kind, (const char *)name->data);
+        if (resource == NULL)
+            break;
+        goes_on = strncmp(resource->name, parent, shared) == 0;
+        if (goes_on && is_under(resource->name, parent))
+            goes_on = visit(context, resource);
+        buffer_clear(name);
+        buffer_append_bytes(name, bytes_of(resource->name));
+        buffer_append_byte(name, 1); /* what comes right after it: no name has a NUL */
+        resource_release(resource);
+    }
+    return status_ok();
+}
+
+status control_list(struct control *control, enum resource_kind kind, const char *parent,
+                    const char *after, resource_visitor *visit, void *context)
+{
+    struct buffer name = {0};
+    if (*after == '\0') {
+        buffer_append(&name, parent, shared_size(parent));
+    } else {
+        buffer_append_bytes(&name, bytes_of(after));
+        buffer_append_byte(&name, 1);
+    }
+    status s = list_from(control, kind, parent, &name, visit, context);
+    buffer_free(&name);
+    return s;
+}
+
+static bool see_one(void *context, struct resource *resource)
+{
+    (void)resource;
+    *(bool *)context = true;
+    return false;
+}
+
+bool control_has_any(struct control *control, enum resource_kind kind, const char *parent)
+{
+    bool has = false;
+    status s = control_list(control, kind, parent, "", see_one, &has);
+    bool is_unknown = !status_is_ok(s);
+    status_free(s);
+    return has || is_unknown; /* in doubt, something is there: nothing is deleted by mistake */
+}

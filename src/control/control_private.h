@@ -1,0 +1,70 @@
+/* The insides of the control plane, for the files of control/.
+ *
+ * Locks, in the order in which they may be taken:
+ *   edit_lock   one edit at a time; held across its write, and so before `admin` of the cluster
+ *   index_lock  the array of resources; held for a search or a move of pointers */
+#ifndef TRESTLE_CONTROL_CONTROL_PRIVATE_H
+#define TRESTLE_CONTROL_CONTROL_PRIVATE_H
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "control/control.h"
+
+struct operation_runs;
+
+struct control {
+    uint32_t magic;
+    struct cluster *cluster;
+    const struct log *log;
+    struct operation_runs *operations; /* see operations.c */
+
+    pthread_rwlock_t index_lock;
+    struct resource **resources; /* by kind and name; each entry holds a reference */
+    size_t count;
+    size_t capacity;
+
+    pthread_mutex_t edit_lock;
+    uint64_t last_version;  /* guarded by edit_lock, as is the next */
+    uint64_t swept_version; /* of the last edit that forgot old operations */
+};
+#define CONTROL_MAGIC 0x6374726cu
+
+/* --- the registry: see registry.c --- */
+
+/* Makes room for `extra` more, so that registry_put cannot fail. With edit_lock held, as for the
+ * next two. */
+status registry_make_room(struct control *control, size_t extra);
+/* Puts it in, in place of the one of its name; takes the reference. */
+void registry_put(struct control *control, struct resource *resource);
+/* Nothing if it is not there. */
+void registry_remove(struct control *control, enum resource_kind kind, const char *name);
+
+/* The resource, retained; NULL if there is none. */
+struct resource *registry_find(struct control *control, enum resource_kind kind, const char *name);
+/* The first one of the kind at the name, or after it, retained; NULL at the end. */
+struct resource *registry_from(struct control *control, enum resource_kind kind, const char *name);
+
+/* Adds the newest version to a batch: it must not be given again, even if the resource that had it
+ * is gone and the clock is set back. */
+status registry_save_version(struct control *control, uint64_t version, struct store_batch *batch);
+
+/* Reads all resources of the catalog into the empty index. */
+status registry_load(struct control *control);
+
+/* Calls `visit` for each record; a failure of it ends the reading and is returned. */
+status records_read(struct keyspace *catalog,
+                    status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
+                    void *context);
+
+/* --- edits --- */
+
+/* What happens once the edit is visible; `run` is called under edit_lock. */
+struct edit_sequel {
+    struct link link;
+    void (*run)(struct edit_sequel *sequel);
+    void (*drop)(struct edit_sequel *sequel); /* instead, if the edit failed */
+};
+void edit_add_sequel(struct edit *edit, struct edit_sequel *sequel);
+
+#endif

@@ -1,0 +1,271 @@
+/* Edits: what is staged, its way to the disk, and then into the index.
+ *
+ * All that may fail comes before the write: the resources are made when they are staged, and the
+ * index has room for them. After the write nothing fails. */
+#include "base/check.h"
+#include "control/control_private.h"
+
+#include "wire/proto.h"
+
+#include <stdlib.h>
+
+struct staged {
+    struct staged *next;
+    struct resource *resource; /* what is to be, or what is to go */
+    bool is_deletion;
+};
+
+struct edit {
+    struct control *control;
+    uint64_t version;
+    struct staged *first;
+    struct staged **last;
+    size_t count;
+    bool grows; /* makes or changes something: subject to the disk's reserve */
+    struct store_batch *batch;
+    struct list sequels;
+};
+
+struct control *edit_control(const struct edit *edit)
+{
+    return edit->control;
+}
+
+uint64_t edit_version(const struct edit *edit)
+{
+    return edit->version;
+}
+
+void edit_add_sequel(struct edit *edit, struct edit_sequel *sequel)
+{
+    list_append(&edit->sequels, &sequel->link);
+}
+
+/* --- staging --- */
+
+static struct staged *find_staged(const struct edit *edit, enum resource_kind kind,
+                                  const char *name)
+{
+    struct staged *found = NULL;
+    for (struct staged *at = edit->first; at != NULL; at = at->next)
+        if (resource_compare(at->resource, kind, name) == 0)
+            found = at;
+    return found;
+}
+
+/* The index does not change under an edit, and it holds a reference: so a borrowed one will do. */
+const struct resource *edit_find(const struct edit *edit, enum resource_kind kind, const char *name)
+{
+    const struct staged *staged = find_staged(edit, kind, name);
+    if (staged != NULL)
+        return staged->is_deletion ? NULL : staged->resource;
+    struct resource *standing = registry_find(edit->control, kind, name);
+    resource_release(standing);
+    return standing;
+}
+
+/* Takes the reference, also on failure. */
+static status stage(struct edit *edit, struct resource *resource, bool is_deletion)
+{
+    CHECK(edit->batch == NULL);
+    struct staged *staged = malloc(sizeof *staged);
+    if (staged == NULL) {
+        resource_release(resource);
+        return status_out_of_memory();
+    }
+    *staged = (struct staged){.resource = resource, .is_deletion = is_deletion};
+    *edit->last = staged;
+    edit->last = &staged->next;
+    edit->count++;
+    edit->grows |= !is_deletion;
+    return status_ok();
+}
+
+status edit_put(struct edit *edit, enum resource_kind kind, const char *name,
+                const ProtobufCMessage *body, bytes extra)
+{
+    struct buffer packed = {0};
+    struct resource *resource = NULL;
+    proto_encode(body, &packed);
+    status s = packed.failed ? status_out_of_memory()
+                             : resource_create(kind, name, edit->version, buffer_bytes(&packed),
+                                               extra, &resource);
+    buffer_free(&packed);
+    TRY(s);
+    return stage(edit, resource, false);
+}
+
+/* A project is taken as there; a table is looked for by who stages something under it. */
+static status check_parent(const struct edit *edit, const struct resource_type *type,
+                           const char *name)
+{
+    if (type->parent != RESOURCE_INSTANCE)
+        return status_ok();
+    struct buffer parent = {0};
+    buffer_append(&parent, name, resource_parent_size(name));
+    buffer_append_byte(&parent, 0);
+    status s = status_ok();
+    if (parent.failed)
+        s = status_out_of_memory();
+    else if (edit_find(edit, type->parent, (char *)parent.data) == NULL)
+        s = status_make(STATUS_NOT_FOUND, "Not found: %s", (char *)parent.data);
+    buffer_free(&parent);
+    return s;
+}
+
+status edit_create(struct edit *edit, enum resource_kind kind, const char *name,
+                   const ProtobufCMessage *body, bytes extra)
+{
+    const struct resource_type *type = resource_type(kind);
+    TRY(check_parent(edit, type, name));
+    if (edit_find(edit, kind, name) != NULL)
+        return status_make(STATUS_ALREADY_EXISTS, "%s already exists: %s", type->label, name);
+    return edit_put(edit, kind, name, body, extra);
+}
+
+static status stage_deletions_under(struct edit *edit, enum resource_kind kind, const char *parent)
+{
+    struct buffer name = {0};
+    size_t size = strlen(parent) + 1;
+    status s = status_ok();
+    buffer_append_format(&name, "%s/", parent);
+    buffer_append_byte(&name, 0);
+    struct resource *at =
+        name.failed ? NULL : registry_from(edit->control, kind, (char *)name.data);
+    while (at != NULL && status_is_ok(s) && strncmp(at->name, (char *)name.data, size) == 0) {
+        struct buffer next = {0};
+        buffer_append_format(&next, "%s\1", at->name);
+        buffer_append_byte(&next, 0);
+        s = stage(edit, at, true);
+        at = next.failed ? NULL : registry_from(edit->control, kind, (char *)next.data);
+        if (next.failed)
+            s = status_is_ok(s) ? status_out_of_memory() : s;
+        buffer_free(&next);
+    }
+    resource_release(at);
+    if (name.failed)
+        s = status_out_of_memory();
+    buffer_free(&name);
+    return s;
+}
+
+static status stage_deletion_of(struct edit *edit, enum resource_kind kind, const char *name)
+{
+    struct resource *standing = registry_find(edit->control, kind, name);
+    return standing == NULL ? status_ok() : stage(edit, standing, true);
+}
+
+status edit_delete_under(struct edit *edit, const char *name)
+{
+    const struct resource_type *type;
+    for (size_t i = 0; (type = resource_type_at(i)) != NULL; i++)
+        TRY(stage_deletions_under(edit, type->kind, name));
+    return stage_deletion_of(edit, RESOURCE_POLICY, name);
+}
+
+status edit_delete(struct edit *edit, enum resource_kind kind, const char *name)
+{
+    TRY(stage_deletion_of(edit, kind, name));
+    return edit_delete_under(edit, name);
+}
+
+/* --- the write --- */
+
+static status add_record(struct edit *edit, const struct staged *staged)
+{
+    struct keyspace *catalog = cluster_catalog(edit->control->cluster);
+    const struct resource *resource = staged->resource;
+    struct buffer key = {0};
+    struct buffer value = {0};
+    resource_append_key(&key, resource->kind, resource->name);
+    resource_append_value(&value, resource);
+    bool failed = key.failed || value.failed;
+    if (!failed && staged->is_deletion)
+        store_batch_delete(edit->batch, catalog, buffer_bytes(&key));
+    else if (!failed)
+        store_batch_put(edit->batch, catalog, buffer_bytes(&key), buffer_bytes(&value));
+    buffer_free(&key);
+    buffer_free(&value);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+status edit_batch(struct edit *edit, struct store_batch **out)
+{
+    CHECK(edit->batch == NULL);
+    *out = edit->batch = store_batch_create();
+    if (edit->batch == NULL)
+        return status_out_of_memory();
+    TRY(registry_make_room(edit->control, edit->count));
+    for (const struct staged *at = edit->first; at != NULL; at = at->next)
+        TRY(add_record(edit, at));
+    return registry_save_version(edit->control, edit->version, edit->batch);
+}
+
+static status write_alone(struct edit *edit)
+{
+    struct store_batch *batch;
+    if (edit->count == 0)
+        return status_ok();
+    TRY(edit_batch(edit, &batch));
+    struct cluster *cluster = edit->control->cluster;
+    return edit->grows ? cluster_write_catalog(cluster, batch)
+                       : cluster_write_removal(cluster, batch);
+}
+
+static void publish(struct edit *edit)
+{
+    for (struct staged *at = edit->first; at != NULL; at = at->next) {
+        if (at->is_deletion) {
+            registry_remove(edit->control, at->resource->kind, at->resource->name);
+        } else {
+            resource_retain(at->resource);
+            registry_put(edit->control, at->resource);
+        }
+    }
+    edit->control->last_version = edit->version;
+}
+
+static void run_sequels(struct edit *edit, bool has_happened)
+{
+    struct link *link;
+    while ((link = list_take(&edit->sequels)) != NULL) {
+        struct edit_sequel *sequel = LIST_ENTRY(link, struct edit_sequel, link);
+        (has_happened ? sequel->run : sequel->drop)(sequel);
+    }
+}
+
+static void free_edit(struct edit *edit)
+{
+    for (struct staged *at = edit->first, *next; at != NULL; at = next) {
+        next = at->next;
+        resource_release(at->resource);
+        free(at);
+    }
+    if (edit->batch != NULL)
+        store_batch_destroy(edit->batch);
+}
+
+/* --- one edit --- */
+
+/* Microseconds since 1970, unless the clock was set back. */
+static uint64_t next_version(const struct control *control)
+{
+    uint64_t now = (uint64_t)cluster_now_us(control->cluster);
+    return now > control->last_version ? now : control->last_version + 1;
+}
+
+status control_edit(struct control *control, edit_function *change, void *context)
+{
+    pthread_mutex_lock(&control->edit_lock);
+    struct edit edit = {.control = control, .version = next_version(control)};
+    edit.last = &edit.first;
+    status s = change(context, &edit);
+    if (status_is_ok(s) && edit.batch == NULL)
+        s = write_alone(&edit);
+    if (status_is_ok(s))
+        publish(&edit);
+    run_sequels(&edit, status_is_ok(s));
+    free_edit(&edit);
+    pthread_mutex_unlock(&control->edit_lock);
+    return s;
+}

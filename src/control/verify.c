@@ -1,0 +1,87 @@
+/* What the doctor asks of the control plane's records: each parses, and has its parent. */
+#include "control/control_private.h"
+
+#include <stdlib.h>
+
+struct verifying {
+    struct keyspace *catalog;
+    const struct control_check *check;
+    size_t count;
+};
+
+static status is_recorded(struct keyspace *catalog, enum resource_kind kind, const char *name,
+                          bool *is_there)
+{
+    struct buffer key = {0};
+    struct store_value value = {0};
+    enum store_presence presence = STORE_ABSENT;
+    resource_append_key(&key, kind, name);
+    status s = key.failed ? status_out_of_memory()
+                          : store_get(catalog, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value,
+                                      &presence);
+    *is_there = presence == STORE_FOUND;
+    store_value_release(&value);
+    buffer_free(&key);
+    return s;
+}
+
+/* Whatever kind of thing has the name: for policies. */
+static status is_anything(const struct verifying *verifying, const char *name, bool *is_there)
+{
+    const struct resource_type *type;
+    *is_there = verifying->check->has_table(verifying->check->context, name);
+    for (size_t i = 0; !*is_there && (type = resource_type_at(i)) != NULL; i++)
+        if (type->kind != RESOURCE_POLICY)
+            TRY(is_recorded(verifying->catalog, type->kind, name, is_there));
+    return status_ok();
+}
+
+static status has_parent(const struct verifying *verifying, const struct resource *resource,
+                         struct arena *arena, bool *has)
+{
+    const struct resource_type *type = resource_type(resource->kind);
+    *has = true;
+    if (resource->kind == RESOURCE_POLICY)
+        return is_anything(verifying, resource->name, has);
+    if (type->parent == 0)
+        return status_ok();
+    char *parent =
+        arena_string(arena, bytes_make(resource->name, resource_parent_size(resource->name)));
+    if (parent == NULL)
+        return status_out_of_memory();
+    if ((int)type->parent == RESOURCE_TABLE_PARENT)
+        *has = verifying->check->has_table(verifying->check->context, parent);
+    else
+        return is_recorded(verifying->catalog, type->parent, parent, has);
+    return status_ok();
+}
+
+static status verify_record(void *context, bytes key, bytes value, struct arena *arena)
+{
+    struct verifying *verifying = context;
+    const struct control_check *check = verifying->check;
+    struct resource *resource;
+    bool has = false;
+    verifying->count++;
+    status s = resource_parse(key, value, arena, &resource);
+    if (s.code == STATUS_DATA_LOSS || s.code == STATUS_INVALID_ARGUMENT) {
+        char *name = arena_string(arena, key);
+        check->report(check->context, name == NULL ? "" : name, status_message(s));
+        status_free(s);
+        return status_ok();
+    }
+    TRY(s);
+    s = has_parent(verifying, resource, arena, &has);
+    if (status_is_ok(s) && !has)
+        check->report(check->context, resource->name, "what it belongs to is not there");
+    resource_release(resource);
+    return s;
+}
+
+status control_verify(struct keyspace *catalog, const struct control_check *check, size_t *count)
+{
+    struct verifying verifying = {.catalog = catalog, .check = check};
+    status s = records_read(catalog, verify_record, &verifying);
+    *count = verifying.count;
+    return s;
+}
