@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTDATA = Path("tools/testdata")
 
 # A folder of src/ includes itself and those before it. This is the architecture.
-LAYERS = "base os wire store row tablet cluster control sql bigtable datastore move console cmd".split()
+LAYERS = (
+    "base os wire store row tablet cluster control sql bigtable datastore move console cmd".split()
+)
 GENERATED = "proto/"  # what protobuf-c makes; from wire/ upwards
 
 # Libraries that only some folders may see.
