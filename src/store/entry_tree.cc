@@ -13,6 +13,10 @@ enum : unsigned {
     HEAD_BYTES = 8,
     CACHE_LINE = 64,
     MAX_LEVELS = 24, /* far more than memory allows */
+    /* Steps of a cursor in which memory has arrived, and what it calls for: a key and the row of a
+     * few small cells. For what is longer the processor goes on by itself. */
+    LOOK_AHEAD = 3,
+    ENTRY_BYTES = 3 * CACHE_LINE,
     /* An inner node with no slot left is copied into one with at most so many children, which has
      * room for two more splits below it, or else into two. */
     ROOMY = SLOTS - 4,
@@ -390,14 +394,40 @@ void entry_tree::cursor::enter(const leaf *leaf)
     at = leaf;
     index = 0;
     order = leaf == nullptr ? 0 : leaf->load().bits;
-    if (leaf != nullptr && slot_order(order).count() == 0)
+    if (slot_order(order).count() == 0) {
         at = nullptr;
+        return;
+    }
+    const node *after = at->next.load(std::memory_order_relaxed);
+    if (after != nullptr)
+        prefetch(after, sizeof(entry_tree::leaf));
+}
+
+/* Entries are where they were written, so whoever walks would wait for memory at each: the one that
+ * comes in LOOK_AHEAD steps is called for now. */
+void entry_tree::cursor::look_ahead() const
+{
+    slot_order here(order);
+    unsigned coming = index + LOOK_AHEAD;
+    if (coming < here.count()) {
+        prefetch(at->entries[here.slot(coming)], ENTRY_BYTES);
+        return;
+    }
+    const leaf *after = at->next.load(std::memory_order_acquire);
+    if (after == nullptr)
+        return;
+    coming -= here.count();
+    slot_order there = after->load();
+    if (coming < there.count())
+        prefetch(after->entries[there.slot(coming)], ENTRY_BYTES);
 }
 
 void entry_tree::cursor::next()
 {
     if (++index == slot_order(order).count())
         enter(at->next.load(std::memory_order_acquire));
+    if (at != nullptr)
+        look_ahead();
 }
 
 void entry_tree::cursor::seek(const internal_key &key)
@@ -426,10 +456,13 @@ void entry_tree::cursor::step_before(const internal_key &key)
 
 void entry_tree::cursor::prev()
 {
-    if (index > 0)
-        index--;
-    else
+    if (index == 0) {
         step_before(internal_key::of_entry(entry()));
+        return;
+    }
+    index--;
+    if (index >= LOOK_AHEAD)
+        prefetch(at->entries[slot_order(order).slot(index - LOOK_AHEAD)], ENTRY_BYTES);
 }
 
 void entry_tree::cursor::seek_backwards(const internal_key &key)

@@ -112,6 +112,7 @@ class entry_tree::cursor {
 
   private:
     void enter(const leaf *leaf);
+    void look_ahead() const;
     void step_before(const internal_key &key);
 
     const entry_tree *tree;

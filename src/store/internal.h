@@ -192,6 +192,11 @@ std::shared_ptr<rocksdb::Statistics> make_block_watch();
 /* What the refusal to write an options file says, and RocksDB then says in its log. */
 extern const char NO_OPTIONS_FILE[];
 
+/* --- clock.cc --- */
+
+/* The files, and a cheaper clock than the system's. */
+std::unique_ptr<rocksdb::Env> make_environment(const std::shared_ptr<rocksdb::FileSystem> &files);
+
 /* --- listener.cc --- */
 
 struct store_counters {

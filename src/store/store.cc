@@ -15,7 +15,7 @@ using rocksdb::DB;
 store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
       trouble(options), room(std::make_shared<log_room>()),
-      files(make_file_system(std::move(base), room)), env(rocksdb::NewCompositeEnv(files))
+      files(make_file_system(std::move(base), room)), env(make_environment(files))
 {
     rocksdb::LRUCacheOptions cache_options;
     cache_options.capacity = options->cache_bytes;
