@@ -203,6 +203,24 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
         return s;
     }
 
+    /* A second name for the file, which the directory does not have for good yet. */
+    IOStatus LinkFile(const std::string &from, const std::string &to, const IOOptions &options,
+                      IODebugContext *debug) override
+    {
+        IOStatus s = world->check(FAULT_CREATE, to);
+        std::lock_guard<std::mutex> lock(world->mutex);
+        if (s.ok())
+            s = target()->LinkFile(from, to, options, debug);
+        auto found = world->files.find(from);
+        if (s.ok() && found != world->files.end()) {
+            auto state = std::make_shared<file_state>();
+            state->size = found->second->size.load();
+            state->synced = found->second->synced.load();
+            world->files[to] = state;
+        }
+        return s;
+    }
+
     IOStatus NewRandomAccessFile(const std::string &path, const rocksdb::FileOptions &options,
                                  std::unique_ptr<rocksdb::FSRandomAccessFile> *out,
                                  IODebugContext *debug) override

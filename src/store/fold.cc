@@ -4,7 +4,14 @@
 #include "rocksdb/compaction_filter.h"
 #include "rocksdb/merge_operator.h"
 
-static thread_local size_t operands_folded; /* for fold_watch */
+static thread_local size_t operands_folded;    /* for fold_watch */
+static thread_local const void *rules_instead; /* for rules_scope */
+
+/* What a fold on the present thread goes by. */
+static const void *rules_of(const folder *folder)
+{
+    return rules_instead != nullptr ? rules_instead : folder->rules.load(std::memory_order_acquire);
+}
 
 namespace {
 
@@ -80,7 +87,7 @@ class merge_operator final : public rocksdb::MergeOperator {
 
         scratch result;
         bytes same = {nullptr, 0};
-        const void *rules = folder->rules.load(std::memory_order_acquire);
+        const void *rules = rules_of(folder.get());
         if (!folder->fold->whole(rules, &history, &result, &same) || result.failed)
             return false;
         if (same.data != nullptr)
@@ -100,7 +107,7 @@ class merge_operator final : public rocksdb::MergeOperator {
         history.operand_count = operands.count;
 
         scratch result;
-        const void *rules = folder->rules.load(std::memory_order_acquire);
+        const void *rules = rules_of(folder.get());
         if (!folder->fold->part(rules, &history, &result) || result.failed)
             return false;
         out->assign(reinterpret_cast<const char *>(result.data), result.size);
@@ -177,6 +184,16 @@ fold_watch::fold_watch()
 size_t fold_watch::operand_count() const
 {
     return operands_folded;
+}
+
+rules_scope::rules_scope(const void *rules)
+{
+    rules_instead = rules;
+}
+
+rules_scope::~rules_scope()
+{
+    rules_instead = nullptr;
 }
 
 std::shared_ptr<rocksdb::MergeOperator> make_merge_operator(std::shared_ptr<struct folder> folder)

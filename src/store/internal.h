@@ -118,6 +118,14 @@ class fold_watch {
     size_t operand_count() const;
 };
 
+/* The folds of the present thread use these rules for as long as it lives, unless they are NULL.
+ * Scopes do not nest. */
+class rules_scope {
+  public:
+    explicit rules_scope(const void *rules);
+    ~rules_scope();
+};
+
 std::shared_ptr<rocksdb::MergeOperator> make_merge_operator(std::shared_ptr<folder> folder);
 std::shared_ptr<rocksdb::CompactionFilterFactory>
 make_compaction_filter(std::shared_ptr<folder> folder);

@@ -135,6 +135,7 @@ status store_get_many(keyspace *keyspace, const store_view *view, const bytes *k
 struct store_cursor {
     uint32_t magic = CURSOR_MAGIC;
     enum store_reach reach;
+    const void *rules;
     std::string lower;
     std::string upper;
     rocksdb::Slice lower_slice; /* RocksDB wants these to stay where they are */
@@ -173,6 +174,7 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
     cursor->lower_slice = cursor->lower;
     cursor->upper_slice = cursor->upper;
     cursor->reach = options->reach;
+    cursor->rules = options->rules;
 
     ReadOptions o = read_options(options->view, STORE_ANYWHERE);
     if (!cursor->lower.empty())
@@ -216,6 +218,7 @@ template <typename function> static void move(store_cursor *cursor, function ste
     if (cursor->has_ended())
         return;
     read_watch watch(cursor->reach);
+    rules_scope scope(cursor->rules);
     try {
         step(cursor->iterator.get());
         note_watch(cursor, watch);

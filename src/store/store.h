@@ -175,6 +175,9 @@ struct store_cursor_options {
     bytes upper;
     enum store_reach reach;
     bool is_long; /* reads ahead and leaves the block cache alone: for background passes */
+    /* What folds for this cursor get instead of the keyspace's rules, which may change while it
+     * walks; NULL: those. They must stay valid as long as the cursor. */
+    const void *rules;
 };
 
 status store_cursor_create(struct keyspace *keyspace, const struct store_cursor_options *options,
@@ -208,6 +211,36 @@ uint64_t keyspace_size(struct keyspace *keyspace, bytes from, bytes to);
  */
 status keyspace_flush(struct keyspace *keyspace);
 status keyspace_compact(struct keyspace *keyspace, bytes from, bytes to);
+
+/* --- tables outside of the store: what backups are made of (export.cc) --- */
+
+/* Called between pieces of long work with the bytes done since the last call; may block, to hold
+ * the work back. False ends it with CANCELLED. */
+struct store_pacer {
+    bool (*go_on)(void *context, uint64_t bytes);
+    void *context;
+};
+
+/* Reads every table of the keyspace and looks at the checksums of all its blocks: a long cursor,
+ * which leaves the cache alone, could pass over damage without a word (store.md). DATA_LOSS,
+ * naming the file. Blocking. */
+status keyspace_verify(struct keyspace *keyspace, const struct store_pacer *pacer);
+
+/* A file that is being written: keys rise strictly, values are not empty. One thread at a time. */
+struct table_writer;
+status table_writer_create(struct store *store, const char *path, struct table_writer **out);
+status table_writer_add(struct table_writer *writer, bytes key, bytes value);
+uint64_t table_writer_size(const struct table_writer *writer); /* so far, about */
+/* Ends and syncs the file, not its name. It has at least one entry. */
+status table_writer_finish(struct table_writer *writer);
+/* The file of one that was not finished stays behind, in whatever state. NULL is fine. */
+void table_writer_destroy(struct table_writer *writer);
+
+/* Makes a keyspace of tables that table_writer wrote, whose ranges of keys do not overlap. The
+ * files are on the store's file system; they are linked, and may be removed afterwards. Durable on
+ * return; after a failure or a crash there may be a keyspace of that id. Blocking. */
+status store_keyspace_import(struct store *store, uint64_t id, const char *const *paths,
+                             size_t count, struct keyspace **out);
 
 struct store_statistics {
     uint64_t cache_used_bytes;

@@ -1,0 +1,260 @@
+/* See files.h. */
+#include "store/files.h"
+#include "store/internal.h"
+
+#include "rocksdb/file_checksum.h"
+
+using rocksdb::FileOptions;
+using rocksdb::FileSystem;
+using rocksdb::FSSequentialFile;
+using rocksdb::FSWritableFile;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Slice;
+
+enum : size_t { PIECE = 256 << 10 };
+
+/* `struct files` is RocksDB's class under a name that C can say. */
+static FileSystem *system_of(files *files)
+{
+    return reinterpret_cast<FileSystem *>(files);
+}
+
+struct files *files_of_system(void)
+{
+    return reinterpret_cast<files *>(FileSystem::Default().get());
+}
+
+struct files *files_of_store(store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    return reinterpret_cast<files *>(store->files.get());
+}
+
+/* As status_from, but a file that is missing is no fault of the store's. */
+static status file_status(const IOStatus &s, const std::string &path)
+{
+    if (s.IsPathNotFound() || s.IsNotFound())
+        return status_make(STATUS_NOT_FOUND, "%s is missing", path.c_str());
+    return status_from(s);
+}
+
+/* --- directories --- */
+
+static IOStatus sync_directory(FileSystem *system, const std::string &path)
+{
+    std::unique_ptr<rocksdb::FSDirectory> directory;
+    IOStatus s = system->NewDirectory(path, IOOptions(), &directory, nullptr);
+    return s.ok() ? directory->Fsync(IOOptions(), nullptr) : s;
+}
+
+static std::string parent_of(const std::string &path)
+{
+    size_t slash = path.find_last_of('/', path.find_last_not_of('/'));
+    if (slash == std::string::npos)
+        return ".";
+    return path.substr(0, slash + 1);
+}
+
+status files_sync_directory(files *files, const char *path)
+{
+    return guarded([&] { return file_status(sync_directory(system_of(files), path), path); });
+}
+
+status files_make_directory(files *files, const char *path)
+{
+    return guarded([&] {
+        IOStatus s = system_of(files)->CreateDirIfMissing(path, IOOptions(), nullptr);
+        if (s.ok())
+            s = sync_directory(system_of(files), parent_of(path));
+        return file_status(s, path);
+    });
+}
+
+status files_list(files *files, const char *path, status (*visit)(void *context, const char *name),
+                  void *context)
+{
+    return guarded([&] {
+        std::vector<std::string> names;
+        TRY(file_status(system_of(files)->GetChildren(path, IOOptions(), &names, nullptr), path));
+        for (const std::string &name : names) {
+            if (name != "." && name != "..")
+                TRY(visit(context, name.c_str()));
+        }
+        return status_ok();
+    });
+}
+
+/* --- removing --- */
+
+static status removed(const IOStatus &s, const std::string &path)
+{
+    return s.IsPathNotFound() || s.IsNotFound() ? status_ok() : file_status(s, path);
+}
+
+status files_remove(files *files, const char *path)
+{
+    return guarded(
+        [&] { return removed(system_of(files)->DeleteFile(path, IOOptions(), nullptr), path); });
+}
+
+status files_remove_directory(files *files, const char *path)
+{
+    return guarded(
+        [&] { return removed(system_of(files)->DeleteDir(path, IOOptions(), nullptr), path); });
+}
+
+/* --- checksums --- */
+
+class checksum {
+  public:
+    checksum()
+        : generator(rocksdb::GetFileChecksumGenCrc32cFactory()->CreateFileChecksumGenerator(
+              rocksdb::FileChecksumGenContext()))
+    {
+    }
+
+    void add(const Slice &data)
+    {
+        generator->Update(data.data(), data.size());
+        size += data.size();
+    }
+
+    file_sum finish()
+    {
+        generator->Finalize();
+        uint32_t crc32c = 0; /* four bytes, big-endian */
+        for (char c : generator->GetChecksum())
+            crc32c = crc32c << 8 | static_cast<uint8_t>(c);
+        return {size, crc32c};
+    }
+
+  private:
+    const std::unique_ptr<rocksdb::FileChecksumGenerator> generator;
+    uint64_t size = 0;
+};
+
+status crc32c_of(bytes b, uint32_t *out)
+{
+    return guarded([&] {
+        checksum sum;
+        sum.add(to_slice(b));
+        *out = sum.finish().crc32c;
+        return status_ok();
+    });
+}
+
+/* --- reading and copying --- */
+
+/* Reads to the end in pieces and gives each to `use`, which returns an IOStatus. */
+template <typename function>
+static status read_pieces(FileSystem *system, const char *path, function use)
+{
+    std::unique_ptr<FSSequentialFile> file;
+    TRY(file_status(system->NewSequentialFile(path, FileOptions(), &file, nullptr), path));
+    std::unique_ptr<char[]> scratch(new char[PIECE]);
+    Slice piece;
+    do {
+        TRY(file_status(file->Read(PIECE, IOOptions(), &piece, scratch.get(), nullptr), path));
+        TRY(use(piece));
+    } while (piece.size() > 0);
+    file->InvalidateCache(0, 0).PermitUncheckedError(); /* others need the memory more */
+    return status_ok();
+}
+
+status files_read(files *files, const char *path, size_t most, struct buffer *out)
+{
+    return guarded([&] {
+        size_t before = out->size;
+        TRY(read_pieces(system_of(files), path, [&](const Slice &piece) {
+            if (out->size - before + piece.size() > most)
+                return status_make(STATUS_DATA_LOSS, "%s is too large", path);
+            buffer_append_bytes(out, from_slice(piece));
+            return status_ok();
+        }));
+        return out->failed ? status_out_of_memory() : status_ok();
+    });
+}
+
+static status pace(const store_pacer *pacer, uint64_t bytes)
+{
+    return pacer->go_on(pacer->context, bytes) ? status_ok()
+                                               : status_make(STATUS_CANCELLED, "cancelled");
+}
+
+status files_sum(files *files, const char *path, const store_pacer *pacer, file_sum *out)
+{
+    return guarded([&] {
+        checksum sum;
+        TRY(read_pieces(system_of(files), path, [&](const Slice &piece) {
+            sum.add(piece);
+            return pace(pacer, piece.size());
+        }));
+        *out = sum.finish();
+        return status_ok();
+    });
+}
+
+static status sync_and_close(FSWritableFile *file, const char *path)
+{
+    IOStatus s = file->Sync(IOOptions(), nullptr);
+    file->InvalidateCache(0, 0).PermitUncheckedError();
+    IOStatus closed = file->Close(IOOptions(), nullptr);
+    return file_status(s.ok() ? closed : s, path);
+}
+
+status files_copy(files *files, const char *from, const char *to, const store_pacer *pacer,
+                  file_sum *out)
+{
+    return guarded([&] {
+        checksum sum;
+        std::unique_ptr<FSWritableFile> copy;
+        TRY(file_status(system_of(files)->NewWritableFile(to, FileOptions(), &copy, nullptr), to));
+        TRY(read_pieces(system_of(files), from, [&](const Slice &piece) {
+            sum.add(piece);
+            TRY(file_status(copy->Append(piece, IOOptions(), nullptr), to));
+            return pace(pacer, piece.size());
+        }));
+        *out = sum.finish();
+        return sync_and_close(copy.get(), to);
+    });
+}
+
+status files_replace(files *files, const char *path, bytes content)
+{
+    return guarded([&] {
+        FileSystem *system = system_of(files);
+        std::string fresh = std::string(path) + ".new";
+        std::unique_ptr<FSWritableFile> file;
+        TRY(file_status(system->NewWritableFile(fresh, FileOptions(), &file, nullptr), path));
+        TRY(file_status(file->Append(to_slice(content), IOOptions(), nullptr), path));
+        TRY(sync_and_close(file.get(), path));
+        TRY(file_status(system->RenameFile(fresh, path, IOOptions(), nullptr), path));
+        return file_status(sync_directory(system, parent_of(path)), path);
+    });
+}
+
+/* --- locks --- */
+
+status files_lock_directory(files *files, const char *directory, files_lock **out)
+{
+    *out = nullptr;
+    return guarded([&] {
+        rocksdb::FileLock *lock = nullptr;
+        std::string name = std::string(directory) + "/LOCK";
+        IOStatus s = system_of(files)->LockFile(name, IOOptions(), &lock, nullptr);
+        if (!s.ok() && directory_is_locked(system_of(files), directory))
+            return status_make(STATUS_FAILED_PRECONDITION, "%s is in use by another process",
+                               directory);
+        *out = reinterpret_cast<files_lock *>(lock);
+        return file_status(s, name);
+    });
+}
+
+void files_unlock_directory(files *files, files_lock *lock)
+{
+    if (lock != nullptr)
+        system_of(files)
+            ->UnlockFile(reinterpret_cast<rocksdb::FileLock *>(lock), IOOptions(), nullptr)
+            .PermitUncheckedError();
+}

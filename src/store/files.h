@@ -1,0 +1,65 @@
+/* Files beside the store's own: those of backups, and copies of them on their way into a store.
+ *
+ * They go through RocksDB's interface to file systems, so that a test can make each operation fail
+ * and cut the power (fault_fs.h). Paths are the system's; any thread; all of it blocks. */
+#ifndef TRESTLE_STORE_FILES_H
+#define TRESTLE_STORE_FILES_H
+
+#include "store/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct files;
+
+struct files *files_of_system(void);
+struct files *files_of_store(struct store *store); /* as long as the store is open */
+
+/* Makes the directory, durably, unless it is there; its parent is. */
+status files_make_directory(struct files *files, const char *path);
+/* Makes durable which names the directory has. */
+status files_sync_directory(struct files *files, const char *path);
+
+/* Calls `visit` for each name in the directory, in no order, until it fails. NOT_FOUND. */
+status files_list(struct files *files, const char *path,
+                  status (*visit)(void *context, const char *name), void *context);
+
+/* Removes a file, or an empty directory; fine if there is none. Not durable by itself. */
+status files_remove(struct files *files, const char *path);
+status files_remove_directory(struct files *files, const char *path);
+
+/* Appends the whole file. NOT_FOUND; DATA_LOSS if it is larger than `most` bytes. */
+status files_read(struct files *files, const char *path, size_t most, struct buffer *out);
+
+/* Puts the content in place of the file's, durably, so that a crash finds the one or the other.
+ * What a crash leaves behind is `path` with ".new" at its end. */
+status files_replace(struct files *files, const char *path, bytes content);
+
+/* What a file must be to be the one that was written. */
+struct file_sum {
+    uint64_t size;
+    uint32_t crc32c;
+};
+
+status crc32c_of(bytes b, uint32_t *out);
+
+/* Reads the file to its end. The pacer hears of each piece. */
+status files_sum(struct files *files, const char *path, const struct store_pacer *pacer,
+                 struct file_sum *out);
+
+/* Copies the file, and syncs the copy, though not its name. */
+status files_copy(struct files *files, const char *from, const char *to,
+                  const struct store_pacer *pacer, struct file_sum *out);
+
+/* Keeps other processes out of the directory, by a file LOCK in it, until the lock is given back.
+ * FAILED_PRECONDITION if one has it. */
+struct files_lock;
+status files_lock_directory(struct files *files, const char *directory, struct files_lock **out);
+void files_unlock_directory(struct files *files, struct files_lock *lock); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
