@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from http_options import copy_without_http
+
 C_PREFIXES = {
     "google.bigtable.v2": "Bt",
     "google.bigtable.admin.v2": "BtAdmin",
@@ -54,10 +56,7 @@ def main():
     source_dir = pathlib.Path(source_dir).resolve()
     with tempfile.TemporaryDirectory() as directory:
         copies = pathlib.Path(directory)
-        for source in source_dir.rglob("*.proto"):
-            copy = copies / source.relative_to(source_dir)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text(with_options(source.read_text()))
+        copy_without_http(source_dir, copies, with_options)
         (copies / "google/protobuf/descriptor.proto").write_text(DESCRIPTOR)
         name = pathlib.Path(file).resolve().relative_to(source_dir)
         paths = [f"-I{copies}", f"-I{protobuf_c_include}", f"--c_out={output_dir}"]

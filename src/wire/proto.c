@@ -99,8 +99,7 @@ static ProtobufCWireType wire_type_of(ProtobufCType type)
     }
 }
 
-/* Bytes that a value takes in its struct or array. */
-static size_t value_size(ProtobufCType type)
+size_t proto_value_size(ProtobufCType type)
 {
     switch (type) {
     case PROTOBUF_C_TYPE_INT64:
@@ -203,7 +202,7 @@ static void choose_member(ProtobufCMessage *message, const ProtobufCFieldDescrip
 {
     uint32_t *chosen = (void *)((uint8_t *)message + field->quantifier_offset);
     if (*chosen != field->id)
-        memset(slot, 0, value_size(field->type));
+        memset(slot, 0, proto_value_size(field->type));
     *chosen = field->id;
 }
 
@@ -232,7 +231,7 @@ static status append_value(struct decoder *decoder, ProtobufCMessage *message,
 {
     size_t *count = (void *)((uint8_t *)message + field->quantifier_offset);
     uint8_t **array = (void *)((uint8_t *)message + field->offset);
-    void *slot = array_slot(decoder->arena, count, array, value_size(field->type));
+    void *slot = array_slot(decoder->arena, count, array, proto_value_size(field->type));
     if (slot == NULL)
         return status_out_of_memory();
     return store_value(decoder, field, value, slot);

@@ -33,6 +33,9 @@ status proto_decode(const ProtobufCMessageDescriptor *type, bytes wire, struct a
 /* Appends the message to the buffer, whose `failed` says whether there was memory for it. */
 void proto_encode(const ProtobufCMessage *message, struct buffer *out);
 
+/* Bytes that a value of this type takes in its struct or array. */
+size_t proto_value_size(ProtobufCType type);
+
 /* Makes a message in `arena`, by its INIT macro, for building an answer; leaves the calling
  * function, which returns a status, without memory. */
 #define PROTO_NEW(arena, variable, ...)                                                            \

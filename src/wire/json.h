@@ -1,0 +1,42 @@
+/* Protobuf messages as JSON: proto3's mapping, by protobuf-c's descriptors.
+ *
+ * JSON becomes the wire format at once, and no message is built in between: what is appended later
+ * to the same bytes overrides, or merges, as it does in protobuf. So a request's query, body and
+ * path can each be appended in turn.
+ *
+ * Reading takes what Google's does: names in lowerCamelCase or as in the .proto file; enums by name
+ * or number; numbers as strings and the other way round; bytes in either alphabet of base64; null
+ * for what is absent. A key that comes twice, two members of a oneof, and names that the type does
+ * not have are refused. Memory is a small multiple of the text's size, and nesting is bounded by
+ * LIMIT_MESSAGE_DEPTH. */
+#ifndef TRESTLE_WIRE_JSON_H
+#define TRESTLE_WIRE_JSON_H
+
+#include "wire/proto.h"
+
+/* Appends the message that the JSON object stands for. INVALID_ARGUMENT, in Google's words, if it
+ * stands for none. (Without memory `wire->failed` says so.) */
+status json_decode(const ProtobufCMessageDescriptor *type, bytes json, struct buffer *wire);
+
+/* The same for a value of the field that `path` names ("cluster"), with the field around it. A
+ * mistake's place is told from the message, "cluster.location". INVALID_ARGUMENT also if there is
+ * no such field. */
+status json_decode_field(const ProtobufCMessageDescriptor *type, const char *name, bytes json,
+                         struct buffer *wire);
+
+/* Appends the field that a path leads to ("gcRule.maxNumVersions"), from its value as plain text:
+ * how fields stand in the query or the path of a URL. A repeated field gets one more element. */
+status json_decode_text(const ProtobufCMessageDescriptor *type, bytes path, bytes text,
+                        struct buffer *wire);
+
+struct json_style {
+    bool compact;      /* on one line; otherwise indented by two blanks, as Google's */
+    bool enum_numbers; /* not names */
+};
+
+/* Appends the message as JSON, fields with their default value left out. `out->failed` says
+ * whether there was memory for it. */
+void json_encode(const ProtobufCMessage *message, const struct json_style *style,
+                 struct buffer *out);
+
+#endif

@@ -1,0 +1,82 @@
+/* What reading and writing JSON share (json.h says what for):
+ *
+ *     json_text.c    tokens: strings, numbers, where a value ends; escaping
+ *     json_time.c    google.protobuf.Timestamp and Duration as text
+ *     json_decode.c  JSON to the wire format
+ *     json_encode.c  messages to JSON */
+#ifndef TRESTLE_WIRE_JSON_PRIVATE_H
+#define TRESTLE_WIRE_JSON_PRIVATE_H
+
+#include "wire/json.h"
+
+/* --- json_text.c --- */
+
+struct json_reader {
+    const uint8_t *at;
+    const uint8_t *end;
+};
+
+enum json_kind {
+    JSON_BAD, /* no value begins here, or it does not end */
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT,
+};
+
+/* The kind of the value that comes next, by its first byte. Skips white space before it. */
+enum json_kind json_peek(struct json_reader *reader);
+
+/* Takes the byte if it comes next, after white space. */
+bool json_take(struct json_reader *reader, char byte);
+
+/* Takes a value that is neither array nor object. `*text` is as it stands there, a string without
+ * its quotes, still escaped. JSON_BAD if there is none. */
+enum json_kind json_take_scalar(struct json_reader *reader, bytes *text);
+
+/* Takes any value, of at most `depth` levels. */
+bool json_skip(struct json_reader *reader, unsigned depth);
+
+/* Appends what a string's text stands for, in UTF-8. False if it is none: a bad escape, half a
+ * surrogate pair, bytes that are not UTF-8. */
+bool json_unescape(bytes text, struct buffer *out);
+
+/* Whether this is a number, the whole of it. */
+bool json_is_number(bytes text);
+
+/* Appends a string with its quotes. */
+void json_write_string(bytes text, struct buffer *out);
+
+/* --- json_time.c: seconds since 1970, and nanoseconds of either sign for durations --- */
+
+bool json_parse_timestamp(bytes text, int64_t *seconds, int32_t *nanos);
+bool json_parse_duration(bytes text, int64_t *seconds, int32_t *nanos);
+
+/* With quotes; with as many decimals, in threes, as there are. */
+void json_write_timestamp(int64_t seconds, int32_t nanos, struct buffer *out);
+void json_write_duration(int64_t seconds, int32_t nanos, struct buffer *out);
+
+/* --- json_decode.c and json_encode.c: what they must agree upon --- */
+
+/* Messages that have a form of their own in JSON. */
+enum json_form {
+    FORM_OBJECT,
+    FORM_TIMESTAMP,
+    FORM_DURATION,
+    FORM_FIELD_MASK,
+    FORM_WRAPPER, /* a field `value`, which stands there alone */
+    FORM_ANY,
+};
+enum json_form json_form_of(const ProtobufCMessageDescriptor *type);
+
+/* Whether the field is a map, which is an object in JSON. protobuf-c does not say so: it is a
+ * repeated message with the name and the fields that protoc gives to a map's entries. */
+bool json_is_map(const ProtobufCFieldDescriptor *field);
+
+/* The type that the URL of an Any names; NULL if we have none of that name. */
+const ProtobufCMessageDescriptor *json_type_of_url(bytes url);
+
+#endif
