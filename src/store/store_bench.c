@@ -10,13 +10,15 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { KEYSPACES = 1000, TOUCH_ROWS = 20, ROWS = 100000, ROW_SIZE = 1000, LARGE = 100 << 20 };
+enum { KEYSPACES = 1000, TOUCH_ROWS = 20, ROWS = 100000, LARGE = 100 << 20 };
+enum { ROW_SIZE = 1000, SMALL_ROW_SIZE = 100 };
 enum { ROWS_A_BATCH = 64, GETS = 200000, SCANS = 2000, SCAN_ROWS = 100, DESCRIPTORS = 1024 };
 
 struct bench {
     struct store *store;
     struct store_batch *batch;
     uint32_t random;
+    size_t row_size; /* of write_rows */
 };
 
 /* --- what is printed --- */
@@ -123,14 +125,19 @@ static void touch(struct bench *b)
     commit(b);
 }
 
+static void make_rows_small(struct bench *b)
+{
+    b->row_size = SMALL_ROW_SIZE;
+}
+
 static void write_rows(struct bench *b)
 {
     uint8_t row[ROW_SIZE];
     char key[32];
-    fill(b, row, sizeof row);
+    fill(b, row, b->row_size);
     for (uint32_t i = 0; i < ROWS; i++) {
         memcpy(row, &i, sizeof i);
-        store_batch_merge(b->batch, keyspace(b, 1), row_key(key, i), bytes_make(row, sizeof row));
+        store_batch_merge(b->batch, keyspace(b, 1), row_key(key, i), bytes_make(row, b->row_size));
         if (i % ROWS_A_BATCH == ROWS_A_BATCH - 1)
             commit(b);
     }
@@ -209,6 +216,7 @@ static const struct {
     {"keyspaces", "make 1,000 keyspaces", make_keyspaces},
     {"one", "make one more, and drop it", make_and_drop_one},
     {"touch", "20 rows of 1,000 bytes into each keyspace", touch},
+    {"small", "rows of 100 bytes from here on", make_rows_small},
     {"rows", "100,000 rows of 1,000 bytes into one, 64 a sync", write_rows},
     {"get", "200,000 rows by key", get_rows},
     {"scan", "2,000 times 100 rows", scan_rows},
@@ -251,7 +259,7 @@ int main(int count, char **arguments)
     options.write_buffer_bytes = 128 << 20;
     options.open_files = 500;
 
-    struct bench b = {.batch = store_batch_create()};
+    struct bench b = {.batch = store_batch_create(), .row_size = ROW_SIZE};
     assert_non_null(b.batch);
     double began = seconds(CLOCK_MONOTONIC), cpu_began = seconds(CLOCK_PROCESS_CPUTIME_ID);
     assert_ok(store_open(&options, &b.store));
