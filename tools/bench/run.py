@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""Measures Trestle with `trestle bench`, beside Google's emulator where it is installed.
+
+What is compared is rows per second of the server's own CPU time (user and system), which depends
+less than rows per second on what else the machine does. Every part has servers of its own, with
+default settings. The page says what each part is, and which goals are met.
+"""
+
+import argparse
+import os
+import sys
+
+import beside_load
+import connections
+import hot_cell
+import large
+import page
+import parts
+import small_rows
+import thousand_bytes
+from servers import ROOT
+
+# Parts besides small_rows, which needs the parts of a request.
+SECTIONS = [thousand_bytes, beside_load, hot_cell, connections]
+
+
+def default_page(options):
+    """All of the page but its head."""
+    limit = parts.measure(options)
+    collected = small_rows.measure(options)
+    measured = {}
+    for section in SECTIONS:
+        print(section.__name__.replace("_", " "), file=sys.stderr)
+        measured[section] = section.measure(options)
+    goals = list(small_rows.goals(collected))
+    for section, figures in measured.items():
+        goals += section.goals(figures)
+    yield from small_rows.explanation(options)
+    yield ""
+    yield from page.summary(goals)
+    yield ""
+    yield from small_rows.section(collected, limit)
+    yield ""
+    yield from parts.section(limit)
+    for section, figures in measured.items():
+        yield ""
+        yield from section.section(figures)
+
+
+def large_page(options):
+    measured = large.measure(options)
+    yield from page.summary(list(large.goals(measured)))
+    yield ""
+    yield from large.section(measured)
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog="./dev bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    integers = lambda text: [int(part) for part in text.split(",")]  # noqa: E731
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--cells", type=integers, default=[1, 10], help="of a small row: 1,10")
+    parser.add_argument("--seconds", type=float, default=2, help="for each workload")
+    parser.add_argument("--runs", type=int, default=3, help="of the workloads on small rows")
+    parser.add_argument(
+        "--minute", type=int, default=60, help="seconds beside a load, and for a hot cell"
+    )
+    parser.add_argument(
+        "--large", action="store_true", help="ten million rows instead (25 GB of disk for a while)"
+    )
+    parser.add_argument("--large-seconds", type=int, default=20, help="for each of its workloads")
+    parser.add_argument("--write", action="store_true", help="write the page in docs/")
+    options = parser.parse_args(arguments)
+    options.load = os.getloadavg()[0]
+    options.given = [part for part in arguments if part != "--write"]
+    options.title = "Benchmarks: a large table" if options.large else "Benchmarks"
+    return options
+
+
+def main(arguments):
+    options = parse(arguments)
+    body = large_page(options) if options.large else default_page(options)
+    text = "\n".join([*page.head(options), "", *body]) + "\n"
+    print(text)
+    if options.write:
+        name = "benchmarks-large.md" if options.large else "benchmarks.md"
+        (ROOT / "docs" / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

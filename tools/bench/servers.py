@@ -1,0 +1,119 @@
+"""Servers that are measured: how they are started, and what the system knows of their processes."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TRESTLE = str(ROOT / "build/trestle")
+EMULATOR = "/usr/lib/google-cloud-sdk/platform/bigtable-emulator/cbtemulator"
+START_SECONDS = 30
+LOOK_SECONDS = 0.25  # between two looks at a process that shall come to rest
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def trestle_command(*settings):
+    return [TRESTLE, "serve", "--listen", "{endpoint}", "--data-dir", "{data}", *settings]
+
+
+def emulator_command():
+    """None if it is not installed."""
+    program = EMULATOR if os.path.exists(EMULATOR) else shutil.which("cbtemulator")
+    return [program, "-host", "127.0.0.1", "-port", "{port}"] if program else None
+
+
+class Server:
+    """A process with a port and a directory of its own, for a `with` statement."""
+
+    def __init__(self, command):
+        self.command = command
+
+    def __enter__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="trestle-bench-", dir=ROOT / "build")
+        self.data = Path(self.directory.name) / "data"
+        port = free_port()
+        self.endpoint = f"127.0.0.1:{port}"
+        names = {"endpoint": self.endpoint, "port": port, "data": self.data}
+        with open(Path(self.directory.name) / "log", "wb") as log:
+            command = [part.format(**names) for part in self.command]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.pid = self.process.pid
+        wait_for(self.endpoint, self.process)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.directory.cleanup()
+
+    def await_rest(self, seconds=30):
+        """Waits until flushes and compactions are done: until it has used no CPU for two looks.
+
+        Returns the seconds that this took.
+        """
+        began = time.monotonic()
+        idle = 0
+        before = cpu_ticks(self.pid)
+        while idle < 2 and time.monotonic() < began + seconds:
+            time.sleep(LOOK_SECONDS)
+            now = cpu_ticks(self.pid)
+            idle = idle + 1 if now - before <= 1 else 0
+            before = now
+        return time.monotonic() - began
+
+    def loop_seconds(self):
+        """CPU seconds of each event loop's thread so far."""
+        tasks = Path(f"/proc/{self.pid}/task")
+        loops = [
+            task.name
+            for task in tasks.iterdir()
+            if (task / "comm").read_text().startswith("loop-")
+        ]
+        return {task: cpu_ticks(f"{self.pid}/task/{task}") / TICKS for task in loops}
+
+    def metric(self, name):
+        with urllib.request.urlopen(f"http://{self.endpoint}/metrics") as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith(f"trestle_{name} "):
+                    return float(line.split()[1])
+        raise KeyError(name)
+
+    def data_bytes(self):
+        """Bytes on the disk of all of its data, logs included."""
+        return sum(path.stat().st_blocks * 512 for path in self.data.iterdir())
+
+    def written_bytes(self):
+        """Bytes written to the disk so far."""
+        for line in Path(f"/proc/{self.pid}/io").read_text().splitlines():
+            if line.startswith("write_bytes:"):
+                return int(line.split()[1])
+        raise KeyError("write_bytes")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(endpoint, process):
+    host, port = endpoint.split(":")
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex((host, int(port))) == 0:
+                return
+        time.sleep(0.05)
+    sys.exit(f"no server at {endpoint}")
+
+
+def cpu_ticks(process):
+    """User and system time of a process, or of PID/task/TID."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
