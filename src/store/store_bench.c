@@ -12,13 +12,21 @@
 
 enum { KEYSPACES = 1000, TOUCH_ROWS = 20, ROWS = 100000, LARGE = 100 << 20 };
 enum { ROW_SIZE = 1000, SMALL_ROW_SIZE = 100 };
-enum { ROWS_A_BATCH = 64, GETS = 200000, SCANS = 2000, SCAN_ROWS = 100, DESCRIPTORS = 1024 };
+enum {
+    ROWS_A_BATCH = 64,
+    MANY_ROWS_A_BATCH = 6400,
+    GETS = 200000,
+    SCANS = 2000,
+    SCAN_ROWS = 100,
+    DESCRIPTORS = 1024
+};
 
 struct bench {
     struct store *store;
     struct store_batch *batch;
     uint32_t random;
-    size_t row_size; /* of write_rows */
+    size_t row_size;       /* of write_rows */
+    uint32_t rows_a_batch; /* the same */
 };
 
 /* --- what is printed --- */
@@ -130,6 +138,11 @@ static void make_rows_small(struct bench *b)
     b->row_size = SMALL_ROW_SIZE;
 }
 
+static void make_batches_large(struct bench *b)
+{
+    b->rows_a_batch = MANY_ROWS_A_BATCH;
+}
+
 static void write_rows(struct bench *b)
 {
     uint8_t row[ROW_SIZE];
@@ -138,7 +151,7 @@ static void write_rows(struct bench *b)
     for (uint32_t i = 0; i < ROWS; i++) {
         memcpy(row, &i, sizeof i);
         store_batch_merge(b->batch, keyspace(b, 1), row_key(key, i), bytes_make(row, b->row_size));
-        if (i % ROWS_A_BATCH == ROWS_A_BATCH - 1)
+        if (i % b->rows_a_batch == b->rows_a_batch - 1)
             commit(b);
     }
     commit(b);
@@ -217,6 +230,7 @@ static const struct {
     {"one", "make one more, and drop it", make_and_drop_one},
     {"touch", "20 rows of 1,000 bytes into each keyspace", touch},
     {"small", "rows of 100 bytes from here on", make_rows_small},
+    {"many", "6,400 rows a sync from here on", make_batches_large},
     {"rows", "100,000 rows of 1,000 bytes into one, 64 a sync", write_rows},
     {"get", "200,000 rows by key", get_rows},
     {"scan", "2,000 times 100 rows", scan_rows},
@@ -259,7 +273,8 @@ int main(int count, char **arguments)
     options.write_buffer_bytes = 128 << 20;
     options.open_files = 500;
 
-    struct bench b = {.batch = store_batch_create(), .row_size = ROW_SIZE};
+    struct bench b = {
+        .batch = store_batch_create(), .row_size = ROW_SIZE, .rows_a_batch = ROWS_A_BATCH};
     assert_non_null(b.batch);
     double began = seconds(CLOCK_MONOTONIC), cpu_began = seconds(CLOCK_PROCESS_CPUTIME_ID);
     assert_ok(store_open(&options, &b.store));
