@@ -67,22 +67,13 @@ def head(options):
     )
 
 
-def summary(goals):
-    met = sum(goal.is_met for goal in goals)
-    yield "## In short"
-    yield ""
-    yield f"{met} of {len(goals)} goals of issue 4 are met."
+def goals_met(goals):
+    """Those that are not, one by one."""
     missed = [goal for goal in goals if not goal.is_met]
+    yield f"{len(goals) - len(missed)} of {len(goals)} goals of issue 4 are met."
     if missed:
         yield ""
         yield from table(
             ["not met", "goal", "measured"],
             ([goal.what, goal.demanded, goal.measured] for goal in missed),
         )
-
-
-def goal_table(goals):
-    yield from table(
-        ["", "goal", "measured", ""],
-        ([g.what, g.demanded, g.measured, "met" if g.is_met else "**missed**"] for g in goals),
-    )

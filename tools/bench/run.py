@@ -35,9 +35,11 @@ def default_page(options):
     goals = list(small_rows.goals(collected))
     for section, figures in measured.items():
         goals += section.goals(figures)
-    yield from small_rows.explanation(options)
+    yield "## In short"
     yield ""
-    yield from page.summary(goals)
+    yield from page.goals_met(goals)
+    yield ""
+    yield from small_rows.headline(collected)
     yield ""
     yield from small_rows.section(collected, limit)
     yield ""
@@ -49,7 +51,9 @@ def default_page(options):
 
 def large_page(options):
     measured = large.measure(options)
-    yield from page.summary(list(large.goals(measured)))
+    yield "## In short"
+    yield ""
+    yield from page.goals_met(list(large.goals(measured)))
     yield ""
     yield from large.section(measured)
 

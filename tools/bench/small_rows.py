@@ -114,27 +114,49 @@ def title(cells):
 
 
 def section(collected, parts):
+    yield "## Small rows"
+    yield ""
+    yield explanation(collected.options)
+    yield ""
     for cells in collected.options.cells:
-        yield f"## Small rows: {title(cells)} of {VALUE_SIZE} bytes"
+        yield f"### {title(cells)} of {VALUE_SIZE} bytes"
         yield ""
         yield from main_table(collected, cells, parts[cells])
         yield ""
         yield from shares_table(collected, cells)
         yield ""
-    yield "## Disk and memory"
+    yield "### Disk and memory"
     yield ""
     yield from disk_table(collected)
 
 
 def explanation(options):
-    yield (
+    return (
         f"Tables of {options.rows:,} rows. Rates are rows per CPU second of the server (for calls "
         f"of one row, that is calls), medians of {options.runs} runs with the least and the most, "
         f"{options.seconds} s for each workload, the servers in turn and new for each run. "
         "*Limit* is what the parts of a request take by themselves ([below](#the-limit)). "
-        "Latencies are those of 64 calls at once, as many as the connections carry: half of it is "
-        "waiting for a processor."
+        "Latencies are those of 64 calls at once, and so include waiting for a processor."
     )
+
+
+def headline(collected):
+    """Rates on fresh rows, and how many times the emulator's they are."""
+    cells = collected.options.cells
+    has_emulator = bool(collected.of("emulator", cells[0], "read"))
+    head = ["rows per CPU second"]
+    for count in cells:
+        head += [title(count), "× emulator"] if has_emulator else [title(count)]
+    rows = []
+    for each in FRESH:
+        row = [each.words]
+        for count in cells:
+            rate = collected.rate("fresh", count, each.name)
+            row.append(number(rate))
+            if has_emulator:
+                row.append(f"{rate / collected.rate('emulator', count, each.name):.1f}")
+        rows.append(row)
+    yield from table(head, rows)
 
 
 def main_table(collected, cells, parts):

@@ -65,7 +65,7 @@ WRITES = [
     ),
     Workload(
         "batch", "MutateRows of 100 rows", "batch",
-        lambda parts: parts.call + 100 * parts.put,
+        lambda parts: parts.call + 100 * parts.put_many,
         rows=100, options={"batch": 100}, goals={10: 75_000},
     ),
 ]  # fmt: skip
@@ -76,7 +76,7 @@ ADD = Workload(
 
 LOAD = Workload(
     "load", "load, MutateRows of 100 rows", "load",
-    lambda parts: parts.call + 100 * parts.put,
+    lambda parts: parts.call + 100 * parts.put_many,
     rows=100, options={"batch": 100},
 )  # fmt: skip
 
