@@ -79,6 +79,10 @@ enum {
      * SETTINGS. Beyond: the connection is dropped. */
     LIMIT_QUEUED_FRAMES = 10000,
     LIMIT_QUEUED_ACKS = 1000,
+    /* Calls that a loop keeps for reuse: some 6 KB each, 20 KB after a longer request. */
+    LIMIT_SPARE_CALLS = 128,
+    /* Memory of HTTP/2 sessions' small objects that a loop keeps for the next: for 1,000 calls. */
+    LIMIT_H2_KEPT_BYTES = 1 * LIMIT_MB,
     /* What no working client does often: resetting streams before their request is whole, frames
      * that say nothing, SETTINGS, streams refused. So many at once, and so many more a second.
      * Beyond: ENHANCE_YOUR_CALM. (Resetting a call that runs is common, at the end of each scan

@@ -300,8 +300,8 @@ static void http2_ready(struct connection *connection, uint32_t events)
 static void begin_http2(struct connection *connection)
 {
     struct connection_group *group = connection->group;
-    status s = grpc_connection_create(group->grpc, group->loop, connection, output_ready,
-                                      &connection->grpc);
+    status s = grpc_connection_create(group->grpc, group->loop, group->spares, connection,
+                                      output_ready, &connection->grpc);
     if (!status_is_ok(s)) {
         abandon(connection, s);
         return;

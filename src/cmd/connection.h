@@ -33,6 +33,7 @@ enum { CONNECTION_INPUT_SIZE = 64 << 10 };
 struct connection_group {
     struct loop *loop;
     struct grpc_server *grpc;
+    struct grpc_spares *spares;
     struct http1_server *http1;
     struct tls_context *tls; /* NULL: plain */
     struct metrics *metrics;

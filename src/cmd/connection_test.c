@@ -91,6 +91,7 @@ static struct fixture *make_fixture(struct tls_context *tls)
     assert_non_null(f->group);
     f->group->loop = f->loop;
     f->group->grpc = f->grpc;
+    assert_ok(grpc_spares_create(&f->group->spares));
     f->group->tls = tls;
     f->group->log = &silent;
     f->group->idle_timeout_us = IDLE_US;
@@ -128,6 +129,7 @@ static int tear_down(void **state)
     pthread_join(f->thread, NULL);
     pthread_barrier_destroy(&f->errand_done);
     loop_destroy(f->loop);
+    grpc_spares_destroy(f->group->spares);
     grpc_server_destroy(f->grpc);
     tls_context_destroy(f->group->tls);
     tls_context_destroy(f->client_tls);

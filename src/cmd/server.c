@@ -225,6 +225,7 @@ static status create_worker(struct server *server)
     struct connection_group *group = &worker->connections;
     TRY(loop_create(server->clock, &group->loop));
     server->worker_count++;
+    TRY(grpc_spares_create(&group->spares));
     worker->server = server;
     worker->drain.run = drain_worker;
     worker->close.run = close_worker;
@@ -393,8 +394,10 @@ void server_destroy(struct server *server)
     if (server->cluster != NULL)
         cluster_close(server->cluster);
     pool_destroy(server->pool);
-    for (unsigned i = 0; i < server->worker_count; i++)
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        grpc_spares_destroy(server->workers[i].connections.spares);
         loop_destroy(server->workers[i].connections.loop);
+    }
     free(server->workers);
     tls_context_destroy(server->tls);
     metrics_destroy(server->metrics);

@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-enum { MOST_SPARE = 8 };
-
 static void run_inbox(struct task *task);
 static void run_deadline(struct timer *timer);
 
@@ -23,6 +21,7 @@ static void make_fresh(struct grpc_call *call, struct grpc_connection *connectio
     *call = (struct grpc_call){
         .magic = GRPC_CALL_MAGIC,
         .server = connection->server,
+        .spares = connection->spares,
         .connection = connection,
         .loop = connection->loop,
         .open = true,
@@ -51,19 +50,19 @@ static struct grpc_call *allocate(void)
     return call;
 }
 
-static struct grpc_call *take_spare(struct grpc_connection *connection)
+static struct grpc_call *take_spare(struct grpc_spares *spares)
 {
-    struct grpc_call *call = connection->spare;
+    struct grpc_call *call = spares->calls;
     if (call == NULL)
         return allocate();
-    connection->spare = call->next;
-    connection->spare_count--;
+    spares->calls = call->next;
+    spares->call_count--;
     return call;
 }
 
 struct grpc_call *grpc_call_create(struct grpc_connection *connection, int32_t stream_id)
 {
-    struct grpc_call *call = take_spare(connection);
+    struct grpc_call *call = take_spare(connection->spares);
     if (call == NULL)
         return NULL;
     make_fresh(call, connection);
@@ -89,7 +88,7 @@ static void unlink_call(struct grpc_call *call)
     connection->call_count--;
 }
 
-void grpc_call_free(struct grpc_call *call)
+static void free_call(struct grpc_call *call)
 {
     arena_destroy(call->arena);
     message_reader_reset(&call->reader, 0);
@@ -98,12 +97,37 @@ void grpc_call_free(struct grpc_call *call)
     free(call);
 }
 
-/* Frees what belonged to the call; keeps the rest for the next if the connection has use for it. */
+status grpc_spares_create(struct grpc_spares **out)
+{
+    struct grpc_spares *spares = malloc(sizeof *spares);
+    *out = spares;
+    if (spares == NULL)
+        return status_out_of_memory();
+    *spares = (struct grpc_spares){.call_count = 0};
+    h2_memory_init(&spares->memory);
+    return status_ok();
+}
+
+void grpc_spares_destroy(struct grpc_spares *spares)
+{
+    if (spares == NULL)
+        return;
+    while (spares->calls != NULL) {
+        struct grpc_call *call = spares->calls;
+        spares->calls = call->next;
+        free_call(call);
+    }
+    h2_memory_free(&spares->memory);
+    free(spares);
+}
+
+/* Frees what belonged to the call; keeps the rest for the next. */
 static void retire(struct grpc_call *call)
 {
     CHECK_MAGIC(call, GRPC_CALL_MAGIC);
     CHECK(!call->open && !call->held && call->pins == 0);
-    struct grpc_connection *connection = call->connection;
+    CHECK(call->reader.inflater == NULL); /* grpc_request_release was called, whatever happened */
+    struct grpc_spares *spares = call->spares;
     for (size_t i = 0; i < call->header_count; i++) {
         nghttp2_rcbuf_decref(call->headers[i].name);
         nghttp2_rcbuf_decref(call->headers[i].value);
@@ -111,19 +135,18 @@ static void retire(struct grpc_call *call)
     status_free(call->refusal);
     status_free(call->final);
     call->magic = 0;
-    if (connection == NULL || connection->spare_count == MOST_SPARE) {
-        if (connection != NULL)
-            unlink_call(call);
-        grpc_call_free(call);
+    if (call->connection != NULL)
+        unlink_call(call);
+    if (spares->call_count == LIMIT_SPARE_CALLS) {
+        free_call(call);
         return;
     }
-    unlink_call(call);
     arena_reset(call->arena);
     metadata_clear(&call->header_metadata);
     metadata_clear(&call->trailer_metadata);
-    call->next = connection->spare;
-    connection->spare = call;
-    connection->spare_count++;
+    call->next = spares->calls;
+    spares->calls = call;
+    spares->call_count++;
 }
 
 void grpc_call_pin(struct grpc_call *call)
@@ -221,6 +244,8 @@ void grpc_call_detach(struct grpc_call *call)
     end_stream(call);
     unlink_call(call);
     call->connection = NULL;
+    if (!call->held)
+        grpc_request_release(call);
     tell_end(call);
     grpc_call_unpin(call);
 }

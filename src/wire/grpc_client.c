@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "wire/grpc_text.h"
+#include "wire/h2_memory.h"
 #include "wire/h2_output.h"
 #include "wire/metadata.h"
 
@@ -55,6 +56,7 @@ struct grpc_client {
     void *context;
     void (*output_ready)(void *context);
     char *authority;
+    struct h2_memory memory;
     nghttp2_session *session;
     bool is_broken;
     bool is_signalled;
@@ -501,8 +503,8 @@ static status open_session(struct grpc_client *client)
         goto done;
     set_callbacks(callbacks);
     nghttp2_option_set_no_auto_window_update(option, 1);
-    if (nghttp2_session_client_new3(&client->session, callbacks, client, option, h2_memory()) ==
-            0 &&
+    if (nghttp2_session_client_new3(&client->session, callbacks, client, option,
+                                    &client->memory.functions) == 0 &&
         submit_preface(client->session))
         s = status_ok();
 done:
@@ -522,6 +524,7 @@ status grpc_client_create(struct loop *loop, const char *authority, void *contex
     client->loop = loop;
     client->context = context;
     client->output_ready = output_ready;
+    h2_memory_init(&client->memory);
     client->authority = strdup(authority);
     status s = client->authority == NULL ? status_out_of_memory() : open_session(client);
     if (!status_is_ok(s)) {
@@ -547,6 +550,7 @@ void grpc_client_destroy(struct grpc_client *client)
     }
     h2_output_abandon(&client->output);
     nghttp2_session_del(client->session);
+    h2_memory_free(&client->memory);
     free(client->authority);
     client->magic = 0;
     free(client);

@@ -286,7 +286,8 @@ static status open_session(struct grpc_connection *connection)
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, LIMIT_HEADER_LIST_BYTES},
     };
     if (nghttp2_session_server_new3(&connection->session, server->callbacks, connection,
-                                    server->h2_options, h2_memory()) != 0 ||
+                                    server->h2_options,
+                                    &connection->spares->memory.functions) != 0 ||
         nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, settings,
                                 sizeof settings / sizeof *settings) != 0 ||
         nghttp2_session_set_local_window_size(connection->session, NGHTTP2_FLAG_NONE, 0,
@@ -295,7 +296,8 @@ static status open_session(struct grpc_connection *connection)
     return status_ok();
 }
 
-status grpc_connection_create(struct grpc_server *server, struct loop *loop, void *context,
+status grpc_connection_create(struct grpc_server *server, struct loop *loop,
+                              struct grpc_spares *spares, void *context,
                               void (*output_ready)(void *context), struct grpc_connection **out)
 {
     CHECK_MAGIC(server, GRPC_SERVER_MAGIC);
@@ -306,6 +308,7 @@ status grpc_connection_create(struct grpc_server *server, struct loop *loop, voi
     connection->magic = GRPC_CONNECTION_MAGIC;
     connection->server = server;
     connection->loop = loop;
+    connection->spares = spares;
     connection->context = context;
     connection->output_ready = output_ready;
     connection->sweep.run = run_sweep;
@@ -342,11 +345,6 @@ void grpc_connection_destroy(struct grpc_connection *connection)
     forget_lists(connection);
     while (connection->calls != NULL)
         grpc_call_detach(connection->calls);
-    while (connection->spare != NULL) {
-        struct grpc_call *call = connection->spare;
-        connection->spare = call->next;
-        grpc_call_free(call);
-    }
     h2_output_abandon(&connection->output);
     nghttp2_session_del(connection->session);
     connection->magic = 0;

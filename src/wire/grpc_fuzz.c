@@ -191,6 +191,7 @@ struct run {
     struct task task;
     struct loop *loop;
     struct grpc_server *server;
+    struct grpc_spares *spares;
     size_t piece;
     struct buffer input;
     struct buffer output;
@@ -211,7 +212,8 @@ static void run_input(struct task *task)
 {
     struct run *run = LIST_ENTRY(task, struct run, task);
     struct grpc_connection *connection;
-    status s = grpc_connection_create(run->server, run->loop, run, ignore_signal, &connection);
+    status s = grpc_connection_create(run->server, run->loop, run->spares, run, ignore_signal,
+                                      &connection);
     CHECK(status_is_ok(s));
     feed(run, connection);
     grpc_connection_destroy(connection);
@@ -241,6 +243,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct choices choices = choices_of(data, size);
     if (run.server == NULL) {
         status s = loop_create(clock_system(), &run.loop);
+        CHECK(status_is_ok(s));
+        s = grpc_spares_create(&run.spares);
         CHECK(status_is_ok(s));
         run.server = make_server();
         run.task.run = run_input;

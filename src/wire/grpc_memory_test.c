@@ -16,13 +16,17 @@ static void create_and_destroy(void *context)
     const struct grpc_service *const services[] = {&service};
     struct grpc_server_options options;
     struct grpc_server *server;
-    struct grpc_connection *connection;
+    struct grpc_spares *spares;
+    struct grpc_connection *connection = NULL;
     struct grpc_client *client;
     grpc_server_options_init(&options);
     status s = grpc_server_create(&options, services, 1, &server);
     if (status_is_ok(s)) {
-        s = grpc_connection_create(server, loop, &t, NULL, &connection);
+        s = grpc_spares_create(&spares);
+        if (status_is_ok(s))
+            s = grpc_connection_create(server, loop, spares, &t, NULL, &connection);
         grpc_connection_destroy(connection);
+        grpc_spares_destroy(spares);
     }
     grpc_server_destroy(server);
     if (status_is_ok(s)) {

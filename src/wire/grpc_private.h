@@ -25,6 +25,7 @@
 
 #include "base/limits.h"
 #include "wire/grpc_server.h"
+#include "wire/h2_memory.h"
 #include "wire/h2_output.h"
 #include "wire/metadata.h"
 
@@ -58,6 +59,12 @@ const struct grpc_route *grpc_server_route(const struct grpc_server *server, byt
 
 /* --- calls --- */
 
+struct grpc_spares {
+    struct h2_memory memory;
+    struct grpc_call *calls; /* by `next` */
+    size_t call_count;
+};
+
 struct grpc_header {
     nghttp2_rcbuf *name;
     nghttp2_rcbuf *value;
@@ -67,6 +74,7 @@ struct grpc_call {
     uint32_t magic;
     int32_t stream_id;
     struct grpc_server *server;
+    struct grpc_spares *spares;
     struct grpc_connection *connection;
     struct loop *loop;
     struct grpc_call *previous; /* in the connection's list of calls */
@@ -140,6 +148,7 @@ struct token_bucket {
 struct grpc_connection {
     uint32_t magic;
     struct grpc_server *server;
+    struct grpc_spares *spares;
     struct loop *loop;
     void *context;
     void (*output_ready)(void *context);
@@ -150,13 +159,11 @@ struct grpc_connection {
     bool is_signalled;    /* output_ready has been called since the last output */
     bool is_draining;
     struct grpc_call *calls;
-    size_t call_count;       /* of `calls` */
-    size_t buffered;         /* sum of the calls' `reserved` */
-    struct list waiting;     /* calls to be admitted, by admission_link */
-    struct list writable;    /* calls to be told, by writable_link */
-    struct grpc_call *spare; /* for reuse, by `next` */
-    size_t spare_count;
-    size_t header_bytes; /* of the header block that is coming in */
+    size_t call_count;    /* of `calls` */
+    size_t buffered;      /* sum of the calls' `reserved` */
+    struct list waiting;  /* calls to be admitted, by admission_link */
+    struct list writable; /* calls to be told, by writable_link */
+    size_t header_bytes;  /* of the header block that is coming in */
     struct token_bucket nuisances;
     struct timer sweep; /* looks for peers that stall */
     struct h2_output output;
@@ -186,9 +193,6 @@ void grpc_call_cancel(struct grpc_call *call);
 /* The stream has been closed, or the whole connection. Either may free the call. */
 void grpc_call_close(struct grpc_call *call);
 void grpc_call_detach(struct grpc_call *call);
-
-/* Frees the memory of a call that was kept for reuse. */
-void grpc_call_free(struct grpc_call *call);
 
 /* Gives the call to its handler. */
 void grpc_call_hold(struct grpc_call *call);

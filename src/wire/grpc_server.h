@@ -23,6 +23,7 @@
 #include <sys/uio.h>
 
 struct grpc_server;
+struct grpc_spares;
 struct grpc_connection;
 
 /* One call that has ended, for metrics and access logs. */
@@ -67,9 +68,15 @@ size_t grpc_server_call_count(const struct grpc_server *server);
 
 /* --- a connection; all on its loop's thread --- */
 
+/* What the connections of one loop keep for their next calls. Destroyed when no connection is left
+ * and grpc_server_call_count is 0; NULL is fine. */
+status grpc_spares_create(struct grpc_spares **out);
+void grpc_spares_destroy(struct grpc_spares *spares);
+
 /* `output_ready` is not called from within create, output or destroy, and must not call any of them
  * itself. After create there is output to fetch (the settings). */
-status grpc_connection_create(struct grpc_server *server, struct loop *loop, void *context,
+status grpc_connection_create(struct grpc_server *server, struct loop *loop,
+                              struct grpc_spares *spares, void *context,
                               void (*output_ready)(void *context), struct grpc_connection **out);
 
 /* Calls of the connection whose handler has not finished are cancelled and live on until it has. */

@@ -241,7 +241,9 @@ void testing_start(struct testing *t)
     t->options.context = t;
     assert_ok(loop_create(&t->clock, &t->loop));
     assert_ok(grpc_server_create(&t->options, services, service_count, &t->server));
-    assert_ok(grpc_connection_create(t->server, t->loop, t, note_signal, &t->connection));
+    assert_ok(grpc_spares_create(&t->spares));
+    assert_ok(
+        grpc_connection_create(t->server, t->loop, t->spares, t, note_signal, &t->connection));
 }
 
 void testing_stop(struct testing *t)
@@ -250,6 +252,7 @@ void testing_stop(struct testing *t)
     t->connection = NULL;
     testing_turn(t); /* what was posted */
     grpc_server_destroy(t->server);
+    grpc_spares_destroy(t->spares);
     loop_destroy(t->loop);
     buffer_free(&t->to_server);
     buffer_free(&t->from_server);

@@ -20,6 +20,7 @@ struct testing {
     struct grpc_service service;
     const struct grpc_service *more[3]; /* services of the test's own; may be NULL */
     struct grpc_server *server;
+    struct grpc_spares *spares;
     struct grpc_connection *connection;
     int signals; /* output_ready calls */
 

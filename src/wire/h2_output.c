@@ -15,39 +15,6 @@ enum {
     PIECES_A_FRAME = 2 * (LARGEST_FRAME / COPY_BELOW) + 2,
 };
 
-static void *take_memory(size_t size, void *context)
-{
-    (void)context;
-    return malloc(size);
-}
-
-static void *take_zeroes(size_t count, size_t size, void *context)
-{
-    (void)context;
-    return calloc(count, size);
-}
-
-static void *change_memory(void *memory, size_t size, void *context)
-{
-    (void)context;
-    return realloc(memory, size);
-}
-
-static void give_memory(void *memory, void *context)
-{
-    (void)context;
-    free(memory);
-}
-
-nghttp2_mem *h2_memory(void)
-{
-    static nghttp2_mem memory = {.malloc = take_memory,
-                                 .free = give_memory,
-                                 .calloc = take_zeroes,
-                                 .realloc = change_memory};
-    return &memory;
-}
-
 static bool has_room(const struct h2_output *output)
 {
     return output->size < LIMIT_CONNECTION_OUTPUT_BYTES &&

@@ -36,10 +36,6 @@ struct message_queue {
     size_t size;   /* bytes that have not, of all */
 };
 
-/* What sessions take their memory from: malloc, called by our own code, so that tests which make
- * allocations fail reach nghttp2's, too. */
-nghttp2_mem *h2_memory(void);
-
 /* Makes a batch if there is none. False if the session has failed for good. */
 __attribute__((warn_unused_result)) bool h2_output_fill(struct h2_output *output,
                                                         nghttp2_session *session);
