@@ -14,6 +14,7 @@ import grpc
 import pytest
 from google.cloud.bigtable import Client
 from google.cloud.bigtable.data import BigtableDataClient
+from harness.admin import Admin
 from harness.rpc import Rpc
 from harness.server import EXTERNAL, ExternalServer, Server
 
@@ -68,6 +69,36 @@ def connect():
     yield open_rpc
     for each in opened:
         each.close()
+
+
+@pytest.fixture(scope="session")
+def admin(server):
+    """Google's admin clients on the shared server."""
+    clients = Admin(server.host)
+    yield clients
+    clients.close()
+
+
+@pytest.fixture
+def administer():
+    """A function that opens admin clients on any host: administer(server.host)."""
+    opened = []
+
+    def open_admin(host):
+        opened.append(Admin(host))
+        return opened[-1]
+
+    yield open_admin
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def new_instance(admin, new_table_id):
+    """A function that makes an instance that no other test uses: gives its name."""
+    return lambda *clusters, **fields: admin.create_instance(
+        f"i{new_table_id()}", clusters or ("c",), **fields
+    )
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,10 @@ enum {
     LIMIT_GC_RULE_BYTES = 500,
     LIMIT_TABLE_ID_BYTES = 50,
     LIMIT_TABLES_AN_INSTANCE = 1000, /* RESOURCE_EXHAUSTED */
+    LIMIT_INSTANCE_ID_BYTES = 33,
+    LIMIT_CLUSTER_ID_BYTES = 30,
+    LIMIT_RESOURCE_ID_BYTES = 50, /* app profiles, views, schema bundles */
+    LIMIT_LABELS_AN_INSTANCE = 64,
 };
 
 /* --- messages: decoding must cost no more than a message is worth. A packed message may unpack to
@@ -41,6 +45,9 @@ enum {
     LIMIT_ARENA_BASE_BYTES = 1 * LIMIT_MB,
     LIMIT_ARENA_FACTOR = 64,
     LIMIT_ARENA_EXTRA_BYTES = 512 * LIMIT_MB,
+    /* The same for administrative calls, whose answers may be larger than their requests: a list of
+     * 10,000 backups takes some 10 MB. */
+    LIMIT_ARENA_ADMIN_BYTES = 128 * LIMIT_MB,
 };
 
 /* --- connections: a bound on what one client can make us hold --- */

@@ -1,6 +1,7 @@
 /* See admin_call.h. */
 #include "bigtable/admin_call.h"
 
+#include "base/limits.h"
 #include "google/protobuf/empty.pb-c.h"
 
 struct admin_call {
@@ -36,6 +37,7 @@ static status start(struct bigtable *bigtable, struct grpc_call *call, bytes wir
     struct arena *arena = grpc_call_arena(call);
     ProtobufCMessage *message;
     TRY(proto_decode(type, wire, arena, &message));
+    arena_set_limit(arena, LIMIT_ARENA_ADMIN_BYTES);
     struct admin_call *admin = arena_alloc(arena, sizeof *admin);
     if (admin == NULL)
         return status_out_of_memory();

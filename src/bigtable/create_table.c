@@ -1,5 +1,6 @@
 /* CreateTable. */
 #include "base/limits.h"
+#include "bigtable/default_instance.h"
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
 #include "bigtable/table_methods.h"
@@ -94,17 +95,31 @@ static status sorted_splits(const BtAdmin__CreateTableRequest *message, struct a
     return status_ok();
 }
 
-static status create(const struct admin_request *request, const struct table_spec *spec,
-                     const ProtobufCMessage **response)
-{
+struct creation {
+    const struct admin_request *request;
+    const char *instance;
+    struct table_spec spec;
     struct table *table;
-    struct table_info info;
+};
+
+/* The instance, if nobody has created it, comes with the table or not at all. */
+static status create(void *context, struct edit *edit)
+{
+    struct creation *creation = context;
+    const struct admin_request *request = creation->request;
+    TRY(require_instance(request->bigtable, edit, request->arena, creation->instance));
+    TRY(edit_batch(edit, &creation->spec.also));
+    return cluster_create_table(request->bigtable->cluster, &creation->spec, &creation->table);
+}
+
+static status create_and_describe(struct creation *creation, const ProtobufCMessage **response)
+{
+    const struct admin_request *request = creation->request;
     BtAdmin__Table *message = NULL;
-    TRY(cluster_create_table(request->bigtable->cluster, spec, &table));
-    status s = table_describe(table, request->arena, &info);
-    if (status_is_ok(s))
-        s = table_to_message(&info, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, request->arena, &message);
-    table_release(table);
+    TRY(control_edit(request->bigtable->control, create, creation));
+    status s =
+        table_message(request, creation->table, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, &message);
+    table_release(creation->table);
     if (status_is_ok(s))
         *response = &message->base;
     return s;
@@ -118,15 +133,17 @@ status create_table(const struct admin_request *request, const ProtobufCMessage 
     TRY(name_check_instance(message->parent));
     TRY(name_check_table_id(message->table_id));
     TRY(refuse_unbuilt(table));
-    struct table_spec spec = {.deletion_protection = table->deletion_protection};
-    spec.name = name_of_table(request->arena, message->parent, message->table_id);
-    if (spec.name == NULL)
+    struct creation creation = {.request = request,
+                                .instance = message->parent,
+                                .spec.deletion_protection = table->deletion_protection};
+    creation.spec.name = name_of_table(request->arena, message->parent, message->table_id);
+    if (creation.spec.name == NULL)
         return status_out_of_memory();
-    TRY(sorted_splits(message, request->arena, &spec));
+    TRY(sorted_splits(message, request->arena, &creation.spec));
     struct schema *schema;
     TRY(schema_from_table(table, request->arena, &schema));
-    spec.schema = schema;
-    status s = create(request, &spec, response);
+    creation.spec.schema = schema;
+    status s = create_and_describe(&creation, response);
     schema_destroy(schema);
     return s;
 }

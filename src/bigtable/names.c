@@ -2,6 +2,7 @@
 #include "bigtable/names.h"
 
 #include "base/limits.h"
+#include "control/resource.h"
 
 #include <stdio.h>
 
@@ -84,16 +85,78 @@ status name_check_family(const char *id)
                        id, LIMIT_FAMILY_NAME_BYTES);
 }
 
-char *name_of_table(struct arena *arena, const char *instance, const char *table_id)
+status name_check_resource_id(const char *label, const char *id)
 {
-    size_t size = strlen(instance) + strlen("/tables/") + strlen(table_id) + 1;
+    if ((is_alphanumeric(id[0]) || id[0] == '_') && all_id_characters(id) &&
+        strlen(id) <= LIMIT_RESOURCE_ID_BYTES)
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Invalid %s id '%s': must match [_a-zA-Z0-9][-_.a-zA-Z0-9]* and have at "
+                       "most %d characters",
+                       label, id, LIMIT_RESOURCE_ID_BYTES);
+}
+
+static bool is_lower_case(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+status name_check_zonal_id(const char *label, const char *id, size_t most)
+{
+    size_t size = strlen(id);
+    bool fits = size > 0 && size <= most && is_lower_case(id[0]) && id[size - 1] != '-';
+    for (size_t i = 0; i < size && fits; i++)
+        fits = is_lower_case(id[i]) || (id[i] >= '0' && id[i] <= '9') || id[i] == '-';
+    if (fits)
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Invalid %s id '%s': must match [a-z][-a-z0-9]*[a-z0-9] and have at most "
+                       "%zu characters",
+                       label, id, most);
+}
+
+static bool has_form(const char *name, const char *form)
+{
+    for (;;) {
+        size_t there = strcspn(name, "/"), wanted = strcspn(form, "/");
+        bool fits = *form == '{' ? there > 0 : there == wanted && memcmp(name, form, there) == 0;
+        if (!fits || (name[there] == '\0') != (form[wanted] == '\0'))
+            return false;
+        if (form[wanted] == '\0')
+            return true;
+        name += there + 1;
+        form += wanted + 1;
+    }
+}
+
+status name_check_form(const char *label, const char *name, const char *form)
+{
+    if (has_form(name, form))
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT, "Invalid %s name '%s': expected %s", label, name,
+                       form);
+}
+
+char *name_join(struct arena *arena, const char *parent, const char *collection, const char *id)
+{
+    size_t size = strlen(parent) + strlen(collection) + strlen(id) + sizeof "//";
     char *name = arena_alloc(arena, size);
     if (name != NULL)
-        snprintf(name, size, "%s/tables/%s", instance, table_id);
+        snprintf(name, size, "%s/%s/%s", parent, collection, id);
     return name;
 }
 
-const char *name_table_id(const char *table_name)
+char *name_parent(struct arena *arena, const char *name)
 {
-    return strrchr(table_name, '/') + 1;
+    return arena_string(arena, bytes_make(name, resource_parent_size(name)));
+}
+
+char *name_of_table(struct arena *arena, const char *instance, const char *table_id)
+{
+    return name_join(arena, instance, "tables", table_id);
+}
+
+const char *name_id(const char *name)
+{
+    return strrchr(name, '/') + 1;
 }

@@ -75,7 +75,7 @@ static void put_together(const char *instance, const char *id)
     bool is_good = accepts(name_check_instance(instance)) && accepts(name_check_table_id(id));
     if (is_good) {
         CHECK(accepts(name_check_table(name)));
-        CHECK(strcmp(name_table_id(name), id) == 0);
+        CHECK(strcmp(name_id(name), id) == 0);
     }
     arena_destroy(arena);
 }

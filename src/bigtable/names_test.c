@@ -72,7 +72,7 @@ static void test_table_name_and_id(void **state)
     assert_non_null(arena);
     char *name = name_of_table(arena, "projects/p/instances/i", "t");
     assert_string_equal(name, "projects/p/instances/i/tables/t");
-    assert_string_equal(name_table_id(name), "t");
+    assert_string_equal(name_id(name), "t");
     arena_destroy(arena);
 }
 

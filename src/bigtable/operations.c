@@ -1,112 +1,31 @@
-/* See operations.h. */
-#include "bigtable/operations.h"
+/* google.longrunning.Operations: what control/operations.h keeps.
+ *
+ * Operations are asked for by the names that were handed out. Lists are asked for by the start of
+ * such names, operations/projects/P or operations/projects/P/instances/I, as gcloud does. */
+#include "control/operations.h"
 
-#include "bigtable/names.h"
-#include "bigtable/schema_message.h"
-#include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
+#include "bigtable/resource_call.h"
 #include "google/longrunning/operations.pb-c.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-static const char name_prefix[] = "operations/";
-static const char name_infix[] = "/updates/";
-
-static status to_any(const ProtobufCMessage *message, struct arena *arena, Pb__Any **out)
+static status not_found(const char *name)
 {
-    static const char type_prefix[] = "type.googleapis.com/";
-    size_t size = protobuf_c_message_get_packed_size(message);
-    size_t url_size = sizeof type_prefix + strlen(message->descriptor->name);
-    uint8_t *packed = arena_alloc(arena, size);
-    char *url = arena_alloc(arena, url_size);
-    if (packed == NULL || url == NULL)
-        return status_out_of_memory();
-    snprintf(url, url_size, "%s%s", type_prefix, message->descriptor->name);
-    PROTO_NEW(arena, *out, PB__ANY__INIT);
-    (*out)->type_url = url;
-    (*out)->value = proto_data(bytes_make(packed, protobuf_c_message_pack(message, packed)));
-    return status_ok();
-}
-
-static status operation_name(struct arena *arena, const char *table, uint64_t generation,
-                             const char **out)
-{
-    size_t size = sizeof name_prefix + strlen(table) + sizeof name_infix + 20;
-    char *name = arena_alloc(arena, size);
-    if (name == NULL)
-        return status_out_of_memory();
-    snprintf(name, size, "%s%s%s%" PRIu64, name_prefix, table, name_infix, generation);
-    *out = name;
-    return status_ok();
-}
-
-static status done_operation(struct arena *arena, const struct table_info *info,
-                             uint64_t generation, const ProtobufCMessage **response)
-{
-    BtAdmin__Table *table = NULL;
-    TRY(table_to_message(info, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, arena, &table));
-    BtAdmin__UpdateTableMetadata metadata = BT_ADMIN__UPDATE_TABLE_METADATA__INIT;
-    metadata.name = table->name;
-    Lro__Operation *operation;
-    PROTO_NEW(arena, operation, LRO__OPERATION__INIT);
-    TRY(operation_name(arena, table->name, generation, &operation->name));
-    TRY(to_any(&metadata.base, arena, &operation->metadata));
-    operation->done = true;
-    operation->result_case = LRO__OPERATION__RESULT_RESPONSE;
-    TRY(to_any(&table->base, arena, &operation->response));
-    *response = &operation->base;
-    return status_ok();
-}
-
-/* `generation` 0: the table's present one. */
-static status operation_of_table(const struct admin_request *request, const char *table_name,
-                                 uint64_t generation, const ProtobufCMessage **response)
-{
-    struct table *table;
-    struct table_info info;
-    TRY(cluster_table(request->bigtable->cluster, bytes_of(table_name), &table));
-    status s = table_describe(table, request->arena, &info);
-    table_release(table);
-    TRY(s);
-    if (generation > info.generation)
-        return status_make(STATUS_NOT_FOUND, "No such update of %s", table_name);
-    return done_operation(request->arena, &info, generation == 0 ? info.generation : generation,
-                          response);
-}
-
-status operation_of_update(const struct admin_request *request, const char *table_name,
-                           const ProtobufCMessage **response)
-{
-    return operation_of_table(request, table_name, 0, response);
-}
-
-/* --- google.longrunning.Operations --- */
-
-/* Takes the name apart; `*table` is in the arena. */
-static status parse_name(const char *name, struct arena *arena, char **table, uint64_t *generation)
-{
-    const char *infix = strstr(name, name_infix);
-    bool has_form = strncmp(name, name_prefix, sizeof name_prefix - 1) == 0 && infix != NULL &&
-                    sscanf(infix + sizeof name_infix - 1, "%" SCNu64, generation) == 1 &&
-                    *generation > 0;
-    if (!has_form)
-        return status_make(STATUS_NOT_FOUND, "Operation not found: %s", name);
-    const char *start = name + sizeof name_prefix - 1;
-    *table = arena_string(arena, bytes_make(start, (size_t)(infix - start)));
-    return *table == NULL ? status_out_of_memory() : status_ok();
+    return status_make(STATUS_NOT_FOUND, "Operation not found: %s", name);
 }
 
 static status find_operation(const struct admin_request *request, const char *name,
                              const ProtobufCMessage **response)
 {
-    char *table;
-    uint64_t generation;
-    TRY(parse_name(name, request->arena, &table, &generation));
-    status s = operation_of_table(request, table, generation, response);
+    struct resource *resource;
+    ProtobufCMessage *message = NULL;
+    status s = control_find(request->bigtable->control, RESOURCE_OPERATION, name, &resource);
     if (s.code == STATUS_NOT_FOUND) {
         status_free(s);
-        return status_make(STATUS_NOT_FOUND, "Operation not found: %s", name);
+        return not_found(name);
     }
+    TRY(s);
+    s = resource_decode(resource, request->arena, &message);
+    resource_release(resource);
+    *response = message;
     return s;
 }
 
@@ -116,21 +35,120 @@ static status get_operation(const struct admin_request *request, const ProtobufC
     return find_operation(request, message->name, response);
 }
 
-/* Nothing is ever left to wait for. */
+/* --- list --- */
+
+/* What a filter may say: nothing, or whether the operation is done. */
+static status parse_filter(const char *filter, bool *has, bool *wants_done)
+{
+    static const struct {
+        const char *text;
+        bool wants_done;
+    } known[] = {{"done:true", true},     {"done=true", true},   {"done = true", true},
+                 {"done", true},          {"done:false", false}, {"done=false", false},
+                 {"done = false", false}, {"NOT done", false}};
+    *has = *filter != '\0';
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        *wants_done = known[i].wants_done;
+        if (!*has || strcmp(filter, known[i].text) == 0)
+            return status_ok();
+    }
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "filter: 'done:true' and 'done:false' are understood, not '%s'", filter);
+}
+
+/* The page is taken first and filtered then, so that it may be short, or empty, before the end. */
+static void keep_those(struct resource_page *page, bool done)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < page->count; i++)
+        if (((const Lro__Operation *)(void *)page->messages[i])->done == done)
+            page->messages[kept++] = page->messages[i];
+    page->count = kept;
+}
+
+static status list_operations(const struct admin_request *request,
+                              const ProtobufCMessage **response)
+{
+    const Lro__ListOperationsRequest *message = (const void *)request->message;
+    bool has_filter, wants_done;
+    struct resource_page page;
+    Lro__ListOperationsResponse *list;
+    TRY(parse_filter(message->filter, &has_filter, &wants_done));
+    if (strncmp(message->name, "operations", strlen("operations")) != 0)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "Invalid name '%s': expected operations/projects/{project}, or "
+                           "operations/projects/{project}/instances/{instance}",
+                           message->name);
+    TRY(list_resources(request, RESOURCE_OPERATION, message->name, message->page_size,
+                       message->page_token, &page));
+    if (has_filter)
+        keep_those(&page, wants_done);
+    PROTO_NEW(request->arena, list, LRO__LIST_OPERATIONS_RESPONSE__INIT);
+    list->operations = (void *)page.messages;
+    list->n_operations = page.count;
+    list->next_page_token = page.next_token;
+    *response = &list->base;
+    return status_ok();
+}
+
+/* --- wait, cancel, delete --- */
+
+/* The shorter of what the request and the call allow; a second is left to answer. */
+static int64_t wait_until(const struct admin_request *request,
+                          const Lro__WaitOperationRequest *message)
+{
+    enum { MOST_SECONDS = 30, LEFT_US = 1000000 };
+    const Pb__Duration *timeout = message->timeout;
+    int64_t seconds = timeout == NULL ? MOST_SECONDS : timeout->seconds;
+    if (seconds > MOST_SECONDS)
+        seconds = MOST_SECONDS;
+    int64_t now_us = clock_steady_us(cluster_clock(request->bigtable->cluster));
+    int64_t until_us = now_us + seconds * 1000000;
+    int64_t last_us = request->deadline_us - LEFT_US;
+    return until_us < last_us ? until_us : last_us;
+}
+
 static status wait_operation(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const Lro__WaitOperationRequest *message = (const void *)request->message;
+    if (message->timeout != NULL && (message->timeout->seconds < 0 || message->timeout->nanos < 0))
+        return status_make(STATUS_INVALID_ARGUMENT, "timeout must not be negative");
+    operation_wait(request->bigtable->control, message->name, wait_until(request, message));
     return find_operation(request, message->name, response);
 }
 
+static status cancel_operation(const struct admin_request *request,
+                               const ProtobufCMessage **response)
+{
+    const Lro__CancelOperationRequest *message = (const void *)request->message;
+    TRY(operation_cancel(request->bigtable->control, message->name));
+    *response = admin_empty_response();
+    return status_ok();
+}
+
+static status delete_operation(const struct admin_request *request,
+                               const ProtobufCMessage **response)
+{
+    const Lro__DeleteOperationRequest *message = (const void *)request->message;
+    TRY(operation_forget(request->bigtable->control, message->name));
+    *response = admin_empty_response();
+    return status_ok();
+}
+
 ADMIN_HANDLER(get_operation, lro__get_operation_request)
+ADMIN_HANDLER(list_operations, lro__list_operations_request)
 ADMIN_HANDLER(wait_operation, lro__wait_operation_request)
+ADMIN_HANDLER(cancel_operation, lro__cancel_operation_request)
+ADMIN_HANDLER(delete_operation, lro__delete_operation_request)
 
 struct grpc_service bigtable_operations_service(struct bigtable *bigtable)
 {
     static const struct grpc_method methods[] = {
         {"GetOperation", GRPC_UNARY, handle_get_operation},
+        {"ListOperations", GRPC_UNARY, handle_list_operations},
         {"WaitOperation", GRPC_UNARY, handle_wait_operation},
+        {"CancelOperation", GRPC_UNARY, handle_cancel_operation},
+        {"DeleteOperation", GRPC_UNARY, handle_delete_operation},
     };
     return (struct grpc_service){.name = "google.longrunning.Operations",
                                  .methods = methods,

@@ -3,7 +3,6 @@
 
 #include "base/limits.h"
 #include "bigtable/names.h"
-#include "bigtable/services.h"
 #include "bigtable/value_type.h"
 #include "wire/proto.h"
 
@@ -188,29 +187,50 @@ static status add_families(const struct schema *schema, struct arena *arena, BtA
     return status_ok();
 }
 
-/* One cluster, always ready; its data is encrypted as the disk is, which production calls
- * GOOGLE_DEFAULT_ENCRYPTION and clients ask for. */
-static status add_cluster_state(bool with_encryption, struct arena *arena, BtAdmin__Table *table)
+/* The data is encrypted as the disk is, which production calls GOOGLE_DEFAULT_ENCRYPTION and
+ * clients ask for. A cluster that names a key shows that: what it means is up to who runs the disk.
+ */
+static status add_encryption(const BtAdmin__Cluster *cluster, struct arena *arena,
+                             BtAdmin__Table__ClusterState *state)
 {
-    BtAdmin__Table__ClusterStatesEntry *entry;
-    PROTO_NEW(arena, entry, BT_ADMIN__TABLE__CLUSTER_STATES_ENTRY__INIT);
-    PROTO_NEW(arena, entry->value, BT_ADMIN__TABLE__CLUSTER_STATE__INIT);
-    PROTO_NEW(arena, table->cluster_states, {entry});
-    table->n_cluster_states = 1;
-    entry->key = BIGTABLE_CLUSTER_ID;
-    entry->value->replication_state = BT_ADMIN__TABLE__CLUSTER_STATE__REPLICATION_STATE__READY;
-    if (!with_encryption)
-        return status_ok();
     BtAdmin__EncryptionInfo *info;
     PROTO_NEW(arena, info, BT_ADMIN__ENCRYPTION_INFO__INIT);
     info->encryption_type = BT_ADMIN__ENCRYPTION_INFO__ENCRYPTION_TYPE__GOOGLE_DEFAULT_ENCRYPTION;
-    PROTO_NEW(arena, entry->value->encryption_info, {info});
-    entry->value->n_encryption_info = 1;
+    if (cluster->encryption_config != NULL && *cluster->encryption_config->kms_key_name != '\0') {
+        info->encryption_type =
+            BT_ADMIN__ENCRYPTION_INFO__ENCRYPTION_TYPE__CUSTOMER_MANAGED_ENCRYPTION;
+        info->kms_key_version = cluster->encryption_config->kms_key_name;
+    }
+    PROTO_NEW(arena, state->encryption_info, {info});
+    state->n_encryption_info = 1;
     return status_ok();
 }
 
-status table_to_message(const struct table_info *info, BtAdmin__Table__View view,
-                        struct arena *arena, BtAdmin__Table **out)
+/* Always ready. */
+static status cluster_state(const BtAdmin__Cluster *cluster, bool with_encryption,
+                            struct arena *arena, BtAdmin__Table__ClusterStatesEntry **out)
+{
+    PROTO_NEW(arena, *out, BT_ADMIN__TABLE__CLUSTER_STATES_ENTRY__INIT);
+    PROTO_NEW(arena, (*out)->value, BT_ADMIN__TABLE__CLUSTER_STATE__INIT);
+    (*out)->key = name_id(cluster->name);
+    (*out)->value->replication_state = BT_ADMIN__TABLE__CLUSTER_STATE__REPLICATION_STATE__READY;
+    return with_encryption ? add_encryption(cluster, arena, (*out)->value) : status_ok();
+}
+
+static status add_cluster_states(const struct table_place *place, bool with_encryption,
+                                 struct arena *arena, BtAdmin__Table *table)
+{
+    table->cluster_states = arena_alloc(arena, place->count * sizeof(*table->cluster_states));
+    if (table->cluster_states == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < place->count; i++)
+        TRY(cluster_state(place->clusters[i], with_encryption, arena, &table->cluster_states[i]));
+    table->n_cluster_states = place->count;
+    return status_ok();
+}
+
+status table_to_message(const struct table_info *info, const struct table_place *place,
+                        BtAdmin__Table__View view, struct arena *arena, BtAdmin__Table **out)
 {
     bool is_full = view == BT_ADMIN__TABLE__VIEW__FULL;
     BtAdmin__Table *table;
@@ -228,6 +248,6 @@ status table_to_message(const struct table_info *info, BtAdmin__Table__View view
     }
     bool with_encryption = is_full || view == BT_ADMIN__TABLE__VIEW__ENCRYPTION_VIEW;
     if (with_encryption || view == BT_ADMIN__TABLE__VIEW__REPLICATION_VIEW)
-        TRY(add_cluster_state(with_encryption, arena, table));
+        TRY(add_cluster_states(place, with_encryption, arena, table));
     return status_ok();
 }

@@ -3,6 +3,7 @@
 #define TRESTLE_BIGTABLE_SCHEMA_MESSAGE_H
 
 #include "cluster/cluster.h"
+#include "google/bigtable/admin/v2/instance.pb-c.h"
 #include "google/bigtable/admin/v2/table.pb-c.h"
 
 /* Checks the family and fills `*out` (id 0). Slices point into the message, the rest is in the
@@ -15,8 +16,15 @@ status family_from_message(const char *id, const BtAdmin__ColumnFamily *message,
 status gc_rule_from_message(const BtAdmin__GcRule *message, struct arena *arena,
                             const struct gc_rule **out);
 
-/* The table as the view shows it, in the arena. RESOURCE_EXHAUSTED without memory. */
-status table_to_message(const struct table_info *info, BtAdmin__Table__View view,
-                        struct arena *arena, BtAdmin__Table **out);
+/* Where a table is: in all clusters of its instance. */
+struct table_place {
+    const BtAdmin__Cluster **clusters;
+    size_t count;
+};
+
+/* The table as the view shows it, in the arena; it points into the clusters' messages.
+ * RESOURCE_EXHAUSTED without memory. */
+status table_to_message(const struct table_info *info, const struct table_place *place,
+                        BtAdmin__Table__View view, struct arena *arena, BtAdmin__Table **out);
 
 #endif

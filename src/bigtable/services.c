@@ -1,6 +1,7 @@
 /* What all services share: see services.h. */
 #include "bigtable/services.h"
 
+#include "bigtable/default_instance.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
 #include "wire/proto.h"
 
@@ -14,10 +15,9 @@ static void encode_response_params(struct buffer *out)
     proto_encode(&params.base, out);
 }
 
-status bigtable_init(struct bigtable *bigtable, struct cluster *cluster, bool gc_on_read)
+static status make_response_params(struct bigtable *bigtable)
 {
     struct buffer params = {0};
-    *bigtable = (struct bigtable){.cluster = cluster, .gc_on_read = gc_on_read};
     encode_response_params(&params);
     if (!params.failed)
         bigtable->response_params =
@@ -26,8 +26,21 @@ status bigtable_init(struct bigtable *bigtable, struct cluster *cluster, bool gc
     return bigtable->response_params == NULL ? status_out_of_memory() : status_ok();
 }
 
+status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
+{
+    *bigtable = (struct bigtable){.cluster = options->cluster,
+                                  .auto_create = options->auto_create,
+                                  .gc_on_read = options->gc_on_read};
+    TRY(make_response_params(bigtable));
+    TRY(control_open(options->cluster, options->log, &bigtable->control));
+    TRY(adopt_tables(bigtable));
+    return operations_start(bigtable->control, NULL, 0);
+}
+
 void bigtable_free(struct bigtable *bigtable)
 {
+    control_close(bigtable->control);
+    bigtable->control = NULL;
     grpc_header_destroy(bigtable->response_params);
     bigtable->response_params = NULL;
 }

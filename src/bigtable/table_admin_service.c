@@ -1,4 +1,5 @@
 /* google.bigtable.admin.v2.BigtableTableAdmin. What is not in the table answers UNIMPLEMENTED. */
+#include "bigtable/policy_methods.h"
 #include "bigtable/table_methods.h"
 
 ADMIN_HANDLER(create_table, bt_admin__create_table_request)
@@ -10,6 +11,9 @@ ADMIN_HANDLER(modify_column_families, bt_admin__modify_column_families_request)
 ADMIN_HANDLER(drop_row_range, bt_admin__drop_row_range_request)
 ADMIN_HANDLER(generate_consistency_token, bt_admin__generate_consistency_token_request)
 ADMIN_HANDLER(check_consistency, bt_admin__check_consistency_request)
+ADMIN_HANDLER(get_iam_policy, iam__get_iam_policy_request)
+ADMIN_HANDLER(set_iam_policy, iam__set_iam_policy_request)
+ADMIN_HANDLER(test_iam_permissions, iam__test_iam_permissions_request)
 
 struct grpc_service bigtable_table_admin_service(struct bigtable *bigtable)
 {
@@ -23,6 +27,9 @@ struct grpc_service bigtable_table_admin_service(struct bigtable *bigtable)
         {"DropRowRange", GRPC_UNARY, handle_drop_row_range},
         {"GenerateConsistencyToken", GRPC_UNARY, handle_generate_consistency_token},
         {"CheckConsistency", GRPC_UNARY, handle_check_consistency},
+        {"GetIamPolicy", GRPC_UNARY, handle_get_iam_policy},
+        {"SetIamPolicy", GRPC_UNARY, handle_set_iam_policy},
+        {"TestIamPermissions", GRPC_UNARY, handle_test_iam_permissions},
     };
     return (struct grpc_service){.name = "google.bigtable.admin.v2.BigtableTableAdmin",
                                  .methods = methods,

@@ -16,6 +16,10 @@ admin_method drop_row_range;             /* drop_row_range.c */
 admin_method generate_consistency_token; /* consistency.c */
 admin_method check_consistency;          /* consistency.c */
 
+/* The table as the view shows it. */
+status table_message(const struct admin_request *request, struct table *table,
+                     BtAdmin__Table__View view, BtAdmin__Table **out);
+
 /* The table under a name that was given as a resource name: checked, found, described, as the view
  * shows it. */
 status describe_table(const struct admin_request *request, const char *name,

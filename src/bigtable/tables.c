@@ -1,18 +1,72 @@
 /* ListTables, GetTable, DeleteTable. */
+#include "bigtable/default_instance.h"
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
 #include "bigtable/table_methods.h"
+
+/* --- the clusters that a table is in: all of its instance's --- */
+
+struct placing {
+    struct arena *arena;
+    struct table_place *place;
+    status failure;
+};
+
+static status add_cluster(struct placing *placing, const struct resource *resource)
+{
+    struct table_place *place = placing->place;
+    ProtobufCMessage *cluster;
+    TRY(resource_decode(resource, placing->arena, &cluster));
+    const BtAdmin__Cluster **larger =
+        arena_alloc(placing->arena, (place->count + 1) * sizeof(*larger));
+    if (larger == NULL)
+        return status_out_of_memory();
+    if (place->count > 0)
+        memcpy(larger, place->clusters, place->count * sizeof(*larger));
+    larger[place->count++] = (const void *)cluster;
+    place->clusters = larger;
+    return status_ok();
+}
+
+static bool visit_cluster(void *context, struct resource *resource)
+{
+    struct placing *placing = context;
+    placing->failure = add_cluster(placing, resource);
+    return status_is_ok(placing->failure);
+}
+
+static status find_place(const struct admin_request *request, const char *instance,
+                         struct table_place *out)
+{
+    struct placing placing = {.arena = request->arena, .place = out, .failure = status_ok()};
+    *out = (struct table_place){.count = 0};
+    TRY(control_list(request->bigtable->control, RESOURCE_CLUSTER, instance, "", visit_cluster,
+                     &placing));
+    return placing.failure;
+}
+
+/* --- messages --- */
+
+status table_message(const struct admin_request *request, struct table *table,
+                     BtAdmin__Table__View view, BtAdmin__Table **out)
+{
+    struct table_info info;
+    struct table_place place;
+    char *instance = name_parent(request->arena, table_name(table));
+    if (instance == NULL)
+        return status_out_of_memory();
+    TRY(find_place(request, instance, &place));
+    TRY(table_describe(table, request->arena, &info));
+    return table_to_message(&info, &place, view, request->arena, out);
+}
 
 status describe_table(const struct admin_request *request, const char *name,
                       BtAdmin__Table__View view, BtAdmin__Table **out)
 {
     struct table *table;
-    struct table_info info;
     TRY(name_check_table(name));
     TRY(cluster_table(request->bigtable->cluster, bytes_of(name), &table));
-    status s = table_describe(table, request->arena, &info);
-    if (status_is_ok(s))
-        s = table_to_message(&info, view, request->arena, out);
+    status s = table_message(request, table, view, out);
     table_release(table);
     return s;
 }
@@ -29,13 +83,26 @@ status get_table(const struct admin_request *request, const ProtobufCMessage **r
     return status_ok();
 }
 
+/* With the table go the views, schema bundles and policies that it has. */
+static status delete_with_children(void *context, struct edit *edit)
+{
+    const struct admin_request *request = context;
+    const char *name = ((const BtAdmin__DeleteTableRequest *)(const void *)request->message)->name;
+    struct store_batch *batch;
+    TRY(check_none_protected(edit_control(edit), request->arena, RESOURCE_AUTHORIZED_VIEW, name));
+    TRY(edit_delete_under(edit, name));
+    TRY(edit_batch(edit, &batch));
+    return cluster_delete_table(request->bigtable->cluster, bytes_of(name), batch);
+}
+
 /* Clients delete what a test left behind and go by the code, so the words may follow production's:
  * here alone it says that it could not read, not that it did not find. */
 status delete_table(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const BtAdmin__DeleteTableRequest *message = (const void *)request->message;
     TRY(name_check_table(message->name));
-    status s = cluster_delete_table(request->bigtable->cluster, bytes_of(message->name), NULL);
+    struct admin_request copy = *request;
+    status s = control_edit(request->bigtable->control, delete_with_children, &copy);
     if (s.code == STATUS_NOT_FOUND) {
         status_free(s);
         return status_make(STATUS_NOT_FOUND, "Failed to read: %s", message->name);
@@ -53,6 +120,7 @@ enum { DEFAULT_PAGE = 1000 };
 struct listing {
     struct arena *arena;
     BtAdmin__Table__View view;
+    struct table_place place;
     size_t limit;
     BtAdmin__Table **tables;
     size_t count;
@@ -64,7 +132,8 @@ static status add_table(struct listing *listing, struct table *table)
 {
     struct table_info info;
     TRY(table_describe(table, listing->arena, &info));
-    TRY(table_to_message(&info, listing->view, listing->arena, &listing->tables[listing->count]));
+    TRY(table_to_message(&info, &listing->place, listing->view, listing->arena,
+                         &listing->tables[listing->count]));
     listing->count++;
     return status_ok();
 }
@@ -110,13 +179,15 @@ status list_tables(const struct admin_request *request, const ProtobufCMessage *
         .limit = by_default ? DEFAULT_PAGE : (size_t)message->page_size,
         .failure = status_ok(),
     };
+    TRY(check_instance_to_list(request->bigtable, message->parent));
+    TRY(find_place(request, message->parent, &listing.place));
     TRY(fill_page(request, message, &listing));
     BtAdmin__ListTablesResponse *page;
     PROTO_NEW(request->arena, page, BT_ADMIN__LIST_TABLES_RESPONSE__INIT);
     page->tables = listing.tables;
     page->n_tables = listing.count;
     if (listing.has_more)
-        page->next_page_token = name_table_id(listing.tables[listing.count - 1]->name);
+        page->next_page_token = name_id(listing.tables[listing.count - 1]->name);
     *response = &page->base;
     return status_ok();
 }

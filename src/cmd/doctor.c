@@ -7,6 +7,7 @@
  *  3. Every key is a row's or a spilled cell's; every record parses, in order, and its families
  * are, or once were, the table's; spilled cells belong to rows whose record says that it has some.
  *  4. The records of idempotency tokens have their form.
+ *  5. The control plane's records parse, and what each belongs to is there.
  * The store checks the sums of its blocks as they are read.
  *
  * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
@@ -14,6 +15,7 @@
 
 #include "cluster/catalog.h"
 #include "cmd/command.h"
+#include "control/control.h"
 #include "row/fold.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
@@ -343,6 +345,33 @@ static status check_tokens(struct doctor *doctor, struct keyspace *catalog)
     return status_ok();
 }
 
+static bool has_table(void *context, const char *name)
+{
+    const struct doctor *doctor = context;
+    const struct found_table *table = doctor->tables;
+    while (table != NULL && strcmp(table->name, name) != 0)
+        table = table->next;
+    return table != NULL;
+}
+
+static void report_resource(void *context, const char *name, const char *what)
+{
+    struct doctor *doctor = context;
+    doctor->damages++;
+    if (doctor->damages <= MOST_REPORTS)
+        fprintf(stderr, "damage: resource %s: %s\n", name, what);
+}
+
+static status check_resources(struct doctor *doctor, struct keyspace *catalog)
+{
+    const struct control_check check = {doctor, has_table, report_resource};
+    size_t count;
+    TRY(control_verify(catalog, &check, &count));
+    if (count > 0)
+        printf("%zu resources\n", count);
+    return status_ok();
+}
+
 static status examine(struct doctor *doctor)
 {
     struct keyspace *catalog = store_keyspace_find(doctor->store, CATALOG_KEYSPACE_ID);
@@ -353,7 +382,8 @@ static status examine(struct doctor *doctor)
     TRY(catalog_read(catalog, &visitor));
     for (struct found_table *table = doctor->tables; table != NULL; table = table->next)
         check_table(doctor, table);
-    return check_tokens(doctor, catalog);
+    TRY(check_tokens(doctor, catalog));
+    return check_resources(doctor, catalog);
 }
 
 static status open_and_examine(struct doctor *doctor, const char *directory, const struct log *log)

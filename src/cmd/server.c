@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BIGTABLE_SERVICES = 3, SERVICES = BIGTABLE_SERVICES + 3 };
+enum { BIGTABLE_SERVICES = 4, SERVICES = BIGTABLE_SERVICES + 3 };
 
 /* An event loop, its thread, its connections. */
 struct worker {
@@ -134,6 +134,15 @@ static status open_cluster(struct server *server)
     return cluster_open(&options, &server->cluster);
 }
 
+/* On one's own machine any instance will do, as with an emulator; elsewhere a mistyped name is an
+ * error. */
+static bool auto_creates(const struct settings *settings, const struct address *address)
+{
+    if (settings->auto_create == AUTO_CREATE_AUTO)
+        return address_is_loopback(address);
+    return settings->auto_create == AUTO_CREATE_ON;
+}
+
 static void count_call(void *context, const struct grpc_call_record *record)
 {
     struct server *server = context;
@@ -164,10 +173,19 @@ static status create_rpc_metrics(struct server *server)
 static status create_services(struct server *server)
 {
     struct bigtable *bigtable = &server->bigtable;
-    TRY(bigtable_init(bigtable, server->cluster, server->settings->gc_on_read));
+    struct address address;
+    TRY(address_parse(server->settings->listen, &address));
+    const struct bigtable_options options = {
+        .cluster = server->cluster,
+        .log = server->log,
+        .auto_create = auto_creates(server->settings, &address),
+        .gc_on_read = server->settings->gc_on_read,
+    };
+    TRY(bigtable_init(bigtable, &options));
     server->bigtable_services[0] = bigtable_data_service(bigtable);
     server->bigtable_services[1] = bigtable_table_admin_service(bigtable);
-    server->bigtable_services[2] = bigtable_operations_service(bigtable);
+    server->bigtable_services[2] = bigtable_instance_admin_service(bigtable);
+    server->bigtable_services[3] = bigtable_operations_service(bigtable);
     size_t count = 0;
     while (count < BIGTABLE_SERVICES) {
         server->services[count] = &server->bigtable_services[count];

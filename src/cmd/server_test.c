@@ -80,9 +80,9 @@ static const struct grpc_method methods[] = {
     {.name = "Hold", .kind = GRPC_UNARY, .handle = hold},
 };
 
-status bigtable_init(struct bigtable *bigtable, struct cluster *cluster, bool gc_on_read)
+status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
 {
-    *bigtable = (struct bigtable){.cluster = cluster, .gc_on_read = gc_on_read};
+    *bigtable = (struct bigtable){.cluster = options->cluster};
     return status_ok();
 }
 
@@ -101,6 +101,12 @@ struct grpc_service bigtable_table_admin_service(struct bigtable *bigtable)
 {
     (void)bigtable;
     return (struct grpc_service){.name = "test.Admin"};
+}
+
+struct grpc_service bigtable_instance_admin_service(struct bigtable *bigtable)
+{
+    (void)bigtable;
+    return (struct grpc_service){.name = "test.Instances"};
 }
 
 struct grpc_service bigtable_operations_service(struct bigtable *bigtable)

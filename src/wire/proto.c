@@ -301,6 +301,98 @@ status proto_decode(const ProtobufCMessageDescriptor *type, bytes wire, struct a
     return status_ok();
 }
 
+/* --- fields, by descriptor --- */
+
+static void *field_at(const ProtobufCMessage *message, unsigned offset)
+{
+    union {
+        const void *given;
+        void *wanted;
+    } pointer = {.given = (const uint8_t *)message + offset};
+    return pointer.wanted;
+}
+
+static bool is_in_oneof(const ProtobufCFieldDescriptor *field)
+{
+    return (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0;
+}
+
+static bool is_chosen(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *message)
+{
+    return !is_in_oneof(field) ||
+           *(const uint32_t *)field_at(message, field->quantifier_offset) == field->id;
+}
+
+static void copy_oneof_member(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *source,
+                              ProtobufCMessage *target)
+{
+    void *slot = field_at(target, field->offset);
+    if (source != NULL && is_chosen(field, source)) {
+        choose_member(target, field, slot);
+        memcpy(slot, field_at(source, field->offset), proto_value_size(field->type));
+    } else if (is_chosen(field, target)) {
+        *(uint32_t *)field_at(target, field->quantifier_offset) = 0;
+    }
+}
+
+static void copy_repeated(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *source,
+                          ProtobufCMessage *target)
+{
+    size_t *count = field_at(target, field->quantifier_offset);
+    void **array = field_at(target, field->offset);
+    *count = source == NULL ? 0 : *(size_t *)field_at(source, field->quantifier_offset);
+    *array = source == NULL ? NULL : *(void **)field_at(source, field->offset);
+}
+
+static void copy_singular(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *source,
+                          ProtobufCMessage *target)
+{
+    void *slot = field_at(target, field->offset);
+    if (source != NULL)
+        memcpy(slot, field_at(source, field->offset), proto_value_size(field->type));
+    else if (field->type == PROTOBUF_C_TYPE_STRING)
+        *(const char **)slot = protobuf_c_empty_string;
+    else
+        memset(slot, 0, proto_value_size(field->type));
+}
+
+void proto_copy_field(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *source,
+                      ProtobufCMessage *target)
+{
+    if (is_in_oneof(field))
+        copy_oneof_member(field, source, target);
+    else if (field->label == PROTOBUF_C_LABEL_REPEATED)
+        copy_repeated(field, source, target);
+    else
+        copy_singular(field, source, target);
+}
+
+ProtobufCMessage *proto_sub_message(const ProtobufCFieldDescriptor *field,
+                                    const ProtobufCMessage *message)
+{
+    if (!is_chosen(field, message))
+        return NULL;
+    return *(ProtobufCMessage **)field_at(message, field->offset);
+}
+
+ProtobufCMessage *proto_set_sub_message(const ProtobufCFieldDescriptor *field,
+                                        ProtobufCMessage *message, struct arena *arena)
+{
+    ProtobufCMessage *standing = proto_sub_message(field, message);
+    if (standing != NULL)
+        return standing;
+    ProtobufCMessage *fresh = new_message(arena, field->descriptor);
+    if (fresh == NULL)
+        return NULL;
+    void *slot = field_at(message, field->offset);
+    if (is_in_oneof(field))
+        choose_member(message, field, slot);
+    *(ProtobufCMessage **)slot = fresh;
+    return fresh;
+}
+
+/* --- encoding --- */
+
 void proto_encode(const ProtobufCMessage *message, struct buffer *out)
 {
     size_t size = protobuf_c_message_get_packed_size(message);

@@ -30,11 +30,28 @@
 status proto_decode(const ProtobufCMessageDescriptor *type, bytes wire, struct arena *arena,
                     ProtobufCMessage **out);
 
-/* Appends the message to the buffer, whose `failed` says whether there was memory for it. */
-void proto_encode(const ProtobufCMessage *message, struct buffer *out);
+/* --- fields, by descriptor --- */
 
 /* Bytes that a value of this type takes in its struct or array. */
 size_t proto_value_size(ProtobufCType type);
+
+/* Makes the field of `target` what it is in `source`, a message of the same type; what it points to
+ * is then shared. NULL for `source`: as in a message in which nothing is set. */
+void proto_copy_field(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *source,
+                      ProtobufCMessage *target);
+
+/* The message in a singular field; NULL if it is not set. */
+ProtobufCMessage *proto_sub_message(const ProtobufCFieldDescriptor *field,
+                                    const ProtobufCMessage *message);
+
+/* The same, set to an empty message of the arena if it is not set; NULL without memory. */
+ProtobufCMessage *proto_set_sub_message(const ProtobufCFieldDescriptor *field,
+                                        ProtobufCMessage *message, struct arena *arena);
+
+/* --- encoding --- */
+
+/* Appends the message to the buffer, whose `failed` says whether there was memory for it. */
+void proto_encode(const ProtobufCMessage *message, struct buffer *out);
 
 /* Makes a message in `arena`, by its INIT macro, for building an answer; leaves the calling
  * function, which returns a status, without memory. */

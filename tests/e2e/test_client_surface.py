@@ -307,9 +307,19 @@ ANSWERED = {
     },
     TABLE_ADMIN: {
         "CheckConsistency", "CreateTable", "DeleteTable", "DropRowRange",
-        "GenerateConsistencyToken", "GetTable", "ListTables", "ModifyColumnFamilies", "UpdateTable",
+        "GenerateConsistencyToken", "GetIamPolicy", "GetTable", "ListTables",
+        "ModifyColumnFamilies", "SetIamPolicy", "TestIamPermissions", "UpdateTable",
     },
-    INSTANCE_ADMIN: set(),
+    INSTANCE_ADMIN: {
+        "CreateAppProfile", "CreateCluster", "CreateInstance", "CreateLogicalView",
+        "CreateMaterializedView", "DeleteAppProfile", "DeleteCluster", "DeleteInstance",
+        "DeleteLogicalView", "DeleteMaterializedView", "GetAppProfile", "GetCluster",
+        "GetIamPolicy", "GetInstance", "GetLogicalView", "GetMaterializedView",
+        "ListAppProfiles", "ListClusters", "ListHotTablets", "ListInstances",
+        "ListLogicalViews", "ListMaterializedViews", "PartialUpdateCluster",
+        "PartialUpdateInstance", "SetIamPolicy", "TestIamPermissions", "UpdateAppProfile",
+        "UpdateCluster", "UpdateInstance", "UpdateLogicalView", "UpdateMaterializedView",
+    },
 }  # fmt: skip
 
 

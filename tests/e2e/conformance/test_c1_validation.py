@@ -11,7 +11,6 @@ from google.cloud.bigtable.data import (
     row_filters,
 )
 from google.cloud.bigtable_admin_v2 import types as admin_types
-from google.cloud.bigtable_admin_v2.services.bigtable_instance_admin import transports
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from harness.rpc import ADMIN_SECONDS, DATA_SECONDS, INSTANCE, delete_row, fails_with, set_cell
@@ -19,12 +18,6 @@ from harness.rpc import ADMIN_SECONDS, DATA_SECONDS, INSTANCE, delete_row, fails
 KEY = b"k"
 NOWHERE = f"{INSTANCE}/tables/nowhere"
 CELL = set_cell("f", b"q", b"v", 1000)
-
-
-@pytest.fixture
-def instance_admin(rpc):
-    """Stubs of BigtableInstanceAdmin."""
-    return transports.BigtableInstanceAdminGrpcTransport(channel=rpc.channel)
 
 
 def rule(family="f"):
@@ -324,10 +317,10 @@ def test_c1_10_aggregate_types_stay(rpc, table_name):
             rpc.modify_families(table_name, change)
 
 
-def test_c1_11_app_profiles(instance_admin):
-    update = admin_types.UpdateAppProfileRequest(app_profile={"name": f"{INSTANCE}/appProfiles/x"})
-    with fails_with(StatusCode.UNIMPLEMENTED):
-        instance_admin.update_app_profile(update, timeout=ADMIN_SECONDS)
+def test_c1_11_app_profiles(admin, new_instance):
+    update = {"app_profile": {"name": f"{new_instance()}/appProfiles/default"}}
+    with pytest.raises(exceptions.InvalidArgument, match="A non-empty 'update_mask' must be"):
+        admin.instances.update_app_profile(request=update)
 
 
 def check_consistency(rpc, name, token):
@@ -344,11 +337,11 @@ def test_c1_12_consistency_tokens(rpc, table_name):
             check_consistency(rpc, table_name, bad)
 
 
-def test_c1_13_instances(instance_admin):
-    with fails_with(StatusCode.UNIMPLEMENTED):
-        instance_admin.delete_instance(
-            admin_types.DeleteInstanceRequest(name=INSTANCE), timeout=ADMIN_SECONDS
-        )
+def test_c1_13_instances(admin, new_instance):
+    instance = new_instance()
+    admin.create_table(instance, "t", deletion_protection=True)
+    with pytest.raises(exceptions.FailedPrecondition):
+        admin.instances.delete_instance(name=instance)
 
 
 def test_c1_14_drop_row_range(rpc, letters):

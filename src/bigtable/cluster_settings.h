@@ -1,0 +1,15 @@
+/* What a Cluster may say: checked, and completed with what production fills in. */
+#ifndef TRESTLE_BIGTABLE_CLUSTER_SETTINGS_H
+#define TRESTLE_BIGTABLE_CLUSTER_SETTINGS_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "google/bigtable/admin/v2/instance.pb-c.h"
+
+/* For a cluster that is to be made. */
+status complete_cluster(BtAdmin__Cluster *cluster);
+
+/* What may change later: nodes, and how their number follows the load. */
+status complete_cluster_size(BtAdmin__Cluster *cluster);
+
+#endif

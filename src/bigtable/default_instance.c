@@ -1,0 +1,137 @@
+/* See default_instance.h. */
+#include "bigtable/default_instance.h"
+
+#include "bigtable/names.h"
+
+/* One cluster: whatever else it does, production then routes every request there, and allows
+ * transactions. */
+static status route(struct arena *arena, const char *const *cluster_ids, size_t count,
+                    BtAdmin__AppProfile *profile)
+{
+    if (count > 1) {
+        profile->routing_policy_case =
+            BT_ADMIN__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY;
+        PROTO_NEW(arena, profile->multi_cluster_routing_use_any,
+                  BT_ADMIN__APP_PROFILE__MULTI_CLUSTER_ROUTING_USE_ANY__INIT);
+        return status_ok();
+    }
+    profile->routing_policy_case = BT_ADMIN__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING;
+    PROTO_NEW(arena, profile->single_cluster_routing,
+              BT_ADMIN__APP_PROFILE__SINGLE_CLUSTER_ROUTING__INIT);
+    profile->single_cluster_routing->cluster_id = cluster_ids[0];
+    profile->single_cluster_routing->allow_transactional_writes = true;
+    return status_ok();
+}
+
+status stage_default_profile(struct edit *edit, struct arena *arena, const char *instance,
+                             const char *const *cluster_ids, size_t count)
+{
+    BtAdmin__AppProfile profile = BT_ADMIN__APP_PROFILE__INIT;
+    profile.name = name_join(arena, instance, "appProfiles", "default");
+    if (profile.name == NULL)
+        return status_out_of_memory();
+    profile.description = "Made with the instance";
+    TRY(route(arena, cluster_ids, count, &profile));
+    profile.isolation_case = BT_ADMIN__APP_PROFILE__ISOLATION_STANDARD_ISOLATION;
+    PROTO_NEW(arena, profile.standard_isolation, BT_ADMIN__APP_PROFILE__STANDARD_ISOLATION__INIT);
+    profile.standard_isolation->priority = BT_ADMIN__APP_PROFILE__PRIORITY__PRIORITY_HIGH;
+    return create_resource(edit, arena, RESOURCE_APP_PROFILE, &profile.base);
+}
+
+static status stage_cluster(struct edit *edit, struct arena *arena, const char *instance)
+{
+    BtAdmin__Cluster cluster = BT_ADMIN__CLUSTER__INIT;
+    char *project = name_parent(arena, instance);
+    if (project == NULL)
+        return status_out_of_memory();
+    cluster.name = name_join(arena, instance, "clusters", BIGTABLE_CLUSTER_ID);
+    cluster.location = name_join(arena, project, "locations", BIGTABLE_ZONE_ID);
+    if (cluster.name == NULL || cluster.location == NULL)
+        return status_out_of_memory();
+    cluster.state = BT_ADMIN__CLUSTER__STATE__READY;
+    cluster.serve_nodes = 1;
+    cluster.default_storage_type = BT_ADMIN__STORAGE_TYPE__SSD;
+    cluster.node_scaling_factor = BT_ADMIN__CLUSTER__NODE_SCALING_FACTOR__NODE_SCALING_FACTOR_1X;
+    return create_resource(edit, arena, RESOURCE_CLUSTER, &cluster.base);
+}
+
+static status stage_instance(struct edit *edit, struct arena *arena, const char *name)
+{
+    BtAdmin__Instance instance = BT_ADMIN__INSTANCE__INIT;
+    const char *const cluster_id = BIGTABLE_CLUSTER_ID;
+    instance.name = name;
+    instance.display_name = name_id(name);
+    instance.state = BT_ADMIN__INSTANCE__STATE__READY;
+    instance.type = BT_ADMIN__INSTANCE__TYPE__PRODUCTION;
+    instance.edition = BT_ADMIN__INSTANCE__EDITION__ENTERPRISE;
+    TRY(edit_time(edit, arena, &instance.create_time));
+    TRY(create_resource(edit, arena, RESOURCE_INSTANCE, &instance.base));
+    TRY(stage_cluster(edit, arena, name));
+    return stage_default_profile(edit, arena, name, &cluster_id, 1);
+}
+
+static status not_found(const char *name)
+{
+    return status_make(STATUS_NOT_FOUND, "Not found: %s", name);
+}
+
+status require_instance(const struct bigtable *bigtable, struct edit *edit, struct arena *arena,
+                        const char *name)
+{
+    if (edit_find(edit, RESOURCE_INSTANCE, name) != NULL)
+        return status_ok();
+    return bigtable->auto_create ? stage_instance(edit, arena, name) : not_found(name);
+}
+
+status check_instance_to_list(const struct bigtable *bigtable, const char *name)
+{
+    bool is_any = strcmp(name_id(name), "-") == 0;
+    if (is_any || bigtable->auto_create || control_has(bigtable->control, RESOURCE_INSTANCE, name))
+        return status_ok();
+    return not_found(name);
+}
+
+/* --- tables that are older than instances --- */
+
+struct adoption {
+    struct edit *edit;
+    struct arena *arena;
+    status failure;
+};
+
+static status adopt(struct adoption *adoption, const char *table)
+{
+    char *instance = name_parent(adoption->arena, table);
+    if (instance == NULL)
+        return status_out_of_memory();
+    if (edit_find(adoption->edit, RESOURCE_INSTANCE, instance) != NULL)
+        return status_ok();
+    return stage_instance(adoption->edit, adoption->arena, instance);
+}
+
+static bool visit_table(void *context, struct table *table)
+{
+    struct adoption *adoption = context;
+    adoption->failure = adopt(adoption, table_name(table));
+    return status_is_ok(adoption->failure);
+}
+
+static status adopt_all(void *context, struct edit *edit)
+{
+    const bytes none = bytes_of("");
+    struct adoption adoption = {.edit = edit, .arena = context, .failure = status_ok()};
+    struct cluster *cluster = control_cluster(edit_control(edit));
+    TRY(cluster_list_tables(cluster, none, none, visit_table, &adoption));
+    return adoption.failure;
+}
+
+status adopt_tables(struct bigtable *bigtable)
+{
+    enum { MEMORY = 1 << 30 };
+    struct arena *arena = arena_create(MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = control_edit(bigtable->control, adopt_all, arena);
+    arena_destroy(arena);
+    return s;
+}
