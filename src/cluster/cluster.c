@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "cluster/care.h"
 #include "cluster/index.h"
+#include "cluster/mend.h"
 
 #include <stdlib.h>
 
@@ -244,6 +245,7 @@ static status open_parts(struct cluster *cluster)
     TRY(drop_orphans(cluster));
     TRY(open_tokens(cluster));
     TRY(care_create(cluster, &cluster->care));
+    TRY(mender_create(cluster, &cluster->mender));
     TRY(start_commits(cluster));
     TRY(maintenance_start(cluster, &cluster->maintenance));
     metrics_set(cluster->options.metrics, METRIC_store_healthy, 1);
@@ -302,12 +304,14 @@ static void release_tables(struct cluster *cluster)
 void cluster_close(struct cluster *cluster)
 {
     CHECK_MAGIC(cluster, CLUSTER_MAGIC);
+    mender_stop(cluster->mender); /* before maintenance, which it may leave a table to */
     maintenance_stop(cluster->maintenance);
     cluster->maintenance = NULL;
     care_stop(cluster->care);
     if (cluster->commits != NULL)
         commit_queue_destroy(cluster->commits);
     care_destroy(cluster->care);
+    mender_destroy(cluster->mender);
     tokens_close(cluster->tokens);
     cluster_drop_doomed(cluster);
     if (cluster->locks != NULL)

@@ -27,6 +27,7 @@ struct cluster {
     struct row_locks *locks;
     struct disk_reserve reserve;
     struct care *care;
+    struct mender *mender;
     struct maintenance *maintenance;
 
     pthread_rwlock_t index_lock;

@@ -46,7 +46,7 @@ static status drop_range(struct table *table, bytes from, bytes to)
     struct tablet *tablet = table_route(table, from);
     row_locks_acquire_all(cluster->locks);
     status s = drop_in_keyspace(cluster, tablet->keyspace, from, to);
-    row_locks_release_all(cluster->locks);
+    row_locks_release_all(cluster->locks, commit_applied_version(cluster->commits));
     tablet_release(tablet);
     return s;
 }

@@ -29,13 +29,6 @@
 #include "cluster/care.h"
 #include "cluster/cluster_private.h"
 
-enum {
-    /* An update that had to fold more operands, into a record of at most this size, stores the
-     * record anew: a reader takes longer for a few operands than the log for a small record. */
-    REPLACE_OPERANDS = 4,
-    REPLACE_BYTES = 2 << 10,
-};
-
 size_t rows_big_value(const struct table *table)
 {
     return table_cluster(table)->options.spill_bytes;
@@ -181,7 +174,7 @@ static void finish_update(struct row_update *update, status result)
 /* The record goes along with the change if it had been in too many pieces. */
 static void keep_record(struct row_update *update, struct row *row)
 {
-    if (row->value.operand_count < REPLACE_OPERANDS || row->value.bytes.size > REPLACE_BYTES)
+    if (!row->wants_mending)
         return;
     update->record = row->value;
     row->value = (struct store_value){0};
@@ -210,6 +203,7 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
 {
     struct cluster *cluster = update->table->cluster;
     struct row_read_options options = {.store = cluster->store,
+                                       .commits = cluster->commits,
                                        .schema = update->schema,
                                        .scope = update->scope,
                                        .now_us = commit_now_us(cluster->commits),

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "cluster/care.h"
 #include "cluster/cluster_private.h"
+#include "cluster/mend.h"
 #include "cluster/rows.h"
 
 #include <stdlib.h>
@@ -52,6 +53,7 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
         return status_out_of_memory();
     TRY(filter_scope(spec->filter, spec->schema, spec->arena, &scan->scope));
     scan->options = (struct row_read_options){.store = cluster->store,
+                                              .commits = cluster->commits,
                                               .schema = spec->schema,
                                               .scope = &scan->scope,
                                               .now_us = commit_now_us(cluster->commits),
@@ -206,6 +208,16 @@ static void start_row(struct scan *scan)
     scan->row = (struct row){.cells.arena = scan->row_arena};
 }
 
+/* The row's record may want something done, whatever comes of the row. */
+static void look_after(struct scan *scan, struct tablet *tablet)
+{
+    struct cluster *cluster = scan->table->cluster;
+    if (scan->row.wants_care)
+        care_request(cluster->care, scan->table, scan->row.key);
+    else if (scan->row.wants_mending)
+        mender_take(cluster->mender, scan->table, tablet->keyspace, &scan->row);
+}
+
 /* A range of one key: no reader, and no tablet but for the counting. */
 static status read_point(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
 {
@@ -215,6 +227,8 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
         struct tablet *tablet = table_route(scan->table, key);
         status s = row_read(tablet->keyspace, &scan->options, key, reach, &scan->row, outcome);
         s = name_tablet(s, scan, tablet);
+        if (status_is_ok(s))
+            look_after(scan, tablet);
         atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
         key_sample_note(&tablet->asked_for, key);
         tablet_release(tablet);
@@ -234,6 +248,7 @@ static status read_in_range(struct scan *scan, enum store_reach reach, enum row_
     TRY(name_tablet(
         row_range_reader_next(scan->reader, reach, skip_key, scan, ROW_BUDGET, &scan->row, outcome),
         scan, scan->tablet));
+    look_after(scan, scan->tablet);
     bytes last = row_range_reader_last_scanned(scan->reader);
     TRY(note_scanned(scan, last));
     atomic_fetch_add_explicit(&scan->tablet->rows_read, 1, memory_order_relaxed);
@@ -286,8 +301,6 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
         }
         TRY(step(scan, reach, outcome));
         row->key = scan->row.key;
-        if (scan->row.wants_care)
-            care_request(scan->table->cluster->care, scan->table, row->key);
         if (*outcome == ROW_FOUND) {
             TRY(filter_row(scan, &row->cells));
             if (row->cells->count > 0)

@@ -4,8 +4,8 @@
 #include "rocksdb/compaction_filter.h"
 #include "rocksdb/merge_operator.h"
 
-static thread_local size_t operands_folded;    /* for fold_watch */
-static thread_local const void *rules_instead; /* for rules_scope */
+static thread_local store_folded operands_folded; /* for fold_watch */
+static thread_local const void *rules_instead;    /* for rules_scope */
 
 /* What a fold on the present thread goes by. */
 static const void *rules_of(const folder *folder)
@@ -83,7 +83,8 @@ class merge_operator final : public rocksdb::MergeOperator {
             history.base = from_slice(*in.existing_value);
         history.operands = operands.data();
         history.operand_count = operands.count;
-        operands_folded += operands.count;
+        operands_folded.count += operands.count;
+        operands_folded.bytes += operands.total;
 
         scratch result;
         bytes same = {nullptr, 0};
@@ -178,10 +179,10 @@ class tidy_factory final : public rocksdb::CompactionFilterFactory {
 
 fold_watch::fold_watch()
 {
-    operands_folded = 0;
+    operands_folded = {};
 }
 
-size_t fold_watch::operand_count() const
+store_folded fold_watch::folded() const
 {
     return operands_folded;
 }

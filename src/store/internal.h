@@ -115,7 +115,7 @@ struct folder {
 class fold_watch {
   public:
     fold_watch();
-    size_t operand_count() const;
+    struct store_folded folded() const;
 };
 
 /* The folds of the present thread use these rules for as long as it lives, unless they are NULL.

@@ -84,7 +84,7 @@ status store_get(keyspace *keyspace, const store_view *view, bytes key, enum sto
         fold_watch folds;
         rocksdb::Status s = keyspace->db->Get(read_options(view, reach), keyspace->handle,
                                               to_slice(key), pin.get());
-        value->operand_count = folds.operand_count();
+        value->folded = folds.folded();
         return settle(s, std::move(pin), value, presence);
     });
 }
@@ -141,6 +141,7 @@ struct store_cursor {
     rocksdb::Slice lower_slice; /* RocksDB wants these to stay where they are */
     rocksdb::Slice upper_slice;
     std::unique_ptr<rocksdb::Iterator> iterator;
+    store_folded folded = {}; /* by the last move */
     /* What ended the cursor for good. */
     bool missed_cache = false;
     bool read_failed = false;
@@ -219,9 +220,11 @@ template <typename function> static void move(store_cursor *cursor, function ste
         return;
     read_watch watch(cursor->reach);
     rules_scope scope(cursor->rules);
+    fold_watch folds;
     try {
         step(cursor->iterator.get());
         note_watch(cursor, watch);
+        cursor->folded = folds.folded();
     } catch (const std::bad_alloc &) {
         cursor->out_of_memory = true;
     }
@@ -296,4 +299,9 @@ bytes store_cursor_key(const store_cursor *cursor)
 bytes store_cursor_value(const store_cursor *cursor)
 {
     return from_slice(cursor->iterator->value());
+}
+
+store_folded store_cursor_folded(const store_cursor *cursor)
+{
+    return cursor->folded;
 }

@@ -149,11 +149,17 @@ enum store_reach {
 
 enum store_presence { STORE_FOUND, STORE_ABSENT, STORE_NOT_CACHED };
 
+/* Operands that a read had to fold for a value; none: it is stored as it is. */
+struct store_folded {
+    size_t count;
+    size_t bytes; /* in all of them */
+};
+
 /* A value that stays where the store has it until it is released. All zeroes is empty. */
 struct store_value {
     bytes bytes;
-    size_t operand_count; /* that a get had to fold for it; 0: it is stored as it is */
-    void *pin;            /* the store's */
+    struct store_folded folded; /* by store_get */
+    void *pin;                  /* the store's */
 };
 
 /* `view` NULL reads the newest. `*value` must be released whatever comes, also for ABSENT. */
@@ -200,6 +206,7 @@ status store_cursor_status(const struct store_cursor *cursor);
 /* Of the current entry; valid until the cursor moves. */
 bytes store_cursor_key(const struct store_cursor *cursor);
 bytes store_cursor_value(const struct store_cursor *cursor);
+struct store_folded store_cursor_folded(const struct store_cursor *cursor);
 
 /* --- housekeeping --- */
 

@@ -325,6 +325,25 @@ static void assert_at(struct store_cursor *cursor, char key)
     assert_true(bytes_equal(store_cursor_value(cursor), bytes_make(value, 2)));
 }
 
+static void cursors_tell_what_was_folded(void **state)
+{
+    struct fixture *f = *state;
+    merge(f->store, f->keyspace, "a", "12");
+    merge(f->store, f->keyspace, "a", "345");
+    put(f->store, f->keyspace, "b", "v");
+    put(f->store, f->keyspace, "c", "v");
+    merge(f->store, f->keyspace, "c", "1");
+    struct store_cursor *cursor = open_cursor(f, "", "");
+    const struct store_folded expected[] = {{2, 5}, {0, 0}, {1, 1}};
+    store_cursor_first(cursor);
+    for (int i = 0; i < 3; i++, store_cursor_next(cursor)) {
+        assert_true(store_cursor_valid(cursor));
+        assert_int_equal(store_cursor_folded(cursor).count, expected[i].count);
+        assert_int_equal(store_cursor_folded(cursor).bytes, expected[i].bytes);
+    }
+    store_cursor_destroy(cursor);
+}
+
 static void cursors_walk_both_ways(void **state)
 {
     struct fixture *f = *state;
@@ -721,6 +740,7 @@ int main(void)
         TEST(views_stand_still),
         TEST(get_many_answers_each_key),
         TEST(cached_only_reads_miss_instead_of_guessing),
+        TEST(cursors_tell_what_was_folded),
         TEST(cursors_walk_both_ways),
         TEST(cursors_keep_to_their_bounds),
         TEST(seek_before_is_strict),

@@ -146,12 +146,13 @@ static void refuse_waiting(struct commit_queue *queue)
 enum queue_state { QUEUE_OPEN, QUEUE_FULL, QUEUE_STALLED };
 
 /* With the lock held. */
-static enum queue_state state_of(const struct commit_queue *queue, size_t bytes, int64_t now_us)
+static enum queue_state state_of(const struct commit_queue *queue, size_t bytes, size_t limit_bytes,
+                                 int64_t now_us)
 {
     if (queue->begun_us != 0 && now_us - queue->begun_us > queue->options.stall_limit_us)
         return QUEUE_STALLED;
     /* What is bigger than the queue goes in alone. */
-    bool is_full = queue->bytes > 0 && queue->bytes + bytes > queue->options.queue_limit_bytes;
+    bool is_full = queue->bytes > 0 && queue->bytes + bytes > limit_bytes;
     return is_full ? QUEUE_FULL : QUEUE_OPEN;
 }
 
@@ -166,16 +167,28 @@ static void append(struct commit_queue *queue, struct commit *commit, size_t byt
     queue->is_asleep = false;
 }
 
-status commit_submit(struct commit_queue *queue, struct commit *commit)
+/* Appends it if the queue is open. */
+static enum queue_state enter(struct commit_queue *queue, struct commit *commit, size_t limit_bytes)
 {
     CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
     size_t bytes = commit_size(commit);
     int64_t now_us = clock_steady_us(queue->options.clock);
     pthread_mutex_lock(&queue->lock);
-    enum queue_state state = state_of(queue, bytes, now_us);
+    enum queue_state state = state_of(queue, bytes, limit_bytes, now_us);
     if (state == QUEUE_OPEN)
         append(queue, commit, bytes);
     pthread_mutex_unlock(&queue->lock);
+    return state;
+}
+
+bool commit_offer(struct commit_queue *queue, struct commit *commit)
+{
+    return enter(queue, commit, queue->options.queue_limit_bytes / 2) == QUEUE_OPEN;
+}
+
+status commit_submit(struct commit_queue *queue, struct commit *commit)
+{
+    enum queue_state state = enter(queue, commit, queue->options.queue_limit_bytes);
     if (state == QUEUE_OPEN)
         return status_ok();
     if (state == QUEUE_FULL)
@@ -218,7 +231,8 @@ static status write_batch(struct commit_queue *queue)
         put_ceiling(queue, ceiling);
     }
     int64_t started_us = clock_steady_us(queue->options.clock);
-    TRY(store_write(queue->options.store, batch->store_batch, queue->options.durability));
+    TRY(store_write(queue->options.store, batch->store_batch,
+                    batch->wants_sync ? queue->options.durability : STORE_ASYNC));
     queue->ceiling = ceiling;
     struct metrics *metrics = queue->options.metrics;
     metrics_observe(metrics, METRIC_HISTOGRAM_commit_seconds,
@@ -334,7 +348,7 @@ double commit_queue_load(struct commit_queue *queue)
     int64_t now_us = clock_steady_us(options->clock);
     pthread_mutex_lock(&queue->lock);
     size_t bytes = queue->bytes;
-    enum queue_state state = state_of(queue, 0, now_us);
+    enum queue_state state = state_of(queue, 0, options->queue_limit_bytes, now_us);
     pthread_mutex_unlock(&queue->lock);
     if (state != QUEUE_OPEN || bytes >= options->queue_limit_bytes)
         return 1;

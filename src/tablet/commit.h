@@ -18,7 +18,14 @@
  *  5. Nobody waits long without being told. When a batch takes longer than the limit (a store that
  *     holds writes back until it has compacted, a disk that does not answer), commit_submit refuses
  *     with UNAVAILABLE and RetryInfo, and what waits behind that batch is refused, too. The batch
- *     itself goes on: how it ends is not known. */
+ *     itself goes on: how it ends is not known.
+ *  6. A commit with a record and no change is a *mending*: it puts in place of a row's operands
+ * what they come to, which alters nothing that a reader sees. A batch of nothing else is written
+ *     without a sync. That is safe: whatever is acknowledged is synced after it was written, and a
+ *     sync covers all of the log before it. So what a power cut takes from the end of the log are
+ *     mendings alone, and the operands that they stood for are in the log before them. (Nor can a
+ *     table have a mending whose log is lost while one of the operands is: the store syncs a log
+ *     before a table takes over what is in it.) */
 #ifndef TRESTLE_TABLET_COMMIT_H
 #define TRESTLE_TABLET_COMMIT_H
 
@@ -43,7 +50,8 @@ struct commit {
     struct packed_change *change;
     /* The row's record as it was read under the lock that is still held: what it and the change
      * come to is stored in place of both, so that operands do not pile up. Empty: the change
-     * becomes an operand. */
+     * becomes an operand. Without a change: the record takes the place of the row's operands; it
+     * holds all that was submitted for the row before. */
     bytes record;
     /* Anything else that goes into the same batch, at this commit's place; may be NULL. Called on
      * the commit thread. */
@@ -92,6 +100,10 @@ void commit_queue_destroy(struct commit_queue *queue);
  * this is the thread of its loop. On failure it was not taken and `done` is not called. Any thread.
  */
 status commit_submit(struct commit_queue *queue, struct commit *commit);
+
+/* As commit_submit for what may as well be left undone: takes it only while the queue is less than
+ * half full and nothing is held up. */
+bool commit_offer(struct commit_queue *queue, struct commit *commit);
 
 /* For threads that may block: submits, and waits for the result. Sets `loop` and `done` itself. */
 status commit_and_wait(struct commit_queue *queue, struct commit *commit);

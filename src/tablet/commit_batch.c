@@ -14,10 +14,10 @@ enum {
 
 size_t commit_size(const struct commit *commit)
 {
-    size_t size = COMMIT_OVERHEAD + commit->row_key.size;
+    size_t size = COMMIT_OVERHEAD + commit->row_key.size + commit->record.size;
     if (commit->change == NULL)
         return size;
-    size += commit->record.size + commit->change->fragment.size;
+    size += commit->change->fragment.size;
     for (size_t i = 0; i < commit->change->big_count; i++)
         size += commit->change->big[i].value.size;
     return size;
@@ -25,7 +25,12 @@ size_t commit_size(const struct commit *commit)
 
 bool commit_is_barrier(const struct commit *commit)
 {
-    return commit->change == NULL && commit->extend == NULL;
+    return commit->change == NULL && commit->extend == NULL && commit->record.size == 0;
+}
+
+bool commit_is_mending(const struct commit *commit)
+{
+    return commit->change == NULL && commit->record.size > 0;
 }
 
 status commit_batch_init(struct commit_batch *batch)
@@ -54,6 +59,7 @@ void commit_batch_clear(struct commit_batch *batch)
     batch->newest_version = 0;
     batch->row_count = 0;
     batch->has_content = false;
+    batch->wants_sync = false;
 }
 
 /* --- finding the commits of one row --- */
@@ -207,6 +213,16 @@ static bool merge_folded(struct commit_batch *batch, const struct commit *head)
     return true;
 }
 
+/* In place of all that there is of the row. */
+static void put_record(struct commit_batch *batch, const struct commit *commit, bytes record)
+{
+    bytes key = record_key(batch, commit);
+    if (fragment_is_empty(record))
+        store_batch_delete(batch->store_batch, commit->keyspace, key);
+    else
+        store_batch_put(batch->store_batch, commit->keyspace, key, record);
+}
+
 /* The record with the change takes its place; false if that fails, and then the change goes in as
  * an operand. */
 static bool replace_record(struct commit_batch *batch, const struct commit *commit)
@@ -221,11 +237,7 @@ static bool replace_record(struct commit_batch *batch, const struct commit *comm
     buffer_clear(&batch->value);
     if (!row_fold.whole(NULL, &history, &batch->value, &same) || batch->value.failed)
         return false;
-    bytes record = buffer_bytes(&batch->value);
-    if (fragment_is_empty(record))
-        store_batch_delete(batch->store_batch, commit->keyspace, history.key);
-    else
-        store_batch_put(batch->store_batch, commit->keyspace, history.key, record);
+    put_record(batch, commit, buffer_bytes(&batch->value));
     return true;
 }
 
@@ -258,10 +270,27 @@ void commit_batch_finish(struct commit_batch *batch)
     batch->head_count = 0;
 }
 
+/* Before what was gathered, which is written later: no change of this row from before it is among
+ * that. Its version is nowhere stored, so the ceiling need not cover it. */
+static void add_mending(struct commit_batch *batch, struct commit *commit)
+{
+    buffer_clear(&batch->key);
+    if (buffer_reserve(&batch->key, commit->row_key.size + 1) == NULL) {
+        commit->result = status_out_of_memory();
+        return;
+    }
+    put_record(batch, commit, commit->record);
+    batch->has_content = true;
+}
+
 void commit_batch_add(struct commit_batch *batch, struct commit *commit)
 {
     if (!status_is_ok(commit->result) || commit_is_barrier(commit))
         return;
+    if (commit_is_mending(commit)) {
+        add_mending(batch, commit);
+        return;
+    }
     if (commit->change != NULL && !reserve(batch, commit)) {
         commit->result = status_out_of_memory();
         return;
@@ -271,6 +300,7 @@ void commit_batch_add(struct commit_batch *batch, struct commit *commit)
     if (!status_is_ok(commit->result))
         return;
     batch->has_content = true;
+    batch->wants_sync = true;
     batch->newest_version = commit->version;
     if (commit->extend != NULL) {
         commit_batch_finish(batch);

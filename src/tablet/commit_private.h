@@ -10,6 +10,9 @@ size_t commit_size(const struct commit *commit);
 /* It has nothing to write: it marks a place in the queue. */
 bool commit_is_barrier(const struct commit *commit);
 
+/* It puts a record in place of what it is made of (commit.h, 6). */
+bool commit_is_mending(const struct commit *commit);
+
 /* A batch being filled. Changes of one row that come together are folded into one operand: a row
  * that many clients add to would otherwise pile up operands, which each read pays for. They are
  * found by a hash table of the rows in the batch. The order of changes is kept row by row; between
@@ -20,6 +23,7 @@ struct commit_batch {
     uint64_t newest_version;
     size_t row_count; /* changes of rows */
     bool has_content;
+    bool wants_sync; /* there is more in it than mendings */
     /* Private. */
     struct commit **slots; /* the first commit of a row; NULL: free */
     size_t slot_count;     /* a power of two */

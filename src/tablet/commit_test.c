@@ -189,7 +189,7 @@ static void change_with_record(struct tablet_fixture *f, struct row_change *chan
     struct packed_change packed = pack(change, SIZE_MAX);
     struct commit commit = commit_of(f, "row", &packed);
     get_record(f, "row", &value, &presence);
-    assert_int_equal(value.operand_count, 3);
+    assert_int_equal(value.folded.count, 3);
     commit.record = value.bytes;
     assert_ok(commit_and_wait(f->queue, &commit));
     assert_true(commit.is_folded);
@@ -209,7 +209,7 @@ static void a_change_with_its_record_replaces_it(void **state)
     row_change_delete_column(change, FAMILY_F, bytes_of("q"), 1, 3);
     change_with_record(f, change);
     get_record(f, "row", &value, &presence);
-    assert_int_equal(value.operand_count, 0);
+    assert_int_equal(value.folded.count, 0);
     assert_false(fragment_has_tombstones(value.bytes));
     store_value_release(&value);
     assert_row(f, "row", "f:q@4=new f:q@3=old");
@@ -230,6 +230,37 @@ static void a_change_that_leaves_nothing_of_its_record_deletes_it(void **state)
     get_record(f, "row", &value, &presence);
     assert_int_equal(presence, STORE_ABSENT);
     store_value_release(&value);
+}
+
+/* In one batch with the row's next change, which it must not undo. */
+static void a_mending_keeps_its_place(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct pending first, after, mending = {.done_at = 0};
+    struct store_value value;
+    enum store_presence presence;
+    unsigned turn = 0;
+    for (int i = 1; i <= 3; i++)
+        write_change(f, "row", set_cell(f, FAMILY_F, "q", i, "old"));
+    get_record(f, "row", &value, &presence);
+    shut(gate_of(f));
+    submit(f, &first, "first", set_cell(f, FAMILY_F, "q", 1, "x"), &turn);
+    await_commit_thread(gate_of(f));
+    mending.commit = commit_of(f, "row", NULL);
+    mending.commit.record = value.bytes;
+    mending.commit.done.run = note_done;
+    mending.turn = &turn;
+    assert_true(commit_offer(f->queue, &mending.commit));
+    submit(f, &after, "row", set_cell(f, FAMILY_F, "q", 3, "new"), &turn);
+    open_gate(gate_of(f));
+    wait_for_all(f);
+    store_value_release(&value);
+    get_record(f, "row", &value, &presence);
+    assert_int_equal(value.folded.count, 1); /* upon the record */
+    assert_row(f, "row", "f:q@3=new f:q@2=old f:q@1=old");
+    store_value_release(&value);
+    buffer_free(&first.change.fragment);
+    buffer_free(&after.change.fragment);
 }
 
 /* More rows in a batch than its table of rows starts with, each of them twice. */
@@ -411,6 +442,7 @@ static void the_queue_is_bounded(void **state)
     assert_true(status_details(s).size > 0);
     assert_status(s, STATUS_RESOURCE_EXHAUSTED);
     assert_true(commit_queue_load(f->queue) == 1);
+    assert_false(commit_offer(f->queue, &refused));
     open_gate(gate_of(f));
     while ((s = commit_and_wait(f->queue, &refused)).code == STATUS_RESOURCE_EXHAUSTED)
         status_free(s); /* until the first is through */
@@ -582,6 +614,43 @@ static void a_full_disk_refuses_until_there_is_space(void **state)
     buffer_free(&filler.fragment);
 }
 
+/* What it loses of mendings is still there in pieces; what was acknowledged after one is not lost,
+ * nor the mending then. */
+static void a_power_cut_may_take_mendings_alone(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct store_value value;
+    enum store_presence presence;
+    char *copy = make_directory();
+    for (int i = 1; i <= 3; i++)
+        write_change(f, "row", set_cell(f, FAMILY_F, "q", i, "x"));
+    for (int cuts = 0; cuts < 2; cuts++) {
+        get_record(f, "row", &value, &presence);
+        struct commit mending = commit_of(f, "row", NULL);
+        mending.record = value.bytes;
+        assert_ok(commit_and_wait(f->queue, &mending));
+        store_value_release(&value);
+        assert_int_equal(fault_fs_unsynced(f->faults, ".log") > 0, true);
+        if (cuts == 1)
+            write_change(f, "other", set_cell(f, FAMILY_F, "q", 1, "y"));
+        remove_directory(copy);
+        copy = make_directory();
+        fault_fs_cut_power(f->faults, f->directory, copy, 0);
+        struct store_options options = test_options(copy);
+        struct tablet_fixture after = *f;
+        options.fold = &row_fold;
+        assert_ok(store_open(&options, &after.store));
+        after.rows = store_keyspace_find(after.store, ROWS_KEYSPACE);
+        get_record(&after, "row", &value, &presence);
+        assert_int_equal(value.folded.count, cuts == 0 ? 3 : 0);
+        store_value_release(&value);
+        assert_row(&after, "row", "f:q@3=x f:q@2=x f:q@1=x");
+        assert_row(&after, "other", cuts == 0 ? "" : "f:q@1=y");
+        store_close(after.store);
+    }
+    remove_directory(copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,6 +660,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_with_its_record_replaces_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_change_that_leaves_nothing_of_its_record_deletes_it,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(a_mending_keeps_its_place, setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_holds_many_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(an_extension_keeps_its_place, setup, teardown),
         cmocka_unit_test_setup_teardown(big_cells_get_records_of_their_own, setup, teardown),
@@ -606,6 +676,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_acknowledged_after_a_failed_sync, setup_faults,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_until_there_is_space, setup_faults,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_power_cut_may_take_mendings_alone, setup_faults,
                                         teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

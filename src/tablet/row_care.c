@@ -54,6 +54,7 @@ static status write_changes(const struct row_care *care, bytes record_key,
         write.mark = *mark;
     bool has_memory = buffer_reserve(&space, MARK_SPACE) != NULL && !changes->changes.failed;
     status s = has_memory ? commit_and_wait(care->commits, &write.commit) : status_out_of_memory();
+    row_lock_note_version(care->locks, care->row_hash, write.commit.version);
     buffer_free(&space);
     return s;
 }

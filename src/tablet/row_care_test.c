@@ -169,7 +169,7 @@ static void a_spilled_record_has_no_history(void **state)
     struct row_care_report report = look_after(f, "row");
     assert_true(report.spilled && report.replaced);
     assert_ok(store_get(f->rows, NULL, bytes_of("Rrow"), STORE_ANYWHERE, &value, &presence));
-    assert_int_equal(value.operand_count, 0); /* a reader does not unpack the 60 cells again */
+    assert_int_equal(value.folded.count, 0); /* a reader does not unpack the 60 cells again */
     store_value_release(&value);
     assert_int_equal(cell_count(f, "row"), 60);
 }

@@ -105,17 +105,31 @@ bool row_lock_acquire(struct row_locks *locks, uint64_t hash, struct row_lock_wa
     return acquire(stripe_of(locks, hash), waiter);
 }
 
+bool row_lock_try(struct row_locks *locks, uint64_t hash)
+{
+    struct stripe *stripe = stripe_of(locks, hash);
+    pthread_mutex_lock(&stripe->lock);
+    bool is_free = !stripe->is_held;
+    stripe->is_held = true;
+    pthread_mutex_unlock(&stripe->lock);
+    return is_free;
+}
+
 void row_lock_release(struct row_locks *locks, uint64_t hash)
 {
     release(stripe_of(locks, hash));
 }
 
 /* The version is its holder's alone; the stripe's lock, taken by each handover, orders accesses. */
-void row_lock_note_version(struct row_locks *locks, uint64_t hash, uint64_t version)
+static void note_version(struct stripe *stripe, uint64_t version)
 {
-    struct stripe *stripe = stripe_of(locks, hash);
     if (version > stripe->version)
         stripe->version = version;
+}
+
+void row_lock_note_version(struct row_locks *locks, uint64_t hash, uint64_t version)
+{
+    note_version(stripe_of(locks, hash), version);
 }
 
 uint64_t row_lock_version(struct row_locks *locks, uint64_t hash)
@@ -166,9 +180,11 @@ void row_locks_acquire_all(struct row_locks *locks)
         acquire_blocking(&locks->stripes[i]);
 }
 
-void row_locks_release_all(struct row_locks *locks)
+void row_locks_release_all(struct row_locks *locks, uint64_t version)
 {
-    for (size_t i = 0; i < STRIPE_COUNT; i++)
+    for (size_t i = 0; i < STRIPE_COUNT; i++) {
+        note_version(&locks->stripes[i], version);
         release(&locks->stripes[i]);
+    }
     pthread_mutex_unlock(&locks->all_lock);
 }

@@ -4,7 +4,9 @@
  * A lock is a stripe: rows share one when their hashes do. Every change of a row holds its stripe
  * while it enters the commit queue; what reads before it writes (check-and-mutate,
  * read-modify-write, spills, replacement of hot rows) holds it from the read until its commit is
- * acknowledged. Stripes are first come, first served.
+ * acknowledged. Stripes are first come, first served. (Who reads without the lock may still write
+ * what follows from it if he finds, under the lock, that the row was left alone meanwhile: the
+ * stripe's version says so. See cluster/mend.h.)
  *
  * No deadlock: an operation holds at most one stripe, save row_locks_acquire_all, which takes them
  * in rising order and is itself serialised. */
@@ -30,6 +32,8 @@ uint64_t row_lock_hash(uint64_t keyspace_id, bytes row_key);
 
 /* True: held, `granted` is not called. False: queued. */
 bool row_lock_acquire(struct row_locks *locks, uint64_t hash, struct row_lock_waiter *waiter);
+/* Takes it if nobody has it; does not wait, and does not queue. */
+bool row_lock_try(struct row_locks *locks, uint64_t hash);
 /* Waits for it: maintenance alone, which nobody who holds a stripe waits for. */
 void row_lock_wait(struct row_locks *locks, uint64_t hash);
 void row_lock_release(struct row_locks *locks, uint64_t hash);
@@ -42,6 +46,7 @@ uint64_t row_lock_version(struct row_locks *locks, uint64_t hash);
 /* Takes every stripe, waiting as long as that needs: for DropRowRange and schema barriers. Pool
  * threads only. */
 void row_locks_acquire_all(struct row_locks *locks);
-void row_locks_release_all(struct row_locks *locks);
+/* `version`: the newest that entered the queue meanwhile. */
+void row_locks_release_all(struct row_locks *locks, uint64_t version);
 
 #endif

@@ -101,6 +101,30 @@ static void a_stripe_remembers_its_newest_version(void **state)
     row_lock_release(*state, ROW);
 }
 
+static void a_try_does_not_wait(void **state)
+{
+    unsigned turn = 0;
+    struct witness witness = {.waiter.granted = note_turn, .locks = *state, .turn = &turn};
+    assert_true(row_lock_try(*state, ROW));
+    assert_false(row_lock_try(*state, ROW));
+    assert_true(row_lock_try(*state, OTHER_ROW));
+    assert_false(row_lock_acquire(*state, ROW, &witness.waiter));
+    row_lock_release(*state, ROW);
+    assert_int_equal(witness.granted_at, 1);
+    assert_false(row_lock_try(*state, ROW)); /* it is the waiter's */
+    row_lock_release(*state, ROW);
+    row_lock_release(*state, OTHER_ROW);
+}
+
+static void who_had_all_leaves_a_version_on_each(void **state)
+{
+    row_locks_acquire_all(*state);
+    assert_false(row_lock_try(*state, ROW));
+    row_locks_release_all(*state, 30);
+    for (uint64_t row = 0; row < 10000; row++)
+        assert_int_equal(row_lock_version(*state, row), 30);
+}
+
 static void rows_of_different_tables_have_different_hashes(void **state)
 {
     (void)state;
@@ -172,7 +196,7 @@ static void *take_all_sometimes(void *argument)
         for (unsigned row = 0; row < ROWS; row++)
             again += shared->counters[row];
         assert_int_equal(again, shared->sum);
-        row_locks_release_all(shared->locks);
+        row_locks_release_all(shared->locks, 0);
     }
     return NULL;
 }
@@ -199,6 +223,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_waits_gets_it_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(a_long_queue_needs_no_deep_stack, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stripe_remembers_its_newest_version, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_try_does_not_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_had_all_leaves_a_version_on_each, setup, teardown),
         cmocka_unit_test(rows_of_different_tables_have_different_hashes),
         cmocka_unit_test_setup_teardown(one_at_a_time_has_a_row, setup, teardown),
     };

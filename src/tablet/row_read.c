@@ -14,10 +14,29 @@ void row_clear(struct row *row)
     row->cells.items = NULL;
     row->cells.count = 0;
     row->cells.capacity = 0;
+    row->record = bytes_make(NULL, 0);
     row->wants_care = false;
+    row->wants_mending = false;
 }
 
 /* --- one record --- */
+
+/* From so many operands on, what they cost readers is worth a write, if that is cheap: the record
+ * is small, or its operands were as large, so that each byte of them is written once more at most.
+ */
+enum { PIECES = 2, SMALL_RECORD = 2 << 10, LARGEST_RECORD = 64 << 10 };
+
+static bool wants_mending(const struct row_read_options *options, struct store_folded folded,
+                          bytes record)
+{
+    return options->commits != NULL && folded.count >= PIECES && record.size <= LARGEST_RECORD &&
+           (record.size <= SMALL_RECORD || record.size <= folded.bytes);
+}
+
+static uint64_t applied_version(const struct row_read_options *options)
+{
+    return options->commits == NULL ? 0 : commit_applied_version(options->commits);
+}
 
 static bool wants_care(const struct row_read_options *options, bytes record)
 {
@@ -27,7 +46,8 @@ static bool wants_care(const struct row_read_options *options, bytes record)
 
 /* What a record, with the cells beside it, comes to. */
 static status resolve(const struct row_read_options *options, bytes record,
-                      struct spill_source *spilled, struct row *row, enum row_outcome *outcome)
+                      struct store_folded folded, struct spill_source *spilled, struct row *row,
+                      enum row_outcome *outcome)
 {
     struct resolve_request request = {.schema = options->schema,
                                       .record = record,
@@ -38,7 +58,9 @@ static status resolve(const struct row_read_options *options, bytes record,
                                       .size_limit = options->size_limit};
     bool too_large = false;
     status s = row_resolve(&request, &row->cells, &too_large);
+    row->record = record;
     row->wants_care = wants_care(options, record);
+    row->wants_mending = wants_mending(options, folded, record);
     if (too_large) {
         status_free(s);
         *outcome = ROW_TOO_LARGE;
@@ -55,7 +77,7 @@ static status resolve_spilled(struct keyspace *keyspace, const struct row_read_o
     struct spill_reader spilled;
     status s = spill_reader_open(&spilled, keyspace, view, row->key, reach);
     if (status_is_ok(s))
-        s = resolve(options, row->value.bytes, &spilled.source, row, outcome);
+        s = resolve(options, row->value.bytes, row->value.folded, &spilled.source, row, outcome);
     if (spilled.is_missed) {
         status_free(s);
         s = status_ok();
@@ -89,7 +111,7 @@ static status read_at_view(struct keyspace *keyspace, const struct row_read_opti
     if (*outcome != ROW_FOUND)
         return status_ok();
     if (!fragment_has_spilled(row->value.bytes))
-        return resolve(options, row->value.bytes, NULL, row, outcome);
+        return resolve(options, row->value.bytes, row->value.folded, NULL, row, outcome);
     return resolve_spilled(keyspace, options, view, reach, row, outcome);
 }
 
@@ -110,12 +132,13 @@ static status read_record(struct keyspace *keyspace, const struct row_read_optio
                           bytes key, enum store_reach reach, struct row *row,
                           enum row_outcome *outcome)
 {
+    row->as_of = applied_version(options);
     TRY(get_record(keyspace, NULL, key, reach, row, outcome));
     if (*outcome != ROW_FOUND)
         return status_ok();
     if (fragment_has_spilled(row->value.bytes))
         return read_spilled(keyspace, options, key, reach, row, outcome);
-    return resolve(options, row->value.bytes, NULL, row, outcome);
+    return resolve(options, row->value.bytes, row->value.folded, NULL, row, outcome);
 }
 
 status row_read(struct keyspace *keyspace, const struct row_read_options *options, bytes row_key,
@@ -144,6 +167,7 @@ struct row_range_reader {
     bool reversed;
     struct key_bounds bounds;
     struct store_cursor *cursor; /* NULL: paused, or not begun */
+    uint64_t as_of;              /* the cursor's */
     enum store_reach reach;      /* the cursor's */
     bool is_placed;
     bool is_at_end;
@@ -197,6 +221,7 @@ static status open_cursor(struct row_range_reader *reader, enum store_reach reac
     struct store_cursor_options options = {.lower = buffer_bytes(&reader->bounds.lower),
                                            .upper = buffer_bytes(&reader->bounds.upper),
                                            .reach = reach};
+    reader->as_of = applied_version(&reader->options);
     TRY(store_cursor_create(reader->keyspace, &options, &reader->cursor));
     reader->reach = reach;
     reader->is_placed = true;
@@ -253,8 +278,10 @@ static status read_current(struct row_range_reader *reader, enum store_reach rea
                            enum row_outcome *outcome)
 {
     bytes record = store_cursor_value(reader->cursor);
+    row->as_of = reader->as_of;
     if (!fragment_has_spilled(record))
-        return resolve(&reader->options, record, NULL, row, outcome);
+        return resolve(&reader->options, record, store_cursor_folded(reader->cursor), NULL, row,
+                       outcome);
     return read_spilled(reader->keyspace, &reader->options, store_cursor_key(reader->cursor), reach,
                         row, outcome);
 }
@@ -265,6 +292,7 @@ static status look_at_next(struct row_range_reader *reader, enum store_reach rea
                            struct row *row, enum row_outcome *outcome)
 {
     row->wants_care = false;
+    row->wants_mending = false;
     TRY(advance(reader, reach));
     if (!store_cursor_valid(reader->cursor))
         return stop(reader, outcome);
@@ -286,7 +314,9 @@ status row_range_reader_next(struct row_range_reader *reader, enum store_reach r
 {
     *outcome = reader->is_at_end ? ROW_END : ROW_ABSENT;
     row->wants_care = false;
-    for (size_t looked = 0; *outcome == ROW_ABSENT && !row->wants_care && looked < row_budget;
+    row->wants_mending = false;
+    for (size_t looked = 0;
+         *outcome == ROW_ABSENT && !row->wants_care && !row->wants_mending && looked < row_budget;
          looked++)
         TRY(look_at_next(reader, reach, skip, context, row, outcome));
     return status_ok();

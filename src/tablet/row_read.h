@@ -7,6 +7,7 @@
 
 #include "row/resolve.h"
 #include "store/store.h"
+#include "tablet/commit.h"
 
 enum row_outcome {
     ROW_FOUND,      /* the row has visible cells in scope */
@@ -18,7 +19,8 @@ enum row_outcome {
 
 /* How to read; the same for all rows of a request. */
 struct row_read_options {
-    struct store *store; /* for views of it */
+    struct store *store;                /* for views of it */
+    const struct commit_queue *commits; /* for row.as_of; NULL: no row wants mending */
     const struct schema *schema;
     const struct read_scope *scope; /* NULL: everything */
     int64_t now_us;
@@ -33,8 +35,11 @@ struct row {
     bytes key; /* in the arena */
     struct cell_list cells;
     struct store_value value;
+    bytes record; /* as it is stored, or would be if the row were in one piece; stays with cells */
+    uint64_t as_of;  /* commits up to this version are in it; of later ones, some may be */
     bool wants_care; /* the record is large, or has tombstones that wait for spilled cells: spill.h
                       */
+    bool wants_mending; /* the record was in so many pieces that it should be stored anew */
 };
 
 void row_clear(struct row *row);
@@ -55,8 +60,8 @@ void row_range_reader_destroy(struct row_range_reader *reader);
  * ROW_NOT_CACHED (call again with STORE_ANYWHERE), ROW_TOO_LARGE or ROW_END. Rows without visible
  * cells are passed over; `*last_scanned` is the key of the last row looked at, also then. To bound
  * the time of one call it returns ROW_ABSENT after `row_budget` rows were passed over, or after one
- * that wants care, whose key is in `row`. Cells'
- * slices are valid until the next call. */
+ * that wants care or mending, which is in `row`. Cells' slices, and the record, are valid until the
+ * next call. */
 status row_range_reader_next(struct row_range_reader *reader, enum store_reach reach,
                              bool (*skip)(void *context, bytes row_key), void *context,
                              size_t row_budget, struct row *row, enum row_outcome *outcome);

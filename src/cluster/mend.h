@@ -1,0 +1,36 @@
+/* Rows in many pieces: a reader that found one puts it together.
+ *
+ * A change of a row becomes an operand on its record, and a reader folds all there are. So a row
+ * that is written over and over costs readers more and more, until a compaction comes to it. Here
+ * the first reader that pays for it stores what it got, as a commit of its own that nobody waits
+ * for (commit.h, 6).
+ *
+ * That must not undo a change that came in between, and the reader had no lock. But a stripe knows
+ * the newest version that was submitted under it (row_locks.h), and the reader knows up to which
+ * version everything was applied when it began (row.as_of). If the first is not greater, then all
+ * that was ever submitted for the row is in the record; and while the stripe is held nothing more
+ * is, so the record's place in the queue is behind all of it, and before whatever comes. This
+ * covers everything that changes rows: writes, updates, spills, and DropRowRange, which leaves its
+ * version on all stripes. (A mending leaves none, for it changes nothing.)
+ *
+ * Nothing depends on it being done. It is not when somebody has the stripe, when too much of it is
+ * under way, or when the queue has enough to do: the next reader will find the row again. */
+#ifndef TRESTLE_CLUSTER_MEND_H
+#define TRESTLE_CLUSTER_MEND_H
+
+#include "cluster/cluster.h"
+#include "tablet/row_read.h"
+
+struct mender;
+
+status mender_create(struct cluster *cluster, struct mender **out);
+/* Takes no more rows, and waits for those that are under way. NULL is fine. */
+void mender_stop(struct mender *mender);
+void mender_destroy(struct mender *mender); /* NULL is fine */
+
+/* The row was read and wants mending. What it needs is copied. Any thread that holds the table;
+ * never waits. */
+void mender_take(struct mender *mender, struct table *table, struct keyspace *keyspace,
+                 const struct row *row);
+
+#endif
