@@ -50,7 +50,7 @@ def stages():
     yield Stage("tablets", serve, AGAIN, share_of_time=0.5, tablets=TABLETS)
     emulator = emulator_command()
     if emulator:
-        yield Stage("emulator", emulator, FRESH[1:])
+        yield Stage("emulator", emulator, FRESH[1:], share_of_time=0.5)
 
 
 class Collected:
@@ -134,7 +134,8 @@ def explanation(options):
     return (
         f"Tables of {options.rows:,} rows. Rates are rows per CPU second of the server (for calls "
         f"of one row, that is calls), medians of {options.runs} runs with the least and the most, "
-        f"{options.seconds} s for each workload, the servers in turn and new for each run. "
+        f"{options.seconds:g} s for each workload on fresh rows and half of it elsewhere, the "
+        "servers in turn and new for each run. "
         "*Limit* is what the parts of a request take by themselves ([below](#the-limit)). "
         "Latencies are those of 64 calls at once, and so include waiting for a processor."
     )
