@@ -48,6 +48,22 @@ status settings_refuse(const struct settings *settings, const char *member, cons
     return s;
 }
 
+/* Who names such a file expects it to be looked at. */
+static status check_auth(const struct settings *settings)
+{
+    static const char *const members[] = {"auth_tokens", "auth_jwks", "auth_policy", "audit_log"};
+    const char *const values[] = {settings->auth_tokens, settings->auth_jwks, settings->auth_policy,
+                                  settings->audit_log};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (values[i] != NULL && settings->auth == AUTH_OFF)
+            return settings_refuse(settings, members[i], "needs auth=on beside it");
+    if (settings->auth_jwks != NULL &&
+        (settings->auth_audience == NULL || settings->auth_issuer == NULL))
+        return settings_refuse(settings, "auth_jwks",
+                               "needs auth-audience and auth-issuer beside it");
+    return status_ok();
+}
+
 static status check_together(const struct settings *settings)
 {
     if (settings->tls_cert != NULL && settings->tls_key == NULL)
@@ -56,7 +72,7 @@ static status check_together(const struct settings *settings)
         return settings_refuse(settings, "tls_key", "needs tls-cert beside it");
     if (settings->tls_client_ca != NULL && settings->tls_cert == NULL)
         return settings_refuse(settings, "tls_client_ca", "needs tls-cert beside it");
-    return status_ok();
+    return check_auth(settings);
 }
 
 status settings_read(const char *const *arguments, const char *const *environment,

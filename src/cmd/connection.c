@@ -43,8 +43,9 @@ struct connection {
     struct connection *next;
     struct connection *previous;
     struct stream *stream;
-    struct grpc_connection *grpc; /* while speaking HTTP/2 */
-    struct bridge *bridge;        /* while speaking HTTP/1.1 */
+    struct grpc_connection *grpc;    /* while speaking HTTP/2 */
+    struct access_peer *access_peer; /* beside `grpc`; NULL with access control off */
+    struct bridge *bridge;           /* while speaking HTTP/1.1 */
     struct watch watch;
     uint32_t interest;  /* what `watch` is set to; 0: not watched */
     bool write_blocked; /* the socket took less than all: EPOLLOUT goes on */
@@ -105,6 +106,7 @@ static void close_connection(struct connection *connection)
     loop_timer_clear(group->loop, &connection->timer);
     bridge_destroy(connection->bridge);
     grpc_connection_destroy(connection->grpc);
+    access_peer_destroy(connection->access_peer);
     unwatch(connection);
     stream_close(connection->stream);
     delist(connection);
@@ -297,11 +299,26 @@ static void http2_ready(struct connection *connection, uint32_t events)
         read_http2(connection);
 }
 
+static status create_http2(struct connection *connection)
+{
+    struct connection_group *group = connection->group;
+    TRY(grpc_connection_create(group->grpc, group->loop, group->spares, connection, output_ready,
+                               &connection->grpc));
+    if (!group->knows_peers)
+        return status_ok();
+    char address[ADDRESS_TEXT_SIZE];
+    address_format(&connection->peer, address);
+    connection->access_peer = access_peer_create(stream_peer_subject(connection->stream), address);
+    if (connection->access_peer == NULL)
+        return status_out_of_memory();
+    grpc_connection_set_peer(connection->grpc, connection->access_peer);
+    return status_ok();
+}
+
 static void begin_http2(struct connection *connection)
 {
     struct connection_group *group = connection->group;
-    status s = grpc_connection_create(group->grpc, group->loop, group->spares, connection,
-                                      output_ready, &connection->grpc);
+    status s = create_http2(connection);
     if (!status_is_ok(s)) {
         abandon(connection, s);
         return;

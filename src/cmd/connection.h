@@ -16,6 +16,7 @@
 #ifndef TRESTLE_CMD_CONNECTION_H
 #define TRESTLE_CMD_CONNECTION_H
 
+#include "access/access.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "os/loop.h"
@@ -39,6 +40,7 @@ struct connection_group {
     struct metrics *metrics;
     const struct log *log;
     int64_t idle_timeout_us;
+    bool knows_peers;    /* each connection has a struct access_peer */
     atomic_size_t *open; /* connections of all groups together */
 
     struct connection *first; /* doubly linked */

@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 #include "cmd/doctor.h"
 #include "cmd/serve.h"
+#include "cmd/token.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ static const struct command commands[] = {
     {"serve", serve_command, "serve a data directory to Bigtable clients"},
     {"doctor", doctor_command, "examine the data directory of a stopped server"},
     {"bench", bench_command, "put load on a server and measure it"},
+    {"token", token_command, "make a bearer token"},
+    {"permissions", permissions_command, "print what each RPC needs"},
     {"version", version_command, "print the version"},
     {"help", help_command, "print this"},
 };
@@ -35,7 +38,7 @@ static void print_help(FILE *to)
 {
     fputs("usage: trestle COMMAND [ARGUMENT...]\n\n", to);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].sentence);
+        fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].sentence);
     fputs("\n`trestle COMMAND --help` says more.\n", to);
 }
 

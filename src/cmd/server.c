@@ -7,6 +7,7 @@
  *  2. The listener belongs to the first loop; connections are dealt to all loops in turn. */
 #include "cmd/server.h"
 
+#include "access/access.h"
 #include "base/check.h"
 #include "base/limits.h"
 #include "bigtable/services.h"
@@ -20,6 +21,8 @@
 #include "wire/health.h"
 #include "wire/reflection.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -51,6 +54,9 @@ struct server {
     struct health *health;
     struct reflection *reflection;
     const struct grpc_service *services[SERVICES]; /* Bigtable's, then the two others' */
+    struct access *access;                         /* NULL: off */
+    struct log audit;                              /* its own file, or as `log` */
+    struct reloadable access_files;
     struct grpc_server *grpc;
     struct rpc_metrics **rpcs; /* by method_index, see wire/grpc_server.h */
     struct pages pages;
@@ -67,14 +73,16 @@ struct server {
 
 /* --- parts --- */
 
-/* Off loopback, data and credentials would cross networks in the clear. */
+/* Off loopback, data and credentials would cross networks in the clear, and be anybody's. */
 static status check_exposure(const struct settings *settings, const struct address *address)
 {
-    if (address_is_loopback(address) || settings->tls_cert != NULL || settings->insecure)
+    bool is_secure = settings->tls_cert != NULL && settings->auth == AUTH_ON;
+    if (address_is_loopback(address) || is_secure || settings->insecure)
         return status_ok();
-    return settings_refuse(settings, "listen",
-                           "%s is not loopback: give tls-cert and tls-key, or say insecure",
-                           settings->listen);
+    return settings_refuse(
+        settings, "listen",
+        "%s is not loopback: give tls-cert, tls-key and auth=on, or say insecure",
+        settings->listen);
 }
 
 static struct tls_server_files tls_files(const struct settings *settings)
@@ -143,10 +151,19 @@ static bool auto_creates(const struct settings *settings, const struct address *
     return settings->auto_create == AUTO_CREATE_ON;
 }
 
-static void count_call(void *context, const struct grpc_call_record *record)
+static void call_ended(void *context, const struct grpc_call_record *record)
 {
     struct server *server = context;
     metrics_rpc_ended(server->rpcs[record->method_index], record->code, record->duration_us);
+    if (record->note != NULL)
+        access_audit(server->access, record);
+}
+
+static status admit(void *context, void *peer, struct grpc_call *call, size_t method_index,
+                    bytes request)
+{
+    struct server *server = context;
+    return access_admit(server->access, peer, call, method_index, request);
 }
 
 /* One entry a method, and one for paths that name none. */
@@ -200,13 +217,67 @@ static status create_services(struct server *server)
     return status_ok();
 }
 
+/* Also again, when the file has been renamed: whoever writes meanwhile has the old one or the new.
+ */
+static status open_audit_log(struct server *server)
+{
+    const char *path = server->settings->audit_log;
+    if (path == NULL)
+        return status_ok();
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (fd < 0)
+        return status_from_errno(errno, "cannot open %s", path);
+    if (server->audit.fd == server->log->fd) {
+        server->audit.fd = fd;
+        return status_ok();
+    }
+    int replaced = dup3(fd, server->audit.fd, O_CLOEXEC);
+    int error = errno;
+    close(fd);
+    return replaced < 0 ? status_from_errno(error, "cannot use %s", path) : status_ok();
+}
+
+static status reload_access(void *context)
+{
+    struct server *server = context;
+    TRY(open_audit_log(server));
+    return access_reload(server->access);
+}
+
+static status create_access(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    server->audit = *server->log;
+    server->audit.level = LOG_INFO; /* whatever else the log leaves out */
+    if (settings->auth == AUTH_OFF)
+        return status_ok();
+    server->access_files = (struct reloadable){
+        .what = "access control",
+        .reload = reload_access,
+        .context = server,
+        .paths = {settings->auth_tokens, settings->auth_jwks, settings->auth_policy}};
+    reloadable_init(&server->access_files);
+    TRY(open_audit_log(server));
+    const struct access_options options = {.data_directory = settings->data_dir,
+                                           .token_file = settings->auth_tokens,
+                                           .jwks_file = settings->auth_jwks,
+                                           .audience = settings->auth_audience,
+                                           .issuer = settings->auth_issuer,
+                                           .policy_file = settings->auth_policy,
+                                           .log = server->log,
+                                           .audit = &server->audit,
+                                           .clock = server->clock};
+    return access_open(&options, server->services, SERVICES, &server->access);
+}
+
 static status create_grpc(struct server *server)
 {
     struct grpc_server_options options;
     grpc_server_options_init(&options);
     options.max_message_size = server->settings->max_message;
     options.max_concurrent_streams = (uint32_t)server->settings->max_streams;
-    options.on_call_end = count_call;
+    options.on_call_end = call_ended;
+    options.admit = server->access == NULL ? NULL : admit;
     options.context = server;
     return grpc_server_create(&options, server->services, SERVICES, &server->grpc);
 }
@@ -253,6 +324,7 @@ static status create_worker(struct server *server)
     group->metrics = server->metrics;
     group->log = server->log;
     group->idle_timeout_us = server->settings->idle_timeout;
+    group->knows_peers = server->access != NULL;
     group->open = &server->open;
     return status_ok();
 }
@@ -307,6 +379,7 @@ static status create_parts(struct server *server)
     TRY(open_cluster(server));
     TRY(create_services(server));
     TRY(create_rpc_metrics(server));
+    TRY(blame(server, "auth", create_access(server)));
     TRY(create_grpc(server));
     TRY(create_http1(server));
     TRY(create_workers(server));
@@ -325,6 +398,7 @@ status server_create(const struct settings *settings, const struct log *log, str
     server->settings = settings;
     server->log = log;
     server->clock = clock;
+    server->audit.fd = log->fd;
     status s = create_parts(server);
     if (!status_is_ok(s)) {
         server_destroy(server);
@@ -363,6 +437,7 @@ void server_reload(struct server *server, bool all)
 {
     CHECK_MAGIC(server, SERVER_MAGIC);
     reloadable_check(&server->tls_files, all, server->log);
+    reloadable_check(&server->access_files, all, server->log);
 }
 
 static bool is_quiet(void *context)
@@ -405,6 +480,9 @@ void server_destroy(struct server *server)
     listener_close(server->listener);
     http1_server_destroy(server->http1);
     grpc_server_destroy(server->grpc);
+    access_close(server->access);
+    if (server->audit.fd != server->log->fd)
+        close(server->audit.fd);
     free(server->rpcs);
     reflection_destroy(server->reflection);
     health_destroy(server->health);

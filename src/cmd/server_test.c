@@ -309,8 +309,8 @@ static void impossible_settings_are_refused(void **state)
     assert_refused(LIST("--listen=nowhere"), STATUS_INVALID_ARGUMENT,
                    "--listen: \"nowhere\" is not ADDR:PORT");
     assert_refused(LIST("--listen=0.0.0.0:0"), STATUS_INVALID_ARGUMENT,
-                   "--listen: 0.0.0.0:0 is not loopback: give tls-cert and tls-key, or say "
-                   "insecure");
+                   "--listen: 0.0.0.0:0 is not loopback: give tls-cert, tls-key and auth=on, "
+                   "or say insecure");
     assert_refused(LIST("--listen=127.0.0.1:0", "--tls-cert=none", "--tls-key=none"),
                    STATUS_INVALID_ARGUMENT,
                    "--tls-cert: cannot use certificate none: No such file or directory");

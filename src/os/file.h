@@ -7,6 +7,11 @@
 /* Bytes that this process may still write to the file system that `path` is on. */
 status disk_free_bytes(const char *path, uint64_t *out);
 
+/* Reads a file of at most `most` bytes. `forbidden` are permission bits that it must not have, such
+ * as 022 for what only its owner may change: FAILED_PRECONDITION if it has one. The buffer is empty
+ * before, and freed by the caller after success. */
+status file_read(const char *path, size_t most, unsigned forbidden, struct buffer *out);
+
 /* By what a file that was written again, or put in the place of another, is told from what it was.
  */
 struct file_stamp {

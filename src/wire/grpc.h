@@ -66,6 +66,10 @@ int64_t grpc_call_deadline_us(const struct grpc_call *call);
 /* Whether the client has gone, cancelled, or the deadline has passed. Any thread. */
 bool grpc_call_is_cancelled(const struct grpc_call *call);
 
+/* What the server's `admit` (wire/grpc_server.h) has found out about the call, or NULL. */
+void grpc_call_set_note(struct grpc_call *call, const void *note);
+const void *grpc_call_note(const struct grpc_call *call);
+
 /* Takes the buffer's memory, whatever comes; `message` is empty afterwards. The buffer must have
  * been started with grpc_message_start, which leaves room before the message for gRPC's 5-byte
  * prefix and for the link of the queue it waits in, so that nothing is copied or allocated. A

@@ -192,6 +192,7 @@ void grpc_call_report(struct grpc_call *call)
         .duration_us = clock_steady_us(loop_clock(call->loop)) - call->begun_us,
         .request_bytes = call->request_bytes,
         .response_bytes = call->response_bytes,
+        .note = call->note,
     };
     server->options.on_call_end(server->options.context, &record);
 }
@@ -336,6 +337,16 @@ struct arena *grpc_call_arena(struct grpc_call *call)
 struct loop *grpc_call_loop(struct grpc_call *call)
 {
     return call->loop;
+}
+
+void grpc_call_set_note(struct grpc_call *call, const void *note)
+{
+    call->note = note;
+}
+
+const void *grpc_call_note(const struct grpc_call *call)
+{
+    return call->note;
 }
 
 static bool decode_header(struct grpc_call *call, bytes *value)

@@ -335,6 +335,11 @@ static void forget_lists(struct grpc_connection *connection)
         grpc_call_unpin(LIST_ENTRY(link, struct grpc_call, admission_link));
 }
 
+void grpc_connection_set_peer(struct grpc_connection *connection, void *peer)
+{
+    connection->peer = peer;
+}
+
 void grpc_connection_destroy(struct grpc_connection *connection)
 {
     if (connection == NULL)

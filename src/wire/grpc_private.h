@@ -116,6 +116,7 @@ struct grpc_call {
     /* The answer. */
     size_t output_limit; /* above it the call is congested; fixed before the handler runs */
     struct message_queue queue;
+    const void *note;                     /* see grpc_call_set_note */
     const struct metadata *shared_header; /* NULL: none */
     struct metadata header_metadata;
     struct metadata trailer_metadata;
@@ -152,6 +153,7 @@ struct grpc_connection {
     struct loop *loop;
     void *context;
     void (*output_ready)(void *context);
+    void *peer; /* see grpc_connection_set_peer */
     nghttp2_session *session;
     unsigned idle_sweeps; /* since output was last written, or begun */
     bool is_broken;       /* beyond repair: nothing more is read or written */

@@ -257,6 +257,15 @@ static void handle(struct grpc_call *call, bytes request)
     route->method->handle(route->service->context, call, request);
 }
 
+static status admit(struct grpc_call *call, bytes request)
+{
+    const struct grpc_server_options *options = &call->server->options;
+    if (options->admit == NULL)
+        return status_ok();
+    return options->admit(options->context, call->connection->peer, call, call->route->index,
+                          request);
+}
+
 void grpc_request_tell_end(struct grpc_call *call)
 {
     if (!call->held || call->told_end || call->route->method->kind != GRPC_BIDI)
@@ -281,6 +290,7 @@ static status end_message(struct grpc_call *call)
         return status_ok();
     if (atomic_load(&call->unsent) > LIMIT_BIDI_OUTPUT_BYTES)
         return status_make(STATUS_RESOURCE_EXHAUSTED, "the answers are not being read");
+    TRY(admit(call, buffer_bytes(&call->reader.body)));
     handle(call, buffer_bytes(&call->reader.body));
     return status_ok();
 }
@@ -343,21 +353,29 @@ static status check_whole(const struct grpc_call *call)
     return status_ok();
 }
 
+static void begin(struct grpc_call *call, bytes request)
+{
+    set_arena_limit(call, request.size);
+    status s = admit(call, request);
+    if (!status_is_ok(s)) {
+        fail(call, s);
+        return;
+    }
+    grpc_call_hold(call);
+    handle(call, request);
+}
+
 void grpc_request_end(struct grpc_call *call)
 {
     if (call->ended)
         return;
     grpc_call_pin(call);
     status s = check_whole(call);
-    if (!status_is_ok(s)) {
+    if (!status_is_ok(s))
         fail(call, s);
-    } else if (call->route->method->kind == GRPC_BIDI) {
+    else if (call->route->method->kind == GRPC_BIDI)
         grpc_request_tell_end(call);
-    } else {
-        bytes request = buffer_bytes(&call->reader.body);
-        set_arena_limit(call, request.size);
-        grpc_call_hold(call);
-        handle(call, request);
-    }
+    else
+        begin(call, buffer_bytes(&call->reader.body));
     grpc_call_unpin(call);
 }

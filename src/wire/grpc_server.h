@@ -35,6 +35,7 @@ struct grpc_call_record {
     int64_t duration_us;   /* from the headers' arrival to the handler's finish */
     size_t request_bytes;  /* of messages, inflated */
     size_t response_bytes; /* of messages, as sent */
+    const void *note;      /* grpc_call_set_note; lives in the call's arena, maybe */
 };
 
 struct grpc_server_options {
@@ -42,6 +43,11 @@ struct grpc_server_options {
     size_t max_buffered_requests;    /* bytes of all request messages of one connection */
     uint32_t max_concurrent_streams; /* of one connection */
     int64_t stall_timeout_us; /* a peer that neither reads nor sends for so long is dropped */
+
+    /* Asked on the loop's thread before a handler gets a message: what is not OK ends the call.
+     * `peer` is what grpc_connection_set_peer was given. NULL: all are admitted. */
+    status (*admit)(void *context, void *peer, struct grpc_call *call, size_t method_index,
+                    bytes request);
 
     /* Called on the loop's thread of each call when it has ended; may be NULL. */
     void (*on_call_end)(void *context, const struct grpc_call_record *record);
@@ -78,6 +84,9 @@ void grpc_spares_destroy(struct grpc_spares *spares);
 status grpc_connection_create(struct grpc_server *server, struct loop *loop,
                               struct grpc_spares *spares, void *context,
                               void (*output_ready)(void *context), struct grpc_connection **out);
+
+/* Who is at the other end, for `admit`; at first NULL. */
+void grpc_connection_set_peer(struct grpc_connection *connection, void *peer);
 
 /* Calls of the connection whose handler has not finished are cancelled and live on until it has. */
 void grpc_connection_destroy(struct grpc_connection *connection);

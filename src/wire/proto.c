@@ -79,6 +79,25 @@ static const uint8_t *read_field(const uint8_t *at, const uint8_t *end, struct w
     return read_value(at, end, field);
 }
 
+bool proto_peek(bytes wire, const uint32_t *path, size_t depth, bytes *value)
+{
+    const uint8_t *at = wire.data;
+    const uint8_t *end = wire.size == 0 ? at : at + wire.size;
+    while (at < end) {
+        struct wire_field field;
+        at = read_field(at, end, &field);
+        if (at == NULL)
+            return false;
+        if (field.id != path[0] || field.type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
+            continue;
+        if (depth == 1)
+            *value = field.content;
+        else if (!proto_peek(field.content, path + 1, depth - 1, value))
+            return false;
+    }
+    return true;
+}
+
 static ProtobufCWireType wire_type_of(ProtobufCType type)
 {
     switch (type) {

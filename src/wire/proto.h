@@ -30,6 +30,11 @@
 status proto_decode(const ProtobufCMessageDescriptor *type, bytes wire, struct arena *arena,
                     ProtobufCMessage **out);
 
+/* The text of one field, found without decoding the rest: `path` has the numbers of `depth` fields,
+ * each but the last a message. `*value` points into the wire bytes, and is left alone if the field
+ * is not there. What it finds is what proto_decode would find. False if the bytes are malformed. */
+bool proto_peek(bytes wire, const uint32_t *path, size_t depth, bytes *value);
+
 /* --- fields, by descriptor --- */
 
 /* Bytes that a value of this type takes in its struct or array. */

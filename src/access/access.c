@@ -1,0 +1,555 @@
+/* See access.h.
+ *
+ * Invariants
+ *  1. `secrets` and the policies change only with `lock` held for writing, and `generation` goes up
+ *     before it is released.
+ *  2. What a peer remembers is of the generation that it has noted, which was read before what is
+ *     remembered was looked up: at worst it is thrown away too soon. */
+#include "access/access.h"
+
+#include "access/bootstrap.h"
+#include "access/jwt.h"
+#include "access/policy_file.h"
+#include "access/rules.h"
+#include "access/tokens.h"
+#include "base/check.h"
+#include "os/file.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    FILE_MOST = 64 << 20,
+    CHANGED_BY_OTHERS = 022, /* mode bits */
+    REMEMBERED = 8,          /* resources of one connection; a power of two */
+    VERIFIED = 1024,         /* signed tokens of all connections; a power of two */
+};
+
+/* What is read from files. */
+struct secrets {
+    struct tokens tokens;
+    struct jwks *keys; /* NULL: none */
+    struct policies policies;
+    bool has_admin_token;
+    uint8_t admin_token[TOKEN_HASH_SIZE];
+};
+
+/* A signed token that was found good. */
+struct verified {
+    uint8_t hash[TOKEN_HASH_SIZE];
+    char *principal; /* NULL: a free place */
+    int64_t expires_us;
+    uint64_t generation;
+};
+
+struct access {
+    uint32_t magic;
+    struct access_options options;
+    struct rule *rules; /* by method_index */
+    size_t rule_count;
+
+    pthread_rwlock_t lock;
+    struct secrets secrets;
+    struct policies stored; /* that clients have set */
+    _Atomic(uint64_t) generation;
+
+    pthread_mutex_t verified_lock;
+    struct verified verified[VERIFIED]; /* by hash; a newer one takes the place */
+};
+#define ACCESS_MAGIC 0x41434353u
+
+/* Who somebody is. */
+struct identity {
+    struct buffer principal; /* empty: has shown nothing */
+    bool is_owner;
+    int64_t expires_us; /* clock_wall_us */
+};
+
+struct remembered {
+    struct buffer name;
+    struct granted granted;
+};
+
+struct access_peer {
+    char *subject; /* "cert:…"; NULL: no certificate */
+    char *address;
+    uint64_t generation;      /* of all that follows */
+    bool is_known;            /* the identity is that of `credential` */
+    struct buffer credential; /* the header's value; empty: there was none */
+    struct identity identity;
+    struct remembered remembered[REMEMBERED]; /* what the identity may do */
+};
+
+/* --- files --- */
+
+static void free_secrets(struct secrets *secrets)
+{
+    tokens_free(&secrets->tokens);
+    jwks_destroy(secrets->keys);
+    policies_free(&secrets->policies);
+}
+
+/* What parsing said, with the file's name before it. */
+static status name_file(const char *file, status s)
+{
+    if (status_is_ok(s))
+        return s;
+    status named = status_make(s.code, "%s: %s", file, status_message(s));
+    status_free(s);
+    return named;
+}
+
+static status read_tokens(const char *file, struct secrets *secrets)
+{
+    struct buffer text = {0};
+    if (file == NULL)
+        return status_ok();
+    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, &text));
+    status s = tokens_parse(file, buffer_bytes(&text), &secrets->tokens);
+    buffer_free(&text);
+    return s;
+}
+
+static status read_keys(const char *file, struct secrets *secrets)
+{
+    struct buffer text = {0};
+    if (file == NULL)
+        return status_ok();
+    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, &text));
+    status s = name_file(file, jwks_parse(buffer_bytes(&text), &secrets->keys));
+    buffer_free(&text);
+    return s;
+}
+
+static status read_policies(const char *file, struct secrets *secrets)
+{
+    struct buffer text = {0};
+    if (file == NULL)
+        return status_ok();
+    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, &text));
+    status s = name_file(file, policy_file_parse(buffer_bytes(&text), &secrets->policies));
+    buffer_free(&text);
+    return s;
+}
+
+static status read_secrets(const struct access_options *options, struct secrets *secrets)
+{
+    TRY(read_tokens(options->token_file, secrets));
+    TRY(read_keys(options->jwks_file, secrets));
+    TRY(read_policies(options->policy_file, secrets));
+    if (policies_have_owner(&secrets->policies))
+        return status_ok();
+    secrets->has_admin_token = true;
+    return bootstrap_admin(options->data_directory, options->log, secrets->admin_token);
+}
+
+status access_reload(struct access *access)
+{
+    struct secrets fresh = {0};
+    status s = read_secrets(&access->options, &fresh);
+    if (!status_is_ok(s)) {
+        free_secrets(&fresh);
+        return s;
+    }
+    pthread_rwlock_wrlock(&access->lock);
+    struct secrets old = access->secrets;
+    access->secrets = fresh;
+    atomic_fetch_add(&access->generation, 1);
+    pthread_rwlock_unlock(&access->lock);
+    free_secrets(&old);
+    return status_ok();
+}
+
+/* --- life --- */
+
+static status find_rules(struct access *access, const struct grpc_service *const *services,
+                         size_t service_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < service_count; i++)
+        count += services[i]->method_count;
+    access->rules = calloc(count + 1, sizeof *access->rules);
+    if (access->rules == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < service_count; i++)
+        for (size_t j = 0; j < services[i]->method_count; j++)
+            TRY(rule_find(services[i]->name, services[i]->methods[j].name,
+                          &access->rules[access->rule_count++]));
+    return status_ok();
+}
+
+status access_open(const struct access_options *options, const struct grpc_service *const *services,
+                   size_t service_count, struct access **out)
+{
+    *out = NULL;
+    struct access *access = calloc(1, sizeof *access);
+    if (access == NULL)
+        return status_out_of_memory();
+    access->magic = ACCESS_MAGIC;
+    access->options = *options;
+    pthread_rwlock_init(&access->lock, NULL);
+    pthread_mutex_init(&access->verified_lock, NULL);
+    atomic_store(&access->generation, 1); /* peers begin with 0: they know nothing */
+    status s = find_rules(access, services, service_count);
+    if (status_is_ok(s))
+        s = access_reload(access);
+    if (!status_is_ok(s)) {
+        access_close(access);
+        return s;
+    }
+    *out = access;
+    return s;
+}
+
+void access_close(struct access *access)
+{
+    if (access == NULL)
+        return;
+    CHECK_MAGIC(access, ACCESS_MAGIC);
+    free_secrets(&access->secrets);
+    policies_free(&access->stored);
+    for (size_t i = 0; i < VERIFIED; i++)
+        free(access->verified[i].principal);
+    free(access->rules);
+    pthread_rwlock_destroy(&access->lock);
+    pthread_mutex_destroy(&access->verified_lock);
+    access->magic = 0;
+    free(access);
+}
+
+/* --- policies --- */
+
+status access_set_policy(struct access *access, bytes resource,
+                         const struct access_binding *bindings, size_t count)
+{
+    pthread_rwlock_wrlock(&access->lock);
+    status s = policies_set(&access->stored, resource, bindings, count);
+    atomic_fetch_add(&access->generation, 1);
+    pthread_rwlock_unlock(&access->lock);
+    return s;
+}
+
+void access_forget(struct access *access, bytes resource)
+{
+    pthread_rwlock_wrlock(&access->lock);
+    policies_remove_under(&access->stored, resource);
+    atomic_fetch_add(&access->generation, 1);
+    pthread_rwlock_unlock(&access->lock);
+}
+
+static struct permission_set grant(struct access *access, bytes principal, bool is_owner,
+                                   bytes resource)
+{
+    struct permission_set set;
+    if (is_owner && role_find(bytes_of("roles/owner"), &set))
+        return set;
+    pthread_rwlock_rdlock(&access->lock);
+    set = permission_set_union(policies_grant(&access->secrets.policies, principal, resource),
+                               policies_grant(&access->stored, principal, resource));
+    pthread_rwlock_unlock(&access->lock);
+    return set;
+}
+
+struct permission_set access_granted(struct access *access, const struct access_caller *caller,
+                                     bytes resource)
+{
+    return grant(access, caller->principal, caller->is_owner, resource);
+}
+
+/* --- who --- */
+
+static bool set_identity(struct identity *identity, const char *principal, int64_t expires_us)
+{
+    buffer_clear(&identity->principal);
+    buffer_append_bytes(&identity->principal, bytes_of(principal));
+    identity->is_owner = false;
+    identity->expires_us = expires_us;
+    return !identity->principal.failed;
+}
+
+/* With the lock held for reading. False: there is no such token. */
+static bool find_static(struct access *access, const uint8_t hash[TOKEN_HASH_SIZE],
+                        struct identity *identity, status *s)
+{
+    const struct secrets *secrets = &access->secrets;
+    bool is_admin =
+        secrets->has_admin_token && memcmp(hash, secrets->admin_token, TOKEN_HASH_SIZE) == 0;
+    const struct token *token = is_admin ? NULL : tokens_find(&secrets->tokens, hash);
+    if (!is_admin && token == NULL)
+        return false;
+    int64_t expires_us = is_admin ? INT64_MAX : token->expires_us;
+    if (expires_us != INT64_MAX && clock_wall_us(access->options.clock) >= expires_us)
+        *s = status_make(STATUS_UNAUTHENTICATED, "the token has expired");
+    else if (!set_identity(identity, is_admin ? BOOTSTRAP_PRINCIPAL : token->principal, expires_us))
+        *s = status_out_of_memory();
+    identity->is_owner = is_admin;
+    return true;
+}
+
+static struct verified *verified_place(struct access *access, const uint8_t *hash)
+{
+    size_t index = (size_t)hash[0] | (size_t)hash[1] << 8;
+    return &access->verified[index & (VERIFIED - 1)];
+}
+
+static bool recall_verified(struct access *access, const uint8_t *hash, uint64_t generation,
+                            struct identity *identity)
+{
+    pthread_mutex_lock(&access->verified_lock);
+    const struct verified *place = verified_place(access, hash);
+    bool is_there = place->principal != NULL && place->generation == generation &&
+                    memcmp(place->hash, hash, TOKEN_HASH_SIZE) == 0 &&
+                    clock_wall_us(access->options.clock) < place->expires_us &&
+                    set_identity(identity, place->principal, place->expires_us);
+    pthread_mutex_unlock(&access->verified_lock);
+    return is_there;
+}
+
+/* Takes the principal. */
+static void note_verified(struct access *access, const uint8_t *hash, uint64_t generation,
+                          char *principal, int64_t expires_us)
+{
+    pthread_mutex_lock(&access->verified_lock);
+    struct verified *place = verified_place(access, hash);
+    free(place->principal);
+    *place = (struct verified){
+        .principal = principal, .expires_us = expires_us, .generation = generation};
+    memcpy(place->hash, hash, TOKEN_HASH_SIZE);
+    pthread_mutex_unlock(&access->verified_lock);
+}
+
+/* With the lock held for reading. */
+static status verify_signed(struct access *access, bytes token, const uint8_t *hash,
+                            struct identity *identity)
+{
+    const struct jwt_expectation expected = {.issuer = access->options.issuer,
+                                             .audience = access->options.audience};
+    uint64_t generation = atomic_load(&access->generation);
+    char *principal;
+    int64_t expires_us;
+    if (access->secrets.keys == NULL)
+        return status_make(STATUS_UNAUTHENTICATED, "the token is not known");
+    if (recall_verified(access, hash, generation, identity))
+        return status_ok();
+    TRY(jwt_verify(access->secrets.keys, &expected, token, clock_wall_us(access->options.clock),
+                   &principal, &expires_us));
+    if (!set_identity(identity, principal, expires_us)) {
+        free(principal);
+        return status_out_of_memory();
+    }
+    note_verified(access, hash, generation, principal, expires_us);
+    return status_ok();
+}
+
+/* "Bearer <token>"; schemes are written in any case. */
+static bool bearer_token(bytes credential, bytes *token)
+{
+    static const char scheme[] = "bearer ";
+    size_t size = sizeof scheme - 1;
+    if (credential.size <= size || strncasecmp((const char *)credential.data, scheme, size) != 0)
+        return false;
+    *token = bytes_from(credential, size);
+    return true;
+}
+
+static status identify_token(struct access *access, bytes credential, struct identity *identity)
+{
+    uint8_t hash[TOKEN_HASH_SIZE];
+    bytes token;
+    status s = status_ok();
+    if (!bearer_token(credential, &token))
+        return status_make(STATUS_UNAUTHENTICATED, "it is no bearer token");
+    token_hash(token, hash);
+    pthread_rwlock_rdlock(&access->lock);
+    if (!find_static(access, hash, identity, &s))
+        s = verify_signed(access, token, hash, identity);
+    pthread_rwlock_unlock(&access->lock);
+    return s;
+}
+
+static status identify(struct access *access, struct access_peer *peer, bytes credential)
+{
+    struct identity *identity = &peer->identity;
+    if (credential.size > 0)
+        return identify_token(access, credential, identity);
+    if (!set_identity(identity, peer->subject == NULL ? "" : peer->subject, INT64_MAX))
+        return status_out_of_memory();
+    return status_ok();
+}
+
+/* As production words it, with the reason at the end. */
+static status word_refusal(status s)
+{
+    if (s.code != STATUS_UNAUTHENTICATED)
+        return s;
+    status worded =
+        status_make(STATUS_UNAUTHENTICATED,
+                    "Request had invalid authentication credentials. Expected OAuth 2 access "
+                    "token, login cookie or other valid authentication credential. (%s)",
+                    status_message(s));
+    status_free(s);
+    return worded;
+}
+
+static void forget_all(struct access_peer *peer)
+{
+    peer->is_known = false;
+    for (size_t i = 0; i < REMEMBERED; i++)
+        buffer_clear(&peer->remembered[i].name);
+}
+
+/* Makes the peer's identity that of the credential. */
+static status recognise(struct access *access, struct access_peer *peer, bytes credential)
+{
+    uint64_t generation = atomic_load(&access->generation);
+    const struct identity *identity = &peer->identity;
+    if (peer->is_known && peer->generation == generation &&
+        bytes_equal(buffer_bytes(&peer->credential), credential) &&
+        (identity->expires_us == INT64_MAX ||
+         clock_wall_us(access->options.clock) < identity->expires_us))
+        return status_ok();
+    forget_all(peer);
+    peer->generation = generation;
+    status s = identify(access, peer, credential);
+    if (!status_is_ok(s))
+        return word_refusal(s);
+    buffer_clear(&peer->credential);
+    buffer_append_bytes(&peer->credential, credential);
+    peer->is_known = !peer->credential.failed;
+    return status_ok();
+}
+
+/* --- may he --- */
+
+struct question {
+    struct access *access;
+    struct access_peer *peer;
+};
+
+static bool look_up(void *context, bytes name, struct granted *out)
+{
+    const struct question *question = context;
+    struct access_peer *peer = question->peer;
+    struct remembered *place = &peer->remembered[bytes_hash(name) & (REMEMBERED - 1)];
+    if (bytes_equal(buffer_bytes(&place->name), name)) {
+        *out = place->granted;
+        return true;
+    }
+    if (!resource_kind(name, &out->kind))
+        return false;
+    out->set = grant(question->access, buffer_bytes(&peer->identity.principal),
+                     peer->identity.is_owner, name);
+    buffer_clear(&place->name);
+    buffer_append_bytes(&place->name, name);
+    if (place->name.failed)
+        buffer_clear(&place->name);
+    place->granted = *out;
+    return true;
+}
+
+/* Nobody known may do what allUsers may; whoever is refused had better say who he is first. */
+static status demand_identity(const struct access_peer *peer, status s)
+{
+    if (s.code != STATUS_PERMISSION_DENIED || peer->identity.principal.size > 0)
+        return s;
+    status_free(s);
+    return status_make(STATUS_UNAUTHENTICATED,
+                       "Request is missing required authentication credential. Expected OAuth 2 "
+                       "access token, login cookie or other valid authentication credential.");
+}
+
+/* For the handler and the audit log. Without memory the call is refused: it would go unseen. */
+static status note_caller(struct grpc_call *call, const struct access_peer *peer,
+                          bool is_recognised, bytes resource)
+{
+    struct arena *arena = grpc_call_arena(call);
+    struct access_caller *caller = arena_zalloc(arena, sizeof *caller);
+    if (caller == NULL)
+        return status_out_of_memory();
+    if (is_recognised) {
+        caller->principal = arena_copy(arena, buffer_bytes(&peer->identity.principal));
+        caller->is_owner = peer->identity.is_owner;
+    }
+    caller->resource = arena_copy(arena, resource);
+    caller->address = arena_string(arena, bytes_of(peer->address));
+    if (caller->principal.size != (is_recognised ? peer->identity.principal.size : 0) ||
+        caller->resource.size != resource.size || caller->address == NULL)
+        return status_out_of_memory();
+    grpc_call_set_note(call, caller);
+    return status_ok();
+}
+
+status access_admit(struct access *access, struct access_peer *peer, struct grpc_call *call,
+                    size_t method_index, bytes request)
+{
+    const struct rule *rule = &access->rules[method_index];
+    struct question question = {.access = access, .peer = peer};
+    bytes credential, resource = {0};
+    if (rule->count == 0)
+        return status_ok();
+    grpc_call_header(call, "authorization", &credential);
+    status s = recognise(access, peer, credential);
+    bool is_recognised = status_is_ok(s);
+    if (is_recognised)
+        s = demand_identity(peer, rule_check(rule, request, look_up, &question, &resource));
+    if (!rule->is_administration)
+        return s;
+    status noted = note_caller(call, peer, is_recognised, resource);
+    if (status_is_ok(noted))
+        return s;
+    status_ignore(s);
+    return noted;
+}
+
+const struct access_caller *access_caller(const struct grpc_call *call)
+{
+    return grpc_call_note(call);
+}
+
+void access_audit(struct access *access, const struct grpc_call_record *record)
+{
+    const struct access_caller *caller = record->note;
+    if (caller == NULL)
+        return;
+    log_info(access->options.audit, "audit",
+             LOG_BYTES("principal", caller->principal.size > 0 ? caller->principal : bytes_of("-")),
+             LOG_STR("service", record->service->name), LOG_STR("method", record->method->name),
+             LOG_BYTES("resource", caller->resource),
+             LOG_STR("status", status_code_name(record->code)),
+             LOG_INT("duration_us", record->duration_us), LOG_STR("peer", caller->address));
+}
+
+/* --- peers --- */
+
+struct access_peer *access_peer_create(char *subject, const char *address)
+{
+    struct access_peer *peer = calloc(1, sizeof *peer);
+    if (peer == NULL) {
+        free(subject);
+        return NULL;
+    }
+    peer->address = strdup(address);
+    if (subject != NULL && asprintf(&peer->subject, "cert:%s", subject) < 0)
+        peer->subject = NULL;
+    bool is_whole = peer->address != NULL && (subject == NULL) == (peer->subject == NULL);
+    free(subject);
+    if (is_whole)
+        return peer;
+    access_peer_destroy(peer);
+    return NULL;
+}
+
+void access_peer_destroy(struct access_peer *peer)
+{
+    if (peer == NULL)
+        return;
+    for (size_t i = 0; i < REMEMBERED; i++)
+        buffer_free(&peer->remembered[i].name);
+    buffer_free(&peer->credential);
+    buffer_free(&peer->identity.principal);
+    free(peer->subject);
+    free(peer->address);
+    free(peer);
+}

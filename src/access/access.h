@@ -1,0 +1,84 @@
+/* Access control: who calls, and whether he may.
+ *
+ * Every request passes access_admit, on the thread of its connection's loop, before its handler:
+ *
+ *     who     the bearer token of the header `authorization`, static (tokens.h) or signed (jwt.h);
+ *             without one the certificate that the connection's client has shown
+ *     what    the rule of the method (rules.h) says which permission on which resource
+ *     may he  the policies of that resource and of all that it lies in (policies.h)
+ *
+ * What was found out is remembered with the connection, so that a request like the one before costs
+ * a few comparisons and no lock. A counter says when it is out of date: it goes up with every
+ * change of tokens, keys and policies. */
+#ifndef TRESTLE_ACCESS_ACCESS_H
+#define TRESTLE_ACCESS_ACCESS_H
+
+#include "access/policies.h"
+#include "base/arena.h"
+#include "base/log.h"
+#include "wire/grpc_server.h"
+
+struct access;
+struct access_peer;
+
+/* Strings and log must outlive it. */
+struct access_options {
+    const char *data_directory; /* where the first administrator's token is put */
+    const char *token_file;     /* each may be NULL */
+    const char *jwks_file;
+    const char *audience; /* both set if jwks_file is */
+    const char *issuer;
+    const char *policy_file;
+    const struct log *log;
+    const struct log *audit; /* where the line about each administrative call goes */
+    struct clock *clock;
+};
+
+/* Reads the files. INVALID_ARGUMENT, FAILED_PRECONDITION or what reading failed with. If no policy
+ * of "*" has an owner, makes a token of one, or finds the one that was made before:
+ * <data-directory>/admin-token. */
+status access_open(const struct access_options *options, const struct grpc_service *const *services,
+                   size_t service_count, struct access **out);
+void access_close(struct access *access); /* NULL is fine */
+
+/* Reads the files again; on failure all stays as it was. Any thread. */
+status access_reload(struct access *access);
+
+/* --- policies that clients have set; any thread --- */
+
+status access_set_policy(struct access *access, bytes resource,
+                         const struct access_binding *bindings, size_t count);
+
+/* The resource is gone, with all that lay in it. */
+void access_forget(struct access *access, bytes resource);
+
+/* --- calls; all on the loop's thread --- */
+
+/* Takes `subject`, of the client's certificate, or NULL. NULL without memory. */
+struct access_peer *access_peer_create(char *subject, const char *address);
+void access_peer_destroy(struct access_peer *peer); /* NULL is fine */
+
+/* UNAUTHENTICATED, PERMISSION_DENIED, or INVALID_ARGUMENT if the request names nothing. */
+status access_admit(struct access *access, struct access_peer *peer, struct grpc_call *call,
+                    size_t method_index, bytes request);
+
+/* Who has called: as long as the call lives. NULL with access control off. */
+struct access_caller {
+    bytes principal; /* empty: nobody known */
+    bool is_owner;   /* of everything, by the first administrator's token */
+    bytes resource;  /* what the call was about; empty: unknown */
+    const char *address;
+};
+const struct access_caller *access_caller(const struct grpc_call *call);
+
+/* What the caller may do with the resource. Any thread. */
+struct permission_set access_granted(struct access *access, const struct access_caller *caller,
+                                     bytes resource);
+
+/* Writes the audit log's line about an administrative call that has ended. */
+void access_audit(struct access *access, const struct grpc_call_record *record);
+
+/* The reference of permissions, as docs/reference/permissions.md has it. */
+void access_write_markdown(struct buffer *out);
+
+#endif

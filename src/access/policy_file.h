@@ -1,0 +1,15 @@
+/* Policies that an operator writes into a file, beside those that clients set: for projects, which
+ * have no other, and for "*", which is everything.
+ *
+ *     {"*":          {"bindings": [{"role": "roles/owner", "members": ["user:ops@example.com"]}]},
+ *      "projects/p": {"bindings": [{"role": "roles/bigtable.reader",
+ *                                   "members": ["allAuthenticatedUsers"]}]}} */
+#ifndef TRESTLE_ACCESS_POLICY_FILE_H
+#define TRESTLE_ACCESS_POLICY_FILE_H
+
+#include "access/policies.h"
+
+/* INVALID_ARGUMENT if it is no such file. `out` is empty before, and to be freed after success. */
+status policy_file_parse(bytes json, struct policies *out);
+
+#endif

@@ -1,0 +1,185 @@
+/* See rules.h. */
+#include "access/rules.h"
+
+#include "base/check.h"
+#include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
+#include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
+#include "google/bigtable/v2/bigtable.pb-c.h"
+#include "google/bigtable/v2/session.pb-c.h"
+#include "google/iam/v1/iam_policy.pb-c.h"
+#include "google/longrunning/operations.pb-c.h"
+#include "google/rpc/error_details.pb-c.h"
+
+#define SERVICE_DATA           "google.bigtable.v2.Bigtable"
+#define SERVICE_INSTANCE_ADMIN "google.bigtable.admin.v2.BigtableInstanceAdmin"
+#define SERVICE_TABLE_ADMIN    "google.bigtable.admin.v2.BigtableTableAdmin"
+#define SERVICE_OPERATIONS     "google.longrunning.Operations"
+
+static const struct requirement requirements[] = {
+#define RPC(service_, method_, request_, field_, kind_, permission_)                               \
+    {.service = SERVICE_##service_,                                                                \
+     .method = #method_,                                                                           \
+     .request = &request_##__descriptor,                                                           \
+     .field = field_,                                                                              \
+     .kind = KIND_##kind_,                                                                         \
+     .permission = PERMISSION_##permission_},
+#include "access/rpcs.def"
+#undef RPC
+};
+
+enum { REQUIREMENTS = sizeof requirements / sizeof *requirements };
+
+/* They tell nothing of anybody's data, and are asked before anybody has shown who he is. */
+static const char *const open_services[] = {
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
+};
+
+size_t requirement_count(void)
+{
+    return REQUIREMENTS;
+}
+
+const struct requirement *requirement_at(size_t index)
+{
+    return &requirements[index];
+}
+
+/* --- finding a rule --- */
+
+static bool is_open(const char *service)
+{
+    for (size_t i = 0; i < sizeof open_services / sizeof *open_services; i++)
+        if (strcmp(service, open_services[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The numbers of a path of at most two names. The table is ours: a wrong one is our mistake. */
+static void resolve(const struct requirement *row, uint32_t numbers[RULE_DEPTH_MOST])
+{
+    const ProtobufCMessageDescriptor *message = row->request;
+    const char *name = row->field;
+    for (int depth = 0; name != NULL; depth++) {
+        CHECK(depth < RULE_DEPTH_MOST);
+        char text[64] = {0};
+        const char *dot = strchr(name, '.');
+        size_t size = dot == NULL ? strlen(name) : (size_t)(dot - name);
+        CHECK(size < sizeof text);
+        memcpy(text, name, size);
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field_by_name(message, text);
+        CHECK(field != NULL);
+        CHECK(field->type == (dot == NULL ? PROTOBUF_C_TYPE_STRING : PROTOBUF_C_TYPE_MESSAGE));
+        numbers[depth] = field->id;
+        message = field->descriptor;
+        name = dot == NULL ? NULL : dot + 1;
+    }
+}
+
+status rule_find(const char *service, const char *method, struct rule *out)
+{
+    *out =
+        (struct rule){.is_administration = !is_open(service) && strcmp(service, SERVICE_DATA) != 0};
+    for (size_t i = 0; i < REQUIREMENTS; i++) {
+        const struct requirement *row = &requirements[i];
+        if (strcmp(row->service, service) != 0 || strcmp(row->method, method) != 0)
+            continue;
+        CHECK(out->count < RULE_ROWS_MOST);
+        if (out->count == 0)
+            out->rows = row;
+        resolve(row, out->fields[out->count++]);
+    }
+    if (out->count == 0 && !is_open(service))
+        return status_make(STATUS_INTERNAL, "access control has no rule for %s/%s", service,
+                           method);
+    return status_ok();
+}
+
+/* --- applying it --- */
+
+static void append_entry(struct buffer *out, const char *key, bytes value)
+{
+    struct buffer text = {0};
+    buffer_append_bytes(&text, value);
+    buffer_append_byte(&text, '\0');
+    Rpc__ErrorInfo__MetadataEntry entry = RPC__ERROR_INFO__METADATA_ENTRY__INIT;
+    entry.key = key;
+    entry.value = (const char *)text.data;
+    Rpc__ErrorInfo__MetadataEntry *entries[] = {&entry};
+    Rpc__ErrorInfo info = RPC__ERROR_INFO__INIT;
+    info.n_metadata = 1;
+    info.metadata = entries;
+    if (!text.failed)
+        proto_encode(&info.base, out);
+    buffer_free(&text);
+}
+
+/* As production words it, with what it lacks as a detail: whose name in which policy is missing. */
+static status deny(enum access_permission permission, bytes resource)
+{
+    const char *name = permission_name(permission);
+    status s =
+        status_make(STATUS_PERMISSION_DENIED, "Access denied. Missing IAM permission: %s.", name);
+    struct buffer detail = {0};
+    Rpc__ErrorInfo info = RPC__ERROR_INFO__INIT;
+    info.reason = "IAM_PERMISSION_DENIED";
+    info.domain = "iam.googleapis.com";
+    proto_encode(&info.base, &detail);
+    append_entry(&detail, "permission", bytes_of(name)); /* parts of a message add up */
+    append_entry(&detail, "resource", resource);
+    if (!detail.failed)
+        status_add_detail(&s, "google.rpc.ErrorInfo", buffer_bytes(&detail));
+    buffer_free(&detail);
+    return s;
+}
+
+static status refuse_name(const struct requirement *row, bytes name)
+{
+    enum { SHOWN = 200 };
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Invalid resource field value in the request: %s '%.*s' should be %s",
+                       row->field, name.size > SHOWN ? SHOWN : (int)name.size,
+                       (const char *)name.data, kind_form(row->kind));
+}
+
+/* The rows from `first` on that are about the same field; `*next` is behind them. */
+static status check_field(const struct rule *rule, size_t first, bytes name, rule_ask *ask,
+                          void *context, size_t *next)
+{
+    struct granted granted;
+    bool has_kind = false;
+    bool is_name = name.size > 0 && ask(context, name, &granted);
+    size_t i = first;
+    for (; i < rule->count && strcmp(rule->rows[i].field, rule->rows[first].field) == 0; i++) {
+        if (!is_name || rule->rows[i].kind != granted.kind)
+            continue;
+        has_kind = true;
+        if (!permission_set_has(granted.set, rule->rows[i].permission))
+            return deny(rule->rows[i].permission, name);
+    }
+    *next = i;
+    if (name.size > 0 && !has_kind)
+        return refuse_name(&rule->rows[first], name);
+    return status_ok();
+}
+
+status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *context,
+                  bytes *resource)
+{
+    bool names_any = rule->count == 0;
+    for (size_t i = 0; i < rule->count;) {
+        const uint32_t *numbers = rule->fields[i];
+        bytes name = {0};
+        if (!proto_peek(request, numbers, numbers[1] == 0 ? 1 : RULE_DEPTH_MOST, &name))
+            return status_make(STATUS_INVALID_ARGUMENT, "The request is not a valid message");
+        if (name.size > 0)
+            *resource = name;
+        names_any |= name.size > 0;
+        TRY(check_field(rule, i, name, ask, context, &i));
+    }
+    if (!names_any)
+        return refuse_name(&rule->rows[0], bytes_make("", 0));
+    return status_ok();
+}

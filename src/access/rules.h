@@ -1,0 +1,51 @@
+/* What a method demands of its caller, from the rows of rpcs.def. */
+#ifndef TRESTLE_ACCESS_RULES_H
+#define TRESTLE_ACCESS_RULES_H
+
+#include "access/permissions.h"
+#include "access/resource.h"
+#include "base/status.h"
+#include "wire/proto.h"
+
+/* A row. */
+struct requirement {
+    const char *service; /* "google.bigtable.v2.Bigtable" */
+    const char *method;
+    const ProtobufCMessageDescriptor *request;
+    const char *field; /* "backup.name" */
+    enum access_kind kind;
+    enum access_permission permission;
+};
+
+/* All rows, those of a method side by side. */
+size_t requirement_count(void);
+const struct requirement *requirement_at(size_t index);
+
+enum { RULE_ROWS_MOST = 8, RULE_DEPTH_MOST = 2 };
+
+/* The rows of one method, and where their fields are on the wire. */
+struct rule {
+    const struct requirement *rows;
+    size_t count;                                     /* 0: everybody may */
+    uint32_t fields[RULE_ROWS_MOST][RULE_DEPTH_MOST]; /* numbers; the second 0 if there is none */
+    bool is_administration;                           /* what audit logs are about */
+};
+
+/* INTERNAL for a method that nobody has made a rule for; health checks and reflection are
+ * everybody's. */
+status rule_find(const char *service, const char *method, struct rule *out);
+
+/* What an identity may do with a resource. */
+struct granted {
+    enum access_kind kind;
+    struct permission_set set;
+};
+
+/* Whether what the request names may be done to it. Calls `ask` for each name, which returns false
+ * if that is the name of nothing. PERMISSION_DENIED, or INVALID_ARGUMENT where it cannot be told
+ * what the request is about. `*resource` is the name that decided, within `request`. */
+typedef bool rule_ask(void *context, bytes name, struct granted *out);
+status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *context,
+                  bytes *resource);
+
+#endif
