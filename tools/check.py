@@ -19,8 +19,8 @@ TESTDATA = Path("tools/testdata")
 
 # A folder of src/ includes itself and those before it. This is the architecture.
 LAYERS = (
-    "base os wire store row tablet cluster access control sql bigtable datastore move console cmd".split()
-)
+    "base os wire store row tablet cluster access control sql bigtable datastore move console cmd"
+).split()
 GENERATED = "proto/"  # what protobuf-c makes; from wire/ upwards
 
 # Libraries that only some folders may see.
