@@ -27,6 +27,7 @@ C_PREFIXES = {
     "grpc.health.v1": "Health",
     "grpc.reflection.v1": "Reflection",
     "grpc.reflection.v1alpha": "ReflectionAlpha",
+    "trestle.backup": "Backup",
     "trestle.catalog": "Catalog",
 }
 

@@ -115,39 +115,68 @@ static status fill_new_table(struct cluster *cluster, const struct table_spec *s
     return s;
 }
 
-/* With admin held. `*out` has the index's reference alone. */
-static status create(struct cluster *cluster, const struct table_spec *spec, struct table **out)
+/* With admin held. `*out` has the index's reference alone; on failure it is NULL, or a table that
+ * nobody knows. */
+static status create_in(struct cluster *cluster, const struct table_spec *spec,
+                        struct keyspace *keyspace, struct table **out)
 {
-    struct keyspace *keyspace;
-    TRY(check_is_new(cluster, spec->name));
-    TRY(index_make_room(cluster));
-    TRY(cluster_take_spare(cluster, &keyspace));
+    *out = NULL;
     struct table_record record = {.id = cluster->next_id++,
                                   .name = spec->name,
                                   .generation = 1,
                                   .schema = spec->schema,
                                   .deletion_protection = spec->deletion_protection,
                                   .extra = spec->extra};
-    status s = table_create(cluster, &record, out);
-    if (status_is_ok(s)) {
-        s = fill_new_table(cluster, spec, keyspace, *out);
-        if (status_is_ok(s))
-            index_add(cluster, *out);
-        else
+    TRY(table_create(cluster, &record, out));
+    TRY(fill_new_table(cluster, spec, keyspace, *out));
+    index_add(cluster, *out);
+    return status_ok();
+}
+
+/* With admin held. */
+static status create(struct cluster *cluster, const struct table_spec *spec, struct table **out)
+{
+    struct keyspace *keyspace;
+    TRY(check_is_new(cluster, spec->name));
+    TRY(index_make_room(cluster));
+    TRY(cluster_take_spare(cluster, &keyspace));
+    status s = create_in(cluster, spec, keyspace, out);
+    if (!status_is_ok(s)) { /* there is room: it was just taken out, and admin is still held */
+        cluster->spares[cluster->spare_count++] = keyspace_id(keyspace);
+        if (*out != NULL)
             table_destroy(*out);
     }
-    if (!status_is_ok(s)) /* there is room: it was just taken out, and admin is still held */
-        cluster->spares[cluster->spare_count++] = keyspace_id(keyspace);
     return s;
 }
 
-status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
-                            struct table **out)
+/* With admin held. On failure the keyspace goes, too; with a table, in the way of a deleted one's,
+ * since folds may look at its rules. */
+static status create_from(struct cluster *cluster, const struct table_spec *spec,
+                          struct keyspace *keyspace, struct table **out)
+{
+    *out = NULL;
+    status s = check_is_new(cluster, spec->name);
+    if (status_is_ok(s))
+        s = index_make_room(cluster);
+    if (status_is_ok(s))
+        s = create_in(cluster, spec, keyspace, out);
+    if (!status_is_ok(s) && *out != NULL) {
+        (*out)->is_deleted = true;
+        table_release(*out);
+    } else if (!status_is_ok(s)) { /* what cannot be dropped now is dropped at the next start */
+        status_ignore(store_keyspace_drop(cluster->store, keyspace));
+    }
+    return s;
+}
+
+static status create_table(struct cluster *cluster, const struct table_spec *spec,
+                           struct keyspace *keyspace, struct table **out)
 {
     *out = NULL;
     struct table *table;
     pthread_mutex_lock(&cluster->admin);
-    status s = create(cluster, spec, &table);
+    status s = keyspace == NULL ? create(cluster, spec, &table)
+                                : create_from(cluster, spec, keyspace, &table);
     if (status_is_ok(s))
         table_retain(table);
     pthread_mutex_unlock(&cluster->admin);
@@ -157,6 +186,18 @@ status cluster_create_table(struct cluster *cluster, const struct table_spec *sp
              LOG_INT("tablets", spec->split_count + 1));
     *out = table;
     return status_ok();
+}
+
+status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
+                            struct table **out)
+{
+    return create_table(cluster, spec, NULL, out);
+}
+
+status cluster_create_table_from(struct cluster *cluster, const struct table_spec *spec,
+                                 struct keyspace *keyspace, struct table **out)
+{
+    return create_table(cluster, spec, keyspace, out);
 }
 
 /* --- delete --- */

@@ -161,8 +161,8 @@ static status schema_from_message(const Catalog__Table *message, struct arena *a
 
 /* --- writing --- */
 
-static status write_table(struct store_batch *batch, struct keyspace *catalog,
-                          const struct table_record *record, struct arena *arena)
+static status encode_table(const struct table_record *record, struct arena *arena,
+                           struct buffer *out)
 {
     Catalog__Table message = CATALOG__TABLE__INIT;
     message.id = record->id;
@@ -173,22 +173,29 @@ static status write_table(struct store_batch *batch, struct keyspace *catalog,
     message.deletion_protection = record->deletion_protection;
     message.extra = proto_data(record->extra);
     TRY(families_to_messages(record->schema, arena, &message));
-    struct id_key key = make_id_key(RECORD_TABLE, record->id);
-    struct buffer value = {0};
-    put_message(batch, catalog, id_key_bytes(&key), &message.base, &value);
-    bool failed = value.failed;
-    buffer_free(&value);
-    return failed ? status_out_of_memory() : status_ok();
+    proto_encode(&message.base, out);
+    return out->failed ? status_out_of_memory() : status_ok();
+}
+
+status catalog_encode_table(const struct table_record *record, struct buffer *out)
+{
+    struct arena *arena = arena_create(RECORD_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = encode_table(record, arena, out);
+    arena_destroy(arena);
+    return s;
 }
 
 status catalog_put_table(struct store_batch *batch, struct keyspace *catalog,
                          const struct table_record *record)
 {
-    struct arena *arena = arena_create(RECORD_MEMORY);
-    if (arena == NULL)
-        return status_out_of_memory();
-    status s = write_table(batch, catalog, record, arena);
-    arena_destroy(arena);
+    struct id_key key = make_id_key(RECORD_TABLE, record->id);
+    struct buffer value = {0};
+    status s = catalog_encode_table(record, &value);
+    if (status_is_ok(s))
+        store_batch_put(batch, catalog, id_key_bytes(&key), buffer_bytes(&value));
+    buffer_free(&value);
     return s;
 }
 
@@ -312,27 +319,36 @@ static status visit_counters(const struct catalog_visitor *visitor, bytes value,
     return next_id == 0 ? damage("no id is left") : visitor->next_id(visitor->context, next_id);
 }
 
+status catalog_decode_table(bytes value, struct arena *arena, struct table_record *out,
+                            struct schema **schema)
+{
+    ProtobufCMessage *base;
+    *schema = NULL;
+    TRY(proto_decode(&catalog__table__descriptor, value, arena, &base));
+    const Catalog__Table *message = (const Catalog__Table *)(void *)base;
+    TRY(schema_from_message(message, arena, schema));
+    *out = (struct table_record){.id = message->id,
+                                 .name = message->name,
+                                 .generation = message->generation,
+                                 .schema = *schema,
+                                 .deletion_protection = message->deletion_protection,
+                                 .extra = proto_bytes(message->extra)};
+    if (schema_is_sound(*schema))
+        return status_ok();
+    schema_destroy(*schema);
+    *schema = NULL;
+    return damage("its families cannot be");
+}
+
 static status visit_table(const struct catalog_visitor *visitor, bytes key, bytes value,
                           struct arena *arena)
 {
-    ProtobufCMessage *base;
+    struct table_record record;
     struct schema *schema;
-    TRY(proto_decode(&catalog__table__descriptor, value, arena, &base));
-    const Catalog__Table *message = (const Catalog__Table *)(void *)base;
-    TRY(schema_from_message(message, arena, &schema));
-    struct table_record record = {.id = message->id,
-                                  .name = message->name,
-                                  .generation = message->generation,
-                                  .schema = schema,
-                                  .deletion_protection = message->deletion_protection,
-                                  .extra = proto_bytes(message->extra)};
-    status s;
-    if (record.id == 0 || record.id != id_of_key(key))
-        s = damage("it has no id, or not its key's");
-    else if (!schema_is_sound(schema))
-        s = damage("its families cannot be");
-    else
-        s = visitor->table(visitor->context, &record);
+    TRY(catalog_decode_table(value, arena, &record, &schema));
+    status s = record.id == 0 || record.id != id_of_key(key)
+                   ? damage("it has no id, or not its key's")
+                   : visitor->table(visitor->context, &record);
     schema_destroy(schema);
     return s;
 }

@@ -54,6 +54,15 @@ void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog,
                           uint64_t keyspace_id);
 status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, uint64_t next_id);
 
+/* --- a table's record by itself, as backups keep it --- */
+
+status catalog_encode_table(const struct table_record *record, struct buffer *out);
+
+/* The record points into `value` and the arena. Its schema is the caller's to destroy. DATA_LOSS or
+ * INVALID_ARGUMENT if it is no such record, or not a sound one. */
+status catalog_decode_table(bytes value, struct arena *arena, struct table_record *out,
+                            struct schema **schema);
+
 /* --- reading: everything, at start and for the doctor --- */
 
 struct catalog_visitor {

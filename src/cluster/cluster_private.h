@@ -60,6 +60,11 @@ status cluster_add_spares(struct cluster *cluster, size_t count);
 status cluster_remember_spare(struct cluster *cluster, uint64_t id); /* one that exists already */
 status cluster_take_spare(struct cluster *cluster, struct keyspace **out);
 
+/* cluster_create_table with rows in it: in a keyspace that was imported for it, and is gone after a
+ * failure. */
+status cluster_create_table_from(struct cluster *cluster, const struct table_spec *spec,
+                                 struct keyspace *keyspace, struct table **out);
+
 /* The table at or after the name, retained; NULL if there is none. For walks over all tables:
  * pass each table's name followed by a zero byte to get the next. */
 struct table *cluster_table_from(struct cluster *cluster, bytes name);

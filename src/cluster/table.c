@@ -52,6 +52,11 @@ static struct description *newest(const struct table *table)
     return atomic_load_explicit(&table->description, memory_order_acquire);
 }
 
+const struct description *table_description(const struct table *table)
+{
+    return newest(table);
+}
+
 void table_publish(struct table *table, struct description *description)
 {
     description->older = newest(table);

@@ -76,6 +76,8 @@ void description_destroy(struct description *description);
 
 /* Makes it the newest one and gives its rules to the table's keyspaces. */
 void table_publish(struct table *table, struct description *description);
+/* The newest description: valid as long as the table. */
+const struct description *table_description(const struct table *table);
 struct table_record table_record_of(const struct table *table);
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet);
 

@@ -152,9 +152,11 @@ class faulty_reader final : public rocksdb::FSRandomAccessFileOwnerWrapper {
 
 class faulty_directory final : public rocksdb::FSDirectoryWrapper {
   public:
-    faulty_directory(std::unique_ptr<rocksdb::FSDirectory> directory, std::shared_ptr<world> world_)
-        : FSDirectoryWrapper(std::move(directory)), world(std::move(world_))
+    faulty_directory(std::unique_ptr<rocksdb::FSDirectory> directory, std::string path_,
+                     std::shared_ptr<world> world_)
+        : FSDirectoryWrapper(std::move(directory)), path(std::move(path_)), world(std::move(world_))
     {
+        path.erase(path.find_last_not_of('/') + 1);
     }
 
     IOStatus Fsync(const IOOptions &options, IODebugContext *debug) override
@@ -163,8 +165,10 @@ class faulty_directory final : public rocksdb::FSDirectoryWrapper {
         if (s.ok())
             s = FSDirectoryWrapper::Fsync(options, debug);
         std::lock_guard<std::mutex> lock(world->mutex);
-        for (auto &entry : world->files)
-            entry.second->name_is_synced |= s.ok();
+        for (auto &entry : world->files) {
+            if (entry.first.substr(0, entry.first.rfind('/')) == path)
+                entry.second->name_is_synced |= s.ok();
+        }
         return s;
     }
 
@@ -175,6 +179,7 @@ class faulty_directory final : public rocksdb::FSDirectoryWrapper {
     }
 
   private:
+    std::string path;
     const std::shared_ptr<class world> world;
 };
 
@@ -237,8 +242,16 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
     {
         IOStatus s = target()->NewDirectory(path, options, out, debug);
         if (s.ok())
-            *out = std::make_unique<faulty_directory>(std::move(*out), world);
+            *out = std::make_unique<faulty_directory>(std::move(*out), path, world);
         return s;
+    }
+
+    IOStatus NewSequentialFile(const std::string &path, const rocksdb::FileOptions &options,
+                               std::unique_ptr<rocksdb::FSSequentialFile> *out,
+                               IODebugContext *debug) override
+    {
+        IOStatus s = world->check(FAULT_READ, path);
+        return s.ok() ? target()->NewSequentialFile(path, options, out, debug) : s;
     }
 
     IOStatus RenameFile(const std::string &from, const std::string &to, const IOOptions &options,
@@ -316,26 +329,39 @@ unsigned fault_fs_failures(const fault_fs *fs)
     return fs->world->failures;
 }
 
-void fault_fs_cut_power(fault_fs *fs, const char *directory, const char *copy, size_t torn)
+/* With the world's mutex held. Directories are there as soon as they are made. */
+static void copy_survivors(fault_fs *fs, const std::string &directory, const std::string &copy,
+                           size_t torn)
 {
     rocksdb::FileSystem *plain = rocksdb::FileSystem::Default().get();
     plain->CreateDirIfMissing(copy, IOOptions(), nullptr).PermitUncheckedError();
     std::vector<std::string> names;
-    std::lock_guard<std::mutex> lock(fs->world->mutex);
     CHECK(plain->GetChildren(directory, IOOptions(), &names, nullptr).ok());
     for (const std::string &name : names) {
-        std::string path = std::string(directory) + "/" + name;
+        std::string path = directory + "/" + name;
         auto found = fs->world->files.find(path);
         bool is_known = found != fs->world->files.end();
         if (name[0] == '.' || (is_known && !found->second->name_is_synced))
             continue;
+        bool is_directory = false;
+        CHECK(plain->IsDirectory(path, IOOptions(), &is_directory, nullptr).ok());
+        if (is_directory) {
+            copy_survivors(fs, path, copy + "/" + name, torn);
+            continue;
+        }
         std::string data;
         CHECK(rocksdb::ReadFileToString(plain, path, &data).ok());
         size_t left = is_known ? found->second->synced + torn : data.size();
         if (left < data.size())
             data.resize(left);
-        CHECK(rocksdb::WriteStringToFile(plain, data, std::string(copy) + "/" + name).ok());
+        CHECK(rocksdb::WriteStringToFile(plain, data, copy + "/" + name).ok());
     }
+}
+
+void fault_fs_cut_power(fault_fs *fs, const char *directory, const char *copy, size_t torn)
+{
+    std::lock_guard<std::mutex> lock(fs->world->mutex);
+    copy_survivors(fs, directory, copy, torn);
 }
 
 size_t fault_fs_unsynced(fault_fs *fs, const char *suffix)

@@ -40,10 +40,10 @@ void fault_fs_heal(struct fault_fs *fs);
 /* How many operations have failed so far. */
 unsigned fault_fs_failures(const struct fault_fs *fs);
 
-/* Copies the store's directory as a power cut at this moment would leave it: of each file what was
- * synced, and `torn` bytes more of what was written after that, if there are so many; no file whose
- * name was not synced with its directory. Nobody may write to the store meanwhile; RocksDB's own
- * threads may tidy up. */
+/* Copies the store's directory, with those in it, as a power cut at this moment would leave it: of
+ * each file what was synced, and `torn` bytes more of what was written after that, if there are so
+ * many; no file whose name was not synced with its directory. Nobody may write to the store
+ * meanwhile; RocksDB's own threads may tidy up. */
 void fault_fs_cut_power(struct fault_fs *fs, const char *directory, const char *copy, size_t torn);
 
 /* How many bytes of the file with this suffix, the newest if there are several, are not synced. */

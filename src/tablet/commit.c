@@ -440,3 +440,23 @@ status commit_and_wait(struct commit_queue *queue, struct commit *commit)
     pthread_mutex_unlock(&waiter.lock);
     return commit->result;
 }
+
+/* --- versions from elsewhere --- */
+
+/* The version is above the former ceiling: the batch brings a new one in any case. This makes that
+ * there is a batch. */
+static void extend_by_ceiling(struct commit *commit, struct store_batch *batch)
+{
+    struct commit_queue *queue = commit->owner;
+    CHECK(batch == queue->batch.store_batch);
+    put_ceiling(queue, ceiling_above(commit->version));
+}
+
+status commit_raise_version(struct commit_queue *queue, uint64_t version)
+{
+    unsigned long long newest = atomic_load(&queue->newest);
+    while (newest < version && !atomic_compare_exchange_weak(&queue->newest, &newest, version))
+        ;
+    struct commit commit = {.extend = extend_by_ceiling, .owner = queue};
+    return commit_and_wait(queue, &commit);
+}

@@ -121,6 +121,11 @@ enum { VERSION_COUNTER_BITS = 12 };
  * come from here, so that they, too, do not go back with the clock. */
 int64_t commit_now_us(struct commit_queue *queue);
 
+/* Versions, and times, from now on are greater than this version, also after a restart and whatever
+ * the clock says: for cells that come from elsewhere. Durable with the store's next synced write.
+ * Blocks. */
+status commit_raise_version(struct commit_queue *queue, uint64_t version);
+
 /* Commits up to this version have been applied to the store, or have failed: a read that begins now
  * sees them. */
 uint64_t commit_applied_version(const struct commit_queue *queue);
