@@ -49,7 +49,7 @@ def section(measured):
         f"{LOAD_BYTES // 10**6} MB/s in batches of {BATCH}; another reads {READ_RATE:,} random "
         f"rows a second of the same table for {beside['seconds']:.0f} s, or as many as it can. "
         f"Meanwhile the server wrote {beside['server_written_bytes'] / 1e9:.1f} GB to the disk for "
-        f"{beside['loaded_bytes'] / 1e9:.1f} GB of values, so there were flushes and compactions; "
+        f"{beside['loaded_bytes'] / 1e9:.1f} GB of values (log, flushes and compactions); "
         f"it held writes back for {measured['stalled_ms']:.0f} ms, and acknowledged 99 % of the "
         f"batches within {milliseconds(beside['load_p99_us'])} ms. A request that comes late "
         "because all 64 calls are waiting counts from when it was due."

@@ -72,9 +72,11 @@ class Collected:
         results = self.of(stage, cells, workload)
         return median(results, rows_per_cpu_second) if results else None
 
-    def share(self, stage, cells, workload):
-        """Of the rate on fresh rows."""
-        return self.rate(stage, cells, workload) / self.rate("fresh", cells, workload)
+    def ratio(self, stage, other, cells, workload):
+        """Of the rates in two stages: of those in the same run, then the median."""
+        pairs = zip(self.of(stage, cells, workload), self.of(other, cells, workload), strict=True)
+        rate = rows_per_cpu_second
+        return median(pairs, lambda pair: rate(pair[0]) / rate(pair[1]))
 
 
 def measure(options):
@@ -103,7 +105,7 @@ def goals(collected):
         ):
             for each in AGAIN:
                 what = f"{each.words}, {title(cells)}, {words}: share of the fresh rate"
-                yield at_least(what, share, collected.share(stage, cells, each.name))
+                yield at_least(what, share, collected.ratio(stage, "fresh", cells, each.name))
 
 
 # --- the page ---
@@ -135,7 +137,7 @@ def explanation(options):
         f"Tables of {options.rows:,} rows. Rates are rows per CPU second of the server (for calls "
         f"of one row, that is calls), medians of {options.runs} runs with the least and the most, "
         f"{options.seconds:g} s for each workload on fresh rows and half of it elsewhere, the "
-        "servers in turn and new for each run. "
+        "servers in turn and new for each run; ratios are those of a run, and of them the median. "
         "*Limit* is what the parts of a request take by themselves ([below](#the-limit)). "
         "Latencies are those of 64 calls at once, and so include waiting for a processor."
     )
@@ -152,10 +154,9 @@ def headline(collected):
     for each in FRESH:
         row = [each.words]
         for count in cells:
-            rate = collected.rate("fresh", count, each.name)
-            row.append(number(rate))
+            row.append(number(collected.rate("fresh", count, each.name)))
             if has_emulator:
-                row.append(f"{rate / collected.rate('emulator', count, each.name):.1f}")
+                row.append(f"{collected.ratio('fresh', 'emulator', count, each.name):.1f}")
         rows.append(row)
     yield from table(head, rows)
 
@@ -172,13 +173,13 @@ def main_table(collected, cells, parts):
 
 def main_row(collected, cells, parts, each, has_emulator):
     results = collected.of("fresh", cells, each.name)
-    rate = median(results, rows_per_cpu_second)
     goal = each.goal(cells, lambda name: collected.rate("fresh", cells, name))
+    rate = collected.rate("fresh", cells, each.name)
     row = [each.words, number(rate), spread([rows_per_cpu_second(r) for r in results])]
     row += [number(goal) if goal else ""]
     if has_emulator:
-        peer = collected.rate("emulator", cells, each.name)
-        row += [number(peer), f"{rate / peer:.1f}"]
+        row += [number(collected.rate("emulator", cells, each.name))]
+        row += [f"{collected.ratio('fresh', 'emulator', cells, each.name):.1f}"]
     row += [number(each.rows / each.least(parts) * 1e6), number(median(results, rows_per_second))]
     for percentile in ("p50_us", "p99_us", "p999_us"):
         row += [milliseconds(median(results, lambda r, p=percentile: r[p]))]
@@ -200,9 +201,9 @@ def shares_table(collected, cells):
                 each.words,
                 number(collected.rate("fresh", cells, each.name)),
                 number(collected.rate("overwritten", cells, each.name)),
-                f"{collected.share('overwritten', cells, each.name):.2f}",
+                f"{collected.ratio('overwritten', 'fresh', cells, each.name):.2f}",
                 number(collected.rate("tablets", cells, each.name)),
-                f"{collected.share('tablets', cells, each.name):.2f}",
+                f"{collected.ratio('tablets', 'fresh', cells, each.name):.2f}",
             ]
             for each in AGAIN
         ),
