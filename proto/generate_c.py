@@ -29,6 +29,7 @@ C_PREFIXES = {
     "grpc.reflection.v1alpha": "ReflectionAlpha",
     "trestle.backup": "Backup",
     "trestle.catalog": "Catalog",
+    "trestle.descriptors": "Descriptors",
 }
 
 OPTIONS = """\\g<0>

@@ -60,6 +60,15 @@ status table_message(const struct admin_request *request, struct table *table,
     return table_to_message(&info, &place, view, request->arena, out);
 }
 
+status check_table_to_list(const struct admin_request *request, const char *name)
+{
+    struct table *table;
+    TRY(name_check_table(name));
+    TRY(cluster_table(request->bigtable->cluster, bytes_of(name), &table));
+    table_release(table);
+    return status_ok();
+}
+
 status describe_table(const struct admin_request *request, const char *name,
                       BtAdmin__Table__View view, BtAdmin__Table **out)
 {

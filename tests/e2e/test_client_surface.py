@@ -306,9 +306,12 @@ ANSWERED = {
         "ReadRows", "SampleRowKeys",
     },
     TABLE_ADMIN: {
-        "CheckConsistency", "CreateTable", "DeleteTable", "DropRowRange",
-        "GenerateConsistencyToken", "GetIamPolicy", "GetTable", "ListTables",
-        "ModifyColumnFamilies", "SetIamPolicy", "TestIamPermissions", "UpdateTable",
+        "CheckConsistency", "CreateAuthorizedView", "CreateSchemaBundle", "CreateTable",
+        "DeleteAuthorizedView", "DeleteSchemaBundle", "DeleteTable", "DropRowRange",
+        "GenerateConsistencyToken", "GetAuthorizedView", "GetIamPolicy", "GetSchemaBundle",
+        "GetTable", "ListAuthorizedViews", "ListSchemaBundles", "ListTables",
+        "ModifyColumnFamilies", "SetIamPolicy", "TestIamPermissions", "UpdateAuthorizedView",
+        "UpdateSchemaBundle", "UpdateTable",
     },
     INSTANCE_ADMIN: {
         "CreateAppProfile", "CreateCluster", "CreateInstance", "CreateLogicalView",

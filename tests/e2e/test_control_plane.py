@@ -5,6 +5,7 @@ from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types
 from google.iam.v1 import policy_pb2
 from google.longrunning import operations_pb2 as lro
+from google.protobuf import descriptor_pb2
 from grpc import StatusCode
 from harness.admin import PROJECT, ZONE, mask
 from harness.rpc import fails_with
@@ -152,8 +153,11 @@ def policy_resources(admin, instance):
     """(client, name) of each kind of resource that has a policy."""
     table = admin.create_table(instance, "t")
     views = [Views(admin, instance, kind).create() for kind in KINDS]
+    view = admin.tables.create_authorized_view(
+        parent=table, authorized_view_id="v", authorized_view={"subset_view": {}}
+    )
     return [
-        (admin.instances, instance), (admin.tables, table),
+        (admin.instances, instance), (admin.tables, table), (admin.tables, view.result().name),
         *((admin.instances, view.name) for view in views),
     ]  # fmt: skip
 
@@ -214,6 +218,18 @@ def test_conditions_are_kept(admin, new_instance):
 # --- a kill ---
 
 
+def descriptor_set():
+    """A small well-formed FileDescriptorSet."""
+    file = {"name": "a.proto", "message_type": [{"name": "M"}]}
+    return descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
+
+
+def children_of_tables(admin, instance):
+    for table in admin.tables.list_tables(parent=instance):
+        yield from admin.tables.list_authorized_views(parent=table.name)
+        yield from admin.tables.list_schema_bundles(parent=table.name)
+
+
 def everything(admin, instance):
     """All that there is of an instance."""
     return [
@@ -223,6 +239,7 @@ def everything(admin, instance):
         *admin.instances.list_logical_views(parent=instance),
         *admin.instances.list_materialized_views(parent=instance),
         *admin.tables.list_tables(parent=instance),
+        *children_of_tables(admin, instance),
         admin.instances.get_iam_policy(request={"resource": instance}),
         *list_operations(admin, f"operations/{instance}").operations,
     ]
@@ -249,6 +266,14 @@ def test_each_change_survives_a_kill(fresh_server, administer):
         lambda: Views(admin, instance, "logical").create(),
         lambda: Views(admin, instance, "materialized").create(),
         lambda: admin.create_table(instance, "t"),
+        lambda: admin.tables.create_authorized_view(
+            parent=f"{instance}/tables/t", authorized_view_id="v",
+            authorized_view={"subset_view": {"row_prefixes": [b"a"]}},
+        ),  # fmt: skip
+        lambda: admin.tables.create_schema_bundle(
+            parent=f"{instance}/tables/t", schema_bundle_id="s",
+            schema_bundle={"proto_schema": {"proto_descriptors": descriptor_set()}},
+        ),  # fmt: skip
         lambda: admin.tables.update_table(
             table={"name": f"{instance}/tables/t", "deletion_protection": True},
             update_mask=mask("deletion_protection"),

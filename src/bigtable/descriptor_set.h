@@ -1,0 +1,18 @@
+/* Schema bundles: serialised google.protobuf.FileDescriptorSets, as `protoc --include_imports
+ * --descriptor_set_out` makes them. */
+#ifndef TRESTLE_BIGTABLE_DESCRIPTOR_SET_H
+#define TRESTLE_BIGTABLE_DESCRIPTOR_SET_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+/* Whether it parses, has every file that its files import, and every type that its fields name, and
+ * gives no name and no number twice. INVALID_ARGUMENT, saying what is wrong. */
+status descriptor_set_check(bytes set, struct arena *arena);
+
+/* Whether whoever reads what was written with `before` understands it with `after` too, by number
+ * and by name: types, fields and values stay, and fields keep their types. INVALID_ARGUMENT, saying
+ * what does not. Both have been checked. */
+status descriptor_set_check_successor(bytes before, bytes after, struct arena *arena);
+
+#endif
