@@ -288,6 +288,15 @@ static status store_field(struct decoder *decoder, ProtobufCMessage *message,
     return store_value(decoder, field, value, slot);
 }
 
+/* Fields are sorted by their ids, which in most messages count from 1. */
+static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *type,
+                                                  uint32_t id)
+{
+    if (id <= type->n_fields && type->fields[id - 1].id == id)
+        return &type->fields[id - 1];
+    return protobuf_c_message_descriptor_get_field(type, id);
+}
+
 static status decode_message(struct decoder *decoder, bytes wire, ProtobufCMessage *message)
 {
     const ProtobufCMessageDescriptor *type = message->descriptor;
@@ -299,8 +308,7 @@ static status decode_message(struct decoder *decoder, bytes wire, ProtobufCMessa
         at = read_field(at, end, &value);
         if (at == NULL)
             return malformed(message);
-        const ProtobufCFieldDescriptor *field =
-            protobuf_c_message_descriptor_get_field(type, value.id);
+        const ProtobufCFieldDescriptor *field = find_field(type, value.id);
         if (field != NULL)
             TRY(store_field(decoder, message, field, &value));
     }
