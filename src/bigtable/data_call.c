@@ -4,6 +4,8 @@
 #include "bigtable/client_headers.h"
 #include "bigtable/names.h"
 
+#include <stdio.h>
+
 void *data_call_create(struct bigtable *bigtable, struct grpc_call *call, size_t size)
 {
     struct arena *arena = grpc_call_arena(call);
@@ -35,32 +37,24 @@ status data_call_open_table(struct data_call *data, const struct data_target *ta
     return cluster_table(data->bigtable->cluster, bytes_of(target->table_name), &data->table);
 }
 
-/* In decimal, at `at`; returns what is behind it. snprintf would cost as much as finding the row.
- */
-static char *write_decimal(char *at, uint64_t number)
+bytes data_call_timing(uint64_t ms, char text[DATA_CALL_TIMING_SIZE])
 {
-    char digits[20];
-    size_t count = 0;
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    while (count > 0)
-        *at++ = digits[--count];
-    return at;
+    snprintf(text, DATA_CALL_TIMING_SIZE, "gfet4t7; dur=%llu", (unsigned long long)ms);
+    return bytes_of(text);
 }
 
-/* How long the request took so far, in the form that clients look for. */
 void data_call_add_headers(struct data_call *data)
 {
-    static const char prefix[] = "gfet4t7; dur=";
+    struct bigtable *bigtable = data->bigtable;
     data->has_headers = true;
-    char text[sizeof prefix + 20];
-    int64_t now_us = clock_steady_us(cluster_clock(data->bigtable->cluster));
-    memcpy(text, prefix, sizeof prefix - 1);
-    char *end =
-        write_decimal(text + sizeof prefix - 1, (uint64_t)(now_us - data->started_us) / 1000);
-    grpc_call_add_header(data->call, "server-timing", bytes_make(text, (size_t)(end - text)));
-    grpc_call_share_header(data->call, data->bigtable->response_params);
+    int64_t taken_us = clock_steady_us(cluster_clock(bigtable->cluster)) - data->started_us;
+    uint64_t ms = (uint64_t)taken_us / 1000;
+    if (ms >= BIGTABLE_READY_MS) {
+        char text[DATA_CALL_TIMING_SIZE];
+        grpc_call_add_header(data->call, "server-timing", data_call_timing(ms, text));
+        ms = BIGTABLE_READY_MS;
+    }
+    grpc_call_share_headers(data->call, bigtable->answer_headers[ms]);
 }
 
 /* To a client that will ask again and says what it was told: where to ask. It is the same place,

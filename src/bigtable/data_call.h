@@ -32,6 +32,10 @@ struct data_target {
  * views, which come later. */
 status data_call_open_table(struct data_call *data, const struct data_target *target);
 
+/* How long a request took, in the form that clients look for in the header server-timing. */
+enum { DATA_CALL_TIMING_SIZE = 40 };
+bytes data_call_timing(uint64_t ms, char text[DATA_CALL_TIMING_SIZE]);
+
 /* Metadata that clients measure and log by. Before the first message, on the loop's thread. */
 void data_call_add_headers(struct data_call *data);
 

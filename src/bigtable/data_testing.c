@@ -119,7 +119,6 @@ void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value)
     assert_int_equal(call->messages, 0);
     assert_non_null(name);
     assert_true(value.size > 0);
-    call->headers++;
 }
 
 void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value)
@@ -130,9 +129,9 @@ void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value
     call->cookie = name;
 }
 
-void grpc_call_share_header(struct grpc_call *call, const struct metadata *header)
+void grpc_call_share_headers(struct grpc_call *call, const struct metadata *headers)
 {
-    (void)header;
+    (void)headers;
     assert_int_equal(call->messages, 0);
     call->headers++;
 }

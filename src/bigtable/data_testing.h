@@ -28,7 +28,7 @@ struct grpc_call {
     bool is_finished;
     enum status_code code;
     bool has_details;
-    size_t headers;
+    size_t headers;     /* how often grpc_call_share_headers was called */
     const char *cookie; /* NULL: none was sent */
 };
 

@@ -1,6 +1,7 @@
 /* What all services share: see services.h. */
 #include "bigtable/services.h"
 
+#include "bigtable/data_call.h"
 #include "bigtable/default_instance.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
 #include "wire/proto.h"
@@ -15,15 +16,27 @@ static void encode_response_params(struct buffer *out)
     proto_encode(&params.base, out);
 }
 
-static status make_response_params(struct bigtable *bigtable)
+static struct metadata *make_answer_headers(bytes params, unsigned ms)
+{
+    char text[DATA_CALL_TIMING_SIZE];
+    const struct grpc_field fields[] = {
+        {.name = "x-goog-ext-425905942-bin", .value = params},
+        {.name = "server-timing", .value = data_call_timing(ms, text)},
+    };
+    return grpc_headers_create(fields, ms < BIGTABLE_READY_MS ? 2 : 1);
+}
+
+static status make_all_answer_headers(struct bigtable *bigtable)
 {
     struct buffer params = {0};
     encode_response_params(&params);
-    if (!params.failed)
-        bigtable->response_params =
-            grpc_header_create("x-goog-ext-425905942-bin", buffer_bytes(&params));
+    bool is_made = !params.failed;
+    for (unsigned ms = 0; is_made && ms <= BIGTABLE_READY_MS; ms++) {
+        bigtable->answer_headers[ms] = make_answer_headers(buffer_bytes(&params), ms);
+        is_made = bigtable->answer_headers[ms] != NULL;
+    }
     buffer_free(&params);
-    return bigtable->response_params == NULL ? status_out_of_memory() : status_ok();
+    return is_made ? status_ok() : status_out_of_memory();
 }
 
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
@@ -31,7 +44,7 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     *bigtable = (struct bigtable){.cluster = options->cluster,
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read};
-    TRY(make_response_params(bigtable));
+    TRY(make_all_answer_headers(bigtable));
     TRY(control_open(options->cluster, options->log, &bigtable->control));
     TRY(adopt_tables(bigtable));
     return operations_start(bigtable->control, NULL, 0);
@@ -41,6 +54,8 @@ void bigtable_free(struct bigtable *bigtable)
 {
     control_close(bigtable->control);
     bigtable->control = NULL;
-    grpc_header_destroy(bigtable->response_params);
-    bigtable->response_params = NULL;
+    for (unsigned ms = 0; ms <= BIGTABLE_READY_MS; ms++) {
+        grpc_headers_destroy(bigtable->answer_headers[ms]);
+        bigtable->answer_headers[ms] = NULL;
+    }
 }

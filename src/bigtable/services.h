@@ -9,13 +9,18 @@
 #include "control/control.h"
 #include "wire/grpc.h"
 
+/* Answers within so many milliseconds have their headers ready. */
+enum { BIGTABLE_READY_MS = 8 };
+
 /* What every handler sees: the context of all services. Outlives them. */
 struct bigtable {
     struct cluster *cluster;
     struct control *control;
     bool auto_create; /* see default_instance.h */
     bool gc_on_read;  /* hide from readers what a garbage-collection rule condemns */
-    struct metadata *response_params; /* the header that says which cluster has answered */
+    /* The headers that say which cluster has answered, and in how many milliseconds; the last has
+     * only the former. */
+    struct metadata *answer_headers[BIGTABLE_READY_MS + 1];
 };
 
 struct bigtable_options {

@@ -88,12 +88,16 @@ void grpc_call_finish(struct grpc_call *call, status s);
 void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value);
 void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value);
 
-/* A header field that many calls have, made ready once. NULL without memory. */
-struct metadata *grpc_header_create(const char *name, bytes value);
-void grpc_header_destroy(struct metadata *header); /* NULL is fine */
-/* As grpc_call_add_header, at next to no cost; at most one a call. The header must outlive the
- * server. */
-void grpc_call_share_header(struct grpc_call *call, const struct metadata *header);
+/* Header fields that many calls have, made ready once: they cost a call a byte or two each. */
+struct grpc_field {
+    const char *name;
+    bytes value;
+};
+/* NULL without memory. */
+struct metadata *grpc_headers_create(const struct grpc_field *fields, size_t count);
+void grpc_headers_destroy(struct metadata *headers); /* NULL is fine */
+/* As grpc_call_add_header with each; once a call. They must outlive the server. */
+void grpc_call_share_headers(struct grpc_call *call, const struct metadata *headers);
 
 /* Whether more than a window's worth of output waits (the threshold is in base/limits.h). Any
  * thread; on another than the loop's, on_writable may come before this has returned true. */

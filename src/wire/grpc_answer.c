@@ -16,8 +16,8 @@ static void add_headers(struct fields *fields, const struct grpc_call *call)
     fields_add_fixed(fields, "grpc-accept-encoding", "identity,gzip");
     if (call->answers_gzip)
         fields_add_fixed(fields, "grpc-encoding", "gzip");
-    if (call->shared_header != NULL)
-        fields_add_shared(fields, call->shared_header);
+    if (call->shared_headers != NULL)
+        fields_add_shared(fields, call->shared_headers);
     fields_add_metadata(fields, &call->header_metadata);
 }
 

@@ -424,30 +424,31 @@ void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value
     metadata_add(&call->trailer_metadata, name, value);
 }
 
-struct metadata *grpc_header_create(const char *name, bytes value)
+struct metadata *grpc_headers_create(const struct grpc_field *fields, size_t count)
 {
-    struct metadata *header = calloc(1, sizeof *header);
-    if (header == NULL)
+    struct metadata *headers = calloc(1, sizeof *headers);
+    if (headers == NULL)
         return NULL;
-    metadata_add(header, name, value);
-    if (header->count == 0) {
-        grpc_header_destroy(header);
+    for (size_t i = 0; i < count; i++)
+        metadata_add(headers, fields[i].name, fields[i].value);
+    if (headers->count < count) {
+        grpc_headers_destroy(headers);
         return NULL;
     }
-    return header;
+    return headers;
 }
 
-void grpc_header_destroy(struct metadata *header)
+void grpc_headers_destroy(struct metadata *headers)
 {
-    if (header == NULL)
+    if (headers == NULL)
         return;
-    metadata_free(header);
-    free(header);
+    metadata_free(headers);
+    free(headers);
 }
 
-void grpc_call_share_header(struct grpc_call *call, const struct metadata *header)
+void grpc_call_share_headers(struct grpc_call *call, const struct metadata *headers)
 {
-    call->shared_header = header;
+    call->shared_headers = headers;
 }
 
 /* The wish is noted before the second look, and whoever lowers `unsent` looks at the wish after:

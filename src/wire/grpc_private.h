@@ -116,8 +116,8 @@ struct grpc_call {
     /* The answer. */
     size_t output_limit; /* above it the call is congested; fixed before the handler runs */
     struct message_queue queue;
-    const void *note;                     /* see grpc_call_set_note */
-    const struct metadata *shared_header; /* NULL: none */
+    const void *note;                      /* see grpc_call_set_note */
+    const struct metadata *shared_headers; /* NULL: none */
     struct metadata header_metadata;
     struct metadata trailer_metadata;
     status final;
