@@ -6,12 +6,16 @@
  *  3. Options files are refused. RocksDB writes all settings of all keyspaces to one whenever a
  *     keyspace comes or goes, and holds up all writers meanwhile (0.15 s with 1,000 keyspaces). It
  *     goes on without, and nobody reads them here: the settings are options.cc.
- *  4. A thread can forbid itself to read, and learn whether a read failed (`read_watch`), or a
- *     block was damaged: that is no file system's business, but tables tell it nobody but a
- * counter. */
+ *  4. A thread can forbid itself to wait for the disk, and learn whether it would have had to, or
+ *     whether a read failed (`read_watch`), or a block was damaged: that is no file system's
+ *     business, but tables tell it nobody but a counter. */
 #include "store/internal.h"
 
 #include "rocksdb/statistics.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
@@ -21,9 +25,12 @@ const char NO_OPTIONS_FILE[] = "options files are not kept";
 
 namespace {
 
+/* More than that is not copied out of the page cache by who must not wait: 1 MiB takes 0.1 ms. */
+enum : size_t { PEEK_MOST = 1 << 20 };
+
 /* Of the present thread's watch. */
 thread_local struct {
-    bool is_forbidden;
+    bool is_hasty; /* must not wait for the disk */
     bool was_refused;
     bool has_failed;
     bool is_opening; /* a table: what is read of it then has its own rules */
@@ -35,18 +42,52 @@ thread_local struct {
 IOStatus refuse()
 {
     watch.was_refused = true;
-    return IOStatus::IOError("reading is forbidden here");
+    return IOStatus::IOError("waiting for the disk is forbidden here");
 }
 
+/* A descriptor of its own, since the one that RocksDB reads with is not to be had. */
+class page_cache {
+  public:
+    explicit page_cache(const std::string &path)
+        : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC))
+    {
+    }
+    ~page_cache()
+    {
+        if (descriptor >= 0)
+            close(descriptor);
+    }
+    page_cache(const page_cache &) = delete;
+    page_cache &operator=(const page_cache &) = delete;
+
+    /* Copies what the kernel has in memory; false if it has not all of it. */
+    bool read(uint64_t offset, size_t size, char *out) const
+    {
+        const iovec into = {out, size};
+        if (descriptor < 0 || size > PEEK_MOST)
+            return false;
+        ssize_t got = preadv2(descriptor, &into, 1, static_cast<off_t>(offset), RWF_NOWAIT);
+        return got == static_cast<ssize_t>(size);
+    }
+
+  private:
+    const int descriptor;
+};
+
+/* A table. `pages` may be NULL: then who must not wait gets nothing from it. */
 class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
   public:
-    using FSRandomAccessFileOwnerWrapper::FSRandomAccessFileOwnerWrapper;
+    watched_file(std::unique_ptr<rocksdb::FSRandomAccessFile> file,
+                 std::unique_ptr<page_cache> pages_)
+        : FSRandomAccessFileOwnerWrapper(std::move(file)), pages(std::move(pages_))
+    {
+    }
 
     IOStatus Read(uint64_t offset, size_t size, const IOOptions &options, rocksdb::Slice *result,
                   char *scratch, IODebugContext *debug) const override
     {
-        if (watch.is_forbidden)
-            return refuse();
+        if (watch.is_hasty)
+            return peek(offset, size, result, scratch);
         return note(
             FSRandomAccessFileOwnerWrapper::Read(offset, size, options, result, scratch, debug));
     }
@@ -54,25 +95,39 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
     IOStatus MultiRead(rocksdb::FSReadRequest *requests, size_t count, const IOOptions &options,
                        IODebugContext *debug) override
     {
-        if (watch.is_forbidden)
-            return refuse();
-        return note(FSRandomAccessFileOwnerWrapper::MultiRead(requests, count, options, debug));
+        if (!watch.is_hasty)
+            return note(FSRandomAccessFileOwnerWrapper::MultiRead(requests, count, options, debug));
+        for (size_t i = 0; i < count; i++)
+            requests[i].status =
+                peek(requests[i].offset, requests[i].len, &requests[i].result, requests[i].scratch);
+        return IOStatus::OK();
     }
 
+    /* Only advice: without it, blocks are read one by one. */
     IOStatus Prefetch(uint64_t offset, size_t size, const IOOptions &options,
                       IODebugContext *debug) override
     {
-        if (watch.is_forbidden)
-            return refuse();
+        if (watch.is_hasty)
+            return IOStatus::OK();
         return FSRandomAccessFileOwnerWrapper::Prefetch(offset, size, options, debug);
     }
 
   private:
+    IOStatus peek(uint64_t offset, size_t size, rocksdb::Slice *result, char *scratch) const
+    {
+        if (pages == nullptr || !pages->read(offset, size, scratch))
+            return refuse();
+        *result = rocksdb::Slice(scratch, size);
+        return IOStatus::OK();
+    }
+
     static IOStatus note(IOStatus s)
     {
         watch.has_failed |= !s.ok();
         return s;
     }
+
+    const std::unique_ptr<page_cache> pages;
 };
 
 /* Not for counting: RocksDB counts on the thread that does the work, so this hears what becomes of
@@ -152,7 +207,8 @@ class shared_directory final : public rocksdb::FSDirectory {
 class file_system final : public rocksdb::FileSystemWrapper {
   public:
     file_system(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_room> room_)
-        : FileSystemWrapper(std::move(base)), room(std::move(room_))
+        : FileSystemWrapper(std::move(base)), room(std::move(room_)),
+          is_plain(target() == rocksdb::FileSystem::Default().get())
     {
     }
 
@@ -175,12 +231,13 @@ class file_system final : public rocksdb::FileSystemWrapper {
                                  std::unique_ptr<rocksdb::FSRandomAccessFile> *out,
                                  IODebugContext *debug) override
     {
-        if (watch.is_forbidden)
+        if (watch.is_hasty)
             return refuse();
         IOStatus s = target()->NewRandomAccessFile(path, options, out, debug);
         watch.has_failed |= !s.ok();
         if (s.ok())
-            *out = std::make_unique<watched_file>(std::move(*out));
+            *out = std::make_unique<watched_file>(
+                std::move(*out), is_plain ? std::make_unique<page_cache>(path) : nullptr);
         return s;
     }
 
@@ -204,7 +261,8 @@ class file_system final : public rocksdb::FileSystemWrapper {
 
   private:
     const std::shared_ptr<log_room> room;
-    std::mutex mutex; /* of `directories` */
+    const bool is_plain; /* what it opens is what the kernel has under that name */
+    std::mutex mutex;    /* of `directories` */
     std::unordered_map<std::string, std::weak_ptr<rocksdb::FSDirectory>> directories;
 };
 
@@ -224,7 +282,7 @@ std::shared_ptr<rocksdb::Statistics> make_block_watch()
 read_watch::read_watch(enum store_reach reach)
 {
     watch = {};
-    watch.is_forbidden = reach == STORE_CACHED_ONLY;
+    watch.is_hasty = reach == STORE_CACHED_ONLY;
 }
 
 read_watch::~read_watch()

@@ -188,7 +188,7 @@ class read_watch {
     explicit read_watch(enum store_reach reach);
     ~read_watch();
 
-    bool was_refused() const; /* reach is STORE_CACHED_ONLY, and the disk was wanted */
+    bool was_refused() const; /* reach is STORE_CACHED_ONLY, and it would have had to wait */
     bool has_failed() const;  /* the disk failed */
     /* A table or a block of one could not be made out; only of reads that fill the cache. */
     bool has_met_damage() const;

@@ -31,13 +31,13 @@ void store_view_release(store_view *view)
     delete view;
 }
 
-static ReadOptions read_options(const store_view *view, enum store_reach reach)
+/* Who must not wait for the disk does not ask RocksDB to keep to the block cache: a read_watch
+ * forbids it, and lets through what the kernel has in memory. */
+static ReadOptions read_options(const store_view *view)
 {
     ReadOptions o;
     if (view != nullptr)
         o.snapshot = view->snapshot;
-    if (reach == STORE_CACHED_ONLY)
-        o.read_tier = rocksdb::kBlockCacheTier;
     return o;
 }
 
@@ -55,17 +55,16 @@ void store_value_release(store_value *value)
 }
 
 /* What RocksDB said, as presence; takes over `pin` if there is a value. */
-static status settle(const rocksdb::Status &s, std::unique_ptr<PinnableSlice> pin,
-                     store_value *value, enum store_presence *presence)
+static status settle(const rocksdb::Status &s, const read_watch &watch,
+                     std::unique_ptr<PinnableSlice> pin, store_value *value,
+                     enum store_presence *presence)
 {
+    *presence = STORE_NOT_CACHED;
+    if (watch.was_refused())
+        return status_ok();
     *presence = STORE_ABSENT;
     if (s.IsNotFound())
         return status_ok();
-    /* Found and empty: the table was not open, so RocksDB only knows that the key may exist. */
-    if (s.IsIncomplete() || (s.ok() && pin->empty())) {
-        *presence = STORE_NOT_CACHED;
-        return status_ok();
-    }
     if (!s.ok())
         return status_from(s);
     *presence = STORE_FOUND;
@@ -82,27 +81,31 @@ status store_get(keyspace *keyspace, const store_view *view, bytes key, enum sto
     return guarded([&] {
         auto pin = std::make_unique<PinnableSlice>();
         fold_watch folds;
-        rocksdb::Status s = keyspace->db->Get(read_options(view, reach), keyspace->handle,
-                                              to_slice(key), pin.get());
+        read_watch watch(reach);
+        rocksdb::Status s =
+            keyspace->db->Get(read_options(view), keyspace->handle, to_slice(key), pin.get());
         value->folded = folds.folded();
-        return settle(s, std::move(pin), value, presence);
+        return settle(s, watch, std::move(pin), value, presence);
     });
 }
 
 enum : size_t { MANY = 32 }; /* RocksDB looks up that many at a time */
 
+/* One refusal makes misses of all of them: where it struck is not told. */
 static status get_some(keyspace *keyspace, const ReadOptions &options, const bytes *keys,
-                       size_t count, store_value *values, enum store_presence *presences)
+                       size_t count, enum store_reach reach, store_value *values,
+                       enum store_presence *presences)
 {
     rocksdb::Slice slices[MANY];
     PinnableSlice found[MANY];
     rocksdb::Status statuses[MANY];
     for (size_t i = 0; i < count; i++)
         slices[i] = to_slice(keys[i]);
+    read_watch watch(reach);
     keyspace->db->MultiGet(options, keyspace->handle, count, slices, found, statuses);
     for (size_t i = 0; i < count; i++) {
         auto pin = std::make_unique<PinnableSlice>(std::move(found[i]));
-        TRY(settle(statuses[i], std::move(pin), &values[i], &presences[i]));
+        TRY(settle(statuses[i], watch, std::move(pin), &values[i], &presences[i]));
     }
     return status_ok();
 }
@@ -113,10 +116,10 @@ status store_get_many(keyspace *keyspace, const store_view *view, const bytes *k
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     std::for_each(values, values + count, [](store_value &value) { forget(&value); });
     return guarded([&] {
-        ReadOptions options = read_options(view, reach);
+        ReadOptions options = read_options(view);
         for (size_t done = 0; done < count; done += MANY)
             TRY(get_some(keyspace, options, keys + done, std::min<size_t>(count - done, MANY),
-                         values + done, presences + done));
+                         reach, values + done, presences + done));
         return status_ok();
     });
 }
@@ -177,7 +180,7 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
     cursor->reach = options->reach;
     cursor->rules = options->rules;
 
-    ReadOptions o = read_options(options->view, STORE_ANYWHERE);
+    ReadOptions o = read_options(options->view);
     if (!cursor->lower.empty())
         o.iterate_lower_bound = &cursor->lower_slice;
     if (!cursor->upper.empty())

@@ -12,8 +12,7 @@
  *     not such an error: writes fail with RESOURCE_EXHAUSTED and work again when there is space.
  *  3. What a key's operands add up to is the row layer's business: it hands in `struct store_fold`.
  *     A fold sees operands in the order in which they were written.
- *  4. A stored value is never empty: the layers above see to it, and store_get relies on it (a
- *     cache-only read of RocksDB 7.8 may answer "found" with an empty value; that is a miss).
+ *  4. A stored value is never empty: the layers above see to it.
  *
  * Threads: all functions may be called from any thread unless said otherwise. */
 #ifndef TRESTLE_STORE_STORE_H
@@ -143,7 +142,8 @@ struct store_view *store_view_create(struct store *store); /* NULL without memor
 void store_view_release(struct store_view *view);
 
 enum store_reach {
-    STORE_CACHED_ONLY, /* memory only, never waits for the disk: for event loops */
+    /* Memory only, the kernel's page cache included; never waits for the disk: for event loops. */
+    STORE_CACHED_ONLY,
     STORE_ANYWHERE,
 };
 

@@ -1,9 +1,12 @@
+#include "store/fault_fs.h"
 #include "store/testing.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 struct fixture {
     char *directory;
@@ -242,8 +245,7 @@ static void get_many_answers_each_key(void **state)
     }
 }
 
-/* With a tiny table cache RocksDB answers "found" with an empty value for tables that are not open;
- * the store must say that it does not know. */
+/* A tiny table cache: most tables are not open, and the store must say that it does not know. */
 static void cached_only_reads_miss_instead_of_guessing(void **state)
 {
     struct fixture *f = *state;
@@ -290,6 +292,68 @@ static void cached_only_reads_miss_instead_of_guessing(void **state)
     }
     assert_true(missed > TABLES / 2);
     assert_true(hit > TABLES / 2);
+}
+
+/* Whether this kernel and file system hand out what they have in memory to who must not wait. */
+static bool has_page_cache(const struct fixture *f)
+{
+    char path[512], byte;
+    struct iovec into = {.iov_base = &byte, .iov_len = 1};
+    snprintf(path, sizeof path, "%s/FORMAT", f->directory);
+    int file = open(path, O_RDONLY);
+    assert_true(file >= 0);
+    bool has = pread(file, &byte, 1, 0) == 1 && preadv2(file, &into, 1, 0, RWF_NOWAIT) == 1;
+    close(file);
+    return has;
+}
+
+enum { BLOCKS = 50 };
+
+/* Opens the table by reading the first block, and counts which others are had without waiting. */
+static int count_had(struct fixture *f)
+{
+    char key[8];
+    int had = 0;
+    f->keyspace = store_keyspace_find(f->store, 7);
+    for (int i = 0; i < BLOCKS; i++) {
+        struct store_value value;
+        enum store_presence presence;
+        snprintf(key, sizeof key, "k%02d", i);
+        assert_ok(store_get(f->keyspace, NULL, bytes_of(key),
+                            i == 0 ? STORE_ANYWHERE : STORE_CACHED_ONLY, &value, &presence));
+        assert_true(presence == STORE_FOUND || presence == STORE_NOT_CACHED);
+        assert_int_equal(value.bytes.size, presence == STORE_FOUND ? 20000 : 0);
+        had += presence == STORE_FOUND;
+        store_value_release(&value);
+    }
+    store_close(f->store);
+    f->store = NULL;
+    return had;
+}
+
+/* What the kernel has in memory is no miss. A file system that is not the system's own may say
+ * otherwise about its files, and is not gone round. */
+static void cached_only_reads_take_from_the_page_cache(void **state)
+{
+    struct fixture *f = *state;
+    char key[8], text[20001] = {0};
+    memset(text, 'x', sizeof text - 1);
+    for (int i = 0; i < BLOCKS; i++) {
+        snprintf(key, sizeof key, "k%02d", i);
+        put(f->store, f->keyspace, key, text);
+    }
+    assert_ok(keyspace_flush(f->keyspace));
+    reopen(f);
+    if (has_page_cache(f))
+        assert_int_equal(count_had(f), BLOCKS);
+    else
+        store_close(f->store);
+
+    struct fault_fs *fs = fault_fs_create();
+    assert_non_null(fs);
+    assert_ok(fault_fs_open(fs, &f->options, &f->store));
+    assert_int_equal(count_had(f), 1);
+    fault_fs_destroy(fs);
 }
 
 /* --- cursors --- */
@@ -740,6 +804,7 @@ int main(void)
         TEST(views_stand_still),
         TEST(get_many_answers_each_key),
         TEST(cached_only_reads_miss_instead_of_guessing),
+        TEST(cached_only_reads_take_from_the_page_cache),
         TEST(cursors_tell_what_was_folded),
         TEST(cursors_walk_both_ways),
         TEST(cursors_keep_to_their_bounds),

@@ -120,7 +120,7 @@ static void a_paused_range_goes_on_after_its_last_row(void **state)
     }
 }
 
-/* The blocks of a table just compacted are not in memory. */
+/* On a file system that is not the system's own nothing is taken from the page cache. */
 static void what_is_not_cached_is_said_and_then_read(void **state)
 {
     struct tablet_fixture *f = *state;
@@ -130,6 +130,8 @@ static void what_is_not_cached_is_said_and_then_read(void **state)
     open_queue(f);
     assert_ok(keyspace_flush(f->rows));
     close_queue(f);
+    f->faults = fault_fs_create();
+    assert_non_null(f->faults);
     open_queue(f);
     struct row_read_options options = read_options_of(f);
     struct row row = {.cells.arena = arena_create(1 << 20)};

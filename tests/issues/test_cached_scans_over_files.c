@@ -11,6 +11,7 @@
  *
  * For the same reason a scan could pass over a block whose checksum is wrong, and the rest of its
  * level, and say OK. It must fail with DATA_LOSS. */
+#include "store/fault_fs.h"
 #include "store/testing.h"
 
 #include <dirent.h>
@@ -22,13 +23,14 @@ enum { KEYS = 30000, FILES = 12, VALUE_SIZE = 200, ROUNDS = 40 };
 struct fixture {
     char *directory;
     struct store_options options;
+    struct fault_fs *files; /* it keeps the kernel's page cache out of this */
     struct store *store;
     struct keyspace *keyspace;
 };
 
 static void open_cold(struct fixture *f)
 {
-    assert_ok(store_open(&f->options, &f->store));
+    assert_ok(fault_fs_open(f->files, &f->options, &f->store));
     f->keyspace = store_keyspace_find(f->store, 7);
 }
 
@@ -74,7 +76,9 @@ static int set_up(void **state)
     assert_non_null(f);
     f->directory = make_directory();
     f->options = test_options(f->directory);
-    assert_ok(store_open(&f->options, &f->store));
+    f->files = fault_fs_create();
+    assert_non_null(f->files);
+    assert_ok(fault_fs_open(f->files, &f->options, &f->store));
     f->keyspace = make_keyspace(f->store, 7);
     write_files(f);
     store_close(f->store);
@@ -85,6 +89,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
+    fault_fs_destroy(f->files);
     remove_directory(f->directory);
     free(f);
     return 0;
