@@ -106,9 +106,12 @@ enum {
     /* From accepting a connection to knowing its protocol, TLS handshake included. Beyond: closed.
      */
     LIMIT_HANDSHAKE_SECONDS = 10,
-    LIMIT_HTTP1_CONNECTIONS = 256, /* health checks and metrics need few */
+    LIMIT_HTTP1_CONNECTIONS = 256, /* health checks, metrics and REST need few */
     LIMIT_HTTP1_IDLE_SECONDS = 60, /* also for a request that does not get on. Beyond: closed */
-    LIMIT_HTTP1_BODY_BYTES = 64 * LIMIT_KB, /* no page wants any. Beyond: closed */
+    /* A request's body: 48 MB of cells in base64. Beyond: 413, or closed if it has not said so
+     * before. And those of all requests together. Beyond: closed. */
+    LIMIT_HTTP1_BODY_BYTES = 64 * LIMIT_MB,
+    LIMIT_HTTP1_BODIES_BYTES = 256 * LIMIT_MB,
 };
 
 /* --- the server --- */

@@ -6,25 +6,25 @@
 
 #define PLAIN_TEXT "text/plain; charset=utf-8"
 
-static void answer(struct http1_response *response, unsigned code, const char *words)
+static void answer(struct http1_request *request, unsigned code, const char *words)
 {
-    response->code = code;
-    response->content_type = PLAIN_TEXT;
-    buffer_append_format(&response->body, "%s\n", words);
+    http1_answer_begin(request, code, PLAIN_TEXT);
+    http1_answer_add(request, bytes_of(words));
+    http1_answer_add(request, bytes_of("\n"));
 }
 
 /* The process runs and answers. */
-static void show_live(struct pages *pages, struct http1_response *response)
+static void show_live(struct pages *pages, struct http1_request *request)
 {
     (void)pages;
-    answer(response, 200, "ok");
+    answer(request, 200, "ok");
 }
 
 /* It is worth sending requests here. A server that stops accepts no connection to say so on. */
-static void show_ready(struct pages *pages, struct http1_response *response)
+static void show_ready(struct pages *pages, struct http1_request *request)
 {
     status s = cluster_health(pages->cluster);
-    answer(response, status_is_ok(s) ? 200 : 503, status_is_ok(s) ? "ok" : status_message(s));
+    answer(request, status_is_ok(s) ? 200 : 503, status_is_ok(s) ? "ok" : status_message(s));
     status_free(s);
 }
 
@@ -55,35 +55,48 @@ static void write_process(struct buffer *out)
                          (double)usage.open_files);
 }
 
-static void show_metrics(struct pages *pages, struct http1_response *response)
+static void show_metrics(struct pages *pages, struct http1_request *request)
 {
+    struct buffer page = {0};
     measure(pages);
-    metrics_write(pages->metrics, &response->body);
-    write_process(&response->body);
-    response->code = 200;
-    response->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    metrics_write(pages->metrics, &page);
+    write_process(&page);
+    if (page.failed) {
+        answer(request, 503, "out of memory");
+    } else {
+        http1_answer_begin(request, 200, "text/plain; version=0.0.4; charset=utf-8");
+        http1_answer_add(request, buffer_bytes(&page));
+    }
+    buffer_free(&page);
 }
 
 static const struct {
     const char *path;
-    void (*show)(struct pages *pages, struct http1_response *response);
+    void (*show)(struct pages *pages, struct http1_request *request);
 } paths[] = {
     {"/livez", show_live},
     {"/readyz", show_ready},
     {"/metrics", show_metrics},
 };
 
-void pages_handle(void *context, const char *method, const char *path,
-                  struct http1_response *response)
+static void show(struct pages *pages, struct http1_request *request)
 {
+    const char *target = http1_request_target(request), *method = http1_request_method(request);
+    size_t size = strcspn(target, "?");
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        if (strcmp(path, paths[i].path) != 0)
+        if (!bytes_equal(bytes_make(target, size), bytes_of(paths[i].path)))
             continue;
         if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
-            paths[i].show(context, response);
+            paths[i].show(pages, request);
         else
-            answer(response, 405, "GET or HEAD only");
+            answer(request, 405, "GET or HEAD only");
         return;
     }
-    answer(response, 404, "there is no such page");
+    answer(request, 404, "there is no such page");
+}
+
+void pages_handle(struct pages *pages, struct http1_request *request)
+{
+    show(pages, request);
+    http1_answer_end(request);
 }

@@ -15,7 +15,6 @@ struct pages {
     struct grpc_server *grpc;
 };
 
-/* The handler for http1_server_create; `context` is a struct pages. */
-http1_handler pages_handle;
+void pages_handle(struct pages *pages, struct http1_request *request);
 
 #endif

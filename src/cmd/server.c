@@ -20,6 +20,12 @@
 #include "proto/descriptors.h"
 #include "wire/health.h"
 #include "wire/reflection.h"
+#include "wire/rest.h"
+
+#include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
+#include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
+#include "google/bigtable/v2/bigtable.pb-c.h"
+#include "google/longrunning/operations.pb-c.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +42,14 @@ struct worker {
     struct server *server;
     struct task drain;
     struct task close;
+};
+
+/* Whose methods REST serves. */
+static const ProtobufCServiceDescriptor *const rest_services[] = {
+    &bt__bigtable__descriptor,
+    &bt_admin__bigtable_instance_admin__descriptor,
+    &bt_admin__bigtable_table_admin__descriptor,
+    &lro__operations__descriptor,
 };
 
 struct server {
@@ -60,7 +74,12 @@ struct server {
     struct grpc_server *grpc;
     struct rpc_metrics **rpcs; /* by method_index, see wire/grpc_server.h */
     struct pages pages;
+    struct http_router *router;
     struct http1_server *http1;
+    struct access_peer *rest_peer; /* NULL with access control off */
+    struct rest *rest;
+    struct task close_rest;
+    atomic_bool rest_is_closed;
     struct worker *workers;
     unsigned worker_count;
     unsigned started; /* workers whose thread runs */
@@ -282,13 +301,39 @@ static status create_grpc(struct server *server)
     return grpc_server_create(&options, server->services, SERVICES, &server->grpc);
 }
 
+static void serve_http1(void *context, struct http1_request *request)
+{
+    struct server *server = context;
+    if (rest_is_for(http1_request_target(request)))
+        rest_handle(server->rest, request);
+    else
+        pages_handle(&server->pages, request);
+}
+
+static void close_rest(struct task *task)
+{
+    struct server *server = LIST_ENTRY(task, struct server, close_rest);
+    rest_close(server->rest);
+    atomic_store(&server->rest_is_closed, true);
+}
+
 static status create_http1(struct server *server)
 {
     server->pages.metrics = server->metrics;
     server->pages.pool = server->pool;
     server->pages.cluster = server->cluster;
     server->pages.grpc = server->grpc;
-    return http1_server_create(pages_handle, &server->pages, &server->http1);
+    server->close_rest.run = close_rest;
+    TRY(http_router_create(proto_http_rules, proto_http_rule_count, rest_services,
+                           sizeof rest_services / sizeof *rest_services, &server->router));
+    TRY(http1_server_create(server->clock, serve_http1, server, &server->http1));
+    if (server->access != NULL) {
+        server->rest_peer = access_peer_create(NULL, "REST");
+        if (server->rest_peer == NULL)
+            return status_out_of_memory();
+    }
+    return rest_create(server->grpc, server->rest_peer, server->router,
+                       http1_server_loop(server->http1), &server->rest);
 }
 
 static void drain_worker(struct task *task)
@@ -458,13 +503,22 @@ void server_drain(struct server *server)
                  LOG_INT("calls", grpc_server_call_count(server->grpc)));
 }
 
+/* Nothing runs, and REST begins no more. */
+static bool is_over(void *context)
+{
+    struct server *server = context;
+    return atomic_load(&server->rest_is_closed) && is_quiet(server);
+}
+
 /* Calls end in their own time: a handler in the store or in the pool cannot be torn out. */
 static void stop_workers(struct server *server)
 {
     for (unsigned i = 0; i < server->started; i++)
         loop_post(server->workers[i].connections.loop, &server->workers[i].close);
+    if (server->rest != NULL)
+        loop_post(http1_server_loop(server->http1), &server->close_rest);
     if (server->started > 0)
-        thread_wait_for(is_quiet, server, INT64_MAX);
+        thread_wait_for(is_over, server, INT64_MAX);
     for (unsigned i = 0; i < server->started; i++) {
         loop_stop(server->workers[i].connections.loop);
         pthread_join(server->workers[i].thread, NULL);
@@ -479,6 +533,9 @@ void server_destroy(struct server *server)
     stop_workers(server);
     listener_close(server->listener);
     http1_server_destroy(server->http1);
+    rest_destroy(server->rest);
+    access_peer_destroy(server->rest_peer);
+    http_router_destroy(server->router);
     grpc_server_destroy(server->grpc);
     access_close(server->access);
     if (server->audit.fd != server->log->fd)

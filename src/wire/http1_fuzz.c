@@ -14,12 +14,15 @@
 
 enum { MOST_INPUT = 8 << 10, MOST_BYTES = 64, PIECE = 1024 };
 
-static void handle(void *context, const char *method, const char *path,
-                   struct http1_response *response)
+static void handle(void *context, struct http1_request *request)
 {
     (void)context;
-    response->content_type = "text/plain";
-    buffer_append_format(&response->body, "%s %s", method, path);
+    http1_answer_begin(request, 200, "text/plain");
+    http1_answer_add(request, bytes_of(http1_request_method(request)));
+    http1_answer_add(request, bytes_of(" "));
+    http1_answer_add(request, bytes_of(http1_request_target(request)));
+    http1_answer_add(request, http1_request_body(request));
+    http1_answer_end(request);
 }
 
 static int connect_client(struct http1_server *server)
@@ -111,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct choices choices = choices_of(data, size);
     struct buffer request = {0}, answer = {0};
     if (server == NULL) {
-        status s = http1_server_create(handle, NULL, &server);
+        status s = http1_server_create(clock_system(), handle, NULL, &server);
         CHECK(status_is_ok(s));
     }
     choose_request(&choices, &request);

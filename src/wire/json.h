@@ -32,11 +32,15 @@ status json_decode_text(const ProtobufCMessageDescriptor *type, bytes path, byte
 struct json_style {
     bool compact;      /* on one line; otherwise indented by two blanks, as Google's */
     bool enum_numbers; /* not names */
+    unsigned level;    /* of indentation, for what is part of something larger */
 };
 
 /* Appends the message as JSON, fields with their default value left out. `out->failed` says
  * whether there was memory for it. */
 void json_encode(const ProtobufCMessage *message, const struct json_style *style,
                  struct buffer *out);
+
+/* Appends a string with its quotes; it must be UTF-8. */
+void json_encode_string(bytes text, struct buffer *out);
 
 #endif

@@ -60,23 +60,23 @@ static void colon(struct encoder *encoder)
 }
 
 /* A field's name in lowerCamelCase, without quotes. */
-static void write_camel(struct encoder *encoder, const char *name)
+static void write_camel(const char *name, struct buffer *out)
 {
     for (bool is_raised = false; *name != '\0'; name++) {
-        if (!(is_raised = is_raised || *name == '_')) {
-            buffer_append_byte(encoder->out, (uint8_t)*name);
-        } else if (*name != '_') {
-            bool is_letter = *name >= 'a' && *name <= 'z';
-            buffer_append_byte(encoder->out, (uint8_t)(is_letter ? *name - 'a' + 'A' : *name));
-            is_raised = false;
+        if (*name == '_') {
+            is_raised = true;
+            continue;
         }
+        bool is_letter = *name >= 'a' && *name <= 'z';
+        buffer_append_byte(out, (uint8_t)(is_raised && is_letter ? *name - 'a' + 'A' : *name));
+        is_raised = false;
     }
 }
 
 static void write_name(struct encoder *encoder, const char *name)
 {
     buffer_append_byte(encoder->out, '"');
-    write_camel(encoder, name);
+    write_camel(name, encoder->out);
     buffer_append_byte(encoder->out, '"');
     colon(encoder);
 }
@@ -119,7 +119,7 @@ static void write_enum(struct encoder *encoder, const ProtobufCEnumDescriptor *t
     if (known == NULL)
         buffer_append_format(encoder->out, "%d", value);
     else
-        json_write_string(bytes_of(known->name), encoder->out);
+        json_encode_string(bytes_of(known->name), encoder->out);
 }
 
 /* `at` is where the value stands in its message or list. */
@@ -159,7 +159,7 @@ static void write_value(struct encoder *encoder, const ProtobufCFieldDescriptor 
         write_enum(encoder, field->descriptor, *(const int *)at);
         return;
     case PROTOBUF_C_TYPE_STRING:
-        json_write_string(bytes_of(*(char *const *)at), out);
+        json_encode_string(bytes_of(*(char *const *)at), out);
         return;
     case PROTOBUF_C_TYPE_BYTES:
         write_base64(*(const ProtobufCBinaryData *)at, out);
@@ -261,15 +261,18 @@ static void write_fields(struct encoder *encoder, const ProtobufCMessage *messag
 
 /* --- messages with a form of their own --- */
 
+/* Paths may hold anything, if a client says so: even nothing, which this form has no way to say. */
 static void write_mask(struct encoder *encoder, const Pb__FieldMask *mask)
 {
-    buffer_append_byte(encoder->out, '"');
+    struct buffer text = {0};
     for (size_t i = 0; i < mask->n_paths; i++) {
-        if (i > 0)
-            buffer_append_byte(encoder->out, ',');
-        write_camel(encoder, mask->paths[i]);
+        if (text.size > 0 && mask->paths[i][strspn(mask->paths[i], "_")] != '\0')
+            buffer_append_byte(&text, ',');
+        write_camel(mask->paths[i], &text);
     }
-    buffer_append_byte(encoder->out, '"');
+    encoder->out->failed |= text.failed;
+    json_encode_string(buffer_bytes(&text), encoder->out);
+    buffer_free(&text);
 }
 
 /* What the Any holds, beside its type: nothing if we do not know it. */
@@ -300,7 +303,7 @@ static void write_any(struct encoder *encoder, const Pb__Any *any)
     open(encoder, '{');
     separate(encoder, &is_first);
     write_name(encoder, "@type");
-    json_write_string(bytes_of(any->type_url), encoder->out);
+    json_encode_string(bytes_of(any->type_url), encoder->out);
     write_packed(encoder, any, &is_first);
     close(encoder, '}', is_first);
 }
@@ -342,6 +345,6 @@ static void encode_message(struct encoder *encoder, const ProtobufCMessage *mess
 void json_encode(const ProtobufCMessage *message, const struct json_style *style,
                  struct buffer *out)
 {
-    struct encoder encoder = {.style = style, .out = out};
+    struct encoder encoder = {.style = style, .out = out, .level = style->level};
     encode_message(&encoder, message);
 }

@@ -47,9 +47,6 @@ bool json_unescape(bytes text, struct buffer *out);
 /* Whether this is a number, the whole of it. */
 bool json_is_number(bytes text);
 
-/* Appends a string with its quotes. */
-void json_write_string(bytes text, struct buffer *out);
-
 /* --- json_time.c: seconds since 1970, and nanoseconds of either sign for durations --- */
 
 bool json_parse_timestamp(bytes text, int64_t *seconds, int32_t *nanos);

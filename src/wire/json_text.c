@@ -197,7 +197,7 @@ static const uint8_t *string_end(const uint8_t *at, const uint8_t *end)
     return NULL;
 }
 
-void json_write_string(bytes text, struct buffer *out)
+void json_encode_string(bytes text, struct buffer *out)
 {
     buffer_append_byte(out, '"');
     size_t plain = 0; /* where what is not written yet begins */

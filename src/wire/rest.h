@@ -1,0 +1,37 @@
+/* REST: the services' methods by plain HTTP and JSON, as their HTTP rules say.
+ *
+ * REST is a client of gRPC: a request becomes a call on an HTTP/2 connection inside the process, of
+ * which both ends are here (wire/grpc_client.h, wire/grpc_server.h), so that handlers, limits,
+ * metrics, cancellation and flow control are those of every other call. A client that goes away
+ * cancels its call; one that reads slowly stops the stream.
+ *
+ * Errors are Google's envelope, {"error": {"code", "message", "status", "details"}}. A streaming
+ * method's answer is a JSON array of its messages, and so is its error.
+ *
+ * All but create and destroy is for the loop's thread. */
+#ifndef TRESTLE_WIRE_REST_H
+#define TRESTLE_WIRE_REST_H
+
+#include "wire/grpc_server.h"
+#include "wire/http1.h"
+#include "wire/http_router.h"
+
+struct rest;
+
+/* What it gets must outlive it. `peer`: see grpc_connection_set_peer. `loop` is the HTTP/1.1
+ * server's. */
+status rest_create(struct grpc_server *grpc, void *peer, const struct http_router *router,
+                   struct loop *loop, struct rest **out);
+
+/* After rest_close, when the loop has stopped and no call is left. NULL is fine. */
+void rest_destroy(struct rest *rest);
+
+/* Whether the target is one that REST serves, or says NOT_FOUND to: it begins with "/v2/". */
+bool rest_is_for(const char *target);
+
+void rest_handle(struct rest *rest, struct http1_request *request);
+
+/* Cancels what runs; what comes later gets 503. */
+void rest_close(struct rest *rest);
+
+#endif

@@ -1,0 +1,218 @@
+/* From an HTTP request to the message of the call that it stands for. See rest_private.h.
+ *
+ * Query, body and path are appended to the message in turn, so that the path has the last word. */
+#include "wire/rest_private.h"
+
+#include "base/limits.h"
+
+#include <strings.h>
+
+/* --- headers --- */
+
+/* Those that say who asks and how, and that gRPC's clients send as metadata. */
+static bool is_metadata(const char *name)
+{
+    return strcasecmp(name, "authorization") == 0 || strcasecmp(name, "bigtable-features") == 0 ||
+           strncasecmp(name, "x-goog-", strlen("x-goog-")) == 0;
+}
+
+/* Name and value wait in the text, each with a NUL after it, until all are there. */
+static void note_metadata(struct rest_request *out, bytes name, bytes value)
+{
+    if (out->metadata_count == REST_MOST_METADATA)
+        return;
+    for (size_t i = 0; i < name.size; i++) {
+        bool is_capital = name.data[i] >= 'A' && name.data[i] <= 'Z';
+        buffer_append_byte(&out->metadata_text, is_capital ? name.data[i] | 0x20 : name.data[i]);
+    }
+    buffer_append_byte(&out->metadata_text, '\0');
+    buffer_append_bytes(&out->metadata_text, value);
+    buffer_append_byte(&out->metadata_text, '\0');
+    out->metadata_count++;
+}
+
+static void note_header(void *context, const char *name, const char *value)
+{
+    if (is_metadata(name))
+        note_metadata(context, bytes_of(name), bytes_of(value));
+}
+
+/* Now that the text moves no more. */
+static void find_metadata(struct rest_request *out)
+{
+    const char *at = (const char *)out->metadata_text.data;
+    for (size_t i = 0; i < out->metadata_count; i++) {
+        out->metadata[i].name = at;
+        at += strlen(at) + 1;
+        out->metadata[i].value = bytes_of(at);
+        at += strlen(at) + 1;
+    }
+}
+
+static void look_for_authorization(void *context, const char *name, const char *value)
+{
+    (void)value;
+    bool *is_there = context;
+    *is_there |= strcasecmp(name, "authorization") == 0;
+}
+
+static bool has_authorization(const struct http1_request *request)
+{
+    bool is_there = false;
+    http1_request_headers(request, &is_there, look_for_authorization);
+    return is_there;
+}
+
+/* --- the query --- */
+
+/* Part of all Google's interfaces, and of no message: accepted, and without effect. */
+static bool is_ignored(bytes name)
+{
+    static const char *const names[] = {
+        "$.xgafv",   "callback",   "fields",          "key",
+        "quotaUser", "uploadType", "upload_protocol", "userProject"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (bytes_equal(name, bytes_of(names[i])))
+            return true;
+    return false;
+}
+
+/* "json", or "json;enum-encoding=int". */
+static status set_format(bytes value, struct json_style *style)
+{
+    static const char format[] = "json", numbers[] = ";enum-encoding=int";
+    bytes rest = bytes_start_with(value, bytes_of(format)) ? bytes_from(value, strlen(format))
+                                                           : bytes_of("?");
+    style->enum_numbers = bytes_equal(rest, bytes_of(numbers));
+    if (rest.size == 0 || style->enum_numbers)
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT, "Invalid value for the query parameter 'alt': "
+                                                "answers are JSON.");
+}
+
+static bool is_false(bytes value)
+{
+    return value.size == strlen("false") &&
+           strncasecmp((const char *)value.data, "false", value.size) == 0;
+}
+
+static status set_parameter(struct rest_request *out, const struct http1_request *request,
+                            bytes name, bytes value)
+{
+    bytes plain =
+        name.size > 1 && name.data[0] == '$' && name.data[1] != '.' ? bytes_from(name, 1) : name;
+    if (bytes_equal(plain, bytes_of("alt")))
+        return set_format(value, &out->style);
+    if (bytes_equal(plain, bytes_of("prettyPrint"))) {
+        out->style.compact = is_false(value);
+        return status_ok();
+    }
+    if (bytes_equal(plain, bytes_of("access_token")) ||
+        bytes_equal(plain, bytes_of("oauth_token"))) {
+        struct buffer bearer = {0};
+        buffer_append_bytes(&bearer, bytes_of("Bearer "));
+        buffer_append_bytes(&bearer, value);
+        if (!has_authorization(request))
+            note_metadata(out, bytes_of("authorization"), buffer_bytes(&bearer));
+        buffer_free(&bearer);
+        return status_ok();
+    }
+    if (is_ignored(plain))
+        return status_ok();
+    if (out->route == NULL)
+        return status_ok(); /* nobody can say what it means */
+    return json_decode_text(out->route->request, name, value, &out->message);
+}
+
+static status read_parameter(struct rest_request *out, const struct http1_request *request,
+                             bytes text)
+{
+    const uint8_t *equals = text.size == 0 ? NULL : memchr(text.data, '=', text.size);
+    bytes name = bytes_make(text.data, equals == NULL ? text.size : (size_t)(equals - text.data));
+    bytes value = bytes_from(text, equals == NULL ? text.size : name.size + 1);
+    struct buffer decoded = {0};
+    status s;
+    if (!http_percent_decode(name, true, &decoded)) {
+        s = status_make(STATUS_INVALID_ARGUMENT, "The query is not well encoded.");
+    } else {
+        size_t name_size = decoded.size;
+        if (!http_percent_decode(value, true, &decoded))
+            s = status_make(STATUS_INVALID_ARGUMENT, "The query is not well encoded.");
+        else if (decoded.failed)
+            s = status_out_of_memory();
+        else
+            s = set_parameter(out, request, bytes_make(decoded.data, name_size),
+                              bytes_from(buffer_bytes(&decoded), name_size));
+    }
+    buffer_free(&decoded);
+    return s;
+}
+
+/* All of it, so that the style is known whatever is wrong: the first mistake counts. */
+static status read_query(struct rest_request *out, const struct http1_request *request, bytes query)
+{
+    status first = status_ok();
+    while (query.size > 0) {
+        const uint8_t *end = memchr(query.data, '&', query.size);
+        size_t size = end == NULL ? query.size : (size_t)(end - query.data);
+        status s =
+            size == 0 ? status_ok() : read_parameter(out, request, bytes_make(query.data, size));
+        if (status_is_ok(first))
+            first = s;
+        else
+            status_ignore(s); /* another was found before */
+        query = bytes_from(query, end == NULL ? size : size + 1);
+    }
+    return first;
+}
+
+/* --- all together --- */
+
+static status read_body(struct rest_request *out, const struct http1_request *request)
+{
+    const char *field = out->route->rule->body;
+    bytes body = http1_request_body(request);
+    if (*field == '\0' || body.size == 0)
+        return status_ok();
+    if (strcmp(field, "*") == 0)
+        return json_decode(out->route->request, body, &out->message);
+    return json_decode_field(out->route->request, field, body, &out->message);
+}
+
+static status read_message(struct rest_request *out, const struct http1_request *request,
+                           bytes path)
+{
+    if (http1_request_is_too_large(request))
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "Request payload size exceeds the limit: %d bytes.",
+                           LIMIT_HTTP1_BODY_BYTES);
+    TRY(read_body(out, request));
+    TRY(http_route_bind(out->route, path, &out->message));
+    return out->message.failed || out->metadata_text.failed ? status_out_of_memory() : status_ok();
+}
+
+status rest_request_read(const struct http_router *router, const struct http1_request *request,
+                         struct rest_request *out)
+{
+    const char *target = http1_request_target(request);
+    size_t size = strcspn(target, "?");
+    bytes path = bytes_make(target, size);
+    grpc_message_start(&out->message);
+    status found = http_router_find(router, http1_request_method(request), path, &out->route);
+    status s = read_query(out, request, bytes_of(target[size] == '?' ? target + size + 1 : ""));
+    if (!status_is_ok(found)) {
+        status_ignore(s); /* there is nothing that it could be wrong for */
+        return found;
+    }
+    TRY(s);
+    http1_request_headers(request, out, note_header);
+    TRY(read_message(out, request, path));
+    find_metadata(out);
+    return status_ok();
+}
+
+void rest_request_free(struct rest_request *request)
+{
+    buffer_free(&request->message);
+    buffer_free(&request->metadata_text);
+}

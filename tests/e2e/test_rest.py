@@ -1,0 +1,381 @@
+"""REST: the interface by HTTP/1.1 and JSON, as Google's REST transports, gcloud and curl use it."""
+
+import base64
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+
+import pytest
+from google.api_core import exceptions
+from google.api_core.client_options import ClientOptions
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import bigtable_admin_v2
+from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports.rest import (
+    BigtableTableAdminRestTransport,
+)
+
+INSTANCE = "/v2/projects/p/instances/i"
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+class Rest:
+    """Requests to one server, each on a connection of its own."""
+
+    def __init__(self, host):
+        self.host = host
+
+    def ask(self, verb, path, body=None, headers=None):
+        """(HTTP status, text) of what comes back."""
+        connection = http.client.HTTPConnection(self.host, timeout=60)
+        try:
+            text = json.dumps(body) if isinstance(body, dict) else body
+            connection.request(verb, path, text, headers or {})
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    def call(self, verb, path, body=None, expect=200):
+        status, text = self.ask(verb, path, body)
+        assert status == expect, text
+        return json.loads(text)
+
+
+@pytest.fixture
+def rest(server):
+    return Rest(server.host)
+
+
+@pytest.fixture
+def rest_table(table_name):
+    """The path of a table with the families f and g."""
+    return f"/v2/{table_name}"
+
+
+def set_cell(value=b"v", timestamp="1000", family="f", qualifier=b"q"):
+    return {
+        "setCell": {
+            "familyName": family,
+            "columnQualifier": b64(qualifier),
+            "timestampMicros": timestamp,
+            "value": b64(value),
+        }
+    }
+
+
+def mutate(rest, table, key, *mutations):
+    return rest.call("POST", f"{table}:mutateRow", {"rowKey": b64(key), "mutations": mutations})
+
+
+def read_cells(messages):
+    """(key, value) of each cell; the chunks of a row name it once."""
+    key, cells = None, []
+    for message in messages:
+        for chunk in message.get("chunks", []):
+            key = chunk.get("rowKey", key)
+            cells.append((base64.b64decode(key), base64.b64decode(chunk.get("value", ""))))
+    return cells
+
+
+# --- tables, with the requests that gcloud was recorded to send ---
+
+
+def test_tables_as_gcloud_asks(rest, new_table_id):
+    name = new_table_id()
+    table = f"{INSTANCE}/tables/{name}"
+    created = rest.call(
+        "POST",
+        f"{INSTANCE}/tables?alt=json",
+        '{"initialSplits": [{"key": "YQ=="}, {"key": "Yg=="}], "table": {"columnFamilies": {"f1": '
+        '{"gcRule": {"union": {"rules": [{"maxAge": "864000s"}, {"maxNumVersions": 5}]}}}, "f2": '
+        '{}}, "deletionProtection": false}, "tableId": "%s"}' % name,
+    )
+    rules = {"union": {"rules": [{"maxAge": "864000s"}, {"maxNumVersions": 5}]}}
+    assert created["name"] == table.removeprefix("/v2/")
+    assert created["columnFamilies"] == {"f1": {"gcRule": rules}, "f2": {}}
+
+    listed = rest.call("GET", f"{INSTANCE}/tables?alt=json")
+    assert {"name": created["name"]} in listed["tables"]
+
+    full = rest.call("GET", f"{table}?alt=json&view=FULL")
+    assert full["granularity"] == "MILLIS"
+    assert full["clusterStates"]
+
+    operation = rest.call(
+        "PATCH", f"{table}?alt=json&updateMask=deletionProtection", {"deletionProtection": True}
+    )
+    assert operation["name"].startswith("operations/")
+    assert operation["response"]["deletionProtection"] is True
+    assert operation["response"]["@type"].endswith("google.bigtable.admin.v2.Table")
+    refusal = rest.call("DELETE", f"{table}?alt=json", expect=400)
+    assert refusal["error"]["status"] == "FAILED_PRECONDITION"
+
+    rest.call("PATCH", f"{table}?updateMask=deletion_protection", {"deletionProtection": False})
+    assert rest.call("DELETE", f"{table}?alt=json") == {}
+    assert rest.call("GET", f"{table}?alt=json", expect=404) == {
+        "error": {
+            "code": 404,
+            "message": f"Not found: {created['name']}",
+            "status": "NOT_FOUND",
+        }
+    }
+
+
+def test_the_path_has_the_last_word(rest, rest_table):
+    change = {"name": "projects/p/instances/i/tables/another", "deletionProtection": True}
+    rest.call("PATCH", f"{rest_table}?updateMask=deletionProtection", change)
+    assert rest.call("GET", rest_table)["deletionProtection"] is True
+    rest.call("PATCH", f"{rest_table}?updateMask=deletionProtection", {})
+
+
+def test_families_and_tokens(rest, rest_table):
+    change = {"modifications": [{"id": "h", "create": {"gcRule": {"maxNumVersions": 1}}}]}
+    table = rest.call("POST", f"{rest_table}:modifyColumnFamilies", change)
+    assert table["columnFamilies"]["h"] == {"gcRule": {"maxNumVersions": 1}}
+    token = rest.call("POST", f"{rest_table}:generateConsistencyToken", {})
+    assert rest.call("POST", f"{rest_table}:checkConsistency", token) == {"consistent": True}
+
+
+# --- data ---
+
+
+def test_a_row_there_and_back(rest, rest_table):
+    assert mutate(rest, rest_table, b"\xff key", set_cell(b"\x00\xff")) == {}
+    [message] = rest.call("POST", f"{rest_table}:readRows", {})
+    assert message == {
+        "chunks": [
+            {
+                "rowKey": b64(b"\xff key"),
+                "familyName": "f",
+                "qualifier": b64(b"q"),
+                "timestampMicros": "1000",
+                "value": b64(b"\x00\xff"),
+                "commitRow": True,
+            }
+        ]
+    }
+
+
+def test_reading_what_is_not_there(rest, rest_table):
+    assert rest.call("POST", f"{rest_table}:readRows", {}) == []
+
+
+def test_other_methods(rest, rest_table):
+    entries = [{"rowKey": b64(key), "mutations": [set_cell(key)]} for key in (b"a", b"b")]
+    answers = rest.call("POST", f"{rest_table}:mutateRows", {"entries": entries})
+    assert [e.get("index", "0") for a in answers for e in a["entries"]] == ["0", "1"]
+    checked = rest.call(
+        "POST",
+        f"{rest_table}:checkAndMutateRow",
+        {"rowKey": b64(b"a"), "trueMutations": [set_cell(b"changed")]},
+    )
+    assert checked == {"predicateMatched": True}
+    rule = {"familyName": "g", "columnQualifier": b64(b"n"), "incrementAmount": "5"}
+    changed = rest.call(
+        "POST", f"{rest_table}:readModifyWriteRow", {"rowKey": b64(b"b"), "rules": [rule]}
+    )
+    cell = changed["row"]["families"][0]["columns"][0]["cells"][0]
+    assert base64.b64decode(cell["value"]) == (5).to_bytes(8, "big")
+    samples = rest.call("GET", f"{rest_table}:sampleRowKeys")
+    assert samples[-1].keys() <= {"offsetBytes"}
+    assert rest.call("POST", f"{INSTANCE}:ping", {}) == {}
+
+
+def test_a_stream_of_many_messages(rest, rest_table):
+    keys = [f"{i:04}".encode() for i in range(300)]
+    entries = [{"rowKey": b64(k), "mutations": [set_cell(k * 1000)]} for k in keys]
+    rest.call("POST", f"{rest_table}:mutateRows", {"entries": entries})
+    messages = rest.call("POST", f"{rest_table}:readRows?prettyPrint=false", {})
+    assert len(messages) > 1
+    assert read_cells(messages) == [(k, k * 1000) for k in keys]
+
+
+# --- errors ---
+
+
+def test_mistakes_in_json(rest, rest_table):
+    for body, words in [
+        ("{", "Invalid JSON payload received. Unexpected token."),
+        ('{"rowKey":"a*"}', "Invalid value at 'row_key' (TYPE_BYTES), \"a*\""),
+        (
+            '{"mutations":[{"setCell":{"x":1}}]}',
+            'Invalid JSON payload received. Unknown name "x" at \'mutations[0].set_cell\': '
+            "Cannot find field.",
+        ),
+        ("[]", 'Invalid JSON payload received. Unknown name "": Root element must be a message.'),
+    ]:
+        answer = rest.call("POST", f"{rest_table}:mutateRow", body, expect=400)
+        error = {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}
+        assert answer == {"error": error}
+
+
+def test_mistakes_in_the_query(rest, rest_table):
+    answer = rest.call("GET", f"{rest_table}?nope=1", expect=400)
+    assert "Cannot bind query parameter. Field 'nope'" in answer["error"]["message"]
+    answer = rest.call("GET", f"{rest_table}?view=FULLER", expect=400)
+    assert "google.bigtable.admin.v2.Table.View" in answer["error"]["message"]
+    rest.call("GET", f"{rest_table}?$.xgafv=2&key=k&fields=name&quotaUser=u&view=full", expect=400)
+    rest.call("GET", f"{rest_table}?%24.xgafv=2&key=k&fields=name&quotaUser=u&view=FULL&")
+
+
+def test_streams_put_errors_into_their_array(rest, rest_table):
+    [answer] = rest.call("POST", f"{rest_table}nope:readRows", {}, expect=404)
+    assert answer["error"]["status"] == "NOT_FOUND"
+
+
+def test_paths_that_stand_for_nothing(rest, rest_table):
+    for verb, path in [("GET", "/v2/nothing"), ("POST", rest_table), ("PUT", rest_table)]:
+        error = {"code": 404, "message": "Method not found.", "status": "NOT_FOUND"}
+        assert rest.call(verb, path, expect=404) == {"error": error}
+
+
+def test_a_body_that_is_too_large(rest, rest_table):
+    headers = {"Content-Length": str(1 << 40)}
+    status, text = rest.ask("POST", f"{rest_table}:mutateRow", "x", headers)
+    assert (status, json.loads(text)["error"]["code"]) == (413, 413)
+
+
+def test_one_line_and_numbers_for_enums(rest, rest_table):
+    pretty = rest.ask("GET", rest_table)[1]
+    assert pretty.startswith('{\n  "name": "projects/')
+    status, text = rest.ask("GET", f"{rest_table}?prettyPrint=false&$alt=json;enum-encoding=int")
+    assert text == json.dumps(json.loads(text), separators=(",", ":")) + "\n"
+    assert json.loads(text)["granularity"] == 1
+
+
+def test_access_control(fresh_server):
+    """Callers are told apart though their calls share one connection inside the server."""
+    server = fresh_server("--auth", "on")
+    rest = Rest(server.host)
+    token = (server.data / "admin-token").read_text().strip()
+    for _ in range(2):
+        status, text = rest.ask("GET", f"{INSTANCE}/tables")
+        assert (status, json.loads(text)["error"]["status"]) == (401, "UNAUTHENTICATED")
+        status, text = rest.ask("GET", f"{INSTANCE}/tables", None, {"Authorization": "Bearer x"})
+        assert status == 401
+        headers = {"Authorization": f"Bearer {token}"}
+        status, text = rest.ask("GET", f"{INSTANCE}/tables", None, headers)
+        assert status == 200, text
+        assert rest.ask("GET", f"{INSTANCE}/tables?access_token={token}")[0] == status
+
+
+# --- clients that misbehave, or are many ---
+
+
+def test_a_client_that_goes_away(fresh_server, connect):
+    """Its call is cancelled: the server has no calls then."""
+    server = fresh_server("--threads", "1")
+    rest, rpc = Rest(server.host), connect(server.host)
+    name = rpc.create_table("t", ("f",), ())
+    for part in range(20):
+        entries = [
+            {"rowKey": b64(b"%d-%d" % (part, i)), "mutations": [set_cell(bytes(100_000))]}
+            for i in range(20)
+        ]
+        rest.call("POST", f"/v2/{name}:mutateRows", {"entries": entries})
+    request = f"POST /v2/{name}:readRows HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{{}}"
+    host, port = server.host.rsplit(":", 1)
+    for _ in range(5):
+        with socket.create_connection((host, int(port)), timeout=60) as client:
+            client.sendall(request.encode())
+            assert client.recv(1000).startswith(b"HTTP/1.1 200 OK\r\n")
+    while server.metric("rpcs_running") > 0:
+        pass
+    assert server.get("/livez")[0] == 200
+
+
+def test_a_hundred_at_once(rest, rest_table):
+    mutate(rest, rest_table, b"k", set_cell())
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        asked = [pool.submit(rest.call, "POST", f"{rest_table}:readRows", {}) for _ in range(100)]
+        assert all(read_cells(each.result()) == [(b"k", b"v")] for each in asked)
+
+
+def test_one_connection_for_many_requests(rest, rest_table):
+    connection = http.client.HTTPConnection(rest.host, timeout=60)
+    with contextlib.closing(connection):
+        for verb, path in [("GET", rest_table), ("GET", "/livez"), ("GET", "/v2/x")] * 5:
+            connection.request(verb, path)
+            connection.getresponse().read()
+            sock = connection.sock
+            assert sock is not None
+
+
+# --- Google's own ---
+
+
+@pytest.fixture
+def rest_admin(server):
+    transport = BigtableTableAdminRestTransport(
+        host=server.host, url_scheme="http", credentials=AnonymousCredentials()
+    )
+    with bigtable_admin_v2.BaseBigtableTableAdminClient(
+        transport=transport, client_options=ClientOptions()
+    ) as client:
+        yield client
+
+
+def test_googles_rest_transport(rest_admin, new_table_id):
+    parent, name = "projects/p/instances/i", new_table_id()
+    rule = bigtable_admin_v2.GcRule(max_num_versions=3)
+    table = bigtable_admin_v2.Table(
+        column_families={"f": bigtable_admin_v2.ColumnFamily(gc_rule=rule)}
+    )
+    created = rest_admin.create_table(parent=parent, table_id=name, table=table)
+    assert created.column_families["f"].gc_rule.max_num_versions == 3
+    assert created.granularity == bigtable_admin_v2.Table.TimestampGranularity.MILLIS
+    assert created.name in [each.name for each in rest_admin.list_tables(parent=parent)]
+    rest_admin.drop_row_range(request={"name": created.name, "delete_all_data_from_table": True})
+    operation = rest_admin.update_table(
+        table={"name": created.name, "deletion_protection": True},
+        update_mask={"paths": ["deletion_protection"]},
+    )
+    assert operation.result(timeout=60).deletion_protection
+    with pytest.raises(exceptions.BadRequest, match="protected from deletion"):
+        rest_admin.delete_table(name=created.name)
+    rest_admin.update_table(
+        table={"name": created.name}, update_mask={"paths": ["deletion_protection"]}
+    )
+    rest_admin.delete_table(name=created.name)
+    with pytest.raises(exceptions.NotFound):
+        rest_admin.get_table(name=created.name)
+
+
+@pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not installed")
+def test_gcloud(server, new_table_id, tmp_path):
+    def gcloud(*arguments):
+        return subprocess.run(
+            ["gcloud", "bigtable", "instances", "tables", *arguments],
+            env={
+                **os.environ,
+                "CLOUDSDK_API_ENDPOINT_OVERRIDES_BIGTABLEADMIN": f"http://{server.host}/",
+                "CLOUDSDK_AUTH_DISABLE_CREDENTIALS": "true",
+                "CLOUDSDK_CORE_PROJECT": "p",
+                "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
+                "CLOUDSDK_CONFIG": str(tmp_path),
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    name = new_table_id()
+    families = "f1:maxage=10d||maxversions=5,f2"
+    made = gcloud("create", name, "--instance=i", f"--column-families={families}", "--splits=a,b")
+    assert made.returncode == 0, made.stderr
+    listed = gcloud("list", "--instances=i", "--format=json")
+    assert name in listed.stdout, listed.stderr
+    described = gcloud("describe", name, "--instance=i", "--view=full", "--format=json")
+    assert json.loads(described.stdout)["columnFamilies"].keys() == {"f1", "f2"}
+    deleted = gcloud("delete", name, "--instance=i")
+    assert deleted.returncode == 0, deleted.stderr
+    missing = gcloud("describe", name, "--instance=i")
+    assert "NOT_FOUND" in missing.stderr
