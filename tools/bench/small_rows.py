@@ -68,9 +68,8 @@ class Collected:
         return self.results.get((stage, cells, workload), [])
 
     def rate(self, stage, cells, workload):
-        """The median of rows per CPU second; None if it was not measured."""
-        results = self.of(stage, cells, workload)
-        return median(results, rows_per_cpu_second) if results else None
+        """The median of rows per CPU second."""
+        return median(self.of(stage, cells, workload), rows_per_cpu_second)
 
     def ratio(self, stage, other, cells, workload):
         """Of the rates in two stages: of those in the same run, then the median."""
