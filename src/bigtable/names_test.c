@@ -3,6 +3,7 @@
 #include "bigtable/names.h"
 
 #include "base/testing.h"
+#include "google/bigtable/admin/v2/instance.pb-c.h"
 
 static bool is_refused(status s)
 {
@@ -89,9 +90,95 @@ static void test_mask_paths_in_both_spellings(void **state)
     assert_false(field_path_is("", "gc_rule"));
 }
 
+static void test_forms(void **state)
+{
+    (void)state;
+    const char *form = "projects/{project}/locations/{zone}";
+    assert_true(is_fine(name_check_form("location", "projects/p/locations/z", form)));
+    assert_true(is_refused(name_check_form("location", "projects/p/locations/", form)));
+    assert_true(is_refused(name_check_form("location", "projects/p/locations", form)));
+    assert_true(is_refused(name_check_form("location", "projects/p/locations/z/", form)));
+    assert_true(is_refused(name_check_form("location", "projects/p/zones/z", form)));
+    assert_true(is_refused(name_check_form("location", "", form)));
+}
+
+static void test_zonal_ids(void **state)
+{
+    (void)state;
+    assert_true(is_fine(name_check_zonal_id("cluster", "c", 3)));
+    assert_true(is_fine(name_check_zonal_id("cluster", "c-1", 3)));
+    assert_true(is_refused(name_check_zonal_id("cluster", "", 3)));
+    assert_true(is_refused(name_check_zonal_id("cluster", "1c", 3)));
+    assert_true(is_refused(name_check_zonal_id("cluster", "c-", 3)));
+    assert_true(is_refused(name_check_zonal_id("cluster", "cC", 3)));
+    assert_true(is_refused(name_check_zonal_id("cluster", "cccc", 3)));
+}
+
+/* --- masks --- */
+
+static status apply(const char *path, const BtAdmin__Cluster *source, BtAdmin__Cluster *target,
+                    struct arena *arena)
+{
+    static const char *const allowed[] = {"serve_nodes", "cluster_config", NULL};
+    Pb__FieldMask mask = PB__FIELD_MASK__INIT;
+    mask.paths = &path;
+    mask.n_paths = 1;
+    return field_mask_apply(&mask, allowed, &source->base, &target->base, arena);
+}
+
+static void test_masks_reach_into_messages(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create(1 << 16);
+    BtAdmin__AutoscalingLimits limits = BT_ADMIN__AUTOSCALING_LIMITS__INIT;
+    BtAdmin__Cluster__ClusterAutoscalingConfig scaling =
+        BT_ADMIN__CLUSTER__CLUSTER_AUTOSCALING_CONFIG__INIT;
+    BtAdmin__Cluster__ClusterConfig config = BT_ADMIN__CLUSTER__CLUSTER_CONFIG__INIT;
+    BtAdmin__Cluster source = BT_ADMIN__CLUSTER__INIT, target = BT_ADMIN__CLUSTER__INIT;
+    limits.min_serve_nodes = 2;
+    limits.max_serve_nodes = 5;
+    scaling.autoscaling_limits = &limits;
+    config.cluster_autoscaling_config = &scaling;
+    source.config_case = BT_ADMIN__CLUSTER__CONFIG_CLUSTER_CONFIG;
+    source.cluster_config = &config;
+    source.serve_nodes = 3;
+    target.serve_nodes = 1;
+    assert_ok(apply("clusterConfig.clusterAutoscalingConfig.autoscalingLimits.maxServeNodes",
+                    &source, &target, arena));
+    assert_int_equal(target.serve_nodes, 1);
+    assert_int_equal(target.config_case, BT_ADMIN__CLUSTER__CONFIG_CLUSTER_CONFIG);
+    const BtAdmin__AutoscalingLimits *made =
+        target.cluster_config->cluster_autoscaling_config->autoscaling_limits;
+    assert_int_equal(made->max_serve_nodes, 5);
+    assert_int_equal(made->min_serve_nodes, 0);
+    source.config_case = BT_ADMIN__CLUSTER__CONFIG__NOT_SET; /* what is not there clears */
+    assert_ok(apply("cluster_config.cluster_autoscaling_config", &source, &target, arena));
+    assert_null(target.cluster_config->cluster_autoscaling_config);
+    assert_ok(apply("cluster_config", &source, &target, arena));
+    assert_int_equal(target.config_case, BT_ADMIN__CLUSTER__CONFIG__NOT_SET);
+    arena_destroy(arena);
+}
+
+static void test_paths_that_lead_nowhere(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "",           "name", "serve_nodes.x",   "serve_nodes2",
+        "serveNodeS", "*",    "cluster_config.", "cluster_config.x"};
+    struct arena *arena = arena_create(1 << 16);
+    BtAdmin__Cluster source = BT_ADMIN__CLUSTER__INIT, target = BT_ADMIN__CLUSTER__INIT;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        assert_true(is_refused(apply(paths[i], &source, &target, arena)));
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_zonal_ids),
+        cmocka_unit_test(test_masks_reach_into_messages),
+        cmocka_unit_test(test_paths_that_lead_nowhere),
         cmocka_unit_test(test_instance_names),
         cmocka_unit_test(test_table_names),
         cmocka_unit_test(test_table_ids),

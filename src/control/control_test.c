@@ -287,6 +287,76 @@ static void test_a_failing_disk_finds_all_or_nothing(void **state)
     fail_each(*state, FAULT_SYNC);
 }
 
+/* An instance and a table in it, in one batch: made if there are none, deleted if there are. */
+static status make_both(struct fixture *f, struct edit *edit)
+{
+    const struct family family = {.id = FAMILY_F, .name = bytes_of("f")};
+    struct table_spec spec = {.name = TEST_TABLE};
+    struct schema *schema;
+    struct table *table;
+    TRY(put_named(edit, 'i', INSTANCE));
+    TRY(edit_batch(edit, &spec.also));
+    assert_ok(schema_create(GRANULARITY_MICROS, &family, 1, 2, &schema));
+    spec.schema = schema;
+    status s = cluster_create_table(f->base.cluster, &spec, &table);
+    schema_destroy(schema);
+    if (status_is_ok(s))
+        table_release(table);
+    return s;
+}
+
+static status make_or_delete_both(void *context, struct edit *edit)
+{
+    struct fixture *f = context;
+    struct store_batch *batch;
+    if (edit_find(edit, RESOURCE_INSTANCE, INSTANCE) == NULL)
+        return make_both(f, edit);
+    TRY(edit_delete(edit, RESOURCE_INSTANCE, INSTANCE));
+    TRY(edit_batch(edit, &batch));
+    return cluster_delete_tables(f->base.cluster, bytes_of(INSTANCE "/tables/"), batch);
+}
+
+/* Whether both are there; fails if one is alone. */
+static bool has_both(struct fixture *f)
+{
+    struct table *table;
+    status s = cluster_table(f->base.cluster, bytes_of(TEST_TABLE), &table);
+    bool has = status_is_ok(s);
+    if (has)
+        table_release(table);
+    status_free(s);
+    assert_int_equal(control_has(f->control, RESOURCE_INSTANCE, INSTANCE), has);
+    return has;
+}
+
+/* Each life begins by what the last one left, with the next operation on files failing. */
+static void test_tables_and_resources_come_and_go_together(void **state)
+{
+    struct fixture *f = *state;
+    unsigned seen[2] = {0};
+    bool came = true;
+    for (unsigned pass = 0; came || pass < 8; pass++) {
+        assert_true(pass < 100);
+        close_control(f);
+        faults = fault_fs_create();
+        open_control(f);
+        bool before = has_both(f);
+        fault_fs_fail(faults, pass % 2 == 0 ? FAULT_APPEND : FAULT_SYNC, ".log", FAULT_IO,
+                      pass / 4);
+        status s = control_edit(f->control, make_or_delete_both, f);
+        came = fault_fs_failures(faults) > 0;
+        assert_int_equal(has_both(f), before != status_is_ok(s));
+        status_free(s);
+        fault_fs_heal(faults);
+        close_control(f);
+        fault_fs_destroy(faults);
+        faults = NULL;
+        open_control(f);
+        seen[has_both(f)]++;
+    }
+    assert_true(seen[0] > 0 && seen[1] > 0);
+}
+
 /* --- operations --- */
 
 /* A kind that counts: its argument is what it does. */
@@ -532,6 +602,7 @@ int main(void)
         TEST(test_versions_are_never_given_twice),
         TEST(test_an_edit_without_memory_changes_nothing),
         TEST(test_a_failing_disk_finds_all_or_nothing),
+        TEST(test_tables_and_resources_come_and_go_together),
         TEST(test_an_operation_runs_to_its_end),
         TEST(test_a_failure_is_the_operations_error),
         TEST(test_a_cancelled_operation_says_so),
