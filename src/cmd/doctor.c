@@ -8,6 +8,7 @@
  * are, or once were, the table's; spilled cells belong to rows whose record says that it has some.
  *  4. The records of idempotency tokens have their form.
  *  5. The control plane's records parse, and what each belongs to is there.
+ *  6. Backups, if they are in the directory, are whole: see doctor_backups.c.
  * The store checks the sums of its blocks as they are read.
  *
  * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
@@ -15,6 +16,7 @@
 
 #include "cluster/catalog.h"
 #include "cmd/command.h"
+#include "cmd/doctor_backups.h"
 #include "control/control.h"
 #include "row/fold.h"
 #include "row/fragment.h"
@@ -418,6 +420,8 @@ static int examine_directory(const char *directory)
     doctor.last_table = &doctor.tables;
     status s = open_and_examine(&doctor, directory, &log);
     bool is_read = status_is_ok(s);
+    if (is_read)
+        doctor.damages += doctor_count_damaged_backups(directory, "backups");
     if (!is_read)
         fprintf(stderr, "trestle doctor: %s: %s\n", directory, status_message(s));
     else if (doctor.damages > 0)
@@ -432,15 +436,32 @@ static int examine_directory(const char *directory)
 static void write_help(struct buffer *out)
 {
     buffer_append_format(
-        out, "usage: trestle doctor DIR\n\n"
-             "Reads the data directory of a stopped server from end to end, changes nothing, and\n"
-             "exits with 0 if it is whole and with 1 if it is damaged or cannot be read.\n");
+        out,
+        "usage: trestle doctor DIR\n"
+        "       trestle doctor --backup-dir DIR\n\n"
+        "Reads the data directory of a stopped server from end to end, with the backups in it,\n"
+        "or the backups of a directory that the server may be using, changes nothing, and\n"
+        "exits with 0 if all is whole and with 1 if it is damaged or cannot be read.\n");
+}
+
+static int examine_backups(const char *const *arguments)
+{
+    if (arguments[0] == NULL || arguments[1] != NULL)
+        return command_usage_error("doctor", "--backup-dir takes one argument, the directory");
+    uint64_t damages = doctor_count_damaged_backups(arguments[0], NULL);
+    if (damages == 0)
+        printf("%s: no damage found\n", arguments[0]);
+    else
+        fprintf(stderr, "%" PRIu64 " damages found\n", damages);
+    return damages == 0 ? 0 : 1;
 }
 
 int doctor_command(const char *const *arguments)
 {
     if (command_asks_for(arguments, "--help"))
         return command_print(write_help);
+    if (arguments[0] != NULL && strcmp(arguments[0], "--backup-dir") == 0)
+        return examine_backups(arguments + 1);
     if (arguments[0] == NULL || arguments[1] != NULL || arguments[0][0] == '-')
         return command_usage_error("doctor", "takes one argument, the data directory");
     return examine_directory(arguments[0]);

@@ -1,4 +1,5 @@
-/* `trestle doctor DIR`: reads a data directory from end to end and says whether it is whole. */
+/* `trestle doctor DIR`: reads a data directory from end to end and says whether it is whole;
+ * `trestle doctor --backup-dir DIR`: the same for a directory of backups. */
 #ifndef TRESTLE_CMD_DOCTOR_H
 #define TRESTLE_CMD_DOCTOR_H
 

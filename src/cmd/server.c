@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "bigtable/services.h"
+#include "cluster/backup.h"
 #include "cmd/connection.h"
 #include "cmd/pages.h"
 #include "cmd/reload.h"
@@ -63,6 +64,7 @@ struct server {
     struct reloadable tls_files;
     struct pool *pool;
     struct cluster *cluster;
+    struct backups *backups;
     struct bigtable bigtable;
     struct grpc_service bigtable_services[BIGTABLE_SERVICES];
     struct health *health;
@@ -159,6 +161,25 @@ static status open_cluster(struct server *server)
         .gc_interval_us = settings->gc_interval,
     };
     return cluster_open(&options, &server->cluster);
+}
+
+static status open_backups(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    struct buffer beside_data = {0};
+    buffer_append_format(&beside_data, "%s/backups%c", settings->data_dir, 0);
+    if (beside_data.failed)
+        return status_out_of_memory();
+    const struct backups_options options = {
+        .cluster = server->cluster,
+        .directory =
+            settings->backup_dir != NULL ? settings->backup_dir : (const char *)beside_data.data,
+        .bytes_per_second = settings->backup_rate,
+        .log = server->log,
+    };
+    status s = backups_open(&options, &server->backups);
+    buffer_free(&beside_data);
+    return s;
 }
 
 /* On one's own machine any instance will do, as with an emulator; elsewhere a mistyped name is an
@@ -422,6 +443,7 @@ static status create_parts(struct server *server)
     TRY(blame(server, "tls_cert", create_tls(server)));
     TRY(pool_create((unsigned)settings->pool_threads, LIMIT_POOL_QUEUE, "pool", &server->pool));
     TRY(open_cluster(server));
+    TRY(open_backups(server));
     TRY(create_services(server));
     TRY(create_rpc_metrics(server));
     TRY(blame(server, "auth", create_access(server)));
@@ -544,6 +566,7 @@ void server_destroy(struct server *server)
     reflection_destroy(server->reflection);
     health_destroy(server->health);
     bigtable_free(&server->bigtable);
+    backups_close(server->backups);
     if (server->cluster != NULL)
         cluster_close(server->cluster);
     pool_destroy(server->pool);

@@ -5,6 +5,7 @@
 #include "base/failmalloc.h"
 #include "base/testing.h"
 #include "bigtable/services.h"
+#include "cluster/backup.h"
 #include "cmd/bench_link.h"
 #include "os/thread.h"
 
@@ -31,6 +32,18 @@ status cluster_open(const struct cluster_options *options, struct cluster **out)
 void cluster_close(struct cluster *cluster)
 {
     assert_ptr_equal(cluster, &the_cluster);
+}
+
+status backups_open(const struct backups_options *options, struct backups **out)
+{
+    assert_string_equal(strrchr(options->directory, '/'), "/backups");
+    *out = NULL;
+    return status_ok();
+}
+
+void backups_close(struct backups *backups)
+{
+    assert_null(backups);
 }
 
 status cluster_health(struct cluster *cluster)
