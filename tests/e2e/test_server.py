@@ -350,6 +350,9 @@ def test_tls(fresh_server, connect, certificate):
     assert rpc.read_row(name, b"k")[0].value == value
     context = ssl.create_default_context(cafile=str(cert))
     assert http_get(f"https://{server.host}/livez", context)[0] == 200
+    status, body = http_get(f"https://{server.host}/v2/{name}", context)
+    assert status == 200
+    assert f'"name": "{name}"' in body
 
 
 def test_plain_text_to_a_tls_port(fresh_server, connect, certificate):
