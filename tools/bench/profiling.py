@@ -14,9 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from bench import TRESTLE, Process
+from servers import TRESTLE, Server, trestle_command
 
-SERVE = [str(TRESTLE), "serve", "--listen", "{endpoint}", "--data-dir", "{data}/data"]
 LIBRARIES = [
     ("libnghttp2", "nghttp2"),
     ("libprotobuf-c", "src/wire, protobuf"),
@@ -47,7 +46,7 @@ def kernel_part(symbols):
 
 def folders(addresses):
     """{address in the binary: folder of src/ that it was compiled from}"""
-    command = ["addr2line", "-e", str(TRESTLE)]
+    command = ["addr2line", "-e", TRESTLE]
     result = subprocess.run(
         command, input="\n".join(addresses), check=True, stdout=subprocess.PIPE, text=True
     )
@@ -74,7 +73,7 @@ def part_of(frames, folder_of):
     address, symbol, library = frames[0]
     if "kernel" in library:
         return kernel_part([frame[1] for frame in frames if "kernel" in frame[2]])
-    if library == str(TRESTLE):
+    if library == TRESTLE:
         return folder_of[address]
     for name, part in LIBRARIES:
         if name in library:
@@ -86,7 +85,7 @@ def part_of(frames, folder_of):
 
 def shares(data):
     taken = list(samples(data))
-    own = sorted({frames[0][0] for frames in taken if frames[0][2] == str(TRESTLE)})
+    own = sorted({frames[0][0] for frames in taken if frames[0][2] == TRESTLE})
     folder_of = folders(own)
     counts = collections.Counter(part_of(frames, folder_of) for frames in taken)
     return {part: count / len(taken) for part, count in counts.items()}
@@ -94,8 +93,8 @@ def shares(data):
 
 def run(server, options, workload, *more):
     name, _, rows = workload.partition(":")
-    command = [str(TRESTLE), "bench", "--json", "--endpoint", server.endpoint, "--workloads", name,
-               "--server-pid", str(server.process.pid), "--cells", str(options.cells),
+    command = [TRESTLE, "bench", "--json", "--endpoint", server.endpoint, "--workloads", name,
+               "--server-pid", str(server.pid), "--cells", str(options.cells),
                "--scan-rows", rows or "100", *more]  # fmt: skip
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -110,7 +109,7 @@ def profile(server, options, workload):
     data = str(Path(server.directory.name) / "perf.data")
     bench = run(server, options, workload, "--duration", f"{options.seconds}s")
     # From the second second on: connections are made, caches are warm.
-    command = ["perf", "record", "-g", "-F", "1999", "-p", str(server.process.pid), "-o", data,
+    command = ["perf", "record", "-g", "-F", "1999", "-p", str(server.pid), "-o", data,
                "--delay", "1000", "sleep", str(options.seconds)]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
     result = result_of(bench)
@@ -133,7 +132,7 @@ def main():
     parser.add_argument("--cells", type=int, default=1, help="cells of a row")
     parser.add_argument("--seconds", type=int, default=4, help="for each workload")
     options = parser.parse_args()
-    with Process(SERVE) as server:
+    with Server(trestle_command()) as server:
         result_of(run(server, options, "load"))
         print_table({w: profile(server, options, w) for w in options.workloads})
 
