@@ -231,10 +231,10 @@ status access_set_policy(struct access *access, bytes resource,
     return s;
 }
 
-void access_forget(struct access *access, bytes resource)
+void access_drop_policy(struct access *access, bytes resource)
 {
     pthread_rwlock_wrlock(&access->lock);
-    policies_remove_under(&access->stored, resource);
+    policies_remove(&access->stored, resource);
     atomic_fetch_add(&access->generation, 1);
     pthread_rwlock_unlock(&access->lock);
 }

@@ -46,11 +46,13 @@ status access_reload(struct access *access);
 
 /* --- policies that clients have set; any thread --- */
 
+/* Roles and members that are not known grant nothing: see policy_check. On failure the policy is
+ * what it was. */
 status access_set_policy(struct access *access, bytes resource,
                          const struct access_binding *bindings, size_t count);
 
-/* The resource is gone, with all that lay in it. */
-void access_forget(struct access *access, bytes resource);
+/* The resource has none any more. */
+void access_drop_policy(struct access *access, bytes resource);
 
 /* --- calls; all on the loop's thread --- */
 

@@ -120,7 +120,8 @@ static bool fill(struct policy *policy, const struct access_binding *bindings, s
 {
     for (size_t i = 0; i < count; i++) {
         struct permission_set set;
-        role_find(bytes_of(bindings[i].role), &set);
+        if (!role_find(bytes_of(bindings[i].role), &set))
+            continue;
         for (size_t j = 0; j < bindings[i].member_count; j++)
             if (!add_member(policy, bytes_of(bindings[i].members[j]), set))
                 return false;
@@ -133,7 +134,6 @@ static status compile(bytes resource, const struct access_binding *bindings, siz
                       struct policy **out)
 {
     size_t members = 0;
-    TRY(policy_check(bindings, count));
     for (size_t i = 0; i < count; i++)
         members += bindings[i].member_count;
     struct policy *policy = calloc(1, sizeof *policy);
@@ -196,16 +196,12 @@ static void remove_at(struct policies *policies, size_t at)
 status policies_set(struct policies *policies, bytes resource,
                     const struct access_binding *bindings, size_t count)
 {
-    struct policy *policy = NULL;
+    struct policy *policy;
     if (!make_room(policies))
         return status_out_of_memory();
-    if (count > 0)
-        TRY(compile(resource, bindings, count, &policy));
+    TRY(compile(resource, bindings, count, &policy));
+    policies_remove(policies, resource);
     size_t at = lower_bound(policies, resource);
-    if (find(policies, resource) != NULL)
-        remove_at(policies, at);
-    if (policy == NULL)
-        return status_ok();
     memmove(&policies->list[at + 1], &policies->list[at],
             (policies->count - at) * sizeof *policies->list);
     policies->list[at] = policy;
@@ -213,21 +209,10 @@ status policies_set(struct policies *policies, bytes resource,
     return status_ok();
 }
 
-static bool lies_in(bytes name, bytes resource)
+void policies_remove(struct policies *policies, bytes resource)
 {
-    return bytes_start_with(name, resource) &&
-           (name.size == resource.size || name.data[resource.size] == '/');
-}
-
-void policies_remove_under(struct policies *policies, bytes resource)
-{
-    size_t at = lower_bound(policies, resource);
-    while (at < policies->count && bytes_start_with(policies->list[at]->resource, resource)) {
-        if (lies_in(policies->list[at]->resource, resource))
-            remove_at(policies, at);
-        else
-            at++;
-    }
+    if (find(policies, resource) != NULL)
+        remove_at(policies, lower_bound(policies, resource));
 }
 
 void policies_free(struct policies *policies)

@@ -31,13 +31,13 @@ struct policies {
 /* INVALID_ARGUMENT for a role or a member of a kind that there is not. */
 status policy_check(const struct access_binding *bindings, size_t count);
 
-/* Replaces the resource's policy; no bindings: removes it. `resource` is a name, or "*" for all
- * there is. On failure nothing has changed. */
+/* Replaces the resource's policy. `resource` is a name, or "*" for all there is. What policy_check
+ * would refuse grants nothing. On failure nothing has changed. */
 status policies_set(struct policies *policies, bytes resource,
                     const struct access_binding *bindings, size_t count);
 
-/* Removes the policies of the resource and of all that lies in it. */
-void policies_remove_under(struct policies *policies, bytes resource);
+/* Removes the resource's policy, if it has one. */
+void policies_remove(struct policies *policies, bytes resource);
 
 /* What the principal (an empty one: who has shown nothing) may do with the resource, by its policy,
  * those of what it lies in, and that of "*". */

@@ -41,6 +41,7 @@ static status set_policy(const char *resource, const json_t *list, struct access
     size_t index;
     const json_t *json;
     json_array_foreach(list, index, json) TRY(read_binding(resource, json, &bindings[index]));
+    TRY(policy_check(bindings, json_array_size(list)));
     return policies_set(out, bytes_of(resource), bindings, json_array_size(list));
 }
 

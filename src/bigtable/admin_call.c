@@ -47,7 +47,8 @@ static status start(struct bigtable *bigtable, struct grpc_call *call, bytes wir
         .request = {.bigtable = bigtable,
                     .arena = arena,
                     .deadline_us = grpc_call_deadline_us(call),
-                    .message = message},
+                    .message = message,
+                    .caller = access_caller(call)},
         .method = method,
     };
     if (!pool_submit(cluster_pool(bigtable->cluster), &admin->task))

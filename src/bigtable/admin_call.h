@@ -12,6 +12,7 @@ struct admin_request {
     struct arena *arena; /* of the call: what the response is made in */
     int64_t deadline_us; /* clock_steady_us; INT64_MAX without one */
     const ProtobufCMessage *message;
+    const struct access_caller *caller; /* NULL: with access control off */
 };
 
 /* `*response` is a message in the arena (or static); left alone on failure. */

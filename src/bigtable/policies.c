@@ -1,7 +1,8 @@
 /* Access policies: GetIamPolicy, SetIamPolicy, TestIamPermissions of both admin services.
  *
- * A policy is a resource that has the name of what it is the policy of, and goes with it. It is
- * kept as it was given; while there is no authentication, everybody has every permission. */
+ * A policy is a resource that has the name of what it is the policy of, and goes with it. With
+ * access control off it is kept as it was given, and everybody has every permission; with it on
+ * what could not be enforced is refused. */
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
 #include "bigtable/policy_methods.h"
@@ -134,6 +135,20 @@ static status check_binding(const Iam__Policy *policy, const Iam__Binding *bindi
     return status_ok();
 }
 
+/* Whether all of it can be enforced: a binding that is kept but not in force would mislead. */
+static status check_enforceable(const struct admin_request *request, const Iam__Policy *policy)
+{
+    struct access_binding *bindings;
+    size_t count;
+    if (request->bigtable->access == NULL)
+        return status_ok();
+    for (size_t i = 0; i < policy->n_bindings; i++)
+        if (policy->bindings[i]->condition != NULL)
+            return status_make(STATUS_UNIMPLEMENTED, "Conditions in bindings are not supported");
+    TRY(policy_bindings(policy, request->arena, &bindings, &count));
+    return policy_check(bindings, count);
+}
+
 static status check_policy(const Iam__Policy *policy)
 {
     if (policy->version < 0 || policy->version > VERSION_WITH_CONDITIONS || policy->version == 2)
@@ -180,6 +195,7 @@ static status stage_policy(void *context, struct edit *edit)
     TRY(check_etag(setting->policy, message->policy));
     TRY(apply(message, arena, setting->policy));
     TRY(check_policy(setting->policy));
+    TRY(check_enforceable(setting->request, setting->policy));
     setting->policy->etag = proto_data(bytes_of(""));
     TRY(edit_put(edit, RESOURCE_POLICY, message->resource, &setting->policy->base, bytes_of("")));
     return set_etag(setting->policy, edit_version(edit), arena);
@@ -198,6 +214,27 @@ status set_iam_policy(const struct admin_request *request, const ProtobufCMessag
 
 /* --- test --- */
 
+static status select_granted(const struct admin_request *request,
+                             const Iam__TestIamPermissionsRequest *message,
+                             Iam__TestIamPermissionsResponse *granted)
+{
+    struct access *access = request->bigtable->access;
+    granted->permissions =
+        arena_alloc(request->arena, (message->n_permissions + 1) * sizeof *granted->permissions);
+    if (granted->permissions == NULL)
+        return status_out_of_memory();
+    struct permission_set set = {{0}};
+    if (access != NULL && request->caller != NULL)
+        set = access_granted(access, request->caller, bytes_of(message->resource));
+    for (size_t i = 0; i < message->n_permissions; i++) {
+        enum access_permission permission;
+        if (access == NULL || (permission_find(bytes_of(message->permissions[i]), &permission) &&
+                               permission_set_has(set, permission)))
+            granted->permissions[granted->n_permissions++] = message->permissions[i];
+    }
+    return status_ok();
+}
+
 /* Of what is not there nobody has any: production does not say NOT_FOUND here. */
 status test_iam_permissions(const struct admin_request *request, const ProtobufCMessage **response)
 {
@@ -209,13 +246,13 @@ status test_iam_permissions(const struct admin_request *request, const ProtobufC
                                message->permissions[i]);
     PROTO_NEW(request->arena, granted, IAM__TEST_IAM_PERMISSIONS_RESPONSE__INIT);
     status s = check_resource(request, message->resource);
-    if (status_is_ok(s)) {
-        granted->permissions = message->permissions;
-        granted->n_permissions = message->n_permissions;
-    } else if (s.code != STATUS_NOT_FOUND) {
-        return s;
+    if (s.code == STATUS_NOT_FOUND) {
+        status_free(s);
+        s = status_ok();
+    } else if (status_is_ok(s)) {
+        s = select_granted(request, message, granted);
     }
-    status_free(s);
+    TRY(s);
     *response = &granted->base;
     return status_ok();
 }

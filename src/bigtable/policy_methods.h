@@ -10,4 +10,8 @@ admin_method get_iam_policy;
 admin_method set_iam_policy;
 admin_method test_iam_permissions;
 
+/* The policy's bindings, those with a condition left out; they point into the message. */
+status policy_bindings(const Iam__Policy *policy, struct arena *arena,
+                       struct access_binding **bindings, size_t *count);
+
 #endif

@@ -6,6 +6,7 @@
 #ifndef TRESTLE_BIGTABLE_SERVICES_H
 #define TRESTLE_BIGTABLE_SERVICES_H
 
+#include "access/access.h"
 #include "control/control.h"
 #include "wire/grpc.h"
 
@@ -16,8 +17,10 @@ enum { BIGTABLE_READY_MS = 8 };
 struct bigtable {
     struct cluster *cluster;
     struct control *control;
-    bool auto_create; /* see default_instance.h */
-    bool gc_on_read;  /* hide from readers what a garbage-collection rule condemns */
+    bool auto_create;      /* see default_instance.h */
+    bool gc_on_read;       /* hide from readers what a garbage-collection rule condemns */
+    struct access *access; /* NULL: everybody may do everything */
+    struct control_watcher policy_watcher;
     /* The headers that say which cluster has answered, and in how many milliseconds; the last has
      * only the former. */
     struct metadata *answer_headers[BIGTABLE_READY_MS + 1];
@@ -33,6 +36,9 @@ struct bigtable_options {
 /* Opens the control plane over the cluster's catalog. On failure bigtable_free is still due. */
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options);
 void bigtable_free(struct bigtable *bigtable); /* all zeroes are fine */
+
+/* Makes the stored policies count, those that are there and those that come. Before any call. */
+void bigtable_enforce_policies(struct bigtable *bigtable, struct access *access);
 
 /* One server is one cluster in one zone, whatever the instance and its clusters are called: what
  * clients are told in response metadata, and how a cluster is called that nobody named. */

@@ -307,7 +307,9 @@ static status create_access(struct server *server)
                                            .log = server->log,
                                            .audit = &server->audit,
                                            .clock = server->clock};
-    return access_open(&options, server->services, SERVICES, &server->access);
+    TRY(access_open(&options, server->services, SERVICES, &server->access));
+    bigtable_enforce_policies(&server->bigtable, server->access);
+    return status_ok();
 }
 
 static status create_grpc(struct server *server)
@@ -559,7 +561,6 @@ void server_destroy(struct server *server)
     access_peer_destroy(server->rest_peer);
     http_router_destroy(server->router);
     grpc_server_destroy(server->grpc);
-    access_close(server->access);
     if (server->audit.fd != server->log->fd)
         close(server->audit.fd);
     free(server->rpcs);
@@ -567,6 +568,7 @@ void server_destroy(struct server *server)
     health_destroy(server->health);
     bigtable_free(&server->bigtable);
     backups_close(server->backups);
+    access_close(server->access);
     if (server->cluster != NULL)
         cluster_close(server->cluster);
     pool_destroy(server->pool);

@@ -104,6 +104,11 @@ void bigtable_free(struct bigtable *bigtable)
     (void)bigtable;
 }
 
+void bigtable_enforce_policies(struct bigtable *bigtable, struct access *access)
+{
+    bigtable->access = access;
+}
+
 struct grpc_service bigtable_data_service(struct bigtable *bigtable)
 {
     return (struct grpc_service){

@@ -56,6 +56,17 @@ const struct log *control_log(struct control *control)
     return control->log;
 }
 
+/* With edit_lock held nobody else changes the index. */
+void control_watch(struct control *control, const struct control_watcher *watcher)
+{
+    pthread_mutex_lock(&control->edit_lock);
+    control->watcher = watcher;
+    for (size_t i = 0; i < control->count; i++)
+        if (control->resources[i]->kind == watcher->kind)
+            watcher->changed(watcher->context, control->resources[i]->name, control->resources[i]);
+    pthread_mutex_unlock(&control->edit_lock);
+}
+
 /* --- reading --- */
 
 status control_find(struct control *control, enum resource_kind kind, const char *name,

@@ -80,6 +80,20 @@ status edit_delete_under(struct edit *edit, const char *name);
  * its own. Nothing may be staged afterwards, and `change` returns what the write returned. */
 status edit_batch(struct edit *edit, struct store_batch **out);
 
+/* --- watching --- */
+
+/* Who is told of every change of the resources of one kind. */
+struct control_watcher {
+    enum resource_kind kind;
+    void *context;
+    /* The change is durable, and no other happens meanwhile. `resource` is NULL if it is gone. */
+    void (*changed)(void *context, const char *name, const struct resource *resource);
+};
+
+/* Tells of all that there are, and from then on of what changes. There is one watcher, which
+ * outlives the control plane. */
+void control_watch(struct control *control, const struct control_watcher *watcher);
+
 /* --- for the doctor --- */
 
 struct control_check {

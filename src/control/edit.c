@@ -212,6 +212,14 @@ static status write_alone(struct edit *edit)
                        : cluster_write_removal(cluster, batch);
 }
 
+static void tell_watcher(const struct edit *edit, const struct staged *staged)
+{
+    const struct control_watcher *watcher = edit->control->watcher;
+    const struct resource *resource = staged->resource;
+    if (watcher != NULL && watcher->kind == resource->kind)
+        watcher->changed(watcher->context, resource->name, staged->is_deletion ? NULL : resource);
+}
+
 static void publish(struct edit *edit)
 {
     for (struct staged *at = edit->first; at != NULL; at = at->next) {
@@ -221,6 +229,7 @@ static void publish(struct edit *edit)
             resource_retain(at->resource);
             registry_put(edit->control, at->resource);
         }
+        tell_watcher(edit, at);
     }
     edit->control->last_version = edit->version;
 }

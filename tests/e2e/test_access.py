@@ -13,8 +13,10 @@ from google.cloud.bigtable_admin_v2.types import bigtable_table_admin as table_a
 from google.cloud.bigtable_v2 import BigtableClient
 from google.cloud.bigtable_v2.services.bigtable.transports import BigtableGrpcTransport
 from google.cloud.bigtable_v2.types import bigtable as data_types
+from google.iam.v1 import iam_policy_pb2, policy_pb2
 from google.protobuf import message_factory
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.type import expr_pb2
 from grpc import StatusCode
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
@@ -543,3 +545,79 @@ def test_every_rpc(secure):
             assert code not in (StatusCode.PERMISSION_DENIED, StatusCode.UNAUTHENTICATED), method
     channel.close()
     assert built > 20
+
+
+# --- policies that clients set ---
+
+
+def instance_stub(secured, token):
+    channel = grpc.secure_channel(secured.server.host, secured.credentials(token), CHANNEL_OPTIONS)
+    secured.opened.append(channel)
+    return {
+        name: channel.unary_unary(
+            f"/google.bigtable.admin.v2.BigtableTableAdmin/{name}",
+            request_serializer=lambda message: message.SerializeToString(),
+            response_deserializer=kind.FromString,
+        )
+        for name, kind in (
+            ("SetIamPolicy", policy_pb2.Policy),
+            ("GetIamPolicy", policy_pb2.Policy),
+            ("TestIamPermissions", iam_policy_pb2.TestIamPermissionsResponse),
+        )
+    }
+
+
+def set_policy(stub, resource, role, *members, **fields):
+    binding = policy_pb2.Binding(role=role, members=members, **fields)
+    policy = policy_pb2.Policy(version=3, bindings=[binding])
+    request = iam_policy_pb2.SetIamPolicyRequest(resource=resource, policy=policy)
+    return stub["SetIamPolicy"](request, timeout=60)
+
+
+def test_a_policy_of_a_table(secure):
+    """It counts for the next call, after a restart, and no longer than its table."""
+    secured = secure()
+    admin, stranger = secured.rpc("admin"), secured.rpc("stranger")
+    admin.create_table("other")
+    stub = instance_stub(secured, "admin")
+    asked = ["bigtable.tables.readRows", "bigtable.tables.mutateRows", "bigtable.no.such"]
+    test = iam_policy_pb2.TestIamPermissionsRequest(resource=OTHER_TABLE, permissions=asked)
+    assert not instance_stub(secured, "stranger")["TestIamPermissions"](test).permissions
+    with fails_with(StatusCode.PERMISSION_DENIED):
+        stranger.read(OTHER_TABLE)
+    set_policy(stub, OTHER_TABLE, "roles/bigtable.reader", "user:stranger@example.com")
+    assert stranger.read(OTHER_TABLE) == []
+    granted = instance_stub(secured, "stranger")["TestIamPermissions"](test).permissions
+    assert granted == asked[:1]
+    assert instance_stub(secured, "admin")["TestIamPermissions"](test).permissions == asked[:2]
+    with fails_with(StatusCode.PERMISSION_DENIED):
+        set_policy(
+            instance_stub(secured, "stranger"),
+            OTHER_TABLE,
+            "roles/owner",
+            "user:stranger@example.com",
+        )
+
+    secured.close()
+    secured.opened.clear()
+    secured.server.restart()
+    assert secured.rpc("stranger").read(OTHER_TABLE) == []
+    secured.rpc("admin").delete_table(OTHER_TABLE)
+    secured.rpc("admin").create_table("other")
+    with fails_with(StatusCode.PERMISSION_DENIED):
+        secured.rpc("stranger").read(OTHER_TABLE)
+
+
+def test_policies_that_cannot_be_enforced(secure):
+    secured = secure()
+    secured.rpc("admin").create_table("other")
+    stub = instance_stub(secured, "admin")
+    with fails_with(StatusCode.INVALID_ARGUMENT, "Role roles/no.such is not supported"):
+        set_policy(stub, OTHER_TABLE, "roles/no.such", "user:a@example.com")
+    with fails_with(StatusCode.INVALID_ARGUMENT, "group:all@example.com is of an unknown type"):
+        set_policy(stub, OTHER_TABLE, "roles/bigtable.user", "group:all@example.com")
+    condition = expr_pb2.Expr(expression="request.time < timestamp('2030-01-01T00:00:00Z')")
+    with fails_with(StatusCode.UNIMPLEMENTED, "Conditions in bindings are not supported"):
+        set_policy(
+            stub, OTHER_TABLE, "roles/bigtable.user", "user:a@example.com", condition=condition
+        )
