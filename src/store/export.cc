@@ -88,6 +88,7 @@ static status ingest(keyspace *keyspace, const char *const *paths, size_t count)
     rocksdb::IngestExternalFileOptions options;
     options.move_files = true;
     std::vector<std::string> files(paths, paths + count);
+    keep_files_scope keeping;
     return status_from(keyspace->db->IngestExternalFile(keyspace->handle, files, options));
 }
 

@@ -39,6 +39,8 @@ thread_local struct {
     uint64_t blocks_kept;    /* and then put into the cache, or tried to */
 } watch;
 
+thread_local bool keeps_files; /* for keep_files_scope */
+
 IOStatus refuse()
 {
     watch.was_refused = true;
@@ -241,6 +243,12 @@ class file_system final : public rocksdb::FileSystemWrapper {
         return s;
     }
 
+    IOStatus DeleteFile(const std::string &path, const IOOptions &options,
+                        IODebugContext *debug) override
+    {
+        return keeps_files ? IOStatus::OK() : target()->DeleteFile(path, options, debug);
+    }
+
     IOStatus NewDirectory(const std::string &path, const IOOptions &options,
                           std::unique_ptr<rocksdb::FSDirectory> *out,
                           IODebugContext *debug) override
@@ -277,6 +285,16 @@ std::shared_ptr<rocksdb::FileSystem> make_file_system(std::shared_ptr<rocksdb::F
 std::shared_ptr<rocksdb::Statistics> make_block_watch()
 {
     return std::make_shared<block_watch>();
+}
+
+keep_files_scope::keep_files_scope()
+{
+    keeps_files = true;
+}
+
+keep_files_scope::~keep_files_scope()
+{
+    keeps_files = false;
 }
 
 read_watch::read_watch(enum store_reach reach)

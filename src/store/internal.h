@@ -194,6 +194,15 @@ class read_watch {
     bool has_met_damage() const;
 };
 
+/* What the present thread deletes stays, for as long as it lives. An ingestion whose record could
+ * not be synced deletes its tables, although the manifest may name them: the store would not open.
+ * What nobody names goes at the next start. Scopes do not nest. */
+class keep_files_scope {
+  public:
+    keep_files_scope();
+    ~keep_files_scope();
+};
+
 /* For DBOptions.statistics: what read_watch learns of blocks. */
 std::shared_ptr<rocksdb::Statistics> make_block_watch();
 
