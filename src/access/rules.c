@@ -10,6 +10,8 @@
 #include "google/longrunning/operations.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
 
+#include <stdio.h>
+
 #define SERVICE_DATA           "google.bigtable.v2.Bigtable"
 #define SERVICE_INSTANCE_ADMIN "google.bigtable.admin.v2.BigtableInstanceAdmin"
 #define SERVICE_TABLE_ADMIN    "google.bigtable.admin.v2.BigtableTableAdmin"
@@ -63,11 +65,11 @@ static void resolve(const struct requirement *row, uint32_t numbers[RULE_DEPTH_M
     const char *name = row->field;
     for (int depth = 0; name != NULL; depth++) {
         CHECK(depth < RULE_DEPTH_MOST);
-        char text[64] = {0};
+        char text[64];
         const char *dot = strchr(name, '.');
         size_t size = dot == NULL ? strlen(name) : (size_t)(dot - name);
         CHECK(size < sizeof text);
-        memcpy(text, name, size);
+        snprintf(text, sizeof text, "%.*s", (int)size, name);
         const ProtobufCFieldDescriptor *field =
             protobuf_c_message_descriptor_get_field_by_name(message, text);
         CHECK(field != NULL);

@@ -82,7 +82,7 @@ static char *rows_of(struct cluster_fixture *f, struct table *table)
 
 static void assert_restores_to(struct fixture *t, const char *name, const char *expected)
 {
-    struct table *table;
+    struct table *table = NULL;
     assert_ok(restore(t->backups, name, RESTORED, &table));
     char *rows = rows_of(t->f, table);
     assert_string_equal(rows, expected);
@@ -110,7 +110,7 @@ static void test_a_restored_table_is_the_table(void **state)
     assert_ok(make_backup(t, BACKUP));
     set_cell(t->f, "a", "too late");
 
-    struct table *table;
+    struct table *table = NULL;
     assert_ok(restore(t->backups, BACKUP, RESTORED, &table));
     struct buffer expected = {0};
     buffer_append_format(&expected, "a=1 b=%s d=4%c", big, 0);
@@ -248,7 +248,7 @@ static void test_a_backup_under_load_is_one_instant(void **state)
         unsigned from = atomic_load(&writer.changes);
         assert_ok(make_backup(t, BACKUP));
         unsigned to = atomic_load(&writer.changes);
-        struct table *table;
+        struct table *table = NULL;
         assert_ok(restore(t->backups, BACKUP, RESTORED, &table));
         char *rows = rows_of(t->f, table);
         assert_is_an_instant(t, rows, from, to);
@@ -320,7 +320,7 @@ static void test_a_family_that_goes_meanwhile_is_whole(void **state)
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_ok(slow.result);
 
-    struct table *table;
+    struct table *table = NULL;
     assert_ok(restore(t->backups, BACKUP, RESTORED, &table));
     char *rows = rows_of(t->f, table);
     unsigned found = 0;
@@ -364,7 +364,7 @@ static void test_a_clock_that_is_behind(void **state)
     open_test_cluster(there);
     there->table = create_test_table(there->cluster, NULL);
     struct backups *backups = open_backups(there, t->directory, 0);
-    struct table *table;
+    struct table *table = NULL;
     assert_ok(restore(backups, BACKUP, RESTORED, &table));
     table_release(table);
     backups_close(backups);
@@ -412,7 +412,7 @@ static void test_lists_copies_edits_and_deletes(void **state)
     assert_ok(backup_delete(t->backups, BACKUP));
     assert_status(backup_delete(t->backups, BACKUP), STATUS_NOT_FOUND);
     assert_status(backup_describe(t->backups, BACKUP, t->arena, &info), STATUS_NOT_FOUND);
-    struct table *table;
+    struct table *table = NULL;
     assert_status(restore(t->backups, BACKUP, RESTORED, &table), STATUS_NOT_FOUND);
     assert_restores_to(t, OTHER, "a=1");
 }
@@ -519,7 +519,7 @@ static void test_a_flipped_byte_of_rows_is_found(void **state)
     struct fixture *t = *state;
     char path[128];
     struct stat info;
-    struct table *table;
+    struct table *table = NULL;
     set_cell(t->f, "a", "1");
     assert_ok(make_backup(t, BACKUP));
     path_of_file(t, "000001.sst", path, sizeof path);
@@ -540,7 +540,7 @@ static void test_a_start_clears_what_is_unfinished(void **state)
 {
     struct fixture *t = *state;
     char manifest[128], rows[128], name[] = "/p,i,c,b";
-    struct table *table;
+    struct table *table = NULL;
     set_cell(t->f, "a", "1");
     assert_ok(make_backup(t, BACKUP));
     backups_close(t->backups);
