@@ -132,7 +132,7 @@ static const char *read_line(bytes line, struct token *token)
         return "the third word should be an expiry like 2027-01-31T00:00:00Z";
     if (take_word(&line).size > 0)
         return "there are more than three words";
-    token->principal = strndup((const char *)principal.data, principal.size);
+    token->principal = bytes_to_string(principal);
     return token->principal == NULL ? "there is no memory for it" : NULL;
 }
 

@@ -37,6 +37,17 @@ uint64_t bytes_hash(bytes b)
     return mix(h ^ tail);
 }
 
+char *bytes_to_string(bytes b)
+{
+    char *string = b.size == SIZE_MAX ? NULL : malloc(b.size + 1);
+    if (string == NULL)
+        return NULL;
+    if (b.size > 0)
+        memcpy(string, b.data, b.size);
+    string[b.size] = '\0';
+    return string;
+}
+
 void buffer_free(struct buffer *buffer)
 {
     free(buffer->data);

@@ -63,6 +63,10 @@ static inline int bytes_compare(bytes a, bytes b)
  * picks colliding keys: use it where a collision costs time, never correctness. */
 uint64_t bytes_hash(bytes b);
 
+/* A copy that ends with a zero byte, for malloc's free; NULL without memory. (strndup would want
+ * one to be there already, if it is asked under the address sanitizer's strict rules.) */
+char *bytes_to_string(bytes b);
+
 /* A growable buffer. Appending never reports its own failure: the first failed allocation sets
  * `failed`, after which appends do nothing, and the caller checks once at the end.
  * All zeroes is a valid empty buffer. */

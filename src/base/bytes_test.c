@@ -8,6 +8,7 @@
 #include "base/varint.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static bytes of(const char *string)
 {
@@ -71,6 +72,23 @@ static void buffers_grow(void **state)
     buffer_append_format(&buffer, "%d of %s", 7, "9");
     assert_true(bytes_equal(buffer_bytes(&buffer), of("7 of 9")));
     buffer_free(&buffer);
+}
+
+static void a_string_is_a_copy(void **state)
+{
+    (void)state;
+    static const char text[] = {'a', 'b', 'c'};
+    for (size_t size = 0; size <= sizeof text; size++) {
+        char *string = bytes_to_string(bytes_make(text, size));
+        assert_non_null(string);
+        assert_int_equal(strlen(string), size);
+        assert_memory_equal(string, text, size);
+        free(string);
+    }
+    char *nothing = bytes_to_string(bytes_make(NULL, 0));
+    assert_string_equal(nothing, "");
+    free(nothing);
+    assert_null(bytes_to_string(bytes_make(text, SIZE_MAX)));
 }
 
 static void an_absurd_size_fails(void **state)
@@ -203,9 +221,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_is_of_unsigned_bytes), cmocka_unit_test(equality_and_prefixes),
         cmocka_unit_test(the_hash_is_fixed),          cmocka_unit_test(buffers_grow),
-        cmocka_unit_test(an_absurd_size_fails),       cmocka_unit_test(memory_runs_out_anywhere),
-        cmocka_unit_test(varints_round_trip),         cmocka_unit_test(bad_varints_are_refused),
-        cmocka_unit_test(lists_keep_order),           cmocka_unit_test(utf8_is_told_apart),
+        cmocka_unit_test(a_string_is_a_copy),         cmocka_unit_test(an_absurd_size_fails),
+        cmocka_unit_test(memory_runs_out_anywhere),   cmocka_unit_test(varints_round_trip),
+        cmocka_unit_test(bad_varints_are_refused),    cmocka_unit_test(lists_keep_order),
+        cmocka_unit_test(utf8_is_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -284,10 +284,11 @@ void cluster_bury_table(struct cluster *cluster, struct table *table)
     maintenance_wake(cluster->maintenance);
 }
 
-/* A table has one keyspace today; its tablets name it one after the other. */
-static void drop_keyspaces(struct cluster *cluster, struct table *table)
+/* A table has one keyspace today; its tablets name it one after the other. False if one stays. */
+static bool drop_keyspaces(struct cluster *cluster, struct table *table)
 {
     struct keyspace *dropped = NULL;
+    bool all = true;
     for (size_t i = 0; i < table->tablet_count; i++) {
         struct keyspace *keyspace = table->tablets[i]->keyspace;
         if (keyspace == dropped)
@@ -297,8 +298,10 @@ static void drop_keyspaces(struct cluster *cluster, struct table *table)
         if (!status_is_ok(s))
             log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
                      LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+        all = all && status_is_ok(s);
         status_free(s);
     }
+    return all;
 }
 
 void cluster_drop_doomed(struct cluster *cluster)
@@ -309,8 +312,10 @@ void cluster_drop_doomed(struct cluster *cluster)
     struct link *link;
     while ((link = list_take(&doomed)) != NULL) {
         struct table *table = LIST_ENTRY(link, struct table, doomed);
-        drop_keyspaces(cluster, table);
-        table_destroy(table);
+        if (drop_keyspaces(cluster, table))
+            table_destroy(table);
+        else
+            list_append(&cluster->undropped, &table->doomed);
     }
 }
 

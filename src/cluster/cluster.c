@@ -298,6 +298,9 @@ static void release_tables(struct cluster *cluster)
         table_release(cluster->tables[i]);
     }
     free(cluster->tables);
+    struct link *link;
+    while ((link = list_take(&cluster->undropped)) != NULL)
+        table_destroy(LIST_ENTRY(link, struct table, doomed));
 }
 
 /* The reverse of opening, from wherever that stopped. */

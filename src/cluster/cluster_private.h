@@ -43,6 +43,9 @@ struct cluster {
 
     pthread_mutex_t doomed_lock;
     struct list doomed; /* deleted tables that nobody holds any more */
+    /* Those whose keyspaces could not be dropped: folds in the background look at their rules until
+     * the store is closed. Maintenance's, and then the closing thread's. */
+    struct list undropped;
 };
 
 #define CLUSTER_MAGIC 0x636c7573u

@@ -237,7 +237,7 @@ static char *describe_subject(X509 *certificate)
         X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0) {
         char *written;
         long size = BIO_get_mem_data(text, &written);
-        subject = size <= 0 ? NULL : strndup(written, (size_t)size);
+        subject = size <= 0 ? NULL : bytes_to_string(bytes_make(written, (size_t)size));
     }
     BIO_free(text);
     return subject;

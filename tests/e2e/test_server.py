@@ -207,7 +207,7 @@ def call_raw(rpc, method, request=b""):
         "/no.such.Service/Method",
         f"/{DATA_SERVICE}/ExecuteQuery",
         f"/{ADMIN_SERVICE}/CreateBackup",
-        "/google.bigtable.admin.v2.BigtableInstanceAdmin/ListInstances",
+        "/google.bigtable.admin.v2.BigtableInstanceAdmin/NoSuchMethod",
     ],
 )
 def test_methods_that_are_not_there(rpc, method):
