@@ -123,6 +123,8 @@ static const char *type_name(const ProtobufCFieldDescriptor *field)
 static status bad_value(const struct place *place, bytes shown)
 {
     const ProtobufCFieldDescriptor *field = place->field;
+    if (field == NULL) /* the payload itself, asked for as an Any */
+        return bad_json();
     bool is_named = field->type == PROTOBUF_C_TYPE_ENUM || field->type == PROTOBUF_C_TYPE_MESSAGE;
     struct buffer where = {0};
     write_place(place, &where);

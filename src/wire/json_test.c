@@ -10,6 +10,7 @@
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
+#include "google/protobuf/any.pb-c.h"
 #include "google/protobuf/wrappers.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
 
@@ -386,6 +387,7 @@ static void test_any(void **state)
            FIELD_WORDS("response", URL "google.protobuf.Any", "x/y"));
     refuse(*state, type, "{\"response\":{}}",
            FIELD_WORDS("response", URL "google.protobuf.Any", "\"@type\" is missing"));
+    refuse(*state, &pb__any__descriptor, "{}", BAD_JSON); /* there is no field to name */
 }
 
 static void test_broken_json(void **state)
