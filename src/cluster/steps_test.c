@@ -1,24 +1,9 @@
 /* Administration with a disk that fails, at each of its steps.
  *
- * A story of tables made, split, merged, changed and deleted is told again and again. The first
- * time the first write to a file fails, with all that follow; then the second, until nothing fails
- * any more; then the same for syncs, and so on. When a step of the story fails the process ends, in
- * good order or by a power cut. The next start must find the state before that step or after it,
- * the tablets covering all keys once, and can tell the story to its end.
- *
- * The linker's --wrap sends cluster_open's store_open here, and from here to the faulty files. */
-#include "cluster/testing.h"
-#include "store/fault_fs.h"
-
-status __wrap_store_open(const struct store_options *options, struct store **out);
-status __real_store_open(const struct store_options *options, struct store **out);
-
-static struct fault_fs *faults; /* NULL: the system's files */
-
-status __wrap_store_open(const struct store_options *options, struct store **out)
-{
-    return faults == NULL ? __real_store_open(options, out) : fault_fs_open(faults, options, out);
-}
+ * A story of tables made, split, merged, changed and deleted is told again and again, with the
+ * faults and ends of steps_testing.h. The next start must find the state before the step that
+ * failed or after it, the tablets covering all keys once, and can tell the story to its end. */
+#include "cluster/steps_testing.h"
 
 static const char other_table[] = "projects/p/instances/i/tables/u";
 
@@ -277,58 +262,13 @@ static void recover(struct cluster_fixture *f, size_t done)
     end_life(f);
 }
 
-/* Where no sync waits for a disk, if there is such a place: what a power cut leaves is for fault_fs
- * to say. */
-static void make_test_directory(char *name, size_t size)
-{
-    const char *memory = "/dev/shm";
-    snprintf(name, size, "%s/trestle-steps-XXXXXX", access(memory, W_OK) == 0 ? memory : "/tmp");
-    assert_non_null(mkdtemp(name));
-}
-
-static void make_fixture(struct cluster_fixture *f)
-{
-    *f = (struct cluster_fixture){.log = {.fd = -1, .level = LOG_ERROR, .clock = clock_system()}};
-    make_test_directory(f->directory, sizeof f->directory);
-    f->arena = arena_create(1 << 20);
-    assert_non_null(f->arena);
-    assert_ok(pool_create(1, 16, "test", &f->pool));
-    f->options = test_cluster_options(f->directory);
-    f->options.log = &f->log;
-    f->options.pool = f->pool;
-    f->options.durability = STORE_SYNCED;
-}
-
-static void free_fixture(struct cluster_fixture *f)
-{
-    pool_destroy(f->pool);
-    arena_destroy(f->arena);
-    remove_test_directory(f->directory);
-}
-
-/* How the process ends when a step has failed. The disk is well again then, or else RocksDB, which
- * tries each flush again after a second, would take its time. */
-enum ending {
-    STOP,            /* in good order */
-    POWER_CUT,       /* what was not synced is gone */
-    POWER_CUT_LATER, /* all bytes were written, but names that were not synced are gone */
-    ENDINGS
-};
-
-static void cut_power(struct cluster_fixture *f, const char *copy, enum ending ending)
-{
-    size_t surviving = ending == POWER_CUT_LATER ? SIZE_MAX / 2 : 0;
-    fault_fs_cut_power(faults, f->directory, copy, surviving);
-    f->options.data_directory = copy;
-}
-
 /* The story with a fault after `pass` operations that work; false if it did not come to that. */
 static bool tell_with_fault(enum fault_operation operation, unsigned pass, enum ending ending)
 {
     struct cluster_fixture f;
     char copy[64];
-    make_fixture(&f);
-    make_test_directory(copy, sizeof copy);
+    make_steps_fixture(&f);
+    make_steps_directory(copy, sizeof copy);
     faults = fault_fs_create();
     begin_life(&f);
     fault_fs_fail(faults, operation, "", FAULT_IO, pass);
@@ -344,46 +284,26 @@ static bool tell_with_fault(enum fault_operation operation, unsigned pass, enum 
     faults = NULL;
     recover(&f, done);
     remove_test_directory(copy);
-    free_fixture(&f);
+    free_steps_fixture(&f);
     return came || done < STEPS;
-}
-
-static void tell_with_each_fault(enum fault_operation operation)
-{
-    enum { MOST = 500 };
-    unsigned pass = 0;
-    for (bool came = true; came; pass++) {
-        assert_true(pass < MOST);
-        for (unsigned ending = 0; came && ending < ENDINGS; ending++)
-            came = tell_with_fault(operation, pass, (enum ending)ending);
-    }
-    assert_true(pass > 1);
-    print_message("# each of %u operations failed\n", pass - 1);
 }
 
 static void test_each_write_fails(void **state)
 {
     (void)state;
-    tell_with_each_fault(FAULT_APPEND);
+    tell_with_each_fault(FAULT_APPEND, tell_with_fault);
 }
 
 static void test_each_sync_fails(void **state)
 {
     (void)state;
-    tell_with_each_fault(FAULT_SYNC);
+    tell_with_each_fault(FAULT_SYNC, tell_with_fault);
 }
 
 static void test_each_directory_sync_fails(void **state)
 {
     (void)state;
-    tell_with_each_fault(FAULT_SYNC_DIRECTORY);
-}
-
-/* RocksDB 7.8 loses the memory of a write buffer whose flush it could not note down. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:rocksdb::DBImpl::SwitchMemtable\n";
+    tell_with_each_fault(FAULT_SYNC_DIRECTORY, tell_with_fault);
 }
 
 int main(void)

@@ -1,23 +1,12 @@
-/* Tests of control.h and operations.h, over a cluster of their own. The linker's --wrap sends
- * cluster_open's store_open here, so that a test can make files fail. */
+/* Tests of control.h and operations.h, over a cluster of their own, whose files a test can make
+ * fail (steps_testing.h). */
 #include "control/control.h"
 
 #include "base/failmalloc.h"
-#include "cluster/testing.h"
+#include "cluster/steps_testing.h"
 #include "control/operations.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
-#include "store/fault_fs.h"
-
-status __wrap_store_open(const struct store_options *options, struct store **out);
-status __real_store_open(const struct store_options *options, struct store **out);
-
-static struct fault_fs *faults; /* NULL: the system's files */
-
-status __wrap_store_open(const struct store_options *options, struct store **out)
-{
-    return faults == NULL ? __real_store_open(options, out) : fault_fs_open(faults, options, out);
-}
 
 #define INSTANCE "projects/p/instances/i"
 
@@ -582,13 +571,6 @@ static void test_orphans_and_damage_are_reported(void **state)
     assert_ok(cluster_write_catalog(f->base.cluster, batch));
     store_batch_destroy(batch);
     buffer_free(&reports);
-}
-
-/* RocksDB 7.8 loses the memory of a write buffer whose flush it could not note down. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:rocksdb::DBImpl::SwitchMemtable\n";
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
