@@ -6,9 +6,9 @@
  *
  * Reading takes what Google's does: names in lowerCamelCase or as in the .proto file; enums by name
  * or number; numbers as strings and the other way round; bytes in either alphabet of base64; null
- * for what is absent. A key that comes twice, two members of a oneof, and names that the type does
- * not have are refused. Memory is a small multiple of the text's size, and nesting is bounded by
- * LIMIT_MESSAGE_DEPTH. */
+ * for what is absent. A key that comes twice, in a message or in a map, two members of a oneof, and
+ * names that the type does not have are refused. Memory is a small multiple of the text's size, and
+ * nesting is bounded by LIMIT_MESSAGE_DEPTH. */
 #ifndef TRESTLE_WIRE_JSON_H
 #define TRESTLE_WIRE_JSON_H
 

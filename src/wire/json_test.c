@@ -274,6 +274,19 @@ static void test_keys_come_once(void **state)
            "Cannot set 'block_all_filter'");
 }
 
+static void test_keys_of_maps_come_once(void **state)
+{
+    refuse(*state, CREATE_TABLE,
+           "{\"table\":{\"columnFamilies\":{\"f\":{},\"g\":{},\"\\u0066\":{}}}}",
+           "Invalid JSON payload received. Unknown name \"f\" at 'table.column_families': "
+           "Repeated map key: 'f' is already set.");
+    refuse(*state, CREATE_TABLE, "{\"table\":{\"columnFamilies\":{\"\":{},\"\":{}}}}",
+           "Invalid JSON payload received. Unknown name \"\" at 'table.column_families': "
+           "Repeated map key: '' is already set.");
+    expect(*state, CREATE_TABLE, "{\"table\":{\"columnFamilies\":{\"f\":{},\"ff\":{},\"\":{}}}}",
+           "{\"table\":{\"columnFamilies\":{\"f\":{},\"ff\":{},\"\":{}}}}");
+}
+
 static void test_times(void **state)
 {
     static const char *const same[] = {
@@ -554,6 +567,7 @@ int main(void)
         TEST(test_null_is_absent),
         TEST(test_kinds_must_agree),
         TEST(test_keys_come_once),
+        TEST(test_keys_of_maps_come_once),
         TEST(test_times),
         TEST(test_every_day_there_and_back),
         TEST(test_durations),

@@ -63,6 +63,33 @@ bool json_is_map(const ProtobufCFieldDescriptor *field)
            is_entry_name(field->name, type->short_name);
 }
 
+/* Whether the key names the field: as it is written in the .proto file, or in lowerCamelCase. */
+static bool is_called(const char *name, bytes key)
+{
+    if (bytes_equal(key, bytes_of(name)))
+        return true;
+    size_t i = 0;
+    for (bool is_raised = false; *name != '\0'; name++) {
+        if (*name == '_') {
+            is_raised = true;
+            continue;
+        }
+        char c = is_raised && *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name;
+        if (i == key.size || key.data[i++] != (uint8_t)c)
+            return false;
+        is_raised = false;
+    }
+    return i == key.size;
+}
+
+const ProtobufCFieldDescriptor *json_find_field(const ProtobufCMessageDescriptor *type, bytes key)
+{
+    for (unsigned i = 0; i < type->n_fields; i++)
+        if (is_called(type->fields[i].name, key))
+            return &type->fields[i];
+    return NULL;
+}
+
 /* What an Any of the interface may hold: results and progress of operations, details of errors. */
 static const ProtobufCMessageDescriptor *const packable[] = {
     &bt_admin__instance__descriptor,
