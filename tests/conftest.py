@@ -16,6 +16,7 @@ from google.cloud.bigtable import Client
 from google.cloud.bigtable.data import BigtableDataClient
 from harness.admin import Admin
 from harness.rpc import Rpc
+from harness.secured import Secured
 from harness.server import EXTERNAL, ExternalServer, Server
 
 TABLE_NUMBERS = itertools.count(1)
@@ -46,6 +47,20 @@ def fresh_server(tmp_path):
 
     yield start
     for each in servers:
+        each.close()
+
+
+@pytest.fixture
+def secure(tmp_path, fresh_server):
+    """A function that starts a server with access control: see harness/secured.py."""
+    started = []
+
+    def start(*arguments, **options):
+        started.append(Secured(tmp_path, fresh_server, *arguments, **options))
+        return started[-1]
+
+    yield start
+    for each in started:
         each.close()
 
 
