@@ -31,6 +31,7 @@ enum {
     LIMIT_CLUSTER_ID_BYTES = 30,
     LIMIT_RESOURCE_ID_BYTES = 50, /* app profiles, views, schema bundles */
     LIMIT_LABELS_AN_INSTANCE = 64,
+    LIMIT_VIEW_PARAMETERS = 100, /* of an authorized view: prefixes and qualifiers together */
 };
 
 /* --- messages: decoding must cost no more than a message is worth. A packed message may unpack to

@@ -1,5 +1,5 @@
-/* Authorized views of a table: which rows and columns somebody may see. They are checked and kept;
- * the data API does not look through them yet. */
+/* Authorized views of a table: which rows and columns somebody has. How calls go through one is
+ * view.h's business. */
 #include "base/limits.h"
 #include "bigtable/names.h"
 #include "bigtable/quick_change.h"
@@ -7,19 +7,45 @@
 
 /* --- checks --- */
 
+static status check_sizes(const char *what, const ProtobufCBinaryData *strings, size_t count,
+                          size_t most)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strings[i].len > most)
+            return status_make(STATUS_INVALID_ARGUMENT, "%s must have at most %zu bytes", what,
+                               most);
+    return status_ok();
+}
+
 /* What is to be all of a family is said by an empty prefix; an empty qualifier is a qualifier. */
+static status check_family(const BtAdmin__AuthorizedView__SubsetView__FamilySubsetsEntry *entry,
+                           size_t *parameters)
+{
+    const BtAdmin__AuthorizedView__FamilySubsets *family = entry->value;
+    TRY(name_check_family(entry->key));
+    if (family == NULL)
+        return status_ok();
+    *parameters += family->n_qualifiers + family->n_qualifier_prefixes;
+    TRY(check_sizes("A qualifier", family->qualifiers, family->n_qualifiers,
+                    LIMIT_QUALIFIER_BYTES));
+    return check_sizes("A prefix of qualifiers", family->qualifier_prefixes,
+                       family->n_qualifier_prefixes, LIMIT_QUALIFIER_BYTES);
+}
+
 static status check_view(const BtAdmin__AuthorizedView *view)
 {
     if (view->authorized_view_case != BT_ADMIN__AUTHORIZED_VIEW__AUTHORIZED_VIEW_SUBSET_VIEW)
         return status_make(STATUS_INVALID_ARGUMENT, "subset_view must be set");
     const BtAdmin__AuthorizedView__SubsetView *subset = view->subset_view;
+    size_t parameters = subset->n_row_prefixes;
+    TRY(check_sizes("A prefix of row keys", subset->row_prefixes, subset->n_row_prefixes,
+                    LIMIT_ROW_KEY_BYTES));
     for (size_t i = 0; i < subset->n_family_subsets; i++)
-        TRY(name_check_family(subset->family_subsets[i]->key));
-    for (size_t i = 0; i < subset->n_row_prefixes; i++)
-        if (subset->row_prefixes[i].len > LIMIT_ROW_KEY_BYTES)
-            return status_make(STATUS_INVALID_ARGUMENT,
-                               "A prefix of row keys must have at most %d bytes",
-                               LIMIT_ROW_KEY_BYTES);
+        TRY(check_family(subset->family_subsets[i], &parameters));
+    if (parameters > LIMIT_VIEW_PARAMETERS)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "An authorized view has at most %d prefixes and qualifiers",
+                           LIMIT_VIEW_PARAMETERS);
     return status_ok();
 }
 

@@ -57,7 +57,7 @@ static status decide(struct row_update *update, const struct cell_list *cells,
         return status_ok();
     struct mutation_context context = {
         .schema = self->schema,
-        .table_name = request->table_name,
+        .table_name = table_name(self->data.table),
         .now_us = cluster_now_us(self->data.bigtable->cluster),
         .big_value = rows_big_value(self->data.table),
         .arena = self->data.arena,
@@ -76,6 +76,18 @@ static status check_request(const Bt__CheckAndMutateRowRequest *request)
     return mutations_check(request->false_mutations, request->n_false_mutations);
 }
 
+/* Both lists, whichever is going to be taken. */
+static status check_view(const struct check_and_mutate *self)
+{
+    const Bt__CheckAndMutateRowRequest *request = self->request;
+    const struct view *view = self->data.view;
+    bytes row_key = proto_bytes(request->row_key);
+    TRY(view_check_mutations(view, self->schema, row_key, request->true_mutations,
+                             request->n_true_mutations));
+    return view_check_mutations(view, self->schema, row_key, request->false_mutations,
+                                request->n_false_mutations);
+}
+
 static status check_inputs(const struct check_and_mutate *self)
 {
     const Bt__CheckAndMutateRowRequest *request = self->request;
@@ -87,10 +99,14 @@ static status check_inputs(const struct check_and_mutate *self)
 /* What the predicate needs of the row. Without one a single cell is enough, whatever its value. */
 static status set_scope(struct check_and_mutate *self)
 {
+    struct arena *arena = self->data.arena;
     if (self->predicate != NULL)
-        return filter_scope(self->predicate, self->schema, self->data.arena, &self->scope);
-    self->scope = (struct read_scope){.cells_per_column = 1, .cells_per_row = 1};
-    return status_ok();
+        TRY(filter_scope(self->predicate, self->schema, arena, &self->scope));
+    else
+        self->scope = (struct read_scope){.cells_per_column = 1, .cells_per_row = 1};
+    if (self->data.view == NULL)
+        return status_ok();
+    return columns_restrict(&self->data.view->columns, self->schema, arena, &self->scope);
 }
 
 static status start(struct check_and_mutate *self, bytes wire)
@@ -101,10 +117,11 @@ static status start(struct check_and_mutate *self, bytes wire)
     const Bt__CheckAndMutateRowRequest *request = (const void *)message;
     self->request = request;
     TRY(check_request(request));
-    TRY(data_call_open_table(
+    TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name}));
     self->schema = table_schema(data->table);
+    TRY(check_view(self));
     TRY(check_inputs(self));
     TRY(filter_compile(request->predicate_filter, data->arena, &self->predicate));
     TRY(set_scope(self));

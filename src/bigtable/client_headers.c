@@ -62,7 +62,8 @@ static void next_parameter(bytes *rest, bytes *key, bytes *value)
 
 static bool is_resource_key(bytes key)
 {
-    return bytes_equal(key, bytes_of("table_name")) || bytes_equal(key, bytes_of("name"));
+    return bytes_equal(key, bytes_of("table_name")) || bytes_equal(key, bytes_of("name")) ||
+           bytes_equal(key, bytes_of("authorized_view_name"));
 }
 
 status client_routing_check(struct grpc_call *call, const char *resource_name)

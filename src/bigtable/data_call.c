@@ -28,10 +28,25 @@ static bool is_set(const char *name)
     return name != NULL && name[0] != '\0';
 }
 
-status data_call_open_table(struct data_call *data, const struct data_target *target)
+static status open_view(struct data_call *data, const char *name)
 {
-    if (is_set(target->authorized_view_name) || is_set(target->materialized_view_name))
-        return status_make(STATUS_UNIMPLEMENTED, "Views are not supported");
+    TRY(client_routing_check(data->call, name));
+    TRY(view_open(data->bigtable->control, name, &data->view));
+    bytes table = bytes_make(name, resource_parent_size(name));
+    return cluster_table(data->bigtable->cluster, table, &data->table);
+}
+
+status data_call_open(struct data_call *data, const struct data_target *target)
+{
+    bool has_view = is_set(target->authorized_view_name);
+    bool has_materialized_view = is_set(target->materialized_view_name);
+    if (is_set(target->table_name) + has_view + has_materialized_view > 1)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "At most one of a table and a view may be named");
+    if (has_materialized_view)
+        return status_make(STATUS_UNIMPLEMENTED, "Materialized views are not supported");
+    if (has_view)
+        return open_view(data, target->authorized_view_name);
     TRY(name_check_table(target->table_name));
     TRY(client_routing_check(data->call, target->table_name));
     return cluster_table(data->bigtable->cluster, bytes_of(target->table_name), &data->table);
@@ -75,6 +90,7 @@ void data_call_finish(struct data_call *data, status s)
     }
     if (data->table != NULL)
         table_release(data->table);
+    view_release(data->view);
     grpc_call_finish(data->call, s);
 }
 

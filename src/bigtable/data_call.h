@@ -1,5 +1,5 @@
-/* What the methods of the data service have in common: the table that they are for, and the
- * metadata that they answer with.
+/* What the methods of the data service have in common: the table that they are for, the view
+ * through which they see it, and the metadata that they answer with.
  *
  * Each method keeps its state in a struct that begins with a data_call and lives in the call's
  * arena: it is gone when the call has ended. */
@@ -7,30 +7,32 @@
 #define TRESTLE_BIGTABLE_DATA_CALL_H
 
 #include "bigtable/services.h"
+#include "bigtable/view.h"
 #include "wire/proto.h"
 
 struct data_call {
     struct bigtable *bigtable;
     struct grpc_call *call;
-    struct arena *arena; /* the call's */
-    struct table *table; /* held until the call ends; NULL: none yet */
-    int64_t started_us;  /* clock_steady_us */
-    bool has_headers;    /* data_call_add_headers has been called */
+    struct arena *arena;     /* the call's */
+    struct table *table;     /* held until the call ends; NULL: none yet */
+    const struct view *view; /* held until the call ends; NULL: all of the table */
+    int64_t started_us;      /* clock_steady_us */
+    bool has_headers;        /* data_call_add_headers has been called */
 };
 
 /* Zeroed state of `size` bytes. On failure ends the call and returns NULL. */
 void *data_call_create(struct bigtable *bigtable, struct grpc_call *call, size_t size);
 
-/* What a request names: exactly one may be set. */
+/* What a request names: exactly one is to be set. */
 struct data_target {
     const char *table_name;
     const char *authorized_view_name;
     const char *materialized_view_name;
 };
 
-/* INVALID_ARGUMENT, also if the request was routed for something else; NOT_FOUND; UNIMPLEMENTED for
- * views, which come later. */
-status data_call_open_table(struct data_call *data, const struct data_target *target);
+/* Sets `table` and `view`. INVALID_ARGUMENT, also if the request was routed for something else;
+ * NOT_FOUND; UNIMPLEMENTED for materialized views, which come later. */
+status data_call_open(struct data_call *data, const struct data_target *target);
 
 /* How long a request took, in the form that clients look for in the header server-timing. */
 enum { DATA_CALL_TIMING_SIZE = 40 };

@@ -1,6 +1,8 @@
 /* See data_testing.h. */
 #include "bigtable/data_testing.h"
 
+#include "google/bigtable/admin/v2/table.pb-c.h"
+
 enum { ARENA_LIMIT = 256 << 20, MOST_TURNS = 100000 };
 
 struct fake_server fake;
@@ -78,6 +80,47 @@ double cluster_write_load(struct cluster *cluster)
 {
     (void)cluster;
     return fake.write_load;
+}
+
+/* --- views --- */
+
+status control_find(struct control *control, enum resource_kind kind, const char *name,
+                    struct resource **out)
+{
+    (void)control;
+    assert_int_equal(kind, RESOURCE_AUTHORIZED_VIEW);
+    if (fake.view == NULL || strcmp(name, VIEW_NAME) != 0)
+        return status_make(STATUS_NOT_FOUND, "Not found: %s", name);
+    resource_retain(fake.view);
+    *out = fake.view;
+    return status_ok();
+}
+
+void fake_add_view(const char *row_prefix, const char *family)
+{
+    ProtobufCBinaryData all = {0}, prefix = proto_data(bytes_of(row_prefix));
+    BtAdmin__AuthorizedView__FamilySubsets columns =
+        BT_ADMIN__AUTHORIZED_VIEW__FAMILY_SUBSETS__INIT;
+    columns.n_qualifier_prefixes = 1;
+    columns.qualifier_prefixes = &all;
+    BtAdmin__AuthorizedView__SubsetView__FamilySubsetsEntry entry =
+        BT_ADMIN__AUTHORIZED_VIEW__SUBSET_VIEW__FAMILY_SUBSETS_ENTRY__INIT;
+    entry.key = family;
+    entry.value = &columns;
+    BtAdmin__AuthorizedView__SubsetView__FamilySubsetsEntry *entries[] = {&entry};
+    BtAdmin__AuthorizedView__SubsetView subset = BT_ADMIN__AUTHORIZED_VIEW__SUBSET_VIEW__INIT;
+    subset.n_row_prefixes = 1;
+    subset.row_prefixes = &prefix;
+    subset.n_family_subsets = 1;
+    subset.family_subsets = entries;
+    BtAdmin__AuthorizedView view = BT_ADMIN__AUTHORIZED_VIEW__INIT;
+    view.authorized_view_case = BT_ADMIN__AUTHORIZED_VIEW__AUTHORIZED_VIEW_SUBSET_VIEW;
+    view.subset_view = &subset;
+    struct buffer body = {0};
+    proto_encode(&view.base, &body);
+    assert_ok(resource_create(RESOURCE_AUTHORIZED_VIEW, VIEW_NAME, 1, buffer_bytes(&body),
+                              bytes_make(NULL, 0), &fake.view));
+    buffer_free(&body);
 }
 
 /* --- the call --- */
@@ -185,6 +228,8 @@ void fake_reset(const struct schema *schema)
 void fake_free(void)
 {
     assert_int_equal(fake.tables_held, 0);
+    assert_true(fake.view == NULL || atomic_load(&fake.view->references) == 1);
+    resource_release(fake.view);
     assert_true(list_is_empty(&fake.loop) && list_is_empty(&fake.pool));
     arena_destroy(fake.call.arena);
 }

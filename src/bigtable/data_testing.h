@@ -42,12 +42,17 @@ struct fake_server {
     int tables_held;
     double write_load;
     const struct schema *schema;
+    struct resource *view; /* the one that there is; NULL: none */
 };
 
 extern struct fake_server fake;
 
 void fake_reset(const struct schema *schema);
 void fake_free(void); /* everything must have been given back */
+
+/* Makes an authorized view of the table: of rows with the prefix, and all of the family. */
+#define VIEW_NAME TABLE_NAME "/authorizedViews/v"
+void fake_add_view(const char *row_prefix, const char *family);
 
 /* Calls a method with the request. */
 void fake_call(grpc_handler *method, const ProtobufCMessage *request);

@@ -34,18 +34,20 @@ static status start(struct mutate_row *self, bytes wire)
         return status_make(STATUS_INVALID_ARGUMENT, "No mutations provided");
     TRY(mutations_check(request->mutations, request->n_mutations));
     TRY(idempotency_check(request->idempotency));
-    TRY(data_call_open_table(
+    TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name}));
     TRY(idempotency_check_age(request->idempotency, cluster_clock(data->bigtable->cluster)));
 
     struct mutation_context context = {
         .schema = table_schema(data->table),
-        .table_name = request->table_name,
+        .table_name = table_name(data->table),
         .now_us = cluster_now_us(data->bigtable->cluster),
         .big_value = rows_big_value(data->table),
         .arena = data->arena,
     };
+    TRY(view_check_mutations(data->view, context.schema, row_key, request->mutations,
+                             request->n_mutations));
     TRY(mutations_check_inputs(context.schema, request->mutations, request->n_mutations));
     struct row_write *write = &self->write;
     TRY(mutations_pack(&context, row_key, request->mutations, request->n_mutations,

@@ -40,6 +40,7 @@ struct mutate_rows {
     struct data_call data;
     const Bt__MutateRowsRequest *request;
     struct mutation_context context;
+    bool *are_outside;     /* the view; for each entry; NULL: none is */
     struct arena *scratch; /* reset for each entry */
     struct list free_places;
     size_t bytes_on_way;
@@ -162,11 +163,19 @@ static status keep_big_cells(struct mutate_rows *self, struct packed_change *cha
     return status_ok();
 }
 
-static status pack_entry(struct mutate_rows *self, const Bt__MutateRowsRequest__Entry *entry,
-                         struct packed_change *change, size_t *size)
+static bool is_outside(const struct mutate_rows *self, size_t index)
 {
+    return self->are_outside != NULL && self->are_outside[index];
+}
+
+static status pack_entry(struct mutate_rows *self, size_t index, struct packed_change *change,
+                         size_t *size)
+{
+    const Bt__MutateRowsRequest__Entry *entry = self->request->entries[index];
     bytes row_key = proto_bytes(entry->row_key);
     TRY(row_key_check(row_key));
+    if (is_outside(self, index))
+        return view_refusal(self->data.view);
     TRY(idempotency_check_age(entry->idempotency, cluster_clock(self->data.bigtable->cluster)));
     arena_reset(self->scratch);
     TRY(mutations_pack(&self->context, row_key, entry->mutations, entry->n_mutations, change));
@@ -184,7 +193,7 @@ static void write_entry(struct mutate_rows *self, size_t index)
     const Bt__MutateRowsRequest__Entry *entry = self->request->entries[index];
     struct packed_change change;
     size_t size;
-    status s = pack_entry(self, entry, &change, &size);
+    status s = pack_entry(self, index, &change, &size);
     if (!status_is_ok(s)) {
         answer(self, index, s);
         return;
@@ -240,12 +249,32 @@ static status check_entries(const Bt__MutateRowsRequest *request)
     return status_ok();
 }
 
+/* What is outside the view is refused as such, whatever else is wrong with it: of families that he
+ * does not see the client learns nothing. */
+static status find_outside(struct mutate_rows *self)
+{
+    const Bt__MutateRowsRequest *request = self->request;
+    const struct view *view = self->data.view;
+    if (view == NULL)
+        return status_ok();
+    self->are_outside =
+        arena_alloc(self->data.arena, request->n_entries * sizeof *self->are_outside);
+    if (self->are_outside == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < request->n_entries; i++)
+        self->are_outside[i] =
+            !view_has(view, self->context.schema, proto_bytes(request->entries[i]->row_key),
+                      request->entries[i]->mutations, request->entries[i]->n_mutations);
+    return status_ok();
+}
+
 static status check_inputs(const struct mutate_rows *self)
 {
     const Bt__MutateRowsRequest *request = self->request;
     for (size_t i = 0; i < request->n_entries; i++)
-        TRY(mutations_check_inputs(self->context.schema, request->entries[i]->mutations,
-                                   request->entries[i]->n_mutations));
+        if (!is_outside(self, i))
+            TRY(mutations_check_inputs(self->context.schema, request->entries[i]->mutations,
+                                       request->entries[i]->n_mutations));
     return status_ok();
 }
 
@@ -255,7 +284,8 @@ static bool all_fit(const struct mutate_rows *self)
 {
     const Bt__MutateRowsRequest *request = self->request;
     for (size_t i = 0; i < request->n_entries; i++)
-        if (!mutations_fit(self->context.schema, request->entries[i]->mutations,
+        if (!is_outside(self, i) &&
+            !mutations_fit(self->context.schema, request->entries[i]->mutations,
                            request->entries[i]->n_mutations))
             return false;
     return true;
@@ -267,8 +297,10 @@ static void refuse_all(struct mutate_rows *self)
     for (size_t i = 0; i < request->n_entries; i++) {
         bytes row_key = proto_bytes(request->entries[i]->row_key);
         answer(self, i,
-               row_error(STATUS_INVALID_ARGUMENT, "mutating", row_key, request->table_name,
-                         "Column family type mismatch"));
+               is_outside(self, i)
+                   ? view_refusal(self->data.view)
+                   : row_error(STATUS_INVALID_ARGUMENT, "mutating", row_key,
+                               self->context.table_name, "Column family type mismatch"));
     }
     finish(self, status_ok());
 }
@@ -295,17 +327,18 @@ static status start(struct mutate_rows *self, bytes wire)
     const Bt__MutateRowsRequest *request = (const void *)message;
     self->request = request;
     TRY(check_entries(request));
-    TRY(data_call_open_table(
+    TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name}));
     TRY(make_window(self));
     self->context = (struct mutation_context){
         .schema = table_schema(data->table),
-        .table_name = request->table_name,
+        .table_name = table_name(data->table),
         .now_us = cluster_now_us(data->bigtable->cluster),
         .big_value = rows_big_value(data->table),
         .arena = self->scratch,
     };
+    TRY(find_outside(self));
     TRY(check_inputs(self));
     data_call_add_headers(data);
     self->task.run = write_slice;

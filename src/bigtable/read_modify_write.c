@@ -284,14 +284,14 @@ static void finish(struct row_update *update, status result)
 static status check_rule(const struct read_modify_write *self, const struct rule *rule)
 {
     bytes row_key = self->update.row_key;
-    const char *table_name = self->request->table_name;
+    const char *table = table_name(self->data.table);
     if (rule->given->rule_case == BT__READ_MODIFY_WRITE_RULE__RULE__NOT_SET)
         return status_make(STATUS_INVALID_ARGUMENT, "Rule does not say what to do");
     if (rule->family == NULL)
-        return row_error(STATUS_NOT_FOUND, "mutating", row_key, table_name,
+        return row_error(STATUS_NOT_FOUND, "mutating", row_key, table,
                          "Requested column family not found.");
     if (rule->family->aggregate != AGGREGATE_NONE)
-        return row_error(STATUS_INVALID_ARGUMENT, "mutating", row_key, table_name,
+        return row_error(STATUS_INVALID_ARGUMENT, "mutating", row_key, table,
                          "Column family type mismatch");
     if (rule->qualifier.size > LIMIT_QUALIFIER_BYTES)
         return status_make(STATUS_INVALID_ARGUMENT,
@@ -368,9 +368,11 @@ static status start(struct read_modify_write *self, bytes wire)
     const Bt__ReadModifyWriteRowRequest *request = (const void *)message;
     self->request = request;
     TRY(check_request(request));
-    TRY(data_call_open_table(
+    TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name}));
+    TRY(view_check_rules(data->view, proto_bytes(request->row_key), request->rules,
+                         request->n_rules));
     self->schema = table_schema(data->table);
     self->update = (struct row_update){
         .table = data->table,

@@ -348,13 +348,17 @@ static status open_scan(struct read_rows *self)
 {
     struct data_call *data = &self->data;
     const Bt__ReadRowsRequest *request = self->request;
+    const struct view *view = data->view;
     TRY(row_ranges_from_message(request->rows, data->arena, &self->ranges));
+    if (view != NULL)
+        TRY(row_ranges_intersect(&self->ranges, &view->rows, data->arena));
     TRY(filter_compile(request->filter, data->arena, &self->filter));
     return scan_create(&(struct scan_spec){.table = data->table,
                                            .ranges = self->ranges.items,
                                            .range_count = self->ranges.count,
                                            .reversed = request->reversed,
                                            .schema = table_schema(data->table),
+                                           .columns = view == NULL ? NULL : &view->columns,
                                            .filter = self->filter,
                                            .arena = data->arena},
                        &self->scan);
@@ -367,11 +371,10 @@ static status start(struct read_rows *self, bytes wire)
     TRY(proto_decode(&bt__read_rows_request__descriptor, wire, data->arena, &message));
     self->request = (const void *)message;
     TRY(check_request(self));
-    TRY(data_call_open_table(
-        data,
-        &(struct data_target){.table_name = self->request->table_name,
-                              .authorized_view_name = self->request->authorized_view_name,
-                              .materialized_view_name = self->request->materialized_view_name}));
+    TRY(data_call_open(data, &(struct data_target){
+                                 .table_name = self->request->table_name,
+                                 .authorized_view_name = self->request->authorized_view_name,
+                                 .materialized_view_name = self->request->materialized_view_name}));
     TRY(open_scan(self));
     data_call_add_headers(data);
     grpc_call_set_callbacks(data->call, self, go_on, go_on);

@@ -31,6 +31,7 @@ struct scan {
 static struct world {
     struct scan scan;
     size_t range_count;
+    bool is_restricted;
     char keys[MOST_KEYS][8];
     size_t rows;
     size_t cells;
@@ -88,6 +89,7 @@ void filter_destroy(struct filter *filter)
 status scan_create(const struct scan_spec *spec, struct scan **out)
 {
     world.range_count = spec->range_count;
+    world.is_restricted = spec->columns != NULL;
     *out = &world.scan;
     return status_ok();
 }
@@ -488,12 +490,60 @@ static void a_negative_limit_is_refused(void **state)
     refuse(&request, STATUS_INVALID_ARGUMENT);
 }
 
-static void views_are_refused(void **state)
+static void materialized_views_are_refused(void **state)
+{
+    (void)state;
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    request.materialized_view_name = "projects/p/instances/i/materializedViews/v";
+    fake_call(read_rows, &request.base);
+    assert_int_equal(fake.call.code, STATUS_UNIMPLEMENTED);
+}
+
+static void a_table_and_a_view_are_refused(void **state)
 {
     (void)state;
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     request.authorized_view_name = TABLE_NAME "/authorizedViews/v";
-    refuse(&request, STATUS_UNIMPLEMENTED);
+    refuse(&request, STATUS_INVALID_ARGUMENT);
+}
+
+static void no_table_and_no_view_are_refused(void **state)
+{
+    (void)state;
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    fake_call(read_rows, &request.base);
+    assert_int_equal(fake.call.code, STATUS_INVALID_ARGUMENT);
+}
+
+static void read_view(void)
+{
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    request.authorized_view_name = VIEW_NAME;
+    world.scan.is_destroyed = false;
+    world.scan.steps[0].outcome = ROW_END;
+    fake_call(read_rows, &request.base);
+    fake_run();
+}
+
+static void a_view_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    read_view();
+    assert_int_equal(fake.call.code, STATUS_NOT_FOUND);
+}
+
+static void a_view_is_made_once_and_given_back(void **state)
+{
+    (void)state;
+    fake_add_view("a", "f");
+    read_view();
+    struct resource_kept *made = fake.view->kept;
+    assert_non_null(made);
+    read_view();
+    assert_ptr_equal(fake.view->kept, made);
+    assert_finished(STATUS_OK);
+    assert_true(world.is_restricted);
+    assert_int_equal(world.range_count, 1);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -522,7 +572,11 @@ int main(void)
         TEST(features_come_padded_or_not),
         TEST(features_that_are_garbage_flag_nothing),
         TEST(a_negative_limit_is_refused),
-        TEST(views_are_refused),
+        TEST(materialized_views_are_refused),
+        TEST(a_table_and_a_view_are_refused),
+        TEST(no_table_and_no_view_are_refused),
+        TEST(a_view_that_is_not_there_is_refused),
+        TEST(a_view_is_made_once_and_given_back),
     };
     return cmocka_run_group_tests_name("read_rows", tests, NULL, NULL);
 }

@@ -132,3 +132,44 @@ status row_ranges_from_message(const Bt__RowSet *rows, struct arena *arena, stru
     merge_overlaps(out);
     return status_ok();
 }
+
+/* --- what lies in a set --- */
+
+/* Whether `a` is the lower end; empty means no bound. */
+static bool ends_before(bytes a, bytes b)
+{
+    return a.size > 0 && (b.size == 0 || bytes_compare(a, b) < 0);
+}
+
+/* What both have, which may be empty. */
+static struct key_range intersection(const struct key_range *range, const struct string_range *part)
+{
+    struct key_range common = *range;
+    if (bytes_compare(common.from, part->from) < 0)
+        common.from = part->from;
+    if (ends_before(part->to, common.to))
+        common.to = part->to;
+    return common;
+}
+
+status row_ranges_intersect(struct row_ranges *ranges, const struct string_set *set,
+                            struct arena *arena)
+{
+    const struct string_range *part = set->ranges, *end = part + set->count;
+    struct key_range *kept = arena_alloc(arena, (ranges->count + set->count) * sizeof *kept);
+    size_t count = 0;
+    if (kept == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < ranges->count && part < end;) {
+        const struct key_range *range = &ranges->items[i];
+        struct key_range common = intersection(range, part);
+        if (!row_range_is_empty(&common))
+            kept[count++] = common;
+        if (ends_before(part->to, range->to))
+            part++;
+        else
+            i++;
+    }
+    *ranges = (struct row_ranges){.items = kept, .count = count};
+    return status_ok();
+}

@@ -20,6 +20,10 @@ status row_ranges_from_message(const Bt__RowSet *rows, struct arena *arena, stru
 status row_range_from_message(const Bt__RowRange *range, size_t index, struct arena *arena,
                               struct key_range *out);
 
+/* Leaves of the ranges what lies in the set. Keys may point into it. */
+status row_ranges_intersect(struct row_ranges *ranges, const struct string_set *set,
+                            struct arena *arena);
+
 static inline bool row_range_is_empty(const struct key_range *range)
 {
     return range->to.size > 0 && bytes_compare(range->from, range->to) >= 0;

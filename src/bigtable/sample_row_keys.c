@@ -1,5 +1,6 @@
-/* SampleRowKeys: the ends of the table's tablets. Asks for sizes on a pool thread, since the store
- * may have to open a file for them. */
+/* SampleRowKeys: the ends of the table's tablets, as far as they lie in the rows asked for, and
+ * where these end. Asks for sizes on a pool thread, since the store may have to open a file for
+ * them. */
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/row_ranges.h"
@@ -7,8 +8,8 @@
 
 struct sample_row_keys {
     struct data_call data;
-    struct key_range range;
-    bytes last; /* the last sample: the end of the range as the client gave it */
+    struct row_ranges ranges;
+    size_t at; /* the range whose samples are due */
     struct task task;
 };
 
@@ -23,16 +24,21 @@ static void send_sample(struct sample_row_keys *self, bytes row_key, uint64_t of
     grpc_call_send(self->data.call, &message);
 }
 
-/* A tablet's end, empty for that of the table. The range's own end is always the last sample. */
+/* A tablet's end, empty for that of the table. The range's own end is always its last sample. */
 static bool visit_tablet(void *context, bytes end, uint64_t offset)
 {
     struct sample_row_keys *self = context;
-    bytes last = self->last;
-    bool is_before = end.size > 0 && bytes_compare(end, self->range.from) <= 0;
-    bool is_last = end.size == 0 || (last.size > 0 && bytes_compare(end, last) >= 0);
-    if (!is_before)
-        send_sample(self, is_last ? last : end, offset);
-    return !is_last;
+    for (; self->at < self->ranges.count; self->at++) {
+        const struct key_range *range = &self->ranges.items[self->at];
+        bool is_last = end.size == 0 || (range->to.size > 0 && bytes_compare(end, range->to) >= 0);
+        if (!is_last) {
+            if (bytes_compare(end, range->from) > 0)
+                send_sample(self, end, offset);
+            return true;
+        }
+        send_sample(self, range->to, offset);
+    }
+    return false;
 }
 
 static void run_on_pool(struct task *task)
@@ -41,13 +47,32 @@ static void run_on_pool(struct task *task)
     data_call_finish(&self->data, table_sample(self->data.table, visit_tablet, self));
 }
 
-static status set_range(struct sample_row_keys *self, const Bt__RowRange *range)
+/* An inclusive end has become its key's successor; what the client is told is what it gave. */
+static void tell_end_as_given(struct row_ranges *ranges, const Bt__RowRange *given, bytes end)
 {
-    TRY(row_range_from_message(range, 0, self->data.arena, &self->range));
-    self->last = self->range.to;
-    if (range->end_key_case == BT__ROW_RANGE__END_KEY_END_KEY_CLOSED &&
-        range->end_key_closed.len > 0)
-        self->last = proto_bytes(range->end_key_closed);
+    if (ranges->count == 0 || given->end_key_case != BT__ROW_RANGE__END_KEY_END_KEY_CLOSED ||
+        given->end_key_closed.len == 0)
+        return;
+    struct key_range *last = &ranges->items[ranges->count - 1];
+    if (bytes_equal(last->to, end))
+        last->to = proto_bytes(given->end_key_closed);
+}
+
+/* The rows asked for, as far as they are in the view. */
+static status set_ranges(struct sample_row_keys *self, const Bt__RowRange *given)
+{
+    struct arena *arena = self->data.arena;
+    struct key_range *whole = arena_zalloc(arena, sizeof *whole);
+    if (whole == NULL)
+        return status_out_of_memory();
+    if (given != NULL)
+        TRY(row_range_from_message(given, 0, arena, whole));
+    bytes end = whole->to;
+    self->ranges = (struct row_ranges){.items = whole, .count = 1};
+    if (self->data.view != NULL)
+        TRY(row_ranges_intersect(&self->ranges, &self->data.view->rows, arena));
+    if (given != NULL)
+        tell_end_as_given(&self->ranges, given, end);
     return status_ok();
 }
 
@@ -57,12 +82,11 @@ static status start(struct sample_row_keys *self, bytes wire)
     ProtobufCMessage *message;
     TRY(proto_decode(&bt__sample_row_keys_request__descriptor, wire, data->arena, &message));
     const Bt__SampleRowKeysRequest *request = (const void *)message;
-    if (request->row_range != NULL)
-        TRY(set_range(self, request->row_range));
-    TRY(data_call_open_table(
+    TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
                                     .authorized_view_name = request->authorized_view_name,
                                     .materialized_view_name = request->materialized_view_name}));
+    TRY(set_ranges(self, request->row_range));
     data_call_add_headers(data);
     self->task.run = run_on_pool;
     if (!pool_submit(cluster_pool(data->bigtable->cluster), &self->task))

@@ -7,6 +7,7 @@
 
 #include "cluster/cluster.h"
 #include "os/loop.h"
+#include "row/columns.h"
 #include "row/filter.h"
 #include "row/fragment.h"
 #include "tablet/commit.h"
@@ -85,9 +86,10 @@ struct scan_spec {
     const struct key_range *ranges;
     size_t range_count;
     bool reversed;
-    const struct schema *schema; /* of the table, as the caller saw it */
-    const struct filter *filter; /* applied; may be NULL */
-    struct arena *arena;         /* for the scan itself, as long as it lives */
+    const struct schema *schema;   /* of the table, as the caller saw it */
+    const struct columns *columns; /* the rest is as if it were not there; NULL: all are */
+    const struct filter *filter;   /* applied; may be NULL */
+    struct arena *arena;           /* for the scan itself, as long as it lives */
 };
 
 status scan_create(const struct scan_spec *spec, struct scan **out);
@@ -108,7 +110,9 @@ struct scan_counts { /* for request_stats */
 status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row,
                  enum row_outcome *outcome);
 void scan_pause(struct scan *scan);
-bytes scan_last_scanned(const struct scan *scan); /* key of the last row looked at; may be empty */
+/* The key of the last row looked at, of one with visible columns if there are others; may be empty.
+ */
+bytes scan_last_scanned(const struct scan *scan);
 struct scan_counts scan_counts(const struct scan *scan);
 
 #endif

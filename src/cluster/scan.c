@@ -25,6 +25,7 @@ struct scan {
     const struct key_range *ranges;
     size_t range_count;
     bool reversed;
+    bool is_restricted; /* to some columns */
     const struct filter *filter;
     struct read_scope scope;
     struct row_read_options options;
@@ -52,6 +53,8 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
     if (scan->row_arena == NULL)
         return status_out_of_memory();
     TRY(filter_scope(spec->filter, spec->schema, spec->arena, &scan->scope));
+    if (scan->is_restricted)
+        TRY(columns_restrict(spec->columns, spec->schema, spec->arena, &scan->scope));
     scan->options = (struct row_read_options){.store = cluster->store,
                                               .commits = cluster->commits,
                                               .schema = spec->schema,
@@ -74,6 +77,7 @@ status scan_create(const struct scan_spec *spec, struct scan **out)
     scan->ranges = spec->ranges;
     scan->range_count = spec->range_count;
     scan->reversed = spec->reversed;
+    scan->is_restricted = spec->columns != NULL;
     scan->filter = spec->filter;
     table_retain(scan->table);
     status s = prepare(scan, spec);
@@ -250,7 +254,9 @@ static status read_in_range(struct scan *scan, enum store_reach reach, enum row_
         scan, scan->tablet));
     look_after(scan, scan->tablet);
     bytes last = row_range_reader_last_scanned(scan->reader);
-    TRY(note_scanned(scan, last));
+    if (!scan->is_restricted ||
+        *outcome == ROW_FOUND) /* else the row may be none of his business */
+        TRY(note_scanned(scan, last));
     atomic_fetch_add_explicit(&scan->tablet->rows_read, 1, memory_order_relaxed);
     if (last.size > 0)
         key_sample_note(&scan->tablet->asked_for, last);

@@ -78,9 +78,22 @@ void resource_retain(struct resource *resource)
 
 void resource_release(struct resource *resource)
 {
-    if (resource != NULL &&
-        atomic_fetch_sub_explicit(&resource->references, 1, memory_order_acq_rel) == 1)
-        free(resource);
+    if (resource == NULL ||
+        atomic_fetch_sub_explicit(&resource->references, 1, memory_order_acq_rel) > 1)
+        return;
+    struct resource_kept *kept = atomic_load_explicit(&resource->kept, memory_order_relaxed);
+    if (kept != NULL)
+        kept->destroy(kept);
+    free(resource);
+}
+
+struct resource_kept *resource_keep(struct resource *resource, struct resource_kept *kept)
+{
+    struct resource_kept *present = NULL;
+    if (atomic_compare_exchange_strong(&resource->kept, &present, kept))
+        return kept;
+    kept->destroy(kept);
+    return present;
 }
 
 /* Of the message, `bytes` fields point into what was decoded: hence the copy. */

@@ -46,8 +46,14 @@ const struct resource_type *resource_type(enum resource_kind kind);
 /* All of them, one after the other, by kind; NULL at the end. */
 const struct resource_type *resource_type_at(size_t index);
 
+/* What somebody has made of a resource and keeps with it; the first member of his structure. */
+struct resource_kept {
+    void (*destroy)(struct resource_kept *kept);
+};
+
 struct resource {
     atomic_uint references;
+    struct resource_kept *_Atomic kept; /* NULL: nothing */
     enum resource_kind kind;
     uint64_t version; /* see Resource in catalog.proto */
     const char *name;
@@ -60,6 +66,10 @@ status resource_create(enum resource_kind kind, const char *name, uint64_t versi
                        bytes extra, struct resource **out);
 void resource_retain(struct resource *resource);
 void resource_release(struct resource *resource); /* NULL is fine */
+
+/* Keeps it as long as the resource is there, unless another thread has been faster: then destroys
+ * it. Returns what is kept. */
+struct resource_kept *resource_keep(struct resource *resource, struct resource_kept *kept);
 
 /* The body as a message of the kind's type; all of it is in the arena. */
 status resource_decode(const struct resource *resource, struct arena *arena,

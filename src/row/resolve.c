@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "row/combine.h"
+#include "row/string_set.h"
 
 enum stop { GO_ON, IS_COMPLETE, IS_TOO_LARGE, IS_OUT_OF_MEMORY };
 
@@ -52,10 +53,16 @@ static const struct family *wanted_family(const struct resolve_request *request,
     return scope == NULL || scope->is_wanted ? family : NULL;
 }
 
+static bool is_visible(const struct family_scope *scope, bytes qualifier)
+{
+    return scope == NULL || scope->visible == NULL || string_set_has(scope->visible, qualifier);
+}
+
 static bool is_in_range(const struct family_scope *scope, bytes qualifier)
 {
     return scope == NULL || (bytes_compare(qualifier, scope->from) >= 0 &&
-                             (!scope->has_to || bytes_compare(qualifier, scope->to) < 0));
+                             (!scope->has_to || bytes_compare(qualifier, scope->to) < 0) &&
+                             is_visible(scope, qualifier));
 }
 
 static void enter_column(struct resolver *resolver, bytes qualifier)
@@ -196,6 +203,15 @@ static status seek_family(struct merge *merge, uint64_t least)
     return status_ok();
 }
 
+/* Moves the source from a cell that is not visible to the next column that may be. */
+static status seek_visible(struct merge *merge, const struct family_scope *scope)
+{
+    const struct string_range *next = string_set_seek(scope->visible, merge->cold.qualifier);
+    if (next == NULL)
+        return seek_family(merge, (uint64_t)merge->cold.family + 1);
+    return merge->source->seek(merge->source, merge->cold.family, next->from);
+}
+
 /* Reads the next spilled cell in scope. */
 static status advance_cold(struct merge *merge)
 {
@@ -213,6 +229,8 @@ static status advance_cold(struct merge *merge)
         if (family == NULL || (scope != NULL && scope->has_to &&
                                bytes_compare(merge->cold.qualifier, scope->to) >= 0))
             TRY(seek_family(merge, (uint64_t)merge->cold.family + 1));
+        else if (!is_visible(scope, merge->cold.qualifier))
+            TRY(seek_visible(merge, scope));
         else
             merge->has_cold = true;
     }

@@ -9,13 +9,17 @@
 #include "row/fragment.h"
 #include "row/row_key.h"
 
+struct string_set;
+
 /* Which part of a row a reader can use; the filter says so (filter_scope). It only ever narrows: a
- * reader may get more than its scope, never less. */
+ * reader may get more than its scope, never less. But of a family with `visible`, which is what he
+ * may see (columns_restrict), he gets no other columns, and none of a family that is not wanted. */
 struct family_scope {
     bool is_wanted;
     bytes from; /* qualifiers, inclusive; empty: from the first */
     bytes to;   /* exclusive; */
     bool has_to;
+    const struct string_set *visible; /* qualifiers; NULL: all */
 };
 
 struct read_scope {

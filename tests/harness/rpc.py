@@ -37,6 +37,12 @@ def features(**flags):
 ALL_FEATURES = features(reverse_scans=True, last_scanned_row_responses=True)
 
 
+def target(name):
+    """The field of a request that names what it is for: a table, or an authorized view of one."""
+    field = "authorized_view_name" if "/authorizedViews/" in name else "table_name"
+    return {field: name}
+
+
 def set_cell(family, qualifier, value, timestamp=-1):
     cell = types.Mutation.SetCell(
         family_name=family, column_qualifier=qualifier, timestamp_micros=timestamp, value=value
@@ -130,14 +136,14 @@ class Rpc:
 
     def mutate(self, table, key, *mutations, **fields):
         request = types.MutateRowRequest(
-            table_name=table, row_key=key, mutations=list(mutations), **fields
+            row_key=key, mutations=list(mutations), **target(table), **fields
         )
         return self.data.mutate_row(request, timeout=DATA_SECONDS)
 
     def mutate_rows(self, table, rows):
         """`rows`: (key, mutations) pairs. Returns the entries' status codes in their order."""
         entries = [{"row_key": key, "mutations": list(mutations)} for key, mutations in rows]
-        request = types.MutateRowsRequest(table_name=table, entries=entries)
+        request = types.MutateRowsRequest(entries=entries, **target(table))
         codes = [None] * len(entries)
         for response in self.data.mutate_rows(request, timeout=DATA_SECONDS):
             for entry in response.entries:
@@ -147,7 +153,7 @@ class Rpc:
         return codes
 
     def read_stream(self, table, metadata=ALL_FEATURES, **query):
-        request = types.ReadRowsRequest(table_name=table, **query)
+        request = types.ReadRowsRequest(**target(table), **query)
         return self.data.read_rows(request, timeout=DATA_SECONDS, metadata=metadata)
 
     def read(self, table, metadata=ALL_FEATURES, **query):
@@ -159,14 +165,14 @@ class Rpc:
         rows = dict(self.read(table, rows={"row_keys": [key]}, **query))
         return rows.get(key, [])
 
-    def sample_row_keys(self, table):
-        request = types.SampleRowKeysRequest(table_name=table)
+    def sample_row_keys(self, table, **fields):
+        request = types.SampleRowKeysRequest(**target(table), **fields)
         stream = self.data.sample_row_keys(request, timeout=DATA_SECONDS)
         return [(sample.row_key, sample.offset_bytes) for sample in stream]
 
     def check_and_mutate(self, table, key, predicate=None, true=(), false=()):
         request = types.CheckAndMutateRowRequest(
-            table_name=table,
+            **target(table),
             row_key=key,
             predicate_filter=predicate,
             true_mutations=list(true),
@@ -177,7 +183,9 @@ class Rpc:
 
     def read_modify_write(self, table, key, *rules):
         """The changed cells, in the order of the answer."""
-        request = types.ReadModifyWriteRowRequest(table_name=table, row_key=key, rules=list(rules))
+        request = types.ReadModifyWriteRowRequest(
+            row_key=key, rules=list(rules), **target(table)
+        )
         row = self.data.read_modify_write_row(request, timeout=DATA_SECONDS).row
         assert row.key == key
         return [

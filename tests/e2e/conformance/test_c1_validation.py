@@ -361,13 +361,21 @@ def test_c1_14_drop_row_range_wants_two_minutes(rpc, letters):
     assert keys(rpc, letters, {}) == b"abc"
 
 
-def test_c1_15_views(rpc, letters):
-    view = f"{letters}/authorizedViews/v"
-    with fails_with(StatusCode.UNIMPLEMENTED):
-        rpc.mutate("", KEY, CELL, authorized_view_name=view)
-    request = types.ReadRowsRequest(authorized_view_name=view)
-    with fails_with(StatusCode.UNIMPLEMENTED):
-        list(rpc.data.read_rows(request, timeout=DATA_SECONDS))
+def test_c1_15_views(rpc, admin, letters):
+    subset = {"row_prefixes": [b"a"], "family_subsets": {"f": {"qualifiers": [b"q"]}}}
+    view = admin.tables.create_authorized_view(
+        parent=letters, authorized_view_id="v", authorized_view={"subset_view": subset}
+    ).result().name  # fmt: skip
+    assert keys(rpc, view, {}) == b"a"
+    words = (
+        f"Cannot mutate from {view} because the mutation contains cells outside the Authorized "
+        "View."
+    )
+    for key, qualifier in ((b"b", b"q"), (b"a", b"other")):
+        with fails_with(StatusCode.PERMISSION_DENIED, words):
+            rpc.mutate(view, key, set_cell("f", qualifier, b"v"))
+    assert rpc.mutate_rows(view, [(b"b", [CELL]), (b"a", [CELL])]) == [7, 0]
+    assert [key for key, _ in rpc.sample_row_keys(view)] == [b"b"]
 
 
 # --- 16: types of families ---
