@@ -14,6 +14,8 @@ struct known_backup {
     const char *source_table;
     bytes extra;
     bool is_ready;
+    bool is_leaving; /* is being deleted: cannot be held any more */
+    unsigned holds;
     uint64_t size_bytes;
     int64_t start_us;
     int64_t end_us;
@@ -108,16 +110,24 @@ static status not_found(const char *name)
     return status_make(STATUS_NOT_FOUND, "Not found: %s", name);
 }
 
-/* OK if the backup is there and whole. */
+/* The backup if it is there and whole. With the lock held. */
+static status find_ready(const struct backups *backups, const char *name, struct known_backup **out)
+{
+    *out = find(backups, name);
+    if (*out == NULL)
+        return not_found(name);
+    if (!(*out)->is_ready)
+        return status_make(STATUS_FAILED_PRECONDITION, "Backup is being created: %s", name);
+    return status_ok();
+}
+
 static status check_ready(struct backups *backups, const char *name)
 {
+    struct known_backup *entry;
     pthread_mutex_lock(&backups->lock);
-    const struct known_backup *entry = find(backups, name);
-    bool is_there = entry != NULL, is_ready = is_there && entry->is_ready;
+    status s = find_ready(backups, name, &entry);
     pthread_mutex_unlock(&backups->lock);
-    if (is_there && !is_ready)
-        return status_make(STATUS_FAILED_PRECONDITION, "Backup is being created: %s", name);
-    return is_there ? status_ok() : not_found(name);
+    return s;
 }
 
 /* --- asking --- */
@@ -169,6 +179,16 @@ status backups_list(struct backups *backups, const char *prefix, struct arena *a
     status s = list(backups, bytes_of(prefix), arena, out, count);
     pthread_mutex_unlock(&backups->lock);
     return s;
+}
+
+bool backups_have_any(struct backups *backups, const char *prefix)
+{
+    pthread_mutex_lock(&backups->lock);
+    size_t first = place_of(backups, prefix);
+    bool has = first < backups->count &&
+               strncmp(backups->entries[first]->name, prefix, strlen(prefix)) == 0;
+    pthread_mutex_unlock(&backups->lock);
+    return has;
 }
 
 /* --- names that are taken --- */
@@ -259,6 +279,7 @@ static status set_extra(struct backups *backups, const char *name, bytes extra, 
     fresh->end_us = info.end_us;
     pthread_mutex_lock(&backups->lock);
     size_t at = place_of(backups, name);
+    fresh->holds = backups->entries[at]->holds;
     free(backups->entries[at]);
     backups->entries[at] = fresh;
     pthread_mutex_unlock(&backups->lock);
@@ -279,11 +300,37 @@ status backup_set_extra(struct backups *backups, const char *name, bytes extra)
     return s;
 }
 
+/* From here on nobody begins to read it. With the lock held. */
+static status start_leaving(struct backups *backups, const char *name)
+{
+    struct known_backup *entry;
+    TRY(find_ready(backups, name, &entry));
+    if (entry->holds > 0)
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "Backup is being copied or restored, and cannot be deleted: %s", name);
+    entry->is_leaving = true;
+    return status_ok();
+}
+
+static void stay(struct backups *backups, const char *name)
+{
+    pthread_mutex_lock(&backups->lock);
+    find(backups, name)->is_leaving = false;
+    pthread_mutex_unlock(&backups->lock);
+}
+
 static status delete (struct backups *backups, const char *name, struct buffer *path)
 {
-    TRY(check_ready(backups, name));
     TRY(backups_path(backups, name, path));
-    TRY(backup_remove_directory(backups->files, (const char *)path->data));
+    pthread_mutex_lock(&backups->lock);
+    status s = start_leaving(backups, name);
+    pthread_mutex_unlock(&backups->lock);
+    TRY(s);
+    s = backup_remove_directory(backups->files, (const char *)path->data);
+    if (!status_is_ok(s)) {
+        stay(backups, name);
+        return s;
+    }
     backup_give_up(backups, name);
     log_info(backups->log, "backup deleted", LOG_STR("backup", name));
     return status_ok();
@@ -297,6 +344,35 @@ status backup_delete(struct backups *backups, const char *name)
     pthread_mutex_unlock(&backups->editing);
     buffer_free(&path);
     return s;
+}
+
+/* --- holding what is read --- */
+
+static status hold(const struct backups *backups, const char *name)
+{
+    struct known_backup *entry;
+    TRY(find_ready(backups, name, &entry));
+    if (entry->is_leaving)
+        return not_found(name);
+    entry->holds++;
+    return status_ok();
+}
+
+status backup_hold(struct backups *backups, const char *name)
+{
+    pthread_mutex_lock(&backups->lock);
+    status s = hold(backups, name);
+    pthread_mutex_unlock(&backups->lock);
+    return s;
+}
+
+void backup_let_go(struct backups *backups, const char *name)
+{
+    pthread_mutex_lock(&backups->lock);
+    struct known_backup *entry = find(backups, name);
+    CHECK(entry != NULL && entry->holds > 0);
+    entry->holds--;
+    pthread_mutex_unlock(&backups->lock);
 }
 
 /* --- open: what the directory has --- */

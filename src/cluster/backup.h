@@ -20,8 +20,6 @@
 #ifndef TRESTLE_CLUSTER_BACKUP_H
 #define TRESTLE_CLUSTER_BACKUP_H
 
-#include <stdatomic.h>
-
 #include "cluster/cluster.h"
 #include "store/files.h"
 
@@ -58,13 +56,19 @@ status backup_describe(struct backups *backups, const char *name, struct arena *
 status backups_list(struct backups *backups, const char *prefix, struct arena *arena,
                     struct backup_info **out, size_t *count);
 
+/* Whether there are any such. */
+bool backups_have_any(struct backups *backups, const char *prefix);
+
 /* --- work that takes its time --- */
 
-/* How it goes, and an end to it. All zeroes before the work begins. */
+/* How it goes, and an end to it. */
 struct backup_work {
-    atomic_bool is_cancelled; /* set by anybody: the work ends with CANCELLED */
-    atomic_ullong bytes_done;
-    atomic_ullong bytes_total; /* an estimate */
+    /* Asked often, on the thread that works, also while that waits for its turn at the rate: false
+     * ends the work with CANCELLED. NULL: it goes on to its end. */
+    bool (*goes_on)(struct backup_work *work);
+    void *context;
+    uint64_t bytes_done;  /* 0 before the work begins, as is the next */
+    uint64_t bytes_total; /* an estimate */
 };
 
 /* Takes the name, which shows as a backup that is being made until it is made, or given up: for
@@ -83,8 +87,13 @@ status backup_copy(struct backups *backups, const char *from, const char *name,
 /* Replaces `extra`, durably. NOT_FOUND; FAILED_PRECONDITION while it is being made. */
 status backup_set_extra(struct backups *backups, const char *name, bytes extra);
 
-/* Gone at once, with its files. NOT_FOUND; FAILED_PRECONDITION while it is being made. */
+/* Gone at once, with its files. NOT_FOUND; FAILED_PRECONDITION while it is being made or held. */
 status backup_delete(struct backups *backups, const char *name);
+
+/* Keeps what is to be copied or restored from being deleted, until it is let go as often.
+ * NOT_FOUND; FAILED_PRECONDITION while it is being made. */
+status backup_hold(struct backups *backups, const char *name);
+void backup_let_go(struct backups *backups, const char *name);
 
 /* Restoring has two steps: the first copies the files into the data directory, the second makes
  * them a table, quickly. */

@@ -96,7 +96,7 @@ status backup_copy_files(struct backups *backups, const struct manifest *manifes
 {
     struct pace pace = pace_start(backups, work, true);
     struct store_pacer pacer = {.go_on = pace_go_on, .context = &pace};
-    atomic_store(&work->bytes_total, manifest_size_bytes(manifest));
+    work->bytes_total = manifest_size_bytes(manifest);
     for (size_t i = 0; i < manifest->file_count; i++) {
         TRY(disk_reserve_admit(&backups->cluster->reserve));
         TRY(copy_file(backups, &manifest->files[i], from, to, &pacer));

@@ -69,7 +69,7 @@ static status take_instant(struct export *e)
     struct keyspace *keyspace = any->keyspace;
     tablet_release(any);
     TRY(keyspace_flush(keyspace));
-    atomic_store(&e->work->bytes_total, keyspace_size(keyspace, bytes_of(""), bytes_of("")));
+    e->work->bytes_total = keyspace_size(keyspace, bytes_of(""), bytes_of(""));
     pthread_mutex_lock(&cluster->admin);
     status s = fix_instant(e);
     pthread_mutex_unlock(&cluster->admin);
@@ -115,7 +115,7 @@ static status finish_file(struct export *e)
     TRY(s);
     TRY(files_sum(e->backups->files, (const char *)e->path.data, &pacer, &file->sum));
     e->finished_bytes += file->sum.size;
-    atomic_store(&e->work->bytes_done, e->finished_bytes);
+    e->work->bytes_done = e->finished_bytes;
     return status_ok();
 }
 
@@ -126,7 +126,7 @@ static status keep_pace(struct export *e, size_t bytes)
         return status_ok();
     bool go_on = pace_go_on(&e->pace, e->unpaced_bytes);
     e->unpaced_bytes = 0;
-    atomic_store(&e->work->bytes_done, e->finished_bytes + table_writer_size(e->writer));
+    e->work->bytes_done = e->finished_bytes + table_writer_size(e->writer);
     return go_on ? status_ok() : status_make(STATUS_CANCELLED, "cancelled");
 }
 

@@ -22,9 +22,10 @@ static int64_t ahead_us(const struct pace *pace)
     return (int64_t)due_us - (clock_steady_us(pace->clock) - pace->start_us);
 }
 
-static bool is_cancelled(void *work)
+static bool is_cancelled(void *context)
 {
-    return atomic_load(&((struct backup_work *)work)->is_cancelled);
+    struct backup_work *work = context;
+    return work->goes_on != NULL && !work->goes_on(work);
 }
 
 bool pace_go_on(void *context, uint64_t bytes)
@@ -32,7 +33,7 @@ bool pace_go_on(void *context, uint64_t bytes)
     struct pace *pace = context;
     pace->bytes += bytes;
     if (pace->counts)
-        atomic_fetch_add(&pace->work->bytes_done, bytes);
+        pace->work->bytes_done += bytes;
     int64_t ahead = ahead_us(pace);
     return !(ahead > 0 ? thread_wait_for(is_cancelled, pace->work, ahead)
                        : is_cancelled(pace->work));

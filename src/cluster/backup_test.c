@@ -275,17 +275,19 @@ static status drop_all_but_f(void *context, const struct table_info *now, struct
     return status_ok();
 }
 
-struct slow_backup {
-    struct fixture *t;
-    struct backup_work work;
-    status result;
-};
-
-static void *make_slow_backup(void *context)
+/* Once, when some rows have been read. */
+static bool drop_meanwhile(struct backup_work *work)
 {
-    struct slow_backup *slow = context;
-    slow->result = backup_create(slow->t->backups, BACKUP, slow->t->f->table, &slow->work);
-    return NULL;
+    struct fixture *t = work->context;
+    struct backup_info info;
+    if (work->bytes_done == 0 || t == NULL)
+        return true;
+    assert_ok(table_change_schema(t->f->table, t->f->arena, drop_all_but_f, NULL));
+    assert_ok(backup_describe(t->backups, BACKUP, t->arena, &info));
+    assert_false(info.is_ready);
+    assert_status(backup_delete(t->backups, BACKUP), STATUS_FAILED_PRECONDITION);
+    work->context = NULL;
+    return true;
 }
 
 /* A family goes while the rows are being read, and folds forget it: all its cells are in the
@@ -300,25 +302,16 @@ static void test_a_family_that_goes_meanwhile_is_whole(void **state)
     t->f->options.spill_bytes = 1 << 20; /* so that each row is operands to fold */
     backups_close(t->backups);
     reopen_test_cluster(t->f);
-    t->backups = open_backups(t->f, t->directory, 2 << 20);
+    t->backups = open_backups(t->f, t->directory, 0);
     for (unsigned i = 0; i < ROWS; i++) {
         snprintf(key, sizeof key, "%04u", i);
         assert_ok(try_write(t->f, key, setting(t->f, FAMILY_G, "r", 1, value)));
         assert_ok(try_write(t->f, key, setting(t->f, FAMILY_G, "q", 1, "g")));
     }
-    struct slow_backup slow = {.t = t};
-    pthread_t thread;
+    struct backup_work work = {.goes_on = drop_meanwhile, .context = t};
     assert_ok(backup_reserve(t->backups, BACKUP, TEST_TABLE, bytes_of("")));
-    assert_ok(thread_start(&thread, "backup", make_slow_backup, &slow));
-    while (atomic_load(&slow.work.bytes_done) == 0)
-        sched_yield();
-    assert_ok(table_change_schema(t->f->table, t->f->arena, drop_all_but_f, NULL));
-    struct backup_info info;
-    assert_ok(backup_describe(t->backups, BACKUP, t->arena, &info));
-    assert_false(info.is_ready);
-    assert_status(backup_delete(t->backups, BACKUP), STATUS_FAILED_PRECONDITION);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_ok(slow.result);
+    assert_ok(backup_create(t->backups, BACKUP, t->f->table, &work));
+    assert_null(work.context);
 
     struct table *table = NULL;
     assert_ok(restore(t->backups, BACKUP, RESTORED, &table));
@@ -561,10 +554,16 @@ static void test_a_start_clears_what_is_unfinished(void **state)
     assert_ok(make_backup(t, BACKUP));
 }
 
+static bool never(struct backup_work *work)
+{
+    (void)work;
+    return false;
+}
+
 static void test_cancelling_leaves_nothing(void **state)
 {
     struct fixture *t = *state;
-    struct backup_work work = {.is_cancelled = true};
+    struct backup_work work = {.goes_on = never};
     struct staged_backup *staged;
     char path[128];
     set_cell(t->f, "a", "1");
@@ -582,6 +581,24 @@ static void test_cancelling_leaves_nothing(void **state)
     assert_int_equal(count, 1);
 }
 
+static void test_what_is_held_stays(void **state)
+{
+    struct fixture *t = *state;
+    assert_status(backup_hold(t->backups, BACKUP), STATUS_NOT_FOUND);
+    assert_ok(backup_reserve(t->backups, BACKUP, TEST_TABLE, bytes_of("")));
+    assert_status(backup_hold(t->backups, BACKUP), STATUS_FAILED_PRECONDITION);
+    backup_give_up(t->backups, BACKUP);
+    assert_ok(make_backup(t, BACKUP));
+    assert_ok(backup_hold(t->backups, BACKUP));
+    assert_ok(backup_hold(t->backups, BACKUP));
+    assert_ok(backup_set_extra(t->backups, BACKUP, bytes_of("still held")));
+    backup_let_go(t->backups, BACKUP);
+    assert_status(backup_delete(t->backups, BACKUP), STATUS_FAILED_PRECONDITION);
+    backup_let_go(t->backups, BACKUP);
+    assert_ok(backup_delete(t->backups, BACKUP));
+    assert_status(backup_hold(t->backups, BACKUP), STATUS_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -592,6 +609,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_a_clock_that_is_behind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lists_copies_edits_and_deletes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_is_held_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_another_process_keeps_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_flipped_byte_of_a_manifest_is_found, set_up,
