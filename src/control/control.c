@@ -85,33 +85,10 @@ bool control_has(struct control *control, enum resource_kind kind, const char *n
     return found != NULL;
 }
 
-/* How much of the parent's name all names under it share: up to its first `-`. */
-static size_t shared_size(const char *parent)
-{
-    const char *wildcard = strstr(parent, "/-");
-    return wildcard == NULL ? strlen(parent) : (size_t)(wildcard - parent);
-}
-
-/* Whether the name lies under the parent, segment by segment. */
-static bool is_under(const char *name, const char *parent)
-{
-    while (*parent != '\0') {
-        size_t wanted = strcspn(parent, "/"), there = strcspn(name, "/");
-        bool is_any = wanted == 1 && *parent == '-';
-        if (!is_any && (wanted != there || memcmp(parent, name, there) != 0))
-            return false;
-        parent += wanted + (parent[wanted] == '/');
-        name += there;
-        if (*name++ != '/')
-            return false;
-    }
-    return *name != '\0';
-}
-
 static status list_from(struct control *control, enum resource_kind kind, const char *parent,
                         struct buffer *name, resource_visitor *visit, void *context)
 {
-    size_t shared = shared_size(parent);
+    size_t shared = name_shared_size(parent);
     bool goes_on = true;
     while (goes_on) {
         buffer_append_byte(name, 0);
@@ -121,7 +98,7 @@ static status list_from(struct control *control, enum resource_kind kind, const 
         if (resource == NULL)
             break;
         goes_on = strncmp(resource->name, parent, shared) == 0;
-        if (goes_on && is_under(resource->name, parent))
+        if (goes_on && name_is_under(resource->name, parent))
             goes_on = visit(context, resource);
         buffer_clear(name);
         buffer_append_bytes(name, bytes_of(resource->name));
@@ -136,7 +113,7 @@ status control_list(struct control *control, enum resource_kind kind, const char
 {
     struct buffer name = {0};
     if (*after == '\0') {
-        buffer_append(&name, parent, shared_size(parent));
+        buffer_append(&name, parent, name_shared_size(parent));
     } else {
         buffer_append_bytes(&name, bytes_of(after));
         buffer_append_byte(&name, 1);

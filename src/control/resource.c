@@ -118,6 +118,28 @@ size_t resource_parent_size(const char *name)
     return size;
 }
 
+size_t name_shared_size(const char *parent)
+{
+    const char *wildcard = strstr(parent, "/-");
+    return wildcard == NULL ? strlen(parent) : (size_t)(wildcard - parent);
+}
+
+/* Segment by segment. */
+bool name_is_under(const char *name, const char *parent)
+{
+    while (*parent != '\0') {
+        size_t wanted = strcspn(parent, "/"), there = strcspn(name, "/");
+        bool is_any = wanted == 1 && *parent == '-';
+        if (!is_any && (wanted != there || memcmp(parent, name, there) != 0))
+            return false;
+        parent += wanted + (parent[wanted] == '/');
+        name += there;
+        if (*name++ != '/')
+            return false;
+    }
+    return *name != '\0';
+}
+
 int resource_compare(const struct resource *resource, enum resource_kind kind, const char *name)
 {
     if (resource->kind != kind)

@@ -78,6 +78,11 @@ status resource_decode(const struct resource *resource, struct arena *arena,
 /* How much of `<parent>/<collection>/<id>` is the parent; 0 if the name has another form. */
 size_t resource_parent_size(const char *name);
 
+/* Parents whose segments may be `-`, which stands for any: how much of such a one's name all names
+ * under it share, and whether a name lies under it. */
+size_t name_shared_size(const char *parent);
+bool name_is_under(const char *name, const char *parent);
+
 /* By kind, then by name: the order of keys. */
 int resource_compare(const struct resource *resource, enum resource_kind kind, const char *name);
 

@@ -43,4 +43,11 @@ void json_encode(const ProtobufCMessage *message, const struct json_style *style
 /* Appends a string with its quotes; it must be UTF-8. */
 void json_encode_string(bytes text, struct buffer *out);
 
+/* --- times (RFC 3339), in seconds since 1970 and nanoseconds --- */
+
+/* False if the text is none of the years 1 to 9999. */
+bool json_parse_timestamp(bytes text, int64_t *seconds, int32_t *nanos);
+/* With quotes; with as many decimals, in threes, as there are. */
+void json_write_timestamp(int64_t seconds, int32_t nanos, struct buffer *out);
+
 #endif

@@ -51,13 +51,9 @@ bool json_unescape(bytes text, struct buffer *out);
 /* Whether this is a number, the whole of it. */
 bool json_is_number(bytes text);
 
-/* --- json_time.c: seconds since 1970, and nanoseconds of either sign for durations --- */
+/* --- json_time.c: seconds, and nanoseconds of the same sign; timestamps are in json.h --- */
 
-bool json_parse_timestamp(bytes text, int64_t *seconds, int32_t *nanos);
 bool json_parse_duration(bytes text, int64_t *seconds, int32_t *nanos);
-
-/* With quotes; with as many decimals, in threes, as there are. */
-void json_write_timestamp(int64_t seconds, int32_t nanos, struct buffer *out);
 void json_write_duration(int64_t seconds, int32_t nanos, struct buffer *out);
 
 /* --- json_types.c: what reading and writing must agree upon --- */
