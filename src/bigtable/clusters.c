@@ -1,6 +1,7 @@
 /* Clusters: what an instance says of its machines. It is kept and checked; one process serves them
  * all. */
 #include "base/limits.h"
+#include "bigtable/backup_facts.h"
 #include "bigtable/cluster_settings.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/field_mask.h"
@@ -148,6 +149,7 @@ status partial_update_cluster(const struct admin_request *request,
 
 struct deletion {
     struct arena *arena;
+    struct backups *backups;
     const char *name;
     const char *id;
     size_t clusters;
@@ -199,6 +201,7 @@ static status stage_deletion(void *context, struct edit *edit)
                            deletion->name);
     TRY(control_list(control, RESOURCE_APP_PROFILE, instance, "", visit_profile, deletion));
     TRY(deletion->found);
+    TRY(check_no_backups(deletion->backups, deletion->arena, "Cluster", deletion->name));
     return edit_delete(edit, RESOURCE_CLUSTER, deletion->name);
 }
 
@@ -207,6 +210,7 @@ status delete_cluster(const struct admin_request *request, const ProtobufCMessag
     const BtAdmin__DeleteClusterRequest *message = (const void *)request->message;
     TRY(check_resource_name(RESOURCE_CLUSTER, message->name));
     struct deletion deletion = {.arena = request->arena,
+                                .backups = request->bigtable->backups,
                                 .name = message->name,
                                 .id = name_id(message->name),
                                 .found = status_ok()};

@@ -1,6 +1,7 @@
 /* Instances: created with their clusters and the app profile `default`, deleted with all that they
  * have. */
 #include "base/limits.h"
+#include "bigtable/backup_facts.h"
 #include "bigtable/cluster_settings.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/field_mask.h"
@@ -246,6 +247,7 @@ static status delete_all(void *context, struct edit *edit)
         return status_out_of_memory();
     if (edit_find(edit, RESOURCE_INSTANCE, name) == NULL)
         return status_make(STATUS_NOT_FOUND, "Not found: %s", name);
+    TRY(check_no_backups(request->bigtable->backups, request->arena, "Instance", name));
     TRY(check_views(edit_control(edit), request->arena, name));
     TRY(edit_delete(edit, RESOURCE_INSTANCE, name));
     TRY(edit_batch(edit, &batch));

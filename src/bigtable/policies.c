@@ -16,6 +16,8 @@ enum { VERSION_WITH_CONDITIONS = 3 };
 /* --- what may have a policy --- */
 
 static const char table_form[] = "projects/{project}/instances/{instance}/tables/{table}";
+static const char backup_form[] =
+    "projects/{project}/instances/{instance}/clusters/{cluster}/backups/{backup}";
 
 static bool has_form(const char *name, const char *form)
 {
@@ -38,6 +40,12 @@ static const enum resource_kind kinds[] = {
     RESOURCE_AUTHORIZED_VIEW, RESOURCE_SCHEMA_BUNDLE,
 };
 
+static status check_backup(const struct admin_request *request, const char *name)
+{
+    struct backup_info info;
+    return backup_describe(request->bigtable->backups, name, request->arena, &info);
+}
+
 /* NOT_FOUND; INVALID_ARGUMENT for what is no such name. */
 static status check_resource(const struct admin_request *request, const char *name)
 {
@@ -47,6 +55,8 @@ static status check_resource(const struct admin_request *request, const char *na
         table_release(table);
         return status_ok();
     }
+    if (has_form(name, backup_form))
+        return check_backup(request, name);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (!is_of_kind(kinds[i], name))
             continue;

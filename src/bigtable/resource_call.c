@@ -110,7 +110,7 @@ status get_resource(const struct admin_request *request, enum resource_kind kind
 
 /* --- pages --- */
 
-enum { LARGEST_PAGE = 10000, FIRST_ROOM = 64 };
+enum { FIRST_ROOM = 64 };
 
 struct listing {
     struct arena *arena;
@@ -154,19 +154,24 @@ static bool visit_resource(void *context, struct resource *resource)
     return status_is_ok(listing->failure);
 }
 
+status page_limit(int32_t page_size, size_t *limit)
+{
+    enum { LARGEST_PAGE = 10000 };
+    bool by_default = page_size == 0 || page_size > LARGEST_PAGE;
+    *limit = by_default ? LARGEST_PAGE : (size_t)page_size;
+    if (page_size < 0)
+        return status_make(STATUS_INVALID_ARGUMENT, "page_size must not be negative");
+    return status_ok();
+}
+
 /* A page token is the name of the last resource of the page before. */
 status list_resources(const struct admin_request *request, enum resource_kind kind,
                       const char *parent, int32_t page_size, const char *page_token,
                       struct resource_page *out)
 {
     *out = (struct resource_page){.next_token = protobuf_c_empty_string};
-    if (page_size < 0)
-        return status_make(STATUS_INVALID_ARGUMENT, "page_size must not be negative");
-    bool by_default = page_size == 0 || page_size > LARGEST_PAGE;
-    struct listing listing = {.arena = request->arena,
-                              .page = out,
-                              .limit = by_default ? LARGEST_PAGE : (size_t)page_size,
-                              .failure = status_ok()};
+    struct listing listing = {.arena = request->arena, .page = out, .failure = status_ok()};
+    TRY(page_limit(page_size, &listing.limit));
     TRY(control_list(request->bigtable->control, kind, parent, page_token, visit_resource,
                      &listing));
     TRY(listing.failure);
@@ -301,6 +306,16 @@ static void set_original(ProtobufCMessage *metadata, const ProtobufCMessage *req
     const ProtobufCMessage **field = field_of(metadata, "original_request");
     if (field != NULL)
         *field = request;
+}
+
+status begin_operation(struct edit *edit, struct arena *arena, const char *name,
+                       const struct operation_spec *spec, const ProtobufCMessage **out)
+{
+    struct operation_spec whole = *spec;
+    char *parent;
+    TRY(operation_parent(name, arena, &parent));
+    whole.parent = parent;
+    return operation_begin(edit, &whole, arena, out);
 }
 
 status finish_operation(struct edit *edit, const struct admin_request *request, const char *name,

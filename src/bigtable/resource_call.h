@@ -24,8 +24,11 @@ struct resource_page {
     const char *next_token; /* "" on the last page */
 };
 
-/* A List: one page of what is under the parent, which exists or is a wildcard. Page sizes of 0, and
- * over what a page may have, mean as many as it may have. */
+/* How many a page may have. Page sizes of 0, and over what a page may have, mean as many as it may
+ * have. INVALID_ARGUMENT for negative ones. */
+status page_limit(int32_t page_size, size_t *limit);
+
+/* A List: one page of what is under the parent, which exists or is a wildcard. */
 status list_resources(const struct admin_request *request, enum resource_kind kind,
                       const char *parent, int32_t page_size, const char *page_token,
                       struct resource_page *out);
@@ -62,6 +65,10 @@ status check_none_protected(struct control *control, struct arena *arena, enum r
 status finish_operation(struct edit *edit, const struct admin_request *request, const char *name,
                         ProtobufCMessage *metadata, const ProtobufCMessage *response,
                         const ProtobufCMessage **out);
+
+/* Stages an operation that runs; `spec` needs no parent. */
+status begin_operation(struct edit *edit, struct arena *arena, const char *name,
+                       const struct operation_spec *spec, const ProtobufCMessage **out);
 
 /* The edit's time. */
 status edit_time(const struct edit *edit, struct arena *arena, Pb__Timestamp **out);

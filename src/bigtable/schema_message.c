@@ -190,17 +190,26 @@ static status add_families(const struct schema *schema, struct arena *arena, BtA
 /* The data is encrypted as the disk is, which production calls GOOGLE_DEFAULT_ENCRYPTION and
  * clients ask for. A cluster that names a key shows that: what it means is up to who runs the disk.
  */
-static status add_encryption(const BtAdmin__Cluster *cluster, struct arena *arena,
-                             BtAdmin__Table__ClusterState *state)
+status cluster_encryption(const BtAdmin__Cluster *cluster, struct arena *arena,
+                          BtAdmin__EncryptionInfo **out)
 {
     BtAdmin__EncryptionInfo *info;
     PROTO_NEW(arena, info, BT_ADMIN__ENCRYPTION_INFO__INIT);
+    *out = info;
     info->encryption_type = BT_ADMIN__ENCRYPTION_INFO__ENCRYPTION_TYPE__GOOGLE_DEFAULT_ENCRYPTION;
     if (cluster->encryption_config != NULL && *cluster->encryption_config->kms_key_name != '\0') {
         info->encryption_type =
             BT_ADMIN__ENCRYPTION_INFO__ENCRYPTION_TYPE__CUSTOMER_MANAGED_ENCRYPTION;
         info->kms_key_version = cluster->encryption_config->kms_key_name;
     }
+    return status_ok();
+}
+
+static status add_encryption(const BtAdmin__Cluster *cluster, struct arena *arena,
+                             BtAdmin__Table__ClusterState *state)
+{
+    BtAdmin__EncryptionInfo *info;
+    TRY(cluster_encryption(cluster, arena, &info));
     PROTO_NEW(arena, state->encryption_info, {info});
     state->n_encryption_info = 1;
     return status_ok();
@@ -229,6 +238,17 @@ static status add_cluster_states(const struct table_place *place, bool with_encr
     return status_ok();
 }
 
+/* What the services keep of a table beside its schema. */
+static status add_kept(const struct table_info *info, struct arena *arena, BtAdmin__Table *table)
+{
+    ProtobufCMessage *message;
+    if (info->extra.size == 0)
+        return status_ok();
+    TRY(proto_decode(&bt_admin__table__descriptor, info->extra, arena, &message));
+    table->restore_info = ((const BtAdmin__Table *)(void *)message)->restore_info;
+    return status_ok();
+}
+
 status table_to_message(const struct table_info *info, const struct table_place *place,
                         BtAdmin__Table__View view, struct arena *arena, BtAdmin__Table **out)
 {
@@ -245,6 +265,7 @@ status table_to_message(const struct table_info *info, const struct table_place 
                                  : BT_ADMIN__TABLE__TIMESTAMP_GRANULARITY__MILLIS;
         table->deletion_protection = info->deletion_protection;
         TRY(add_families(info->schema, arena, table));
+        TRY(add_kept(info, arena, table));
     }
     bool with_encryption = is_full || view == BT_ADMIN__TABLE__VIEW__ENCRYPTION_VIEW;
     if (with_encryption || view == BT_ADMIN__TABLE__VIEW__REPLICATION_VIEW)

@@ -22,6 +22,10 @@ struct table_place {
     size_t count;
 };
 
+/* How what a cluster keeps is encrypted: as the disk is. */
+status cluster_encryption(const BtAdmin__Cluster *cluster, struct arena *arena,
+                          BtAdmin__EncryptionInfo **out);
+
 /* The table as the view shows it, in the arena; it points into the clusters' messages.
  * RESOURCE_EXHAUSTED without memory. */
 status table_to_message(const struct table_info *info, const struct table_place *place,

@@ -1,6 +1,7 @@
 /* What all services share: see services.h. */
 #include "bigtable/services.h"
 
+#include "bigtable/backup_jobs.h"
 #include "bigtable/data_call.h"
 #include "bigtable/default_instance.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
@@ -39,15 +40,27 @@ static status make_all_answer_headers(struct bigtable *bigtable)
     return is_made ? status_ok() : status_out_of_memory();
 }
 
+static status start_operations(struct bigtable *bigtable)
+{
+    static const struct operation_kind *const kinds[BIGTABLE_KINDS] = {
+        &create_backup_kind, &copy_backup_kind, &restore_table_kind};
+    for (size_t i = 0; i < BIGTABLE_KINDS; i++) {
+        bigtable->kinds[i] = *kinds[i];
+        bigtable->kinds[i].context = bigtable;
+    }
+    return operations_start(bigtable->control, bigtable->kinds, BIGTABLE_KINDS);
+}
+
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
 {
     *bigtable = (struct bigtable){.cluster = options->cluster,
+                                  .backups = options->backups,
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read};
     TRY(make_all_answer_headers(bigtable));
     TRY(control_open(options->cluster, options->log, &bigtable->control));
     TRY(adopt_tables(bigtable));
-    return operations_start(bigtable->control, NULL, 0);
+    return start_operations(bigtable);
 }
 
 void bigtable_free(struct bigtable *bigtable)

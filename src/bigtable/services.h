@@ -7,16 +7,21 @@
 #define TRESTLE_BIGTABLE_SERVICES_H
 
 #include "access/access.h"
-#include "control/control.h"
+#include "cluster/backup.h"
+#include "control/operations.h"
 #include "wire/grpc.h"
 
 /* Answers within so many milliseconds have their headers ready. */
 enum { BIGTABLE_READY_MS = 8 };
 
+enum { BIGTABLE_KINDS = 3 }; /* of long-running operations */
+
 /* What every handler sees: the context of all services. Outlives them. */
 struct bigtable {
     struct cluster *cluster;
+    struct backups *backups;
     struct control *control;
+    struct operation_kind kinds[BIGTABLE_KINDS];
     bool auto_create;      /* see default_instance.h */
     bool gc_on_read;       /* hide from readers what a garbage-collection rule condemns */
     struct access *access; /* NULL: everybody may do everything */
@@ -28,6 +33,7 @@ struct bigtable {
 
 struct bigtable_options {
     struct cluster *cluster;
+    struct backups *backups; /* of the same cluster; outlives the services */
     const struct log *log;
     bool auto_create;
     bool gc_on_read;

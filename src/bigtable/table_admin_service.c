@@ -1,4 +1,5 @@
 /* google.bigtable.admin.v2.BigtableTableAdmin. What is not in the table answers UNIMPLEMENTED. */
+#include "bigtable/backup_methods.h"
 #include "bigtable/policy_methods.h"
 #include "bigtable/table_methods.h"
 
@@ -21,6 +22,13 @@ ADMIN_HANDLER(get_schema_bundle, bt_admin__get_schema_bundle_request)
 ADMIN_HANDLER(list_schema_bundles, bt_admin__list_schema_bundles_request)
 ADMIN_HANDLER(update_schema_bundle, bt_admin__update_schema_bundle_request)
 ADMIN_HANDLER(delete_schema_bundle, bt_admin__delete_schema_bundle_request)
+ADMIN_HANDLER(create_backup, bt_admin__create_backup_request)
+ADMIN_HANDLER(get_backup, bt_admin__get_backup_request)
+ADMIN_HANDLER(list_backups, bt_admin__list_backups_request)
+ADMIN_HANDLER(update_backup, bt_admin__update_backup_request)
+ADMIN_HANDLER(delete_backup, bt_admin__delete_backup_request)
+ADMIN_HANDLER(copy_backup, bt_admin__copy_backup_request)
+ADMIN_HANDLER(restore_table, bt_admin__restore_table_request)
 ADMIN_HANDLER(get_iam_policy, iam__get_iam_policy_request)
 ADMIN_HANDLER(set_iam_policy, iam__set_iam_policy_request)
 ADMIN_HANDLER(test_iam_permissions, iam__test_iam_permissions_request)
@@ -47,6 +55,13 @@ struct grpc_service bigtable_table_admin_service(struct bigtable *bigtable)
         {"ListSchemaBundles", GRPC_UNARY, handle_list_schema_bundles},
         {"UpdateSchemaBundle", GRPC_UNARY, handle_update_schema_bundle},
         {"DeleteSchemaBundle", GRPC_UNARY, handle_delete_schema_bundle},
+        {"CreateBackup", GRPC_UNARY, handle_create_backup},
+        {"GetBackup", GRPC_UNARY, handle_get_backup},
+        {"ListBackups", GRPC_UNARY, handle_list_backups},
+        {"UpdateBackup", GRPC_UNARY, handle_update_backup},
+        {"DeleteBackup", GRPC_UNARY, handle_delete_backup},
+        {"CopyBackup", GRPC_UNARY, handle_copy_backup},
+        {"RestoreTable", GRPC_UNARY, handle_restore_table},
         {"GetIamPolicy", GRPC_UNARY, handle_get_iam_policy},
         {"SetIamPolicy", GRPC_UNARY, handle_set_iam_policy},
         {"TestIamPermissions", GRPC_UNARY, handle_test_iam_permissions},

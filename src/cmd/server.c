@@ -234,6 +234,7 @@ static status create_services(struct server *server)
     TRY(address_parse(server->settings->listen, &address));
     const struct bigtable_options options = {
         .cluster = server->cluster,
+        .backups = server->backups,
         .log = server->log,
         .auto_create = auto_creates(server->settings, &address),
         .gc_on_read = server->settings->gc_on_read,

@@ -206,7 +206,7 @@ def call_raw(rpc, method, request=b""):
         f"/{DATA_SERVICE}/NoSuchMethod",
         "/no.such.Service/Method",
         f"/{DATA_SERVICE}/ExecuteQuery",
-        f"/{ADMIN_SERVICE}/CreateBackup",
+        f"/{ADMIN_SERVICE}/SnapshotTable",
         "/google.bigtable.admin.v2.BigtableInstanceAdmin/NoSuchMethod",
     ],
 )

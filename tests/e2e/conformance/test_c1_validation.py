@@ -13,6 +13,7 @@ from google.cloud.bigtable.data import (
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
+from harness.backups import Backups
 from harness.rpc import ADMIN_SECONDS, DATA_SECONDS, INSTANCE, delete_row, fails_with, set_cell
 
 KEY = b"k"
@@ -342,6 +343,16 @@ def test_c1_13_instances(admin, new_instance):
     admin.create_table(instance, "t", deletion_protection=True)
     with pytest.raises(exceptions.FailedPrecondition):
         admin.instances.delete_instance(name=instance)
+
+
+def test_c1_13_instances_with_backups(admin, new_instance):
+    backups = Backups(admin, new_instance())
+    admin.create_table(backups.instance, "t")
+    backups.create("b", "t")
+    with pytest.raises(exceptions.FailedPrecondition, match="backups"):
+        admin.instances.delete_instance(name=backups.instance)
+    backups.delete("b")
+    admin.instances.delete_instance(name=backups.instance)
 
 
 def test_c1_14_drop_row_range(rpc, letters):

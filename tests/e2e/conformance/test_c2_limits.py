@@ -3,12 +3,14 @@
 import base64
 
 import pytest
+from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from google.rpc import error_details_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
-from harness.rpc import ADMIN_SECONDS, INSTANCE, Cell, fails_with, set_cell
+from harness.backups import Backups
+from harness.rpc import Cell, fails_with, set_cell
 
 KEY = b"k"
 CELL = set_cell("f", b"q", b"v", 1000)
@@ -151,12 +153,15 @@ def test_c2_9_table_id(rpc, new_table_id):
             rpc.create_table(refused)
 
 
-def test_c2_10_backup_id(rpc, table_name):
-    request = admin_types.CreateBackupRequest(
-        parent=f"{INSTANCE}/clusters/c", backup_id="b", backup={"source_table": table_name}
-    )
-    with fails_with(StatusCode.UNIMPLEMENTED):
-        rpc.admin.create_backup(request, timeout=ADMIN_SECONDS)
+def test_c2_10_backup_id(admin, new_instance):
+    backups = Backups(admin, new_instance())
+    admin.create_table(backups.instance, "t")
+    longest = "b" * 50
+    assert backups.create(longest, "t").name == backups.name(longest)
+    for refused in ("", longest + "x", "-starts-badly", "no/slash"):
+        with pytest.raises(exceptions.InvalidArgument):
+            backups.create(refused, "t")
+    backups.delete(longest)
 
 
 def test_c2_11_large_messages(rpc, table_name):

@@ -1,0 +1,216 @@
+/* RestoreTable, also into another instance or project: see backup_jobs.h.
+ *
+ * The table and the end of the operation are one write: a crash finds both or neither. */
+#include "bigtable/backup_jobs.h"
+#include "bigtable/backup_methods.h"
+#include "bigtable/default_instance.h"
+#include "bigtable/names.h"
+#include "bigtable/schema_message.h"
+
+static status metadata_of(const char *table, const BtAdmin__Backup *backup, struct arena *arena,
+                          BtAdmin__RestoreTableMetadata **out)
+{
+    PROTO_NEW(arena, *out, BT_ADMIN__RESTORE_TABLE_METADATA__INIT);
+    (*out)->name = table;
+    (*out)->source_type = BT_ADMIN__RESTORE_SOURCE_TYPE__BACKUP;
+    (*out)->source_info_case = BT_ADMIN__RESTORE_TABLE_METADATA__SOURCE_INFO_BACKUP_INFO;
+    return backup_info_message(backup, arena, &(*out)->backup_info);
+}
+
+/* --- the order --- */
+
+struct restoring {
+    const struct admin_request *request;
+    const char *table;
+    const char *backup;
+    const ProtobufCMessage *operation;
+    bool is_held;
+};
+
+static status check_table_is_new(const struct bigtable *bigtable, const char *name)
+{
+    struct table *table;
+    status s = cluster_table(bigtable->cluster, bytes_of(name), &table);
+    if (s.code == STATUS_NOT_FOUND) {
+        status_free(s);
+        return status_ok();
+    }
+    TRY(s);
+    table_release(table);
+    return status_make(STATUS_ALREADY_EXISTS, "Table already exists: %s", name);
+}
+
+/* The metadata as it is at first is what the work needs to know. */
+static status begin(struct restoring *restoring, struct edit *edit,
+                    const BtAdmin__RestoreTableMetadata *metadata)
+{
+    struct buffer argument = {0};
+    proto_encode(&metadata->base, &argument);
+    struct operation_spec spec = {.metadata = &metadata->base,
+                                  .kind = restore_table_kind.name,
+                                  .argument = buffer_bytes(&argument)};
+    status s = argument.failed ? status_out_of_memory()
+                               : begin_operation(edit, restoring->request->arena, restoring->table,
+                                                 &spec, &restoring->operation);
+    buffer_free(&argument);
+    return s;
+}
+
+/* The instance comes with the order, as it does with a table that is created. */
+static status stage_order(void *context, struct edit *edit)
+{
+    struct restoring *restoring = context;
+    const struct admin_request *request = restoring->request;
+    const BtAdmin__RestoreTableRequest *message = (const void *)request->message;
+    struct bigtable *bigtable = request->bigtable;
+    struct backup_facts facts;
+    BtAdmin__RestoreTableMetadata *metadata;
+    TRY(backup_hold(bigtable->backups, restoring->backup));
+    restoring->is_held = true;
+    TRY(find_backup(bigtable->backups, restoring->backup, request->arena, &facts));
+    TRY(check_backup_is_of_use(bigtable, facts.backup));
+    TRY(require_instance(bigtable, edit, request->arena, message->parent));
+    TRY(check_table_is_new(bigtable, restoring->table));
+    TRY(metadata_of(restoring->table, facts.backup, request->arena, &metadata));
+    return begin(restoring, edit, metadata);
+}
+
+/* --- the work --- */
+
+struct finishing {
+    struct backup_job *job;
+    const BtAdmin__RestoreTableMetadata *metadata;
+    struct staged_backup *staged;
+    struct table_info table;
+    struct table *made;
+};
+
+static status check_instance_stands(struct finishing *finishing, struct edit *edit)
+{
+    char *instance = name_parent(finishing->job->arena, finishing->table.name);
+    if (instance == NULL)
+        return status_out_of_memory();
+    if (edit_find(edit, RESOURCE_INSTANCE, instance) == NULL)
+        return status_make(STATUS_NOT_FOUND, "Not found: %s", instance);
+    return status_ok();
+}
+
+static status stage_finish(void *context, struct edit *edit)
+{
+    struct finishing *finishing = context;
+    const struct table_place nowhere = {.count = 0}; /* which the schema view does not show */
+    BtAdmin__Table *message;
+    struct restore_spec spec = {.table = finishing->table.name, .extra = finishing->table.extra};
+    TRY(check_instance_stands(finishing, edit));
+    TRY(table_to_message(&finishing->table, &nowhere, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW,
+                         finishing->job->arena, &message));
+    TRY(operation_finish(finishing->job->operation, edit, &finishing->metadata->base,
+                         &message->base));
+    TRY(edit_batch(edit, &spec.also));
+    return staged_backup_restore(finishing->staged, &spec, &finishing->made);
+}
+
+/* What the table keeps of where it comes from. It starts without the protection and the policies
+ * of its source. */
+static status describe_table_of(const struct finishing *finishing, struct buffer *extra)
+{
+    BtAdmin__Table table = BT_ADMIN__TABLE__INIT;
+    BtAdmin__RestoreInfo info = BT_ADMIN__RESTORE_INFO__INIT;
+    info.source_type = finishing->metadata->source_type;
+    info.source_info_case = BT_ADMIN__RESTORE_INFO__SOURCE_INFO_BACKUP_INFO;
+    info.backup_info = finishing->metadata->backup_info;
+    table.restore_info = &info;
+    proto_encode(&table.base, extra);
+    return extra->failed ? status_out_of_memory() : status_ok();
+}
+
+static status make_table(struct finishing *finishing)
+{
+    struct buffer extra = {0};
+    status s = describe_table_of(finishing, &extra);
+    finishing->table = staged_backup_source(finishing->staged);
+    finishing->table.name = finishing->metadata->name;
+    finishing->table.deletion_protection = false;
+    finishing->table.extra = buffer_bytes(&extra);
+    if (status_is_ok(s))
+        s = control_edit(finishing->job->bigtable->control, stage_finish, finishing);
+    if (finishing->made != NULL)
+        table_release(finishing->made);
+    buffer_free(&extra);
+    return s;
+}
+
+static status restore(struct backup_job *job, BtAdmin__RestoreTableMetadata *metadata)
+{
+    struct finishing finishing = {.job = job, .metadata = metadata};
+    TRY(backup_job_show(job, &metadata->base, &metadata->progress));
+    TRY(backup_stage(job->bigtable->backups, metadata->backup_info->backup, &job->work,
+                     &finishing.staged));
+    status s = backup_job_complete(job);
+    if (status_is_ok(s))
+        s = make_table(&finishing);
+    staged_backup_destroy(finishing.staged);
+    return s;
+}
+
+static status decode_argument(bytes argument, struct arena *arena,
+                              BtAdmin__RestoreTableMetadata **out)
+{
+    ProtobufCMessage *message;
+    TRY(proto_decode(&bt_admin__restore_table_metadata__descriptor, argument, arena, &message));
+    *out = (void *)message;
+    return status_ok();
+}
+
+static status work(struct backup_job *job)
+{
+    BtAdmin__RestoreTableMetadata *metadata;
+    TRY(decode_argument(operation_argument(job->operation), job->arena, &metadata));
+    status s = restore(job, metadata);
+    backup_let_go(job->bigtable->backups, metadata->backup_info->backup);
+    return s;
+}
+
+static status run(void *context, struct operation *operation)
+{
+    return backup_job_run(context, operation, work);
+}
+
+static status take_up(const struct bigtable *bigtable, const char *operation, bytes argument,
+                      struct arena *arena)
+{
+    BtAdmin__RestoreTableMetadata *metadata;
+    (void)operation;
+    TRY(decode_argument(argument, arena, &metadata));
+    return backup_hold(bigtable->backups, metadata->backup_info->backup);
+}
+
+static status recover(void *context, const char *name, bytes argument)
+{
+    return backup_job_recover(context, name, argument, take_up);
+}
+
+const struct operation_kind restore_table_kind = {
+    .name = "restore-table", .run = run, .recover = recover};
+
+/* --- the call --- */
+
+status restore_table(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const BtAdmin__RestoreTableRequest *message = (const void *)request->message;
+    struct restoring restoring = {.request = request};
+    TRY(name_check_instance(message->parent));
+    TRY(name_check_table_id(message->table_id));
+    if (message->source_case != BT_ADMIN__RESTORE_TABLE_REQUEST__SOURCE_BACKUP)
+        return status_make(STATUS_INVALID_ARGUMENT, "backup must be set");
+    TRY(check_backup_name(message->backup));
+    restoring.backup = message->backup;
+    restoring.table = name_of_table(request->arena, message->parent, message->table_id);
+    if (restoring.table == NULL)
+        return status_out_of_memory();
+    status s = control_edit(request->bigtable->control, stage_order, &restoring);
+    if (!status_is_ok(s) && restoring.is_held)
+        backup_let_go(request->bigtable->backups, restoring.backup);
+    *response = restoring.operation;
+    return s;
+}
