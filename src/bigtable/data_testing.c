@@ -152,6 +152,12 @@ bool grpc_call_is_cancelled(const struct grpc_call *call)
     return call->is_cancelled;
 }
 
+status grpc_call_admit_again(struct grpc_call *call)
+{
+    assert_false(call->is_finished);
+    return call->is_refused ? status_make(STATUS_PERMISSION_DENIED, "no more") : status_ok();
+}
+
 bool grpc_call_is_congested(struct grpc_call *call)
 {
     return call->is_congested;

@@ -18,6 +18,7 @@ struct grpc_call {
     bool is_congested;
     size_t congests_after; /* messages; 0: never */
     bool is_cancelled;
+    bool is_refused; /* when it is put before the server's `admit` again */
     void *context;
     void (*on_writable)(void *context);
     void (*on_cancel)(void *context);

@@ -13,7 +13,9 @@
  *     within a row.
  *  3. A row is written in steps of about MESSAGE_BYTES, so that a large one is not in memory a
  *     second time as a whole.
- *  4. A message never ends within a chunk, but may within a row. */
+ *  4. A message never ends within a chunk, but may within a row.
+ *  5. Each slice on the loop but the first begins with the question whether the caller still may:
+ *     so one on the pool begins at most LOOP_SLICE_US after that. */
 #include "bigtable/client_headers.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
@@ -259,12 +261,12 @@ static enum slice_end run_slice(struct read_rows *self, enum store_reach reach, 
     return end;
 }
 
-static void run_on_loop(struct task *task);
+static void run_again(struct task *task);
 static void run_on_pool(struct task *task);
 
 static void post_to_loop(struct read_rows *self)
 {
-    self->task.run = run_on_loop;
+    self->task.run = run_again;
     loop_post(grpc_call_loop(self->data.call), &self->task);
 }
 
@@ -293,9 +295,8 @@ static void run_on_pool(struct task *task)
         post_to_loop(self);
 }
 
-static void run_on_loop(struct task *task)
+static void run_on_loop(struct read_rows *self)
 {
-    struct read_rows *self = LIST_ENTRY(&task->link, struct read_rows, task.link);
     struct grpc_call *call = self->data.call;
     if (grpc_call_is_congested(call) && !grpc_call_is_cancelled(call)) {
         wait_for_client(self);
@@ -316,6 +317,17 @@ static void run_on_loop(struct task *task)
         wait_for_client(self);
         break;
     }
+}
+
+/* A scan may take hours, and whoever began it may not go on with what he may not begin. */
+static void run_again(struct task *task)
+{
+    struct read_rows *self = LIST_ENTRY(&task->link, struct read_rows, task.link);
+    status s = grpc_call_admit_again(self->data.call);
+    if (status_is_ok(s))
+        run_on_loop(self);
+    else
+        finish(self, s);
 }
 
 /* --- what the client does meanwhile --- */
@@ -378,8 +390,7 @@ static status start(struct read_rows *self, bytes wire)
     TRY(open_scan(self));
     data_call_add_headers(data);
     grpc_call_set_callbacks(data->call, self, go_on, go_on);
-    self->task.run = run_on_loop;
-    run_on_loop(&self->task);
+    run_on_loop(self);
     return status_ok();
 }
 

@@ -337,6 +337,37 @@ static void cancelling_ends_a_call_at_its_next_row(void **state)
     assert_int_equal(world.rows, 1);
 }
 
+static void a_caller_who_may_no_longer_read_gets_no_more(void **state)
+{
+    (void)state;
+    STEPS(found("a"), found("b"));
+    fake.tick_us = 10 * 1000 * 1000;
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    begin(&request);
+    fake.call.is_refused = true;
+    fake_run();
+    assert_finished(STATUS_PERMISSION_DENIED);
+    assert_int_equal(world.rows, 1);
+}
+
+static void a_slow_client_who_may_no_longer_read_gets_no_more(void **state)
+{
+    (void)state;
+    struct step large = found("a");
+    large.value_size = 100 * KIB;
+    STEPS(large, found("b"));
+    fake.call.congests_after = 1;
+    read_all();
+    fake.call.is_refused = true;
+    fake_run();
+    assert_false(fake.call.is_finished); /* it is not asked while nothing goes out */
+    fake.call.is_congested = false;
+    fake.call.on_writable(fake.call.context);
+    fake_run();
+    assert_finished(STATUS_PERMISSION_DENIED);
+    assert_int_equal(world.rows, 1);
+}
+
 static void a_limit_stops_the_scan(void **state)
 {
     (void)state;
@@ -560,6 +591,8 @@ int main(void)
         TEST(a_slow_client_within_a_row_keeps_the_row),
         TEST(cancelling_ends_a_call_that_waits),
         TEST(cancelling_ends_a_call_at_its_next_row),
+        TEST(a_caller_who_may_no_longer_read_gets_no_more),
+        TEST(a_slow_client_who_may_no_longer_read_gets_no_more),
         TEST(a_limit_stops_the_scan),
         TEST(statistics_come_last),
         TEST(statistics_return_no_more_than_was_seen),

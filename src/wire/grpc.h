@@ -70,6 +70,11 @@ bool grpc_call_is_cancelled(const struct grpc_call *call);
 void grpc_call_set_note(struct grpc_call *call, const void *note);
 const void *grpc_call_note(const struct grpc_call *call);
 
+/* Puts the call's request before the server's `admit` once more, as a handler does that answers for
+ * long: the caller's rights may have changed. What is not OK is to end the call. Not for
+ * bidirectional methods, of which each message is admitted. Loop thread only. */
+status grpc_call_admit_again(struct grpc_call *call);
+
 /* Takes the buffer's memory, whatever comes; `message` is empty afterwards. The buffer must have
  * been started with grpc_message_start, which leaves room before the message for gRPC's 5-byte
  * prefix and for the link of the queue it waits in, so that nothing is copied or allocated. A

@@ -266,6 +266,16 @@ static status admit(struct grpc_call *call, bytes request)
                           request);
 }
 
+/* A call that has lost its connection has nobody left who could be refused. */
+status grpc_call_admit_again(struct grpc_call *call)
+{
+    CHECK_MAGIC(call, GRPC_CALL_MAGIC);
+    CHECK(call->held && call->route->method->kind != GRPC_BIDI);
+    if (call->connection == NULL)
+        return status_ok();
+    return admit(call, buffer_bytes(&call->reader.body));
+}
+
 void grpc_request_tell_end(struct grpc_call *call)
 {
     if (!call->held || call->told_end || call->route->method->kind != GRPC_BIDI)

@@ -242,6 +242,36 @@ static void test_gzip_saves_bytes(void **state)
     assert_int_equal(f->outcome.bytes, sizeof text);
 }
 
+/* Says no once the handler has begun. */
+static status admit_at_first(void *context, void *peer, struct grpc_call *call, size_t method_index,
+                             bytes request)
+{
+    struct testing *t = context;
+    (void)peer;
+    (void)call;
+    assert_int_equal(method_index, 2);
+    assert_true(bytes_equal(request, bytes_of("what was asked")));
+    return t->handled == 0 ? status_ok() : status_make(STATUS_PERMISSION_DENIED, "not any more");
+}
+
+static void test_admission_asked_again(void **state)
+{
+    struct fixture *f = *state;
+    testing_client_stop(&f->c);
+    testing_stop(&f->t);
+    *f = (struct fixture){0};
+    grpc_server_options_init(&f->t.options);
+    f->t.options.admit = admit_at_first;
+    testing_start(&f->t);
+    testing_client_start(&f->c, &f->t);
+    ask(f, "/test.Service/Hold", "what was asked");
+    status s = grpc_call_admit_again(f->t.held);
+    assert_int_equal(s.code, STATUS_PERMISSION_DENIED);
+    finish_held(f, s);
+    testing_pump(&f->c);
+    assert_ended(&f->outcome, STATUS_PERMISSION_DENIED);
+}
+
 static void test_message_too_long(void **state)
 {
     struct fixture *f = *state;
@@ -575,6 +605,7 @@ int main(void)
         TEST(test_long_message),
         TEST(test_gzip_both_ways),
         TEST(test_gzip_saves_bytes),
+        TEST(test_admission_asked_again),
         TEST(test_message_too_long),
         TEST(test_requests_wait_for_admission),
         TEST(test_deadline),

@@ -542,3 +542,58 @@ def test_policies_that_cannot_be_enforced(secure):
         set_policy(
             stub, OTHER_TABLE, "roles/bigtable.user", "user:a@example.com", condition=condition
         )
+
+
+# --- calls that run ---
+
+SCAN_ROWS, SCAN_VALUE = 80, bytes(512 << 10)  # more than waits on the way to a client
+
+
+@pytest.fixture
+def scanned(signed):
+    """A server with a table that takes a while to read, which nobody but the admin may."""
+    admin = signed.rpc("admin")
+    admin.create_table("other")
+    for number in range(SCAN_ROWS):
+        admin.mutate(OTHER_TABLE, b"%03d" % number, set_cell("f", b"q", SCAN_VALUE, 1000))
+    return signed
+
+
+def begin_scan(rpc):
+    """A scan of which the first message has come."""
+    stream = rpc.read_stream(OTHER_TABLE)
+    assert next(stream).chunks
+    return stream
+
+
+def let_read(secured, *members):
+    set_policy(instance_stub(secured, "admin"), OTHER_TABLE, "roles/bigtable.reader", *members)
+
+
+def test_a_scan_ends_with_the_policy_that_allowed_it(scanned):
+    let_read(scanned, "user:alice@example.com", "user:stranger@example.com")
+    ending, going_on = (begin_scan(scanned.rpc(token)) for token in ("stranger", "alice"))
+    let_read(scanned, "user:alice@example.com")
+    with fails_with(StatusCode.PERMISSION_DENIED, "bigtable.tables.readRows"):
+        list(ending)
+    assert sum(chunk.commit_row for message in going_on for chunk in message.chunks) > SCAN_ROWS / 2
+
+
+def test_a_scan_ends_with_the_token_that_was_withdrawn(scanned):
+    let_read(scanned, "user:stranger@example.com")
+    stream = begin_scan(scanned.rpc("stranger"))
+    lines = scanned.token_file.read_text().splitlines(True)
+    scanned.token_file.write_text("".join(line for line in lines if "stranger" not in line))
+    scanned.server.signal(signal.SIGHUP)
+    wait_until(lambda: not may_read(scanned.rpc("stranger"), StatusCode.UNAUTHENTICATED))
+    with fails_with(StatusCode.UNAUTHENTICATED, "the token is not known"):
+        list(stream)
+
+
+def test_a_scan_ends_when_its_token_expires(scanned, keys):
+    let_read(scanned, "user:alice@example.com")
+    rpc = scanned.rpc(keys["ES256"].sign(exp=int(time.time()) - 55))
+    stream = begin_scan(rpc)
+    wait_until(lambda: not may_read(rpc, StatusCode.UNAUTHENTICATED))
+    with fails_with(StatusCode.UNAUTHENTICATED, "expired"):
+        list(stream)
