@@ -14,6 +14,7 @@
 #include "access/tokens.h"
 #include "base/check.h"
 #include "os/file.h"
+#include "wire/rest.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -73,8 +74,9 @@ struct remembered {
 };
 
 struct access_peer {
-    char *subject; /* "cert:…"; NULL: no certificate */
-    char *address;
+    bool is_gateway;          /* the next two are those of the call's client */
+    struct buffer subject;    /* of the certificate, and a NUL; empty: none */
+    struct buffer address;    /* and a NUL */
     uint64_t generation;      /* of all that follows */
     bool is_known;            /* the identity is that of `credential` */
     struct buffer credential; /* the header's value; empty: there was none */
@@ -374,9 +376,11 @@ static status identify(struct access *access, struct access_peer *peer, bytes cr
     struct identity *identity = &peer->identity;
     if (credential.size > 0)
         return identify_token(access, credential, identity);
-    if (!set_identity(identity, peer->subject == NULL ? "" : peer->subject, INT64_MAX))
+    if (!set_identity(identity, "", INT64_MAX))
         return status_out_of_memory();
-    return status_ok();
+    if (peer->subject.size > 0)
+        buffer_append_format(&identity->principal, "cert:%s", (const char *)peer->subject.data);
+    return identity->principal.failed ? status_out_of_memory() : status_ok();
 }
 
 /* As production words it, with the reason at the end. */
@@ -398,6 +402,28 @@ static void forget_all(struct access_peer *peer)
     peer->is_known = false;
     for (size_t i = 0; i < REMEMBERED; i++)
         buffer_clear(&peer->remembered[i].name);
+}
+
+/* Replaces the text, with a NUL after it. */
+static void set_text(struct buffer *text, bytes value)
+{
+    buffer_clear(text);
+    if (value.size > 0) {
+        buffer_append_bytes(text, value);
+        buffer_append_byte(text, '\0');
+    }
+}
+
+/* Makes a gateway the client that it speaks for in this call. */
+static status become_client(struct access_peer *peer, struct grpc_call *call)
+{
+    bytes subject, address;
+    bool is_known = grpc_call_header(call, REST_CLIENT_ADDRESS, &address);
+    grpc_call_header(call, REST_CLIENT_SUBJECT, &subject);
+    set_text(&peer->subject, subject);
+    set_text(&peer->address, is_known ? address : bytes_of("REST"));
+    forget_all(peer);
+    return peer->subject.failed || peer->address.failed ? status_out_of_memory() : status_ok();
 }
 
 /* Makes the peer's identity that of the credential. */
@@ -473,7 +499,7 @@ static status note_caller(struct grpc_call *call, const struct access_peer *peer
         caller->is_owner = peer->identity.is_owner;
     }
     caller->resource = arena_copy(arena, resource);
-    caller->address = arena_string(arena, bytes_of(peer->address));
+    caller->address = arena_string(arena, bytes_of(access_peer_address(peer)));
     if (caller->principal.size != (is_recognised ? peer->identity.principal.size : 0) ||
         caller->resource.size != resource.size || caller->address == NULL)
         return status_out_of_memory();
@@ -489,6 +515,8 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
     bytes credential, resource = {0};
     if (rule->count == 0)
         return status_ok();
+    if (peer->is_gateway)
+        TRY(become_client(peer, call));
     grpc_call_header(call, "authorization", &credential);
     status s = recognise(access, peer, credential);
     bool is_recognised = status_is_ok(s);
@@ -526,19 +554,33 @@ void access_audit(struct access *access, const struct grpc_call_record *record)
 struct access_peer *access_peer_create(char *subject, const char *address)
 {
     struct access_peer *peer = calloc(1, sizeof *peer);
-    if (peer == NULL) {
-        free(subject);
-        return NULL;
+    if (peer != NULL) {
+        set_text(&peer->subject, bytes_of(subject == NULL ? "" : subject));
+        set_text(&peer->address, bytes_of(address));
     }
-    peer->address = strdup(address);
-    if (subject != NULL && asprintf(&peer->subject, "cert:%s", subject) < 0)
-        peer->subject = NULL;
-    bool is_whole = peer->address != NULL && (subject == NULL) == (peer->subject == NULL);
     free(subject);
-    if (is_whole)
+    if (peer == NULL || (!peer->subject.failed && !peer->address.failed))
         return peer;
     access_peer_destroy(peer);
     return NULL;
+}
+
+struct access_peer *access_gateway_create(void)
+{
+    struct access_peer *peer = calloc(1, sizeof *peer);
+    if (peer != NULL)
+        peer->is_gateway = true;
+    return peer;
+}
+
+const char *access_peer_subject(const struct access_peer *peer)
+{
+    return peer->subject.size > 0 ? (const char *)peer->subject.data : NULL;
+}
+
+const char *access_peer_address(const struct access_peer *peer)
+{
+    return (const char *)peer->address.data;
 }
 
 void access_peer_destroy(struct access_peer *peer)
@@ -549,7 +591,7 @@ void access_peer_destroy(struct access_peer *peer)
         buffer_free(&peer->remembered[i].name);
     buffer_free(&peer->credential);
     buffer_free(&peer->identity.principal);
-    free(peer->subject);
-    free(peer->address);
+    buffer_free(&peer->subject);
+    buffer_free(&peer->address);
     free(peer);
 }

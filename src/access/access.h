@@ -60,6 +60,13 @@ void access_drop_policy(struct access *access, bytes resource);
 struct access_peer *access_peer_create(char *subject, const char *address);
 void access_peer_destroy(struct access_peer *peer); /* NULL is fine */
 
+/* A peer that speaks for others, REST: each call's headers (wire/rest.h) say for whom. */
+struct access_peer *access_gateway_create(void);
+
+/* Of a client's connection: NULL without a certificate. */
+const char *access_peer_subject(const struct access_peer *peer);
+const char *access_peer_address(const struct access_peer *peer);
+
 /* UNAUTHENTICATED, PERMISSION_DENIED, or INVALID_ARGUMENT if the request names nothing. */
 status access_admit(struct access *access, struct access_peer *peer, struct grpc_call *call,
                     size_t method_index, bytes request);

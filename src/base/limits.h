@@ -111,7 +111,7 @@ enum {
     LIMIT_HTTP1_IDLE_SECONDS = 60, /* also for a request that does not get on. Beyond: closed */
     /* A request's body: 48 MB of cells in base64. Beyond: 413, or closed if it has not said so
      * before. And those of all requests together. Beyond: closed. */
-    LIMIT_HTTP1_BODY_BYTES = 64 * LIMIT_MB,
+    LIMIT_HTTP_BODY_BYTES = 64 * LIMIT_MB,
     LIMIT_HTTP1_BODIES_BYTES = 256 * LIMIT_MB,
 };
 

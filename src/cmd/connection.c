@@ -346,7 +346,8 @@ static status enter_http1(struct connection *connection)
     TRY(bridge_create(group->loop, connection->stream,
                       bytes_make(connection->first, connection->first_size), bridge_ended,
                       connection, &socket, &connection->bridge));
-    return http1_server_take(group->http1, socket, &connection->peer);
+    char *subject = group->knows_peers ? stream_peer_subject(connection->stream) : NULL;
+    return http1_server_take(group->http1, socket, &connection->peer, subject);
 }
 
 /* There are few places, and they may all be taken: then it tries again for a while. */
@@ -534,7 +535,7 @@ void connection_group_drain(struct connection_group *group)
         next = connection->next;
         if (connection->state == SPEAKING_HTTP2)
             grpc_connection_drain(connection->grpc);
-        else if (connection->state != LINGERING)
+        else if (connection->state != SPEAKING_HTTP1 && connection->state != LINGERING)
             close_connection(connection);
     }
 }

@@ -52,8 +52,8 @@ struct connection_group {
  * Counts in `open` from now until it is closed. */
 void connection_begin(struct connection_group *group, int socket, const struct address *peer);
 
-/* Asks every client to leave: HTTP/2 by GOAWAY, after which calls that run may end; what shakes
- * hands or speaks HTTP/1.1 is closed. So is what comes later. */
+/* Asks every client to leave: HTTP/2 by GOAWAY, after which calls that run may end; HTTP/1.1 as its
+ * server does (http1_server_drain). What shakes hands is closed, and what comes later. */
 void connection_group_drain(struct connection_group *group);
 
 /* Closes all; calls that run are cancelled. */

@@ -168,9 +168,11 @@ static void *answer_http1(void *argument)
 
 static atomic_bool no_places;
 
-status http1_server_take(struct http1_server *server, int socket, const struct address *peer)
+status http1_server_take(struct http1_server *server, int socket, const struct address *peer,
+                         char *subject)
 {
     (void)server;
+    CHECK(subject == NULL);
     if (atomic_load(&no_places)) {
         close(socket);
         return status_make(STATUS_UNAVAILABLE, "no places");

@@ -6,22 +6,22 @@
 
 #define PLAIN_TEXT "text/plain; charset=utf-8"
 
-static void answer(struct http1_request *request, unsigned code, const char *words)
+static void answer(struct http_request *request, unsigned code, const char *words)
 {
-    http1_answer_begin(request, code, PLAIN_TEXT);
-    http1_answer_add(request, bytes_of(words));
-    http1_answer_add(request, bytes_of("\n"));
+    http_answer_begin(request, code, PLAIN_TEXT);
+    http_answer_add(request, bytes_of(words));
+    http_answer_add(request, bytes_of("\n"));
 }
 
 /* The process runs and answers. */
-static void show_live(struct pages *pages, struct http1_request *request)
+static void show_live(struct pages *pages, struct http_request *request)
 {
     (void)pages;
     answer(request, 200, "ok");
 }
 
 /* It is worth sending requests here. A server that stops accepts no connection to say so on. */
-static void show_ready(struct pages *pages, struct http1_request *request)
+static void show_ready(struct pages *pages, struct http_request *request)
 {
     status s = cluster_health(pages->cluster);
     answer(request, status_is_ok(s) ? 200 : 503, status_is_ok(s) ? "ok" : status_message(s));
@@ -55,7 +55,7 @@ static void write_process(struct buffer *out)
                          (double)usage.open_files);
 }
 
-static void show_metrics(struct pages *pages, struct http1_request *request)
+static void show_metrics(struct pages *pages, struct http_request *request)
 {
     struct buffer page = {0};
     measure(pages);
@@ -64,24 +64,24 @@ static void show_metrics(struct pages *pages, struct http1_request *request)
     if (page.failed) {
         answer(request, 503, "out of memory");
     } else {
-        http1_answer_begin(request, 200, "text/plain; version=0.0.4; charset=utf-8");
-        http1_answer_add(request, buffer_bytes(&page));
+        http_answer_begin(request, 200, "text/plain; version=0.0.4; charset=utf-8");
+        http_answer_add(request, buffer_bytes(&page));
     }
     buffer_free(&page);
 }
 
 static const struct {
     const char *path;
-    void (*show)(struct pages *pages, struct http1_request *request);
+    void (*show)(struct pages *pages, struct http_request *request);
 } paths[] = {
     {"/livez", show_live},
     {"/readyz", show_ready},
     {"/metrics", show_metrics},
 };
 
-static void show(struct pages *pages, struct http1_request *request)
+static void show(struct pages *pages, struct http_request *request)
 {
-    const char *target = http1_request_target(request), *method = http1_request_method(request);
+    const char *target = http_request_target(request), *method = http_request_method(request);
     size_t size = strcspn(target, "?");
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         if (!bytes_equal(bytes_make(target, size), bytes_of(paths[i].path)))
@@ -95,8 +95,8 @@ static void show(struct pages *pages, struct http1_request *request)
     answer(request, 404, "there is no such page");
 }
 
-void pages_handle(struct pages *pages, struct http1_request *request)
+void pages_handle(struct pages *pages, struct http_request *request)
 {
     show(pages, request);
-    http1_answer_end(request);
+    http_answer_end(request);
 }

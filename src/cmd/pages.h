@@ -15,6 +15,6 @@ struct pages {
     struct grpc_server *grpc;
 };
 
-void pages_handle(struct pages *pages, struct http1_request *request);
+void pages_handle(struct pages *pages, struct http_request *request);
 
 #endif

@@ -20,6 +20,7 @@
 #include "os/thread.h"
 #include "proto/descriptors.h"
 #include "wire/health.h"
+#include "wire/http2.h"
 #include "wire/reflection.h"
 #include "wire/rest.h"
 
@@ -313,6 +314,24 @@ static status create_access(struct server *server)
     return status_ok();
 }
 
+static void serve_http(void *context, struct http_request *request)
+{
+    struct server *server = context;
+    if (rest_is_for(http_request_target(request)))
+        rest_handle(server->rest, request);
+    else
+        pages_handle(&server->pages, request);
+}
+
+static void serve_http2(void *context, void *peer, struct grpc_call *call, bytes body)
+{
+    struct server *server = context;
+    struct http_client client = {NULL, NULL};
+    if (peer != NULL)
+        client = (struct http_client){access_peer_address(peer), access_peer_subject(peer)};
+    http2_handle(call, body, &client, http1_server_loop(server->http1), serve_http, server);
+}
+
 static status create_grpc(struct server *server)
 {
     struct grpc_server_options options;
@@ -321,17 +340,9 @@ static status create_grpc(struct server *server)
     options.max_concurrent_streams = (uint32_t)server->settings->max_streams;
     options.on_call_end = call_ended;
     options.admit = server->access == NULL ? NULL : admit;
+    options.http = serve_http2;
     options.context = server;
     return grpc_server_create(&options, server->services, SERVICES, &server->grpc);
-}
-
-static void serve_http1(void *context, struct http1_request *request)
-{
-    struct server *server = context;
-    if (rest_is_for(http1_request_target(request)))
-        rest_handle(server->rest, request);
-    else
-        pages_handle(&server->pages, request);
 }
 
 static void close_rest(struct task *task)
@@ -350,9 +361,9 @@ static status create_http1(struct server *server)
     server->close_rest.run = close_rest;
     TRY(http_router_create(proto_http_rules, proto_http_rule_count, rest_services,
                            sizeof rest_services / sizeof *rest_services, &server->router));
-    TRY(http1_server_create(server->clock, serve_http1, server, &server->http1));
+    TRY(http1_server_create(server->clock, serve_http, server, &server->http1));
     if (server->access != NULL) {
-        server->rest_peer = access_peer_create(NULL, "REST");
+        server->rest_peer = access_gateway_create();
         if (server->rest_peer == NULL)
             return status_out_of_memory();
     }
@@ -522,6 +533,7 @@ void server_drain(struct server *server)
     health_shut_down(server->health);
     for (unsigned i = 0; i < server->started; i++)
         loop_post(server->workers[i].connections.loop, &server->workers[i].drain);
+    http1_server_drain(server->http1);
     if (!thread_wait_for(is_quiet, server, server->settings->drain_timeout))
         log_warn(server->log, "clients have not left in time",
                  LOG_INT("connections", atomic_load(&server->open)),

@@ -104,6 +104,20 @@ void grpc_headers_destroy(struct metadata *headers); /* NULL is fine */
 /* As grpc_call_add_header with each; once a call. They must outlive the server. */
 void grpc_call_share_headers(struct grpc_call *call, const struct metadata *headers);
 
+/* --- requests that are not gRPC's: the option `http` of wire/grpc_server.h --- */
+
+/* All headers, and with them `:method` if it is not POST, and `:path`. Loop thread only. */
+void grpc_call_visit_headers(const struct grpc_call *call, void *context,
+                             void (*each)(void *context, bytes name, bytes value));
+
+/* Instead of grpc_call_send: says status and content type (a literal, or NULL), once and before
+ * all; then adds bytes to the body. grpc_call_finish ends it: the status is only looked at for
+ * whether it is OK, and if not the client sees the stream reset, or 503 for want of an answer. */
+void grpc_call_answer_http(struct grpc_call *call, unsigned code, const char *content_type);
+void grpc_call_send_http(struct grpc_call *call, bytes body);
+
+/* --- */
+
 /* Whether more than a window's worth of output waits (the threshold is in base/limits.h). Any
  * thread; on another than the loop's, on_writable may come before this has returned true. */
 bool grpc_call_is_congested(struct grpc_call *call);

@@ -4,10 +4,25 @@
 #include "base/check.h"
 #include "base/varint.h"
 #include "wire/grpc_text.h"
+#include "wire/http_private.h"
 
 #include <stdio.h>
 
+enum { UNAUTHORIZED = 401, SERVICE_UNAVAILABLE = 503 };
+
 /* --- header fields --- */
+
+/* The code's three digits must live until the fields have been submitted. */
+static void add_http_headers(struct fields *fields, const struct grpc_call *call, char code[4])
+{
+    snprintf(code, 4, "%u", call->http_code % 1000);
+    fields_add(fields, ":status", bytes_of(code));
+    if (call->http_type != NULL)
+        fields_add_fixed(fields, "content-type", call->http_type);
+    fields_add_fixed(fields, "cache-control", "no-store");
+    if (call->http_code == UNAUTHORIZED)
+        fields_add_fixed(fields, "www-authenticate", HTTP_CHALLENGE);
+}
 
 static void add_headers(struct fields *fields, const struct grpc_call *call)
 {
@@ -97,6 +112,16 @@ static int submit_trailers(struct grpc_call *call)
     return error;
 }
 
+/* What comes after the last byte: trailers, or of HTTP's nothing. False: a reset, in nghttp2's
+ * words or for want of the rest. */
+static bool end_body(struct grpc_call *call, uint32_t *flags)
+{
+    if (call->is_http)
+        return status_is_ok(call->final);
+    *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    return submit_trailers(call) == 0;
+}
+
 /* --- frames --- */
 
 ssize_t grpc_answer_read(nghttp2_session *session, int32_t stream_id, uint8_t *to, size_t length,
@@ -112,8 +137,8 @@ ssize_t grpc_answer_read(nghttp2_session *session, int32_t stream_id, uint8_t *t
         return NGHTTP2_ERR_DEFERRED;
     *flags = NGHTTP2_DATA_FLAG_NO_COPY;
     if (call->ended && size == call->queue.size) {
-        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-        if (submit_trailers(call) != 0)
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+        if (!end_body(call, flags))
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
     return (ssize_t)size;
@@ -131,7 +156,11 @@ static void reset(struct grpc_call *call)
 static void submit_headers(struct grpc_call *call)
 {
     struct fields fields = {.count = 0};
-    add_headers(&fields, call);
+    char code[4];
+    if (call->is_http)
+        add_http_headers(&fields, call, code);
+    else
+        add_headers(&fields, call);
     nghttp2_session *session = call->connection->session;
     nghttp2_data_provider provider = {.source.ptr = call, .read_callback = grpc_answer_read};
     call->headers_sent = true;
@@ -155,6 +184,18 @@ static void submit_trailers_only(struct grpc_call *call)
     forget_words(call);
 }
 
+/* The whole answer, if nothing went before. */
+static void submit_http_end(struct grpc_call *call)
+{
+    if (!status_is_ok(call->final) || call->http_code == 0) {
+        forget_words(call);
+        call->final.code = STATUS_OK;
+        call->http_code = SERVICE_UNAVAILABLE;
+        call->http_type = NULL;
+    }
+    submit_headers(call);
+}
+
 /* Lets nghttp2 ask again, if it has been told that there was nothing. */
 static void resume(struct grpc_call *call)
 {
@@ -172,7 +213,8 @@ void grpc_answer_message(struct grpc_call *call, struct message *message)
         message_free(message);
         return;
     }
-    call->response_bytes += message->size - MESSAGE_WIRE_PREFIX;
+    if (!call->is_http)
+        call->response_bytes += message->size - MESSAGE_WIRE_PREFIX;
     if (call->queue.size == 0)
         call->idle_sweeps = 0;
     message_queue_append(&call->queue, message);
@@ -194,6 +236,8 @@ void grpc_answer_end(struct grpc_call *call, status s)
     call->idle_sweeps = 0;
     if (call->headers_sent)
         resume(call);
+    else if (call->is_http)
+        submit_http_end(call);
     else
         submit_trailers_only(call);
     if (!call->was_held) {

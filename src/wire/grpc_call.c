@@ -384,14 +384,8 @@ bool grpc_call_is_cancelled(const struct grpc_call *call)
     return atomic_load(&call->cancelled) || atomic_load(&call->lost);
 }
 
-void grpc_call_send(struct grpc_call *call, struct buffer *buffer)
+static void send(struct grpc_call *call, struct message *message)
 {
-    CHECK_MAGIC(call, GRPC_CALL_MAGIC);
-    struct message *message = message_seal(buffer, call->answers_gzip);
-    if (message == NULL) {
-        atomic_store(&call->lost, true);
-        return;
-    }
     if (grpc_call_is_cancelled(call)) {
         message_free(message);
         return;
@@ -401,6 +395,42 @@ void grpc_call_send(struct grpc_call *call, struct buffer *buffer)
         grpc_answer_message(call, message);
     else
         hand_over(call, &message->link);
+}
+
+void grpc_call_send(struct grpc_call *call, struct buffer *buffer)
+{
+    CHECK_MAGIC(call, GRPC_CALL_MAGIC);
+    struct message *message = message_seal(buffer, call->answers_gzip);
+    if (message == NULL)
+        atomic_store(&call->lost, true);
+    else
+        send(call, message);
+}
+
+void grpc_call_visit_headers(const struct grpc_call *call, void *context,
+                             void (*each)(void *context, bytes name, bytes value))
+{
+    for (size_t i = 0; i < call->header_count; i++) {
+        nghttp2_vec name = nghttp2_rcbuf_get_buf(call->headers[i].name);
+        nghttp2_vec value = nghttp2_rcbuf_get_buf(call->headers[i].value);
+        each(context, bytes_make(name.base, name.len), bytes_make(value.base, value.len));
+    }
+}
+
+void grpc_call_answer_http(struct grpc_call *call, unsigned code, const char *content_type)
+{
+    call->http_code = code;
+    call->http_type = content_type;
+}
+
+void grpc_call_send_http(struct grpc_call *call, bytes body)
+{
+    CHECK(call->is_http && call->http_code != 0);
+    struct message *message = message_of_bytes(body);
+    if (message == NULL)
+        atomic_store(&call->lost, true);
+    else
+        send(call, message);
 }
 
 void grpc_call_finish(struct grpc_call *call, status s)

@@ -98,6 +98,7 @@ struct grpc_call {
     bool is_too_large; /* of its headers */
     bool is_post;
     bool is_grpc;      /* by its content type */
+    bool is_http;      /* goes to the server's option `http`: `route` is NULL */
     bool takes_gzip;   /* the client has said so, in grpc-accept-encoding */
     bool answers_gzip; /* we do, since it also sends gzip; fixed before the handler runs */
     size_t header_count;
@@ -114,7 +115,9 @@ struct grpc_call {
     struct timer deadline;
 
     /* The answer. */
-    size_t output_limit; /* above it the call is congested; fixed before the handler runs */
+    unsigned http_code;    /* of one that is no gRPC call; 0: not said yet */
+    const char *http_type; /* of its content; NULL: not said */
+    size_t output_limit;   /* above it the call is congested; fixed before the handler runs */
     struct message_queue queue;
     const void *note;                      /* see grpc_call_set_note */
     const struct metadata *shared_headers; /* NULL: none */

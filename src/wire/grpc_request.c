@@ -22,16 +22,6 @@ static void refuse(struct grpc_call *call, status cause)
         status_ignore(cause); /* the first cause is told */
 }
 
-static void take_path(struct grpc_call *call, bytes path)
-{
-    enum { SHOWN = 200 };
-    call->route = grpc_server_route(call->server, path);
-    if (call->route == NULL)
-        refuse(call,
-               status_make(STATUS_UNIMPLEMENTED, "unknown method %.*s",
-                           path.size > SHOWN ? SHOWN : (int)path.size, (const char *)path.data));
-}
-
 /* application/grpc, application/grpc+proto, either with parameters. */
 static bool is_grpc_type(bytes type)
 {
@@ -89,6 +79,33 @@ static void keep_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcb
     call->headers[call->header_count++] = (struct grpc_header){.name = name, .value = value};
 }
 
+/* A path that names no method may be one of HTTP's. */
+static void take_path(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+{
+    enum { SHOWN = 200 };
+    bytes path = rcbuf_bytes(value);
+    call->route = grpc_server_route(call->server, path);
+    if (call->route != NULL)
+        return;
+    refuse(call, status_make(STATUS_UNIMPLEMENTED, "unknown method %.*s",
+                             path.size > SHOWN ? SHOWN : (int)path.size, (const char *)path.data));
+    keep_header(call, name, value);
+}
+
+static void take_method(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+{
+    call->is_post = bytes_equal(rcbuf_bytes(value), bytes_of("POST"));
+    if (!call->is_post)
+        keep_header(call, name, value);
+}
+
+static void take_type(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+{
+    call->is_grpc = is_grpc_type(rcbuf_bytes(value));
+    if (!call->is_grpc)
+        keep_header(call, name, value);
+}
+
 void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value,
                          size_t list_bytes)
 {
@@ -96,11 +113,11 @@ void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rc
     bytes n = rcbuf_bytes(name);
     bytes v = rcbuf_bytes(value);
     if (bytes_equal(n, bytes_of(":path")))
-        take_path(call, v);
+        take_path(call, name, value);
     else if (bytes_equal(n, bytes_of(":method")))
-        call->is_post = bytes_equal(v, bytes_of("POST"));
+        take_method(call, name, value);
     else if (bytes_equal(n, bytes_of("content-type")))
-        call->is_grpc = is_grpc_type(v);
+        take_type(call, name, value);
     else if (bytes_equal(n, bytes_of("grpc-timeout")))
         take_timeout(call, v);
     else if (bytes_equal(n, bytes_of("grpc-encoding")))
@@ -120,8 +137,19 @@ static status start_deadline(struct grpc_call *call)
     return loop_timer_set(call->loop, &call->deadline, call->begun_us + call->timeout_us);
 }
 
+static void begin_http(struct grpc_call *call);
+
+static bool is_for_http(const struct grpc_call *call)
+{
+    return !call->is_grpc && call->route == NULL && call->server->options.http != NULL;
+}
+
 void grpc_request_headers_end(struct grpc_call *call)
 {
+    if (is_for_http(call)) {
+        begin_http(call);
+        return;
+    }
     if (!call->is_post) {
         grpc_answer_http_error(call, "405");
         return;
@@ -278,7 +306,7 @@ status grpc_call_admit_again(struct grpc_call *call)
 
 void grpc_request_tell_end(struct grpc_call *call)
 {
-    if (!call->held || call->told_end || call->route->method->kind != GRPC_BIDI)
+    if (!call->held || call->told_end || call->is_http || call->route->method->kind != GRPC_BIDI)
         return;
     call->told_end = true;
     handle(call, bytes_make(NULL, 0));
@@ -305,8 +333,8 @@ static status end_message(struct grpc_call *call)
     return status_ok();
 }
 
-/* What a message grows to when it is inflated was not promised. */
-static status count_inflated(struct grpc_call *call)
+/* What a message grows to when it is inflated was not promised, and no body of HTTP's is. */
+static status count_unpromised(struct grpc_call *call)
 {
     size_t size = call->reader.body.size;
     if (size <= call->reserved)
@@ -328,8 +356,61 @@ static status read_messages(struct grpc_call *call, bytes data)
         if (event == READER_MESSAGE)
             TRY(end_message(call));
     } while (event != READER_MORE && !call->ended);
-    return call->ended ? status_ok() : count_inflated(call);
+    return call->ended ? status_ok() : count_unpromised(call);
 }
+
+/* --- requests that are not gRPC's --- */
+
+static void handle_http(struct grpc_call *call, bytes body)
+{
+    const struct grpc_server_options *options = &call->server->options;
+    grpc_call_hold(call);
+    options->http(options->context, call->connection->peer, call, body);
+}
+
+static bool says_too_much(struct grpc_call *call)
+{
+    bytes text;
+    size_t size = 0;
+    grpc_call_header(call, "content-length", &text);
+    for (size_t i = 0; i < text.size && size <= LIMIT_HTTP_BODY_BYTES; i++)
+        size = 10 * size + (text.data[i] - '0'); /* nghttp2 has seen that these are digits */
+    return size > LIMIT_HTTP_BODY_BYTES;
+}
+
+static void begin_http(struct grpc_call *call)
+{
+    call->is_http = true;
+    call->reported = true;
+    if (call->is_too_large)
+        grpc_answer_http_error(call, "431");
+    else if (says_too_much(call))
+        handle_http(call, bytes_make(NULL, 0));
+}
+
+static status read_http_body(struct grpc_call *call, bytes data)
+{
+    struct buffer *body = &call->reader.body;
+    if (call->was_held)
+        return status_ok(); /* it is too large, and that has been said */
+    buffer_append_bytes(body, data);
+    if (body->failed)
+        return status_out_of_memory();
+    if (body->size <= LIMIT_HTTP_BODY_BYTES)
+        return count_unpromised(call);
+    handle_http(call, bytes_make(NULL, 0));
+    return status_ok();
+}
+
+static void end_http(struct grpc_call *call)
+{
+    static const uint8_t nothing[1];
+    bytes body = buffer_bytes(&call->reader.body);
+    if (!call->was_held)
+        handle_http(call, body.size > 0 ? body : bytes_make(nothing, 0));
+}
+
+/* --- all of them --- */
 
 /* Ends a call whose request is wrong. */
 static void fail(struct grpc_call *call, status s)
@@ -346,7 +427,7 @@ void grpc_request_data(struct grpc_call *call, bytes data)
     if (nghttp2_session_consume_connection(connection->session, data.size) != 0)
         connection->is_broken = true;
     if (!call->ended) {
-        status s = read_messages(call, data);
+        status s = call->is_http ? read_http_body(call, data) : read_messages(call, data);
         if (!status_is_ok(s))
             fail(call, s);
     }
@@ -380,9 +461,11 @@ void grpc_request_end(struct grpc_call *call)
     if (call->ended)
         return;
     grpc_call_pin(call);
-    status s = check_whole(call);
+    status s = call->is_http ? status_ok() : check_whole(call);
     if (!status_is_ok(s))
         fail(call, s);
+    else if (call->is_http)
+        end_http(call);
     else if (call->route->method->kind == GRPC_BIDI)
         grpc_request_tell_end(call);
     else

@@ -49,6 +49,12 @@ struct grpc_server_options {
     status (*admit)(void *context, void *peer, struct grpc_call *call, size_t method_index,
                     bytes request);
 
+    /* Gets requests by HTTP/2 that are not gRPC's, and name no method of it, on the loop's thread:
+     * it answers them as a call, see grpc_call_answer_http. `body` has data == NULL if it is larger
+     * than LIMIT_HTTP_BODY_BYTES. They are neither admitted nor reported. NULL: they are refused.
+     */
+    void (*http)(void *context, void *peer, struct grpc_call *call, bytes body);
+
     /* Called on the loop's thread of each call when it has ended; may be NULL. */
     void (*on_call_end)(void *context, const struct grpc_call_record *record);
     void *context;

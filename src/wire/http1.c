@@ -6,17 +6,20 @@
  *
  * Invariants
  *  1. A request is suspended exactly while its socket is watched.
- *  2. A request is on the server's list from its first line until libmicrohttpd is done with it. */
+ *  2. A request is on the server's list from its first line until libmicrohttpd is done with it.
+ *  3. A connection is on the server's list from its arrival until it is closed. */
 #include "wire/http1.h"
 
 #include "base/check.h"
 #include "base/limits.h"
 #include "os/thread.h"
+#include "wire/http_private.h"
 
 #include <microhttpd.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* libmicrohttpd 0.9.75 locks itself up for good when it meets its own limit, so we count ourselves,
@@ -26,7 +29,7 @@ enum { NEVER_MET = 2 * LIMIT_HTTP1_CONNECTIONS, PIECE_SIZE = 32 * LIMIT_KB };
 #define REQUEST_MAGIC 0x48315251u
 
 struct http1_server {
-    http1_handler *handle;
+    http_handler *handle;
     void *context;
     struct loop *loop;
     pthread_t thread;
@@ -37,38 +40,56 @@ struct http1_server {
     struct timer timer;
     struct task run;
     bool is_posted; /* `run` is */
+    struct task drain;
     struct task close;
+    bool is_draining;
+    struct http1_connection *connections;
     struct http1_request *first;
     size_t body_bytes; /* of all requests */
     atomic_uint open;  /* sockets taken and not closed */
 };
 
+struct http1_connection {
+    struct task arrive;
+    struct http1_server *server;
+    struct http1_connection *previous;
+    struct http1_connection *next;
+    int socket; /* libmicrohttpd's */
+    struct address peer;
+    char address[ADDRESS_TEXT_SIZE];
+    char *subject;
+    struct http_client client;
+    bool is_busy; /* with a request */
+};
+
 struct http1_request {
+    struct http_request base;
     uint32_t magic;
     struct http1_server *server;
     struct http1_request *previous;
     struct http1_request *next;
+    struct http1_connection *from;
     struct MHD_Connection *connection;
-    const char *method;
     char *target;
     struct buffer body;
-    bool is_too_large;
     bool is_handled; /* the handler has it, or had */
     bool is_gone;
     bool is_streamed; /* libmicrohttpd has begun to send the answer */
     struct watch watch;
     bool is_suspended;
 
-    unsigned code;
-    const char *content_type;
     struct buffer answer; /* what waits, from `sent` on */
     size_t sent;
     bool has_ended;
     bool wants_writable;
-    void *context;
-    void (*on_writable)(void *context);
-    void (*on_gone)(void *context);
 };
+
+static struct http1_request *request_of(struct http_request *base)
+{
+    struct http1_request *request = LIST_ENTRY(base, struct http1_request, base);
+    CHECK_MAGIC(request, REQUEST_MAGIC);
+    return request;
+}
 
 /* --- running --- */
 
@@ -182,7 +203,7 @@ static ssize_t read_answer(void *context, uint64_t position, char *to, size_t si
     }
     if (request->wants_writable && waiting(request) <= LIMIT_CALL_OUTPUT_BYTES / 2) {
         request->wants_writable = false;
-        request->on_writable(request->context);
+        request->base.on_writable(request->base.context);
     }
     return (ssize_t)size;
 }
@@ -206,89 +227,67 @@ static struct MHD_Response *make_response(struct http1_request *request)
     return response;
 }
 
+static enum MHD_Result add_headers(const struct http1_request *request,
+                                   struct MHD_Response *response)
+{
+    const struct http_request *base = &request->base;
+    enum MHD_Result result = MHD_YES;
+    if (base->content_type != NULL)
+        result = MHD_add_response_header(response, "Content-Type", base->content_type);
+    if (result == MHD_YES)
+        result = MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (result == MHD_YES && base->code == MHD_HTTP_UNAUTHORIZED)
+        result = MHD_add_response_header(response, "WWW-Authenticate", HTTP_CHALLENGE);
+    if (result == MHD_YES && request->server->is_draining)
+        result = MHD_add_response_header(response, "Connection", "close");
+    return result;
+}
+
 static enum MHD_Result send_answer(struct http1_request *request)
 {
     if (request->answer.failed) {
         buffer_free(&request->answer);
         request->answer = (struct buffer){0};
-        request->code = MHD_HTTP_SERVICE_UNAVAILABLE;
+        request->base.code = MHD_HTTP_SERVICE_UNAVAILABLE;
         request->has_ended = true;
     }
     struct MHD_Response *response = make_response(request);
     if (response == NULL)
         return MHD_NO; /* closes the connection */
-    enum MHD_Result result = MHD_YES;
-    if (request->content_type != NULL)
-        result = MHD_add_response_header(response, "Content-Type", request->content_type);
+    enum MHD_Result result = add_headers(request, response);
     if (result == MHD_YES)
-        result = MHD_add_response_header(response, "Cache-Control", "no-store");
-    if (result == MHD_YES)
-        result = MHD_queue_response(request->connection, request->code, response);
+        result = MHD_queue_response(request->connection, request->base.code, response);
     MHD_destroy_response(response);
     return result;
 }
 
-void http1_answer_begin(struct http1_request *request, unsigned code, const char *content_type)
+static void add(struct http_request *base, bytes more)
 {
-    CHECK_MAGIC(request, REQUEST_MAGIC);
-    request->code = code;
-    request->content_type = content_type;
-}
-
-void http1_answer_add(struct http1_request *request, bytes more)
-{
-    CHECK_MAGIC(request, REQUEST_MAGIC);
+    struct http1_request *request = request_of(base);
     buffer_append_bytes(&request->answer, more);
     resume(request);
 }
 
-void http1_answer_end(struct http1_request *request)
+static void end(struct http_request *base)
 {
-    CHECK_MAGIC(request, REQUEST_MAGIC);
+    struct http1_request *request = request_of(base);
     request->has_ended = true;
     request->wants_writable = false;
     resume(request);
 }
 
-bool http1_answer_is_congested(struct http1_request *request)
+static bool is_congested(struct http_request *base)
 {
+    struct http1_request *request = request_of(base);
     request->wants_writable = waiting(request) > LIMIT_CALL_OUTPUT_BYTES;
     return request->wants_writable;
 }
 
-void http1_request_set_callbacks(struct http1_request *request, void *context,
-                                 void (*on_writable)(void *context), void (*on_gone)(void *context))
-{
-    request->context = context;
-    request->on_writable = on_writable;
-    request->on_gone = on_gone;
-}
-
 /* --- a request --- */
-
-const char *http1_request_method(const struct http1_request *request)
-{
-    return request->method;
-}
-
-const char *http1_request_target(const struct http1_request *request)
-{
-    return request->target;
-}
-
-bytes http1_request_body(const struct http1_request *request)
-{
-    return buffer_bytes(&request->body);
-}
-
-bool http1_request_is_too_large(const struct http1_request *request)
-{
-    return request->is_too_large;
-}
 
 struct header_visit {
     void *context;
-    void (*each)(void *context, const char *name, const char *value);
+    void (*each)(void *context, bytes name, bytes value);
 };
 
 static enum MHD_Result visit_header(void *context, enum MHD_ValueKind kind, const char *name,
@@ -296,13 +295,14 @@ static enum MHD_Result visit_header(void *context, enum MHD_ValueKind kind, cons
 {
     (void)kind;
     const struct header_visit *visit = context;
-    visit->each(visit->context, name, value == NULL ? "" : value);
+    visit->each(visit->context, bytes_of(name), bytes_of(value == NULL ? "" : value));
     return MHD_YES;
 }
 
-void http1_request_headers(const struct http1_request *request, void *context,
-                           void (*each)(void *context, const char *name, const char *value))
+static void visit_headers(const struct http_request *base, void *context,
+                          void (*each)(void *context, bytes name, bytes value))
 {
+    const struct http1_request *request = (const struct http1_request *)base;
     struct header_visit visit = {context, each};
     MHD_get_connection_values(request->connection, MHD_HEADER_KIND, visit_header, &visit);
 }
@@ -311,7 +311,10 @@ void http1_request_headers(const struct http1_request *request, void *context,
  * follows. Without memory that is NULL. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
+    static const struct http_way way = {visit_headers, add, end, is_congested};
     struct http1_server *server = context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     struct http1_request *request = calloc(1, sizeof *request);
     if (request == NULL)
         return NULL;
@@ -323,7 +326,12 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     request->magic = REQUEST_MAGIC;
     request->server = server;
     request->connection = connection;
-    request->code = MHD_HTTP_OK;
+    request->from = info->socket_context;
+    request->from->is_busy = true;
+    request->base = (struct http_request){.way = &way,
+                                          .target = request->target,
+                                          .client = &request->from->client,
+                                          .code = MHD_HTTP_OK};
     request->next = server->first;
     if (request->next != NULL)
         request->next->previous = request;
@@ -334,7 +342,8 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
 static void handle(struct http1_request *request)
 {
     request->is_handled = true;
-    request->server->handle(request->server->context, request);
+    request->base.body = buffer_bytes(&request->body);
+    request->server->handle(request->server->context, &request->base);
 }
 
 static enum MHD_Result go_on(struct http1_request *request)
@@ -350,7 +359,7 @@ static bool says_too_much(struct MHD_Connection *connection)
 {
     const char *length =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    return length != NULL && strtoull(length, NULL, 10) > LIMIT_HTTP1_BODY_BYTES;
+    return length != NULL && strtoull(length, NULL, 10) > LIMIT_HTTP_BODY_BYTES;
 }
 
 /* Takes a piece of the body; false if it is too much, for this request or for all together. */
@@ -359,7 +368,7 @@ static bool take_body(struct http1_request *request, const char *body, size_t si
     struct http1_server *server = request->server;
     buffer_append(&request->body, body, size);
     server->body_bytes += size;
-    return !request->body.failed && request->body.size <= LIMIT_HTTP1_BODY_BYTES &&
+    return !request->body.failed && request->body.size <= LIMIT_HTTP_BODY_BYTES &&
            server->body_bytes <= LIMIT_HTTP1_BODIES_BYTES;
 }
 
@@ -376,11 +385,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (request == NULL)
         return MHD_NO;
     CHECK_MAGIC(request, REQUEST_MAGIC);
-    bool is_first = request->method == NULL;
-    request->method = method;
+    bool is_first = request->base.method == NULL;
+    request->base.method = method;
     if (is_first) {
-        request->is_too_large = says_too_much(connection);
-        if (!request->is_too_large)
+        request->base.is_too_large = says_too_much(connection);
+        if (!request->base.is_too_large)
             return MHD_YES;
     } else if (*body_size > 0) {
         bool is_taken = take_body(request, body, *body_size);
@@ -390,6 +399,15 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (!request->is_handled)
         handle(request);
     return go_on(request);
+}
+
+/* The connection has no request any more. A server that is to end waits for no other: what the
+ * client has sent meanwhile is lost, as with any connection that is kept open and then closed. */
+static void rest(struct http1_connection *connection)
+{
+    connection->is_busy = false;
+    if (connection->server->is_draining)
+        shutdown(connection->socket, SHUT_RD);
 }
 
 /* The answer has been sent, or never will be. */
@@ -405,8 +423,9 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         return;
     CHECK_MAGIC(request, REQUEST_MAGIC);
     CHECK(!request->is_suspended);
-    if (request->is_handled && !request->has_ended && request->on_gone != NULL)
-        request->on_gone(request->context);
+    rest(request->from);
+    if (request->is_handled && !request->has_ended && request->base.on_gone != NULL)
+        request->base.on_gone(request->base.context);
     if (request->previous != NULL)
         request->previous->next = request->next;
     else
@@ -423,49 +442,99 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 
 /* --- connections --- */
 
-struct arrival {
-    struct task task;
-    struct http1_server *server;
-    int socket;
-    struct address peer;
-};
+static void enlist(struct http1_connection *connection)
+{
+    struct http1_server *server = connection->server;
+    connection->next = server->connections;
+    if (connection->next != NULL)
+        connection->next->previous = connection;
+    server->connections = connection;
+}
 
-static void on_connection(void *context, struct MHD_Connection *connection, void **state,
+static void delist(struct http1_connection *connection)
+{
+    if (connection->previous != NULL)
+        connection->previous->next = connection->next;
+    else
+        connection->server->connections = connection->next;
+    if (connection->next != NULL)
+        connection->next->previous = connection->previous;
+}
+
+static void free_connection(struct http1_connection *connection)
+{
+    atomic_fetch_sub(&connection->server->open, 1);
+    free(connection->subject);
+    free(connection);
+}
+
+static struct http1_connection *find_connection(struct http1_server *server, int socket)
+{
+    struct http1_connection *connection = server->connections;
+    while (connection != NULL && connection->socket != socket)
+        connection = connection->next;
+    return connection;
+}
+
+static void on_connection(void *context, struct MHD_Connection *mhd, void **state,
                           enum MHD_ConnectionNotificationCode what)
 {
-    (void)connection;
-    (void)state;
     struct http1_server *server = context;
-    if (what == MHD_CONNECTION_NOTIFY_CLOSED)
-        atomic_fetch_sub(&server->open, 1);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *state = find_connection(server, info->connect_fd);
+        return;
+    }
+    struct http1_connection *connection = *state;
+    delist(connection);
+    free_connection(connection);
 }
 
 static void arrive(struct task *task)
 {
-    struct arrival *arrival = LIST_ENTRY(task, struct arrival, task);
-    struct http1_server *server = arrival->server;
-    /* Closes the socket itself if it cannot have it. */
-    if (MHD_add_connection(server->daemon, arrival->socket,
-                           (const struct sockaddr *)&arrival->peer.storage,
-                           arrival->peer.size) != MHD_YES)
-        atomic_fetch_sub(&server->open, 1);
-    free(arrival);
+    struct http1_connection *connection = LIST_ENTRY(task, struct http1_connection, arrive);
+    struct http1_server *server = connection->server;
+    int socket = connection->socket;
+    if (server->is_draining) {
+        close(socket);
+        free_connection(connection);
+        return;
+    }
+    enlist(connection);
+    /* Closes the socket itself if it cannot have it, and may have said so before. */
+    if (MHD_add_connection(server->daemon, socket,
+                           (const struct sockaddr *)&connection->peer.storage,
+                           connection->peer.size) != MHD_YES) {
+        connection = find_connection(server, socket);
+        if (connection != NULL) {
+            delist(connection);
+            free_connection(connection);
+        }
+    }
     post_run(server);
 }
 
-status http1_server_take(struct http1_server *server, int socket, const struct address *peer)
+status http1_server_take(struct http1_server *server, int socket, const struct address *peer,
+                         char *subject)
 {
-    struct arrival *arrival = malloc(sizeof *arrival);
-    if (arrival == NULL || atomic_fetch_add(&server->open, 1) >= LIMIT_HTTP1_CONNECTIONS) {
-        if (arrival != NULL)
-            atomic_fetch_sub(&server->open, 1);
-        free(arrival);
+    struct http1_connection *connection = calloc(1, sizeof *connection);
+    unsigned open = atomic_fetch_add(&server->open, 1);
+    if (connection == NULL || open >= LIMIT_HTTP1_CONNECTIONS) {
+        atomic_fetch_sub(&server->open, 1);
+        free(connection);
+        free(subject);
         close(socket);
         return status_make(STATUS_UNAVAILABLE, "too many HTTP/1.1 connections");
     }
-    *arrival =
-        (struct arrival){.task.run = arrive, .server = server, .socket = socket, .peer = *peer};
-    loop_post(server->loop, &arrival->task);
+    connection->arrive.run = arrive;
+    connection->server = server;
+    connection->socket = socket;
+    connection->peer = *peer;
+    connection->subject = subject;
+    address_format(peer, connection->address);
+    connection->client = (struct http_client){connection->address, subject};
+    loop_post(server->loop, &connection->arrive);
     return status_ok();
 }
 
@@ -496,6 +565,21 @@ static status start_daemon(struct http1_server *server)
     return status_ok();
 }
 
+static void drain(struct task *task)
+{
+    struct http1_server *server = LIST_ENTRY(task, struct http1_server, drain);
+    server->is_draining = true;
+    for (struct http1_connection *connection = server->connections; connection != NULL;
+         connection = connection->next)
+        if (!connection->is_busy)
+            rest(connection);
+}
+
+void http1_server_drain(struct http1_server *server)
+{
+    loop_post(server->loop, &server->drain);
+}
+
 /* On the loop: ends all that is open, and then the loop. */
 static void close_all(struct task *task)
 {
@@ -516,7 +600,7 @@ static status start(struct http1_server *server, struct clock *clock)
     return status_ok();
 }
 
-status http1_server_create(struct clock *clock, http1_handler *handle, void *context,
+status http1_server_create(struct clock *clock, http_handler *handle, void *context,
                            struct http1_server **out)
 {
     *out = NULL;
@@ -526,6 +610,7 @@ status http1_server_create(struct clock *clock, http1_handler *handle, void *con
     server->handle = handle;
     server->context = context;
     server->run.run = run_posted;
+    server->drain.run = drain;
     server->close.run = close_all;
     server->timer.run = run_timer;
     status s = start(server, clock);

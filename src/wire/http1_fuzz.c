@@ -14,15 +14,15 @@
 
 enum { MOST_INPUT = 8 << 10, MOST_BYTES = 64, PIECE = 1024 };
 
-static void handle(void *context, struct http1_request *request)
+static void handle(void *context, struct http_request *request)
 {
     (void)context;
-    http1_answer_begin(request, 200, "text/plain");
-    http1_answer_add(request, bytes_of(http1_request_method(request)));
-    http1_answer_add(request, bytes_of(" "));
-    http1_answer_add(request, bytes_of(http1_request_target(request)));
-    http1_answer_add(request, http1_request_body(request));
-    http1_answer_end(request);
+    http_answer_begin(request, 200, "text/plain");
+    http_answer_add(request, bytes_of(http_request_method(request)));
+    http_answer_add(request, bytes_of(" "));
+    http_answer_add(request, bytes_of(http_request_target(request)));
+    http_answer_add(request, http_request_body(request));
+    http_answer_end(request);
 }
 
 static int connect_client(struct http1_server *server)
@@ -31,7 +31,7 @@ static int connect_client(struct http1_server *server)
     int pair[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     CHECK(fcntl(pair[1], F_SETFL, O_NONBLOCK) == 0);
-    status s = http1_server_take(server, pair[1], &peer);
+    status s = http1_server_take(server, pair[1], &peer, NULL);
     CHECK(status_is_ok(s));
     return pair[0];
 }

@@ -14,27 +14,27 @@ enum { STREAM_BYTES = 8 * LIMIT_MB };
 
 /* A request that waits for its answer: /later for the next one, /stream for its client. */
 struct fixture;
-static void keep(struct fixture *f, struct http1_request *request);
+static void keep(struct fixture *f, struct http_request *request);
 static void stream(void *context);
 static void answer_kept(struct fixture *f);
 
-static void handle(void *context, struct http1_request *request)
+static void handle(void *context, struct http_request *request)
 {
-    const char *target = http1_request_target(request);
-    if (http1_request_is_too_large(request)) {
-        http1_answer_begin(request, 413, NULL);
+    const char *target = http_request_target(request);
+    if (http_request_is_too_large(request)) {
+        http_answer_begin(request, 413, NULL);
     } else if (strcmp(target, "/later") == 0 || strcmp(target, "/stream") == 0) {
         keep(context, request);
         return;
     } else if (strcmp(target, "/kept") == 0) {
         answer_kept(context);
     } else if (strcmp(target, "/empty") != 0) {
-        http1_answer_begin(request, 418, "text/plain");
-        http1_answer_add(request, bytes_of(http1_request_method(request)));
-        http1_answer_add(request, bytes_of(target));
-        http1_answer_add(request, http1_request_body(request));
+        http_answer_begin(request, 418, "text/plain");
+        http_answer_add(request, bytes_of(http_request_method(request)));
+        http_answer_add(request, bytes_of(target));
+        http_answer_add(request, http_request_body(request));
     }
-    http1_answer_end(request);
+    http_answer_end(request);
 }
 
 struct fixture {
@@ -46,7 +46,7 @@ struct fixture {
     atomic_bool has_kept;
 
     /* The server's thread alone. */
-    struct http1_request *kept;
+    struct http_request *kept;
     size_t left; /* of a stream */
 };
 
@@ -58,13 +58,13 @@ static void on_gone(void *context)
     atomic_fetch_add(&f->gone, 1);
 }
 
-static void keep(struct fixture *f, struct http1_request *request)
+static void keep(struct fixture *f, struct http_request *request)
 {
     f->kept = request;
     f->left = STREAM_BYTES;
-    http1_request_set_callbacks(request, f, stream, on_gone);
-    if (strcmp(http1_request_target(request), "/stream") == 0) {
-        http1_answer_begin(request, 200, "text/plain");
+    http_request_set_callbacks(request, f, stream, on_gone);
+    if (strcmp(http_request_target(request), "/stream") == 0) {
+        http_answer_begin(request, 200, "text/plain");
         stream(f);
     }
     atomic_store(&f->has_kept, true);
@@ -72,9 +72,9 @@ static void keep(struct fixture *f, struct http1_request *request)
 
 static void answer_kept(struct fixture *f)
 {
-    http1_answer_begin(f->kept, 200, "text/plain");
-    http1_answer_add(f->kept, bytes_of("at last"));
-    http1_answer_end(f->kept);
+    http_answer_begin(f->kept, 200, "text/plain");
+    http_answer_add(f->kept, bytes_of("at last"));
+    http_answer_end(f->kept);
     f->kept = NULL;
 }
 
@@ -83,16 +83,16 @@ static void stream(void *context)
 {
     static const uint8_t piece[64 * LIMIT_KB];
     struct fixture *f = context;
-    while (f->left > 0 && !http1_answer_is_congested(f->kept)) {
-        http1_answer_add(f->kept, bytes_make(piece, sizeof piece));
+    while (f->left > 0 && !http_answer_is_congested(f->kept)) {
+        http_answer_add(f->kept, bytes_make(piece, sizeof piece));
         f->left -= sizeof piece;
     }
     f->pauses += f->left > 0;
     if (f->left > 0)
         return;
     /* What has ended is not told any more, even if it asked to be. */
-    (void)http1_answer_is_congested(f->kept);
-    http1_answer_end(f->kept);
+    (void)http_answer_is_congested(f->kept);
+    http_answer_end(f->kept);
     f->kept = NULL;
 }
 
@@ -106,7 +106,7 @@ static int set_up(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
     f->socket = pair[0];
-    assert_ok(http1_server_take(f->server, pair[1], &peer));
+    assert_ok(http1_server_take(f->server, pair[1], &peer, NULL));
     *state = f;
     return 0;
 }
@@ -156,7 +156,7 @@ static bool take(struct fixture *f, int *client)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
     *client = pair[0];
-    status s = http1_server_take(f->server, pair[1], &peer);
+    status s = http1_server_take(f->server, pair[1], &peer, NULL);
     bool taken = status_is_ok(s);
     status_free(s);
     return taken;

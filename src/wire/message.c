@@ -88,6 +88,18 @@ struct message *message_seal(struct buffer *buffer, bool gzip)
     return message;
 }
 
+struct message *message_of_bytes(bytes body)
+{
+    enum { HEAD = GRPC_PREFIX_SIZE - MESSAGE_WIRE_PREFIX };
+    struct message *message = malloc(HEAD + body.size);
+    if (message == NULL)
+        return NULL;
+    message->size = body.size;
+    if (body.size > 0)
+        memcpy((uint8_t *)message + HEAD, body.data, body.size);
+    return message;
+}
+
 void message_free(struct message *message)
 {
     free(message);

@@ -15,7 +15,7 @@
 
 struct message {
     struct link link;
-    size_t size; /* of prefix and body */
+    size_t size; /* of prefix and body; the prefix may be left out */
 };
 
 enum { MESSAGE_WIRE_PREFIX = 5 };
@@ -28,6 +28,8 @@ static inline const uint8_t *message_data(const struct message *message)
 /* Takes the buffer's memory and makes it a message; NULL if the buffer has failed. With `gzip` the
  * body is compressed if it is worth it; without memory for that it goes as it is. */
 struct message *message_seal(struct buffer *buffer, bool gzip);
+/* A copy of bytes that go without prefix: HTTP's. NULL without memory. */
+struct message *message_of_bytes(bytes body);
 void message_free(struct message *message); /* NULL is fine */
 
 /* What reads messages out of a stream of bytes that comes in pieces. All zeroes is a fresh one. */

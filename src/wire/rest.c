@@ -27,7 +27,7 @@ struct rest {
 };
 
 struct rest_call {
-    struct http1_request *request;
+    struct http_request *request;
     struct client_call *call;
     const struct http_route *route;
     struct json_style style;
@@ -38,7 +38,7 @@ struct rest_call {
 
 /* --- answers --- */
 
-static void answer_error(struct http1_request *request, const struct json_style *style,
+static void answer_error(struct http_request *request, const struct json_style *style,
                          bool is_stream, unsigned http_status, status s, bytes details)
 {
     struct buffer text = {0};
@@ -46,9 +46,9 @@ static void answer_error(struct http1_request *request, const struct json_style 
         buffer_append_byte(&text, '[');
     rest_write_error(http_status, s, details, style, &text);
     buffer_append_bytes(&text, bytes_of(is_stream ? "]\n" : "\n"));
-    http1_answer_begin(request, http_status, JSON_TYPE);
-    http1_answer_add(request, buffer_bytes(&text));
-    http1_answer_end(request);
+    http_answer_begin(request, http_status, JSON_TYPE);
+    http_answer_add(request, buffer_bytes(&text));
+    http_answer_end(request);
     buffer_free(&text);
 }
 
@@ -74,9 +74,9 @@ static status write_message(const struct rest_call *call, bytes message, struct 
 static void add_element(struct rest_call *call, bytes text)
 {
     if (!call->has_begun)
-        http1_answer_begin(call->request, 200, JSON_TYPE);
-    http1_answer_add(call->request, bytes_of(call->has_begun ? ",\n" : "["));
-    http1_answer_add(call->request, text);
+        http_answer_begin(call->request, 200, JSON_TYPE);
+    http_answer_add(call->request, bytes_of(call->has_begun ? ",\n" : "["));
+    http_answer_add(call->request, text);
     call->has_begun = true;
 }
 
@@ -95,7 +95,7 @@ static void on_message(void *context, struct client_call *client_call, bytes mes
     if (status_is_ok(call->failure))
         add_element(call, buffer_bytes(&text));
     buffer_free(&text);
-    if (http1_answer_is_congested(call->request))
+    if (http_answer_is_congested(call->request))
         client_call_pause(client_call, true);
 }
 
@@ -122,23 +122,23 @@ static void end_with_error(struct rest_call *call, status s, bytes details)
     struct buffer text = {0};
     rest_write_error(http_status, s, details, &call->style, &text);
     add_element(call, buffer_bytes(&text));
-    http1_answer_add(call->request, bytes_of("]\n"));
-    http1_answer_end(call->request);
+    http_answer_add(call->request, bytes_of("]\n"));
+    http_answer_end(call->request);
     buffer_free(&text);
 }
 
 static void end_well(struct rest_call *call)
 {
-    struct http1_request *request = call->request;
+    struct http_request *request = call->request;
     if (!call->has_begun)
-        http1_answer_begin(request, 200, JSON_TYPE);
+        http_answer_begin(request, 200, JSON_TYPE);
     if (call->route->rule->streams) {
-        http1_answer_add(request, bytes_of(call->has_begun ? "]\n" : "[]\n"));
+        http_answer_add(request, bytes_of(call->has_begun ? "]\n" : "[]\n"));
     } else {
-        http1_answer_add(request, buffer_bytes(&call->answer));
-        http1_answer_add(request, bytes_of("\n"));
+        http_answer_add(request, buffer_bytes(&call->answer));
+        http_answer_add(request, bytes_of("\n"));
     }
-    http1_answer_end(request);
+    http_answer_end(request);
 }
 
 static void free_call(struct rest_call *call)
@@ -198,7 +198,7 @@ static status find_client(struct rest *rest, struct grpc_client **out)
     return status_ok();
 }
 
-static status start(struct rest *rest, struct http1_request *request, struct rest_request *asked)
+static status start(struct rest *rest, struct http_request *request, struct rest_request *asked)
 {
     struct grpc_client *client;
     TRY(rest_request_read(rest->router, request, asked));
@@ -220,7 +220,7 @@ static status start(struct rest *rest, struct http1_request *request, struct res
     };
     status s = grpc_client_start(client, &options, &asked->message, &call->call);
     if (status_is_ok(s))
-        http1_request_set_callbacks(request, call, on_writable, on_gone);
+        http_request_set_callbacks(request, call, on_writable, on_gone);
     else
         free_call(call);
     return s;
@@ -231,13 +231,13 @@ bool rest_is_for(const char *target)
     return strncmp(target, "/v2/", strlen("/v2/")) == 0;
 }
 
-void rest_handle(struct rest *rest, struct http1_request *request)
+void rest_handle(struct rest *rest, struct http_request *request)
 {
     struct rest_request asked = {0};
     status s = start(rest, request, &asked);
     if (!status_is_ok(s)) {
         unsigned http_status =
-            http1_request_is_too_large(request) ? PAYLOAD_TOO_LARGE : rest_http_status(s.code);
+            http_request_is_too_large(request) ? PAYLOAD_TOO_LARGE : rest_http_status(s.code);
         bool is_stream = asked.route != NULL && asked.route->rule->streams;
         answer_error(request, &asked.style, is_stream, http_status, s, bytes_make(NULL, 0));
         status_free(s);

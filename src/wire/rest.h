@@ -8,18 +8,24 @@
  * Errors are Google's envelope, {"error": {"code", "message", "status", "details"}}. A streaming
  * method's answer is a JSON array of its messages, and so is its error.
  *
+ * The header fields below tell the server's end who asks; a client has no way to send them by REST.
+ *
  * All but create and destroy is for the loop's thread. */
 #ifndef TRESTLE_WIRE_REST_H
 #define TRESTLE_WIRE_REST_H
 
 #include "wire/grpc_server.h"
-#include "wire/http1.h"
+#include "wire/http.h"
 #include "wire/http_router.h"
 
 struct rest;
 
-/* What it gets must outlive it. `peer`: see grpc_connection_set_peer. `loop` is the HTTP/1.1
- * server's. */
+/* The client's address, and the subject of the certificate that it has shown, if any. */
+#define REST_CLIENT_ADDRESS "trestle-client-address"
+#define REST_CLIENT_SUBJECT "trestle-client-subject-bin"
+
+/* What it gets must outlive it. `peer`: see grpc_connection_set_peer. `loop` is the one of
+ * the requests. */
 status rest_create(struct grpc_server *grpc, void *peer, const struct http_router *router,
                    struct loop *loop, struct rest **out);
 
@@ -29,7 +35,7 @@ void rest_destroy(struct rest *rest);
 /* Whether the target is one that REST serves, or says NOT_FOUND to: it begins with "/v2/". */
 bool rest_is_for(const char *target);
 
-void rest_handle(struct rest *rest, struct http1_request *request);
+void rest_handle(struct rest *rest, struct http_request *request);
 
 /* Cancels what runs; what comes later gets 503. */
 void rest_close(struct rest *rest);

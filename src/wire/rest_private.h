@@ -26,7 +26,7 @@ struct rest_request {
 };
 
 /* Fills it in. If it fails, `style` says how the failure is to be written. */
-status rest_request_read(const struct http_router *router, const struct http1_request *request,
+status rest_request_read(const struct http_router *router, const struct http_request *request,
                          struct rest_request *out);
 void rest_request_free(struct rest_request *request);
 

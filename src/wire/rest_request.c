@@ -5,15 +5,29 @@
 
 #include "base/limits.h"
 
+#include <nghttp2/nghttp2.h>
 #include <strings.h>
 
 /* --- headers --- */
 
-/* Those that say who asks and how, and that gRPC's clients send as metadata. */
-static bool is_metadata(const char *name)
+static bool is_named(bytes name, const char *wanted)
 {
-    return strcasecmp(name, "authorization") == 0 || strcasecmp(name, "bigtable-features") == 0 ||
-           strncasecmp(name, "x-goog-", strlen("x-goog-")) == 0;
+    return name.size == strlen(wanted) &&
+           strncasecmp((const char *)name.data, wanted, name.size) == 0;
+}
+
+static bool is_blank(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* Those that say who asks and how, and that gRPC's clients send as metadata. */
+static bool is_metadata(bytes name)
+{
+    static const char prefix[] = "x-goog-";
+    return is_named(name, "authorization") || is_named(name, "bigtable-features") ||
+           (name.size >= strlen(prefix) &&
+            strncasecmp((const char *)name.data, prefix, strlen(prefix)) == 0);
 }
 
 /* Name and value wait in the text, each with a NUL after it, until all are there. */
@@ -31,10 +45,24 @@ static void note_metadata(struct rest_request *out, bytes name, bytes value)
     out->metadata_count++;
 }
 
-static void note_header(void *context, const char *name, const char *value)
+/* HTTP/1.1 lets blanks stand around a value, and bytes in it that HTTP/2 does not have: a field
+ * with those is left out. */
+static void note_header(void *context, bytes name, bytes value)
 {
-    if (is_metadata(name))
-        note_metadata(context, bytes_of(name), bytes_of(value));
+    while (value.size > 0 && is_blank(value.data[value.size - 1]))
+        value.size--;
+    while (value.size > 0 && is_blank(value.data[0]))
+        value = bytes_from(value, 1);
+    if (is_metadata(name) && nghttp2_check_header_value(value.data, value.size))
+        note_metadata(context, name, value);
+}
+
+static void note_client(struct rest_request *out, const struct http_client *client)
+{
+    if (client->address != NULL)
+        note_metadata(out, bytes_of(REST_CLIENT_ADDRESS), bytes_of(client->address));
+    if (client->subject != NULL)
+        note_metadata(out, bytes_of(REST_CLIENT_SUBJECT), bytes_of(client->subject));
 }
 
 /* Now that the text moves no more. */
@@ -47,20 +75,6 @@ static void find_metadata(struct rest_request *out)
         out->metadata[i].value = bytes_of(at);
         at += strlen(at) + 1;
     }
-}
-
-static void look_for_authorization(void *context, const char *name, const char *value)
-{
-    (void)value;
-    bool *is_there = context;
-    *is_there |= strcasecmp(name, "authorization") == 0;
-}
-
-static bool has_authorization(const struct http1_request *request)
-{
-    bool is_there = false;
-    http1_request_headers(request, &is_there, look_for_authorization);
-    return is_there;
 }
 
 /* --- the query --- */
@@ -96,7 +110,7 @@ static bool is_false(bytes value)
            strncasecmp((const char *)value.data, "false", value.size) == 0;
 }
 
-static status set_parameter(struct rest_request *out, const struct http1_request *request,
+static status set_parameter(struct rest_request *out, const struct http_request *request,
                             bytes name, bytes value)
 {
     bytes plain =
@@ -110,9 +124,10 @@ static status set_parameter(struct rest_request *out, const struct http1_request
     if (bytes_equal(plain, bytes_of("access_token")) ||
         bytes_equal(plain, bytes_of("oauth_token"))) {
         struct buffer bearer = {0};
+        bytes given;
         buffer_append_bytes(&bearer, bytes_of("Bearer "));
         buffer_append_bytes(&bearer, value);
-        if (!has_authorization(request))
+        if (!http_request_header(request, "authorization", &given))
             note_metadata(out, bytes_of("authorization"), buffer_bytes(&bearer));
         buffer_free(&bearer);
         return status_ok();
@@ -124,7 +139,7 @@ static status set_parameter(struct rest_request *out, const struct http1_request
     return json_decode_text(out->route->request, name, value, &out->message);
 }
 
-static status read_parameter(struct rest_request *out, const struct http1_request *request,
+static status read_parameter(struct rest_request *out, const struct http_request *request,
                              bytes text)
 {
     const uint8_t *equals = text.size == 0 ? NULL : memchr(text.data, '=', text.size);
@@ -149,7 +164,7 @@ static status read_parameter(struct rest_request *out, const struct http1_reques
 }
 
 /* All of it, so that the style is known whatever is wrong: the first mistake counts. */
-static status read_query(struct rest_request *out, const struct http1_request *request, bytes query)
+static status read_query(struct rest_request *out, const struct http_request *request, bytes query)
 {
     status first = status_ok();
     while (query.size > 0) {
@@ -168,10 +183,10 @@ static status read_query(struct rest_request *out, const struct http1_request *r
 
 /* --- all together --- */
 
-static status read_body(struct rest_request *out, const struct http1_request *request)
+static status read_body(struct rest_request *out, const struct http_request *request)
 {
     const char *field = out->route->rule->body;
-    bytes body = http1_request_body(request);
+    bytes body = http_request_body(request);
     if (*field == '\0' || body.size == 0)
         return status_ok();
     if (strcmp(field, "*") == 0)
@@ -179,33 +194,33 @@ static status read_body(struct rest_request *out, const struct http1_request *re
     return json_decode_field(out->route->request, field, body, &out->message);
 }
 
-static status read_message(struct rest_request *out, const struct http1_request *request,
-                           bytes path)
+static status read_message(struct rest_request *out, const struct http_request *request, bytes path)
 {
-    if (http1_request_is_too_large(request))
+    if (http_request_is_too_large(request))
         return status_make(STATUS_INVALID_ARGUMENT,
                            "Request payload size exceeds the limit: %d bytes.",
-                           LIMIT_HTTP1_BODY_BYTES);
+                           LIMIT_HTTP_BODY_BYTES);
     TRY(read_body(out, request));
     TRY(http_route_bind(out->route, path, &out->message));
     return out->message.failed || out->metadata_text.failed ? status_out_of_memory() : status_ok();
 }
 
-status rest_request_read(const struct http_router *router, const struct http1_request *request,
+status rest_request_read(const struct http_router *router, const struct http_request *request,
                          struct rest_request *out)
 {
-    const char *target = http1_request_target(request);
+    const char *target = http_request_target(request);
     size_t size = strcspn(target, "?");
     bytes path = bytes_make(target, size);
     grpc_message_start(&out->message);
-    status found = http_router_find(router, http1_request_method(request), path, &out->route);
+    status found = http_router_find(router, http_request_method(request), path, &out->route);
     status s = read_query(out, request, bytes_of(target[size] == '?' ? target + size + 1 : ""));
     if (!status_is_ok(found)) {
         status_ignore(s); /* there is nothing that it could be wrong for */
         return found;
     }
     TRY(s);
-    http1_request_headers(request, out, note_header);
+    note_client(out, http_request_client(request));
+    http_request_headers(request, out, note_header);
     TRY(read_message(out, request, path));
     find_metadata(out);
     return status_ok();

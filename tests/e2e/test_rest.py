@@ -1,4 +1,4 @@
-"""REST: the interface by HTTP/1.1 and JSON, as Google's REST transports, gcloud and curl use it."""
+"""REST: the interface by HTTP and JSON, as Google's REST transports, gcloud and curl use it."""
 
 import base64
 import concurrent.futures
@@ -18,40 +18,14 @@ from google.cloud import bigtable_admin_v2
 from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports.rest import (
     BigtableTableAdminRestTransport,
 )
+from harness.rest import WAYS, Rest, b64
 
 INSTANCE = "/v2/projects/p/instances/i"
 
 
-def b64(data):
-    return base64.b64encode(data).decode()
-
-
-class Rest:
-    """Requests to one server, each on a connection of its own."""
-
-    def __init__(self, host):
-        self.host = host
-
-    def ask(self, verb, path, body=None, headers=None):
-        """(HTTP status, text) of what comes back."""
-        connection = http.client.HTTPConnection(self.host, timeout=60)
-        try:
-            text = json.dumps(body) if isinstance(body, dict) else body
-            connection.request(verb, path, text, headers or {})
-            response = connection.getresponse()
-            return response.status, response.read().decode()
-        finally:
-            connection.close()
-
-    def call(self, verb, path, body=None, expect=200):
-        status, text = self.ask(verb, path, body)
-        assert status == expect, text
-        return json.loads(text)
-
-
-@pytest.fixture
-def rest(server):
-    return Rest(server.host)
+@pytest.fixture(params=WAYS)
+def rest(server, request):
+    return Rest(server.host, request.param)
 
 
 @pytest.fixture
@@ -237,7 +211,8 @@ def test_paths_that_stand_for_nothing(rest, rest_table):
         assert rest.call(verb, path, expect=404) == {"error": error}
 
 
-def test_a_body_that_is_too_large(rest, rest_table):
+def test_a_body_that_is_too_large(server, rest_table):
+    rest = Rest(server.host)
     headers = {"Content-Length": str(1 << 40)}
     status, text = rest.ask("POST", f"{rest_table}:mutateRow", "x", headers)
     assert (status, json.loads(text)["error"]["code"]) == (413, 413)

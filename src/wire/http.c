@@ -1,0 +1,88 @@
+/* See http.h. */
+#include "wire/http_private.h"
+
+#include <strings.h>
+
+const char *http_request_method(const struct http_request *request)
+{
+    return request->method;
+}
+
+const char *http_request_target(const struct http_request *request)
+{
+    return request->target;
+}
+
+bytes http_request_body(const struct http_request *request)
+{
+    return request->body;
+}
+
+bool http_request_is_too_large(const struct http_request *request)
+{
+    return request->is_too_large;
+}
+
+const struct http_client *http_request_client(const struct http_request *request)
+{
+    return request->client;
+}
+
+void http_request_headers(const struct http_request *request, void *context,
+                          void (*each)(void *context, bytes name, bytes value))
+{
+    request->way->headers(request, context, each);
+}
+
+struct header_search {
+    bytes name;
+    bytes value;
+    bool is_found;
+};
+
+static void look_at_header(void *context, bytes name, bytes value)
+{
+    struct header_search *search = context;
+    if (search->is_found || name.size != search->name.size ||
+        strncasecmp((const char *)name.data, (const char *)search->name.data, name.size) != 0)
+        return;
+    search->value = value;
+    search->is_found = true;
+}
+
+bool http_request_header(const struct http_request *request, const char *name, bytes *value)
+{
+    struct header_search search = {.name = bytes_of(name)};
+    http_request_headers(request, &search, look_at_header);
+    *value = search.value;
+    return search.is_found;
+}
+
+void http_answer_begin(struct http_request *request, unsigned code, const char *content_type)
+{
+    request->code = code;
+    request->content_type = content_type;
+}
+
+void http_answer_add(struct http_request *request, bytes more)
+{
+    request->way->add(request, more);
+}
+
+void http_answer_end(struct http_request *request)
+{
+    request->way->end(request);
+}
+
+bool http_answer_is_congested(struct http_request *request)
+{
+    return request->way->is_congested(request);
+}
+
+void http_request_set_callbacks(struct http_request *request, void *context,
+                                void (*on_writable)(void *context), void (*on_gone)(void *context))
+{
+    request->context = context;
+    request->on_writable = on_writable;
+    request->on_gone = on_gone;
+}

@@ -1,0 +1,54 @@
+/* A request by HTTP that is no gRPC call, and its answer: by HTTP/1.1 (wire/http1.h) or by HTTP/2
+ * (wire/http2.h). A handler gets it with its whole body, and answers it now or later:
+ *
+ *     http_answer_begin(request, code, type)
+ *     http_answer_add(request, bytes)          any number of times
+ *     http_answer_end(request)                 after it the request is not touched again
+ *
+ * What is added goes out as it comes. An answer 401 asks for a bearer token by its header
+ * `WWW-Authenticate`. All is for the thread of one loop: the HTTP/1.1 server's. */
+#ifndef TRESTLE_WIRE_HTTP_H
+#define TRESTLE_WIRE_HTTP_H
+
+#include "base/bytes.h"
+
+struct http_request;
+
+typedef void http_handler(void *context, struct http_request *request);
+
+/* Who asks. */
+struct http_client {
+    const char *address;
+    const char *subject; /* of the certificate that it has shown; NULL: none */
+};
+
+/* --- a request: valid until its answer has ended, or on_gone is called --- */
+
+const char *http_request_method(const struct http_request *request);
+/* Path and query as they came: percent-encoded. */
+const char *http_request_target(const struct http_request *request);
+bytes http_request_body(const struct http_request *request);
+/* Its body is larger than LIMIT_HTTP_BODY_BYTES, and is not there. The handler must answer before
+ * it returns. */
+bool http_request_is_too_large(const struct http_request *request);
+void http_request_headers(const struct http_request *request, void *context,
+                          void (*each)(void *context, bytes name, bytes value));
+/* The value of the first header of that name, written in lower case; false if there is none. */
+bool http_request_header(const struct http_request *request, const char *name, bytes *value);
+const struct http_client *http_request_client(const struct http_request *request);
+
+/* `content_type`: a literal; NULL: none is sent. */
+void http_answer_begin(struct http_request *request, unsigned code, const char *content_type);
+void http_answer_add(struct http_request *request, bytes more);
+void http_answer_end(struct http_request *request);
+
+/* Whether more waits than the client reads (LIMIT_CALL_OUTPUT_BYTES): on_writable is called when
+ * that is over. */
+bool http_answer_is_congested(struct http_request *request);
+
+/* For a handler that answers later. `on_gone`: nobody waits any more; the request does not exist
+ * after it. Not called once the answer has ended. */
+void http_request_set_callbacks(struct http_request *request, void *context,
+                                void (*on_writable)(void *context), void (*on_gone)(void *context));
+
+#endif

@@ -1,0 +1,34 @@
+/* What the two ways of HTTP share: a request begins with this. */
+#ifndef TRESTLE_WIRE_HTTP_PRIVATE_H
+#define TRESTLE_WIRE_HTTP_PRIVATE_H
+
+#include "wire/http.h"
+
+/* What differs: each as the function of http.h. */
+struct http_way {
+    void (*headers)(const struct http_request *request, void *context,
+                    void (*each)(void *context, bytes name, bytes value));
+    void (*add)(struct http_request *request, bytes more);
+    void (*end)(struct http_request *request);
+    bool (*is_congested)(struct http_request *request);
+};
+
+struct http_request {
+    const struct http_way *way;
+    const char *method;
+    const char *target;
+    bytes body;
+    bool is_too_large;
+    const struct http_client *client;
+
+    unsigned code; /* of the answer */
+    const char *content_type;
+    void *context;
+    void (*on_writable)(void *context);
+    void (*on_gone)(void *context);
+};
+
+/* What a client that gets 401 is told to show. */
+#define HTTP_CHALLENGE "Bearer realm=\"Trestle\""
+
+#endif
