@@ -30,12 +30,14 @@ from google.protobuf import text_format  # noqa: E402
 from harness.server import Server  # noqa: E402
 from shrink import shrink  # noqa: E402
 from table import Family, Refused, Table, cells_of  # noqa: E402
+from view import View, Viewed  # noqa: E402
 from wire import Failed, Wire, now_us  # noqa: E402
 
 OPS_A_ROUND = 1000
 EVALUATIONS_A_ROUND = 20000
 LOADS = 250  # MutateRow requests before the filters
 CALLS_IN_FLIGHT = 8
+VIEWS = 3
 FILTER_COUNTS = ["evaluations", "filters", "refused filters"]
 # So small that rows are packed and spilled, and tablets split and merge, all the time.
 SERVER_OPTIONS = ["--spill-threshold", "2KB", "--split-size", "64KB", "--merge-after", "1s",
@@ -74,7 +76,7 @@ class Difference(Exception):
 
 
 class Round:
-    """A table, here and on the server, and random requests for it."""
+    """A table with views, here and on the server, and random requests for it."""
 
     def __init__(self, wire, seed, number, known):
         self.dice = random.Random(f"{seed}/{number}")
@@ -91,6 +93,12 @@ class Round:
         self.generator = generate.Generator(self.dice, self.table, now)
         splits = self.dice.sample(generate.KEYS, self.dice.choice([0, 0, 3]))
         wire.create_table(self.table, sorted(splits))
+        self.views = {}
+        for index in range(VIEWS if known.has_views else 0):
+            name = f"{self.table.name}/authorizedViews/v{index}"
+            view = View(name, *self.generator.view_subset())
+            self.views[view.name] = view
+            wire.create_view(view)
 
     def close(self):
         self.wire.delete_table(self.table)
@@ -104,6 +112,26 @@ class Round:
             pass
         return request
 
+    # --- views ---
+
+    def aim(self, request):
+        """Sends some requests through a view."""
+        if self.views and self.generator.chance(0.3):
+            request.table_name = ""
+            request.authorized_view_name = self.dice.choice(sorted(self.views))
+        return request
+
+    def target(self, table, request):
+        """The table as the request sees it."""
+        view = self.views.get(request.authorized_view_name)
+        return table if view is None else Viewed(table, view)
+
+    def change_view(self):
+        if self.views:
+            name = self.dice.choice(sorted(self.views))
+            self.views[name] = View(name, *self.generator.view_subset())
+            self.wire.update_view(self.views[name])
+
     # --- operations ---
 
     def run_operations(self, count):
@@ -114,13 +142,13 @@ class Round:
         kind = self.generator.pick({
             "mutate_row": 35, "mutate_rows": 8, "check_and_mutate_row": 15,
             "read_modify_write_row": 12, "read_rows": 28, "drop_row_range": 0.4,
-            "change_rule": 0.4, "drop_family": 0.2, "missing_table": 0.5,
+            "change_rule": 0.4, "drop_family": 0.2, "missing_table": 0.5, "change_view": 2,
         })  # fmt: skip
         self.counts[kind] += 1
         if hasattr(self, kind):
             getattr(self, kind)()
         else:
-            self.write(kind, self.harmless(getattr(self.generator, kind)))
+            self.write(kind, self.aim(self.harmless(getattr(self.generator, kind))))
 
     def write(self, kind, request):
         keys = [entry.row_key for entry in getattr(request, "entries", [request])]
@@ -150,7 +178,7 @@ class Round:
         """The model's rows, if the request was served at that time and both sides agree."""
         trial = copy.copy(self.table)
         trial.rows = dict(self.table.rows)
-        expected = outcome(getattr(trial, kind), request, now)
+        expected = outcome(getattr(self.target(trial, request), kind), request, now)
         if not fits(expected, answer):
             raise Difference(request, expected, answer, self.model_rows(observed))
         for key, cells in observed.items():
@@ -203,8 +231,9 @@ class Round:
             self.table.rows.pop(key, None)
 
     def read_rows(self):
-        request = self.harmless(self.generator.read_rows)
-        expected = outcome(self.table.read_rows, request, self.generator.now)
+        request = self.aim(self.harmless(self.generator.read_rows))
+        target = self.target(self.table, request)
+        expected = outcome(target.read_rows, request, self.generator.now)
         self.compare_read(request, expected, self.wire.read(request))
 
     def compare_read(self, request, expected, answer):
@@ -216,9 +245,10 @@ class Round:
         rows, stats = answer
         for key in {**wanted, **rows}:
             if rows.get(key, []) not in wanted.get(key, [[]]):
-                row = self.table.cells(key, self.generator.now)
+                row = self.target(self.table, request).cells(key, self.generator.now)
                 found = Difference(request, wanted.get(key), rows.get(key), {key: row})
-                self.differ(shrink(found, self.wire, self.table))
+                through_view = request.authorized_view_name
+                self.differ(found if through_view else shrink(found, self.wire, self.table))
         if request.request_stats_view == request.REQUEST_STATS_FULL:
             counts = len(rows), sum(map(len, rows.values()))
             if stats is None or stats[:2] != counts or stats[2] < counts[0] or stats[3] < counts[1]:
@@ -273,17 +303,24 @@ class Round:
     def run_evaluations(self, count):
         for _ in range(LOADS):
             self.write("mutate_row", self.harmless(self.generator.mutate_row))
-        now = self.generator.now
-        rows = [(key, self.table.cells(key, now)) for key in sorted(self.table.rows)]
-        rows = [(key, cells) for key, cells in rows if cells]
+        rows = {"": self.all_rows(self.table)}
+        for view in self.views.values():
+            rows[view.name] = self.all_rows(Viewed(self.table, view).part())
         calls = collections.deque()
         while self.counts["evaluations"] < count or calls:
             if self.counts["evaluations"] < count and len(calls) < CALLS_IN_FLIGHT:
-                request = self.harmless(self.read_everything)
+                request = self.aim(self.harmless(self.read_everything))
                 calls.append((request, self.wire.start_read(request)))
-                self.counts["evaluations"] += 0 if any(faults(request.filter)) else len(rows)
+                seen = len(rows[request.authorized_view_name])
+                self.counts["evaluations"] += 0 if any(faults(request.filter)) else seen
             else:
-                self.check_filter(rows, *calls.popleft())
+                request, call = calls.popleft()
+                self.check_filter(rows[request.authorized_view_name], request, call)
+
+    def all_rows(self, table):
+        """[(key, cells)] of the rows that have any."""
+        rows = [(key, table.cells(key, self.generator.now)) for key in sorted(table.rows)]
+        return [(key, cells) for key, cells in rows if cells]
 
     def read_everything(self):
         request = self.wire.read_request(self.table)

@@ -42,6 +42,7 @@ class NoDifferences:
 
     has_microseconds = True
     has_gc_on_read = True
+    has_views = True
     droppable_families = EVERYTHING
     counts = collections.Counter()
 
@@ -58,6 +59,7 @@ class KnownDifferences:
 
     has_microseconds = False
     has_gc_on_read = False
+    has_views = False
     droppable_families = ["sum"]
 
     def __init__(self):

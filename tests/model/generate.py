@@ -34,6 +34,8 @@ KEYS = [
 ]
 KEYS += [b"\x00", b"r", b"r\n", b"\xff\xff", b"\xe9", b"user#1\xff"]
 
+PREFIXES = [b"r", b"r\x00", b"user#", b"user#1", b"\xff", b"\xff\xff", b"\x00", b"r0", b"r1", b"u"]
+
 # What each of these means to RE2 is easy to get wrong.
 PATTERNS = (
     rb"""
@@ -322,6 +324,22 @@ class Generator:
             ]
             inner = RowFilter(**self.dice.choice(shapes))
         return inner
+
+    # --- views ---
+
+    def view_subset(self):
+        """(prefixes, {family: (qualifiers, prefixes)}): much of the table, or little."""
+        prefixes = [b""] if self.chance(0.4) else self.some(PREFIXES, 5)
+        families = {}
+        for name in [*sorted(self.table.families), "nowhere"]:
+            if self.chance(0.6):
+                families[name] = self.some(QUALIFIERS, 2), [b""]
+            elif self.chance(0.6):
+                families[name] = self.some(QUALIFIERS, 6), self.some([b"a", b"q1", b"\xff"], 2)
+        return prefixes, families
+
+    def some(self, pool, most):
+        return self.dice.sample(pool, self.dice.randrange(most + 1))
 
     # --- mutations ---
 

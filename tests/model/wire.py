@@ -9,6 +9,7 @@ import time
 import grpc
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
+from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 from harness.rpc import ALL_FEATURES, CHANNEL_OPTIONS, INSTANCE, Cell, decode_responses
 
@@ -170,6 +171,20 @@ class Wire:
         )
         self.admin("ModifyColumnFamilies", request, admin_types.Table)
 
+    def create_view(self, view):
+        parent, _, view_id = view.name.rpartition("/authorizedViews/")
+        request = admin_types.CreateAuthorizedViewRequest.pb()(
+            parent=parent, authorized_view_id=view_id, authorized_view=view_message(view)
+        )
+        self.admin("CreateAuthorizedView", request, operations_pb2.Operation)
+
+    def update_view(self, view):
+        request = admin_types.UpdateAuthorizedViewRequest.pb()(
+            authorized_view=view_message(view, name=view.name),
+            update_mask={"paths": ["subset_view"]},
+        )
+        self.admin("UpdateAuthorizedView", request, operations_pb2.Operation)
+
     def create_family(self, table, name, family):
         created = ColumnFamily(gc_rule=family.gc)
         if family.aggregate:
@@ -182,6 +197,15 @@ class Wire:
 
     def drop_family(self, table, name):
         self.modify(table, id=name, drop=True)
+
+
+def view_message(view, **fields):
+    families = {
+        name: {"qualifiers": qualifiers, "qualifier_prefixes": prefixes}
+        for name, (qualifiers, prefixes) in view.families.items()
+    }
+    subset = {"row_prefixes": view.prefixes, "family_subsets": families}
+    return admin_types.AuthorizedView.pb()(subset_view=subset, **fields)
 
 
 def noting_stats(responses, stats):
