@@ -1,7 +1,8 @@
 /* Fuzzer: any set of row keys and ranges. The list made of it holds just the rows that the set
- * names, in order, each once; what is refused says why.
+ * names, in order, each once; what is refused says why. Met with the rows of some prefixes, it
+ * holds those that are in both.
  *
- * Input: choices (base/fuzzing.h): keys and ranges, then keys to ask for. */
+ * Input: choices (base/fuzzing.h): keys and ranges, then keys to ask for, each after a prefix. */
 #include "base/fuzzing.h"
 #include "bigtable/row_ranges.h"
 
@@ -134,6 +135,24 @@ static void check_bounds(const Bt__RowSet *set, const struct row_ranges *list)
     }
 }
 
+static void check_intersection(const struct row_ranges *list, bytes prefix, bytes key,
+                               struct arena *arena)
+{
+    ProtobufCBinaryData prefixes[] = {proto_data(prefix), proto_data(key)};
+    struct row_ranges common = *list;
+    struct string_set rows;
+    CHECK(status_is_ok(string_set_make(NULL, 0, prefixes, 2, arena, &rows)));
+    CHECK(status_is_ok(row_ranges_intersect(&common, &rows, arena)));
+    check_list(&common);
+    const bytes keys[] = {prefix, key};
+    for (size_t i = 0; i < 2; i++)
+        CHECK(keys[i].size == 0 || list_contains(&common, keys[i]) == list_contains(list, keys[i]));
+    for (size_t i = 0; i < list->count; i++) {
+        bytes from = list->items[i].from;
+        CHECK(list_contains(&common, from) == string_set_has(&rows, from));
+    }
+}
+
 static void run(struct choices *choices, const Bt__RowSet *set, struct arena *arena)
 {
     struct row_ranges list;
@@ -141,8 +160,13 @@ static void run(struct choices *choices, const Bt__RowSet *set, struct arena *ar
     if (status_is_ok(s)) {
         check_list(&list);
         check_bounds(set, &list);
-        while (choices->left.size > 0)
-            check_key(set, &list, choose_bytes(choices, MOST_KEY + 1));
+        bytes prefix = bytes_make(NULL, 0);
+        while (choices->left.size > 0) {
+            bytes key = choose_bytes(choices, MOST_KEY + 1);
+            check_key(set, &list, key);
+            check_intersection(&list, prefix, key, arena);
+            prefix = key;
+        }
     } else {
         CHECK(s.code == STATUS_INVALID_ARGUMENT && status_message(s)[0] != '\0');
     }

@@ -117,6 +117,45 @@ static void row_sets_become_sorted_disjoint_ranges(void **state)
         check_case(&cases[i], *state);
 }
 
+static void ranges_are_met_with_prefixes(void **state)
+{
+    static const struct {
+        const char *prefixes[2];
+        const char *expected[5];
+    } of_prefixes[] = {
+        {{"", NULL}, {"*a|a+", "b|d", "*f|f+", "g|"}},
+        {{NULL}, {NULL}},
+        {{"b", "ca"}, {"b|c", "ca|cb"}},
+        {{"f", "e"}, {"*f|f+"}},
+        {{"f+", "h"}, {"h|i"}},
+        {{"z", "a"}, {"*a|a+", "z|{"}},
+    };
+    const struct key_range given[] = {
+        {.from = bytes_of("a"), .to = bytes_make("a", 2), .is_point = true},
+        {.from = bytes_of("b"), .to = bytes_of("d")},
+        {.from = bytes_of("f"), .to = bytes_make("f", 2), .is_point = true},
+        {.from = bytes_of("g")}};
+    for (size_t i = 0; i < sizeof of_prefixes / sizeof *of_prefixes; i++) {
+        struct key_range items[4];
+        struct row_ranges ranges = {.items = items, .count = 4};
+        ProtobufCBinaryData prefixes[2];
+        struct string_set rows;
+        size_t count = 0;
+        memcpy(items, given, sizeof given);
+        for (; count < 2 && of_prefixes[i].prefixes[count] != NULL; count++)
+            prefixes[count] = proto_data(bytes_of(of_prefixes[i].prefixes[count]));
+        assert_ok(string_set_make(NULL, 0, prefixes, count, *state, &rows));
+        assert_ok(row_ranges_intersect(&ranges, &rows, *state));
+        for (count = 0; of_prefixes[i].expected[count] != NULL; count++) {
+            char text[64];
+            assert_true(count < ranges.count);
+            show(&ranges.items[count], text, sizeof text);
+            assert_string_equal(text, of_prefixes[i].expected[count]);
+        }
+        assert_int_equal(ranges.count, count);
+    }
+}
+
 static void no_row_set_is_the_whole_table(void **state)
 {
     struct row_ranges found;
@@ -216,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(row_sets_become_sorted_disjoint_ranges),
+        TEST(ranges_are_met_with_prefixes),
         TEST(no_row_set_is_the_whole_table),
         TEST(a_range_without_ends_is_the_whole_table),
         TEST(inverted_ranges_are_refused_in_words),

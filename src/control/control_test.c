@@ -573,6 +573,35 @@ static void test_orphans_and_damage_are_reported(void **state)
     buffer_free(&reports);
 }
 
+/* --- what is kept with a resource --- */
+
+struct counted {
+    struct resource_kept kept;
+    int destroyed;
+};
+
+static void count_destroyed(struct resource_kept *kept)
+{
+    ((struct counted *)kept)->destroyed++;
+}
+
+static void test_the_first_is_kept_as_long_as_the_resource(void **state)
+{
+    (void)state;
+    struct counted first = {.kept.destroy = count_destroyed}, second = first;
+    struct resource *resource;
+    bytes none = bytes_make(NULL, 0);
+    assert_ok(resource_create(RESOURCE_INSTANCE, INSTANCE, 1, none, none, &resource));
+    assert_ptr_equal(resource_keep(resource, &first.kept), &first);
+    assert_ptr_equal(resource_keep(resource, &second.kept), &first);
+    assert_int_equal(second.destroyed, 1);
+    resource_retain(resource);
+    resource_release(resource);
+    assert_int_equal(first.destroyed, 0);
+    resource_release(resource);
+    assert_int_equal(first.destroyed, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -592,6 +621,7 @@ int main(void)
         TEST(test_an_operation_of_an_unknown_kind_ends),
         TEST(test_old_operations_are_forgotten),
         TEST(test_orphans_and_damage_are_reported),
+        cmocka_unit_test(test_the_first_is_kept_as_long_as_the_resource),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Tests of what a reader sees of a row: rules, scopes, order, spilled cells. */
-#include "row/resolve.h"
+#include "row/columns.h"
 #include "row/testing.h"
+#include "wire/proto.h"
 
 enum { ARENA_LIMIT = 64 << 20, NOW_US = 10000, MOST_SPILLED = 4096 };
 
@@ -229,6 +230,55 @@ static void test_scope_of_counts(void **state)
     assert_cells(fixture, "z:a:3=x z:b:1=z");
 }
 
+/* --- views --- */
+
+static struct family_columns columns_of(struct arena *arena, const char *family,
+                                        const char *qualifier, const char *prefix)
+{
+    struct family_columns columns = {.family = bytes_of(family)};
+    ProtobufCBinaryData one = proto_data(bytes_of(qualifier)), some = proto_data(bytes_of(prefix));
+    assert_ok(string_set_make(&one, 1, &some, 1, arena, &columns.qualifiers));
+    return columns;
+}
+
+static void restrict_to(struct fixture *fixture, const struct columns *columns)
+{
+    assert_ok(columns_restrict(columns, fixture->schema, fixture->arena, &fixture->scope));
+    fixture->request.scope = &fixture->scope;
+}
+
+/* Counts are of what is visible: of the cells that a filter may want first, too. */
+static void test_a_view_leaves_out_the_rest(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct family_columns families[] = {columns_of(fixture->arena, "z", "a", "c"),
+                                              columns_of(fixture->arena, "m", "b", "b")};
+    has_record(fixture, FRAGMENT(cell_entry(1, "a", 1, "x", 1), cell_entry(1, "ab", 1, "-", 1),
+                                 cell_entry(1, "c", 1, "y", 1), cell_entry(1, "cc", 1, "z", 1),
+                                 cell_entry(1, "d", 1, "-", 1), cell_entry(2, "a", 1, "-", 1)));
+    restrict_to(fixture, &(struct columns){.families = families, .count = 2});
+    assert_cells(fixture, "z:a:1=x z:c:1=y z:cc:1=z");
+    fixture->request.size_limit = 7; /* of names and values in sight */
+    assert_cells(fixture, "z:a:1=x z:c:1=y z:cc:1=z");
+    fixture->families[0] = fixture->families[1] = (struct family_scope){.is_wanted = true};
+    fixture->families[2] = (struct family_scope){.is_wanted = true, .from = bytes_of("b")};
+    fixture->scope.families = fixture->families;
+    restrict_to(fixture, &(struct columns){.families = families, .count = 2});
+    assert_cells(fixture, "z:c:1=y z:cc:1=z");
+    restrict_to(fixture, &(struct columns){.count = 0});
+    assert_cells(fixture, "");
+}
+
+static void test_a_view_of_all_is_no_restriction(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct family_columns all = columns_of(fixture->arena, "z", "a", "");
+    has_record(fixture, FRAGMENT(cell_entry(1, "", 1, "x", 1), cell_entry(1, "ab", 1, "y", 1)));
+    restrict_to(fixture, &(struct columns){.families = &all, .count = 1});
+    assert_null(fixture->scope.families[2].visible);
+    assert_cells(fixture, "z::1=x z:ab:1=y");
+}
+
 /* --- spilled cells --- */
 
 static void test_hot_and_spilled_cells_are_one_row(void **state)
@@ -284,6 +334,26 @@ static void test_one_column_of_many_is_sought(void **state)
     assert_cells(fixture, "z:01000:1=v");
     assert_true(fixture->source.seeks <= 3);
     assert_true(fixture->source.nexts <= 4);
+}
+
+/* And what makes a view of a few of them cheap. */
+static void test_visible_columns_are_sought(void **state)
+{
+    static struct entry spilled[MOST_SPILLED];
+    static char names[MOST_SPILLED][8];
+    struct fixture *fixture = *state;
+    const struct family_columns some = columns_of(fixture->arena, "z", "04000", "0010");
+    for (int i = 0; i < MOST_SPILLED; i++) {
+        snprintf(names[i], sizeof names[i], "%05d", i);
+        spilled[i] = cell_entry(1, names[i], 1, "v", 1);
+    }
+    has_spilled(fixture, spilled, MOST_SPILLED);
+    restrict_to(fixture, &(struct columns){.families = &some, .count = 1});
+    assert_cells(fixture, "z:00100:1=v z:00101:1=v z:00102:1=v z:00103:1=v z:00104:1=v "
+                          "z:00105:1=v z:00106:1=v z:00107:1=v z:00108:1=v z:00109:1=v "
+                          "z:04000:1=v");
+    assert_true(fixture->source.seeks <= 3);
+    assert_true(fixture->source.nexts <= 15);
 }
 
 static void test_old_versions_are_skipped(void **state)
@@ -440,6 +510,9 @@ int main(void)
         TEST(test_without_memory_there_is_no_row),
         TEST(test_scope_of_families_and_qualifiers),
         TEST(test_scope_of_counts),
+        TEST(test_a_view_leaves_out_the_rest),
+        TEST(test_a_view_of_all_is_no_restriction),
+        TEST(test_visible_columns_are_sought),
         TEST(test_hot_and_spilled_cells_are_one_row),
         TEST(test_aggregates_add_up_over_both),
         TEST(test_one_column_of_many_is_sought),

@@ -101,6 +101,39 @@ def test_policies_are_inherited(secure):
                 secured.rpc(token).read(table)
 
 
+def test_a_view_for_who_may_not_see_the_table(secure):
+    """A policy of the view grants what is in it; one of the table grants its views, too."""
+    view = f"{TABLE}/authorizedViews/v"
+    role = {"role": "roles/bigtable.user", "members": ["user:stranger@example.com"]}
+    secured = secure(policy={**POLICY, view: {"bindings": [role]}})
+    admin, stranger = secured.rpc("admin"), secured.rpc("stranger")
+    admin.create_table("t", ["f", "g"])
+    columns = {"f": {"qualifier_prefixes": [b""]}}
+    admin.admin.create_authorized_view(
+        table_admin.CreateAuthorizedViewRequest(
+            parent=TABLE,
+            authorized_view_id="v",
+            authorized_view={"subset_view": {"row_prefixes": [b"a"], "family_subsets": columns}},
+        )
+    )
+    stranger.mutate(view, b"a", set_cell("f", b"q", b"v"))
+    for reader in (stranger, secured.rpc("alice"), secured.rpc("reader")):
+        assert [key for key, _ in reader.read(view)] == [b"a"]
+    assert stranger.sample_row_keys(view)
+    outside = "outside the Authorized View"
+    for key, family in ((b"b", "f"), (b"a", "g")):
+        with fails_with(StatusCode.PERMISSION_DENIED, outside):
+            stranger.mutate(view, key, set_cell(family, b"q", b"v"))
+    with fails_with(StatusCode.PERMISSION_DENIED, "bigtable.tables.readRows"):
+        stranger.read(TABLE)
+    with fails_with(StatusCode.PERMISSION_DENIED, "bigtable.tables.mutateRows"):
+        stranger.mutate(TABLE, b"a", set_cell("f", b"q", b"v"))
+    with fails_with(StatusCode.PERMISSION_DENIED, "bigtable.authorizedViews.mutateRows"):
+        secured.rpc("reader").mutate(view, b"a", set_cell("f", b"q", b"v"))
+    with fails_with(StatusCode.PERMISSION_DENIED, "bigtable.authorizedViews.readRows"):
+        secured.rpc("viewer").read(view)
+
+
 def test_several_tokens_on_one_connection(secure):
     """What was found out about one caller is not taken for another."""
     secured = secure()

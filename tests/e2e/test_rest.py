@@ -103,6 +103,34 @@ def test_tables_as_gcloud_asks(rest, new_table_id):
     }
 
 
+def test_reads_and_writes_through_an_authorized_view(rest, rest_table):
+    parts = {"f": {"qualifierPrefixes": [""]}}
+    rest.call(
+        "POST",
+        f"{rest_table}/authorizedViews?authorizedViewId=v",
+        {"subsetView": {"rowPrefixes": [b64(b"a")], "familySubsets": parts}},
+    )
+    view = f"{rest_table}/authorizedViews/v"
+    for key in (b"a", b"b"):
+        mutate(rest, rest_table, key, set_cell(), set_cell(family="g"))
+    assert read_cells(rest.call("POST", f"{view}:readRows", {})) == [(b"a", b"v")]
+    assert [each["rowKey"] for each in rest.call("GET", f"{view}:sampleRowKeys")] == [b64(b"b")]
+    mutate(rest, view, b"a", set_cell(b"w", "2000"))
+    entries = [{"rowKey": b64(key), "mutations": [set_cell(b"x", "3000")]} for key in (b"a", b"b")]
+    (answer,) = rest.call("POST", f"{view}:mutateRows", {"entries": entries})
+    codes = {each.get("index", "0"): each["status"].get("code", 0) for each in answer["entries"]}
+    assert codes == {"0": 0, "1": 7}
+    change = {"rowKey": b64(b"a"), "trueMutations": [set_cell(b"y", "4000")]}
+    assert rest.call("POST", f"{view}:checkAndMutateRow", change) == {"predicateMatched": True}
+    rule = {"familyName": "f", "columnQualifier": b64(b"q"), "appendValue": b64(b"!")}
+    rest.call("POST", f"{view}:readModifyWriteRow", {"rowKey": b64(b"a"), "rules": [rule]})
+    found = read_cells(rest.call("POST", f"{view}:readRows", {}))
+    assert [value for _, value in found] == [b"y!", b"y", b"x", b"w", b"v"]
+    refusal = {"rowKey": b64(b"b"), "mutations": [set_cell()]}
+    error = rest.call("POST", f"{view}:mutateRow", refusal, expect=403)["error"]
+    assert error["status"] == "PERMISSION_DENIED" and "Authorized View" in error["message"]
+
+
 def test_the_path_has_the_last_word(rest, rest_table):
     change = {"name": "projects/p/instances/i/tables/another", "deletionProtection": True}
     rest.call("PATCH", f"{rest_table}?updateMask=deletionProtection", change)
