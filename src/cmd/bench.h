@@ -32,6 +32,8 @@ int bench_command(const char *const *arguments);
 
 struct bench_options {
     const char *endpoint; /* NULL: BIGTABLE_EMULATOR_HOST, or the default of `serve` */
+    const char *ca;       /* PEM file of the server's authority; NULL: no TLS */
+    const char *token;    /* a file with a bearer token; NULL: none */
     const char *table;    /* its full name */
     const char *workloads;
     uint64_t rows;

@@ -6,15 +6,17 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-enum { INPUT_SIZE = 64 << 10, VECTORS = 64 };
+enum { INPUT_SIZE = 64 << 10, VECTORS = 64, METADATA_MOST = 2 };
 
 struct bench_link {
     struct loop *loop;
+    const struct bench_identity *identity;
     struct stream *stream;
     struct grpc_client *client; /* NULL once the connection is lost */
     struct watch watch;
     uint32_t watched;
-    struct task flush; /* writes once, at the end of the loop's turn */
+    uint32_t write_event; /* that a blocked write waits for; 0: none is blocked */
+    struct task flush;    /* writes once, at the end of the loop's turn */
     bool flush_deferred;
     bool is_lost;
     uint8_t input[INPUT_SIZE];
@@ -37,6 +39,7 @@ static void write_output(struct bench_link *link)
     for (;;) {
         size_t count = grpc_client_output(link->client, vectors, VECTORS);
         if (count == 0) {
+            link->write_event = 0;
             watch_for(link, EPOLLIN);
             return;
         }
@@ -44,7 +47,8 @@ static void write_output(struct bench_link *link)
         enum stream_result result = stream_write(link->stream, vectors, (int)count, &done);
         grpc_client_sent(link->client, done);
         if (result == STREAM_BLOCKED) {
-            watch_for(link, EPOLLIN | stream_write_interest(link->stream));
+            link->write_event = stream_write_interest(link->stream);
+            watch_for(link, EPOLLIN | link->write_event);
             return;
         }
         if (result != STREAM_OK) {
@@ -80,7 +84,7 @@ static void ready(struct watch *watch, uint32_t events)
     struct bench_link *link = LIST_ENTRY(watch, struct bench_link, watch);
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
         read_input(link);
-    if (events & EPOLLOUT && !link->is_lost)
+    if (events & link->write_event && !link->is_lost)
         write_output(link);
     drop_if_lost(link);
 }
@@ -103,26 +107,28 @@ static void output_ready(void *context)
     loop_defer(link->loop, &link->flush);
 }
 
-static status connect_link(struct bench_link *link, const struct address *address,
-                           const char *authority)
+static status connect_link(struct bench_link *link, const struct address *address)
 {
-    TRY(stream_connect(address, NULL, NULL, &link->stream));
-    TRY(grpc_client_create(link->loop, authority, link, output_ready, &link->client));
+    const struct bench_identity *identity = link->identity;
+    TRY(stream_connect(address, identity->tls, identity->host, &link->stream));
+    TRY(grpc_client_create(link->loop, identity->authority, link, output_ready, &link->client));
     link->watch = (struct watch){.fd = stream_socket(link->stream), .ready = ready};
-    link->watched = EPOLLIN | EPOLLOUT; /* the first EPOLLOUT says that it is connected */
+    link->write_event = EPOLLOUT; /* the first says that it is connected */
+    link->watched = EPOLLIN | EPOLLOUT;
     return loop_watch(link->loop, &link->watch, link->watched);
 }
 
-status bench_link_create(struct loop *loop, const struct address *address, const char *authority,
-                         struct bench_link **out)
+status bench_link_create(struct loop *loop, const struct address *address,
+                         const struct bench_identity *identity, struct bench_link **out)
 {
     *out = NULL;
     struct bench_link *link = calloc(1, sizeof *link);
     if (link == NULL)
         return status_out_of_memory();
     link->loop = loop;
+    link->identity = identity;
     link->flush.run = flush;
-    status s = connect_link(link, address, authority);
+    status s = connect_link(link, address);
     if (!status_is_ok(s)) {
         grpc_client_destroy(link->client);
         stream_close(link->stream);
@@ -143,6 +149,13 @@ void bench_link_destroy(struct bench_link *link)
     free(link);
 }
 
+static status start(struct bench_link *link, const struct client_call_options *options,
+                    struct buffer *message)
+{
+    struct client_call *call;
+    return grpc_client_start(link->client, options, message, &call);
+}
+
 status bench_link_call(struct bench_link *link, const struct client_call_options *options,
                        struct buffer *message)
 {
@@ -150,6 +163,16 @@ status bench_link_call(struct bench_link *link, const struct client_call_options
         buffer_free(message);
         return status_make(STATUS_UNAVAILABLE, "the connection is lost");
     }
-    struct client_call *call;
-    return grpc_client_start(link->client, options, message, &call);
+    bytes credential = link->identity->credential;
+    if (credential.size == 0)
+        return start(link, options, message);
+    struct client_metadata metadata[METADATA_MOST];
+    struct client_call_options with_credential = *options;
+    CHECK(options->metadata_count < METADATA_MOST);
+    for (size_t i = 0; i < options->metadata_count; i++)
+        metadata[i] = options->metadata[i];
+    metadata[with_credential.metadata_count++] =
+        (struct client_metadata){.name = "authorization", .value = credential};
+    with_credential.metadata = metadata;
+    return start(link, &with_credential, message);
 }

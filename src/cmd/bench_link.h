@@ -7,8 +7,16 @@
 
 struct bench_link;
 
-status bench_link_create(struct loop *loop, const struct address *address, const char *authority,
-                         struct bench_link **out);
+/* Who the server is to be, and who we are. All must outlive the link. */
+struct bench_identity {
+    const char *authority;   /* as the server is called: HOST:PORT */
+    const char *host;        /* the name that its certificate must have */
+    struct tls_context *tls; /* NULL: plain */
+    bytes credential;        /* the header `authorization`; empty: none */
+};
+
+status bench_link_create(struct loop *loop, const struct address *address,
+                         const struct bench_identity *identity, struct bench_link **out);
 
 /* Ends what is open with UNAVAILABLE; NULL is fine. */
 void bench_link_destroy(struct bench_link *link);

@@ -21,6 +21,9 @@ enum {
 static const struct option rows[] = {
     ROW(STRING, endpoint, NULL, 0, 0, "ADDR:PORT",
         "The server; by default BIGTABLE_EMULATOR_HOST, else 127.0.0.1:8086."),
+    ROW(STRING, ca, NULL, 0, 0, "FILE",
+        "PEM certificates that the server's must lead to: speaks TLS. Without it speaks plainly."),
+    ROW(STRING, token, NULL, 0, 0, "FILE", "Its first line is the bearer token of each call."),
     ROW(STRING, table, "projects/p/instances/i/tables/bench", 0, 0, "NAME",
         "The table; `load` deletes it if it exists, and makes it."),
     ROW(STRING, workloads, bench_mix_names, 0, 0, "NAME,...", "What to run, in this order."),

@@ -3,6 +3,7 @@ that all rows were there."""
 
 import json
 
+from harness.certificates import Authority
 from harness.server import run_trestle
 
 TABLE = "projects/p/instances/i/tables/bench"
@@ -67,3 +68,28 @@ def test_failures_are_counted(server):
 def test_unknown_workload(server):
     done, _ = bench(server.host, "--workloads", "nonsense")
     assert done.returncode == 2
+
+
+def test_tls_and_a_token(secure, tmp_path):
+    secured, token = secure(), tmp_path / "token"
+    token.write_text("admin\n")
+    trust = ["--ca", secured.authority.certificate]
+    done, results = bench(
+        secured.server.host, *trust, "--token", token, "--workloads", "load,scan,wide",
+        "--operations", "50",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [result["errors"] for result in results] == [0, 0, 0]
+    done, results = bench(secured.server.host, *trust, "--workloads", "read", "--operations", "5")
+    assert done.returncode == 1
+    assert results[0]["errors"] == 5
+    assert "missing required authentication credential" in done.stderr
+
+
+def test_a_server_that_is_not_trusted(secure, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    done, _ = bench(
+        secure().server.host, "--ca", Authority(other).certificate, "--workloads", "load"
+    )
+    assert done.returncode == 1
