@@ -168,14 +168,18 @@ static bool is_outside(const struct mutate_rows *self, size_t index)
     return self->are_outside != NULL && self->are_outside[index];
 }
 
+static status check_inside(const struct mutate_rows *self, size_t index)
+{
+    return is_outside(self, index) ? view_refusal(self->data.view) : status_ok();
+}
+
 static status pack_entry(struct mutate_rows *self, size_t index, struct packed_change *change,
                          size_t *size)
 {
     const Bt__MutateRowsRequest__Entry *entry = self->request->entries[index];
     bytes row_key = proto_bytes(entry->row_key);
     TRY(row_key_check(row_key));
-    if (is_outside(self, index))
-        return view_refusal(self->data.view);
+    TRY(check_inside(self, index));
     TRY(idempotency_check_age(entry->idempotency, cluster_clock(self->data.bigtable->cluster)));
     arena_reset(self->scratch);
     TRY(mutations_pack(&self->context, row_key, entry->mutations, entry->n_mutations, change));
