@@ -9,7 +9,11 @@
 #include <stdlib.h>
 
 /* FieldDescriptorProto.Type and .Label */
-enum { TYPE_GROUP = 10, TYPE_MESSAGE = 11, TYPE_ENUM = 14, LABEL_REPEATED = 3 };
+enum { TYPE_GROUP = 10, TYPE_MESSAGE = 11, TYPE_ENUM = 14 };
+enum { LABEL_REQUIRED = 2, LABEL_REPEATED = 3 };
+
+/* Of fields; those in between are protobuf's own. */
+enum { LARGEST_NUMBER = 536870911, FIRST_RESERVED = 19000, LAST_RESERVED = 19999 };
 
 struct named_type {
     const char *name;
@@ -142,6 +146,16 @@ static bool is_among(const void **sorted, size_t count, const void *wanted,
     return count > 0 && bsearch(&wanted, sorted, count, sizeof(*sorted), compare) != NULL;
 }
 
+/* One that stands there twice; NULL: none does. */
+static const void *find_twin(const void **sorted, size_t count,
+                             int (*compare)(const void *, const void *))
+{
+    for (size_t i = 1; i < count; i++)
+        if (compare(&sorted[i - 1], &sorted[i]) == 0)
+            return sorted[i];
+    return NULL;
+}
+
 static int compare_files(const void *a, const void *b)
 {
     const Descriptors__File *const *left = a, *const *right = b;
@@ -166,6 +180,10 @@ static status check_files(const Descriptors__Set *set, struct arena *arena)
     if (set->n_file == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "proto_descriptors has no files");
     TRY(sort_copy(arena, set->file, set->n_file, compare_files, &files));
+    const Descriptors__File *twin = find_twin(files, set->n_file, compare_files);
+    if (twin != NULL)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "proto_descriptors has two files of the name '%s'", twin->name);
     for (size_t i = 0; i < set->n_file; i++)
         TRY(check_imports(set->file[i], files, set->n_file));
     return status_ok();
@@ -192,36 +210,82 @@ static bool is_resolved(const struct type_index *index, const Descriptors__Field
 
 static int compare_numbers(const void *a, const void *b)
 {
-    int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
-    return left < right ? -1 : left > right;
+    const Descriptors__Field *const *left = a, *const *right = b;
+    return (*left)->number < (*right)->number ? -1 : (*left)->number > (*right)->number;
 }
 
-static status check_numbers(const struct named_type *type, struct arena *arena)
+static int compare_field_names(const void *a, const void *b)
 {
-    size_t count = type->message->n_field;
-    int32_t *numbers = arena_alloc(arena, count * sizeof *numbers);
-    if (numbers == NULL)
-        return status_out_of_memory();
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = type->message->field[i]->number;
-    if (count > 0)
-        qsort(numbers, count, sizeof *numbers, compare_numbers);
-    for (size_t i = 0; i < count; i++)
-        if (numbers[i] <= 0 || (i > 0 && numbers[i] == numbers[i - 1]))
-            return status_make(STATUS_INVALID_ARGUMENT,
-                               "proto_descriptors: '%s' has the field number %d %s", type->name + 1,
-                               numbers[i], numbers[i] <= 0 ? "" : "twice");
-    return status_ok();
+    const Descriptors__Field *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+static status bad_member(const struct named_type *type, const char *member, const char *what)
+{
+    return status_make(STATUS_INVALID_ARGUMENT, "proto_descriptors: '%s.%s' %s", type->name + 1,
+                       member, what);
+}
+
+static status check_number(const struct named_type *type, const Descriptors__Field *field)
+{
+    int32_t number = field->number;
+    if (number > 0 && number <= LARGEST_NUMBER &&
+        (number < FIRST_RESERVED || number > LAST_RESERVED))
+        return status_ok();
+    return bad_member(type, field->name, "has a number that no field may have");
+}
+
+static bool is_in_oneof(const Descriptors__Field *field)
+{
+    return field->in_oneof_case == DESCRIPTORS__FIELD__IN_ONEOF_ONEOF_INDEX;
+}
+
+static status check_single(const struct named_type *type, struct arena *arena)
+{
+    const Descriptors__Message *message = type->message;
+    const void **fields;
+    TRY(sort_copy(arena, message->field, message->n_field, compare_numbers, &fields));
+    const Descriptors__Field *twin = find_twin(fields, message->n_field, compare_numbers);
+    if (twin != NULL)
+        return bad_member(type, twin->name, "has the number of another field");
+    TRY(sort_copy(arena, message->field, message->n_field, compare_field_names, &fields));
+    twin = find_twin(fields, message->n_field, compare_field_names);
+    return twin == NULL ? status_ok() : bad_member(type, twin->name, "is there twice");
 }
 
 static status check_message(const struct type_index *index, const struct named_type *type)
 {
-    for (size_t i = 0; i < type->message->n_field; i++)
-        if (!is_resolved(index, type->message->field[i]))
-            return status_make(
-                STATUS_INVALID_ARGUMENT, "proto_descriptors: the type '%s' of '%s.%s' is not there",
-                type->message->field[i]->type_name, type->name + 1, type->message->field[i]->name);
-    return check_numbers(type, index->arena);
+    const Descriptors__Message *message = type->message;
+    for (size_t i = 0; i < message->n_field; i++) {
+        const Descriptors__Field *field = message->field[i];
+        TRY(check_number(type, field));
+        if (!is_resolved(index, field))
+            return bad_member(type, field->name, "is of a type that is not there");
+        if (is_in_oneof(field) &&
+            (field->oneof_index < 0 || (size_t)field->oneof_index >= message->n_oneof_decl))
+            return bad_member(type, field->name, "is in a oneof that is not there");
+    }
+    return check_single(type, index->arena);
+}
+
+static int compare_value_names(const void *a, const void *b)
+{
+    const Descriptors__Enum__Value *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+static status check_enum(const struct type_index *index, const struct named_type *type)
+{
+    const Descriptors__Enum *enumeration = type->enumeration;
+    const void **values;
+    if (enumeration->n_value == 0)
+        return status_make(STATUS_INVALID_ARGUMENT, "proto_descriptors: '%s' has no values",
+                           type->name + 1);
+    TRY(sort_copy(index->arena, enumeration->value, enumeration->n_value, compare_value_names,
+                  &values));
+    const Descriptors__Enum__Value *twin =
+        find_twin(values, enumeration->n_value, compare_value_names);
+    return twin == NULL ? status_ok() : bad_member(type, twin->name, "is there twice");
 }
 
 status descriptor_set_check(bytes set, struct arena *arena)
@@ -231,8 +295,8 @@ status descriptor_set_check(bytes set, struct arena *arena)
     TRY(check_files(index.set, arena));
     TRY(check_names_are_single(&index));
     for (size_t i = 0; i < index.count; i++)
-        if (index.types[i].message != NULL)
-            TRY(check_message(&index, &index.types[i]));
+        TRY(index.types[i].message != NULL ? check_message(&index, &index.types[i])
+                                           : check_enum(&index, &index.types[i]));
     return status_ok();
 }
 
@@ -243,12 +307,6 @@ static status incompatible(const struct named_type *type, const char *member, co
     return status_make(STATUS_INVALID_ARGUMENT,
                        "The schema bundle would not be backward compatible: '%s%s%s' %s",
                        type->name + 1, *member == '\0' ? "" : ".", member, what);
-}
-
-static int compare_fields(const void *a, const void *b)
-{
-    const Descriptors__Field *const *left = a, *const *right = b;
-    return (*left)->number < (*right)->number ? -1 : (*left)->number > (*right)->number;
 }
 
 static status check_field(const struct named_type *type, const Descriptors__Field *before,
@@ -265,19 +323,64 @@ static status check_field(const struct named_type *type, const Descriptors__Fiel
     return status_ok();
 }
 
+static const Descriptors__Field *find_numbered(const void **fields, size_t count,
+                                               const Descriptors__Field *wanted)
+{
+    const void *key = wanted;
+    const Descriptors__Field *const *found =
+        count == 0 ? NULL : bsearch(&key, fields, count, sizeof(*fields), compare_numbers);
+    return found == NULL ? NULL : *found;
+}
+
+/* What was written without a field cannot be read by who requires it. */
+static status check_required(const struct named_type *before, const struct named_type *after,
+                             struct arena *arena)
+{
+    const void **fields;
+    size_t count = before->message->n_field;
+    TRY(sort_copy(arena, before->message->field, count, compare_numbers, &fields));
+    for (size_t i = 0; i < after->message->n_field; i++) {
+        const Descriptors__Field *field = after->message->field[i];
+        const Descriptors__Field *former = find_numbered(fields, count, field);
+        if (field->label == LABEL_REQUIRED && (former == NULL || former->label != LABEL_REQUIRED))
+            return incompatible(after, field->name, "is required now");
+    }
+    return status_ok();
+}
+
+/* Of a oneof one member at most is read: what was written with two fields that were no alternatives
+ * loses one of them. `firsts` has, for each oneof, the first former field that is in it. */
+static status check_oneof(const struct named_type *type, const Descriptors__Field *before,
+                          const Descriptors__Field *after, const Descriptors__Field **firsts)
+{
+    if (!is_in_oneof(after))
+        return status_ok();
+    const Descriptors__Field **first = &firsts[after->oneof_index];
+    if (*first == NULL)
+        *first = before;
+    if (*first == before || (is_in_oneof(before) && is_in_oneof(*first) &&
+                             before->oneof_index == (*first)->oneof_index))
+        return status_ok();
+    return incompatible(type, before->name, "is in a oneof with what it could stand beside");
+}
+
 static status check_fields(const struct named_type *before, const struct named_type *after,
                            struct arena *arena)
 {
     const void **fields;
     size_t count = after->message->n_field;
-    TRY(sort_copy(arena, after->message->field, count, compare_fields, &fields));
+    const Descriptors__Field **firsts =
+        arena_zalloc(arena, after->message->n_oneof_decl * sizeof *firsts);
+    if (firsts == NULL)
+        return status_out_of_memory();
+    TRY(sort_copy(arena, after->message->field, count, compare_numbers, &fields));
     for (size_t i = 0; i < before->message->n_field; i++) {
-        const void *field = before->message->field[i];
-        const Descriptors__Field *const *found =
-            count == 0 ? NULL : bsearch(&field, fields, count, sizeof(*fields), compare_fields);
-        TRY(check_field(before, field, found == NULL ? NULL : *found));
+        const Descriptors__Field *field = before->message->field[i];
+        const Descriptors__Field *successor = find_numbered(fields, count, field);
+        TRY(check_field(before, field, successor));
+        TRY(check_oneof(before, field, successor, firsts));
     }
-    return status_ok();
+    return check_required(before, after, arena);
 }
 
 static int compare_values(const void *a, const void *b)

@@ -6,13 +6,15 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/* Whether it parses, has every file that its files import, and every type that its fields name, and
- * gives no name and no number twice. INVALID_ARGUMENT, saying what is wrong. */
+/* Whether it parses, has every file that its files import, and every type and oneof that its fields
+ * are of, gives no name and no number twice, and no field a number that none may have.
+ * INVALID_ARGUMENT, saying what is wrong. */
 status descriptor_set_check(bytes set, struct arena *arena);
 
 /* Whether whoever reads what was written with `before` understands it with `after` too, by number
- * and by name: types, fields and values stay, and fields keep their types. INVALID_ARGUMENT, saying
- * what does not. Both have been checked. */
+ * and by name: types, fields and values stay, fields keep their types, none becomes required, and
+ * what could stand together still can. INVALID_ARGUMENT, saying what does not. Both have been
+ * checked. */
 status descriptor_set_check_successor(bytes before, bytes after, struct arena *arena);
 
 #endif

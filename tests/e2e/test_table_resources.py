@@ -131,8 +131,8 @@ def bundle_of(*messages, name="a.proto", dependency=(), enums=()):
     return descriptor_pb2.FileDescriptorSet(file=[file])
 
 
-def field(name, number, kind=FIELD.TYPE_INT64, label=FIELD.LABEL_OPTIONAL, type_name=None):
-    return FIELD(name=name, number=number, type=kind, label=label, type_name=type_name)
+def field(name, number, kind=FIELD.TYPE_INT64, label=FIELD.LABEL_OPTIONAL, **more):
+    return FIELD(name=name, number=number, type=kind, label=label, **more)
 
 
 def message(*fields, name="M", **more):
@@ -205,9 +205,20 @@ def test_bundles_of_googles_own_files(admin, parent):
         bundle_of(message(field("a", 0))),
         bundle_of(message(field("a", 1, FIELD.TYPE_MESSAGE, type_name=".pkg.N"))),
         bundle_of(message(field("a", 1, FIELD.TYPE_ENUM, type_name=".pkg.M"))),
+        descriptor_pb2.FileDescriptorSet(file=[{"name": "a.proto"}, {"name": "a.proto"}]),
+        bundle_of(message(field("a", 1), field("a", 2))),
+        bundle_of(message(field("a", 1 << 29))),
+        bundle_of(message(field("a", 19000))),
+        bundle_of(message(field("a", 1, oneof_index=0))),
+        bundle_of(enums=[enum()]),
+        bundle_of(enums=[enum("A", "A")]),
     ],
-    ids=["empty", "import", "type twice", "number twice", "number 0", "no type", "no enum"],
-)
+    ids=[
+        "empty", "import", "type twice", "number twice", "number 0", "no type", "no enum",
+        "file twice", "name twice", "number too large", "reserved number", "no oneof", "no values",
+        "value twice",
+    ],
+)  # fmt: skip
 def test_what_no_schema_bundle_is(admin, parent, descriptors):
     with pytest.raises(exceptions.InvalidArgument, match="proto_descriptors"):
         create_bundle(admin, parent, descriptors)
@@ -250,6 +261,53 @@ def test_what_is_not_backward_compatible(admin, parent, after, missing):
     assert admin.tables.get_schema_bundle(name=made.name) == made
     changed = update_bundle(admin, made.name, after, ignore_warnings=True)
     assert changed.proto_schema.proto_descriptors == after.SerializeToString()
+
+
+C = field("c", 3)
+REQUIRED = field("a", 1, label=FIELD.LABEL_REQUIRED)
+
+
+def in_oneof(each, index):
+    changed = FIELD(oneof_index=index)
+    changed.MergeFrom(each)
+    return changed
+
+
+def with_oneofs(*fields):
+    return bundle_of(message(*fields, oneof_decl=[{"name": "x"}, {"name": "y"}]))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fault"),
+    [
+        (bundle_of(message(A)), bundle_of(message(REQUIRED)), "'pkg.M.a' is required now"),
+        (bundle_of(message(C)), bundle_of(message(REQUIRED, C)), "'pkg.M.a' is required now"),
+        (bundle_of(message(REQUIRED)), bundle_of(message(REQUIRED, C)), None),
+        (bundle_of(message(REQUIRED)), bundle_of(message(A)), None),
+        (with_oneofs(A), with_oneofs(in_oneof(A, 1), in_oneof(C, 1)), None),
+        (with_oneofs(A, C), with_oneofs(in_oneof(A, 0), in_oneof(C, 1)), None),
+        (with_oneofs(A, C), with_oneofs(in_oneof(A, 0), in_oneof(C, 0)), "pkg.M.c' is in a oneof"),
+        (
+            with_oneofs(in_oneof(A, 0), in_oneof(C, 1)),
+            with_oneofs(in_oneof(A, 1), in_oneof(C, 1)),
+            "pkg.M.c' is in a oneof",
+        ),
+        (
+            with_oneofs(in_oneof(A, 0), in_oneof(C, 0)),
+            with_oneofs(in_oneof(A, 1), in_oneof(C, 1)),
+            None,
+        ),
+        (with_oneofs(in_oneof(A, 0), in_oneof(C, 0)), with_oneofs(A, C), None),
+    ],
+)
+def test_what_may_be_missing_and_what_may_stand_together(admin, parent, before, after, fault):
+    made = create_bundle(admin, parent, before)
+    if fault is None:
+        update_bundle(admin, made.name, after)
+    else:
+        with pytest.raises(exceptions.InvalidArgument, match=fault):
+            update_bundle(admin, made.name, after)
+        update_bundle(admin, made.name, after, ignore_warnings=True)
 
 
 def test_what_is_backward_compatible(admin, parent):
