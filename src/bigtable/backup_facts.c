@@ -10,29 +10,6 @@
 
 /* --- times --- */
 
-int64_t timestamp_us(const Pb__Timestamp *timestamp)
-{
-    return timestamp == NULL ? 0 : timestamp->seconds * 1000000 + timestamp->nanos / 1000;
-}
-
-status timestamp_message(int64_t us, struct arena *arena, Pb__Timestamp **out)
-{
-    PROTO_NEW(arena, *out, PB__TIMESTAMP__INIT);
-    (*out)->seconds = us / 1000000;
-    (*out)->nanos = (int32_t)(us % 1000000) * 1000;
-    return status_ok();
-}
-
-/* Beyond the year 9999 a sum would overflow. */
-static status check_timestamp(const char *field, const Pb__Timestamp *timestamp)
-{
-    const int64_t last_second = INT64_C(253402300799);
-    if (timestamp->seconds > 0 && timestamp->seconds <= last_second && timestamp->nanos >= 0 &&
-        timestamp->nanos < 1000000000)
-        return status_ok();
-    return status_make(STATUS_INVALID_ARGUMENT, "%s is no time between 1970 and 9999", field);
-}
-
 static status wrong_time(const char *what, int64_t wanted_us, const Pb__Timestamp *given)
 {
     struct buffer text = {0};
@@ -54,7 +31,7 @@ status check_backup_expiry(const struct backup_terms *terms, const BtAdmin__Back
     const Pb__Timestamp *expiry = backup->expire_time;
     if (expiry == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "expire_time must be set");
-    TRY(check_timestamp("expire_time", expiry));
+    TRY(timestamp_check("expire_time", expiry));
     int64_t days = terms->is_copy ? 30 : terms->is_enterprise_plus ? 365 : 90;
     int64_t least_us = terms->begun_us + INT64_C(6) * HOUR_SECONDS * 1000000;
     int64_t most_us = terms->begun_us + days * DAY_SECONDS * 1000000;
@@ -73,7 +50,7 @@ status check_backup_cooling(const struct backup_terms *terms, const BtAdmin__Bac
     if (backup->backup_type != BT_ADMIN__BACKUP__BACKUP_TYPE__HOT)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "hot_to_standard_time can only be set for hot backups");
-    TRY(check_timestamp("hot_to_standard_time", cooling));
+    TRY(timestamp_check("hot_to_standard_time", cooling));
     int64_t least_us = terms->begun_us + INT64_C(1) * DAY_SECONDS * 1000000;
     if (timestamp_us(cooling) < least_us)
         return wrong_time("hot_to_standard_time must be at least 24h from", least_us, cooling);

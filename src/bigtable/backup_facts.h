@@ -3,6 +3,7 @@
 #define TRESTLE_BIGTABLE_BACKUP_FACTS_H
 
 #include "bigtable/resource_call.h"
+#include "bigtable/timestamps.h"
 #include "cluster/backup.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 
@@ -59,9 +60,5 @@ status check_backup_cooling(const struct backup_terms *terms, const BtAdmin__Bac
  */
 status find_edition(const struct edit *edit, struct arena *arena, const char *backup,
                     bool *is_enterprise_plus);
-
-/* In microseconds since 1970; 0 for NULL. */
-int64_t timestamp_us(const Pb__Timestamp *timestamp);
-status timestamp_message(int64_t us, struct arena *arena, Pb__Timestamp **out);
 
 #endif

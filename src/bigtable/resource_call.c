@@ -2,6 +2,7 @@
 #include "bigtable/resource_call.h"
 
 #include "bigtable/names.h"
+#include "bigtable/timestamps.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -270,11 +271,7 @@ status check_none_protected(struct control *control, struct arena *arena, enum r
 
 status edit_time(const struct edit *edit, struct arena *arena, Pb__Timestamp **out)
 {
-    uint64_t now_us = edit_version(edit);
-    PROTO_NEW(arena, *out, PB__TIMESTAMP__INIT);
-    (*out)->seconds = (int64_t)(now_us / 1000000);
-    (*out)->nanos = (int32_t)(now_us % 1000000) * 1000;
-    return status_ok();
+    return timestamp_message((int64_t)edit_version(edit), arena, out);
 }
 
 static status set_times(const struct edit *edit, struct arena *arena, ProtobufCMessage *metadata)
