@@ -218,22 +218,3 @@ status delete_cluster(const struct admin_request *request, const ProtobufCMessag
     *response = admin_empty_response();
     return status_ok();
 }
-
-/* --- hot tablets --- */
-
-/* Tablets split before one of them is a problem; which are hot is not yet told. */
-status list_hot_tablets(const struct admin_request *request, const ProtobufCMessage **response)
-{
-    const BtAdmin__ListHotTabletsRequest *message = (const void *)request->message;
-    const Pb__Timestamp *start = message->start_time, *end = message->end_time;
-    BtAdmin__ListHotTabletsResponse *list;
-    ProtobufCMessage *cluster;
-    TRY(get_resource(request, RESOURCE_CLUSTER, message->parent, &cluster));
-    if (message->page_size < 0)
-        return status_make(STATUS_INVALID_ARGUMENT, "page_size must not be negative");
-    if (start != NULL && end != NULL && start->seconds > end->seconds)
-        return status_make(STATUS_INVALID_ARGUMENT, "start_time must not be after end_time");
-    PROTO_NEW(request->arena, list, BT_ADMIN__LIST_HOT_TABLETS_RESPONSE__INIT);
-    *response = &list->base;
-    return status_ok();
-}

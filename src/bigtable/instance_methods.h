@@ -21,6 +21,8 @@ admin_method list_clusters;
 admin_method update_cluster;
 admin_method partial_update_cluster;
 admin_method delete_cluster;
+
+/* hot_tablets.c */
 admin_method list_hot_tablets;
 
 /* app_profiles.c */

@@ -49,7 +49,8 @@ static void open_cluster(struct fixture *fixture)
                                       .split_rows_per_second = 1000000,
                                       .merge_after_us = INT64_C(3600) * 1000000,
                                       .gc_on_read = true,
-                                      .gc_interval_us = INT64_C(3600) * 1000000};
+                                      .gc_interval_us = INT64_C(3600) * 1000000,
+                                      .heat_window_us = INT64_C(3600) * 1000000};
     assert_ok(cluster_open(&options, &fixture->cluster));
 }
 

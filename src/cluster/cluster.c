@@ -247,6 +247,7 @@ static status open_parts(struct cluster *cluster)
     TRY(care_create(cluster, &cluster->care));
     TRY(mender_create(cluster, &cluster->mender));
     TRY(start_commits(cluster));
+    TRY(heat_create(&cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));
     metrics_set(cluster->options.metrics, METRIC_store_healthy, 1);
     metrics_add(cluster->options.metrics, METRIC_tables, (int64_t)cluster->table_count);
@@ -310,6 +311,7 @@ void cluster_close(struct cluster *cluster)
     mender_stop(cluster->mender); /* before maintenance, which it may leave a table to */
     maintenance_stop(cluster->maintenance);
     cluster->maintenance = NULL;
+    heat_destroy(cluster->heat);
     care_stop(cluster->care);
     if (cluster->commits != NULL)
         commit_queue_destroy(cluster->commits);

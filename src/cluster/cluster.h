@@ -36,6 +36,7 @@ struct cluster_options {
     bool balance;                   /* whether tablets split and merge by themselves */
     bool gc_on_read;
     int64_t gc_interval_us; /* between background passes over a table */
+    int64_t heat_window_us; /* between looks at which tablets are hot */
 };
 
 /* Opens the directory, repairs what a crash left half done (keyspaces without table, dropped

@@ -12,6 +12,7 @@
 
 #include "base/metrics.h"
 #include "cluster/disk_reserve.h"
+#include "cluster/heat.h"
 #include "cluster/maintenance.h"
 #include "cluster/table.h"
 #include "tablet/commit.h"
@@ -28,6 +29,7 @@ struct cluster {
     struct disk_reserve reserve;
     struct care *care;
     struct mender *mender;
+    struct heat *heat;
     struct maintenance *maintenance;
 
     pthread_rwlock_t index_lock;

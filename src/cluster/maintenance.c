@@ -138,6 +138,7 @@ static void *run(void *argument)
         cluster_drop_doomed(maintenance->cluster);
         run_reclaims(maintenance);
         balance_run(maintenance->cluster);
+        heat_run(maintenance->cluster);
         gc_pass_run(maintenance->cluster);
         delete_token_records(maintenance->cluster);
         end_round(maintenance);

@@ -3,6 +3,7 @@
  *     dropping the keyspaces of deleted tables
  *     giving back the space of dropped row ranges
  *     splitting and merging tablets (balance.h)
+ *     finding out which tablets are hot (heat.h)
  *     collecting garbage without traffic (gc_pass.h) */
 #ifndef TRESTLE_CLUSTER_MAINTENANCE_H
 #define TRESTLE_CLUSTER_MAINTENANCE_H

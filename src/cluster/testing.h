@@ -43,7 +43,8 @@ static inline struct cluster_options test_cluster_options(const char *directory)
                                     .split_rows_per_second = 1000000000,
                                     .merge_after_us = INT64_C(3600) * 1000000,
                                     .gc_on_read = true,
-                                    .gc_interval_us = INT64_C(3600) * 1000000};
+                                    .gc_interval_us = INT64_C(3600) * 1000000,
+                                    .heat_window_us = INT64_C(3600) * 1000000};
 }
 
 static inline struct table *create_test_table(struct cluster *cluster, const struct gc_rule *gc)

@@ -160,6 +160,7 @@ static status open_cluster(struct server *server)
         .balance = settings->balance,
         .gc_on_read = settings->gc_on_read,
         .gc_interval_us = settings->gc_interval,
+        .heat_window_us = settings->heat_window,
     };
     return cluster_open(&options, &server->cluster);
 }

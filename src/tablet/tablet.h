@@ -23,6 +23,12 @@ struct tablet_look {
     uint64_t sized_at_bytes; /* bytes_written when its size was last asked for; 0: never */
 };
 
+/* Rows served, as cluster/heat.c counts them; only its thread touches this. */
+struct tablet_heat {
+    uint64_t rows_before; /* up to the last look */
+    uint64_t rows;        /* in the window before that */
+};
+
 struct tablet {
     uint32_t magic;
     atomic_uint references;
@@ -37,6 +43,7 @@ struct tablet {
     atomic_ullong bytes_written;
     struct key_sample asked_for; /* keys of the rows that are read and written */
     struct tablet_look look;
+    struct tablet_heat heat;
 };
 
 /* Copies the bounds; one reference. */

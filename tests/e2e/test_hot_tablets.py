@@ -1,0 +1,91 @@
+"""ListHotTablets names the tablets that a load makes hot, and when."""
+
+import contextlib
+import datetime
+import threading
+import time
+
+import pytest
+from google.api_core import exceptions
+from harness.rpc import set_cell
+
+WAIT_SECONDS = 60
+CLUSTER = "projects/p/instances/i/clusters/trestle"
+VALUE = bytes(1000)
+
+
+@contextlib.contextmanager
+def load(connect, host, name):
+    """Scans of the rows from m on, again and again."""
+    over = threading.Event()
+
+    def scan():
+        rpc = connect(host)
+        while not over.is_set():
+            rpc.read(name, rows={"row_ranges": [{"start_key_closed": b"m"}]})
+
+    thread = threading.Thread(target=scan)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def hot_tablets(admin, **fields):
+    return list(admin.instances.list_hot_tablets(request={"parent": CLUSTER, **fields}))
+
+
+def wait_for(admin, count):
+    deadline = time.monotonic() + WAIT_SECONDS
+    while len(found := hot_tablets(admin)) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return found
+
+
+def test_what_is_scanned_is_hot(fresh_server, connect, administer):
+    server = fresh_server("--heat-window", "1s", "--balance=false")
+    rpc, admin = connect(server.host), administer(server.host)
+    name = rpc.create_table("t", splits=[b"m", b"\xff\x00"])
+    assert hot_tablets(admin) == []
+    rows = [(b"m%04d" % i, [set_cell("f", b"q", VALUE, 1000)]) for i in range(1000)]
+    assert set(rpc.mutate_rows(name, rows)) == {0}
+    with load(connect, server.host, name):
+        found = wait_for(admin, 2)
+    assert {each.start_key for each in found} == {"m"}
+    assert {each.end_key for each in found} == {"\\xff\\x00"}
+    assert {each.table_name for each in found} == {name}
+    assert all(10 <= each.node_cpu_usage_percent <= 101 for each in found)
+    assert all(each.start_time < each.end_time for each in found)
+    assert len({each.name for each in found}) == len(found)
+    assert found[0].name.startswith(f"{CLUSTER}/hotTablets/")
+
+    pages = admin.instances.list_hot_tablets(request={"parent": CLUSTER, "page_size": 1}).pages
+    assert [next(pages).hot_tablets[0] for _ in range(2)] == found[:2]
+    second = datetime.timedelta(seconds=1)
+    later = found[0].start_time + second / 2
+    assert hot_tablets(admin, start_time=later)[0] == found[1]
+    assert hot_tablets(admin, end_time=later) == found[:1]
+    assert hot_tablets(admin, end_time=found[0].start_time - second) == []
+
+
+@pytest.mark.parametrize("fields", [
+    {"page_size": -1},
+    {"page_token": "x"},
+    {"page_token": "-1"},
+    {"page_token": "99999999999999999999"},
+    {"start_time": {"seconds": 2}, "end_time": {"seconds": 1}},
+    {"start_time": {"seconds": -1}},
+    {"end_time": {"seconds": 1 << 62}},
+])  # fmt: skip
+def test_what_is_refused(admin, new_instance, fields):
+    parent = f"{new_instance('c')}/clusters/c"
+    with pytest.raises(exceptions.InvalidArgument):
+        admin.instances.list_hot_tablets(request={"parent": parent, **fields})
+
+
+def test_a_cluster_that_is_not_there(admin, new_instance):
+    with pytest.raises(exceptions.NotFound):
+        admin.instances.list_hot_tablets(parent=f"{new_instance('c')}/clusters/d")
