@@ -28,6 +28,9 @@ status backup_facts_of(const struct backup_info *info, struct arena *arena,
 status find_backup(struct backups *backups, const char *name, struct arena *arena,
                    struct backup_facts *out);
 
+/* Replaces what is kept of a backup that is ready. In an edit, so that it is one at a time. */
+status put_backup_facts(const struct bigtable *bigtable, const struct backup_facts *facts);
+
 /* Deletes a backup that is ready, with its policy. */
 status remove_backup(struct bigtable *bigtable, const char *name, struct arena *arena);
 

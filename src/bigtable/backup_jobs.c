@@ -2,6 +2,7 @@
 #include "bigtable/backup_jobs.h"
 
 #include "base/limits.h"
+#include "base/metrics.h"
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
 #include "google/longrunning/operations.pb-c.h"
@@ -84,7 +85,8 @@ status check_backup_is_of_use(const struct bigtable *bigtable, const BtAdmin__Ba
     int64_t now_us = clock_wall_us(cluster_clock(bigtable->cluster));
     if (backup->state != BT_ADMIN__BACKUP__STATE__READY)
         return status_make(STATUS_FAILED_PRECONDITION, "Backup is being created: %s", backup->name);
-    if (backup->expire_time != NULL && timestamp_us(backup->expire_time) <= now_us)
+    if (bigtable->backups_expire && backup->expire_time != NULL &&
+        timestamp_us(backup->expire_time) <= now_us)
         return status_make(STATUS_FAILED_PRECONDITION, "Backup has expired: %s", backup->name);
     return status_ok();
 }
@@ -129,6 +131,8 @@ status backup_job_run(struct bigtable *bigtable, struct operation *operation,
     if (job.arena == NULL)
         return status_out_of_memory();
     status s = work(&job);
+    if (!status_is_ok(s) && s.code != STATUS_CANCELLED)
+        metrics_add(bigtable->metrics, METRIC_backup_failures_total, 1);
     arena_destroy(job.arena);
     return s;
 }

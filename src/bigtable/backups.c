@@ -21,13 +21,12 @@ struct update {
     struct backup_facts facts;
 };
 
-static status put(const struct update *update)
+status put_backup_facts(const struct bigtable *bigtable, const struct backup_facts *facts)
 {
     struct buffer kept = {0};
-    status s = backup_facts_encode(&update->facts, &kept);
+    status s = backup_facts_encode(facts, &kept);
     if (status_is_ok(s))
-        s = backup_set_extra(update->request->bigtable->backups, update->facts.backup->name,
-                             buffer_bytes(&kept));
+        s = backup_set_extra(bigtable->backups, facts->backup->name, buffer_bytes(&kept));
     buffer_free(&kept);
     return s;
 }
@@ -52,7 +51,7 @@ static status change(void *context, struct edit *edit)
         TRY(check_backup_expiry(&terms, backup));
     if (backup->hot_to_standard_time != cooling)
         TRY(check_backup_cooling(&terms, backup));
-    return put(update);
+    return put_backup_facts(update->request->bigtable, &update->facts);
 }
 
 status update_backup(const struct admin_request *request, const ProtobufCMessage **response)

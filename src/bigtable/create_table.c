@@ -3,6 +3,7 @@
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
+#include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
 
 #include <stdlib.h>
@@ -13,9 +14,6 @@ static status refuse_unbuilt(const BtAdmin__Table *table)
     const char *field = NULL;
     if (table->change_stream_config != NULL)
         field = "change_stream_config";
-    else if (table->automated_backup_config_case !=
-             BT_ADMIN__TABLE__AUTOMATED_BACKUP_CONFIG__NOT_SET)
-        field = "automated_backup_policy";
     else if (table->tiered_storage_config != NULL)
         field = "tiered_storage_config";
     else if (table->row_key_schema != NULL)
@@ -63,6 +61,15 @@ static status schema_from_table(const BtAdmin__Table *table, struct arena *arena
     bool is_micros = table->granularity == BT_ADMIN__TABLE__TIMESTAMP_GRANULARITY__MICROS;
     return schema_create(is_micros ? GRANULARITY_MICROS : GRANULARITY_MILLIS, families,
                          table->n_column_families, (uint32_t)table->n_column_families + 1, out);
+}
+
+/* What is said of its backups; where it was restored from is not the client's to say. */
+static status extra_from_table(const BtAdmin__Table *table, struct arena *arena, bytes *out)
+{
+    BtAdmin__Table kept = *table;
+    kept.restore_info = NULL;
+    TRY(complete_backup_policy(&kept, arena));
+    return table_extra_encode(&kept, arena, out);
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -139,6 +146,7 @@ status create_table(const struct admin_request *request, const ProtobufCMessage 
     creation.spec.name = name_of_table(request->arena, message->parent, message->table_id);
     if (creation.spec.name == NULL)
         return status_out_of_memory();
+    TRY(extra_from_table(table, request->arena, &creation.spec.extra));
     TRY(sorted_splits(message, request->arena, &creation.spec));
     struct schema *schema;
     TRY(schema_from_table(table, request->arena, &schema));

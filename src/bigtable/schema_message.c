@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "bigtable/names.h"
+#include "bigtable/table_extra.h"
 #include "bigtable/value_type.h"
 #include "wire/proto.h"
 
@@ -241,11 +242,16 @@ static status add_cluster_states(const struct table_place *place, bool with_encr
 /* What the services keep of a table beside its schema. */
 static status add_kept(const struct table_info *info, struct arena *arena, BtAdmin__Table *table)
 {
-    ProtobufCMessage *message;
+    BtAdmin__Table *kept;
     if (info->extra.size == 0)
         return status_ok();
-    TRY(proto_decode(&bt_admin__table__descriptor, info->extra, arena, &message));
-    table->restore_info = ((const BtAdmin__Table *)(void *)message)->restore_info;
+    TRY(table_extra_decode(info->extra, arena, &kept));
+    table->restore_info = kept->restore_info;
+    table->automated_backup_config_case = kept->automated_backup_config_case;
+    table->automated_backup_policy = kept->automated_backup_policy;
+    const BtAdmin__Table__AutomatedBackupPolicy *policy = table_backup_policy(kept);
+    if (policy != NULL && !policy->disabled)
+        table->effective_automated_backup_policy = kept->automated_backup_policy;
     return status_ok();
 }
 

@@ -1,6 +1,7 @@
 /* What all services share: see services.h. */
 #include "bigtable/services.h"
 
+#include "bigtable/backup_care.h"
 #include "bigtable/backup_jobs.h"
 #include "bigtable/data_call.h"
 #include "bigtable/default_instance.h"
@@ -54,7 +55,9 @@ static status start_operations(struct bigtable *bigtable)
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
 {
     *bigtable = (struct bigtable){.cluster = options->cluster,
+                                  .metrics = options->metrics,
                                   .backups = options->backups,
+                                  .backups_expire = options->backups_expire,
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read};
     TRY(make_all_answer_headers(bigtable));
@@ -63,8 +66,15 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     return start_operations(bigtable);
 }
 
+status bigtable_start(struct bigtable *bigtable)
+{
+    return backup_care_start(bigtable, &bigtable->backup_care);
+}
+
 void bigtable_free(struct bigtable *bigtable)
 {
+    backup_care_stop(bigtable->backup_care);
+    bigtable->backup_care = NULL;
     control_close(bigtable->control);
     bigtable->control = NULL;
     for (unsigned ms = 0; ms <= BIGTABLE_READY_MS; ms++) {

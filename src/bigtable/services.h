@@ -19,9 +19,12 @@ enum { BIGTABLE_KINDS = 3 }; /* of long-running operations */
 /* What every handler sees: the context of all services. Outlives them. */
 struct bigtable {
     struct cluster *cluster;
+    struct metrics *metrics;
     struct backups *backups;
     struct control *control;
     struct operation_kind kinds[BIGTABLE_KINDS];
+    struct backup_care *backup_care;
+    bool backups_expire;   /* else they stay behind their time, and can still be read */
     bool auto_create;      /* see default_instance.h */
     bool gc_on_read;       /* hide from readers what a garbage-collection rule condemns */
     struct access *access; /* NULL: everybody may do everything */
@@ -33,8 +36,10 @@ struct bigtable {
 
 struct bigtable_options {
     struct cluster *cluster;
+    struct metrics *metrics; /* may be NULL */
     struct backups *backups; /* of the same cluster; outlives the services */
     const struct log *log;
+    bool backups_expire;
     bool auto_create;
     bool gc_on_read;
 };
@@ -42,6 +47,9 @@ struct bigtable_options {
 /* Opens the control plane over the cluster's catalog. On failure bigtable_free is still due. */
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options);
 void bigtable_free(struct bigtable *bigtable); /* all zeroes are fine */
+
+/* Begins what happens by itself, after bigtable_init: see backup_care.h. */
+status bigtable_start(struct bigtable *bigtable);
 
 /* Makes the stored policies count, those that are there and those that come. Before any call. */
 void bigtable_enforce_policies(struct bigtable *bigtable, struct access *access);

@@ -1,28 +1,22 @@
-/* UpdateTable: deletion protection is what can be changed so far. */
+/* UpdateTable: deletion protection, and automated backups. */
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
 #include "bigtable/resource_call.h"
 #include "bigtable/schema_message.h"
+#include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
 
+/* Other paths that are none are refused when the mask is applied. */
 static status check_path(const char *path)
 {
     static const char *const unbuilt[] = {
-        "column_families",
-        "change_stream_config",
-        "change_stream_config.retention_period",
-        "automated_backup_policy",
-        "automated_backup_policy.retention_period",
-        "automated_backup_policy.frequency",
-        "tiered_storage_config",
-        "row_key_schema",
+        "column_families",       "change_stream_config", "change_stream_config.retention_period",
+        "tiered_storage_config", "row_key_schema",
     };
-    if (field_path_is(path, "deletion_protection"))
-        return status_ok();
     for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++)
         if (field_path_is(path, unbuilt[i]))
             return status_make(STATUS_UNIMPLEMENTED, "Updating '%s' is not implemented", path);
-    return status_make(STATUS_INVALID_ARGUMENT, "Invalid path '%s' in update_mask", path);
+    return status_ok();
 }
 
 static status check_mask(const Pb__FieldMask *mask)
@@ -41,17 +35,31 @@ struct update {
     const ProtobufCMessage *operation;
 };
 
-/* The only path that passes check_mask is deletion_protection. The operation is staged here, where
- * the table stands still, and written with it. */
-static status set_protection(void *context, const struct table_info *now, struct arena *arena,
-                             struct table_change *next)
+/* The table as it is to be, as far as it can be changed here. */
+static status apply_mask(const struct update *update, const struct table_info *now,
+                         struct arena *arena, BtAdmin__Table **out)
+{
+    static const char *const allowed[] = {"deletion_protection", "automated_backup_policy", NULL};
+    const BtAdmin__UpdateTableRequest *request = (const void *)update->request->message;
+    TRY(table_extra_decode(now->extra, arena, out));
+    (*out)->deletion_protection = now->deletion_protection;
+    TRY(field_mask_apply(request->update_mask, allowed, &update->wanted->base, &(*out)->base,
+                         arena));
+    return complete_backup_policy(*out, arena);
+}
+
+/* The operation is staged here, where the table stands still, and written with it. */
+static status change(void *context, const struct table_info *now, struct arena *arena,
+                     struct table_change *next)
 {
     struct update *update = context;
     BtAdmin__UpdateTableMetadata metadata = BT_ADMIN__UPDATE_TABLE_METADATA__INIT;
     const struct table_place nowhere = {.count = 0}; /* which the schema view does not show */
     struct table_info after = *now;
-    BtAdmin__Table *message = NULL;
-    after.deletion_protection = update->wanted->deletion_protection;
+    BtAdmin__Table *table, *message = NULL;
+    TRY(apply_mask(update, now, arena, &table));
+    after.deletion_protection = table->deletion_protection;
+    TRY(table_extra_encode(table, arena, &after.extra));
     TRY(table_to_message(&after, &nowhere, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, arena, &message));
     metadata.name = message->name;
     TRY(finish_operation(update->edit, update->request, message->name, &metadata.base,
@@ -59,7 +67,7 @@ static status set_protection(void *context, const struct table_info *now, struct
     *next = (struct table_change){.families = now->schema->families,
                                   .family_count = now->schema->family_count,
                                   .deletion_protection = after.deletion_protection,
-                                  .extra = now->extra};
+                                  .extra = after.extra};
     return edit_batch(update->edit, &next->also);
 }
 
@@ -69,7 +77,7 @@ static status change_table(void *context, struct edit *edit)
     struct table *table;
     update->edit = edit;
     TRY(cluster_table(update->request->bigtable->cluster, bytes_of(update->wanted->name), &table));
-    status s = table_change_schema(table, update->request->arena, set_protection, update);
+    status s = table_change_schema(table, update->request->arena, change, update);
     table_release(table);
     return s;
 }

@@ -2,6 +2,7 @@
 #include "cluster/backup_private.h"
 
 #include "base/check.h"
+#include "base/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +192,24 @@ bool backups_have_any(struct backups *backups, const char *prefix)
     return has;
 }
 
+void backups_measure(struct backups *backups)
+{
+    int64_t count = 0, size_bytes = 0, newest_us = 0;
+    pthread_mutex_lock(&backups->lock);
+    for (size_t i = 0; i < backups->count; i++) {
+        const struct known_backup *entry = backups->entries[i];
+        if (!entry->is_ready)
+            continue;
+        count++;
+        size_bytes += (int64_t)entry->size_bytes;
+        newest_us = entry->start_us > newest_us ? entry->start_us : newest_us;
+    }
+    pthread_mutex_unlock(&backups->lock);
+    metrics_set(backups->metrics, METRIC_backups, count);
+    metrics_set(backups->metrics, METRIC_backup_bytes, size_bytes);
+    metrics_set(backups->metrics, METRIC_backup_newest_timestamp_seconds, newest_us / 1000000);
+}
+
 /* --- names that are taken --- */
 
 status backups_path(const struct backups *backups, const char *name, struct buffer *path)
@@ -237,6 +256,7 @@ void backups_publish(struct backups *backups, const char *name, const struct man
     pthread_mutex_lock(&backups->lock);
     make_ready(find(backups, name), manifest);
     pthread_mutex_unlock(&backups->lock);
+    metrics_add(backups->metrics, METRIC_backups_made_total, 1);
     log_info(backups->log, "backup made", LOG_STR("backup", name),
              LOG_STR("table", manifest->table.name),
              LOG_INT("bytes", manifest_size_bytes(manifest)),
@@ -469,6 +489,7 @@ static struct backups *new_backups(const struct backups_options *options)
                                 .cluster = options->cluster,
                                 .files = files_of_store(options->cluster->store),
                                 .log = options->log,
+                                .metrics = options->metrics,
                                 .bytes_per_second = options->bytes_per_second,
                                 .directory = strdup(options->directory),
                                 .staging = (char *)staging.data};

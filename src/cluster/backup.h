@@ -30,6 +30,7 @@ struct backups_options {
     const char *directory;     /* made if missing; its parent is there */
     uint64_t bytes_per_second; /* of rows read, or of files copied; 0: no bound */
     const struct log *log;
+    struct metrics *metrics; /* may be NULL */
 };
 
 /* Reads what there is, and clears away what a crash left. FAILED_PRECONDITION if another process
@@ -58,6 +59,9 @@ status backups_list(struct backups *backups, const char *prefix, struct arena *a
 
 /* Whether there are any such. */
 bool backups_have_any(struct backups *backups, const char *prefix);
+
+/* Sets the metrics of what there is. */
+void backups_measure(struct backups *backups);
 
 /* --- work that takes its time --- */
 

@@ -60,6 +60,7 @@ struct backups {
     struct cluster *cluster;
     struct files *files;
     const struct log *log;
+    struct metrics *metrics;
     uint64_t bytes_per_second;
     char *directory;
     char *staging; /* directory of copies on their way into the store */

@@ -34,6 +34,7 @@ static void measure(struct pages *pages)
     metrics_set(pages->metrics, METRIC_rpcs_running, (int64_t)grpc_server_call_count(pages->grpc));
     metrics_set(pages->metrics, METRIC_pool_tasks, (int64_t)pool_load(pages->pool));
     cluster_measure(pages->cluster);
+    backups_measure(pages->backups);
 }
 
 static void write_process_metric(struct buffer *out, const char *name, const char *type,

@@ -3,7 +3,7 @@
 #define TRESTLE_CMD_PAGES_H
 
 #include "base/metrics.h"
-#include "cluster/cluster.h"
+#include "cluster/backup.h"
 #include "wire/grpc_server.h"
 #include "wire/http1.h"
 
@@ -12,6 +12,7 @@ struct pages {
     struct metrics *metrics;
     struct pool *pool;
     struct cluster *cluster;
+    struct backups *backups;
     struct grpc_server *grpc;
 };
 

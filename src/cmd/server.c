@@ -178,6 +178,7 @@ static status open_backups(struct server *server)
             settings->backup_dir != NULL ? settings->backup_dir : (const char *)beside_data.data,
         .bytes_per_second = settings->backup_rate,
         .log = server->log,
+        .metrics = server->metrics,
     };
     status s = backups_open(&options, &server->backups);
     buffer_free(&beside_data);
@@ -236,7 +237,9 @@ static status create_services(struct server *server)
     TRY(address_parse(server->settings->listen, &address));
     const struct bigtable_options options = {
         .cluster = server->cluster,
+        .metrics = server->metrics,
         .backups = server->backups,
+        .backups_expire = server->settings->backup_expiry,
         .log = server->log,
         .auto_create = auto_creates(server->settings, &address),
         .gc_on_read = server->settings->gc_on_read,
@@ -358,6 +361,7 @@ static status create_http1(struct server *server)
     server->pages.metrics = server->metrics;
     server->pages.pool = server->pool;
     server->pages.cluster = server->cluster;
+    server->pages.backups = server->backups;
     server->pages.grpc = server->grpc;
     server->close_rest.run = close_rest;
     TRY(http_router_create(proto_http_rules, proto_http_rule_count, rest_services,
@@ -465,6 +469,7 @@ static status create_parts(struct server *server)
     TRY(create_grpc(server));
     TRY(create_http1(server));
     TRY(create_workers(server));
+    TRY(bigtable_start(&server->bigtable));
     return listener_open(server->workers[0].connections.loop, &address, deal_out, server,
                          &server->listener);
 }

@@ -1,11 +1,14 @@
 """Backups as a client sees them: made, found, changed, copied, restored, deleted."""
 
 import datetime
+import http.client
+import json
 
 import pytest
 from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types
 from google.iam.v1 import policy_pb2
+from harness.admin import mask
 from harness.backups import Backups, finish, from_now
 from harness.rpc import set_cell
 
@@ -377,3 +380,122 @@ def test_a_backup_has_a_policy_of_its_own(backups, admin):
         admin.tables.get_iam_policy(request={"resource": name})
     backups.create("b", "t")
     assert not admin.tables.get_iam_policy(request={"resource": name}).bindings
+
+
+# --- automated backups ---
+
+DAY = 24 * 3600
+
+
+def policy_of(days, **fields):
+    return {"retention_period": {"seconds": days * DAY}, **fields}
+
+
+def test_policies_of_tables(backups, admin):
+    """When backups are made by them, src/bigtable/backup_care_test.c tests by a clock of its own."""
+    table = {"automated_backup_policy": policy_of(3)}
+    request = {"parent": backups.instance, "table_id": "u", "table": table}
+    made = admin.tables.create_table(request=request)
+    kept = types.Table.AutomatedBackupPolicy(
+        retention_period=datetime.timedelta(days=3), frequency=datetime.timedelta(days=1)
+    )
+    assert made.automated_backup_policy == kept
+    assert made.effective_automated_backup_policy == kept
+    assert admin.tables.get_table(name=made.name) == made
+
+    def update(path, **fields):
+        wanted = {"name": made.name, "automated_backup_policy": fields}
+        if not fields:
+            del wanted["automated_backup_policy"]
+        operation = admin.tables.update_table(table=wanted, update_mask=mask(path))
+        return finish(operation).automated_backup_policy
+
+    longer = policy_of(9)
+    kept.retention_period = datetime.timedelta(days=9)
+    assert update("automated_backup_policy.retention_period", **longer) == kept
+    assert update("automatedBackupPolicy", **policy_of(9, disabled=True)).disabled
+    assert not admin.tables.get_table(name=made.name).effective_automated_backup_policy
+    assert not update("automated_backup_policy")
+    assert not admin.tables.get_table(name=made.name).automated_backup_policy
+    for refused in (
+        policy_of(2),
+        policy_of(91),
+        policy_of(3, frequency={"seconds": DAY // 2}),
+        policy_of(3, keep_hot_duration={"seconds": 4 * DAY}),
+        policy_of(3, locations=["here"]),
+        {"frequency": {"seconds": DAY}},
+    ):
+        with pytest.raises(exceptions.InvalidArgument):
+            update("automated_backup_policy", **refused)
+        with pytest.raises(exceptions.InvalidArgument):
+            table = {"automated_backup_policy": refused}
+            request = {"parent": backups.instance, "table_id": "v", "table": table}
+            admin.tables.create_table(request=request)
+
+
+def test_a_policy_makes_backups(fresh_server, administer, connect):
+    """At the start at the latest; and what an operator watches."""
+    server = fresh_server()
+    admin = administer(server.host)
+    backups = Backups(admin, admin.create_instance("i"))
+    table = {"column_families": {"f": {}}, "automated_backup_policy": policy_of(3)}
+    request = {"parent": backups.instance, "table_id": "t", "table": table}
+    admin.tables.create_table(request=request)
+    fill(connect(server.host), backups.table("t"), ROWS)
+    server.restart()
+    admin = administer(server.host)
+    backups = Backups(admin, backups.instance)
+    while not (made := backups.list(filter="state:READY")):
+        pass
+    assert len(made) == 1
+    assert made[0].name.startswith(f"{backups.cluster}/backups/auto-2")
+    span = made[0].expire_time - made[0].start_time
+    assert datetime.timedelta(days=3) - span < datetime.timedelta(seconds=10)
+    finish(backups.restore("t2", made[0].name))
+    assert rows_of(connect(server.host), backups.table("t2")) == ROWS
+    assert server.metric("backups") == 1
+    assert server.metric("backup_bytes") == made[0].size_bytes
+    assert server.metric("backup_newest_timestamp_seconds") == int(made[0].start_time.timestamp())
+    assert server.metric("backups_made_total") == 1
+    assert server.metric("backup_failures_total") == 0
+
+
+# --- by REST ---
+
+
+def test_backups_by_rest(backups, server):
+    def call(verb, path, body=None):
+        connection = http.client.HTTPConnection(server.host, timeout=60)
+        connection.request(verb, f"/v2/{path}", json.dumps(body) if body else None)
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+        connection.close()
+        assert response.status == 200, answer
+        return answer
+
+    def done(operation):
+        while not operation.get("done"):
+            operation = call("GET", operation["name"])
+        return operation["response"]
+
+    expiry = from_now(days=7).isoformat()
+    body = {"sourceTable": backups.table("t"), "expireTime": expiry}
+    made = done(call("POST", f"{backups.cluster}/backups?backupId=b", body))
+    assert made["@type"] == "type.googleapis.com/google.bigtable.admin.v2.Backup"
+    assert (made["name"], made["state"]) == (backups.name("b"), "READY")
+    body = {"backupId": "b2", "sourceBackup": made["name"], "expireTime": expiry}
+    copied = done(call("POST", f"{backups.cluster}/backups:copy", body))
+    assert copied["sourceBackup"] == made["name"]
+    listed = call("GET", f"{backups.instance}/clusters/-/backups?orderBy=name%20desc&pageSize=1")
+    assert [each["name"] for each in listed["backups"]] == [copied["name"]]
+    chosen = call("GET", f"{backups.cluster}/backups?filter=name%3A%22b%22")
+    assert [each["name"] for each in chosen["backups"]] == [made["name"]]
+    later = from_now(days=8).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    changed = call("PATCH", f"{made['name']}?updateMask=expireTime", {"expireTime": later})
+    assert changed["expireTime"] == later
+    assert call("GET", made["name"]) == changed
+    body = {"backup": made["name"], "tableId": "t2"}
+    restored = done(call("POST", f"{backups.instance}/tables:restore", body))
+    assert restored["restoreInfo"]["backupInfo"]["backup"] == made["name"]
+    assert call("POST", f"{made['name']}:getIamPolicy", {"options": {}})["etag"]
+    assert call("DELETE", copied["name"]) == {}

@@ -4,6 +4,7 @@ import datetime
 
 from google.api_core.future import polling
 from harness.admin import mask
+from harness.server import run_trestle
 
 # The library's own first look at an operation is a second later.
 SOON = polling.DEFAULT_POLLING.with_delay(initial=0.01, maximum=0.2).with_timeout(120)
@@ -16,6 +17,12 @@ def finish(operation):
 
 def from_now(**span):
     return datetime.datetime.now(datetime.UTC) + datetime.timedelta(**span)
+
+
+def check_doctor(*arguments):
+    """The doctor finds nothing."""
+    seen = run_trestle("doctor", *arguments)
+    assert seen.returncode == 0, seen.stdout + seen.stderr
 
 
 class Backups:

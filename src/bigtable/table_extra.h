@@ -1,0 +1,23 @@
+/* What the services keep of a table beside its schema: table_info.extra, a message with the fields
+ * restore_info and automated_backup_policy. */
+#ifndef TRESTLE_BIGTABLE_TABLE_EXTRA_H
+#define TRESTLE_BIGTABLE_TABLE_EXTRA_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "google/bigtable/admin/v2/table.pb-c.h"
+
+/* `*out` is in the arena, and points into `extra`. */
+status table_extra_decode(bytes extra, struct arena *arena, BtAdmin__Table **out);
+
+/* Of a table's message those fields. In the arena; empty if none is set. */
+status table_extra_encode(const BtAdmin__Table *table, struct arena *arena, bytes *out);
+
+/* The policy; NULL if there is none. */
+BtAdmin__Table__AutomatedBackupPolicy *table_backup_policy(const BtAdmin__Table *table);
+
+/* Whether it may be a table's: kept 3 to 90 days, made every 24 hours; completes the frequency. One
+ * in which nothing is set stands for none. INVALID_ARGUMENT. */
+status complete_backup_policy(BtAdmin__Table *table, struct arena *arena);
+
+#endif
