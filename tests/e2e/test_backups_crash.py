@@ -196,7 +196,8 @@ def test_what_is_read_is_not_deleted(slow, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"), [("copy", types.CopyBackupMetadata), ("restore", types.RestoreTableMetadata)]
+    ("kind", "message"),
+    [("copy", types.CopyBackupMetadata), ("restore", types.RestoreTableMetadata)],
 )
 def test_progress_shows(story, kind, message):
     story.server.kill()
@@ -211,7 +212,7 @@ def test_progress_shows(story, kind, message):
 
 
 def test_a_table_that_goes_meanwhile(slow):
-    """A backup that has begun has all of it; one that has not yet, at the next start, has nothing."""
+    """A backup that has begun has all of it; one that begins anew at the next start, nothing."""
     operation = slow.begin("create", "new")
     slow.admin.tables.delete_table(name=slow.backups.table("t"))
     slow.server.kill()
