@@ -45,7 +45,7 @@ static uint64_t in_tables(keyspace *keyspace, const Slice &from, const Slice &to
 uint64_t keyspace_size(keyspace *keyspace, bytes from, bytes to)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    Slice begin = to_slice(from);
+    Slice begin = from.size != 0 ? to_slice(from) : Slice(); /* never NULL */
     Slice end = to.size != 0 ? to_slice(to) : LAST;
     try {
         return in_tables(keyspace, begin, end) + buffered(keyspace, begin, end);
