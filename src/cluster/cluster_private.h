@@ -14,6 +14,7 @@
 #include "cluster/disk_reserve.h"
 #include "cluster/heat.h"
 #include "cluster/maintenance.h"
+#include "cluster/settle.h"
 #include "cluster/table.h"
 #include "tablet/commit.h"
 #include "tablet/row_locks.h"
@@ -31,6 +32,7 @@ struct cluster {
     struct mender *mender;
     struct heat *heat;
     struct maintenance *maintenance;
+    struct cluster_settling settling;
 
     pthread_rwlock_t index_lock;
     struct table **tables; /* by name; each entry holds a reference */

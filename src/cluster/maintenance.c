@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { SECOND_NS = 1000 * 1000 * 1000, TURNS_A_ROUND = 10 };
+
 struct maintenance {
     uint32_t magic;
     struct cluster *cluster;
@@ -23,6 +25,7 @@ struct maintenance {
     pthread_cond_t round_over;
     bool is_awake; /* there is something to do at once */
     bool is_stopping;
+    unsigned turns; /* since the last round */
     uint64_t rounds_begun;
     uint64_t rounds_over;
     struct list reclaims;
@@ -106,18 +109,30 @@ static void delete_token_records(struct cluster *cluster)
     status_free(s);
 }
 
-/* Until it is woken, or for a second. Returns whether to go on. */
-static bool wait_for_work(struct maintenance *maintenance)
+static struct timespec next_turn(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += SECOND_NS / TURNS_A_ROUND;
+    at.tv_sec += at.tv_nsec / SECOND_NS;
+    at.tv_nsec %= SECOND_NS;
+    return at;
+}
+
+/* Until it is woken, or for a tenth of a second. Returns whether to go on. */
+static bool wait_for_turn(struct maintenance *maintenance, bool *begins_round)
+{
+    const struct timespec until = next_turn();
     pthread_mutex_lock(&maintenance->lock);
     int waited = 0;
     while (!maintenance->is_awake && !maintenance->is_stopping && waited == 0)
         waited = pthread_cond_timedwait(&maintenance->wake, &maintenance->lock, &until);
+    *begins_round = maintenance->is_awake || ++maintenance->turns == TURNS_A_ROUND;
     maintenance->is_awake = false;
-    maintenance->rounds_begun++;
+    if (*begins_round) {
+        maintenance->turns = 0;
+        maintenance->rounds_begun++;
+    }
     bool go_on = !maintenance->is_stopping;
     pthread_mutex_unlock(&maintenance->lock);
     return go_on;
@@ -131,17 +146,25 @@ static void end_round(struct maintenance *maintenance)
     pthread_mutex_unlock(&maintenance->lock);
 }
 
+static void run_round(struct maintenance *maintenance)
+{
+    cluster_drop_doomed(maintenance->cluster);
+    run_reclaims(maintenance);
+    balance_run(maintenance->cluster);
+    heat_run(maintenance->cluster);
+    gc_pass_run(maintenance->cluster);
+    delete_token_records(maintenance->cluster);
+    end_round(maintenance);
+}
+
 static void *run(void *argument)
 {
     struct maintenance *maintenance = argument;
-    while (wait_for_work(maintenance)) {
-        cluster_drop_doomed(maintenance->cluster);
-        run_reclaims(maintenance);
-        balance_run(maintenance->cluster);
-        heat_run(maintenance->cluster);
-        gc_pass_run(maintenance->cluster);
-        delete_token_records(maintenance->cluster);
-        end_round(maintenance);
+    bool begins_round;
+    while (wait_for_turn(maintenance, &begins_round)) {
+        settle_run(maintenance->cluster);
+        if (begins_round)
+            run_round(maintenance);
     }
     return NULL;
 }

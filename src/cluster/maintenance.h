@@ -1,5 +1,6 @@
 /* Work that nobody waits for: one thread that wakes once a second, and when it is told to.
  *
+ *     putting tables together that have come to rest (settle.h): looked at ten times a second
  *     dropping the keyspaces of deleted tables
  *     giving back the space of dropped row ranges
  *     splitting and merging tablets (balance.h)

@@ -17,6 +17,7 @@
 
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
+#include "cluster/settle.h"
 #include "row/fold.h"
 #include "tablet/tablet.h"
 
@@ -56,6 +57,7 @@ struct table {
     size_t tablet_count;
     size_t tablet_capacity;
     struct table_gc gc;
+    struct table_settling settling;
     bool is_deleted;    /* set before the index gives up its reference */
     struct link doomed; /* on the cluster's list, once nobody holds it */
 };

@@ -52,6 +52,17 @@ void key_sample_note(struct key_sample *sample, bytes key)
     pthread_mutex_unlock(&sample->lock);
 }
 
+bool key_sample_at(struct key_sample *sample, unsigned index, struct buffer *key)
+{
+    buffer_clear(key);
+    pthread_mutex_lock(&sample->lock);
+    bool found = index < sample->noted && index < KEY_SAMPLE_SIZE;
+    if (found)
+        buffer_append_bytes(key, buffer_bytes(&sample->keys[index]));
+    pthread_mutex_unlock(&sample->lock);
+    return found && !key->failed;
+}
+
 bool key_sample_is_full(struct key_sample *sample)
 {
     pthread_mutex_lock(&sample->lock);

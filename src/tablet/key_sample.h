@@ -29,6 +29,10 @@ void key_sample_free(struct key_sample *sample);
 /* Without memory the key is not noted. */
 void key_sample_note(struct key_sample *sample, bytes key);
 
+/* Sets `key` (cleared first) to the index-th of those in the sample; false: there are not so many,
+ * or there is no memory. */
+bool key_sample_at(struct key_sample *sample, unsigned index, struct buffer *key);
+
 /* Whether it is full: worth asking. */
 bool key_sample_is_full(struct key_sample *sample);
 

@@ -51,6 +51,23 @@ static void what_is_long_ago_is_forgotten(void **state)
     key_sample_free(&sample);
 }
 
+static void its_keys_can_be_had(void **state)
+{
+    (void)state;
+    struct key_sample sample;
+    struct buffer key = {0};
+    key_sample_init(&sample);
+    assert_false(key_sample_at(&sample, 0, &key));
+    note_many(&sample, 7, 1);
+    for (unsigned i = 0; i < KEY_SAMPLE_SIZE; i++) {
+        assert_true(key_sample_at(&sample, i, &key));
+        assert_true(bytes_equal(buffer_bytes(&key), bytes_of("00007")));
+    }
+    assert_false(key_sample_at(&sample, KEY_SAMPLE_SIZE, &key));
+    buffer_free(&key);
+    key_sample_free(&sample);
+}
+
 static void one_row_has_no_middle(void **state)
 {
     (void)state;
@@ -74,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_of_the_load_is_before_the_middle),
         cmocka_unit_test(what_is_long_ago_is_forgotten),
+        cmocka_unit_test(its_keys_can_be_had),
         cmocka_unit_test(one_row_has_no_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,153 @@
+/* See settle.h. */
+#include "cluster/settle.h"
+
+#include "cluster/cluster_private.h"
+#include "row/row_key.h"
+
+#include <stdlib.h>
+
+enum {
+    QUIET_LOOKS = 3,             /* in a row, between which next to nothing was written */
+    QUIET_BYTES = 16 << 10,      /* next to nothing */
+    LEAST_BYTES = 4 << 20,       /* what is less is not worth a compaction */
+    LARGEST_TABLE = 512 << 20,   /* some seconds of compaction */
+    MOST_WRITTEN_FOR_A_BYTE = 4, /* by a compaction, for each byte that was written before */
+    PIECES = 2,                  /* from so many operands on a row is in pieces */
+    ROWS_LOOKED_AT = 256,
+};
+
+/* --- whether it has come to rest --- */
+
+static uint64_t bytes_written_to(struct tablet *const *tablets, size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += atomic_load_explicit(&tablets[i]->bytes_written, memory_order_relaxed);
+    return bytes;
+}
+
+/* `now`: bytes written to its tablets, which count anew after a split or a merge. */
+static bool has_come_to_rest(struct table_settling *settling, uint64_t now)
+{
+    uint64_t written = now >= settling->written ? now - settling->written : now;
+    settling->written = now;
+    settling->unsettled += written;
+    settling->quiet_looks = written > QUIET_BYTES ? 0 : settling->quiet_looks + 1;
+    return settling->quiet_looks == QUIET_LOOKS;
+}
+
+/* --- whether it is worth it --- */
+
+static bool is_small_enough(struct keyspace *keyspace, uint64_t unsettled)
+{
+    uint64_t size = keyspace_size(keyspace, bytes_of(""), bytes_of(""));
+    return size <= LARGEST_TABLE && size / MOST_WRITTEN_FOR_A_BYTE <= unsettled;
+}
+
+/* The rows that were asked for last are most of them those that were written. */
+struct census {
+    size_t rows;
+    size_t in_pieces;
+};
+
+static status look_at_row(struct keyspace *keyspace, bytes record_key, struct census *census)
+{
+    struct store_value value = {0};
+    enum store_presence presence;
+    status s = store_get(keyspace, NULL, record_key, STORE_ANYWHERE, &value, &presence);
+    if (status_is_ok(s) && presence == STORE_FOUND) {
+        census->rows++;
+        census->in_pieces += value.folded.count >= PIECES;
+    }
+    store_value_release(&value);
+    return s;
+}
+
+static status look_at_tablet(struct tablet *tablet, struct census *census)
+{
+    struct buffer row_key = {0}, record_key = {0};
+    status s = status_ok();
+    for (unsigned i = 0; status_is_ok(s) && census->rows < ROWS_LOOKED_AT &&
+                         key_sample_at(&tablet->asked_for, i, &row_key);
+         i++) {
+        buffer_clear(&record_key);
+        row_record_key(&record_key, buffer_bytes(&row_key));
+        s = record_key.failed ? status_out_of_memory()
+                              : look_at_row(tablet->keyspace, buffer_bytes(&record_key), census);
+    }
+    buffer_free(&row_key);
+    buffer_free(&record_key);
+    return s;
+}
+
+/* Whether half of the rows are, of those that were asked for last. */
+static status find_pieces(struct tablet *const *tablets, size_t count, bool *found)
+{
+    struct census census = {0};
+    for (size_t i = 0; i < count; i++)
+        TRY(look_at_tablet(tablets[i], &census));
+    *found = census.in_pieces > 0 && 2 * census.in_pieces >= census.rows;
+    return status_ok();
+}
+
+/* --- one table --- */
+
+static status settle(struct table *table, struct tablet *const *tablets, size_t count)
+{
+    struct keyspace *keyspace = tablets[0]->keyspace;
+    struct table_settling *settling = &table->settling;
+    bool found = false;
+    if (settling->unsettled < LEAST_BYTES || !is_small_enough(keyspace, settling->unsettled))
+        return status_ok();
+    TRY(find_pieces(tablets, count, &found));
+    if (!found)
+        return status_ok();
+    settling->unsettled = 0;
+    TRY(keyspace_compact(keyspace, bytes_of(""), bytes_of("")));
+    metrics_add(table->cluster->options.metrics, METRIC_tables_settled_total, 1);
+    return status_ok();
+}
+
+static status look(struct table *table)
+{
+    struct tablet **tablets;
+    size_t count;
+    TRY(table_tablets(table, &tablets, &count));
+    status s = status_ok();
+    if (has_come_to_rest(&table->settling, bytes_written_to(tablets, count)))
+        s = settle(table, tablets, count);
+    for (size_t i = 0; i < count; i++)
+        tablet_release(tablets[i]);
+    free(tablets);
+    return s;
+}
+
+static bool visit(void *context, struct table *table)
+{
+    struct cluster *cluster = context;
+    status s = look(table);
+    if (!status_is_ok(s))
+        log_warn(cluster->options.log, "a table at rest stays in pieces for now",
+                 LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+    status_free(s);
+    return !maintenance_is_stopping(cluster->maintenance);
+}
+
+/* --- all tables --- */
+
+/* Whether something was written so short a time ago that a table may be coming to rest. */
+static bool is_anything_new(struct cluster *cluster)
+{
+    struct cluster_settling *settling = &cluster->settling;
+    uint64_t applied = commit_applied_version(cluster->commits);
+    settling->quiet_looks = applied != settling->applied_version ? 0 : settling->quiet_looks + 1;
+    settling->applied_version = applied;
+    return settling->quiet_looks <= QUIET_LOOKS;
+}
+
+void settle_run(struct cluster *cluster)
+{
+    const bytes all = bytes_make(NULL, 0);
+    if (is_anything_new(cluster))
+        status_ignore(cluster_list_tables(cluster, all, all, visit, cluster));
+}

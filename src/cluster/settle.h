@@ -1,0 +1,36 @@
+/* Tables at rest are put together.
+ *
+ * Rows that are written over and over lie in pieces, in write buffers and in several tables of the
+ * store, and stay so when the writing ends: the store compacts by what comes in. Each reader would
+ * then put together the row that he reads (mend.h), which costs several times what it costs to go
+ * through all of them in order. So when nothing has been written to a table for a moment, and rows
+ * of it are in pieces, it is compacted.
+ *
+ * What that writes is bounded: a table is at most MOST_WRITTEN_FOR_A_BYTE times as large as what
+ * was written to it since the last time, and at most LARGEST_TABLE; others are left to the store.
+ * Nothing depends on it being done. */
+#ifndef TRESTLE_CLUSTER_SETTLE_H
+#define TRESTLE_CLUSTER_SETTLE_H
+
+#include <stdint.h>
+
+struct cluster;
+
+/* What was seen of a table; only maintenance touches this. */
+struct table_settling {
+    uint64_t written;     /* bytes, when it was last looked at */
+    uint64_t unsettled;   /* bytes written since it was last put together, or the start */
+    unsigned quiet_looks; /* in a row */
+};
+
+/* What was seen of all of them, likewise. */
+struct cluster_settling {
+    uint64_t applied_version; /* of the commit queue, at the last look */
+    unsigned quiet_looks;
+};
+
+/* Looks at all tables, and puts together those that have come to rest. For maintenance, ten times a
+ * second. Blocks while it does. */
+void settle_run(struct cluster *cluster);
+
+#endif
