@@ -1,10 +1,10 @@
 /* App profiles: how an application's requests are routed and ranked. One process serves all
  * clusters, so they are checked and kept, and their names accepted by the data API. */
+#include "bigtable/children.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/field_mask.h"
 #include "bigtable/instance_methods.h"
 #include "bigtable/names.h"
-#include "bigtable/quick_change.h"
 
 static status invalid(const char *what)
 {
@@ -112,8 +112,8 @@ status create_app_profile(const struct admin_request *request, const ProtobufCMe
     PROTO_NEW(request->arena, creation, {request, message->parent, BT_ADMIN__APP_PROFILE__INIT});
     if (message->app_profile != NULL)
         creation->profile = *message->app_profile;
-    TRY(name_new_resource(request, RESOURCE_APP_PROFILE, message->parent, message->app_profile_id,
-                          &creation->profile.name));
+    TRY(name_new_child(request, RESOURCE_APP_PROFILE, message->parent, message->app_profile_id,
+                       &creation->profile.name));
     TRY(control_edit(request->bigtable->control, stage_creation, creation));
     *response = &creation->profile.base;
     return status_ok();
@@ -121,31 +121,14 @@ status create_app_profile(const struct admin_request *request, const ProtobufCMe
 
 /* --- get, list --- */
 
-status get_app_profile(const struct admin_request *request, const ProtobufCMessage **response)
-{
-    const BtAdmin__GetAppProfileRequest *message = (const void *)request->message;
-    ProtobufCMessage *profile = NULL;
-    TRY(get_resource(request, RESOURCE_APP_PROFILE, message->name, &profile));
-    *response = profile;
-    return status_ok();
-}
+static const struct child_kind app_profiles = {
+    .kind = RESOURCE_APP_PROFILE,
+    .name = "app_profile",
+    .list_response = &bt_admin__list_app_profiles_response__descriptor,
+};
 
-status list_app_profiles(const struct admin_request *request, const ProtobufCMessage **response)
-{
-    const BtAdmin__ListAppProfilesRequest *message = (const void *)request->message;
-    struct resource_page page;
-    BtAdmin__ListAppProfilesResponse *list;
-    TRY(name_check_instance(message->parent));
-    TRY(check_instance_to_list(request->bigtable, message->parent));
-    TRY(list_resources(request, RESOURCE_APP_PROFILE, message->parent, message->page_size,
-                       message->page_token, &page));
-    PROTO_NEW(request->arena, list, BT_ADMIN__LIST_APP_PROFILES_RESPONSE__INIT);
-    list->app_profiles = (void *)page.messages;
-    list->n_app_profiles = page.count;
-    list->next_page_token = page.next_token;
-    *response = &list->base;
-    return status_ok();
-}
+CHILD_METHOD(get, app_profile, app_profiles)
+CHILD_METHOD(list, app_profiles, app_profiles)
 
 /* --- update --- */
 

@@ -1,8 +1,8 @@
 /* Authorized views of a table: which rows and columns somebody has. How calls go through one is
  * view.h's business. */
 #include "base/limits.h"
+#include "bigtable/children.h"
 #include "bigtable/names.h"
-#include "bigtable/quick_change.h"
 #include "bigtable/table_methods.h"
 
 /* --- checks --- */
@@ -49,26 +49,30 @@ static status check_view(const BtAdmin__AuthorizedView *view)
     return status_ok();
 }
 
-/* --- create --- */
-
-status create_authorized_view(const struct admin_request *request,
-                              const ProtobufCMessage **response)
+static status check(const struct admin_request *request, const ProtobufCMessage *before,
+                    const ProtobufCMessage *after)
 {
-    const BtAdmin__CreateAuthorizedViewRequest *message = (const void *)request->message;
-    BtAdmin__CreateAuthorizedViewMetadata metadata =
-        BT_ADMIN__CREATE_AUTHORIZED_VIEW_METADATA__INIT;
-    BtAdmin__AuthorizedView view = BT_ADMIN__AUTHORIZED_VIEW__INIT;
-    if (message->authorized_view != NULL)
-        view = *message->authorized_view;
-    TRY(name_new_resource(request, RESOURCE_AUTHORIZED_VIEW, message->parent,
-                          message->authorized_view_id, &view.name));
-    TRY(check_view(&view));
-    struct resource_creation creation = {RESOURCE_AUTHORIZED_VIEW, message->parent, &view.base,
-                                         &metadata.base};
-    return create_quickly(request, &creation, response);
+    (void)request, (void)before;
+    return check_view((const void *)after);
 }
 
-/* --- get, list --- */
+/* --- methods --- */
+
+static const char *const allowed[] = {"subset_view", "deletion_protection", NULL};
+
+static const struct child_kind authorized_views = {
+    .kind = RESOURCE_AUTHORIZED_VIEW,
+    .name = "authorized_view",
+    .create_metadata = &bt_admin__create_authorized_view_metadata__descriptor,
+    .update_metadata = &bt_admin__update_authorized_view_metadata__descriptor,
+    .list_response = &bt_admin__list_authorized_views_response__descriptor,
+    .allowed = allowed,
+    .check = check,
+};
+
+CHILD_METHOD(create, authorized_view, authorized_views)
+CHILD_METHOD(update, authorized_view, authorized_views)
+CHILD_METHOD(delete, authorized_view, authorized_views)
 
 /* Leaves of the view what the client asked for: all, all but which data it shows, or its name. */
 static void reduce(BtAdmin__AuthorizedView *view, BtAdmin__AuthorizedView__ResponseView wanted)
@@ -105,56 +109,10 @@ status get_authorized_view(const struct admin_request *request, const ProtobufCM
 status list_authorized_views(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const BtAdmin__ListAuthorizedViewsRequest *message = (const void *)request->message;
-    struct resource_page page;
-    BtAdmin__ListAuthorizedViewsResponse *list;
-    TRY(check_table_to_list(request, message->parent));
-    TRY(list_resources(request, RESOURCE_AUTHORIZED_VIEW, message->parent, message->page_size,
-                       message->page_token, &page));
-    for (size_t i = 0; i < page.count; i++)
-        reduce((void *)page.messages[i],
+    TRY(child_list(&authorized_views, request, response));
+    const BtAdmin__ListAuthorizedViewsResponse *list = (const void *)*response;
+    for (size_t i = 0; i < list->n_authorized_views; i++)
+        reduce(list->authorized_views[i],
                or_default(message->view, BT_ADMIN__AUTHORIZED_VIEW__RESPONSE_VIEW__NAME_ONLY));
-    PROTO_NEW(request->arena, list, BT_ADMIN__LIST_AUTHORIZED_VIEWS_RESPONSE__INIT);
-    list->authorized_views = (void *)page.messages;
-    list->n_authorized_views = page.count;
-    list->next_page_token = page.next_token;
-    *response = &list->base;
     return status_ok();
-}
-
-/* --- update, delete --- */
-
-static status check_change(const struct admin_request *request, const ProtobufCMessage *before,
-                           const ProtobufCMessage *after)
-{
-    (void)request, (void)before;
-    return check_view((const void *)after);
-}
-
-status update_authorized_view(const struct admin_request *request,
-                              const ProtobufCMessage **response)
-{
-    static const char *const allowed[] = {"subset_view", "deletion_protection", NULL};
-    const BtAdmin__UpdateAuthorizedViewRequest *message = (const void *)request->message;
-    const BtAdmin__AuthorizedView *wanted = message->authorized_view;
-    BtAdmin__UpdateAuthorizedViewMetadata metadata =
-        BT_ADMIN__UPDATE_AUTHORIZED_VIEW_METADATA__INIT;
-    if (wanted == NULL)
-        return status_make(STATUS_INVALID_ARGUMENT, "authorized_view must be set");
-    struct resource_update update = {.kind = RESOURCE_AUTHORIZED_VIEW,
-                                     .name = wanted->name,
-                                     .etag = wanted->etag,
-                                     .wanted = &wanted->base,
-                                     .mask = message->update_mask,
-                                     .allowed = allowed,
-                                     .check = check_change,
-                                     .metadata = &metadata.base};
-    return update_quickly(request, &update, response);
-}
-
-status delete_authorized_view(const struct admin_request *request,
-                              const ProtobufCMessage **response)
-{
-    const BtAdmin__DeleteAuthorizedViewRequest *message = (const void *)request->message;
-    return delete_resource(request, RESOURCE_AUTHORIZED_VIEW, message->name, message->etag,
-                           response);
 }

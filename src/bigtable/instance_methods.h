@@ -32,14 +32,12 @@ admin_method list_app_profiles;
 admin_method update_app_profile;
 admin_method delete_app_profile;
 
-/* logical_views.c */
+/* query_views.c */
 admin_method create_logical_view;
 admin_method get_logical_view;
 admin_method list_logical_views;
 admin_method update_logical_view;
 admin_method delete_logical_view;
-
-/* materialized_views.c */
 admin_method create_materialized_view;
 admin_method get_materialized_view;
 admin_method list_materialized_views;

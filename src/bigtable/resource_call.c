@@ -9,7 +9,7 @@
 
 /* --- fields by name: every resource's message has a name, some have an etag --- */
 
-static void *field_of(const ProtobufCMessage *message, const char *name)
+void *resource_field(const ProtobufCMessage *message, const char *name)
 {
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
@@ -22,12 +22,12 @@ static void *field_of(const ProtobufCMessage *message, const char *name)
 
 static const char *name_of(const ProtobufCMessage *message)
 {
-    return *(const char *const *)field_of(message, "name");
+    return *(const char *const *)resource_field(message, "name");
 }
 
 static bool is_protected(const ProtobufCMessage *message)
 {
-    const protobuf_c_boolean *flag = field_of(message, "deletion_protection");
+    const protobuf_c_boolean *flag = resource_field(message, "deletion_protection");
     return flag != NULL && *flag;
 }
 
@@ -42,7 +42,7 @@ static void write_etag(char *out, uint64_t version)
 
 static status set_etag(ProtobufCMessage *message, uint64_t version, struct arena *arena)
 {
-    const char **field = field_of(message, "etag");
+    const char **field = resource_field(message, "etag");
     if (field == NULL || message->descriptor == resource_type(RESOURCE_POLICY)->message)
         return status_ok();
     char *etag = arena_alloc(arena, ETAG_SIZE);
@@ -55,7 +55,7 @@ static status set_etag(ProtobufCMessage *message, uint64_t version, struct arena
 
 static void clear_etag(ProtobufCMessage *message)
 {
-    const char **field = field_of(message, "etag");
+    const char **field = resource_field(message, "etag");
     if (field != NULL)
         *field = protobuf_c_empty_string;
 }
@@ -278,7 +278,7 @@ static status set_times(const struct edit *edit, struct arena *arena, ProtobufCM
 {
     static const char *const names[] = {"request_time", "finish_time", "start_time", "end_time"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        Pb__Timestamp **field = field_of(metadata, names[i]);
+        Pb__Timestamp **field = resource_field(metadata, names[i]);
         if (field != NULL)
             TRY(edit_time(edit, arena, field));
     }
@@ -300,7 +300,7 @@ static status operation_parent(const char *name, struct arena *arena, char **out
 
 static void set_original(ProtobufCMessage *metadata, const ProtobufCMessage *request)
 {
-    const ProtobufCMessage **field = field_of(metadata, "original_request");
+    const ProtobufCMessage **field = resource_field(metadata, "original_request");
     if (field != NULL)
         *field = request;
 }

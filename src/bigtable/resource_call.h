@@ -8,6 +8,9 @@
 #include "google/protobuf/field_mask.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
 
+/* Where the field of that name is in the message; NULL: it has none. */
+void *resource_field(const ProtobufCMessage *message, const char *name);
+
 /* --- reading --- */
 
 /* The message of the resource, with its etag if the kind has one. */
