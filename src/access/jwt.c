@@ -13,7 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { P256_SIZE = 32, LEAST_RSA_BITS = 2048, SECOND_US = 1000000 };
+enum {
+    P256_SIZE = 32,
+    LEAST_RSA_BITS = 2048,
+    MEMBER_MOST = 2048, /* bytes of a key's member: OpenSSL's RSA has 16,384 bits at most */
+    SECOND_US = 1000000
+};
 
 struct key {
     char *id;              /* NULL: it has none */
@@ -28,19 +33,19 @@ struct jwks {
 
 /* --- keys --- */
 
-/* A member that is base64; to be freed with buffer_free. `failed` if it is not. */
-static struct buffer binary_member(const json_t *object, const char *name)
+/* A member that is base64; of size 0 if it is not there, or no member of a key. */
+struct member {
+    size_t size;
+    uint8_t data[MEMBER_MOST + 4];
+};
+
+static void read_member(const json_t *object, const char *name, struct member *out)
 {
-    struct buffer value = {0};
     const char *text = json_string_value(json_object_get(object, name));
-    if (text == NULL) {
-        value.failed = true;
-        return value;
-    }
-    uint8_t *to = buffer_reserve(&value, base64_decoded_most(strlen(text)));
-    if (to != NULL)
-        value.failed = !base64_decode(bytes_of(text), to, &value.size);
-    return value;
+    out->size = 0;
+    bool fits = text != NULL && base64_decoded_most(strlen(text)) <= sizeof out->data;
+    if (!fits || !base64_decode(bytes_of(text), out->data, &out->size))
+        out->size = 0;
 }
 
 static EVP_PKEY *key_of_parameters(const char *type, OSSL_PARAM_BLD *builder)
@@ -58,11 +63,13 @@ static EVP_PKEY *key_of_parameters(const char *type, OSSL_PARAM_BLD *builder)
 
 static EVP_PKEY *rsa_key(const json_t *jwk)
 {
-    struct buffer n = binary_member(jwk, "n"), e = binary_member(jwk, "e");
+    struct member n, e;
+    read_member(jwk, "n", &n);
+    read_member(jwk, "e", &e);
     EVP_PKEY *key = NULL;
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
-    BIGNUM *modulus = n.failed ? NULL : BN_bin2bn(n.data, (int)n.size, NULL);
-    BIGNUM *exponent = e.failed ? NULL : BN_bin2bn(e.data, (int)e.size, NULL);
+    BIGNUM *modulus = BN_bin2bn(n.data, (int)n.size, NULL);
+    BIGNUM *exponent = BN_bin2bn(e.data, (int)e.size, NULL);
     if (builder != NULL && modulus != NULL && exponent != NULL &&
         OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, modulus) == 1 &&
         OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, exponent) == 1)
@@ -74,19 +81,19 @@ static EVP_PKEY *rsa_key(const json_t *jwk)
     BN_free(modulus);
     BN_free(exponent);
     OSSL_PARAM_BLD_free(builder);
-    buffer_free(&n);
-    buffer_free(&e);
     return key;
 }
 
 /* OpenSSL refuses points that are not on the curve. */
 static EVP_PKEY *p256_key(const json_t *jwk)
 {
-    struct buffer x = binary_member(jwk, "x"), y = binary_member(jwk, "y");
+    struct member x, y;
+    read_member(jwk, "x", &x);
+    read_member(jwk, "y", &y);
     EVP_PKEY *key = NULL;
     uint8_t point[1 + 2 * P256_SIZE] = {4 /* not compressed */};
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
-    if (builder != NULL && !x.failed && !y.failed && x.size == P256_SIZE && y.size == P256_SIZE) {
+    if (builder != NULL && x.size == P256_SIZE && y.size == P256_SIZE) {
         memcpy(point + 1, x.data, P256_SIZE);
         memcpy(point + 1 + P256_SIZE, y.data, P256_SIZE);
         if (OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) ==
@@ -96,19 +103,14 @@ static EVP_PKEY *p256_key(const json_t *jwk)
             key = key_of_parameters("EC", builder);
     }
     OSSL_PARAM_BLD_free(builder);
-    buffer_free(&x);
-    buffer_free(&y);
     return key;
 }
 
 static EVP_PKEY *ed25519_key(const json_t *jwk)
 {
-    struct buffer x = binary_member(jwk, "x");
-    EVP_PKEY *key = NULL;
-    if (!x.failed)
-        key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, x.data, x.size);
-    buffer_free(&x);
-    return key;
+    struct member x;
+    read_member(jwk, "x", &x);
+    return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, x.data, x.size);
 }
 
 static bool member_is(const json_t *object, const char *name, const char *value)
@@ -129,14 +131,11 @@ static bool read_key(const json_t *jwk, struct key *key)
         *key = (struct key){.algorithm = "ES256", .public_key = p256_key(jwk)};
     else if (member_is(jwk, "kty", "OKP") && member_is(jwk, "crv", "Ed25519"))
         *key = (struct key){.algorithm = "EdDSA", .public_key = ed25519_key(jwk)};
-    const char *id = json_string_value(json_object_get(jwk, "kid"));
-    key->id = id == NULL ? NULL : strdup(id);
     bool is_other = json_object_get(jwk, "alg") != NULL &&
                     (key->algorithm == NULL || !member_is(jwk, "alg", key->algorithm));
-    if (key->public_key != NULL && !is_other && (id == NULL) == (key->id == NULL))
+    if (key->public_key != NULL && !is_other)
         return true;
     EVP_PKEY_free(key->public_key);
-    free(key->id);
     return false;
 }
 
@@ -147,7 +146,17 @@ static status read_keys(const json_t *list, struct jwks *keys)
     keys->list = calloc(json_array_size(list) + 1, sizeof *keys->list);
     if (keys->list == NULL)
         return status_out_of_memory();
-    json_array_foreach(list, index, jwk) keys->count += read_key(jwk, &keys->list[keys->count]);
+    json_array_foreach(list, index, jwk)
+    {
+        const char *id = json_string_value(json_object_get(jwk, "kid"));
+        struct key *key = &keys->list[keys->count];
+        if (!read_key(jwk, key))
+            continue;
+        keys->count++;
+        key->id = id == NULL ? NULL : strdup(id);
+        if (id != NULL && key->id == NULL)
+            return status_out_of_memory();
+    }
     ERR_clear_error();
     if (keys->count == 0)
         return status_make(STATUS_INVALID_ARGUMENT,
@@ -227,26 +236,39 @@ static bool split(bytes token, struct parts *parts)
     return true;
 }
 
-static struct buffer decode(bytes text)
+static status refuse(const char *why)
 {
-    struct buffer out = {0};
-    uint8_t *to = buffer_reserve(&out, base64_decoded_most(text.size));
-    if (to != NULL)
-        out.failed = !base64_decode(text, to, &out.size);
-    return out;
+    return status_make(STATUS_UNAUTHENTICATED, "%s", why);
 }
 
-static json_t *decode_object(bytes text)
+/* `out`, to be freed in any case, is empty before. */
+static status decode(bytes text, struct buffer *out)
 {
-    struct buffer plain = decode(text);
-    json_t *json = plain.failed ? NULL
-                                : json_loadb((const char *)plain.data, plain.size,
-                                             JSON_REJECT_DUPLICATES, NULL);
+    uint8_t *to = buffer_reserve(out, base64_decoded_most(text.size));
+    if (to == NULL)
+        return status_out_of_memory();
+    return base64_decode(text, to, &out->size) ? status_ok() : refuse("the token is malformed");
+}
+
+static status parse_object(bytes text, json_t **out)
+{
+    *out = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(*out))
+        return status_ok();
+    json_decref(*out);
+    *out = NULL;
+    return refuse("the token is malformed");
+}
+
+static status decode_object(bytes text, json_t **out)
+{
+    struct buffer plain = {0};
+    *out = NULL;
+    status s = decode(text, &plain);
+    if (status_is_ok(s))
+        s = parse_object(buffer_bytes(&plain), out);
     buffer_free(&plain);
-    if (json_is_object(json))
-        return json;
-    json_decref(json);
-    return NULL;
+    return s;
 }
 
 /* ES256 signatures are two numbers side by side, OpenSSL wants them as ASN.1. */
@@ -275,41 +297,46 @@ static bool to_asn1(struct buffer *signature)
     return !signature->failed;
 }
 
-static bool is_signed_by(const struct key *key, const struct parts *parts)
+static bool is_good(const struct key *key, bytes signature, bytes is_signed)
 {
-    struct buffer signature = decode(parts->signature);
-    bool is_ecdsa = strcmp(key->algorithm, "ES256") == 0;
     const char *digest = strcmp(key->algorithm, "EdDSA") == 0 ? NULL : "SHA256";
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool is_good =
-        context != NULL && !signature.failed && (!is_ecdsa || to_asn1(&signature)) &&
+    bool good =
+        context != NULL &&
         EVP_DigestVerifyInit_ex(context, NULL, digest, NULL, NULL, key->public_key, NULL) == 1 &&
-        EVP_DigestVerify(context, signature.data, signature.size, parts->is_signed.data,
-                         parts->is_signed.size) == 1;
+        EVP_DigestVerify(context, signature.data, signature.size, is_signed.data, is_signed.size) ==
+            1;
     EVP_MD_CTX_free(context);
-    buffer_free(&signature);
     ERR_clear_error();
-    return is_good;
+    return good;
 }
 
-static status refuse(const char *why)
+static status check_signature(const struct key *key, const struct parts *parts)
 {
-    return status_make(STATUS_UNAUTHENTICATED, "%s", why);
+    struct buffer signature = {0};
+    bool is_ecdsa = strcmp(key->algorithm, "ES256") == 0;
+    status s = decode(parts->signature, &signature);
+    if (status_is_ok(s) && ((is_ecdsa && !to_asn1(&signature)) ||
+                            !is_good(key, buffer_bytes(&signature), parts->is_signed)))
+        s = signature.failed ? status_out_of_memory() : refuse("the token's signature is wrong");
+    buffer_free(&signature);
+    return s;
 }
 
 static status check_header(const struct jwks *keys, const struct parts *parts)
 {
-    json_t *header = decode_object(parts->header);
-    const struct key *key = header == NULL ? NULL : find_key(keys, header);
-    status s = status_ok();
-    if (header == NULL)
-        s = refuse("the token is malformed");
-    else if (json_object_get(header, "crit") != NULL)
+    json_t *header;
+    TRY(decode_object(parts->header, &header));
+    const struct key *key = find_key(keys, header);
+    status s;
+    if (json_object_get(header, "crit") != NULL)
         s = refuse("the token demands an extension that is not known");
     else if (key == NULL)
         s = refuse("the token is signed with an unknown key");
-    else if (!member_is(header, "alg", key->algorithm) || !is_signed_by(key, parts))
+    else if (!member_is(header, "alg", key->algorithm))
         s = refuse("the token's signature is wrong");
+    else
+        s = check_signature(key, parts);
     json_decref(header);
     return s;
 }
@@ -382,9 +409,8 @@ static status principal_of(const json_t *claims, char **principal)
 static status check_claims(const struct parts *parts, const struct jwt_expectation *expected,
                            int64_t now_us, char **principal, int64_t *expires_us)
 {
-    json_t *claims = decode_object(parts->claims);
-    if (claims == NULL)
-        return refuse("the token is malformed");
+    json_t *claims;
+    TRY(decode_object(parts->claims, &claims));
     status s = check_times(claims, now_us, expires_us);
     if (status_is_ok(s) && !member_is(claims, "iss", expected->issuer))
         s = refuse("the token is of another issuer");

@@ -1,28 +1,92 @@
-/* Key sets and signed tokens. An input is a key set, a line end, and a token. Nobody can make up a
- * signature: so whatever the input, a token is refused, and a key set that is read has a key. */
+/* Claims of tokens that are well signed: the input is a header and claims, with a line end between
+ * them, and the fuzzer has the key. What is accepted says whose it is and is in time, and is
+ * refused once a byte of it has changed. */
 #include "access/jwt.h"
 
+#include "access/tokens.h"
 #include "base/fuzzing.h"
+#include "wire/grpc_text.h"
 
+#include <openssl/evp.h>
 #include <stdlib.h>
+
+enum { KEY_SIZE = 32, SIGNATURE_SIZE = 64, NOW_S = 1000 };
+
+static const uint8_t secret[KEY_SIZE] = "a key that everybody may know";
+
+static EVP_PKEY *private_key(void)
+{
+    EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, secret, sizeof secret);
+    CHECK(key != NULL);
+    return key;
+}
+
+static struct jwks *public_keys(EVP_PKEY *key)
+{
+    uint8_t x[KEY_SIZE];
+    size_t size = sizeof x;
+    struct buffer text = {0};
+    struct jwks *keys;
+    CHECK(EVP_PKEY_get_raw_public_key(key, x, &size) == 1);
+    buffer_append_format(&text, "{\"keys\": [{\"kty\": \"OKP\", \"crv\": \"Ed25519\", \"x\": \"");
+    base64_encode(bytes_make(x, size), &text);
+    buffer_append_format(&text, "\"}]}");
+    status s = jwks_parse(buffer_bytes(&text), &keys);
+    CHECK(status_is_ok(s));
+    buffer_free(&text);
+    return keys;
+}
+
+/* Appends what the signature covers, and the signature. */
+static void write_token(EVP_PKEY *key, bytes header, bytes claims, struct buffer *token)
+{
+    uint8_t signature[SIGNATURE_SIZE];
+    size_t size = sizeof signature;
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    base64_encode(header, token);
+    buffer_append_byte(token, '.');
+    base64_encode(claims, token);
+    CHECK(context != NULL &&
+          EVP_DigestSignInit_ex(context, NULL, NULL, NULL, NULL, key, NULL) == 1);
+    CHECK(EVP_DigestSign(context, signature, &size, token->data, token->size) == 1);
+    EVP_MD_CTX_free(context);
+    buffer_append_byte(token, '.');
+    base64_encode(bytes_make(signature, size), token);
+    CHECK(!token->failed);
+}
+
+static bool is_accepted(const struct jwks *keys, bytes token)
+{
+    const struct jwt_expectation expected = {.issuer = "i", .audience = "a"};
+    int64_t now_us = (int64_t)NOW_S * 1000000, expires_us;
+    char *principal;
+    status s = jwt_verify(keys, &expected, token, now_us, &principal, &expires_us);
+    bool accepted = status_is_ok(s);
+    CHECK(accepted == (principal != NULL));
+    CHECK(accepted || s.code == STATUS_UNAUTHENTICATED);
+    CHECK(!accepted || (principal_is_valid(bytes_of(principal)) && expires_us > now_us));
+    status_free(s);
+    free(principal);
+    return accepted;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct jwt_expectation expected = {.issuer = "i", .audience = "a"};
     const uint8_t *end = size == 0 ? NULL : memchr(data, '\n', size);
     bytes input = bytes_make(data, size);
-    bytes text = bytes_make(data, end == NULL ? size : (size_t)(end - data));
-    bytes token = bytes_from(input, end == NULL ? size : text.size + 1);
-    struct jwks *keys;
-    char *principal;
-    int64_t expires_us;
-    status s = jwks_parse(text, &keys);
-    if (status_is_ok(s)) {
-        CHECK(jwks_count(keys) > 0);
-        s = jwt_verify(keys, &expected, token, 0, &principal, &expires_us);
-        CHECK(!status_is_ok(s) && principal == NULL);
+    bytes header = bytes_make(data, end == NULL ? size : (size_t)(end - data));
+    bytes claims = bytes_from(input, end == NULL ? size : header.size + 1);
+    struct buffer token = {0};
+    EVP_PKEY *key = private_key();
+    struct jwks *keys = public_keys(key);
+    write_token(key, header, claims, &token);
+    if (is_accepted(keys, buffer_bytes(&token))) {
+        uint8_t *changed = &token.data[header.size % token.size];
+        *changed = *changed == 'A' ? 'B' : 'A';
+        CHECK(!is_accepted(keys, buffer_bytes(&token)));
     }
-    status_free(s);
+    buffer_free(&token);
     jwks_destroy(keys);
+    EVP_PKEY_free(key);
     return 0;
 }

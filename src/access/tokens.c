@@ -120,20 +120,19 @@ bool principal_is_valid(bytes principal)
 }
 
 /* What is wrong with the line, NULL if nothing is. */
-static const char *read_line(bytes line, struct token *token)
+static const char *read_line(bytes line, struct token *token, bytes *principal)
 {
     bytes hash = take_word(&line);
-    bytes principal = take_word(&line);
+    *principal = take_word(&line);
     if (!read_hash(hash, token->hash))
         return "the first word should be a SHA-256 in 64 hexadecimal digits";
-    if (!principal_is_valid(principal))
+    if (!principal_is_valid(*principal))
         return "the second word should be user:…, serviceAccount:… or cert:…";
     if (!read_expiry(take_word(&line), &token->expires_us))
         return "the third word should be an expiry like 2027-01-31T00:00:00Z";
     if (take_word(&line).size > 0)
         return "there are more than three words";
-    token->principal = bytes_to_string(principal);
-    return token->principal == NULL ? "there is no memory for it" : NULL;
+    return NULL;
 }
 
 static bool grow(struct tokens *tokens)
@@ -147,6 +146,29 @@ static bool grow(struct tokens *tokens)
         return false;
     tokens->list = list;
     return true;
+}
+
+static status add(struct tokens *tokens, const struct token *token, bytes principal)
+{
+    if (!grow(tokens))
+        return status_out_of_memory();
+    struct token *place = &tokens->list[tokens->count];
+    *place = *token;
+    place->principal = bytes_to_string(principal);
+    if (place->principal == NULL)
+        return status_out_of_memory();
+    tokens->count++;
+    return status_ok();
+}
+
+static status parse_line(const char *name, unsigned number, bytes line, struct tokens *out)
+{
+    struct token token;
+    bytes principal;
+    const char *wrong = read_line(line, &token, &principal);
+    if (wrong != NULL)
+        return status_make(STATUS_INVALID_ARGUMENT, "%s:%u: %s", name, number, wrong);
+    return add(out, &token, principal);
 }
 
 static int compare_tokens(const void *a, const void *b)
@@ -178,13 +200,11 @@ status tokens_parse(const char *name, bytes text, struct tokens *out)
         bytes rest = line;
         if (take_word(&rest).size == 0)
             continue;
-        const char *wrong =
-            grow(out) ? read_line(line, &out->list[out->count]) : "there is no memory for it";
-        if (wrong != NULL) {
+        status s = parse_line(name, number, line, out);
+        if (!status_is_ok(s)) {
             tokens_free(out);
-            return status_make(STATUS_INVALID_ARGUMENT, "%s:%u: %s", name, number, wrong);
+            return s;
         }
-        out->count++;
     }
     if (out->count > 0)
         qsort(out->list, out->count, sizeof *out->list, compare_tokens);
