@@ -25,6 +25,7 @@ enum {
     FILE_MOST = 64 << 20,
     CHANGED_BY_OTHERS = 022, /* mode bits */
     REMEMBERED = 8,          /* resources of one connection; a power of two */
+    RESOURCE_MOST = 1024,    /* bytes that the audit log tells of what may be no name */
     VERIFIED = 1024,         /* signed tokens of all connections; a power of two */
 };
 
@@ -494,6 +495,8 @@ static status note_caller(struct grpc_call *call, const struct access_peer *peer
     struct access_caller *caller = arena_zalloc(arena, sizeof *caller);
     if (caller == NULL)
         return status_out_of_memory();
+    if (resource.size > RESOURCE_MOST)
+        resource.size = RESOURCE_MOST;
     if (is_recognised) {
         caller->principal = arena_copy(arena, buffer_bytes(&peer->identity.principal));
         caller->is_owner = peer->identity.is_owner;
@@ -524,6 +527,8 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
         s = demand_identity(peer, rule_check(rule, request, look_up, &question, &resource));
     if (!rule->is_administration)
         return s;
+    if (!is_recognised)
+        resource = rule_name(rule, request); /* what somebody tried to get at */
     status noted = note_caller(call, peer, is_recognised, resource);
     if (status_is_ok(noted))
         return s;

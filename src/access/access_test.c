@@ -146,6 +146,19 @@ static void the_last_name_counts(void **state)
     refused("PingAndWarm", BYTES("\x0a\x16projects/p/instances/a\x0a\x00"));
 }
 
+/* What the audit log says of a request that nobody has looked into. */
+static void a_request_has_a_name(void **state)
+{
+    (void)state;
+    struct rule rule;
+    assert_ok(rule_find("google.bigtable.admin.v2.BigtableTableAdmin", "CreateBackup", &rule));
+    struct buffer table = request_with(rule.fields[1], bytes_of("a table"));
+    assert_true(bytes_equal(rule_name(&rule, buffer_bytes(&table)), bytes_of("a table")));
+    assert_int_equal(rule_name(&rule, BYTES("")).size, 0);
+    assert_int_equal(rule_name(&rule, BYTES("\x0b")).size, 0);
+    buffer_free(&table);
+}
+
 /* Of two names in a request both are looked at. */
 static bool grant_one(void *context, bytes name, struct granted *out)
 {
@@ -381,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_method_without_a_rule_is_an_error),
         cmocka_unit_test(requests_that_name_nothing_are_refused),
         cmocka_unit_test(the_last_name_counts),
+        cmocka_unit_test(a_request_has_a_name),
         cmocka_unit_test(every_name_is_looked_at),
         cmocka_unit_test(policies_are_inherited_downwards),
         cmocka_unit_test(everybody_and_everybody_known),

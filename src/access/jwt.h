@@ -25,9 +25,10 @@ struct jwt_expectation {
 };
 
 /* Whether the token is signed by one of the keys, for the audience, by the issuer, and not out of
- * date. UNAUTHENTICATED with a few words otherwise, RESOURCE_EXHAUSTED without memory. `*principal`, to be freed, is made of the claim
- * `email`, or without that of `sub`: "serviceAccount:…" if it ends with gserviceaccount.com, else
- * "user:…". `*expires_us`: when the token is to be refused. Thread-safe. */
+ * date. UNAUTHENTICATED with a few words otherwise, RESOURCE_EXHAUSTED without memory.
+ * `*principal`, to be freed, is made of the claim `email`, or without that of `sub`:
+ * "serviceAccount:…" if it ends with gserviceaccount.com, else "user:…". `*expires_us`: when the
+ * token is to be refused. Thread-safe. */
 status jwt_verify(const struct jwks *keys, const struct jwt_expectation *expected, bytes token,
                   int64_t now_us, char **principal, int64_t *expires_us);
 

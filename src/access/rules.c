@@ -167,14 +167,30 @@ static status check_field(const struct rule *rule, size_t first, bytes name, rul
     return status_ok();
 }
 
+/* What the field of row `index` holds; false if the request is no message. */
+static bool peek_name(const struct rule *rule, size_t index, bytes request, bytes *name)
+{
+    const uint32_t *numbers = rule->fields[index];
+    *name = (bytes){0};
+    return proto_peek(request, numbers, numbers[1] == 0 ? 1 : RULE_DEPTH_MOST, name);
+}
+
+bytes rule_name(const struct rule *rule, bytes request)
+{
+    bytes name = {0};
+    for (size_t i = 0; i < rule->count && name.size == 0; i++)
+        if (!peek_name(rule, i, request, &name))
+            break;
+    return name;
+}
+
 status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *context,
                   bytes *resource)
 {
     bool names_any = rule->count == 0;
     for (size_t i = 0; i < rule->count;) {
-        const uint32_t *numbers = rule->fields[i];
-        bytes name = {0};
-        if (!proto_peek(request, numbers, numbers[1] == 0 ? 1 : RULE_DEPTH_MOST, &name))
+        bytes name;
+        if (!peek_name(rule, i, request, &name))
             return status_make(STATUS_INVALID_ARGUMENT, "The request is not a valid message");
         if (name.size > 0)
             *resource = name;

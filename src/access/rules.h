@@ -48,4 +48,8 @@ typedef bool rule_ask(void *context, bytes name, struct granted *out);
 status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *context,
                   bytes *resource);
 
+/* The first name in a request that is not looked into further, as it came; empty if there is none.
+ */
+bytes rule_name(const struct rule *rule, bytes request);
+
 #endif

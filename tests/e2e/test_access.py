@@ -1,8 +1,7 @@
 """Access control: who calls, and what policies let him do. Everything goes over TLS, as it would
-off loopback; `test_every_rpc` goes over all rows of the reference of permissions."""
+off loopback. test_access_rpcs.py goes over all RPCs."""
 
 import json
-import re
 import signal
 import stat
 import time
@@ -14,14 +13,9 @@ from google.cloud.bigtable_v2 import BigtableClient
 from google.cloud.bigtable_v2.services.bigtable.transports import BigtableGrpcTransport
 from google.cloud.bigtable_v2.types import bigtable as data_types
 from google.iam.v1 import iam_policy_pb2, policy_pb2
-from google.protobuf import message_factory
-from google.protobuf.descriptor_pool import DescriptorPool
 from google.type import expr_pb2
 from grpc import StatusCode
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
-    ProtoReflectionDescriptorDatabase,
-)
 from harness.certificates import Authority
 from harness.rpc import CHANNEL_OPTIONS, INSTANCE, fails_with, set_cell
 from harness.secured import ADMIN, OTHER_TABLE, POLICY, TABLE
@@ -402,103 +396,6 @@ def test_googles_client(secure):
     (response,) = client.read_rows(table_name=TABLE)
     assert response.chunks[0].value == b"v"
     channel.close()
-
-
-# --- every RPC ---
-
-LEVELS = ["viewer", "reader", "user", "editor", "admin"]
-
-
-def rows_of_the_reference():
-    """(service, method, field, form of the name, permission), and the permissions' least roles."""
-    rows, least, service = [], {}, None
-    for line in run_trestle("permissions").stdout.splitlines():
-        heading = re.match(r"## (google\S+)", line)
-        row = re.fullmatch(r"\| (\w+) \| `([\w.]+)` \| `(\S+)` \| (\S+) \|", line)
-        roles = re.fullmatch(r"\| (bigtable\S+) \| ([\w, ]+) \|", line)
-        if heading:
-            service = heading[1]
-        elif row:
-            rows.append((service, *row.groups()))
-        elif roles:
-            least[roles[1]] = roles[2].split(", ")[0]
-    return rows, least
-
-
-def name_of(form):
-    """A name of the form: what is in capitals is free."""
-    name = re.sub(r"/[A-Z](?=/|$)", "/x", form.replace("/…", "/instances/x/operations/1"))
-    return name.replace("projects/x", "projects/p", 1)
-
-
-def request_of(pool, service, method, fields):
-    """The serialised request with these fields set."""
-    kind = pool.FindServiceByName(service).methods_by_name[method].input_type
-    built = message_factory.GetMessageClass(kind)()
-    for path, value in fields.items():
-        *parents, last = path.split(".")
-        place = built
-        for parent in parents:
-            place = getattr(place, parent)
-        setattr(place, last, value)
-    return built.SerializeToString()
-
-
-def outcome(channel, service, method, request, token):
-    call = channel.unary_stream(f"/{service}/{method}")
-    metadata = [("authorization", f"Bearer {token}")]
-    try:
-        list(call(request, metadata=metadata, timeout=30))
-    except grpc.RpcError as error:
-        return error.code(), error.details()
-    return StatusCode.OK, ""
-
-
-def test_every_rpc(secure):
-    """Without the permission: PERMISSION_DENIED that names it. With it: whatever the method says,
-    but not that. Methods that the server does not have are UNIMPLEMENTED for everybody."""
-    rows, least = rows_of_the_reference()
-    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5
-    methods = {}
-    for service, method, field, form, permission in rows:
-        alternatives = methods.setdefault((service, method), {})
-        alternatives.setdefault((field, name_of(form)), []).append(permission)
-    bindings = [
-        {"role": f"roles/bigtable.{level}", "members": [f"user:{level}@roles.example"]}
-        for level in LEVELS
-    ]
-    role_tokens = {level: f"role-{level}" for level in LEVELS}
-    secured = secure(
-        policy={**POLICY, "projects/p": {"bindings": bindings}},
-        tokens={role_tokens[level]: f"user:{level}@roles.example" for level in LEVELS},
-    )
-    channel = grpc.secure_channel(secured.server.host, secured.credentials(), CHANNEL_OPTIONS)
-    pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
-    built = 0
-    for (service, method), alternatives in methods.items():
-        for (field, name), permissions in alternatives.items():
-            request = request_of(pool, service, method, {field: name})
-            code, details = outcome(channel, service, method, request, "stranger")
-            if code == StatusCode.UNIMPLEMENTED and "unknown method" in details:
-                break
-            built += 1
-            if permissions == ["none"]:
-                assert code != StatusCode.PERMISSION_DENIED
-                continue
-            assert (code, details) == (
-                StatusCode.PERMISSION_DENIED,
-                f"Access denied. Missing IAM permission: {permissions[0]}.",
-            )
-            needed = max(LEVELS.index(least[permission]) for permission in permissions)
-            if needed > 0:
-                code, details = outcome(
-                    channel, service, method, request, role_tokens[LEVELS[needed - 1]]
-                )
-                assert code == StatusCode.PERMISSION_DENIED, (method, field)
-            code, details = outcome(channel, service, method, request, role_tokens[LEVELS[needed]])
-            assert code not in (StatusCode.PERMISSION_DENIED, StatusCode.UNAUTHENTICATED), method
-    channel.close()
-    assert built > 20
 
 
 # --- policies that clients set ---

@@ -1,0 +1,297 @@
+"""Access control of every RPC, by gRPC and by REST, over all rows of the reference of permissions,
+which is written from the table that the server goes by. With it the audit log, which has a line for
+each call of administration."""
+
+import collections
+import contextlib
+import http.client
+import importlib
+import json
+import re
+import ssl
+import time
+
+import grpc
+import pytest
+from google.protobuf import message_factory
+from google.protobuf.descriptor_pool import DescriptorPool
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
+from harness.rpc import CHANNEL_OPTIONS
+from harness.secured import POLICY
+from harness.server import run_trestle
+from harness.tokens import AUDIENCE, ISSUER, Key, write_jwks
+
+WAIT_SECONDS = 30
+CALL_SECONDS = 30
+DATA = "google.bigtable.v2.Bigtable"
+LEVELS = ["viewer", "reader", "user", "editor", "admin"]
+ROLE_TOKENS = {f"role-{level}": f"user:{level}@roles.example" for level in LEVELS}
+ROLE_POLICY = {**POLICY, "projects/p": {"bindings": [
+    {"role": f"roles/bigtable.{level}", "members": [f"user:{level}@roles.example"]}
+    for level in LEVELS
+]}}  # fmt: skip
+# A call of these is UNIMPLEMENTED for everybody.
+UNBUILT = {
+    "CreateTableFromSnapshot", "DeleteSnapshot", "ExecuteQuery",
+    "GenerateInitialChangeStreamPartitions", "GetSnapshot", "ListSnapshots", "PrepareQuery",
+    "ReadChangeStream", "SnapshotTable", "UndeleteTable",
+}  # fmt: skip
+WITHOUT_REST = {"GetClientConfiguration", "WaitOperation"}
+
+# --- the reference ---
+
+
+def rows_of_the_reference():
+    """(service, method, field, form of the name, permission), and the permissions' least roles."""
+    rows, least, service = [], {}, None
+    for line in run_trestle("permissions").stdout.splitlines():
+        heading = re.match(r"## (google\S+)", line)
+        row = re.fullmatch(r"\| (\w+) \| `([\w.]+)` \| `(\S+)` \| (\S+) \|", line)
+        roles = re.fullmatch(r"\| (bigtable\S+) \| ([\w, ]+) \|", line)
+        if heading:
+            service = heading[1]
+        elif row:
+            rows.append((service, *row.groups()))
+        elif roles:
+            least[roles[1]] = roles[2].split(", ")[0]
+    return rows, least
+
+
+def name_of(form):
+    """A name of the form: what is in capitals is free."""
+    name = re.sub(r"/[A-Z](?=/|$)", "/x", form.replace("/…", "/instances/x/operations/1"))
+    return name.replace("projects/x", "projects/p", 1)
+
+
+Question = collections.namedtuple("Question", "service method field name permissions")
+
+
+def questions():
+    """One for each RPC, field and kind of name, and the levels of the permissions."""
+    rows, least = rows_of_the_reference()
+    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5
+    permissions = collections.defaultdict(list)
+    for service, method, field, form, permission in rows:
+        permissions[service, method, field, name_of(form)].append(permission)
+    levels = {permission: LEVELS.index(role) for permission, role in least.items()}
+    return [Question(*key, value) for key, value in permissions.items()], levels
+
+
+# --- two ways to ask: the status's name and words, or None if the way does not lead there ---
+
+
+class Grpc:
+    def __init__(self, secured):
+        self.channel = grpc.secure_channel(
+            secured.server.host, secured.credentials(), CHANNEL_OPTIONS
+        )
+        self.pool = DescriptorPool(ProtoReflectionDescriptorDatabase(self.channel))
+
+    def close(self):
+        self.channel.close()
+
+    def request(self, question):
+        """The serialised request with the field set."""
+        methods = self.pool.FindServiceByName(question.service).methods_by_name
+        built = message_factory.GetMessageClass(methods[question.method].input_type)()
+        *parents, last = question.field.split(".")
+        place = built
+        for parent in parents:
+            place = getattr(place, parent)
+        setattr(place, last, question.name)
+        return built.SerializeToString()
+
+    def ask(self, question, token):
+        call = self.channel.unary_stream(f"/{question.service}/{question.method}")
+        metadata = [("authorization", f"Bearer {token}")] if token else []
+        try:
+            list(call(self.request(question), metadata=metadata, timeout=CALL_SECONDS))
+        except grpc.RpcError as error:
+            return error.code().name, error.details()
+        return "OK", ""
+
+
+def http_options(service, method):
+    """The HTTP rules of Google's own client: dictionaries of method, uri and body."""
+    if service == "google.longrunning.Operations":
+        verb = {"GetOperation": "get", "DeleteOperation": "delete"}.get(method)
+        if method == "CancelOperation":
+            return [{"method": "post", "uri": "/v2/{name=operations/**}:cancel", "body": "*"}]
+        if method == "ListOperations":
+            return [{"method": "get", "uri": "/v2/{name=operations/projects/**}/operations"}]
+        return [{"method": verb, "uri": "/v2/{name=operations/**}"}] if verb else []
+    package, name = service.rsplit(".", 1)
+    folder = {"google.bigtable.v2": "bigtable_v2"}.get(package, "bigtable_admin_v2")
+    snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    module = importlib.import_module(f"google.cloud.{folder}.services.{snake}.transports.rest_base")
+    transport = getattr(module, f"_Base{name}RestTransport")
+    call = getattr(transport, f"_Base{method}", None)
+    return call._get_http_options() if hasattr(call, "_get_http_options") else []
+
+
+def path_of(uri, field, name):
+    """The path with the name in its place, None if it does not fit."""
+    variable = re.search(r"\{([\w.]+)=([^}]+)\}", uri)
+    if variable is None or variable[1] != field:
+        return None
+    form = re.escape(variable[2]).replace(r"\*\*", ".+").replace(r"\*", "[^/]+")
+    return uri.replace(variable[0], name) if re.fullmatch(form, name) else None
+
+
+class Rest:
+    def __init__(self, secured):
+        context = ssl.create_default_context(cafile=str(secured.authority.certificate))
+        self.connection = http.client.HTTPSConnection(
+            secured.server.host, timeout=CALL_SECONDS, context=context
+        )
+
+    def close(self):
+        self.connection.close()
+
+    def ask(self, question, token):
+        for option in http_options(question.service, question.method):
+            path = path_of(option["uri"], question.field, question.name)
+            if path is not None:
+                return self.send(option["method"].upper(), path, "body" in option, token)
+        return None
+
+    def send(self, verb, path, has_body, token):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.connection.request(verb, path, "{}" if has_body else None, headers)
+        answer = json.loads(self.connection.getresponse().read())
+        element = answer[-1] if isinstance(answer, list) and answer else answer
+        error = element.get("error") if isinstance(element, dict) else None
+        return (error["status"], error["message"]) if error else ("OK", "")
+
+
+@pytest.fixture(params=[Grpc, Rest])
+def way(request):
+    return request.param
+
+
+# --- who may, and what is written down of it ---
+
+
+class Audited:
+    """Asks, and notes what the audit log must say."""
+
+    def __init__(self, way, expected):
+        self.way, self.expected = way, expected
+
+    def ask(self, question, token, principal):
+        answer = self.way.ask(question, token)
+        if answer is None or is_unbuilt(answer):
+            return None
+        if question.service != DATA:
+            self.expected[
+                principal, question.service, question.method, question.name, answer[0]
+            ] += 1
+        return answer
+
+
+def is_unbuilt(answer):
+    return answer[0] == "UNIMPLEMENTED" and "unknown method" in answer[1]
+
+
+def audited(path):
+    """What the audit log says, each line without times."""
+    fields = ("principal", "service", "method", "resource", "status")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert all(line["peer"].startswith("127.0.0.1:") for line in lines)
+    assert all(line["duration_us"] >= 0 for line in lines)
+    return collections.Counter(tuple(line[field] for field in fields) for line in lines)
+
+
+def wait_until_equal(left, right):
+    deadline = time.monotonic() + WAIT_SECONDS
+    while left() != right and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert left() == right
+
+
+def check(audited_way, question, levels):
+    """Without the permission: PERMISSION_DENIED that names it, also with the role below. With it:
+    whatever the method says, but not that. False if the way does not lead there."""
+    answer = audited_way.ask(question, "stranger", "user:stranger@example.com")
+    if answer is None:
+        return False
+    if question.permissions == ["none"]:
+        assert answer[0] != "PERMISSION_DENIED"
+        return True
+    missing = f"Access denied. Missing IAM permission: {question.permissions[0]}."
+    assert answer == ("PERMISSION_DENIED", missing)
+    needed = max(levels[permission] for permission in question.permissions)
+    for level, may in ((needed - 1, False), (needed, True)):
+        if level < 0:
+            continue
+        role = f"role-{LEVELS[level]}"
+        code, _ = audited_way.ask(question, role, ROLE_TOKENS[role])
+        assert (code not in ("PERMISSION_DENIED", "UNAUTHENTICATED")) == may, (question, code)
+    return True
+
+
+def test_every_rpc(secure, tmp_path, way):
+    log = tmp_path / "audit.log"
+    secured = secure(
+        "--audit-log", log, "--log-format", "json", policy=ROLE_POLICY, tokens=ROLE_TOKENS
+    )
+    expected = collections.Counter()
+    asked, levels = questions()
+    with contextlib.closing(way(secured)) as opened:
+        caller = Audited(opened, expected)
+        answered = {each[:2] for each in asked if check(caller, each, levels)}
+    missing = {each.method for each in asked} - {method for _, method in answered}
+    assert missing <= UNBUILT | (WITHOUT_REST if way is Rest else set())
+    wait_until_equal(lambda: audited(log), expected)
+
+
+def bad_tokens(directory):
+    """Tokens for the administrator that are not good, and the set of keys that says so."""
+    now = int(time.time())
+    key, other = Key(directory, "ES256", "es256"), Key(directory, "RS256", "rs256")
+    (directory / "stranger").mkdir()
+    stranger = Key(directory / "stranger", "ES256", "es256")
+    jwks = write_jwks(directory / "jwks.json", key, other)
+    admin = {"email": "ops@example.com"}
+    head, claims, _ = key.sign(**admin).split(".")
+    return jwks, key.sign(**admin), {
+        "none": None,
+        "unknown": "nobody's",
+        "withdrawn by its date": "late",
+        "expired": key.sign(**admin, exp=now - 61),
+        "not valid yet": key.sign(**admin, nbf=now + 300),
+        "wrongly signed": stranger.sign(**admin),
+        "signed by another key": other.sign({"kid": "es256"}, **admin),
+        "for another audience": key.sign(**admin, aud="https://elsewhere.example"),
+        "of another issuer": key.sign(**admin, iss="https://elsewhere.example"),
+        "of an unknown key": key.sign({"kid": "unheard-of"}, **admin),
+        "not signed": f"{head}.{claims}.",
+        "alg none": key.sign({"alg": "none"}, **admin),
+        "a shared secret": key.sign({"alg": "HS256"}, **admin),
+    }  # fmt: skip
+
+
+def test_every_rpc_wants_a_good_token(secure, tmp_path, way):
+    """The audit log has a line for each of these, too, though it cannot say who it was."""
+    jwks, good, bad = bad_tokens(tmp_path)
+    log = tmp_path / "audit.log"
+    secured = secure(
+        "--audit-log", log, "--log-format", "json",
+        "--auth-jwks", jwks, "--auth-audience", AUDIENCE, "--auth-issuer", ISSUER,
+    )  # fmt: skip
+    expected = collections.Counter()
+    with contextlib.closing(way(secured)) as opened:
+        caller = Audited(opened, expected)
+        for question in {each[:2]: each for each in questions()[0]}.values():
+            for what, token in bad.items():
+                answer = caller.ask(question, token, "-")
+                if answer is None:
+                    break
+                if token or question.permissions != ["none"]:  # which nobody at all has, too
+                    assert answer[0] == "UNAUTHENTICATED", (question, what, answer)
+            else:
+                answer = caller.ask(question, good, "user:ops@example.com")
+                assert answer[0] not in ("UNAUTHENTICATED", "PERMISSION_DENIED")
+    wait_until_equal(lambda: audited(log), expected)
