@@ -8,6 +8,7 @@ ADMIN_HANDLER(list_tables, bt_admin__list_tables_request)
 ADMIN_HANDLER(get_table, bt_admin__get_table_request)
 ADMIN_HANDLER(update_table, bt_admin__update_table_request)
 ADMIN_HANDLER(delete_table, bt_admin__delete_table_request)
+ADMIN_HANDLER(undelete_table, bt_admin__undelete_table_request)
 ADMIN_HANDLER(modify_column_families, bt_admin__modify_column_families_request)
 ADMIN_HANDLER(drop_row_range, bt_admin__drop_row_range_request)
 ADMIN_HANDLER(generate_consistency_token, bt_admin__generate_consistency_token_request)
@@ -41,6 +42,7 @@ struct grpc_service bigtable_table_admin_service(struct bigtable *bigtable)
         {"GetTable", GRPC_UNARY, handle_get_table},
         {"UpdateTable", GRPC_UNARY, handle_update_table},
         {"DeleteTable", GRPC_UNARY, handle_delete_table},
+        {"UndeleteTable", GRPC_UNARY, handle_undelete_table},
         {"ModifyColumnFamilies", GRPC_UNARY, handle_modify_column_families},
         {"DropRowRange", GRPC_UNARY, handle_drop_row_range},
         {"GenerateConsistencyToken", GRPC_UNARY, handle_generate_consistency_token},

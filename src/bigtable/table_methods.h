@@ -10,6 +10,7 @@ admin_method create_table;               /* create_table.c */
 admin_method list_tables;                /* tables.c */
 admin_method get_table;                  /* tables.c */
 admin_method delete_table;               /* tables.c */
+admin_method undelete_table;             /* undelete_table.c */
 admin_method update_table;               /* update_table.c */
 admin_method modify_column_families;     /* families.c */
 admin_method drop_row_range;             /* drop_row_range.c */

@@ -92,14 +92,19 @@ status get_table(const struct admin_request *request, const ProtobufCMessage **r
     return status_ok();
 }
 
-/* With the table go the views, schema bundles and policies that it has. */
+/* With the table go the views, schema bundles and policies that it has, and with it they may come
+ * back. No other table gets the name while the edit is under way. */
 static status delete_with_children(void *context, struct edit *edit)
 {
     const struct admin_request *request = context;
     const char *name = ((const BtAdmin__DeleteTableRequest *)(const void *)request->message)->name;
+    struct table *table;
     struct store_batch *batch;
     TRY(check_none_protected(edit_control(edit), request->arena, RESOURCE_AUTHORIZED_VIEW, name));
-    TRY(edit_delete_under(edit, name));
+    TRY(cluster_table(request->bigtable->cluster, bytes_of(name), &table));
+    status s = edit_keep_under(edit, name, table_id(table));
+    table_release(table);
+    TRY(s);
     TRY(edit_batch(edit, &batch));
     return cluster_delete_table(request->bigtable->cluster, bytes_of(name), batch);
 }

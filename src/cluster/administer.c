@@ -1,8 +1,7 @@
-/* Creating, deleting, changing, listing tables.
+/* Creating, changing, listing tables. (Deleting them is deletions.c's.)
  *
  * Each change is one batch of catalog records, then the change in memory. What comes before the
- * batch (a keyspace taken from the spares) is undone by forgetting it; what comes after it (a
- * deleted table's keyspaces) is done again at start. */
+ * batch, a keyspace taken from the spares, is undone by forgetting it. */
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/index.h"
@@ -25,7 +24,7 @@ struct keyspace *cluster_catalog(struct cluster *cluster)
     return cluster->catalog;
 }
 
-static status not_found(bytes name)
+status cluster_not_found(bytes name)
 {
     return status_make(STATUS_NOT_FOUND, "Not found: %.*s", (int)name.size,
                        (const char *)name.data);
@@ -34,16 +33,15 @@ static status not_found(bytes name)
 status cluster_table(struct cluster *cluster, bytes name, struct table **out)
 {
     *out = index_find(cluster, name);
-    return *out == NULL ? not_found(name) : status_ok();
+    return *out == NULL ? cluster_not_found(name) : status_ok();
 }
 
-/* The batch that others have begun, or one of our own; NULL without memory. */
-static struct store_batch *batch_with(struct store_batch *also)
+struct store_batch *cluster_batch_with(struct store_batch *also)
 {
     return also != NULL ? also : store_batch_create();
 }
 
-static void done_with(struct store_batch *batch, const struct store_batch *also)
+void cluster_batch_done(struct store_batch *batch, const struct store_batch *also)
 {
     if (batch != also)
         store_batch_destroy(batch);
@@ -58,7 +56,7 @@ static bytes instance_prefix(const char *name)
     return bytes_make(name, last_slash == NULL ? 0 : (size_t)(last_slash + 1 - name));
 }
 
-static status check_is_new(struct cluster *cluster, const char *name)
+status cluster_check_is_new(struct cluster *cluster, const char *name)
 {
     struct table *standing = index_find(cluster, bytes_of(name));
     if (standing != NULL) {
@@ -107,11 +105,11 @@ static status fill_new_table(struct cluster *cluster, const struct table_spec *s
                              struct keyspace *keyspace, struct table *table)
 {
     TRY(append_tablets(cluster, spec, keyspace, table));
-    struct store_batch *batch = batch_with(spec->also);
+    struct store_batch *batch = cluster_batch_with(spec->also);
     if (batch == NULL)
         return status_out_of_memory();
     status s = record_new_table(cluster, table, batch);
-    done_with(batch, spec->also);
+    cluster_batch_done(batch, spec->also);
     return s;
 }
 
@@ -137,7 +135,7 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
 static status create(struct cluster *cluster, const struct table_spec *spec, struct table **out)
 {
     struct keyspace *keyspace;
-    TRY(check_is_new(cluster, spec->name));
+    TRY(cluster_check_is_new(cluster, spec->name));
     TRY(index_make_room(cluster));
     TRY(cluster_take_spare(cluster, &keyspace));
     status s = create_in(cluster, spec, keyspace, out);
@@ -155,13 +153,13 @@ static status create_from(struct cluster *cluster, const struct table_spec *spec
                           struct keyspace *keyspace, struct table **out)
 {
     *out = NULL;
-    status s = check_is_new(cluster, spec->name);
+    status s = cluster_check_is_new(cluster, spec->name);
     if (status_is_ok(s))
         s = index_make_room(cluster);
     if (status_is_ok(s))
         s = create_in(cluster, spec, keyspace, out);
     if (!status_is_ok(s) && *out != NULL) {
-        (*out)->is_deleted = true;
+        (*out)->is_doomed = true;
         table_release(*out);
     } else if (!status_is_ok(s)) { /* what cannot be dropped now is dropped at the next start */
         status_ignore(store_keyspace_drop(cluster->store, keyspace));
@@ -200,125 +198,6 @@ status cluster_create_table_from(struct cluster *cluster, const struct table_spe
     return create_table(cluster, spec, keyspace, out);
 }
 
-/* --- delete --- */
-
-static status check_protection(const struct table *table)
-{
-    if (table_record_of(table).deletion_protection)
-        return status_make(STATUS_FAILED_PRECONDITION, "table \"%s\" is protected from deletion",
-                           table->name);
-    return status_ok();
-}
-
-static status record_deletions(struct cluster *cluster, struct table *const *tables, size_t count,
-                               struct store_batch *also)
-{
-    struct store_batch *batch = batch_with(also);
-    if (batch == NULL)
-        return status_out_of_memory();
-    for (size_t i = 0; i < count; i++) {
-        catalog_delete_table(batch, cluster->catalog, tables[i]->id);
-        catalog_delete_tablets(batch, cluster->catalog, tables[i]->id);
-    }
-    status s = cluster_write_removal(cluster, batch);
-    done_with(batch, also);
-    return s;
-}
-
-static void forget_table(struct cluster *cluster, struct table *table)
-{
-    table->is_deleted = true;
-    metrics_add(cluster->options.metrics, METRIC_tablets, -(int64_t)table_tablet_count(table));
-    log_info(cluster->options.log, "table deleted", LOG_STR("table", table->name));
-    index_remove(cluster, table);
-    table_release(table); /* the index's */
-}
-
-/* With admin held. */
-static status delete_tables(struct cluster *cluster, struct table *const *tables, size_t count,
-                            struct store_batch *also)
-{
-    for (size_t i = 0; i < count; i++)
-        TRY(check_protection(tables[i]));
-    TRY(record_deletions(cluster, tables, count, also));
-    for (size_t i = 0; i < count; i++)
-        forget_table(cluster, tables[i]);
-    return status_ok();
-}
-
-status cluster_delete_table(struct cluster *cluster, bytes name, struct store_batch *also)
-{
-    pthread_mutex_lock(&cluster->admin);
-    struct table *table = index_find(cluster, name);
-    status s = table == NULL ? not_found(name) : delete_tables(cluster, &table, 1, also);
-    pthread_mutex_unlock(&cluster->admin);
-    if (table != NULL)
-        table_release(table);
-    return s;
-}
-
-status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct store_batch *also)
-{
-    struct table **tables;
-    size_t count;
-    pthread_mutex_lock(&cluster->admin);
-    status s = index_find_all(cluster, prefix, &tables, &count);
-    if (status_is_ok(s))
-        s = delete_tables(cluster, tables, count, also);
-    pthread_mutex_unlock(&cluster->admin);
-    for (size_t i = 0; i < count; i++)
-        table_release(tables[i]);
-    free(tables);
-    return s;
-}
-
-void cluster_bury_table(struct cluster *cluster, struct table *table)
-{
-    if (!table->is_deleted) { /* the cluster is closing */
-        table_destroy(table);
-        return;
-    }
-    pthread_mutex_lock(&cluster->doomed_lock);
-    list_append(&cluster->doomed, &table->doomed);
-    pthread_mutex_unlock(&cluster->doomed_lock);
-    maintenance_wake(cluster->maintenance);
-}
-
-/* A table has one keyspace today; its tablets name it one after the other. False if one stays. */
-static bool drop_keyspaces(struct cluster *cluster, struct table *table)
-{
-    struct keyspace *dropped = NULL;
-    bool all = true;
-    for (size_t i = 0; i < table->tablet_count; i++) {
-        struct keyspace *keyspace = table->tablets[i]->keyspace;
-        if (keyspace == dropped)
-            continue;
-        dropped = keyspace;
-        status s = store_keyspace_drop(cluster->store, keyspace);
-        if (!status_is_ok(s))
-            log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
-                     LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
-        all = all && status_is_ok(s);
-        status_free(s);
-    }
-    return all;
-}
-
-void cluster_drop_doomed(struct cluster *cluster)
-{
-    pthread_mutex_lock(&cluster->doomed_lock);
-    struct list doomed = list_take_all(&cluster->doomed);
-    pthread_mutex_unlock(&cluster->doomed_lock);
-    struct link *link;
-    while ((link = list_take(&doomed)) != NULL) {
-        struct table *table = LIST_ENTRY(link, struct table, doomed);
-        if (drop_keyspaces(cluster, table))
-            table_destroy(table);
-        else
-            list_append(&cluster->undropped, &table->doomed);
-    }
-}
-
 /* --- change --- */
 
 /* Families that are new have id 0 until now. */
@@ -340,13 +219,13 @@ static status make_schema(const struct table_info *now, const struct table_chang
 static status record_change(struct cluster *cluster, const struct table_record *record,
                             struct store_batch *also)
 {
-    struct store_batch *batch = batch_with(also);
+    struct store_batch *batch = cluster_batch_with(also);
     if (batch == NULL)
         return status_out_of_memory();
     status s = catalog_put_table(batch, cluster->catalog, record);
     if (status_is_ok(s))
         s = cluster_write_catalog(cluster, batch);
-    done_with(batch, also);
+    cluster_batch_done(batch, also);
     return s;
 }
 
@@ -380,7 +259,7 @@ static status change_table(struct table *table, struct arena *arena,
     struct table_change next = {0};
     struct schema *schema;
     if (table->is_deleted)
-        return not_found(bytes_of(table->name));
+        return cluster_not_found(bytes_of(table->name));
     TRY(table_describe(table, arena, &now));
     TRY(change(context, &now, arena, &next));
     TRY(make_schema(&now, &next, arena, &schema));

@@ -11,6 +11,7 @@ enum record_type {
     RECORD_SPARE = 'K',
     RECORD_TABLE = 'T',
     RECORD_TABLET = 't',
+    RECORD_KEPT = 'r',
 };
 
 enum {
@@ -172,6 +173,7 @@ static status encode_table(const struct table_record *record, struct arena *aren
     message.next_family_id = record->schema->next_family_id;
     message.deletion_protection = record->deletion_protection;
     message.extra = proto_data(record->extra);
+    message.deleted_us = record->deleted_us;
     TRY(families_to_messages(record->schema, arena, &message));
     proto_encode(&message.base, out);
     return out->failed ? status_out_of_memory() : status_ok();
@@ -235,11 +237,28 @@ status catalog_delete_tablet(struct store_batch *batch, struct keyspace *catalog
     return failed ? status_out_of_memory() : status_ok();
 }
 
+static void delete_all_of(struct store_batch *batch, struct keyspace *catalog,
+                          enum record_type type, uint64_t table_id)
+{
+    struct id_key from = make_id_key(type, table_id);
+    struct id_key to = make_id_key(type, table_id + 1);
+    store_batch_delete_range(batch, catalog, id_key_bytes(&from), id_key_bytes(&to));
+}
+
 void catalog_delete_tablets(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id)
 {
-    struct id_key from = make_id_key(RECORD_TABLET, table_id);
-    struct id_key to = make_id_key(RECORD_TABLET, table_id + 1);
-    store_batch_delete_range(batch, catalog, id_key_bytes(&from), id_key_bytes(&to));
+    delete_all_of(batch, catalog, RECORD_TABLET, table_id);
+}
+
+void catalog_append_kept_key(struct buffer *key, uint64_t table_id)
+{
+    struct id_key prefix = make_id_key(RECORD_KEPT, table_id);
+    buffer_append_bytes(key, id_key_bytes(&prefix));
+}
+
+void catalog_delete_kept(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id)
+{
+    delete_all_of(batch, catalog, RECORD_KEPT, table_id);
 }
 
 void catalog_put_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id)
@@ -310,6 +329,14 @@ static bool schema_is_sound(const struct schema *schema)
     return schema->granularity <= GRANULARITY_MICROS;
 }
 
+/* What cannot be in a table's record; NULL if all is sound. */
+static const char *table_fault(const Catalog__Table *message, const struct schema *schema)
+{
+    if (message->deleted_us < 0)
+        return "it was deleted before 1970";
+    return schema_is_sound(schema) ? NULL : "its families cannot be";
+}
+
 static status visit_counters(const struct catalog_visitor *visitor, bytes value,
                              struct arena *arena)
 {
@@ -332,12 +359,14 @@ status catalog_decode_table(bytes value, struct arena *arena, struct table_recor
                                  .generation = message->generation,
                                  .schema = *schema,
                                  .deletion_protection = message->deletion_protection,
-                                 .extra = proto_bytes(message->extra)};
-    if (schema_is_sound(*schema))
+                                 .extra = proto_bytes(message->extra),
+                                 .deleted_us = message->deleted_us};
+    const char *fault = table_fault(message, *schema);
+    if (fault == NULL)
         return status_ok();
     schema_destroy(*schema);
     *schema = NULL;
-    return damage("its families cannot be");
+    return damage(fault);
 }
 
 static status visit_table(const struct catalog_visitor *visitor, bytes key, bytes value,

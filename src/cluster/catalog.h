@@ -6,6 +6,8 @@
  *     'K' <keyspace id>                     empty message: a spare keyspace, empty and never used
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
+ *     'r' <table id> ...                    not ours: what a deleted table had, see control/kept.h;
+ *                                           but they go when the table comes back or goes for good
  *     'I' <commit version>                  not ours: see tablet/tokens.h
  *     'R' <kind> <name>, 'V'                not ours: see control/
  *     'version-ceiling'                     not ours: see tablet/commit.c
@@ -28,6 +30,7 @@ struct table_record {
     const struct schema *schema;
     bool deletion_protection;
     bytes extra;
+    int64_t deleted_us; /* since 1970; 0: it stands */
 };
 
 struct tablet_record {
@@ -49,6 +52,12 @@ status catalog_delete_tablet(struct store_batch *batch, struct keyspace *catalog
                              bytes start);
 /* Deletes all tablet records of a table. */
 void catalog_delete_tablets(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id);
+
+/* Records of what a deleted table had: the key up to the table's id, and the end of all of them. */
+void catalog_append_kept_key(struct buffer *key, uint64_t table_id);
+enum { CATALOG_KEPT_KEY_SIZE = 9 };
+void catalog_delete_kept(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id);
+
 void catalog_put_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id);
 void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog,
                           uint64_t keyspace_id);

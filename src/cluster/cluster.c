@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/care.h"
+#include "cluster/deletions.h"
 #include "cluster/index.h"
 #include "cluster/mend.h"
 
@@ -108,7 +109,13 @@ static status load_catalog(struct cluster *cluster)
                                       .spare = load_spare,
                                       .next_id = load_next_id};
     TRY(catalog_read(cluster->catalog, &visitor));
-    TRY(check_tables_are_whole(cluster));
+    return check_tables_are_whole(cluster);
+}
+
+/* From the order of ids to that of the index, and without those that are deleted. */
+static status sort_tables(struct cluster *cluster)
+{
+    TRY(deletions_load(cluster));
     if (cluster->table_count > 0)
         qsort(cluster->tables, cluster->table_count, sizeof(*cluster->tables), compare_names);
     return status_ok();
@@ -243,6 +250,7 @@ static status open_parts(struct cluster *cluster)
     TRY(open_store(cluster));
     TRY(load_catalog(cluster));
     TRY(drop_orphans(cluster));
+    TRY(sort_tables(cluster));
     TRY(open_tokens(cluster));
     TRY(care_create(cluster, &cluster->care));
     TRY(mender_create(cluster, &cluster->mender));
@@ -285,20 +293,27 @@ status cluster_open(const struct cluster_options *options, struct cluster **out)
         return s;
     }
     log_info(options->log, "data directory open", LOG_STR("directory", options->data_directory),
-             LOG_INT("tables", cluster->table_count), LOG_INT("tablets", tablets_in_all(cluster)));
+             LOG_INT("tables", cluster->table_count), LOG_INT("tablets", tablets_in_all(cluster)),
+             LOG_INT("deleted_tables", cluster->kept_count));
     *out = cluster;
     return status_ok();
 }
 
 /* --- close --- */
 
+static void release_all(struct table **tables, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        CHECK(atomic_load(&tables[i]->references) == 1);
+        table_release(tables[i]);
+    }
+    free(tables);
+}
+
 static void release_tables(struct cluster *cluster)
 {
-    for (size_t i = 0; i < cluster->table_count; i++) {
-        CHECK(atomic_load(&cluster->tables[i]->references) == 1);
-        table_release(cluster->tables[i]);
-    }
-    free(cluster->tables);
+    release_all(cluster->tables, cluster->table_count);
+    release_all(cluster->kept, cluster->kept_count);
     struct link *link;
     while ((link = list_take(&cluster->undropped)) != NULL)
         table_destroy(LIST_ENTRY(link, struct table, doomed));

@@ -35,8 +35,9 @@ struct cluster_options {
     int64_t merge_after_us;         /* how long two small neighbours must be idle to merge */
     bool balance;                   /* whether tablets split and merge by themselves */
     bool gc_on_read;
-    int64_t gc_interval_us; /* between background passes over a table */
-    int64_t heat_window_us; /* between looks at which tablets are hot */
+    int64_t gc_interval_us;     /* between background passes over a table */
+    int64_t heat_window_us;     /* between looks at which tablets are hot */
+    int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
 };
 
 /* Opens the directory, repairs what a crash left half done (keyspaces without table, dropped
@@ -95,6 +96,8 @@ void table_retain(struct table *table);
 void table_release(struct table *table);
 
 const char *table_name(const struct table *table);
+/* Never given to another table. */
+uint64_t table_id(const struct table *table);
 /* The newest schema; stays valid as long as the table is held. */
 const struct schema *table_schema(const struct table *table);
 struct cluster *table_cluster(const struct table *table);
@@ -115,13 +118,24 @@ struct table_spec {
 status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
                             struct table **out);
 
-/* Deleted at once for everybody who asks by name; the space is returned in the background.
- * NOT_FOUND; FAILED_PRECONDITION if protected. */
+/* Deleted at once for everybody who asks by name, and its name is free; but it is kept for the
+ * undelete window, unless that is 0 or space is short (see deletions.h). NOT_FOUND;
+ * FAILED_PRECONDITION if protected. */
 status cluster_delete_table(struct cluster *cluster, bytes name, struct store_batch *also);
 
-/* The same for all tables whose name starts with the prefix, in one change: none is deleted if one
- * of them is protected. Fine without any. */
+/* Deletes all tables whose name starts with the prefix, in one change and for good, with those that
+ * are deleted and kept: nothing is deleted if one of them is protected. Fine without any. The space
+ * is returned in the background. */
 status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct store_batch *also);
+
+/* The one last deleted of the name, with a reference: what cluster_undelete_table would bring back.
+ * ALREADY_EXISTS if there is a table of that name; NOT_FOUND if none is kept. */
+status cluster_deleted_table(struct cluster *cluster, bytes name, struct table **out);
+
+/* Brings it back as it was. ALREADY_EXISTS, RESOURCE_EXHAUSTED as for a new table; NOT_FOUND if it
+ * is not kept any more. */
+status cluster_undelete_table(struct cluster *cluster, struct table *table,
+                              struct store_batch *also);
 
 /* Calls `visit` for each table whose name starts with `prefix`, by rising name, from the first
  * after `after` (empty: from the start), until it returns false. The references are the

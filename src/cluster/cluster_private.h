@@ -4,7 +4,7 @@
  *   admin        one administrative change, split or merge at a time; held across catalog writes
  *   index_lock   the array of tables; held for a search or a move of pointers
  *   map_lock     of one table, see table.h
- *   doomed_lock  the list of deleted tables */
+ *   doomed_lock  the list of doomed tables */
 #ifndef TRESTLE_CLUSTER_CLUSTER_PRIVATE_H
 #define TRESTLE_CLUSTER_CLUSTER_PRIVATE_H
 
@@ -40,13 +40,18 @@ struct cluster {
     size_t table_capacity;
 
     pthread_mutex_t admin;
-    uint64_t next_id; /* guarded by admin */
-    uint64_t *spares; /* ids of keyspaces that wait for a table; guarded by admin */
+    struct table **kept; /* see deletions.h: by falling age; each holds a reference; with admin */
+    size_t kept_count;
+    size_t kept_capacity;
+    int64_t kept_cut_us;   /* when some last went since space was short; 0: never */
+    int64_t kept_sized_us; /* when they were last measured; 0: not since the list changed */
+    uint64_t next_id;      /* guarded by admin */
+    uint64_t *spares;      /* ids of keyspaces that wait for a table; guarded by admin */
     size_t spare_count;
     size_t spare_capacity;
 
     pthread_mutex_t doomed_lock;
-    struct list doomed; /* deleted tables that nobody holds any more */
+    struct list doomed; /* doomed tables that nobody holds any more */
     /* Those whose keyspaces could not be dropped: folds in the background look at their rules until
      * the store is closed. Maintenance's, and then the closing thread's. */
     struct list undropped;
@@ -54,11 +59,23 @@ struct cluster {
 
 #define CLUSTER_MAGIC 0x636c7573u
 
-/* Called with the last reference to a table gone: frees it, or, if it was deleted, leaves it to
+/* NOT_FOUND `Not found: <name>`. */
+status cluster_not_found(bytes name);
+
+/* Whether a table may get the name: ALREADY_EXISTS, or RESOURCE_EXHAUSTED if its instance has too
+ * many. With admin held. */
+status cluster_check_is_new(struct cluster *cluster, const char *name);
+
+/* The batch that others have begun, or one of our own; NULL without memory. Done with, our own is
+ * freed. */
+struct store_batch *cluster_batch_with(struct store_batch *also);
+void cluster_batch_done(struct store_batch *batch, const struct store_batch *also);
+
+/* Called with the last reference to a table gone: frees it, or, if it is doomed, leaves it to
  * maintenance, since dropping keyspaces blocks. Any thread. */
 void cluster_bury_table(struct cluster *cluster, struct table *table);
 
-/* Drops the keyspaces of deleted tables that nobody holds any more. Blocks. */
+/* Drops the keyspaces of doomed tables that nobody holds any more. Blocks. */
 void cluster_drop_doomed(struct cluster *cluster);
 
 /* Keeps some keyspaces in reserve, since making many at once costs little more than making one.

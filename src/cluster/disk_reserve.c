@@ -5,15 +5,24 @@
 
 enum { ASK_EVERY_US = 100 * 1000 };
 
+static uint64_t wanted_bytes(const struct disk_reserve *reserve)
+{
+    uint64_t quarter = reserve->reserve_bytes / 4;
+    bool is_too_much = reserve->reserve_bytes > UINT64_MAX - quarter;
+    return is_too_much ? UINT64_MAX : reserve->reserve_bytes + quarter;
+}
+
 /* A disk that does not answer is not refused: the store's own errors will say more. */
 static void ask_disk(struct disk_reserve *reserve)
 {
+    uint64_t wanted = wanted_bytes(reserve);
     uint64_t free_bytes;
     status s = disk_free_bytes(reserve->directory, &free_bytes);
     if (!status_is_ok(s)) {
         status_ignore(s);
         return;
     }
+    atomic_store(&reserve->missing_bytes, free_bytes < wanted ? wanted - free_bytes : 0);
     atomic_store(&reserve->is_short, free_bytes < reserve->reserve_bytes);
     metrics_set(reserve->metrics, METRIC_disk_free_bytes, (int64_t)free_bytes);
 }
@@ -28,14 +37,25 @@ static status refusal(const struct disk_reserve *reserve)
     return s;
 }
 
-status disk_reserve_admit(void *context)
+static void ask_disk_if_due(struct disk_reserve *reserve)
 {
-    struct disk_reserve *reserve = context;
     int64_t now = clock_steady_us(reserve->clock);
     int64_t asked = atomic_load(&reserve->asked_us);
     if (asked == 0 || now - asked >= ASK_EVERY_US) {
         atomic_store(&reserve->asked_us, now);
         ask_disk(reserve);
     }
+}
+
+status disk_reserve_admit(void *context)
+{
+    struct disk_reserve *reserve = context;
+    ask_disk_if_due(reserve);
     return atomic_load(&reserve->is_short) ? refusal(reserve) : status_ok();
+}
+
+uint64_t disk_reserve_missing(struct disk_reserve *reserve)
+{
+    ask_disk_if_due(reserve);
+    return atomic_load(&reserve->missing_bytes);
 }

@@ -16,11 +16,16 @@ struct disk_reserve {
     struct clock *clock;
     struct metrics *metrics;
     atomic_llong asked_us; /* when the disk was last asked; 0: never */
+    _Atomic uint64_t missing_bytes;
     atomic_bool is_short;
 };
 
 /* OK, or RESOURCE_EXHAUSTED with RetryInfo. Asks the disk at most every 100 ms. Any thread; the
  * argument is a struct disk_reserve. */
 status disk_reserve_admit(void *context);
+
+/* How many bytes had better be freed, so that writes need not be refused: what is missing to the
+ * reserve and a quarter of it. 0: none. Asks the disk as seldom. Any thread. */
+uint64_t disk_reserve_missing(struct disk_reserve *reserve);
 
 #endif

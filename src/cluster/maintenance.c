@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "cluster/balance.h"
 #include "cluster/cluster_private.h"
+#include "cluster/deletions.h"
 #include "cluster/gc_pass.h"
 #include "os/thread.h"
 #include "row/row_key.h"
@@ -148,6 +149,7 @@ static void end_round(struct maintenance *maintenance)
 
 static void run_round(struct maintenance *maintenance)
 {
+    deletions_run(maintenance->cluster);
     cluster_drop_doomed(maintenance->cluster);
     run_reclaims(maintenance);
     balance_run(maintenance->cluster);

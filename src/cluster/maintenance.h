@@ -1,7 +1,7 @@
 /* Work that nobody waits for: one thread that wakes once a second, and when it is told to.
  *
  *     putting tables together that have come to rest (settle.h): looked at ten times a second
- *     dropping the keyspaces of deleted tables
+ *     dropping deleted tables that are kept no longer (deletions.h)
  *     giving back the space of dropped row ranges
  *     splitting and merging tablets (balance.h)
  *     finding out which tablets are hot (heat.h)

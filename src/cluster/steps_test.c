@@ -1,8 +1,9 @@
 /* Administration with a disk that fails, at each of its steps.
  *
- * A story of tables made, split, merged, changed and deleted is told again and again, with the
- * faults and ends of steps_testing.h. The next start must find the state before the step that
- * failed or after it, the tablets covering all keys once, and can tell the story to its end. */
+ * A story of tables made, split, merged, changed, deleted and undeleted is told again and again,
+ * with the faults and ends of steps_testing.h. The next start must find the state before the step
+ * that failed or after it, the tablets covering all keys once, and can tell the story to its end.
+ */
 #include "cluster/steps_testing.h"
 
 static const char other_table[] = "projects/p/instances/i/tables/u";
@@ -40,7 +41,24 @@ static status create_u(struct cluster_fixture *f, const char *unused)
 static status delete_u(struct cluster_fixture *f, const char *unused)
 {
     (void)unused;
-    status s = cluster_delete_table(f->cluster, bytes_of(other_table), NULL);
+    return cluster_delete_table(f->cluster, bytes_of(other_table), NULL);
+}
+
+static status undelete_u(struct cluster_fixture *f, const char *unused)
+{
+    (void)unused;
+    struct table *u;
+    TRY(cluster_deleted_table(f->cluster, bytes_of(other_table), &u));
+    status s = cluster_undelete_table(f->cluster, u, NULL);
+    table_release(u);
+    return s;
+}
+
+/* For good, whether it stands or is kept. */
+static status drop_u(struct cluster_fixture *f, const char *unused)
+{
+    (void)unused;
+    status s = cluster_delete_tables(f->cluster, bytes_of(other_table), NULL);
     cluster_drop_doomed(f->cluster);
     return s;
 }
@@ -125,7 +143,10 @@ static const struct step {
     {add_family, "x", "t |c: f g x: a=a d=d n=n z=z"},
     {create_u, NULL, "t |c: f g x: a=a d=d n=n z=z; u"},
     {split, "n", "t |c|n: f g x: a=a d=d n=n z=z; u"},
-    {delete_u, NULL, "t |c|n: f g x: a=a d=d n=n z=z"},
+    {delete_u, NULL, "t |c|n: f g x: a=a d=d n=n z=z; u kept"},
+    {undelete_u, NULL, "t |c|n: f g x: a=a d=d n=n z=z; u"},
+    {delete_u, NULL, "t |c|n: f g x: a=a d=d n=n z=z; u kept"},
+    {drop_u, NULL, "t |c|n: f g x: a=a d=d n=n z=z"},
     {write_row, "e", "t |c|n: f g x: a=a d=d e=e n=n z=z"},
     {drop_family, NULL, "t |c|n: f g: a=a d=d e=e n=n z=z"},
     {merge, "c", "t |n: f g: a=a d=d e=e n=n z=z"},
@@ -181,6 +202,8 @@ static void show(struct cluster_fixture *f, struct buffer *out)
         table_release(u);
     }
     status_free(s);
+    for (size_t i = 0; i < f->cluster->kept_count; i++)
+        buffer_append_bytes(out, bytes_of("; u kept"));
     buffer_append_byte(out, 0);
 }
 
@@ -208,7 +231,8 @@ static void assert_no_orphans(struct cluster_fixture *f)
     size_t keyspaces = 0;
     while (store_keyspace_at(f->cluster->store, keyspaces) != NULL)
         keyspaces++;
-    assert_int_equal(keyspaces, 1 + f->cluster->spare_count + f->cluster->table_count);
+    assert_int_equal(keyspaces, 1 + f->cluster->spare_count + f->cluster->table_count +
+                                    f->cluster->kept_count);
 }
 
 /* --- lives of the process --- */
@@ -268,6 +292,7 @@ static bool tell_with_fault(enum fault_operation operation, unsigned pass, enum 
     struct cluster_fixture f;
     char copy[64];
     make_steps_fixture(&f);
+    f.options.undelete_window_us = INT64_C(3600) * 1000000;
     make_steps_directory(copy, sizeof copy);
     faults = fault_fs_create();
     begin_life(&f);

@@ -75,7 +75,8 @@ struct table_record table_record_of(const struct table *table)
                                  .generation = description->generation,
                                  .schema = description->schema,
                                  .deletion_protection = description->deletion_protection,
-                                 .extra = description->extra};
+                                 .extra = description->extra,
+                                 .deleted_us = table->deleted_us};
 }
 
 struct tablet_record tablet_record_of(const struct table *table, const struct tablet *tablet)
@@ -106,6 +107,8 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->cluster = cluster;
     table->id = record->id;
     table->name = name;
+    table->is_deleted = record->deleted_us > 0;
+    table->deleted_us = record->deleted_us;
     pthread_mutex_init(&table->map_lock, NULL);
     atomic_init(&table->references, 1);
     atomic_init(&table->description, description);
@@ -148,6 +151,11 @@ void table_release(struct table *table)
 const char *table_name(const struct table *table)
 {
     return table->name;
+}
+
+uint64_t table_id(const struct table *table)
+{
+    return table->id;
 }
 
 const struct schema *table_schema(const struct table *table)

@@ -7,9 +7,10 @@
  *  2. The tablets cover all keys without hole or overlap, in order. The array is changed in place
  *     under `map_lock`, which is held for a binary search, or for a move of pointers, and never
  *     across a call.
- *  3. A table is counted by reference; the index of the cluster holds one while the table has its
- *     name. The last reference to a deleted table hands it to maintenance, which drops its
- *     keyspaces: that may block, and references end on event loops. */
+ *  3. A table is counted by reference. The index of the cluster holds one while the table has its
+ *     name, and so does the list of those that are deleted and kept (deletions.h). The last
+ *     reference to a doomed table hands it to maintenance, which drops its keyspaces: that may
+ *     block, and references end on event loops. */
 #ifndef TRESTLE_CLUSTER_TABLE_H
 #define TRESTLE_CLUSTER_TABLE_H
 
@@ -58,7 +59,9 @@ struct table {
     size_t tablet_capacity;
     struct table_gc gc;
     struct table_settling settling;
-    bool is_deleted;    /* set before the index gives up its reference */
+    bool is_deleted;    /* it is not in the index; with admin held, as the next */
+    int64_t deleted_us; /* when, if it is kept; 0: it is not */
+    bool is_doomed;     /* its records are gone; set before its last reference goes */
     struct link doomed; /* on the cluster's list, once nobody holds it */
 };
 

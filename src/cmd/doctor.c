@@ -7,7 +7,8 @@
  *  3. Every key is a row's or a spilled cell's; every record parses, in order, and its families
  * are, or once were, the table's; spilled cells belong to rows whose record says that it has some.
  *  4. The records of idempotency tokens have their form.
- *  5. The control plane's records parse, and what each belongs to is there.
+ *  5. The control plane's records parse, and what each belongs to is there. (What a deleted table
+ * had belongs to it; the table itself is checked like one that stands.)
  *  6. Backups, if they are in the directory, are whole: see doctor_backups.c.
  * The store checks the sums of its blocks as they are read.
  *
@@ -44,6 +45,7 @@ struct found_table {
     struct found_table *next;
     uint64_t id;
     const char *name;
+    bool is_deleted; /* and kept, to be undeleted */
     struct schema *schema;
     struct found_tablet *first;
     struct found_tablet *last;
@@ -112,6 +114,7 @@ static status find_table(void *context, const struct table_record *record)
     if (table == NULL)
         return status_out_of_memory();
     table->id = record->id;
+    table->is_deleted = record->deleted_us > 0;
     table->name = arena_string(doctor->arena, bytes_of(record->name));
     if (table->name == NULL)
         return status_out_of_memory();
@@ -326,10 +329,10 @@ static void check_table(struct doctor *doctor, struct found_table *table)
             report(doctor, table, status_message(s));
         status_free(s);
     }
-    printf("%s: %zu tablets, %" PRIu64 " rows, %" PRIu64 " cells, %" PRIu64
+    printf("%s%s: %zu tablets, %" PRIu64 " rows, %" PRIu64 " cells, %" PRIu64
            " spilled cells, %" PRIu64 " bytes\n",
-           table->name, table->tablet_count, table->rows, table->cells, table->spilled_cells,
-           table->bytes);
+           table->name, table->is_deleted ? " (deleted)" : "", table->tablet_count, table->rows,
+           table->cells, table->spilled_cells, table->bytes);
 }
 
 /* --- the command --- */
@@ -351,9 +354,15 @@ static bool has_table(void *context, const char *name)
 {
     const struct doctor *doctor = context;
     const struct found_table *table = doctor->tables;
-    while (table != NULL && strcmp(table->name, name) != 0)
+    while (table != NULL && (table->is_deleted || strcmp(table->name, name) != 0))
         table = table->next;
     return table != NULL;
+}
+
+static bool has_deleted_table(void *context, uint64_t id)
+{
+    const struct found_table *table = table_with_id(context, id);
+    return table != NULL && table->is_deleted;
 }
 
 static void report_resource(void *context, const char *name, const char *what)
@@ -366,7 +375,7 @@ static void report_resource(void *context, const char *name, const char *what)
 
 static status check_resources(struct doctor *doctor, struct keyspace *catalog)
 {
-    const struct control_check check = {doctor, has_table, report_resource};
+    const struct control_check check = {doctor, has_table, has_deleted_table, report_resource};
     size_t count;
     TRY(control_verify(catalog, &check, &count));
     if (count > 0)

@@ -161,6 +161,7 @@ static status open_cluster(struct server *server)
         .gc_on_read = settings->gc_on_read,
         .gc_interval_us = settings->gc_interval,
         .heat_window_us = settings->heat_window,
+        .undelete_window_us = settings->undelete_window,
     };
     return cluster_open(&options, &server->cluster);
 }

@@ -76,6 +76,13 @@ status edit_delete(struct edit *edit, enum resource_kind kind, const char *name)
 /* The same for records under a name that is not a resource here: a table's. */
 status edit_delete_under(struct edit *edit, const char *name);
 
+/* The same, but all of it is kept under the id of the table, which is deleted and can come back;
+ * cluster_undelete_table, and the table's end for good, remove it from there. */
+status edit_keep_under(struct edit *edit, const char *name, uint64_t table_id);
+
+/* Stages what was kept so, as it was: versions, and with them etags, included. */
+status edit_put_back(struct edit *edit, uint64_t table_id);
+
 /* What was staged, as a batch for a function of cluster/, which writes it together with changes of
  * its own. Nothing may be staged afterwards, and `change` returns what the write returned. */
 status edit_batch(struct edit *edit, struct store_batch **out);
@@ -99,6 +106,7 @@ void control_watch(struct control *control, const struct control_watcher *watche
 struct control_check {
     void *context;
     bool (*has_table)(void *context, const char *name);
+    bool (*has_deleted_table)(void *context, uint64_t id);
     /* Called for each record that cannot be right. */
     void (*report)(void *context, const char *name, const char *what);
 };

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "base/list.h"
+#include "cluster/catalog.h"
 #include "control/control.h"
 
 struct operation_runs;
@@ -53,10 +54,25 @@ status registry_save_version(struct control *control, uint64_t version, struct s
 /* Reads all resources of the catalog into the empty index. */
 status registry_load(struct control *control);
 
-/* Calls `visit` for each record; a failure of it ends the reading and is returned. */
-status records_read(struct keyspace *catalog,
+/* Calls `visit` for each record whose key starts with the prefix; a failure of it ends the reading
+ * and is returned. */
+status records_read(struct keyspace *catalog, bytes prefix,
                     status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
                     void *context);
+
+/* --- what deleted tables had: see kept.c --- */
+
+/* Adds the resource to what is kept under the table's id. */
+status kept_put(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,
+                const struct resource *resource);
+
+/* The records of one table, or of all (id 0); see records_read. */
+status kept_read(struct keyspace *catalog, uint64_t table_id,
+                 status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
+                 void *context);
+/* One of them; DATA_LOSS for what is none. */
+status kept_parse(bytes key, bytes value, struct arena *arena, uint64_t *table_id,
+                  struct resource **out);
 
 /* --- edits --- */
 

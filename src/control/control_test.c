@@ -318,6 +318,28 @@ static bool has_both(struct fixture *f)
     return has;
 }
 
+/* Runs the edit, which turns what `is_there` says, with an operation on files failing, and then
+ * begins a new life. Returns whether it came to the failure. */
+static bool edit_on_failing_disk(struct fixture *f, edit_function *change,
+                                 bool (*is_there)(struct fixture *f), unsigned pass)
+{
+    close_control(f);
+    faults = fault_fs_create();
+    open_control(f);
+    bool before = is_there(f);
+    fault_fs_fail(faults, pass % 2 == 0 ? FAULT_APPEND : FAULT_SYNC, ".log", FAULT_IO, pass / 4);
+    status s = control_edit(f->control, change, f);
+    bool came = fault_fs_failures(faults) > 0;
+    assert_int_equal(is_there(f), before != status_is_ok(s));
+    status_free(s);
+    fault_fs_heal(faults);
+    close_control(f);
+    fault_fs_destroy(faults);
+    faults = NULL;
+    open_control(f);
+    return came;
+}
+
 /* Each life begins by what the last one left, with the next operation on files failing. */
 static void test_tables_and_resources_come_and_go_together(void **state)
 {
@@ -326,22 +348,87 @@ static void test_tables_and_resources_come_and_go_together(void **state)
     bool came = true;
     for (unsigned pass = 0; came || pass < 8; pass++) {
         assert_true(pass < 100);
-        close_control(f);
-        faults = fault_fs_create();
-        open_control(f);
-        bool before = has_both(f);
-        fault_fs_fail(faults, pass % 2 == 0 ? FAULT_APPEND : FAULT_SYNC, ".log", FAULT_IO,
-                      pass / 4);
-        status s = control_edit(f->control, make_or_delete_both, f);
-        came = fault_fs_failures(faults) > 0;
-        assert_int_equal(has_both(f), before != status_is_ok(s));
-        status_free(s);
-        fault_fs_heal(faults);
-        close_control(f);
-        fault_fs_destroy(faults);
-        faults = NULL;
-        open_control(f);
+        came = edit_on_failing_disk(f, make_or_delete_both, has_both, pass);
         seen[has_both(f)]++;
+    }
+    assert_true(seen[0] > 0 && seen[1] > 0);
+}
+
+/* --- what a deleted table had --- */
+
+#define BUNDLE_OF_TABLE INSTANCE "/tables/t/schemaBundles/s"
+
+static status delete_and_keep(void *context, struct edit *edit)
+{
+    struct fixture *f = context;
+    struct table *table;
+    struct store_batch *batch;
+    TRY(cluster_table(f->base.cluster, bytes_of(TEST_TABLE), &table));
+    status s = edit_keep_under(edit, TEST_TABLE, table_id(table));
+    table_release(table);
+    TRY(s);
+    TRY(edit_batch(edit, &batch));
+    return cluster_delete_table(f->base.cluster, bytes_of(TEST_TABLE), batch);
+}
+
+static status bring_back_in(struct edit *edit, struct cluster *cluster, struct table *table)
+{
+    struct store_batch *batch;
+    TRY(edit_put_back(edit, table_id(table)));
+    TRY(edit_batch(edit, &batch));
+    return cluster_undelete_table(cluster, table, batch);
+}
+
+static status bring_back(void *context, struct edit *edit)
+{
+    struct cluster *cluster = ((struct fixture *)context)->base.cluster;
+    struct table *table;
+    TRY(cluster_deleted_table(cluster, bytes_of(TEST_TABLE), &table));
+    status s = bring_back_in(edit, cluster, table);
+    table_release(table);
+    return s;
+}
+
+static uint64_t version_of_bundle(struct fixture *f)
+{
+    struct resource *resource;
+    assert_ok(control_find(f->control, RESOURCE_SCHEMA_BUNDLE, BUNDLE_OF_TABLE, &resource));
+    uint64_t version = resource->version;
+    resource_release(resource);
+    return version;
+}
+
+/* Whether the table is there, with all that it has; fails if it is in parts. */
+static bool is_whole(struct fixture *f)
+{
+    struct table *table;
+    status s = cluster_table(f->base.cluster, bytes_of(TEST_TABLE), &table);
+    bool is = status_is_ok(s);
+    if (is)
+        table_release(table);
+    status_free(s);
+    assert_int_equal(control_has(f->control, RESOURCE_POLICY, TEST_TABLE), is);
+    assert_int_equal(control_has(f->control, RESOURCE_POLICY, BUNDLE_OF_TABLE), is);
+    assert_int_equal(control_has(f->control, RESOURCE_SCHEMA_BUNDLE, BUNDLE_OF_TABLE), is);
+    return is;
+}
+
+/* Each life begins by what the last one left, with the next operation on files failing. */
+static void test_what_a_deleted_table_had_comes_back_with_it(void **state)
+{
+    struct fixture *f = *state;
+    unsigned seen[2] = {0};
+    f->base.options.undelete_window_us = INT64_C(3600) * 1000000;
+    reopen(f);
+    assert_ok(control_edit(f->control, make_or_delete_both, f));
+    assert_ok(edit(f, "y:" INSTANCE "/tables/t s:" BUNDLE_OF_TABLE " y:" BUNDLE_OF_TABLE));
+    uint64_t version = version_of_bundle(f);
+    bool came = true;
+    for (unsigned pass = 0; came || pass < 8; pass++) {
+        assert_true(pass < 100);
+        came = edit_on_failing_disk(f, is_whole(f) ? delete_and_keep : bring_back, is_whole, pass);
+        assert_true(!is_whole(f) || version_of_bundle(f) == version);
+        seen[is_whole(f)]++;
     }
     assert_true(seen[0] > 0 && seen[1] > 0);
 }
@@ -542,6 +629,12 @@ static bool has_no_table(void *context, const char *name)
     return false;
 }
 
+static bool has_no_deleted_table(void *context, uint64_t id)
+{
+    (void)context, (void)id;
+    return false;
+}
+
 static void add_report(void *context, const char *name, const char *what)
 {
     buffer_append_format(context, "%s: %s; ", name, what);
@@ -551,7 +644,7 @@ static void test_orphans_and_damage_are_reported(void **state)
 {
     struct fixture *f = *state;
     struct buffer reports = {0};
-    struct control_check check = {&reports, has_no_table, add_report};
+    struct control_check check = {&reports, has_no_table, has_no_deleted_table, add_report};
     size_t count;
     assert_ok(edit(f, "i:" INSTANCE " c:" INSTANCE "/clusters/a y:" INSTANCE));
     assert_ok(control_verify(cluster_catalog(f->base.cluster), &check, &count));
@@ -614,6 +707,7 @@ int main(void)
         TEST(test_an_edit_without_memory_changes_nothing),
         TEST(test_a_failing_disk_finds_all_or_nothing),
         TEST(test_tables_and_resources_come_and_go_together),
+        TEST(test_what_a_deleted_table_had_comes_back_with_it),
         TEST(test_an_operation_runs_to_its_end),
         TEST(test_a_failure_is_the_operations_error),
         TEST(test_a_cancelled_operation_says_so),

@@ -13,6 +13,7 @@ struct staged {
     struct staged *next;
     struct resource *resource; /* what is to be, or what is to go */
     bool is_deletion;
+    uint64_t kept_by; /* the id of the table that was deleted with it; 0: none, it goes for good */
 };
 
 struct edit {
@@ -163,6 +164,28 @@ status edit_delete_under(struct edit *edit, const char *name)
     return stage_deletion_of(edit, RESOURCE_POLICY, name);
 }
 
+status edit_keep_under(struct edit *edit, const char *name, uint64_t table_id)
+{
+    struct staged **first = edit->last;
+    TRY(edit_delete_under(edit, name));
+    for (struct staged *at = *first; at != NULL; at = at->next)
+        at->kept_by = table_id;
+    return status_ok();
+}
+
+static status put_back(void *context, bytes key, bytes value, struct arena *arena)
+{
+    struct resource *resource;
+    uint64_t table_id;
+    TRY(kept_parse(key, value, arena, &table_id, &resource));
+    return stage(context, resource, false);
+}
+
+status edit_put_back(struct edit *edit, uint64_t table_id)
+{
+    return kept_read(cluster_catalog(edit->control->cluster), table_id, put_back, edit);
+}
+
 status edit_delete(struct edit *edit, enum resource_kind kind, const char *name)
 {
     TRY(stage_deletion_of(edit, kind, name));
@@ -186,7 +209,10 @@ static status add_record(struct edit *edit, const struct staged *staged)
         store_batch_put(edit->batch, catalog, buffer_bytes(&key), buffer_bytes(&value));
     buffer_free(&key);
     buffer_free(&value);
-    return failed ? status_out_of_memory() : status_ok();
+    if (failed)
+        return status_out_of_memory();
+    return staged->kept_by == 0 ? status_ok()
+                                : kept_put(edit->batch, catalog, staged->kept_by, resource);
 }
 
 status edit_batch(struct edit *edit, struct store_batch **out)

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "control/control_private.h"
 
+#include "row/row_key.h"
 #include "trestle/catalog.pb-c.h"
 #include "wire/proto.h"
 
@@ -118,19 +119,30 @@ static status read_all(struct store_cursor *cursor, struct arena *arena,
     return store_cursor_status(cursor);
 }
 
-status records_read(struct keyspace *catalog,
-                    status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
-                    void *context)
+static status read_range(struct keyspace *catalog, bytes lower, bytes upper,
+                         status (*visit)(void *context, bytes key, bytes value,
+                                         struct arena *arena),
+                         void *context)
 {
-    static const uint8_t from = RESOURCE_KEY, to = RESOURCE_KEY + 1;
-    struct store_cursor_options options = {
-        .reach = STORE_ANYWHERE, .lower = bytes_make(&from, 1), .upper = bytes_make(&to, 1)};
+    struct store_cursor_options options = {.reach = STORE_ANYWHERE, .lower = lower, .upper = upper};
     struct store_cursor *cursor;
     TRY(store_cursor_create(catalog, &options, &cursor));
     struct arena *arena = arena_create(RECORD_MEMORY);
     status s = arena == NULL ? status_out_of_memory() : read_all(cursor, arena, visit, context);
     arena_destroy(arena);
     store_cursor_destroy(cursor);
+    return s;
+}
+
+status records_read(struct keyspace *catalog, bytes prefix,
+                    status (*visit)(void *context, bytes key, bytes value, struct arena *arena),
+                    void *context)
+{
+    struct buffer end = {0};
+    key_after_prefix(&end, prefix); /* there is one: the first byte is a letter */
+    status s = end.failed ? status_out_of_memory()
+                          : read_range(catalog, prefix, buffer_bytes(&end), visit, context);
+    buffer_free(&end);
     return s;
 }
 
@@ -198,5 +210,7 @@ static status load_version(struct control *control)
 status registry_load(struct control *control)
 {
     TRY(load_version(control));
-    return records_read(cluster_catalog(control->cluster), load_record, control);
+    static const uint8_t all = RESOURCE_KEY;
+    return records_read(cluster_catalog(control->cluster), bytes_make(&all, 1), load_record,
+                        control);
 }

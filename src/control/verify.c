@@ -1,4 +1,5 @@
-/* What the doctor asks of the control plane's records: each parses, and has its parent. */
+/* What the doctor asks of the control plane's records: each parses, and has its parent. Those that
+ * are kept for a deleted table have that. */
 #include "control/control_private.h"
 
 #include <stdlib.h>
@@ -58,6 +59,19 @@ static status has_parent(const struct verifying *verifying, const struct resourc
     return status_ok();
 }
 
+/* What cannot be read is reported, and is no failure of the check. */
+static status report_damage(const struct verifying *verifying, bytes key, struct arena *arena,
+                            status s)
+{
+    if (s.code != STATUS_DATA_LOSS && s.code != STATUS_INVALID_ARGUMENT)
+        return s;
+    char *name = arena_string(arena, key);
+    verifying->check->report(verifying->check->context, name == NULL ? "" : name,
+                             status_message(s));
+    status_free(s);
+    return status_ok();
+}
+
 static status verify_record(void *context, bytes key, bytes value, struct arena *arena)
 {
     struct verifying *verifying = context;
@@ -66,13 +80,8 @@ static status verify_record(void *context, bytes key, bytes value, struct arena 
     bool has = false;
     verifying->count++;
     status s = resource_parse(key, value, arena, &resource);
-    if (s.code == STATUS_DATA_LOSS || s.code == STATUS_INVALID_ARGUMENT) {
-        char *name = arena_string(arena, key);
-        check->report(check->context, name == NULL ? "" : name, status_message(s));
-        status_free(s);
-        return status_ok();
-    }
-    TRY(s);
+    if (!status_is_ok(s))
+        return report_damage(verifying, key, arena, s);
     s = has_parent(verifying, resource, arena, &has);
     if (status_is_ok(s) && !has)
         check->report(check->context, resource->name, "what it belongs to is not there");
@@ -80,10 +89,29 @@ static status verify_record(void *context, bytes key, bytes value, struct arena 
     return s;
 }
 
+static status verify_kept(void *context, bytes key, bytes value, struct arena *arena)
+{
+    struct verifying *verifying = context;
+    const struct control_check *check = verifying->check;
+    struct resource *resource;
+    uint64_t table_id;
+    verifying->count++;
+    status s = kept_parse(key, value, arena, &table_id, &resource);
+    if (!status_is_ok(s))
+        return report_damage(verifying, key, arena, s);
+    if (!check->has_deleted_table(check->context, table_id))
+        check->report(check->context, resource->name, "the deleted table that had it is not there");
+    resource_release(resource);
+    return status_ok();
+}
+
 status control_verify(struct keyspace *catalog, const struct control_check *check, size_t *count)
 {
+    static const uint8_t all = RESOURCE_KEY;
     struct verifying verifying = {.catalog = catalog, .check = check};
-    status s = records_read(catalog, verify_record, &verifying);
+    status s = records_read(catalog, bytes_make(&all, 1), verify_record, &verifying);
+    if (status_is_ok(s))
+        s = kept_read(catalog, 0, verify_kept, &verifying);
     *count = verifying.count;
     return s;
 }

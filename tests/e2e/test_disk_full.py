@@ -9,11 +9,13 @@ import subprocess
 
 import grpc
 import pytest
+from google.cloud.bigtable_admin_v2 import types as admin_types
 from grpc import StatusCode
-from harness.rpc import set_cell
+from harness.rpc import fails_with, set_cell
 from harness.server import EXTERNAL, Server
 
 DISK_MB = 96
+RESERVE_MB = 24
 VALUE = os.urandom(100_000)  # does not compress
 MOST_WRITES = 100 * DISK_MB  # many times what the disk holds
 MOST_ATTEMPTS = 100_000
@@ -37,7 +39,7 @@ def server(small_disk, tmp_path):
     if EXTERNAL:
         pytest.skip("needs a server of its own")
     # The reserve is for what is in memory and must be flushed, after a kill also before a start.
-    settings = ["--disk-reserve", "24MB", "--write-buffer", "4MB", "--cache", "8MB"]
+    settings = ["--disk-reserve", f"{RESERVE_MB}MB", "--write-buffer", "4MB", "--cache", "8MB"]
     running = Server(tmp_path, settings)
     running.data = small_disk / "data"
     yield running.start()
@@ -108,6 +110,36 @@ def test_server_starts_again_on_a_full_disk(server, small_disk, connect, how):
     check(rpc, name, written)
     rpc.drop_row_range(name, everything=True)
     assert rpc.read(name) == []
+
+
+def free_mb(directory):
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize / (1 << 20)
+
+
+def test_deleted_tables_make_room(server, small_disk, connect):
+    """The oldest first, and no more than it takes."""
+    rpc = connect(server.host)
+    written = {}
+    for number in range(4):
+        name = rpc.create_table(f"deleted-{number}")
+        written[name] = []
+        for _ in range(60):
+            assert write(rpc, name, written[name]) == StatusCode.OK
+        rpc.delete_table(name)
+    attempts = 0
+    with (small_disk / "ballast").open("wb", buffering=0) as ballast:
+        while server.metric("deleted_tables_dropped_early_total") == 0:
+            surplus = free_mb(small_disk) - RESERVE_MB - 4  # logs go, and files that were compacted
+            ballast.write(bytes(max(int(surplus * (1 << 20)), 0)))
+            attempts += 1
+            assert attempts < MOST_ATTEMPTS
+    oldest, *_, newest = written
+    with fails_with(StatusCode.NOT_FOUND):
+        rpc.admin.undelete_table(admin_types.UndeleteTableRequest(name=oldest))
+    assert rpc.admin.undelete_table(admin_types.UndeleteTableRequest(name=newest)).done
+    assert recovers(rpc, newest, written[newest])
+    check(rpc, newest, written[newest])
 
 
 def test_disk_that_others_fill(server, small_disk, connect):

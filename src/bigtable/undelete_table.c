@@ -1,0 +1,48 @@
+/* UndeleteTable: the one last deleted of its name, with the views, schema bundles and policies that
+ * it had. It takes one write, so its operation is finished when it is answered. */
+#include "bigtable/names.h"
+#include "bigtable/resource_call.h"
+#include "bigtable/table_methods.h"
+
+struct undeletion {
+    const struct admin_request *request;
+    const ProtobufCMessage *operation;
+};
+
+static status bring_back(struct undeletion *undeletion, struct edit *edit, struct table *table)
+{
+    const struct admin_request *request = undeletion->request;
+    BtAdmin__UndeleteTableMetadata metadata = BT_ADMIN__UNDELETE_TABLE_METADATA__INIT;
+    BtAdmin__Table *message;
+    struct store_batch *batch;
+    TRY(edit_put_back(edit, table_id(table)));
+    TRY(table_message(request, table, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW, &message));
+    metadata.name = message->name;
+    TRY(finish_operation(edit, request, message->name, &metadata.base, &message->base,
+                         &undeletion->operation));
+    TRY(edit_batch(edit, &batch));
+    return cluster_undelete_table(request->bigtable->cluster, table, batch);
+}
+
+static status undelete(void *context, struct edit *edit)
+{
+    struct undeletion *undeletion = context;
+    const struct admin_request *request = undeletion->request;
+    const char *name =
+        ((const BtAdmin__UndeleteTableRequest *)(const void *)request->message)->name;
+    struct table *table;
+    TRY(cluster_deleted_table(request->bigtable->cluster, bytes_of(name), &table));
+    status s = bring_back(undeletion, edit, table);
+    table_release(table);
+    return s;
+}
+
+status undelete_table(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const BtAdmin__UndeleteTableRequest *message = (const void *)request->message;
+    struct undeletion undeletion = {.request = request};
+    TRY(name_check_table(message->name));
+    TRY(control_edit(request->bigtable->control, undelete, &undeletion));
+    *response = undeletion.operation;
+    return status_ok();
+}

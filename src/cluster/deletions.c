@@ -1,0 +1,469 @@
+/* See deletions.h. Each change is one batch of catalog records, then the change in memory. */
+#include "cluster/deletions.h"
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "cluster/index.h"
+#include "tablet/key_bounds.h"
+
+#include <stdlib.h>
+
+/* --- the list of those that are kept; with admin held --- */
+
+static status make_room(struct cluster *cluster, size_t more)
+{
+    size_t wanted = cluster->kept_count + more;
+    if (wanted <= cluster->kept_capacity)
+        return status_ok();
+    size_t capacity = wanted + wanted / 2;
+    struct table **kept = realloc(cluster->kept, capacity * sizeof(*kept));
+    if (kept == NULL)
+        return status_out_of_memory();
+    cluster->kept = kept;
+    cluster->kept_capacity = capacity;
+    return status_ok();
+}
+
+static void note_change(struct cluster *cluster)
+{
+    cluster->kept_sized_us = 0;
+    metrics_set(cluster->options.metrics, METRIC_deleted_tables, (int64_t)cluster->kept_count);
+}
+
+static void add_kept(struct cluster *cluster, struct table *table)
+{
+    cluster->kept[cluster->kept_count++] = table;
+    note_change(cluster);
+}
+
+/* The reference goes to the caller. */
+static void remove_kept(struct cluster *cluster, const struct table *table)
+{
+    size_t at = 0;
+    while (at < cluster->kept_count && cluster->kept[at] != table)
+        at++;
+    CHECK(at < cluster->kept_count);
+    cluster->kept_count--;
+    memmove(cluster->kept + at, cluster->kept + at + 1,
+            (cluster->kept_count - at) * sizeof(*cluster->kept));
+    note_change(cluster);
+}
+
+static int compare_ages(const void *a, const void *b)
+{
+    int64_t left = (*(struct table *const *)a)->deleted_us;
+    int64_t right = (*(struct table *const *)b)->deleted_us;
+    return left < right ? -1 : left > right;
+}
+
+status deletions_load(struct cluster *cluster)
+{
+    size_t stand = 0;
+    for (size_t i = 0; i < cluster->table_count; i++)
+        stand += !cluster->tables[i]->is_deleted;
+    TRY(make_room(cluster, cluster->table_count - stand));
+    size_t count = cluster->table_count;
+    cluster->table_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (cluster->tables[i]->is_deleted)
+            add_kept(cluster, cluster->tables[i]);
+        else
+            cluster->tables[cluster->table_count++] = cluster->tables[i];
+    }
+    if (cluster->kept_count > 0)
+        qsort(cluster->kept, cluster->kept_count, sizeof(*cluster->kept), compare_ages);
+    return status_ok();
+}
+
+/* --- out of the index --- */
+
+static status check_protection(const struct table *table)
+{
+    if (table_record_of(table).deletion_protection)
+        return status_make(STATUS_FAILED_PRECONDITION, "table \"%s\" is protected from deletion",
+                           table->name);
+    return status_ok();
+}
+
+/* The index's reference goes to the caller. */
+static void leave_index(struct cluster *cluster, struct table *table)
+{
+    table->is_deleted = true;
+    metrics_add(cluster->options.metrics, METRIC_tablets, -(int64_t)table_tablet_count(table));
+    log_info(cluster->options.log, "table deleted", LOG_STR("table", table->name));
+    index_remove(cluster, table);
+}
+
+/* --- for good --- */
+
+static void record_ends(struct cluster *cluster, struct table *const *tables, size_t count,
+                        struct store_batch *batch)
+{
+    for (size_t i = 0; i < count; i++) {
+        catalog_delete_table(batch, cluster->catalog, tables[i]->id);
+        catalog_delete_tablets(batch, cluster->catalog, tables[i]->id);
+        catalog_delete_kept(batch, cluster->catalog, tables[i]->id);
+    }
+}
+
+static void doom(struct cluster *cluster, struct table *table)
+{
+    if (table->is_deleted)
+        remove_kept(cluster, table);
+    else
+        leave_index(cluster, table);
+    table->is_doomed = true;
+    table_release(table);
+}
+
+/* With admin held; of tables that stand, or are kept. */
+static status doom_all(struct cluster *cluster, struct table *const *tables, size_t count,
+                       struct store_batch *also)
+{
+    struct store_batch *batch = cluster_batch_with(also);
+    if (batch == NULL)
+        return status_out_of_memory();
+    record_ends(cluster, tables, count, batch);
+    status s = cluster_write_removal(cluster, batch);
+    cluster_batch_done(batch, also);
+    TRY(s);
+    for (size_t i = 0; i < count; i++)
+        doom(cluster, tables[i]);
+    return status_ok();
+}
+
+/* Adds those that are kept to those that stand, which index_find_all has found. */
+static status find_kept_too(struct cluster *cluster, bytes prefix, struct table ***tables,
+                            size_t *count)
+{
+    struct table **larger = realloc(*tables, (*count + cluster->kept_count) * sizeof(*larger) + 1);
+    if (larger == NULL)
+        return status_out_of_memory();
+    *tables = larger;
+    for (size_t i = 0; i < cluster->kept_count; i++) {
+        struct table *table = cluster->kept[i];
+        if (!bytes_start_with(bytes_of(table->name), prefix))
+            continue;
+        table_retain(table);
+        larger[(*count)++] = table;
+    }
+    return status_ok();
+}
+
+/* With admin held. */
+static status delete_all(struct cluster *cluster, bytes prefix, struct store_batch *also,
+                         struct table ***tables, size_t *count)
+{
+    TRY(index_find_all(cluster, prefix, tables, count));
+    for (size_t i = 0; i < *count; i++)
+        TRY(check_protection((*tables)[i]));
+    TRY(find_kept_too(cluster, prefix, tables, count));
+    return doom_all(cluster, *tables, *count, also);
+}
+
+status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct store_batch *also)
+{
+    struct table **tables;
+    size_t count;
+    pthread_mutex_lock(&cluster->admin);
+    status s = delete_all(cluster, prefix, also, &tables, &count);
+    pthread_mutex_unlock(&cluster->admin);
+    for (size_t i = 0; i < count; i++)
+        table_release(tables[i]);
+    free(tables);
+    return s;
+}
+
+/* --- to be kept --- */
+
+/* The present, but later than all other deletions: they are told apart by it. */
+static int64_t deletion_time(struct cluster *cluster)
+{
+    int64_t now = cluster_now_us(cluster);
+    size_t count = cluster->kept_count;
+    int64_t last = count == 0 ? 0 : cluster->kept[count - 1]->deleted_us;
+    return now > last ? now : last + 1;
+}
+
+static status record_deletion(struct table *table, int64_t deleted_us, struct store_batch *also)
+{
+    struct cluster *cluster = table->cluster;
+    struct table_record record = table_record_of(table);
+    struct store_batch *batch = cluster_batch_with(also);
+    if (batch == NULL)
+        return status_out_of_memory();
+    record.deleted_us = deleted_us;
+    status s = catalog_put_table(batch, cluster->catalog, &record);
+    if (status_is_ok(s))
+        s = cluster_write_removal(cluster, batch);
+    cluster_batch_done(batch, also);
+    return s;
+}
+
+/* With admin held. */
+static status keep(struct cluster *cluster, struct table *table, struct store_batch *also)
+{
+    int64_t deleted_us = deletion_time(cluster);
+    TRY(make_room(cluster, 1));
+    TRY(record_deletion(table, deleted_us, also));
+    leave_index(cluster, table);
+    table->deleted_us = deleted_us;
+    add_kept(cluster, table);
+    maintenance_wake(cluster->maintenance); /* space may be short, or too many kept */
+    return status_ok();
+}
+
+static status delete_table(struct cluster *cluster, struct table *table, struct store_batch *also)
+{
+    TRY(check_protection(table));
+    if (cluster->options.undelete_window_us > 0)
+        return keep(cluster, table, also);
+    return doom_all(cluster, &table, 1, also);
+}
+
+status cluster_delete_table(struct cluster *cluster, bytes name, struct store_batch *also)
+{
+    pthread_mutex_lock(&cluster->admin);
+    struct table *table = index_find(cluster, name);
+    status s = table == NULL ? cluster_not_found(name) : delete_table(cluster, table, also);
+    pthread_mutex_unlock(&cluster->admin);
+    if (table != NULL)
+        table_release(table);
+    return s;
+}
+
+/* --- to stand again --- */
+
+/* With admin held; the newest comes last. */
+static struct table *find_kept(struct cluster *cluster, bytes name)
+{
+    for (size_t i = cluster->kept_count; i > 0; i--)
+        if (bytes_equal(bytes_of(cluster->kept[i - 1]->name), name))
+            return cluster->kept[i - 1];
+    return NULL;
+}
+
+static status find_to_undelete(struct cluster *cluster, bytes name, struct table **out)
+{
+    struct table *standing = index_find(cluster, name);
+    if (standing != NULL) {
+        table_release(standing);
+        return status_make(STATUS_ALREADY_EXISTS, "Table already exists: %.*s", (int)name.size,
+                           (const char *)name.data);
+    }
+    *out = find_kept(cluster, name);
+    if (*out == NULL)
+        return status_make(STATUS_NOT_FOUND, "No deleted table is kept: %.*s", (int)name.size,
+                           (const char *)name.data);
+    table_retain(*out);
+    return status_ok();
+}
+
+status cluster_deleted_table(struct cluster *cluster, bytes name, struct table **out)
+{
+    *out = NULL;
+    pthread_mutex_lock(&cluster->admin);
+    status s = find_to_undelete(cluster, name, out);
+    pthread_mutex_unlock(&cluster->admin);
+    return s;
+}
+
+/* It takes no space that is not taken, and if space is short it would soon be gone: so it is not
+ * refused. */
+static status record_return(struct table *table, struct store_batch *also)
+{
+    struct cluster *cluster = table->cluster;
+    struct table_record record = table_record_of(table);
+    struct store_batch *batch = cluster_batch_with(also);
+    if (batch == NULL)
+        return status_out_of_memory();
+    record.deleted_us = 0;
+    catalog_delete_kept(batch, cluster->catalog, table->id);
+    status s = catalog_put_table(batch, cluster->catalog, &record);
+    if (status_is_ok(s))
+        s = cluster_write_removal(cluster, batch);
+    cluster_batch_done(batch, also);
+    return s;
+}
+
+/* With admin held. */
+static status undelete(struct cluster *cluster, struct table *table, struct store_batch *also)
+{
+    if (table->is_doomed)
+        return cluster_not_found(bytes_of(table->name));
+    TRY(cluster_check_is_new(cluster, table->name));
+    TRY(index_make_room(cluster));
+    TRY(record_return(table, also));
+    remove_kept(cluster, table);
+    table->is_deleted = false;
+    table->deleted_us = 0;
+    index_add(cluster, table);
+    metrics_add(cluster->options.metrics, METRIC_tablets, (int64_t)table_tablet_count(table));
+    log_info(cluster->options.log, "table undeleted", LOG_STR("table", table->name));
+    return status_ok();
+}
+
+status cluster_undelete_table(struct cluster *cluster, struct table *table,
+                              struct store_batch *also)
+{
+    pthread_mutex_lock(&cluster->admin);
+    status s = undelete(cluster, table, also);
+    pthread_mutex_unlock(&cluster->admin);
+    return s;
+}
+
+/* --- to be kept no longer --- */
+
+/* How many of the oldest have had their time, or are too many. */
+static size_t count_due(struct cluster *cluster)
+{
+    int64_t oldest = cluster_now_us(cluster) - cluster->options.undelete_window_us;
+    size_t count = cluster->kept_count;
+    size_t due = count > LIMIT_DELETED_TABLES ? count - LIMIT_DELETED_TABLES : 0;
+    while (due < count && cluster->kept[due]->deleted_us <= oldest)
+        due++;
+    return due;
+}
+
+static uint64_t size_of(const struct table *table)
+{
+    const bytes all = bytes_make(NULL, 0);
+    return rows_size(table->tablets[0]->keyspace, all, all);
+}
+
+/* How many more of the oldest give back the space that is missing. When some have just gone, what
+ * they give back may not be seen yet. */
+static size_t count_to_make_space(struct cluster *cluster, size_t due)
+{
+    const int64_t pause_us = 1000000;
+    int64_t now_us = clock_steady_us(cluster->options.clock);
+    if (cluster->kept_cut_us != 0 && now_us - cluster->kept_cut_us < pause_us)
+        return 0;
+    uint64_t missing = disk_reserve_missing(&cluster->reserve);
+    size_t count = 0;
+    for (; missing > 0 && due + count < cluster->kept_count; count++) {
+        uint64_t size = size_of(cluster->kept[due + count]);
+        missing -= size < missing ? size : missing;
+    }
+    if (count > 0)
+        cluster->kept_cut_us = now_us;
+    return count;
+}
+
+static void tell(struct cluster *cluster, const struct table *table, bool is_early)
+{
+    if (is_early)
+        log_warn(cluster->options.log, "a deleted table is gone early, since space is short",
+                 LOG_STR("table", table->name));
+    else
+        log_info(cluster->options.log, "a deleted table is gone for good",
+                 LOG_STR("table", table->name));
+}
+
+/* The first `due` have had their time, the others have not. With admin held. */
+static status doom_first(struct cluster *cluster, size_t due, size_t early)
+{
+    size_t count = due + early;
+    struct table **oldest = malloc(count * sizeof(*oldest));
+    if (oldest == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        oldest[i] = cluster->kept[i];
+        table_retain(oldest[i]);
+    }
+    status s = doom_all(cluster, oldest, count, NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (status_is_ok(s))
+            tell(cluster, oldest[i], i >= due);
+        table_release(oldest[i]);
+    }
+    free(oldest);
+    TRY(s);
+    metrics_add(cluster->options.metrics, METRIC_deleted_tables_dropped_early_total,
+                (int64_t)early);
+    return status_ok();
+}
+
+static status doom_oldest(struct cluster *cluster)
+{
+    if (cluster->kept_count == 0)
+        return status_ok();
+    size_t due = count_due(cluster);
+    size_t early = count_to_make_space(cluster, due);
+    return due + early == 0 ? status_ok() : doom_first(cluster, due, early);
+}
+
+/* A thousand tables take some milliseconds: not each second. With admin held. */
+static void measure(struct cluster *cluster)
+{
+    const int64_t every_us = INT64_C(60) * 1000000;
+    int64_t now_us = clock_steady_us(cluster->options.clock);
+    uint64_t bytes = 0;
+    if (cluster->kept_sized_us != 0 && now_us - cluster->kept_sized_us < every_us)
+        return;
+    cluster->kept_sized_us = now_us;
+    for (size_t i = 0; i < cluster->kept_count; i++)
+        bytes += size_of(cluster->kept[i]);
+    metrics_set(cluster->options.metrics, METRIC_deleted_tables_bytes, (int64_t)bytes);
+}
+
+void deletions_run(struct cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->admin);
+    status s = doom_oldest(cluster);
+    measure(cluster);
+    pthread_mutex_unlock(&cluster->admin);
+    if (!status_is_ok(s))
+        log_warn(cluster->options.log, "deleted tables are kept for now",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+/* --- the end --- */
+
+void cluster_bury_table(struct cluster *cluster, struct table *table)
+{
+    if (!table->is_doomed) { /* the cluster is closing */
+        table_destroy(table);
+        return;
+    }
+    pthread_mutex_lock(&cluster->doomed_lock);
+    list_append(&cluster->doomed, &table->doomed);
+    pthread_mutex_unlock(&cluster->doomed_lock);
+    maintenance_wake(cluster->maintenance);
+}
+
+/* A table has one keyspace today; its tablets name it one after the other. False if one stays. */
+static bool drop_keyspaces(struct cluster *cluster, struct table *table)
+{
+    struct keyspace *dropped = NULL;
+    bool all = true;
+    for (size_t i = 0; i < table->tablet_count; i++) {
+        struct keyspace *keyspace = table->tablets[i]->keyspace;
+        if (keyspace == dropped)
+            continue;
+        dropped = keyspace;
+        status s = store_keyspace_drop(cluster->store, keyspace);
+        if (!status_is_ok(s))
+            log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
+                     LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+        all = all && status_is_ok(s);
+        status_free(s);
+    }
+    return all;
+}
+
+void cluster_drop_doomed(struct cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->doomed_lock);
+    struct list doomed = list_take_all(&cluster->doomed);
+    pthread_mutex_unlock(&cluster->doomed_lock);
+    struct link *link;
+    while ((link = list_take(&doomed)) != NULL) {
+        struct table *table = LIST_ENTRY(link, struct table, doomed);
+        if (drop_keyspaces(cluster, table))
+            table_destroy(table);
+        else
+            list_append(&cluster->undropped, &table->doomed);
+    }
+}
