@@ -308,6 +308,11 @@ read_watch::~read_watch()
     watch = {};
 }
 
+bool thread_keeps_to_memory()
+{
+    return watch.is_hasty;
+}
+
 bool read_watch::was_refused() const
 {
     return watch.was_refused;

@@ -194,6 +194,9 @@ class read_watch {
     bool has_met_damage() const;
 };
 
+/* Whether the present thread must not wait for the disk: what it reads comes from memory. */
+bool thread_keeps_to_memory();
+
 /* What the present thread deletes stays, for as long as it lives. An ingestion whose record could
  * not be synced deletes its tables, although the manifest may name them: the store would not open.
  * What nobody names goes at the next start. Scopes do not nest. */
@@ -208,6 +211,10 @@ std::shared_ptr<rocksdb::Statistics> make_block_watch();
 
 /* What the refusal to write an options file says, and RocksDB then says in its log. */
 extern const char NO_OPTIONS_FILE[];
+
+/* --- block_cache.cc --- */
+
+std::shared_ptr<rocksdb::Cache> make_block_cache(size_t capacity);
 
 /* --- clock.cc --- */
 

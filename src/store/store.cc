@@ -1,7 +1,6 @@
 /* Opening and closing the store; its keyspaces. */
 #include "store/internal.h"
 
-#include "rocksdb/cache.h"
 #include "rocksdb/convenience.h"
 #include "rocksdb/write_buffer_manager.h"
 
@@ -17,10 +16,7 @@ store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> 
       trouble(options), room(std::make_shared<log_room>()),
       files(make_file_system(std::move(base), room)), env(make_environment(files))
 {
-    rocksdb::LRUCacheOptions cache_options;
-    cache_options.capacity = options->cache_bytes;
-    cache_options.high_pri_pool_ratio = 0.3; /* for indexes and filters */
-    cache = rocksdb::NewLRUCache(cache_options);
+    cache = make_block_cache(options->cache_bytes);
     write_buffers = std::make_shared<rocksdb::WriteBufferManager>(options->write_buffer_bytes);
     tables = make_table_factory(cache);
     memtables = make_memtable_factory();

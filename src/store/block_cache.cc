@@ -1,0 +1,181 @@
+/* The block cache as RocksDB gets to see it: an LRU cache with somebody at the door.
+ *
+ * What an event loop reads comes out of the kernel's page cache (file_system.cc), so a copy of it
+ * in the block cache saves a system call and a checksum when it is asked for again, and no more.
+ * With far more data than cache it is hardly ever asked for again, and to put a block in and
+ * another out costs more than to read it: two mutexes, memory of another thread's to be given back,
+ * a handful of cold cache lines. So of such blocks a full cache takes one in ADMIT_ONE_OF, at
+ * random. What is asked for often is in soon; what is asked for once seldom drives it out. All
+ * others come in: what had to be waited for, indexes and filters, everything as long as there is
+ * room.
+ *
+ * A block that is turned away gets a handle that is no entry of the cache: RocksDB takes it for one
+ * and gives it back when it has read the block. So it says as of any other that it was put into
+ * the cache, which read_watch relies on. */
+#include "store/internal.h"
+
+#include "rocksdb/cache.h"
+
+using rocksdb::Cache;
+using rocksdb::Slice;
+using rocksdb::Status;
+
+namespace {
+
+enum : uint32_t {
+    ADMIT_ONE_OF = 8,
+    LOOK_ONE_OF = 64, /* offers between two looks at how full the cache is: that takes 64 mutexes */
+};
+
+/* Of no entry. Its users tell it from the handles of the cache, which are aligned, by the last bit
+ * of its address. */
+struct visitor {
+    void *value;
+    Cache::DeleterFn deleter;
+    size_t charge;
+    std::atomic<uint32_t> references{1};
+};
+
+bool is_visitor(const Cache::Handle *handle)
+{
+    return (reinterpret_cast<uintptr_t>(handle) & 1) != 0;
+}
+
+visitor *to_visitor(Cache::Handle *handle)
+{
+    return reinterpret_cast<visitor *>(reinterpret_cast<uintptr_t>(handle) - 1);
+}
+
+Cache::Handle *to_handle(visitor *guest)
+{
+    return reinterpret_cast<Cache::Handle *>(reinterpret_cast<uintptr_t>(guest) + 1);
+}
+
+void release(visitor *guest)
+{
+    if (guest->references.fetch_sub(1, std::memory_order_acq_rel) > 1)
+        return;
+    guest->deleter(Slice(), guest->value);
+    delete guest;
+}
+
+/* Good enough to throw dice. */
+uint32_t random_number()
+{
+    static thread_local uint64_t state = 1;
+    state = state * 6364136223846793005 + 1442695040888963407;
+    return static_cast<uint32_t>(state >> 32);
+}
+
+class block_cache final : public Cache {
+  public:
+    explicit block_cache(size_t capacity)
+    {
+        rocksdb::LRUCacheOptions options;
+        options.capacity = capacity;
+        options.high_pri_pool_ratio = 0.3; /* for indexes and filters */
+        entries = rocksdb::NewLRUCache(options);
+    }
+
+    const char *Name() const override { return "trestle.block_cache"; }
+
+    using Cache::Insert;
+    Status Insert(const Slice &key, void *value, size_t charge, DeleterFn deleter, Handle **handle,
+                  Priority priority) override
+    {
+        if (handle != nullptr && priority != Priority::HIGH && !is_admitted()) {
+            auto *guest = new (std::nothrow) visitor{value, deleter, charge};
+            if (guest != nullptr) {
+                *handle = to_handle(guest);
+                return Status::OK();
+            }
+        }
+        return entries->Insert(key, value, charge, deleter, handle, priority);
+    }
+
+    using Cache::Lookup;
+    Handle *Lookup(const Slice &key, rocksdb::Statistics *statistics) override
+    {
+        return entries->Lookup(key, statistics);
+    }
+
+    bool Ref(Handle *handle) override
+    {
+        if (!is_visitor(handle))
+            return entries->Ref(handle);
+        to_visitor(handle)->references.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+
+    using Cache::Release;
+    bool Release(Handle *handle, bool erase_if_last) override
+    {
+        if (!is_visitor(handle))
+            return entries->Release(handle, erase_if_last);
+        release(to_visitor(handle));
+        return false;
+    }
+
+    void *Value(Handle *handle) override
+    {
+        return is_visitor(handle) ? to_visitor(handle)->value : entries->Value(handle);
+    }
+
+    using Cache::GetUsage;
+    size_t GetUsage(Handle *handle) const override
+    {
+        return is_visitor(handle) ? to_visitor(handle)->charge : entries->GetUsage(handle);
+    }
+
+    size_t GetCharge(Handle *handle) const override
+    {
+        return is_visitor(handle) ? to_visitor(handle)->charge : entries->GetCharge(handle);
+    }
+
+    DeleterFn GetDeleter(Handle *handle) const override
+    {
+        return is_visitor(handle) ? to_visitor(handle)->deleter : entries->GetDeleter(handle);
+    }
+
+    /* --- the rest is the same for all --- */
+
+    void Erase(const Slice &key) override { entries->Erase(key); }
+    uint64_t NewId() override { return entries->NewId(); }
+    void SetCapacity(size_t capacity) override { entries->SetCapacity(capacity); }
+    void SetStrictCapacityLimit(bool is_strict) override
+    {
+        entries->SetStrictCapacityLimit(is_strict);
+    }
+    bool HasStrictCapacityLimit() const override { return entries->HasStrictCapacityLimit(); }
+    size_t GetCapacity() const override { return entries->GetCapacity(); }
+    size_t GetUsage() const override { return entries->GetUsage(); }
+    size_t GetPinnedUsage() const override { return entries->GetPinnedUsage(); }
+    void
+    ApplyToAllEntries(const std::function<void(const Slice &, void *, size_t, DeleterFn)> &call,
+                      const ApplyToAllEntriesOptions &options) override
+    {
+        entries->ApplyToAllEntries(call, options);
+    }
+    void EraseUnRefEntries() override { entries->EraseUnRefEntries(); }
+
+  private:
+    bool is_admitted()
+    {
+        if (!thread_keeps_to_memory())
+            return true;
+        uint32_t dice = random_number();
+        if (dice % LOOK_ONE_OF == 0)
+            is_full.store(GetUsage() > GetCapacity() / 16 * 15, std::memory_order_relaxed);
+        return !is_full.load(std::memory_order_relaxed) || dice / LOOK_ONE_OF % ADMIT_ONE_OF == 0;
+    }
+
+    std::shared_ptr<Cache> entries;
+    std::atomic<bool> is_full{false};
+};
+
+} // namespace
+
+std::shared_ptr<Cache> make_block_cache(size_t capacity)
+{
+    return std::make_shared<block_cache>(capacity);
+}
