@@ -493,6 +493,10 @@ static struct backups *new_backups(const struct backups_options *options)
                                 .bytes_per_second = options->bytes_per_second,
                                 .directory = strdup(options->directory),
                                 .staging = (char *)staging.data};
+    backups->reserve =
+        (struct disk_reserve){.directory = backups->directory,
+                              .reserve_bytes = options->cluster->options.disk_reserve_bytes,
+                              .clock = options->cluster->options.clock};
     pthread_mutex_init(&backups->editing, NULL);
     pthread_mutex_init(&backups->lock, NULL);
     return backups;

@@ -92,13 +92,13 @@ static status copy_file(struct backups *backups, const struct backup_file *file,
 }
 
 status backup_copy_files(struct backups *backups, const struct manifest *manifest, const char *from,
-                         const char *to, struct backup_work *work)
+                         const char *to, struct disk_reserve *reserve, struct backup_work *work)
 {
     struct pace pace = pace_start(backups, work, true);
     struct store_pacer pacer = {.go_on = pace_go_on, .context = &pace};
     work->bytes_total = manifest_size_bytes(manifest);
     for (size_t i = 0; i < manifest->file_count; i++) {
-        TRY(disk_reserve_admit(&backups->cluster->reserve));
+        TRY(disk_reserve_admit(reserve));
         TRY(copy_file(backups, &manifest->files[i], from, to, &pacer));
     }
     return status_ok();
@@ -113,7 +113,7 @@ static status copy(struct backups *backups, const char *from, const char *to, co
     TRY(backup_describe(backups, name, arena, &info));
     TRY(manifest_read(backups->files, from, arena, manifest));
     TRY(backup_begin_directory(backups, to));
-    TRY(backup_copy_files(backups, manifest, from, to, work));
+    TRY(backup_copy_files(backups, manifest, from, to, &backups->reserve, work));
     manifest->start_us = info.start_us;
     manifest->end_us = clock_wall_us(cluster_clock(backups->cluster));
     manifest->extra = info.extra;

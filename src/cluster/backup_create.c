@@ -96,6 +96,7 @@ static status begin_file(struct export *e)
     char name[32];
     snprintf(name, sizeof name, "%06zu.sst", e->manifest.file_count + 1);
     const char *kept = arena_string(e->arena, bytes_of(name));
+    TRY(disk_reserve_admit(&e->backups->reserve));
     if (kept == NULL || !has_room_for_file(e) || path_join(&e->path, e->directory, name) == NULL)
         return status_out_of_memory();
     TRY(table_writer_create(e->backups->cluster->store, (const char *)e->path.data, &e->writer));

@@ -63,7 +63,8 @@ struct backups {
     struct metrics *metrics;
     uint64_t bytes_per_second;
     char *directory;
-    char *staging; /* directory of copies on their way into the store */
+    struct disk_reserve reserve; /* of the disk that it is on */
+    char *staging;               /* directory of copies on their way into the store */
     struct files_lock *files_lock;
     pthread_mutex_t editing;       /* of manifests that stand; held with the disk; before `lock` */
     pthread_mutex_t lock;          /* of what follows; held for a search or a copy */
@@ -88,9 +89,10 @@ status backup_finish_directory(struct backups *backups, const char *directory,
 /* Removes what there is of a reserved backup, and gives its name up. Returns `why`. */
 status backup_abandon(struct backups *backups, const char *name, status why);
 
-/* Copies the files of one directory into another. DATA_LOSS if one is not as the manifest says. */
+/* Copies the files of one directory into another, as long as that one's disk has room. DATA_LOSS if
+ * one is not as the manifest says. */
 status backup_copy_files(struct backups *backups, const struct manifest *manifest, const char *from,
-                         const char *to, struct backup_work *work);
+                         const char *to, struct disk_reserve *reserve, struct backup_work *work);
 
 /* --- backup_pace.c --- */
 

@@ -49,7 +49,8 @@ static status stage(struct staged_backup *staged, const char *from, struct backu
         return status_out_of_memory();
     const char *directory = (const char *)staged->directory.data;
     TRY(files_make_directory(backups->files, directory));
-    return backup_copy_files(backups, &staged->manifest, from, directory, work);
+    return backup_copy_files(backups, &staged->manifest, from, directory,
+                             &backups->cluster->reserve, work);
 }
 
 status backup_stage(struct backups *backups, const char *name, struct backup_work *work,

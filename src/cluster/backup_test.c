@@ -581,6 +581,25 @@ static void test_cancelling_leaves_nothing(void **state)
     assert_int_equal(count, 1);
 }
 
+/* Backups must not take the room that writes need, where they are on the same disk. */
+static void test_a_disk_that_is_short_of_space(void **state)
+{
+    struct fixture *t = *state;
+    set_cell(t->f, "a", "1");
+    assert_ok(make_backup(t, BACKUP));
+    t->backups->reserve.reserve_bytes = UINT64_MAX;
+    t->backups->reserve.asked_us = 0;
+    assert_status(make_backup(t, OTHER), STATUS_RESOURCE_EXHAUSTED);
+    struct backup_work work = {0};
+    assert_ok(backup_reserve(t->backups, OTHER, TEST_TABLE, bytes_of("")));
+    assert_status(backup_copy(t->backups, BACKUP, OTHER, &work), STATUS_RESOURCE_EXHAUSTED);
+    struct backup_info *infos;
+    size_t count;
+    assert_ok(backups_list(t->backups, "", t->arena, &infos, &count));
+    assert_int_equal(count, 1);
+    assert_restores_to(t, BACKUP, "a=1");
+}
+
 static void test_what_is_held_stays(void **state)
 {
     struct fixture *t = *state;
@@ -610,6 +629,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_clock_that_is_behind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lists_copies_edits_and_deletes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_held_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_disk_that_is_short_of_space, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_another_process_keeps_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_flipped_byte_of_a_manifest_is_found, set_up,
