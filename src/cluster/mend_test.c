@@ -1,4 +1,5 @@
 /* Tests of rows in many pieces: readers put them together, and never undo a change by it. */
+#include "base/failmalloc.h"
 #include "cluster/care.h"
 #include "cluster/mend.h"
 #include "cluster/testing.h"
@@ -290,6 +291,37 @@ static void a_cluster_closes_when_the_last_row_is_mended(void **state)
     buffer_free(&after);
 }
 
+/* It stays as it is, and whoever reads it next puts it together. */
+static void without_memory_rows_are_left(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct row row;
+    overwrite(f, "a", '5');
+    read_row(f, "a", &row);
+    settle(f);
+    failmalloc_start(0);
+    mend(f, &row);
+    assert_true(failmalloc_stop());
+    assert_counted(f, 0, 1);
+    assert_pieces(f, "a", 5);
+    read_row(f, "a", &row);
+    mend(f, &row);
+    assert_counted(f, 1, 1);
+    assert_pieces(f, "a", 0);
+    assert_scan(f, "", "", false, "a=5");
+}
+
+static void without_memory_there_is_no_mender(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct mender *mender;
+    failmalloc_start(0);
+    status s = mender_create(f->cluster, &mender);
+    assert_true(failmalloc_stop());
+    assert_status(s, STATUS_RESOURCE_EXHAUSTED);
+    assert_null(mender);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -305,6 +337,8 @@ int main(void)
         TEST(a_spilled_row_stays_spilled),
         TEST(a_row_that_somebody_holds_is_left),
         TEST(without_space_rows_are_left),
+        TEST(without_memory_rows_are_left),
+        TEST(without_memory_there_is_no_mender),
         TEST(a_cluster_closes_when_the_last_row_is_mended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

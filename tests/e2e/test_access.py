@@ -253,6 +253,24 @@ def test_changed_files(secure):
     wait_until(lambda: not may_read(stranger, StatusCode.UNAUTHENTICATED))
 
 
+def test_an_exchange_of_keys(signed, keys, tmp_path):
+    """A key is good from when it is in the file until it is not, also for tokens that were good."""
+    jwks = tmp_path / "jwks.json"
+    (tmp_path / "fresh").mkdir()
+    fresh = Key(tmp_path / "fresh", "ES256", "fresh")
+    old = signed.rpc(keys["ES256"].sign())
+    new = signed.rpc(fresh.sign())
+    assert may_read(old)
+    assert not may_read(new, StatusCode.UNAUTHENTICATED)
+    write_jwks(jwks, keys["ES256"], fresh)
+    wait_until(lambda: may_read(new, StatusCode.UNAUTHENTICATED))
+    assert may_read(old)
+    write_jwks(jwks, fresh)
+    signed.server.signal(signal.SIGHUP)
+    wait_until(lambda: not may_read(old, StatusCode.UNAUTHENTICATED))
+    assert may_read(new)
+
+
 def test_a_token_file_that_others_may_write(secure, tmp_path):
     token_file = tmp_path / "open-tokens"
     token_file.write_text(token_line("t", ADMIN))
