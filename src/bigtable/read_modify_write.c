@@ -10,9 +10,9 @@
 #include "bigtable/data_methods.h"
 #include "bigtable/mutations.h"
 #include "bigtable/row_error.h"
-#include "bigtable/row_ranges.h"
 #include "cluster/rows.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
+#include "row/row_key.h"
 
 enum { INTEGER_SIZE = 8 };
 

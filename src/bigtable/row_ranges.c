@@ -2,19 +2,9 @@
  * key's successor. */
 #include "bigtable/row_ranges.h"
 
-#include <stdlib.h>
+#include "row/row_key.h"
 
-bool key_successor(struct arena *arena, bytes key, bytes *out)
-{
-    uint8_t *copy = arena_alloc(arena, key.size + 1);
-    if (copy == NULL)
-        return false;
-    if (key.size > 0)
-        memcpy(copy, key.data, key.size);
-    copy[key.size] = '\0';
-    *out = bytes_make(copy, key.size + 1);
-    return true;
-}
+#include <stdlib.h>
 
 /* An end as it was given; `is_set` false: no bound. */
 struct bound {
@@ -98,7 +88,7 @@ static bool overlap(const struct key_range *range, const struct key_range *next)
 static void extend(struct key_range *range, const struct key_range *next)
 {
     range->is_point = range->is_point && next->is_point;
-    if (range->to.size > 0 && (next->to.size == 0 || bytes_compare(next->to, range->to) > 0))
+    if (key_ends_before(range->to, next->to))
         range->to = next->to;
 }
 
@@ -135,19 +125,13 @@ status row_ranges_from_message(const Bt__RowSet *rows, struct arena *arena, stru
 
 /* --- what lies in a set --- */
 
-/* Whether `a` is the lower end; empty means no bound. */
-static bool ends_before(bytes a, bytes b)
-{
-    return a.size > 0 && (b.size == 0 || bytes_compare(a, b) < 0);
-}
-
 /* What both have, which may be empty. */
 static struct key_range intersection(const struct key_range *range, const struct string_range *part)
 {
     struct key_range common = *range;
     if (bytes_compare(common.from, part->from) < 0)
         common.from = part->from;
-    if (ends_before(part->to, common.to))
+    if (key_ends_before(part->to, common.to))
         common.to = part->to;
     return common;
 }
@@ -165,7 +149,7 @@ status row_ranges_intersect(struct row_ranges *ranges, const struct string_set *
         struct key_range common = intersection(range, part);
         if (!row_range_is_empty(&common))
             kept[count++] = common;
-        if (ends_before(part->to, range->to))
+        if (key_ends_before(part->to, range->to))
             part++;
         else
             i++;

@@ -29,7 +29,4 @@ static inline bool row_range_is_empty(const struct key_range *range)
     return range->to.size > 0 && bytes_compare(range->from, range->to) >= 0;
 }
 
-/* The first key after `key`: the key with a NUL behind it. False without memory. */
-bool key_successor(struct arena *arena, bytes key, bytes *out);
-
 #endif

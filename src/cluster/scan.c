@@ -12,6 +12,7 @@
 #include "cluster/cluster_private.h"
 #include "cluster/mend.h"
 #include "cluster/rows.h"
+#include "row/row_key.h"
 
 #include <stdlib.h>
 
@@ -132,12 +133,6 @@ static void next_range(struct scan *scan)
     scan->has_edge = false;
 }
 
-/* Whether `a` is the lower end of a range; empty means no bound. */
-static bool ends_before(bytes a, bytes b)
-{
-    return a.size > 0 && (b.size == 0 || bytes_compare(a, b) < 0);
-}
-
 /* Opens a reader on what is left of the range in the tablet where reading goes on. */
 static status open_reader(struct scan *scan)
 {
@@ -152,7 +147,7 @@ static status open_reader(struct scan *scan)
         scan->reversed ? table_route_before(scan->table, to) : table_route(scan->table, from);
     if (bytes_compare(from, scan->tablet->start) < 0)
         from = scan->tablet->start;
-    if (ends_before(scan->tablet->end, to))
+    if (key_ends_before(scan->tablet->end, to))
         to = scan->tablet->end;
     status s = row_range_reader_create(scan->tablet->keyspace, &scan->options, from, to,
                                        scan->reversed, &scan->reader);
@@ -168,8 +163,8 @@ static status leave_tablet(struct scan *scan)
 {
     const struct key_range *range = current_range(scan);
     bytes border = scan->reversed ? scan->tablet->start : scan->tablet->end;
-    bool goes_on =
-        scan->reversed ? bytes_compare(range->from, border) < 0 : ends_before(border, range->to);
+    bool goes_on = scan->reversed ? bytes_compare(range->from, border) < 0
+                                  : key_ends_before(border, range->to);
     buffer_clear(&scan->edge);
     buffer_append_bytes(&scan->edge, border);
     scan->has_edge = goes_on;

@@ -6,6 +6,7 @@
  * first cell of family f". An interleave needs what any of its branches needs, a condition what its
  * predicate or a branch needs. When in doubt, everything is read. */
 #include "row/filter_private.h"
+#include "row/row_key.h"
 
 /* --- what a filter depends on --- */
 
@@ -189,25 +190,13 @@ static status need_families(struct scoping *scoping, const struct regex *regex, 
     return status_ok();
 }
 
-/* The least string after `b`: `b` and a zero byte. */
-static status successor(struct arena *arena, bytes b, bytes *out)
-{
-    uint8_t *copy = arena_alloc(arena, b.size + 1);
-    if (copy == NULL)
-        return status_out_of_memory();
-    if (b.size > 0)
-        memcpy(copy, b.data, b.size);
-    copy[b.size] = 0;
-    *out = bytes_make(copy, b.size + 1);
-    return status_ok();
-}
-
 static status need_qualifier(struct scoping *scoping, const struct regex *regex, struct scope *out)
 {
     struct family_scope each = {.is_wanted = true, .has_to = true};
     if (!regex_literal(regex, &each.from))
         return status_ok();
-    TRY(successor(scoping->arena, each.from, &each.to));
+    if (!key_successor(scoping->arena, each.from, &each.to))
+        return status_out_of_memory();
     return need_each(scoping, each, out);
 }
 
@@ -220,8 +209,8 @@ static status need_columns(struct scoping *scoping, const struct filter *filter,
         columns.from = range->start;
     if (range->has_end && range->end_is_open)
         columns.to = range->end;
-    else if (range->has_end)
-        TRY(successor(scoping->arena, range->end, &columns.to));
+    else if (range->has_end && !key_successor(scoping->arena, range->end, &columns.to))
+        return status_out_of_memory();
     TRY(need_nothing(scoping, out));
     for (size_t i = 0; i < scoping->schema->family_count; i++)
         if (bytes_equal(scoping->schema->families[i].name, filter->family))

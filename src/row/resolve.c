@@ -256,16 +256,11 @@ static status skip_cold(struct merge *merge)
 {
     CHECK(merge->source != NULL); /* it gave the cell */
     if (++merge->skipped > NEXTS_BEFORE_SEEK) {
-        struct arena *arena = merge->resolver->out->arena;
-        bytes column = merge->cold.qualifier;
-        uint8_t *after = arena_zalloc(arena, column.size + 1);
-        if (after == NULL)
+        bytes after;
+        if (!key_successor(merge->resolver->out->arena, merge->cold.qualifier, &after))
             return status_out_of_memory();
-        if (column.size > 0)
-            memcpy(after, column.data, column.size);
         merge->skipped = 0;
-        TRY(merge->source->seek(merge->source, merge->cold.family,
-                                bytes_make(after, column.size + 1)));
+        TRY(merge->source->seek(merge->source, merge->cold.family, after));
     }
     return advance_cold(merge);
 }

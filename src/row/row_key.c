@@ -82,6 +82,13 @@ bool key_after_prefix(struct buffer *out, bytes prefix)
     return true;
 }
 
+bool key_successor(struct arena *arena, bytes key, bytes *out)
+{
+    const char *copy = arena_string(arena, key);
+    *out = bytes_make(copy, key.size + 1);
+    return copy != NULL;
+}
+
 /* Where the escaped part at the start of `key` ends, its end mark included; 0 if it does not. */
 static size_t part_size(bytes key)
 {

@@ -9,7 +9,7 @@
 #ifndef TRESTLE_ROW_ROW_KEY_H
 #define TRESTLE_ROW_ROW_KEY_H
 
-#include "base/bytes.h"
+#include "base/arena.h"
 
 enum { ROW_SPACE = 'R', SPILL_SPACE = 'S' };
 
@@ -29,6 +29,17 @@ void spill_range_end(struct buffer *out, bytes to);
 /* The end of the range of keys that start with `prefix`: the least greater string that does not.
  * Appends nothing, and returns false, if there is none (all FF). */
 bool key_after_prefix(struct buffer *out, bytes prefix);
+
+/* The least key after `key`: the key with a zero byte behind it, in the arena. False without
+ * memory.
+ */
+bool key_successor(struct arena *arena, bytes key, bytes *out);
+
+/* Whether `a` ends a range before `b` does; empty is no bound. */
+static inline bool key_ends_before(bytes a, bytes b)
+{
+    return a.size > 0 && (b.size == 0 || bytes_compare(a, b) < 0);
+}
 
 /* The family id and timestamp of an S key, without taking the rest apart; false if the key does
  * not parse. */

@@ -10,14 +10,8 @@
 
 static status range_of_string(bytes string, struct arena *arena, struct string_range *out)
 {
-    uint8_t *next = arena_alloc(arena, string.size + 1);
-    if (next == NULL)
-        return status_out_of_memory();
-    if (string.size > 0)
-        memcpy(next, string.data, string.size);
-    next[string.size] = 0;
-    *out = (struct string_range){string, bytes_make(next, string.size + 1)};
-    return status_ok();
+    out->from = string;
+    return key_successor(arena, string, &out->to) ? status_ok() : status_out_of_memory();
 }
 
 static status range_of_prefix(bytes prefix, struct arena *arena, struct string_range *out)
@@ -49,7 +43,7 @@ static size_t join_neighbours(struct string_range *ranges, size_t count)
         const struct string_range *next = &ranges[i];
         if (last == NULL || (last->to.size > 0 && bytes_compare(last->to, next->from) < 0))
             ranges[kept++] = *next;
-        else if (last->to.size > 0 && (next->to.size == 0 || bytes_compare(last->to, next->to) < 0))
+        else if (key_ends_before(last->to, next->to))
             last->to = next->to;
     }
     return kept;
