@@ -19,6 +19,7 @@ from http_options import copy_without_http
 C_PREFIXES = {
     "google.bigtable.v2": "Bt",
     "google.bigtable.admin.v2": "BtAdmin",
+    "google.cloud.location": "Location",
     "google.iam.v1": "Iam",
     "google.longrunning": "Lro",
     "google.protobuf": "Pb",

@@ -398,6 +398,16 @@ static status word_refusal(status s)
     return worded;
 }
 
+static void free_peer(struct access_peer *peer)
+{
+    for (size_t i = 0; i < REMEMBERED; i++)
+        buffer_free(&peer->remembered[i].name);
+    buffer_free(&peer->credential);
+    buffer_free(&peer->identity.principal);
+    buffer_free(&peer->subject);
+    buffer_free(&peer->address);
+}
+
 static void forget_all(struct access_peer *peer)
 {
     peer->is_known = false;
@@ -536,6 +546,25 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
     return noted;
 }
 
+status access_check(struct access *access, const struct http_client *client, bytes credential,
+                    enum access_permission permission, bytes resource)
+{
+    struct access_peer peer = {0};
+    set_text(&peer.subject, bytes_of(client->subject == NULL ? "" : client->subject));
+    status s = peer.subject.failed ? status_out_of_memory() : recognise(access, &peer, credential);
+    if (status_is_ok(s)) {
+        const struct identity *identity = &peer.identity;
+        struct permission_set set =
+            grant(access, buffer_bytes(&identity->principal), identity->is_owner, resource);
+        if (!permission_set_has(set, permission))
+            s = demand_identity(&peer, status_make(STATUS_PERMISSION_DENIED,
+                                                   "Access denied. Missing IAM permission: %s.",
+                                                   permission_name(permission)));
+    }
+    free_peer(&peer);
+    return s;
+}
+
 const struct access_caller *access_caller(const struct grpc_call *call)
 {
     return grpc_call_note(call);
@@ -590,13 +619,7 @@ const char *access_peer_address(const struct access_peer *peer)
 
 void access_peer_destroy(struct access_peer *peer)
 {
-    if (peer == NULL)
-        return;
-    for (size_t i = 0; i < REMEMBERED; i++)
-        buffer_free(&peer->remembered[i].name);
-    buffer_free(&peer->credential);
-    buffer_free(&peer->identity.principal);
-    buffer_free(&peer->subject);
-    buffer_free(&peer->address);
+    if (peer != NULL)
+        free_peer(peer);
     free(peer);
 }

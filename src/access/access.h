@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "wire/grpc_server.h"
+#include "wire/http.h"
 
 struct access;
 struct access_peer;
@@ -53,6 +54,13 @@ status access_set_policy(struct access *access, bytes resource,
 
 /* The resource has none any more. */
 void access_drop_policy(struct access *access, bytes resource);
+
+/* --- who asks by HTTP --- */
+
+/* Whether somebody may do this, who sends the header `authorization` (empty: none) and has shown
+ * that certificate. UNAUTHENTICATED, PERMISSION_DENIED. Any thread. */
+status access_check(struct access *access, const struct http_client *client, bytes credential,
+                    enum access_permission permission, bytes resource);
 
 /* --- calls; all on the loop's thread --- */
 

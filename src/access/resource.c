@@ -16,6 +16,7 @@ static const char *const forms[KIND_COUNT] = {
     [KIND_SNAPSHOT] = "projects/P/instances/I/clusters/C/snapshots/S",
     [KIND_LOGICAL_VIEW] = "projects/P/instances/I/logicalViews/V",
     [KIND_MATERIALIZED_VIEW] = "projects/P/instances/I/materializedViews/V",
+    [KIND_LOCATION] = "projects/P/locations/L",
     [KIND_OPERATION] = "operations/projects/P/…",
 };
 

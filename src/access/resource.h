@@ -20,6 +20,7 @@ enum access_kind {
     KIND_SNAPSHOT,
     KIND_LOGICAL_VIEW,
     KIND_MATERIALIZED_VIEW,
+    KIND_LOCATION,
     KIND_OPERATION, /* "operations/" before the name of what it works on, and more behind */
     KIND_COUNT
 };

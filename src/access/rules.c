@@ -6,6 +6,7 @@
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "google/bigtable/v2/session.pb-c.h"
+#include "google/cloud/location/locations.pb-c.h"
 #include "google/iam/v1/iam_policy.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
@@ -16,6 +17,7 @@
 #define SERVICE_INSTANCE_ADMIN "google.bigtable.admin.v2.BigtableInstanceAdmin"
 #define SERVICE_TABLE_ADMIN    "google.bigtable.admin.v2.BigtableTableAdmin"
 #define SERVICE_OPERATIONS     "google.longrunning.Operations"
+#define SERVICE_LOCATIONS      "google.cloud.location.Locations"
 
 static const struct requirement requirements[] = {
 #define RPC(service_, method_, request_, field_, kind_, permission_)                               \

@@ -28,6 +28,8 @@ static size_t ascii_words(bytes text)
 
 bool utf8_is_valid(bytes text)
 {
+    if (text.size == 0)
+        return true; /* there may be no memory to point to */
     size_t plain = ascii_words(text);
     const uint8_t *at = text.data + plain;
     for (size_t left = text.size - plain; left > 0;) {

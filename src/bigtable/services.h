@@ -1,8 +1,8 @@
 /* The services of Bigtable's API over one cluster: tables of methods for wire/grpc.h.
  *
  * google.bigtable.v2.Bigtable, google.bigtable.admin.v2.BigtableTableAdmin, its sibling
- * BigtableInstanceAdmin, and google.longrunning.Operations. Methods that are not built answer
- * UNIMPLEMENTED. */
+ * BigtableInstanceAdmin, google.longrunning.Operations, google.cloud.location.Locations. Methods
+ * that are not built answer UNIMPLEMENTED. */
 #ifndef TRESTLE_BIGTABLE_SERVICES_H
 #define TRESTLE_BIGTABLE_SERVICES_H
 
@@ -63,5 +63,6 @@ struct grpc_service bigtable_data_service(struct bigtable *bigtable);
 struct grpc_service bigtable_table_admin_service(struct bigtable *bigtable);
 struct grpc_service bigtable_instance_admin_service(struct bigtable *bigtable);
 struct grpc_service bigtable_operations_service(struct bigtable *bigtable);
+struct grpc_service bigtable_locations_service(struct bigtable *bigtable);
 
 #endif

@@ -56,9 +56,28 @@ static void write_process(struct buffer *out)
                          (double)usage.open_files);
 }
 
+/* False if the request has been answered: whoever asks may not. */
+static bool admit(struct pages *pages, struct http_request *request)
+{
+    enum { UNAUTHORIZED = 401, FORBIDDEN = 403 };
+    bytes credential;
+    if (pages->guard == NULL)
+        return true;
+    http_request_header(request, "authorization", &credential);
+    status s = access_check(pages->guard, http_request_client(request), credential,
+                            PERMISSION_instances_list, bytes_of("*"));
+    if (status_is_ok(s))
+        return true;
+    answer(request, s.code == STATUS_UNAUTHENTICATED ? UNAUTHORIZED : FORBIDDEN, status_message(s));
+    status_free(s);
+    return false;
+}
+
 static void show_metrics(struct pages *pages, struct http_request *request)
 {
     struct buffer page = {0};
+    if (!admit(pages, request))
+        return;
     measure(pages);
     metrics_write(pages->metrics, &page);
     write_process(&page);

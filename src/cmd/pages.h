@@ -2,10 +2,11 @@
 #ifndef TRESTLE_CMD_PAGES_H
 #define TRESTLE_CMD_PAGES_H
 
+#include "access/access.h"
 #include "base/metrics.h"
 #include "cluster/backup.h"
 #include "wire/grpc_server.h"
-#include "wire/http1.h"
+#include "wire/http.h"
 
 /* What the pages tell of; all of it outlives the HTTP/1.1 server. */
 struct pages {
@@ -14,6 +15,7 @@ struct pages {
     struct cluster *cluster;
     struct backups *backups;
     struct grpc_server *grpc;
+    struct access *guard; /* of /metrics; NULL: it is for everybody */
 };
 
 void pages_handle(struct pages *pages, struct http_request *request);

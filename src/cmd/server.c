@@ -27,6 +27,7 @@
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
+#include "google/cloud/location/locations.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BIGTABLE_SERVICES = 4, SERVICES = BIGTABLE_SERVICES + 3 };
+enum { BIGTABLE_SERVICES = 5, SERVICES = BIGTABLE_SERVICES + 3 };
 
 /* An event loop, its thread, its connections. */
 struct worker {
@@ -52,6 +53,7 @@ static const ProtobufCServiceDescriptor *const rest_services[] = {
     &bt_admin__bigtable_instance_admin__descriptor,
     &bt_admin__bigtable_table_admin__descriptor,
     &lro__operations__descriptor,
+    &location__locations__descriptor,
 };
 
 struct server {
@@ -250,6 +252,7 @@ static status create_services(struct server *server)
     server->bigtable_services[1] = bigtable_table_admin_service(bigtable);
     server->bigtable_services[2] = bigtable_instance_admin_service(bigtable);
     server->bigtable_services[3] = bigtable_operations_service(bigtable);
+    server->bigtable_services[4] = bigtable_locations_service(bigtable);
     size_t count = 0;
     while (count < BIGTABLE_SERVICES) {
         server->services[count] = &server->bigtable_services[count];
@@ -364,6 +367,7 @@ static status create_http1(struct server *server)
     server->pages.cluster = server->cluster;
     server->pages.backups = server->backups;
     server->pages.grpc = server->grpc;
+    server->pages.guard = server->settings->metrics_auth ? server->access : NULL;
     server->close_rest.run = close_rest;
     TRY(http_router_create(proto_http_rules, proto_http_rule_count, rest_services,
                            sizeof rest_services / sizeof *rest_services, &server->router));

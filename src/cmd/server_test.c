@@ -144,6 +144,12 @@ struct grpc_service bigtable_operations_service(struct bigtable *bigtable)
     return (struct grpc_service){.name = "test.Operations"};
 }
 
+struct grpc_service bigtable_locations_service(struct bigtable *bigtable)
+{
+    (void)bigtable;
+    return (struct grpc_service){.name = "test.Locations"};
+}
+
 /* --- servers --- */
 
 static const struct log silent = {.fd = -1, .level = LOG_ERROR};

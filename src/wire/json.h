@@ -29,10 +29,20 @@ status json_decode_field(const ProtobufCMessageDescriptor *type, const char *nam
 status json_decode_text(const ProtobufCMessageDescriptor *type, bytes path, bytes text,
                         struct buffer *wire);
 
+/* The parts of a message that are wanted, as the parameter `fields` of a request says it:
+ * "name,clusterStates(replicationState),columnFamilies/f/gcRule". */
+struct json_fields;
+
+/* INVALID_ARGUMENT, in Google's words, if a path leads nowhere. */
+status json_fields_parse(const ProtobufCMessageDescriptor *type, bytes text,
+                         struct json_fields **out);
+void json_fields_destroy(struct json_fields *fields); /* NULL is fine */
+
 struct json_style {
     bool compact;      /* on one line; otherwise indented by two blanks, as Google's */
     bool enum_numbers; /* not names */
     unsigned level;    /* of indentation, for what is part of something larger */
+    const struct json_fields *fields; /* of the message's type; NULL: all */
 };
 
 /* Appends the message as JSON, fields with their default value left out. `out->failed` says

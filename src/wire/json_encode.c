@@ -18,6 +18,7 @@ struct encoder {
     struct buffer *out;
     unsigned level;
     unsigned depth; /* messages, those in messages of Any included */
+    const struct json_node *wanted;
 };
 
 static void encode_message(struct encoder *encoder, const ProtobufCMessage *message);
@@ -213,15 +214,26 @@ static bool is_set(const ProtobufCMessage *message, const ProtobufCFieldDescript
     return field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF || !is_default(field, at);
 }
 
-static void write_entry(struct encoder *encoder, const ProtobufCMessage *entry)
+/* Strings are the keys of all maps that Google's interfaces have. */
+static bytes key_text(const ProtobufCFieldDescriptor *key, const void *at)
+{
+    return bytes_of(key->type == PROTOBUF_C_TYPE_STRING ? *(char *const *)at : "");
+}
+
+static void write_entry(struct encoder *encoder, const ProtobufCMessage *entry, bool *is_first)
 {
     const ProtobufCFieldDescriptor *key = &entry->descriptor->fields[0], *value = key + 1;
-    const void *at = member(entry, value->offset);
-    write_key(encoder, key, member(entry, key->offset));
+    const void *at = member(entry, value->offset), *name = member(entry, key->offset);
+    const struct json_node *before = encoder->wanted;
+    if (!json_wants_key(&encoder->wanted, key_text(key, name)))
+        return;
+    separate(encoder, is_first);
+    write_key(encoder, key, name);
     if (value->type == PROTOBUF_C_TYPE_MESSAGE && *(ProtobufCMessage *const *)at == NULL)
         buffer_append(encoder->out, "{}", 2);
     else
         write_value(encoder, value, at);
+    encoder->wanted = before;
 }
 
 static void write_list(struct encoder *encoder, const ProtobufCMessage *message,
@@ -234,11 +246,12 @@ static void write_list(struct encoder *encoder, const ProtobufCMessage *message,
     open(encoder, is_map ? '{' : '[');
     for (size_t i = 0; i < count; i++) {
         const void *at = elements + i * proto_value_size(field->type);
+        if (is_map) {
+            write_entry(encoder, *(ProtobufCMessage *const *)at, &is_first);
+            continue;
+        }
         separate(encoder, &is_first);
-        if (is_map)
-            write_entry(encoder, *(ProtobufCMessage *const *)at);
-        else
-            write_value(encoder, field, at);
+        write_value(encoder, field, at);
     }
     close(encoder, is_map ? '}' : ']', is_first);
 }
@@ -246,9 +259,11 @@ static void write_list(struct encoder *encoder, const ProtobufCMessage *message,
 static void write_fields(struct encoder *encoder, const ProtobufCMessage *message, bool *is_first)
 {
     const ProtobufCMessageDescriptor *type = message->descriptor;
+    const struct json_node *wanted = encoder->wanted;
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &type->fields[i];
-        if (!is_set(message, field))
+        encoder->wanted = wanted;
+        if (!is_set(message, field) || !json_wants_field(&encoder->wanted, field->name))
             continue;
         separate(encoder, is_first);
         write_name(encoder, field->name);
@@ -290,6 +305,7 @@ static void write_packed(struct encoder *encoder, const Pb__Any *any, bool *is_f
     } else if (json_form_of(type) == FORM_OBJECT) {
         write_fields(encoder, message, is_first);
     } else {
+        encoder->wanted = NULL;
         separate(encoder, is_first);
         write_name(encoder, "value");
         encode_message(encoder, message);
@@ -310,6 +326,7 @@ static void write_any(struct encoder *encoder, const Pb__Any *any)
 
 static void encode_message(struct encoder *encoder, const ProtobufCMessage *message)
 {
+    const struct json_node *wanted = encoder->wanted;
     bool is_first = true;
     encoder->depth++;
     switch (json_form_of(message->descriptor)) {
@@ -340,11 +357,15 @@ static void encode_message(struct encoder *encoder, const ProtobufCMessage *mess
         break;
     }
     encoder->depth--;
+    encoder->wanted = wanted;
 }
 
 void json_encode(const ProtobufCMessage *message, const struct json_style *style,
                  struct buffer *out)
 {
-    struct encoder encoder = {.style = style, .out = out, .level = style->level};
+    struct encoder encoder = {.style = style,
+                              .out = out,
+                              .level = style->level,
+                              .wanted = json_fields_root(style->fields)};
     encode_message(&encoder, message);
 }

@@ -1,6 +1,7 @@
 /* Fuzzer: any bytes as JSON. What is accepted is a message on the wire (save that strings may hold
  * a NUL, which JSON has and our messages refuse), its JSON is accepted again, and that gives the
- * same JSON once more. A value of one field, as text, likewise.
+ * same JSON once more. A value of one field, as text, likewise. Any part of a message is JSON of
+ * its type.
  *
  * Input: a byte that picks the type, then the JSON. */
 #include "base/fuzzing.h"
@@ -16,9 +17,10 @@
 enum { MOST_MEMORY = 64 << 20 };
 
 /* The JSON of what is on the wire; false if that is refused. */
-static bool write_json(const ProtobufCMessageDescriptor *type, bytes wire, struct buffer *json)
+static bool write_json(const ProtobufCMessageDescriptor *type, bytes wire,
+                       const struct json_fields *fields, struct buffer *json)
 {
-    static const struct json_style style = {.compact = true};
+    const struct json_style style = {.compact = true, .fields = fields};
     struct arena *arena = arena_create(MOST_MEMORY);
     ProtobufCMessage *message;
     CHECK(arena != NULL);
@@ -44,9 +46,9 @@ static bool read_json(const ProtobufCMessageDescriptor *type, bytes json, struct
 static void check_object(const ProtobufCMessageDescriptor *type, bytes input)
 {
     struct buffer wire = {0}, json = {0}, wire_again = {0}, json_again = {0};
-    if (read_json(type, input, &wire) && write_json(type, buffer_bytes(&wire), &json)) {
+    if (read_json(type, input, &wire) && write_json(type, buffer_bytes(&wire), NULL, &json)) {
         CHECK(read_json(type, buffer_bytes(&json), &wire_again));
-        CHECK(write_json(type, buffer_bytes(&wire_again), &json_again));
+        CHECK(write_json(type, buffer_bytes(&wire_again), NULL, &json_again));
         CHECK(bytes_equal(buffer_bytes(&json), buffer_bytes(&json_again)));
     }
     buffer_free(&wire);
@@ -67,10 +69,31 @@ static void check_text(const ProtobufCMessageDescriptor *type, bytes input)
         json_decode_text(type, bytes_make(input.data, size), bytes_from(input, size + 1), &wire);
     CHECK(status_is_ok(s) || s.code == STATUS_INVALID_ARGUMENT);
     if (status_is_ok(s))
-        (void)write_json(type, buffer_bytes(&wire), &json);
+        (void)write_json(type, buffer_bytes(&wire), NULL, &json);
     status_free(s);
     buffer_free(&wire);
     buffer_free(&json);
+}
+
+/* "fields=JSON". */
+static void check_fields(const ProtobufCMessageDescriptor *type, bytes input)
+{
+    struct buffer wire = {0}, json = {0}, again = {0};
+    struct json_fields *fields;
+    const uint8_t *equals = input.size == 0 ? NULL : memchr(input.data, '=', input.size);
+    if (equals == NULL)
+        return;
+    size_t size = (size_t)(equals - input.data);
+    status s = json_fields_parse(type, bytes_make(input.data, size), &fields);
+    CHECK(status_is_ok(s) || s.code == STATUS_INVALID_ARGUMENT);
+    if (status_is_ok(s) && read_json(type, bytes_from(input, size + 1), &wire) &&
+        write_json(type, buffer_bytes(&wire), fields, &json))
+        CHECK(read_json(type, buffer_bytes(&json), &again));
+    status_free(s);
+    json_fields_destroy(fields);
+    buffer_free(&wire);
+    buffer_free(&json);
+    buffer_free(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -91,5 +114,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const ProtobufCMessageDescriptor *type = types[choose(&choices, sizeof types / sizeof *types)];
     check_object(type, choices.left);
     check_text(type, choices.left);
+    check_fields(type, choices.left);
     return 0;
 }

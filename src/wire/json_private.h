@@ -7,6 +7,7 @@
  *     json_decode.c   lists, maps and objects, to the wire format
  *     json_url.c      fields from a URL, to the wire format
  *     json_mistake.c  what is wrong with a text
+ *     json_fields.c   which parts of a message are wanted
  *     json_encode.c   messages to JSON */
 #ifndef TRESTLE_WIRE_JSON_PRIVATE_H
 #define TRESTLE_WIRE_JSON_PRIVATE_H
@@ -73,11 +74,32 @@ enum json_form json_form_of(const ProtobufCMessageDescriptor *type);
  * repeated message with the name and the fields that protoc gives to a map's entries. */
 bool json_is_map(const ProtobufCFieldDescriptor *field);
 
-/* The field of that name, as it is written in the .proto file or in lowerCamelCase, or NULL. */
+/* Whether the key names the field: as it is written in the .proto file, or in lowerCamelCase. */
+bool json_is_called(const char *field, bytes key);
+
+/* The field that the key names, or NULL. */
 const ProtobufCFieldDescriptor *json_find_field(const ProtobufCMessageDescriptor *type, bytes key);
 
 /* The type that the URL of an Any names; NULL if we have none of that name. */
 const ProtobufCMessageDescriptor *json_type_of_url(bytes url);
+
+/* --- json_fields.c --- */
+
+/* A segment of a path, with those that may follow it. */
+struct json_node {
+    struct json_node *first;
+    struct json_node *next;
+    bytes name;
+    bool is_whole; /* a path ends here: all of it is wanted */
+};
+
+/* NULL: everything is wanted. */
+const struct json_node *json_fields_root(const struct json_fields *fields);
+
+/* Whether the field, or the entry of a map, is wanted where `*node` stands. If so, that moves on to
+ * it. */
+bool json_wants_field(const struct json_node **node, const char *name);
+bool json_wants_key(const struct json_node **node, bytes key);
 
 /* --- json_scalar.c --- */
 

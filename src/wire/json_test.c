@@ -137,6 +137,13 @@ static void test_unknown_names_are_placed(void **state)
            "'table.column_families[0].value': Cannot find field.");
 }
 
+/* Found by json_fuzz: a name without a byte of memory behind it. */
+static void test_an_empty_name(void **state)
+{
+    refuse(*state, CREATE_TABLE, "{\"\":1}",
+           "Invalid JSON payload received. Unknown name \"\": Cannot find field.");
+}
+
 static void test_enums(void **state)
 {
     expect(*state, LIST_TABLES, "{\"view\":\"FULL\"}", "{\"view\":\"FULL\"}");
@@ -497,6 +504,93 @@ static void test_pretty(void **state)
 
 /* --- parts of a request --- */
 
+/* --- parts of a message --- */
+
+static const char table_text[] =
+    "{\"name\":\"t\",\"clusterStates\":{\"c\":{\"replicationState\":\"READY\"}},"
+    "\"columnFamilies\":{\"f\":{\"gcRule\":{\"maxNumVersions\":1}},\"g\":{}},"
+    "\"granularity\":\"MILLIS\"}";
+
+static void expect_part(struct fixture *f, const ProtobufCMessageDescriptor *type, const char *text,
+                        const char *fields_text, const char *expected)
+{
+    struct json_fields *fields;
+    assert_ok(json_fields_parse(type, bytes_of(fields_text), &fields));
+    const struct json_style style = {.compact = true, .fields = fields};
+    assert_ok(json_decode(type, bytes_of(text), &f->wire));
+    assert_string_equal(written(f, decoded(f, type), &style), expected);
+    json_fields_destroy(fields);
+}
+
+static void test_parts(void **state)
+{
+    static const struct {
+        const char *fields, *expected;
+    } rows[] = {
+        {"name", "{\"name\":\"t\"}"},
+        {"granularity,name", "{\"name\":\"t\",\"granularity\":\"MILLIS\"}"},
+        {"*", table_text},
+        {"column_families(g),name", "{\"name\":\"t\",\"columnFamilies\":{\"g\":{}}}"},
+        {"columnFamilies/f/gcRule/maxNumVersions",
+         "{\"columnFamilies\":{\"f\":{\"gcRule\":{\"maxNumVersions\":1}}}}"},
+        {"columnFamilies.f.gcRule.maxAge", "{\"columnFamilies\":{\"f\":{\"gcRule\":{}}}}"},
+        {"columnFamilies(*(gcRule(maxNumVersions),valueType))",
+         "{\"columnFamilies\":{\"f\":{\"gcRule\":{\"maxNumVersions\":1}},\"g\":{}}}"},
+        {"columnFamilies/x,clusterStates/c", "{\"clusterStates\":{\"c\":{\"replicationState\":"
+                                             "\"READY\"}},\"columnFamilies\":{}}"},
+        {"columnFamilies/f/gcRule,columnFamilies/f",
+         "{\"columnFamilies\":{\"f\":{\"gcRule\":{\"maxNumVersions\":1}}}}"},
+        {"restoreInfo", "{}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_part(*state, TABLE, table_text, rows[i].fields, rows[i].expected);
+    expect_part(*state, &bt_admin__list_tables_response__descriptor,
+                "{\"tables\":[{\"name\":\"a\",\"granularity\":1},{\"name\":\"b\"}]}", "tables/name",
+                "{\"tables\":[{\"name\":\"a\"},{\"name\":\"b\"}]}");
+    expect_part(*state, &lro__operation__descriptor,
+                "{\"name\":\"o\",\"response\":{\"@type\":\"x/google.bigtable.admin.v2.Table\","
+                "\"name\":\"t\",\"granularity\":1}}",
+                "response(name)",
+                "{\"response\":{\"@type\":\"x/google.bigtable.admin.v2.Table\",\"name\":\"t\"}}");
+}
+
+static void test_parts_that_are_none(void **state)
+{
+    static const char *const malformed[] = {
+        "",      ",",    "name,", "name/", "name(", "columnFamilies(f", "columnFamilies()",
+        "name)", "a(b)c"};
+    static const struct {
+        const char *fields, *path;
+    } unknown[] = {{"nope", "nope"},
+                   {"name/x", "name/x"},
+                   {"name,columnFamilies/f/nope", "columnFamilies/f/nope"},
+                   {"columnFamilies(f(gcRule/maxAge/seconds))", "gcRule/maxAge/seconds"}};
+    struct json_fields *fields;
+    struct buffer words = {0}, deep = {0};
+    for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
+        status s = json_fields_parse(TABLE, bytes_of(malformed[i]), &fields);
+        assert_int_equal(s.code, STATUS_INVALID_ARGUMENT);
+        assert_null(fields);
+        status_free(s);
+    }
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        buffer_clear(&words);
+        buffer_append_format(&words,
+                             "Error expanding 'fields' parameter. Cannot find matching fields for "
+                             "path '%s'.%c",
+                             unknown[i].path, 0);
+        expect_failure(*state, json_fields_parse(TABLE, bytes_of(unknown[i].fields), &fields),
+                       (const char *)words.data);
+    }
+    for (int i = 0; i < 100; i++)
+        buffer_append_bytes(&deep, bytes_of("columnFamilies(x("));
+    status s = json_fields_parse(TABLE, buffer_bytes(&deep), &fields);
+    assert_int_equal(s.code, STATUS_INVALID_ARGUMENT);
+    status_free(s);
+    buffer_free(&words);
+    buffer_free(&deep);
+}
+
 static void test_one_field(void **state)
 {
     struct fixture *f = *state;
@@ -556,6 +650,7 @@ int main(void)
         TEST(test_create_table),
         TEST(test_names_in_both_spellings),
         TEST(test_unknown_names_are_placed),
+        TEST(test_an_empty_name),
         TEST(test_enums),
         TEST(test_enums_as_numbers),
         TEST(test_large_integers_are_strings),
@@ -578,6 +673,8 @@ int main(void)
         TEST(test_depth),
         TEST(test_lengths),
         TEST(test_pretty),
+        TEST(test_parts),
+        TEST(test_parts_that_are_none),
         TEST(test_one_field),
         TEST(test_later_parts_override),
         TEST(test_text_of_each_type),

@@ -63,8 +63,7 @@ bool json_is_map(const ProtobufCFieldDescriptor *field)
            is_entry_name(field->name, type->short_name);
 }
 
-/* Whether the key names the field: as it is written in the .proto file, or in lowerCamelCase. */
-static bool is_called(const char *name, bytes key)
+bool json_is_called(const char *name, bytes key)
 {
     if (bytes_equal(key, bytes_of(name)))
         return true;
@@ -85,7 +84,7 @@ static bool is_called(const char *name, bytes key)
 const ProtobufCFieldDescriptor *json_find_field(const ProtobufCMessageDescriptor *type, bytes key)
 {
     for (unsigned i = 0; i < type->n_fields; i++)
-        if (is_called(type->fields[i].name, key))
+        if (json_is_called(type->fields[i].name, key))
             return &type->fields[i];
     return NULL;
 }

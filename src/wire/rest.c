@@ -31,9 +31,10 @@ struct rest_call {
     struct client_call *call;
     const struct http_route *route;
     struct json_style style;
-    status failure;       /* of the answer's way to JSON */
-    bool has_begun;       /* a stream's first message has been written */
-    struct buffer answer; /* of a method with one */
+    struct json_fields *fields; /* that `style` points to */
+    status failure;             /* of the answer's way to JSON */
+    bool has_begun;             /* a stream's first message has been written */
+    struct buffer answer;       /* of a method with one */
 };
 
 /* --- answers --- */
@@ -145,6 +146,7 @@ static void free_call(struct rest_call *call)
 {
     status_free(call->failure);
     buffer_free(&call->answer);
+    json_fields_destroy(call->fields);
     free(call);
 }
 
@@ -209,6 +211,8 @@ static status start(struct rest *rest, struct http_request *request, struct rest
     call->request = request;
     call->route = asked->route;
     call->style = asked->style;
+    call->fields = asked->fields;
+    asked->fields = NULL;
     const struct client_call_options options = {
         .path = asked->route->rule->method,
         .timeout_us = INT64_MAX,

@@ -59,7 +59,7 @@ static void write_details(bytes details, const struct json_style *style, struct 
     if (status_is_ok(s)) {
         const Rpc__Status *given = (const Rpc__Status *)message;
         for (size_t i = 0; i < given->n_details; i++) {
-            const struct json_style inner = {style->compact, style->enum_numbers, 3};
+            const struct json_style inner = {style->compact, style->enum_numbers, 3, NULL};
             const char *before = style->compact ? (i == 0 ? ",\"details\":[" : ",")
                                  : i == 0       ? ",\n    \"details\": [\n      "
                                                 : ",\n      ";

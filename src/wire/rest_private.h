@@ -20,6 +20,7 @@ struct rest_request {
     const struct http_route *route;
     struct buffer message; /* the call's request message, begun for gRPC */
     struct json_style style;
+    struct json_fields *fields; /* that `style` points to; NULL: none */
     size_t metadata_count;
     struct client_metadata metadata[REST_MOST_METADATA];
     struct buffer metadata_text; /* what `metadata` points into */

@@ -6,7 +6,10 @@
 #include "base/limits.h"
 
 #include <nghttp2/nghttp2.h>
+#include <stdio.h>
 #include <strings.h>
+
+enum { MOST_VERB = 16 };
 
 /* --- headers --- */
 
@@ -82,18 +85,19 @@ static void find_metadata(struct rest_request *out)
 /* Part of all Google's interfaces, and of no message: accepted, and without effect. */
 static bool is_ignored(bytes name)
 {
-    static const char *const names[] = {
-        "$.xgafv",   "callback",   "fields",          "key",
-        "quotaUser", "uploadType", "upload_protocol", "userProject"};
+    static const char *const names[] = {"$.xgafv",    "callback",        "key",        "quotaUser",
+                                        "uploadType", "upload_protocol", "userProject"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (bytes_equal(name, bytes_of(names[i])))
             return true;
     return false;
 }
 
-/* "json", or "json;enum-encoding=int". */
+/* "json", or "json;enum-encoding=int". No method has media to download. */
 static status set_format(bytes value, struct json_style *style)
 {
+    if (bytes_equal(value, bytes_of("media")))
+        return status_ok();
     static const char format[] = "json", numbers[] = ";enum-encoding=int";
     bytes rest = bytes_start_with(value, bytes_of(format)) ? bytes_from(value, strlen(format))
                                                            : bytes_of("?");
@@ -110,6 +114,17 @@ static bool is_false(bytes value)
            strncasecmp((const char *)value.data, "false", value.size) == 0;
 }
 
+/* A method that is not there has no answer to take parts of. */
+static status set_fields(struct rest_request *out, bytes value)
+{
+    json_fields_destroy(out->fields);
+    out->fields = NULL;
+    if (value.size > 0 && out->route != NULL)
+        TRY(json_fields_parse(out->route->response, value, &out->fields));
+    out->style.fields = out->fields;
+    return status_ok();
+}
+
 static status set_parameter(struct rest_request *out, const struct http_request *request,
                             bytes name, bytes value)
 {
@@ -121,6 +136,8 @@ static status set_parameter(struct rest_request *out, const struct http_request 
         out->style.compact = is_false(value);
         return status_ok();
     }
+    if (bytes_equal(plain, bytes_of("fields")))
+        return set_fields(out, value);
     if (bytes_equal(plain, bytes_of("access_token")) ||
         bytes_equal(plain, bytes_of("oauth_token"))) {
         struct buffer bearer = {0};
@@ -181,6 +198,33 @@ static status read_query(struct rest_request *out, const struct http_request *re
     return first;
 }
 
+/* --- the method --- */
+
+/* For clients behind what knows only GET and POST. */
+static const char *read_verb(const struct http_request *request, char verb[MOST_VERB])
+{
+    bytes other;
+    const char *method = http_request_method(request);
+    if (strcmp(method, "POST") != 0 ||
+        !http_request_header(request, "x-http-method-override", &other))
+        return method;
+    snprintf(verb, MOST_VERB, "%.*s", (int)(other.size < MOST_VERB ? other.size : MOST_VERB),
+             (const char *)other.data);
+    return verb;
+}
+
+/* A query that is too long for a URL comes as the body of a POST that stands for GET. */
+static bytes read_form(const struct http_request *request, const char *verb)
+{
+    static const char form[] = "application/x-www-form-urlencoded";
+    bytes type;
+    if (strcmp(verb, "GET") != 0 || strcmp(http_request_method(request), "POST") != 0 ||
+        !http_request_header(request, "content-type", &type) ||
+        !bytes_start_with(type, bytes_of(form)))
+        return bytes_make(NULL, 0);
+    return http_request_body(request);
+}
+
 /* --- all together --- */
 
 static status read_body(struct rest_request *out, const struct http_request *request)
@@ -212,8 +256,12 @@ status rest_request_read(const struct http_router *router, const struct http_req
     size_t size = strcspn(target, "?");
     bytes path = bytes_make(target, size);
     grpc_message_start(&out->message);
-    status found = http_router_find(router, http_request_method(request), path, &out->route);
+    char other[MOST_VERB];
+    const char *verb = read_verb(request, other);
+    status found = http_router_find(router, verb, path, &out->route);
     status s = read_query(out, request, bytes_of(target[size] == '?' ? target + size + 1 : ""));
+    if (status_is_ok(s))
+        s = read_query(out, request, read_form(request, verb));
     if (!status_is_ok(found)) {
         status_ignore(s); /* there is nothing that it could be wrong for */
         return found;
@@ -230,4 +278,5 @@ void rest_request_free(struct rest_request *request)
 {
     buffer_free(&request->message);
     buffer_free(&request->metadata_text);
+    json_fields_destroy(request->fields);
 }

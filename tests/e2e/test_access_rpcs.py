@@ -71,7 +71,7 @@ Question = collections.namedtuple("Question", "service method field name permiss
 def questions():
     """One for each RPC, field and kind of name, and the levels of the permissions."""
     rows, least = rows_of_the_reference()
-    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5
+    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5 + 2
     permissions = collections.defaultdict(list)
     for service, method, field, form, permission in rows:
         permissions[service, method, field, name_of(form)].append(permission)
@@ -122,6 +122,10 @@ def http_options(service, method):
         if method == "ListOperations":
             return [{"method": "get", "uri": "/v2/{name=operations/projects/**}/operations"}]
         return [{"method": verb, "uri": "/v2/{name=operations/**}"}] if verb else []
+    if service == "google.cloud.location.Locations":
+        end = "/locations" if method == "ListLocations" else ""
+        form = "projects/*" if end else "projects/*/locations/*"
+        return [{"method": "get", "uri": f"/v2/{{name={form}}}{end}"}]
     package, name = service.rsplit(".", 1)
     folder = {"google.bigtable.v2": "bigtable_v2"}.get(package, "bigtable_admin_v2")
     snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -39,6 +39,7 @@ ADDITIONS = {
 }
 
 PLAIN_MODULES = [
+    "google.cloud.location.locations_pb2",
     "google.iam.v1.iam_policy_pb2",
     "google.iam.v1.options_pb2",
     "google.iam.v1.policy_pb2",

@@ -18,6 +18,7 @@ from google.cloud import bigtable_admin_v2
 from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports.rest import (
     BigtableTableAdminRestTransport,
 )
+from google.cloud.location import locations_pb2
 from harness.rest import WAYS, Rest, b64
 
 INSTANCE = "/v2/projects/p/instances/i"
@@ -252,6 +253,91 @@ def test_one_line_and_numbers_for_enums(rest, rest_table):
     status, text = rest.ask("GET", f"{rest_table}?prettyPrint=false&$alt=json;enum-encoding=int")
     assert text == json.dumps(json.loads(text), separators=(",", ":")) + "\n"
     assert json.loads(text)["granularity"] == 1
+
+
+# --- parameters of all methods ---
+
+
+def test_parts_of_an_answer(rest, rest_table):
+    name = rest_table.removeprefix("/v2/")
+    for fields, expected in [
+        ("name", {"name": name}),
+        ("name,columnFamilies(f)", {"name": name, "columnFamilies": {"f": {}}}),
+        ("column_families.g,granularity", {"columnFamilies": {"g": {}}, "granularity": "MILLIS"}),
+        ("columnFamilies/*/gcRule", {"columnFamilies": {"f": {}, "g": {}}}),
+        ("restoreInfo", {}),
+    ]:
+        assert rest.call("GET", f"{rest_table}?fields={fields}") == expected
+    listed = rest.call("GET", f"{INSTANCE}/tables?$fields=tables/name")
+    assert {"name": name} in listed["tables"]
+    change = f"{rest_table}?updateMask=deletionProtection&fields=response(name),done"
+    operation = rest.call("PATCH", change, {})
+    assert operation["done"] and operation["response"].keys() == {"@type", "name"}
+    for wrong in ["nope", "name/x", "columnFamilies/f/nope", "name("]:
+        answer = rest.call("GET", f"{rest_table}?fields={wrong}", expect=400)
+        assert answer["error"]["message"].startswith("Error expanding 'fields' parameter. ")
+    refusal = rest.call("GET", f"{rest_table}nope?fields=name", expect=404)
+    assert refusal["error"]["status"] == "NOT_FOUND"
+
+
+def test_parts_of_a_stream(rest, rest_table):
+    mutate(rest, rest_table, b"k", set_cell())
+    [message] = rest.call("POST", f"{rest_table}:readRows?fields=chunks(rowKey,commitRow)", {})
+    assert message == {"chunks": [{"rowKey": b64(b"k"), "commitRow": True}]}
+
+
+def test_a_post_that_stands_for_another_method(rest, rest_table):
+    """For clients that can do no other; a GET may have its query in the body."""
+
+    def call(verb, path, body=None, expect=200, **headers):
+        headers = {"X-HTTP-Method-Override": verb, **headers}
+        return rest.call("POST", path, body, expect, headers)
+
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert call("GET", rest_table, "fields=name&view=FULL", **form).keys() == {"name"}
+    assert call("GET", rest_table, "view=FULLER", 400, **form)["error"]["code"] == 400
+    assert call("PATCH", f"{rest_table}?updateMask=deletionProtection", {})["done"]
+    assert call("DELETE", rest_table) == {}
+    call("GET", rest_table, expect=404)
+    call("BREW" * 10, rest_table, expect=404)
+
+
+def test_what_is_taken_and_changes_nothing(rest, rest_table):
+    plain = rest.call("GET", rest_table)
+    for query in ["alt=json", "$alt=json", "alt=media", "callback=f", "$.xgafv=1", "quotaUser=u",
+                  "key=k", "uploadType=x", "upload_protocol=x", "userProject=p"]:  # fmt: skip
+        assert rest.call("GET", f"{rest_table}?{query}") == plain
+    assert rest.call("GET", f"{rest_table}?alt=proto", expect=400)["error"]["code"] == 400
+
+
+# --- locations ---
+
+
+def test_locations(rest, new_instance, admin):
+    """Those of the clusters, and our own; any other is as good, if it is asked for."""
+    new_instance("c")
+    places = rest.call("GET", "/v2/projects/p/locations")["locations"]
+    zone = {
+        "name": "projects/p/locations/us-east1-b",
+        "locationId": "us-east1-b",
+        "displayName": "us-east1-b",
+    }
+    assert zone in places
+    names = [place["name"] for place in places]
+    assert names == sorted(set(names)) and "projects/p/locations/local" in names
+    assert rest.call("GET", "/v2/projects/p/locations/us-east1-b") == zone
+    assert rest.call("GET", "/v2/projects/p/locations/x")["locationId"] == "x"
+    page, found = {"nextPageToken": ""}, []
+    while "nextPageToken" in page:
+        token = page["nextPageToken"]
+        page = rest.call("GET", f"/v2/projects/p/locations?pageSize=1&pageToken={token}")
+        found += [place["name"] for place in page["locations"]]
+    assert found == names
+    stub = admin.channel.unary_unary(
+        "/google.cloud.location.Locations/GetLocation",
+        locations_pb2.GetLocationRequest.SerializeToString, locations_pb2.Location.FromString,
+    )  # fmt: skip
+    assert stub(locations_pb2.GetLocationRequest(name=zone["name"])).location_id == "us-east1-b"
 
 
 def test_access_control(fresh_server):

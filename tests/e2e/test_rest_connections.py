@@ -214,19 +214,22 @@ def authority(tmp_path):
 
 
 @pytest.fixture
-def secured(fresh_server, authority, tmp_path):
+def secured(fresh_server, authority, tmp_path, request):
     """A server with TLS and access control: alice has a certificate, bob a token."""
     certificate, key = authority.issue("server", "/CN=localhost")
     (tmp_path / "tokens").write_text(token_line("bobs", "user:bob@example.com"))
     (tmp_path / "tokens").chmod(0o600)
     viewers = ["cert:CN=alice", "user:bob@example.com"]
-    policy = {"projects/p": {"bindings": [{"role": "roles/bigtable.viewer", "members": viewers}]}}
+    policy = {
+        "projects/p": {"bindings": [{"role": "roles/bigtable.viewer", "members": viewers}]},
+        "*": {"bindings": [{"role": "roles/bigtable.viewer", "members": ["cert:CN=alice"]}]},
+    }
     (tmp_path / "policy").write_text(json.dumps(policy))
     (tmp_path / "policy").chmod(0o600)
     return fresh_server(
         "--tls-cert", certificate, "--tls-key", key, "--tls-client-ca", authority.certificate,
         "--tls-client-certs", "optional", "--auth", "on", "--auth-tokens", tmp_path / "tokens",
-        "--auth-policy", tmp_path / "policy",
+        "--auth-policy", tmp_path / "policy", *getattr(request, "param", ()),
     )  # fmt: skip
 
 
@@ -259,3 +262,22 @@ def test_who_somebody_is(secured, authority, way):
         assert f" principal={principal} " in log
     audited = [line for line in log.splitlines() if "msg=audit" in line]
     assert all(" peer=127.0.0.1:" in line for line in audited)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("secured", [[], ["--metrics-auth"]], indirect=True, ids=["open", "closed"])
+def test_who_may_see_pages(secured, authority, way):
+    is_closed = "--metrics-auth" in secured.arguments
+    nobody = Rest(secured.host, way, tls_context(authority))
+    alice = Rest(secured.host, way, tls_context(authority, "alice"))
+    token = {"Authorization": f"Bearer {(secured.data / 'admin-token').read_text().strip()}"}
+    bob, stranger = {"Authorization": "Bearer bobs"}, {"Authorization": "Bearer x"}
+    assert nobody.ask("GET", "/livez")[0] == nobody.ask("GET", "/readyz")[0] == 200
+    assert alice.ask("GET", "/metrics")[0] == 200
+    assert nobody.ask("GET", "/metrics", headers=token)[0] == 200
+    assert nobody.ask("GET", "/metrics", headers=bob)[0] == (403 if is_closed else 200)
+    for headers in {}, stranger:
+        status, fields, page = nobody.ask_for_all("GET", "/metrics", headers=headers)
+        assert status == (401 if is_closed else 200)
+        assert ("www-authenticate" in fields) == is_closed
+        assert ("trestle_" in page) != is_closed
