@@ -1,12 +1,11 @@
 """docs/operating/gcloud.md: its lines are run, and say what the page shows."""
 
-import os
 import re
 import shlex
 import subprocess
 
 import pytest
-from harness.gcloud import COMMAND_SECONDS, PROGRAM
+from harness.gcloud import COMMAND_SECONDS, PROGRAM, environment
 from harness.server import ROOT
 
 PAGE = ROOT / "docs/operating/gcloud.md"
@@ -29,12 +28,7 @@ def example(heading):
 
 def run(example, host, directory):
     """In one shell's environment; the port is the test's."""
-    env = {
-        **os.environ,
-        "CLOUDSDK_CONFIG": str(directory / "config"),
-        "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
-        "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "1",
-    }
+    env = environment(directory / "config")
     for command, expected in example:
         here = command.replace("8086", host.rsplit(":", 1)[1]).replace("$PWD", str(directory))
         words = shlex.split(here)

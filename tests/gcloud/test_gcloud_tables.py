@@ -47,6 +47,40 @@ def test_tables(gcloud, admin, rpc, instance):
 
 
 @pytest.mark.slow_gcloud
+def test_automated_backups(gcloud, admin, instance):
+    def policy(table):
+        got = shown(admin.tables.get_table(name=f"{instance}/tables/{table}"))
+        return got.get("automatedBackupPolicy")
+
+    words = "--instance=i --column-families=f"
+    daily = {"retentionPeriod": "604800s", "frequency": "86400s"}
+    gcloud(f"instances tables create t {words} --enable-automated-backup")
+    assert policy("t") == daily
+    gcloud(f"instances tables create u {words} --automated-backup-retention-period=30d")
+    assert policy("u")["retentionPeriod"] == "2592000s"
+    gcloud("instances tables update t --instance=i --automated-backup-retention-period=10d")
+    assert policy("t") == {**daily, "retentionPeriod": "864000s"}
+    gcloud("instances tables update t --instance=i --disable-automated-backup")
+    assert policy("t") is None
+    gcloud("instances tables update t --instance=i --enable-automated-backup")
+    assert policy("t") == daily
+
+
+@pytest.mark.slow_gcloud
+def test_what_tables_cannot_have(gcloud, table):
+    """It is refused in words, and nothing is forgotten in silence."""
+    for flag in "--change-stream-retention-period=2d", "--row-key-schema-definition-file=key.json":
+        gcloud.file("key.json", {"encoding": {"orderedCodeBytes": {}}})
+        said = gcloud.refused(f"instances tables update t --instance=i {flag}")
+        assert "is not implemented" in said
+        said = gcloud.refused(
+            f"instances tables create u --instance=i --column-families=f {flag}"
+        )
+        assert "is not implemented" in said
+    assert gcloud("instances tables list --instances=i") == [{"name": table}]
+
+
+@pytest.mark.slow_gcloud
 def test_views_of_tables(gcloud, admin, table):
     for word, view in {
         "name": VIEW.NAME_ONLY,

@@ -12,35 +12,45 @@ PROGRAM = shutil.which("gcloud")
 COMMAND_SECONDS = 120
 
 
+def environment(directory, **settings):
+    """What a command sees: no setting but these, which have CLOUDSDK_ before their names. The
+    library under gcloud trusts *_CA_BUNDLE more than gcloud's own setting."""
+    foreign = ("CLOUDSDK_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY")
+    kept = {name: each for name, each in os.environ.items() if not name.upper().startswith(foreign)}
+    ours = {
+        "CONFIG": directory,
+        "CORE_DISABLE_PROMPTS": 1,
+        "CORE_DISABLE_FILE_LOGGING": 1,
+        "COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": 1,
+        **settings,
+    }
+    return {**kept, **{f"CLOUDSDK_{name}": str(value) for name, value in ours.items()}}
+
+
 class GcloudFailed(AssertionError):
     """A command that should have done its work; says what gcloud said."""
 
 
 class Gcloud:
-    """`gcloud bigtable` of one project against the server at `url`, with its settings in
-    `directory`. `settings` are environment variables without their prefix CLOUDSDK_."""
+    """`gcloud bigtable` of one project against the server at `url`; its files are in
+    `directory`."""
 
-    def __init__(self, directory, url, project, **settings):
+    def __init__(self, directory, url, project):
         self.directory = Path(directory)
         self.url = url
         self.project = project
-        self.settings = {
-            "CONFIG": directory,
-            "CORE_PROJECT": project,
-            "CORE_DISABLE_PROMPTS": 1,
-            "CORE_DISABLE_FILE_LOGGING": 1,
-            "COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": 1,
-            "AUTH_DISABLE_CREDENTIALS": "true",
-            "API_ENDPOINT_OVERRIDES_BIGTABLEADMIN": f"{url}/",
-            **settings,
-        }
+        self.environment = environment(
+            directory,
+            CORE_PROJECT=project,
+            AUTH_DISABLE_CREDENTIALS="true",
+            API_ENDPOINT_OVERRIDES_BIGTABLEADMIN=f"{url}/",
+        )
 
     def run(self, line):
         """A CompletedProcess of `gcloud bigtable LINE`, whether it fails or not."""
-        ours = {f"CLOUDSDK_{name}": str(value) for name, value in self.settings.items()}
         return subprocess.run(
             [PROGRAM, "bigtable", *shlex.split(line)],
-            env={**os.environ, **ours},
+            env=self.environment,
             cwd=self.directory,
             stdin=subprocess.DEVNULL,
             capture_output=True,
