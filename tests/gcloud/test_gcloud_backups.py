@@ -19,7 +19,7 @@ def b64(text):
 @pytest.fixture
 def row(gcloud, rpc, table):
     """A row in that table: its name, and what the row reads as."""
-    cell = {"familyName": "f", "columnQualifier": b64("q"), "timestampMicros": "1000", "value": b64("v")}
+    cell = {"familyName": "f", "columnQualifier": b64("q"), "value": b64("v")}
     gcloud.post(f"{table}:mutateRow", {"rowKey": b64("r"), "mutations": [{"setCell": cell}]})
     return rpc.read(table)
 

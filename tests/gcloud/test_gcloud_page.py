@@ -16,9 +16,9 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no gcloud here
 def example(heading):
     """The commands of a section's example, each with what the page says that it prints."""
     section = PAGE.read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
-    lines = re.findall(r"^    (.*)$", re.search(r"(    \$ .*\n(    .*\n)*)", section)[0], re.MULTILINE)
+    block = re.search(r"(    \$ .*\n(    .*\n)*)", section)[0]
     commands = []
-    for line in lines:
+    for line in re.findall(r"^    (.*)$", block, re.MULTILINE):
         if line.startswith("$ "):
             commands.append((line[2:], []))
         else:

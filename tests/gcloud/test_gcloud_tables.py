@@ -67,20 +67,6 @@ def test_automated_backups(gcloud, admin, instance):
 
 
 @pytest.mark.slow_gcloud
-def test_what_tables_cannot_have(gcloud, table):
-    """It is refused in words, and nothing is forgotten in silence."""
-    for flag in "--change-stream-retention-period=2d", "--row-key-schema-definition-file=key.json":
-        gcloud.file("key.json", {"encoding": {"orderedCodeBytes": {}}})
-        said = gcloud.refused(f"instances tables update t --instance=i {flag}")
-        assert "is not implemented" in said
-        said = gcloud.refused(
-            f"instances tables create u --instance=i --column-families=f {flag}"
-        )
-        assert "is not implemented" in said
-    assert gcloud("instances tables list --instances=i") == [{"name": table}]
-
-
-@pytest.mark.slow_gcloud
 def test_views_of_tables(gcloud, admin, table):
     for word, view in {
         "name": VIEW.NAME_ONLY,
