@@ -89,7 +89,7 @@ static bool read_journal(const char *path)
 
 static bool is_name_event(const struct event *event)
 {
-    return event->kind == 'N' || event->kind == 'U' || event->kind == 'R';
+    return event->kind == 'N' || event->kind == 'U' || event->kind == 'X' || event->kind == 'R';
 }
 
 static bool directory_synced_after(size_t index)
@@ -126,6 +126,10 @@ static void undo_name(const struct event *event)
         break;
     case 'U':
         restore(event->paths[1], event->paths[0]);
+        break;
+    case 'X':
+        if (syscall(SYS_mkdir, event->paths[0], 0755) != 0)
+            die("powercut: %s cannot be made again: %s\n", event->paths[0], strerror(errno));
         break;
     case 'R':
         move(event->paths[1], event->paths[0]);

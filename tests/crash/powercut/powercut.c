@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -25,6 +26,8 @@ enum { DESCRIPTORS = 65536 };
 static struct settings settings;
 static bool is_watching;                    /* set once, before the program runs */
 static atomic_bool watched_fd[DESCRIPTORS]; /* opened below the root */
+
+static atomic_int moments_left; /* until the process is killed; 0: as long as it likes */
 
 typedef int timedwait_function(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 typedef int clockwait_function(pthread_cond_t *, pthread_mutex_t *, clockid_t,
@@ -85,7 +88,35 @@ __attribute__((constructor)) static void load(void)
     journal_begin(&settings); /* finds out whether another process has it */
     cut_power(&settings);
     journal_begin(&settings);
+    if (getenv("POWERCUT_KILL") != NULL)
+        parse_path("POWERCUT_KILL", settings.kill_file);
     is_watching = true;
+}
+
+/* --- the kill --- */
+
+/* Reads how many moments are left, once the file is there. */
+static bool find_kill_file(void)
+{
+    char text[24] = "";
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, settings.kill_file, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    ssize_t size = read(fd, text, sizeof text - 1);
+    close(fd);
+    int none = 0;
+    return size > 0 && atomic_compare_exchange_strong(&moments_left, &none, atoi(text));
+}
+
+/* Called just before and just after each sync, and after each change of names, below the root. */
+static void pass_moment(void)
+{
+    if (!is_watching || settings.kill_file[0] == '\0')
+        return;
+    if (atomic_load(&moments_left) == 0 && !find_kill_file())
+        return;
+    if (atomic_fetch_sub(&moments_left, 1) == 1)
+        kill(getpid(), SIGKILL);
 }
 
 /* --- paths --- */
@@ -147,6 +178,8 @@ static void note_open(int fd, const char *path, int flags, bool existed)
         journal_write("C%" PRIu64 "\n", (uint64_t)st.st_ino);
     else
         journal_write("O%" PRIu64 " %" PRIu64 "\n", (uint64_t)st.st_ino, (uint64_t)st.st_size);
+    if (!existed)
+        pass_moment();
 }
 
 static int watched_open(int directory, const char *path, int flags, mode_t mode)
@@ -216,11 +249,15 @@ static int watched_sync(int fd, long number)
     struct stat st;
     bool is_watched = is_watching && fd >= 0 && fd < DESCRIPTORS && atomic_load(&watched_fd[fd]) &&
                       fstat(fd, &st) == 0;
+    if (is_watched)
+        pass_moment();
     int result = is_watched && settings.no_sync ? 0 : done(syscall(number, fd));
     if (result == 0 && is_watched && S_ISDIR(st.st_mode))
         journal_write("D%" PRIu64 "\n", (uint64_t)st.st_ino);
     else if (result == 0 && is_watched)
         journal_write("S%" PRIu64 " %" PRIu64 "\n", (uint64_t)st.st_ino, (uint64_t)st.st_size);
+    if (is_watched)
+        pass_moment();
     return result;
 }
 
@@ -249,6 +286,8 @@ static int watched_rename(int from_directory, const char *from, int to_directory
     if (result == 0 && is_watched)
         journal_write("R%" PRIu64 "\t%s\t%s\t%s\n", parent_inode(absolute_to), absolute_from,
                       absolute_to, replaces ? trash : "-");
+    if (is_watched)
+        pass_moment();
     return result;
 }
 
@@ -268,13 +307,29 @@ int renameat2(int from_directory, const char *from, int to_directory, const char
     return watched_rename(from_directory, from, to_directory, to, flags);
 }
 
+static int remove_directory(int directory, const char *path)
+{
+    char absolute[PATH_MAX];
+    bool is_watched = watched_path(directory, path, absolute);
+    int result = done(syscall(SYS_unlinkat, directory, path, AT_REMOVEDIR));
+    if (result == 0 && is_watched) {
+        journal_write("X%" PRIu64 "\t%s\n", parent_inode(absolute), absolute);
+        pass_moment();
+    }
+    return result;
+}
+
 int unlinkat(int directory, const char *path, int flags)
 {
     char absolute[PATH_MAX], trash[NAME_MAX];
+    if ((flags & AT_REMOVEDIR) != 0)
+        return remove_directory(directory, path);
     bool kept = watched_path(directory, path, absolute) && journal_keep(absolute, trash);
     int result = done(syscall(SYS_unlinkat, directory, path, flags));
     if (result == 0 && kept)
         journal_write("U%" PRIu64 "\t%s\t%s\n", parent_inode(absolute), absolute, trash);
+    if (kept)
+        pass_moment();
     return result;
 }
 
@@ -283,10 +338,15 @@ int unlink(const char *path)
     return unlinkat(AT_FDCWD, path, 0);
 }
 
+int rmdir(const char *path)
+{
+    return remove_directory(AT_FDCWD, path);
+}
+
 int remove(const char *path)
 {
     int result = unlinkat(AT_FDCWD, path, 0);
-    return result != 0 && errno == EISDIR ? done(syscall(SYS_rmdir, path)) : result;
+    return result != 0 && errno == EISDIR ? rmdir(path) : result;
 }
 
 static void note_name(int directory, const char *path)

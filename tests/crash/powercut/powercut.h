@@ -9,6 +9,7 @@
  *     D ino            the directory was synced
  *     N dir \t path    a name was made in the directory (a file, a link, a directory)
  *     U dir \t path \t trash     a name was removed; the file lives on as POWERCUT_JOURNAL/trash
+ *     X dir \t path    an empty directory was removed
  *     R dir \t from \t to \t trash    renamed; `trash` as above, or "-" if `to` was free
  *
  * Bytes that are overwritten in place, or cut off, count as synced at once: what is tested here
@@ -30,6 +31,7 @@ struct settings {
     uint64_t seed;
     bool no_sync;
     int64_t clock_offset_s;
+    char kill_file[PATH_MAX]; /* empty: there is none */
 };
 
 /* Ends the process: a test that cannot be set up must not pass. */

@@ -63,8 +63,8 @@ static void wait_a_little(void)
     must(waited >= 49 && waited < 10000, "timed wait under a shifted clock");
 }
 
-/* Steps: "append NAME SIZE", "sync NAME" (a file or "."), "rename FROM TO", "unlink NAME", "kill",
- * "clock" (prints the wall clock's seconds), "wait". */
+/* Steps: "append NAME SIZE", "sync NAME" (a file or "."), "rename FROM TO", "unlink NAME", "mkdir
+ * NAME", "rmdir NAME", "kill", "clock" (prints the wall clock's seconds), "wait". */
 static int victim(char **step)
 {
     const char *directory = getenv("VICTIM_DIRECTORY");
@@ -80,6 +80,10 @@ static int victim(char **step)
             must(rename(name, second) == 0, *step);
         else if (strcmp(verb, "unlink") == 0)
             must(unlink(name) == 0, *step);
+        else if (strcmp(verb, "mkdir") == 0)
+            must(mkdir(name, 0755) == 0, *step);
+        else if (strcmp(verb, "rmdir") == 0)
+            must(rmdir(name) == 0, *step);
         else if (strcmp(verb, "clock") == 0)
             printf("%jd %jd\n", (intmax_t)time(NULL), (intmax_t)time(NULL));
         else if (strcmp(verb, "wait") == 0)
@@ -138,8 +142,8 @@ static char *const *strings(const char *const *list)
 static int run(const struct fixture *f, const char *mode, unsigned seed, const char *const *steps)
 {
     const char *arguments[32] = {"/proc/self/exe", "victim"};
-    char variables[7][PATH_MAX + 64];
-    const char *environment[8] = {0};
+    char variables[8][PATH_MAX + 64];
+    const char *environment[9] = {0};
     for (size_t i = 0; steps[i] != NULL; i++) {
         assert_true(i < 28);
         arguments[i + 2] = steps[i];
@@ -151,7 +155,8 @@ static int run(const struct fixture *f, const char *mode, unsigned seed, const c
     snprintf(variables[4], sizeof *variables, "POWERCUT_SEED=%u", seed);
     snprintf(variables[5], sizeof *variables, "VICTIM_DIRECTORY=%s", f->data);
     snprintf(variables[6], sizeof *variables, "POWERCUT_NO_SYNC=%u", seed % 2);
-    for (size_t i = 0; i < 7; i++)
+    snprintf(variables[7], sizeof *variables, "POWERCUT_KILL=%s/kill", f->parent);
+    for (size_t i = 0; i < 8; i++)
         environment[i] = variables[i];
     pid_t pid;
     int status;
@@ -305,6 +310,36 @@ static void the_wall_clock_moves(void **state)
     assert_in_range((intmax_t)time(NULL) - seconds, 86400, 86400 + 60);
 }
 
+static void a_directory_that_was_removed_comes_back_with_its_files(void **state)
+{
+    struct fixture *f = *state;
+    CRASH(f, "lose", 1, "mkdir d", "append d/a 10", "sync d/a", "sync d", "sync .", "unlink d/a",
+          "rmdir d");
+    assert_int_equal(size_of(f, "d/a"), 10);
+    CRASH(f, "lose", 1, "unlink d/a", "sync d", "rmdir d", "sync .");
+    assert_int_equal(size_of(f, "d"), -1);
+}
+
+/* The making of a file is the first moment here, the next are before and after its sync. */
+static void the_process_dies_at_a_moment(void **state)
+{
+    struct fixture *f = *state;
+    for (int moment = 1; moment <= 3; moment++) {
+        char name[PATH_MAX];
+        snprintf(name, sizeof name, "%s/kill", f->parent);
+        FILE *file = fopen(name, "w");
+        assert_non_null(file);
+        assert_true(fprintf(file, "%d", moment) > 0);
+        assert_int_equal(fclose(file), 0);
+        const char *const *steps = STEPS("append a 10", "sync a", "append b 10");
+        assert_int_equal(WTERMSIG(run(f, "keep", 1, steps)), SIGKILL);
+        assert_int_equal(unlink(name), 0);
+        assert_int_equal(size_of(f, "a"), moment == 1 ? 0 : 10);
+        assert_int_equal(size_of(f, "b"), -1);
+        assert_int_equal(run(f, "keep", 1, STEPS("unlink a")), 0);
+    }
+}
+
 static void settings_are_checked(void **state)
 {
     struct fixture *f = *state;
@@ -331,6 +366,8 @@ int main(int count, char **arguments)
         TEST(names_survive_in_their_order),
         TEST(a_cut_happens_once),
         TEST(the_wall_clock_moves),
+        TEST(a_directory_that_was_removed_comes_back_with_its_files),
+        TEST(the_process_dies_at_a_moment),
         TEST(settings_are_checked),
     };
     return cmocka_run_group_tests_name("powercut", tests, NULL, NULL);
