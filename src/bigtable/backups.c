@@ -68,19 +68,21 @@ status update_backup(const struct admin_request *request, const ProtobufCMessage
 
 /* --- delete --- */
 
-/* Its policy goes first: a later backup of this name must not be open to whom this one was. */
 static status delete_policy(void *context, struct edit *edit)
 {
     return edit_delete_under(edit, context);
 }
 
+/* The backup goes first: between the two a crash may come, and no backup may stand without its
+ * policy. A policy that is left over is nobody's, and goes when a backup of its name is made. */
 status remove_backup(struct bigtable *bigtable, const char *name, struct arena *arena)
 {
     char *copy = arena_string(arena, bytes_of(name));
     if (copy == NULL)
         return status_out_of_memory();
-    TRY(control_edit(bigtable->control, delete_policy, copy));
-    return backup_delete(bigtable->backups, name);
+    TRY(backup_delete(bigtable->backups, name));
+    status_ignore(control_edit(bigtable->control, delete_policy, copy));
+    return status_ok();
 }
 
 /* Its thread may be busy with others, so that this may take longer than anybody waits. */
