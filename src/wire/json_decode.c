@@ -128,11 +128,12 @@ static status decode_entry(struct decoder *decoder, const struct json_place *ent
 static bytes take_sized(const uint8_t **at, const uint8_t *end)
 {
     uint64_t tag, size = 0;
-    *at = varint_read(*at, end, &tag);
-    *at = varint_read(*at, end, &size);
-    bytes content = bytes_make(*at, size);
-    *at += size;
-    return content;
+    const uint8_t *content = varint_read(*at, end, &tag);
+    if (content != NULL)
+        content = varint_read(content, end, &size);
+    CHECK(content != NULL); /* it is what we have written */
+    *at = content + size;
+    return bytes_make(content, size);
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -216,7 +217,7 @@ static status decode_field(struct decoder *decoder, const struct json_place *pla
 static status decode_member(struct decoder *decoder, const ProtobufCMessageDescriptor *type,
                             struct seen *seen, const struct json_place *outer, bool is_any)
 {
-    struct json_scalar name, nothing;
+    struct json_scalar name = {0}, nothing;
     TRY(take_name(decoder, &name));
     if (is_any && bytes_equal(name.text, bytes_of("@type")))
         return json_skip(&decoder->reader, decoder->depth) ? status_ok() : json_bad_text();
