@@ -74,6 +74,14 @@ def test_backups(gcloud, admin, rpc, instance, table, row):
     assert "NOT_FOUND" in gcloud.refused(f"backups describe b {place}")
 
 
+def test_undelete(gcloud, rpc, table, row):
+    gcloud("instances tables delete t --instance=i")
+    assert gcloud("instances tables list --instances=i") == []
+    gcloud("instances tables undelete t --instance=i")
+    assert gcloud("instances tables list --instances=i") == [{"name": table}]
+    assert rpc.read(table) == row
+
+
 def test_backup_policies(gcloud, admin, instance, table):
     gcloud("backups create b --instance=i --cluster=c --table=t --retention-period=3d")
     name = f"{instance}/clusters/c/backups/b"

@@ -154,6 +154,14 @@ def test_recorded(untouched_server, chapter):
                 replay.run(exchange)
 
 
+def test_every_command_is_recorded():
+    """Commands of one group may begin another's: `instances` and `instances tables`."""
+    told = [each["command"] for chapter in CHAPTERS for each in recording(chapter)["commands"]]
+    told = tuple(f"{line} " for line in told)
+    assert not {each for each in all_commands() if not any(t.startswith(f"{each} ") for t in told)}
+    assert len(all_commands()) == 66
+
+
 @pytest.mark.skipif(PROGRAM is None, reason="there is no gcloud here")
 def test_the_installed_gcloud_has_these_commands():
     """`config export`, in alpha, asks another service."""
