@@ -115,7 +115,7 @@ static status decode_entry(struct decoder *decoder, const struct json_place *ent
     const ProtobufCMessageDescriptor *type = entry->field->descriptor;
     const struct json_place key = {entry, protobuf_c_message_descriptor_get_field(type, 1), -1};
     const struct json_place value = {entry, protobuf_c_message_descriptor_get_field(type, 2), -1};
-    struct json_scalar name;
+    struct json_scalar name = {0};
     size_t start = json_begin_message(decoder->out, entry->field->id);
     TRY(take_name(decoder, &name));
     if (!json_write_scalar(decoder->out, key.field, &name))
