@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <set>
 
 using rocksdb::ColumnFamilyDescriptor;
 using rocksdb::ColumnFamilyHandle;
@@ -93,6 +94,46 @@ static status list_keyspaces(store *store, const rocksdb::DBOptions &options,
     return status_ok();
 }
 
+/* Removes tables that nothing refers to: what a kill in the middle of a compaction left. RocksDB
+ * does it by itself, but only once it is open, and for that it may need the space that they take.
+ * Who only reads needs none, and knows which tables there are. */
+static rocksdb::Status remove_leftovers(store *store, const rocksdb::DBOptions &options,
+                                        const std::vector<ColumnFamilyDescriptor> &families)
+{
+    DB *opened = nullptr;
+    std::vector<ColumnFamilyHandle *> handles;
+    rocksdb::Status s = DB::OpenForReadOnly(options, store->directory, families, &handles, &opened);
+    if (!s.ok())
+        return s;
+    std::vector<rocksdb::LiveFileMetaData> tables;
+    opened->GetLiveFilesMetaData(&tables);
+    for (ColumnFamilyHandle *handle : handles)
+        delete handle;
+    delete opened;
+
+    std::set<std::string> wanted;
+    for (const rocksdb::LiveFileMetaData &table : tables)
+        wanted.insert(table.name.substr(table.name.rfind('/') + 1));
+    std::vector<std::string> names;
+    s = options.env->GetChildren(store->directory, &names);
+    for (const std::string &name : names)
+        if (s.ok() && name.size() > 4 && name.substr(name.size() - 4) == ".sst" &&
+            wanted.count(name) == 0)
+            s = options.env->DeleteFile(store->directory + "/" + name);
+    return s;
+}
+
+static rocksdb::Status open_for_writing(store *store, const rocksdb::DBOptions &options,
+                                        const std::vector<ColumnFamilyDescriptor> &families,
+                                        std::vector<ColumnFamilyHandle *> *handles)
+{
+    rocksdb::Status s = DB::Open(options, store->directory, families, handles, &store->db);
+    if (!s.IsNoSpace())
+        return s;
+    rocksdb::Status removed = remove_leftovers(store, options, families);
+    return removed.ok() ? DB::Open(options, store->directory, families, handles, &store->db) : s;
+}
+
 static status open_database(store *store, const rocksdb::DBOptions &options,
                             std::vector<std::unique_ptr<keyspace>> keyspaces)
 {
@@ -102,10 +143,9 @@ static status open_database(store *store, const rocksdb::DBOptions &options,
         families.push_back(describe(*k));
 
     std::vector<ColumnFamilyHandle *> handles;
-    rocksdb::Status s =
-        store->read_only
-            ? DB::OpenForReadOnly(options, store->directory, families, &handles, &store->db)
-            : DB::Open(options, store->directory, families, &handles, &store->db);
+    rocksdb::Status s = store->read_only ? DB::OpenForReadOnly(options, store->directory, families,
+                                                               &handles, &store->db)
+                                         : open_for_writing(store, options, families, &handles);
     if (!s.ok())
         return open_failed(store, s);
 

@@ -328,7 +328,8 @@ ANSWERED = {
         "GetAuthorizedView", "GetBackup", "GetIamPolicy", "GetSchemaBundle", "GetTable",
         "ListAuthorizedViews", "ListBackups", "ListSchemaBundles", "ListTables",
         "ModifyColumnFamilies", "RestoreTable", "SetIamPolicy", "TestIamPermissions",
-        "UpdateAuthorizedView", "UpdateBackup", "UpdateSchemaBundle", "UpdateTable",
+        "UndeleteTable", "UpdateAuthorizedView", "UpdateBackup", "UpdateSchemaBundle",
+        "UpdateTable",
     },
     INSTANCE_ADMIN: {
         "CreateAppProfile", "CreateCluster", "CreateInstance", "CreateLogicalView",
