@@ -47,3 +47,38 @@ bool utf8_is_valid(bytes text)
     }
     return true;
 }
+
+uint32_t utf8_next(bytes text, size_t *at)
+{
+    static const uint8_t lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    size_t size = utf8_size(text.data[*at]);
+    uint32_t code = text.data[(*at)++] & lead_bits[size];
+    for (size_t i = 1; i < size; i++)
+        code = code << 6 | (text.data[(*at)++] & 0x3f);
+    return code;
+}
+
+size_t utf8_length(bytes text)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < text.size; i++)
+        length += (text.data[i] & 0xc0) != 0x80;
+    return length;
+}
+
+void utf8_append(struct buffer *out, uint32_t code)
+{
+    uint8_t tail = 0x80 | (code & 0x3f);
+    if (code < 0x80) {
+        buffer_append_byte(out, (uint8_t)code);
+    } else if (code < 0x800) {
+        buffer_append(out, (uint8_t[]){(uint8_t)(0xc0 | code >> 6), tail}, 2);
+    } else if (code < 0x10000) {
+        uint8_t middle = 0x80 | (code >> 6 & 0x3f);
+        buffer_append(out, (uint8_t[]){(uint8_t)(0xe0 | code >> 12), middle, tail}, 3);
+    } else {
+        uint8_t second = 0x80 | (code >> 12 & 0x3f);
+        uint8_t third = 0x80 | (code >> 6 & 0x3f);
+        buffer_append(out, (uint8_t[]){(uint8_t)(0xf0 | code >> 18), second, third, tail}, 4);
+    }
+}

@@ -110,3 +110,63 @@ bool regex_literal(const struct regex *regex, bytes *text)
         *text = bytes_make(regex->literal.data(), regex->literal.size());
     return regex->is_literal;
 }
+
+/* --- searching --- */
+
+struct regex_search {
+    explicit regex_search(const re2::StringPiece &pattern, const RE2::Options &options)
+        : compiled(pattern, options)
+    {
+    }
+    RE2 compiled;
+};
+
+status regex_search_compile(bytes pattern, bool is_utf8, struct regex_search **out)
+{
+    *out = nullptr;
+    RE2::Options search_options = options();
+    search_options.set_never_capture(false);
+    search_options.set_encoding(is_utf8 ? RE2::Options::EncodingUTF8
+                                        : RE2::Options::EncodingLatin1);
+    re2::StringPiece piece(reinterpret_cast<const char *>(pattern.data), pattern.size);
+    struct regex_search *search;
+    try {
+        search = new struct regex_search(piece, search_options);
+    } catch (const std::bad_alloc &) {
+        return status_out_of_memory();
+    }
+    if (search->compiled.ok()) {
+        *out = search;
+        return status_ok();
+    }
+    status s = status_make(STATUS_INVALID_ARGUMENT, "%s", search->compiled.error().c_str());
+    regex_search_destroy(search);
+    return s;
+}
+
+void regex_search_destroy(struct regex_search *search)
+{
+    delete search;
+}
+
+size_t regex_search_groups(const struct regex_search *search)
+{
+    return static_cast<size_t>(search->compiled.NumberOfCapturingGroups());
+}
+
+bool regex_search_find(const struct regex_search *search, bytes text, size_t from,
+                       struct regex_span *spans, size_t count)
+{
+    /* RE2 says "took no part" by a null pointer, which the text's must not be. */
+    const char *start = text.size == 0 ? "" : reinterpret_cast<const char *>(text.data);
+    re2::StringPiece found[REGEX_MOST_SPANS];
+    if (!search->compiled.Match(re2::StringPiece(start, text.size), from, text.size,
+                                RE2::UNANCHORED, found, static_cast<int>(count)))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        bool has_part = found[i].data() != nullptr;
+        spans[i].from = has_part ? static_cast<size_t>(found[i].data() - start) : SIZE_MAX;
+        spans[i].to = has_part ? spans[i].from + found[i].size() : SIZE_MAX;
+    }
+    return true;
+}

@@ -1,5 +1,6 @@
 /* Fuzzer: any pattern on any text. What we compare as a literal is what RE2 makes of it; an
- * alternative more never makes a text fail, and a pattern matches its own literal.
+ * alternative more never makes a text fail, and a pattern matches its own literal. A search finds
+ * what is in the text, and all of a text that matches.
  *
  * Input: choices (base/fuzzing.h): the pattern, then texts. */
 #include "base/fuzzing.h"
@@ -39,6 +40,35 @@ static void check_literal(const struct regex *regex, const struct regex *grouped
     }
 }
 
+static void check_search(const struct regex_search *search, bytes text, bool matches)
+{
+    struct regex_span spans[REGEX_MOST_SPANS];
+    size_t groups = regex_search_groups(search);
+    size_t count = groups < REGEX_MOST_SPANS - 1 ? groups + 1 : REGEX_MOST_SPANS;
+    bool found = regex_search_find(search, text, 0, spans, count);
+    CHECK(found || !matches);
+    for (size_t i = 0; found && i < count; i++) {
+        bool has_part = spans[i].from != SIZE_MAX;
+        CHECK(has_part || (i > 0 && spans[i].to == SIZE_MAX));
+        CHECK(!has_part || (spans[i].from <= spans[i].to && spans[i].to <= text.size));
+    }
+}
+
+/* In bytes, and in characters, for which the text need not be valid here. */
+static void check_searches(bytes pattern, bytes text, bool matches)
+{
+    for (int is_utf8 = 0; is_utf8 <= 1; is_utf8++) {
+        struct regex_search *search;
+        status s = regex_search_compile(pattern, is_utf8, &search);
+        CHECK(status_is_ok(s) == (search != NULL));
+        CHECK(status_is_ok(s) || s.code == STATUS_INVALID_ARGUMENT);
+        status_free(s);
+        if (search != NULL)
+            check_search(search, text, matches && !is_utf8);
+        regex_search_destroy(search);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct choices choices = choices_of(data, size);
@@ -56,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bool matches = regex_matches(regex, text);
         CHECK(grouped == NULL || regex_matches(grouped, text) == matches);
         CHECK(wider == NULL || regex_matches(wider, text));
+        check_searches(pattern, text, matches);
     } while (choices.left.size > 0);
     regex_destroy(regex);
     regex_destroy(grouped);

@@ -1,5 +1,6 @@
-/* The tokens of JSON (RFC 8259). See json_private.h. */
-#include "wire/json_private.h"
+/* The tokens of JSON (RFC 8259). See json_text.h. */
+#include "wire/json_text.h"
+#include "wire/json.h"
 
 #include "base/utf8.h"
 

@@ -1,0 +1,16 @@
+/* Digests of bytes: MD5 and the SHA family, by OpenSSL. */
+#ifndef TRESTLE_OS_DIGEST_H
+#define TRESTLE_OS_DIGEST_H
+
+#include "base/status.h"
+
+enum digest_kind { DIGEST_MD5, DIGEST_SHA1, DIGEST_SHA256, DIGEST_SHA512 };
+
+enum { DIGEST_MOST_BYTES = 64 };
+
+/* Writes the digest and its size in bytes. RESOURCE_EXHAUSTED; UNAVAILABLE if this system's OpenSSL
+ * does not have the kind (MD5, where FIPS rules). Any thread. */
+status digest_compute(enum digest_kind kind, bytes text, uint8_t out[DIGEST_MOST_BYTES],
+                      size_t *size);
+
+#endif
