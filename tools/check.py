@@ -30,6 +30,7 @@ FENCED = {
     "nghttp2/": ["wire"],
     "openssl/": ["os", "wire", "access"],
     "microhttpd": ["wire", "console"],
+    "utf8proc": ["sql"],
 }
 CPLUSPLUS = re.compile(r"^src/(store/.*|row/regex)\.cc$")
 

@@ -1,0 +1,40 @@
+/* Runs a plan. */
+#ifndef TRESTLE_SQL_EXECUTE_H
+#define TRESTLE_SQL_EXECUTE_H
+
+#include "sql/plan.h"
+
+struct sql_execution;
+
+struct sql_execution_spec {
+    const struct sql_plan *plan;        /* stays as long as the execution */
+    const struct sql_catalog *catalog;  /* so does this */
+    const struct sql_value *parameters; /* as many as the plan's; so do they */
+    struct sql_session *session;        /* and this */
+    size_t memory_limit;                /* bytes that sorting, grouping and the like may keep */
+    /* To go on where another execution stopped: its place, and how many rows it had given. Empty:
+     * from the start. */
+    bytes after_key;
+    uint64_t after_rows;
+};
+
+status sql_execution_create(const struct sql_execution_spec *spec, struct sql_execution **out);
+void sql_execution_destroy(struct sql_execution *execution); /* NULL is fine */
+
+/* The next row: as many values as the root has columns, valid until the next call; `*row` NULL at
+ * the end. Blocks, for as long as it takes to find one. RESOURCE_EXHAUSTED beyond the memory. */
+status sql_execution_next(struct sql_execution *execution, const struct sql_value **row);
+
+/* Where the last row came from, if another execution can go on behind it: the key of the table's
+ * row. Empty if it cannot, as when rows are sorted or grouped. Valid until the next row. */
+bytes sql_execution_place(const struct sql_execution *execution);
+
+/* What was read so far: for EXPLAIN. */
+struct sql_execution_counts {
+    uint64_t rows_read;
+    uint64_t cells_read;
+    size_t memory_peak;
+};
+struct sql_execution_counts sql_execution_counts(const struct sql_execution *execution);
+
+#endif

@@ -1,0 +1,102 @@
+/* FORMAT: functions_format.c. */
+#include "sql/expression_testing.h"
+
+#define ERROR(words) "OUT_OF_RANGE: " words
+
+static void values_are_formatted(void **state)
+{
+    (void)state;
+    static const struct expression_case cases[] = {
+        {"FORMAT('%d', 10)", "\"10\"", "the documentation's"},
+        {"FORMAT('|%10d|', 11)", "\"|        11|\"", "a width"},
+        {"FORMAT('+%010d+', 12)", "\"+0000000012+\"", "zeros"},
+        {"FORMAT(\"%'d\", 123456789)", "\"123,456,789\"", "separators"},
+        {"FORMAT('-%s-', 'abcd efg')", "\"-abcd efg-\"", "a text"},
+        {"FORMAT('%f %E', 1.1, 2.2)", "\"1.100000 2.200000E+00\"", "numbers"},
+        {"FORMAT('%t', DATE '2015-09-01')", "\"2015-09-01\"", "a date"},
+        {"FORMAT('%t', TIMESTAMP '2015-09-01 12:34:56+00')", "\"2015-09-01 12:34:56+00\"",
+         "a timestamp"},
+        {"FORMAT('%T', b'1a3') = 'b\"1a3\"'", "true", "a literal"},
+        {"FORMAT('no values')", "\"no values\"", "none"},
+        {"FORMAT('')", "\"\"", "empty"},
+        {"FORMAT('100%%')", "\"100%\"", "a percent sign"},
+        {"FORMAT('%%%d%%', 5)", "\"%5%\"", "several"},
+        {"FORMAT('%d', -5)", "\"-5\"", "negative"},
+        {"FORMAT('%i', -9223372036854775808)", "\"-9223372036854775808\"", "the least"},
+        {"FORMAT('%+d %+d', 5, -5)", "\"+5 -5\"", "plus"},
+        {"FORMAT('% d', 5)", "\" 5\"", "a blank for plus"},
+        {"FORMAT('|%-5d|', 5)", "\"|5    |\"", "left"},
+        {"FORMAT('%05d', -5)", "\"-0005\"", "zeros after the sign"},
+        {"FORMAT('|%-05d|', 5)", "\"|5    |\"", "left wins over zeros"},
+        {"FORMAT('%.3d', 5)", "\"005\"", "digits at least"},
+        {"FORMAT('%05.3d', 5)", "\"  005\"", "digits win over zeros"},
+        {"FORMAT('%*d', 5, 7)", "\"    7\"", "a width from an argument"},
+        {"FORMAT('|%*d|', -5, 7)", "\"|7    |\"", "negative: left"},
+        {"FORMAT('%.*f', 2, 1.005)", "\"1.00\"", "a precision from an argument"},
+        {"FORMAT('%x %X %o %u', 255, 255, 8, 7)", "\"ff FF 10 7\"", "bases"},
+        {"FORMAT('%#x %#o %#x', 255, 8, 0)", "\"0xff 010 0\"", "with their marks"},
+        {"FORMAT('%#06x', 255)", "\"0x00ff\"", "zeros after the mark"},
+        {"FORMAT(\"%'x\", 12345678)", "\"bc:614e\"", "separators of hexadecimal"},
+        {"FORMAT(\"%'o\", 55555)", "\"15,4403\"", "separators of octal"},
+        {"FORMAT(\"%'d %'d %'d\", 0, 999, -1000)", "\"0 999 -1,000\"", "where they begin"},
+        {"FORMAT(\"%'.2f\", 1234567.891)", "\"1,234,567.89\"", "before the point"},
+        {"FORMAT(\"%'12d\", 1234567)", "\"   1,234,567\"", "within a width"},
+        {"FORMAT('%x', -1)", ERROR("FORMAT cannot write the negative -1 as %x"), "no sign"},
+        {"FORMAT('%.2f', 1.005)", "\"1.00\"", "what is nearest to it"},
+        {"FORMAT('%5.1f|%-7.2f|', 1.25, 1.5)", "\"  1.2|1.50   |\"", "width and precision"},
+        {"FORMAT('%e %g %G', 12345.678, 0.00001, 1e20)", "\"1.234568e+04 1e-05 1E+20\"", "forms"},
+        {"FORMAT('%#g', 1.0)", "\"1.00000\"", "with its zeros"},
+        {"FORMAT('%f %F', CAST('inf' AS FLOAT64), CAST('nan' AS FLOAT64))", "\"inf NAN\"",
+         "what is no number"},
+        {"FORMAT('%05f', CAST('-inf' AS FLOAT64))", "\" -inf\"", "without zeros"},
+        {"FORMAT('%f', CAST(1.5 AS FLOAT32))", "\"1.500000\"", "FLOAT32"},
+        {"FORMAT('|%5s|%-5s|', 'é', 'é')", "\"|    é|é    |\"", "widths are characters"},
+        {"FORMAT('%.2s', 'éàü')", "\"éà\"", "so is the precision"},
+        {"FORMAT('%.0s', 'abc')", "\"\"", "none"},
+        {"FORMAT('%t %t %t', 1, TRUE, 'a\"b') = '1 true a\"b'", "true", "as CAST"},
+        {"FORMAT('%t %t', 1.0, 1.5)", "\"1.0 1.5\"", "always a point"},
+        {"FORMAT('%t', CAST('nan' AS FLOAT64))", "\"nan\"", "no number"},
+        {"FORMAT('%t', b'a\\xff') = r'a\\xff'", "true", "bytes, escaped"},
+        {"FORMAT('%t', b'\\\\\"') = r'\\\\\"'", "true", "a quote, not escaped"},
+        {"FORMAT('%t', [1, NULL, 3])", "\"[1, NULL, 3]\"", "an array"},
+        {"FORMAT('%t', ['a', 'b'])", "\"[a, b]\"", "its elements, too"},
+        {"FORMAT('%t', (1, 'a', DATE '2020-01-01'))", "\"(1, a, 2020-01-01)\"", "a struct"},
+        {"FORMAT('%T', 'a\"b') = r'\"a\\\"b\"'", "true", "a text"},
+        {"FORMAT('%T', ['a', 'b']) = '[\"a\", \"b\"]'", "true", "texts"},
+        {"FORMAT('%T %T', 1.0, TRUE)", "\"1.0 true\"", "numbers"},
+        {"FORMAT('%T', DATE '2014-01-01') = 'DATE \"2014-01-01\"'", "true", "a date"},
+        {"FORMAT('%T', CAST('inf' AS FLOAT64)) = 'CAST(\"inf\" AS FLOAT64)'", "true", "infinity"},
+        {"FORMAT('|%5t|%-5T|', 1, 2)", "\"|    1|2    |\"", "widths"},
+        {"FORMAT('%t %T', NULL, NULL)", "\"NULL NULL\"", "NULL"},
+        {"FORMAT('%t', CAST(NULL AS STRING))", "\"NULL\"", "NULL"},
+        {"FORMAT('%d', NULL)", "NULL", "NULL"},
+        {"FORMAT('%s %d', 'a', NULL)", "NULL", "all of it"},
+        {"FORMAT('%s', NULL)", "NULL", "NULL"},
+        {"FORMAT('%*d', NULL, 1)", "NULL", "a width that is NULL"},
+        {"FORMAT(NULL, 1)", "NULL", "a pattern that is NULL"},
+        {"FORMAT('%d')", ERROR("Too few arguments to FORMAT for pattern \"%d\""), "too few"},
+        {"FORMAT('%d', 1, 2)", ERROR("Too many arguments to FORMAT for pattern \"%d\""),
+         "too many"},
+        {"FORMAT('%d', 'a')",
+         ERROR("Invalid type for argument 2 to FORMAT; Expected INT64; Got STRING"), "the type"},
+        {"FORMAT('%s', 1)",
+         ERROR("Invalid type for argument 2 to FORMAT; Expected STRING; Got INT64"), "the type"},
+        {"FORMAT('%f', 1)",
+         ERROR("Invalid type for argument 2 to FORMAT; Expected FLOAT64; Got INT64"), "the type"},
+        {"FORMAT('%y', 1)", ERROR("Invalid specifier in FORMAT for pattern \"%y\""), "unknown"},
+        {"FORMAT('%', 1)", ERROR("Invalid specifier in FORMAT for pattern \"%\""), "half a one"},
+        {"FORMAT('%99999999999d', 1)",
+         ERROR("Too great a width or precision in FORMAT for pattern \"%99999999999d\""),
+         "too wide"},
+        {"SAFE.FORMAT('%d', 'a')", "NULL", "SAFE"},
+    };
+    CHECK_EXPRESSIONS(cases);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_formatted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* Whole queries over a small table: names, clauses, their order, what the planner makes of them,
+ * and the errors of each. */
+#include "base/testing.h"
+#include "sql/testing.h"
+
+/* Three rows; `c` has no cell in g nor n; `a` has two versions of f:x. */
+static const struct test_cell cells[] = {
+    {"a", "f", "x", 2000, "300"}, {"a", "f", "x", 1000, "old"}, {"a", "g", "y", 2000, "p"},
+    {"b", "f", "x", 1000, "100"}, {"b", "n", "c", 0, "7"},      {"c", "f", "x", 5000, "200"},
+    {"c", "f", "z", 1000, "zz"},
+};
+
+static const struct test_database database = {
+    .cells = cells,
+    .count = sizeof cells / sizeof *cells,
+    .view = "SELECT _key, f['x'] AS x FROM t WHERE _key < 'c'",
+};
+
+struct query_case {
+    const char *query;
+    const char *expected;
+};
+
+typedef void run_query(const struct test_database *database, const char *query, struct buffer *out);
+
+static void rows_of(const struct test_database *of, const char *query, struct buffer *out)
+{
+    (void)test_query(of, query, NULL, 0, out);
+}
+
+static void check(const struct query_case *cases, size_t count, run_query *run)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct buffer out = {0};
+        run(&database, cases[i].query, &out);
+        assert_non_null(out.data);
+        if (strcmp((char *)out.data, cases[i].expected) != 0) {
+            print_error("%s\n--- is\n%s--- and not\n%s", cases[i].query, (char *)out.data,
+                        cases[i].expected);
+            wrong++;
+        }
+        buffer_free(&out);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+#define CHECK_QUERIES(cases, run) check(cases, sizeof(cases) / sizeof *(cases), run)
+
+static void columns_have_names_and_types(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT * FROM t",
+         "_key BYTES\nf MAP<BYTES, BYTES>\ng MAP<BYTES, BYTES>\nn MAP<BYTES, INT64>\n"},
+        {"SELECT t.*, 1 AS one, f['x'] FROM t",
+         "_key BYTES\nf MAP<BYTES, BYTES>\ng MAP<BYTES, BYTES>\nn MAP<BYTES, INT64>\none INT64\n"
+         " BYTES\n"},
+        {"SELECT * EXCEPT (f, g) REPLACE (1 AS n) FROM t", "_key BYTES\nn INT64\n"},
+        {"SELECT * FROM t(with_history => TRUE)",
+         "_key BYTES\n"
+         "f MAP<BYTES, ARRAY<STRUCT<timestamp TIMESTAMP, value BYTES>>>\n"
+         "g MAP<BYTES, ARRAY<STRUCT<timestamp TIMESTAMP, value BYTES>>>\n"
+         "n MAP<BYTES, ARRAY<STRUCT<timestamp TIMESTAMP, value INT64>>>\n"},
+        {"SELECT COALESCE(1, 2.5) AS a, [1, 2.5] AS b, (1, 'x') AS c, STRUCT(1 AS y, 'x') AS d",
+         "a FLOAT64\nb ARRAY<FLOAT64>\nc STRUCT<INT64, STRING>\nd STRUCT<y INT64, STRING>\n"},
+        {"SELECT x FROM UNNEST([(1, 'a')]) AS x", "x STRUCT<INT64, STRING>\n"},
+        {"SELECT a, b FROM UNNEST([STRUCT(1 AS a, 'a' AS b)])", "a INT64\nb STRING\n"},
+        {"FROM t |> EXTEND f['x'] AS x |> DROP f, g |> RENAME n AS m",
+         "_key BYTES\nm MAP<BYTES, INT64>\nx BYTES\n"},
+    };
+    CHECK_QUERIES(cases, test_columns);
+}
+
+static void clauses_come_in_their_order(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT 1 AS a, 'foo'", "1 \"foo\"\n"},
+        {"SELECT * FROM t", "b\"a\" {b\"x\": b\"300\"} {b\"y\": b\"p\"} {}\n"
+                            "b\"b\" {b\"x\": b\"100\"} {} {b\"c\": 7}\n"
+                            "b\"c\" {b\"x\": b\"200\", b\"z\": b\"zz\"} {} {}\n"},
+        {"SELECT _key FROM t WHERE n['c'] IS NULL", "b\"a\"\nb\"c\"\n"},
+        {"SELECT _key FROM t ORDER BY f['x'] DESC LIMIT 1 OFFSET 1", "b\"c\"\n"},
+        {"SELECT f['x'] AS x FROM t ORDER BY _key DESC", "b\"200\"\nb\"100\"\nb\"300\"\n"},
+        {"SELECT COUNT(*), SUM(n['c']), MAX(f['x']), COUNT(n['c']) FROM t", "3 7 b\"300\" 1\n"},
+        {"SELECT COUNT(*), SUM(n['c']) FROM t WHERE _key = 'z'", "0 NULL\n"},
+        {"SELECT COUNT(*) FROM t WHERE _key = 'z' GROUP BY _key", ""},
+        {"SELECT n['c'] IS NULL AS missing, COUNT(*) AS n FROM t GROUP BY missing HAVING n > 1",
+         "true 2\n"},
+        {"SELECT DISTINCT n['c'] FROM t", "NULL\n7\n"},
+        {"SELECT _key FROM (SELECT _key FROM t ORDER BY _key LIMIT 2) ORDER BY _key DESC",
+         "b\"b\"\nb\"a\"\n"},
+        {"SELECT * FROM v ORDER BY x", "b\"b\" b\"100\"\nb\"a\" b\"300\"\n"},
+        {"SELECT e, o FROM t, UNNEST(['p', 'q']) AS e WITH OFFSET o WHERE _key = 'a'",
+         "\"p\" 0\n\"q\" 1\n"},
+        {"SELECT _key, e FROM t LEFT JOIN UNNEST(IF(_key = 'a', [1], [])) AS e",
+         "b\"a\" 1\nb\"b\" NULL\nb\"c\" NULL\n"},
+        {"SELECT COUNT(DISTINCT x), SUM(DISTINCT x) FROM UNNEST([1, 2, 2, NULL]) AS x", "2 3\n"},
+        {"SELECT ANY_VALUE(x HAVING MAX y) FROM UNNEST([STRUCT(1 AS x, 5 AS y), (2, 9)])", "2\n"},
+        {"FROM t |> WHERE _key != 'b' |> AGGREGATE COUNT(*) AS n, MIN(f['x']) AS m",
+         "2 b\"200\"\n"},
+        {"FROM t |> EXTEND n['c'] IS NULL AS x |> AGGREGATE COUNT(*) GROUP BY x DESC",
+         "true 2\nfalse 1\n"},
+        {"SELECT _key, ROW_NUMBER() OVER (ORDER BY f['x']) AS r FROM t QUALIFY r < 3",
+         "b\"b\" 1\nb\"c\" 2\n"},
+        {"SELECT SUM(x) OVER w FROM UNNEST([1, 2, 3]) AS x "
+         "WINDOW w AS (ORDER BY x ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+         "1\n3\n5\n"},
+    };
+    CHECK_QUERIES(cases, rows_of);
+}
+
+static void histories_and_moments(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT f['x'][0].value, f['x'][1].value FROM t(with_history => TRUE) WHERE _key = 'a'",
+         "b\"300\" b\"old\"\n"},
+        {"SELECT _key, f['x'] FROM t(as_of => TIMESTAMP '1970-01-01 00:00:00.001Z')",
+         "b\"a\" b\"old\"\nb\"b\" b\"100\"\nb\"c\" NULL\n"},
+        {"SELECT _key FROM t(with_history => TRUE, after => TIMESTAMP '1970-01-01 00:00:00.001Z')",
+         "b\"a\"\nb\"c\"\n"},
+        {"SELECT _key, ARRAY_LENGTH(f['x']) FROM t(with_history => TRUE, latest_n => 1)",
+         "b\"a\" 1\nb\"b\" 1\nb\"c\" 1\n"},
+        {"SELECT * FROM UNPACK((SELECT _key, f['x'] AS x FROM t(with_history => TRUE))) "
+         "WHERE _key = 'a'",
+         "b\"a\" b\"300\" TIMESTAMP \"1970-01-01 00:00:00.002+00\"\n"
+         "b\"a\" b\"old\" TIMESTAMP \"1970-01-01 00:00:00.001+00\"\n"},
+        {"SELECT _timestamp FROM t", "INVALID_ARGUMENT: Unrecognized name: _timestamp [at 1:8]\n"},
+        {"SELECT 1 FROM t(latest_n => 1)",
+         "INVALID_ARGUMENT: after, after_or_equal, before, before_or_equal and latest_n require "
+         "with_history => TRUE [at 1:15]\n"},
+    };
+    CHECK_QUERIES(cases, rows_of);
+}
+
+static void errors_say_what_and_where(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELEC 1", "INVALID_ARGUMENT: Syntax error: Unexpected identifier \"SELEC\" [at 1:1]\n"},
+        {"", "INVALID_ARGUMENT: Syntax error: Unexpected end of statement [at 1:1]\n"},
+        {"SELECT 1\nFROM",
+         "INVALID_ARGUMENT: Syntax error: Unexpected end of statement [at 2:5]\n"},
+        {"SELECT 1 1", "INVALID_ARGUMENT: Syntax error: Expected end of input but got integer "
+                       "literal \"1\" [at 1:10]\n"},
+        {"SELECT (1", "INVALID_ARGUMENT: Syntax error: Expected \")\" but got end of statement "
+                      "[at 1:10]\n"},
+        {"SELECT 1 < 2 < 3", "INVALID_ARGUMENT: Syntax error: Unexpected \"<\" [at 1:14]\n"},
+        {"SELECT 'a", "INVALID_ARGUMENT: Syntax error: Unclosed string literal [at 1:8]\n"},
+        {"SELECT '\\d'", "INVALID_ARGUMENT: Syntax error: Illegal escape sequence: \\d [at 1:9]\n"},
+        {"SELECT nosuch FROM t", "INVALID_ARGUMENT: Unrecognized name: nosuch [at 1:8]\n"},
+        {"SELECT NOSUCHFN(1)", "INVALID_ARGUMENT: Function not found: NOSUCHFN [at 1:8]\n"},
+        {"SELECT 1 FROM nosuch", "INVALID_ARGUMENT: Table not found: nosuch [at 1:15]\n"},
+        {"SELECT 1 FROM nope-such", "INVALID_ARGUMENT: Table not found: `nope-such` [at 1:15]\n"},
+        {"SELECT 1 FROM t WHERE 1",
+         "INVALID_ARGUMENT: WHERE clause should return type BOOL, but returns INT64 [at 1:23]\n"},
+        {"SELECT @k", "INVALID_ARGUMENT: Query parameter 'k' not found [at 1:8]\n"},
+        {"SELECT _key FROM t GROUP BY f['x']",
+         "INVALID_ARGUMENT: SELECT list expression references column _key which is neither grouped "
+         "nor aggregated [at 1:8]\n"},
+        {"SELECT SUM(SUM(n['c'])) FROM t",
+         "INVALID_ARGUMENT: Aggregations of aggregations are not allowed [at 1:12]\n"},
+        {"SELECT SUM(1)", "INVALID_ARGUMENT: Aggregate function SUM not allowed in SELECT without "
+                          "FROM clause [at 1:8]\n"},
+        {"SELECT 1 FROM t GROUP BY 2",
+         "INVALID_ARGUMENT: GROUP BY is out of SELECT column number range: 2 [at 1:26]\n"},
+        {"SELECT f FROM t GROUP BY f",
+         "INVALID_ARGUMENT: Grouping by expressions of type MAP<BYTES, BYTES> is not allowed "
+         "[at 1:26]\n"},
+        {"SELECT (SELECT 1)", "INVALID_ARGUMENT: Subqueries are not supported [at 1:8]\n"},
+        {"SELECT 1 UNION ALL SELECT 2", "INVALID_ARGUMENT: UNION is not supported [at 1:10]\n"},
+        {"SELECT 1 FROM t, t AS u", "INVALID_ARGUMENT: Joins are not supported [at 1:18]\n"},
+        {"DELETE FROM t", "INVALID_ARGUMENT: Statement not supported: DeleteStatement [at 1:1]\n"},
+        {"SELECT _key LIKE 'a\\\\' FROM t", "OUT_OF_RANGE: LIKE pattern ends with a backslash\n"},
+        {"SELECT 1 / 0", "OUT_OF_RANGE: division by zero: 1 / 0\n"},
+        {"SELECT CAST(_key AS INT64) FROM t",
+         "INVALID_ARGUMENT: Invalid cast from BYTES to INT64 [at 1:8]\n"},
+        {"SELECT DATE '2020-13-01'", "INVALID_ARGUMENT: Invalid DATE literal [at 1:8]\n"},
+        {"SELECT 99999999999999999999",
+         "INVALID_ARGUMENT: Invalid integer literal: 99999999999999999999 [at 1:8]\n"},
+        {"SELECT _key = 5 FROM t", "INVALID_ARGUMENT: No matching signature for operator = for "
+                                   "argument types: BYTES, INT64 [at 1:8]\n"},
+        {"SELECT 1 LIMIT -1", "OUT_OF_RANGE: Limit requires non-negative count and offset\n"},
+        {"SELECT 1 LIMIT NULL", "OUT_OF_RANGE: Limit requires non-null count and offset\n"},
+    };
+    CHECK_QUERIES(cases, rows_of);
+}
+
+static void keys_become_ranges(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT _key FROM t WHERE _key IN ('c', 'a')", "b\"a\"\nb\"c\"\n"},
+        {"SELECT _key FROM t WHERE _key BETWEEN 'b' AND 'z' AND _key < 'c'", "b\"b\"\n"},
+        {"SELECT _key FROM t WHERE _key = 'a' OR n['c'] = 7", "b\"a\"\nb\"b\"\n"},
+        {"SELECT _key FROM t WHERE _key = 'a' OR _key > 'b'", "b\"a\"\nb\"c\"\n"},
+        {"SELECT _key FROM t WHERE 'b' <= _key", "b\"b\"\nb\"c\"\n"},
+        {"SELECT _key FROM t WHERE _key LIKE 'b%'", "b\"b\"\n"},
+        {"SELECT _key FROM t WHERE _key LIKE '_'", "b\"a\"\nb\"b\"\nb\"c\"\n"},
+        {"SELECT _key FROM t WHERE CAST(_key AS STRING) = 'b'", "b\"b\"\n"},
+        {"SELECT _key FROM t WHERE _key = NULL", ""},
+        {"SELECT _key FROM t WHERE NOT (_key BETWEEN NULL AND 'b')", "b\"c\"\n"},
+        {"SELECT _key FROM t WHERE NOT (_key BETWEEN 'b' AND NULL)", "b\"a\"\n"},
+        {"SELECT _key FROM t WHERE _key IN UNNEST(['b', 'x'])", "b\"b\"\n"},
+        {"SELECT _key FROM t WHERE _key > 'a' ORDER BY _key DESC LIMIT 1", "b\"c\"\n"},
+    };
+    CHECK_QUERIES(cases, rows_of);
+}
+
+static void plans_read_what_they_need(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT f['x'] AS x FROM t WHERE _key = 'b'",
+         "PROJECT $2\n"
+         "  FILTER ($1 = b\"b\")\n"
+         "    SCAN t: $1 = _key, $2 = f[b\"x\"]; keys from (($1 = b\"b\"))\n"},
+        {"SELECT COUNT(*) FROM t", "PROJECT $1\n  AGGREGATE COUNT()\n    SCAN t: \n"},
+        {"SELECT x FROM v WHERE _key >= 'b'",
+         "PROJECT $2\n"
+         "  FILTER ($1 >= b\"b\")\n"
+         "    FILTER ($1 < b\"c\")\n"
+         "      SCAN t: $1 = _key, $2 = f[b\"x\"]; keys from (($1 < b\"c\") AND ($1 >= b\"b\"))\n"},
+        {"SELECT _key FROM t ORDER BY _key DESC LIMIT 5",
+         "PROJECT $1\n  LIMIT 5\n    PROJECT $1\n      SCAN t reversed: $1 = _key; at most 5 "
+         "rows\n"},
+        {"SELECT _key FROM t ORDER BY f['x'] LIMIT 5",
+         "PROJECT $1\n  LIMIT 5\n    SORT by $2, first 5\n      PROJECT $1, $2\n"
+         "        SCAN t: $1 = _key, $2 = f[b\"x\"]\n"},
+    };
+    CHECK_QUERIES(cases, test_explain);
+}
+
+static void parameters_have_their_values(void **state)
+{
+    (void)state;
+    const struct test_parameter parameters[] = {
+        {"k", &sql_bytes, sql_of_text(bytes_of("b"))},
+        {"N", &sql_int64, sql_of_int64(2)},
+        {"none", &sql_string, sql_null()},
+    };
+    struct buffer out = {0};
+    test_query(&database, "SELECT _key, @n + 1, @none FROM t WHERE _key >= @k LIMIT @n", parameters,
+               3, &out);
+    assert_string_equal((char *)out.data, "b\"b\" 3 NULL\nb\"c\" 3 NULL\n");
+    buffer_free(&out);
+    test_query(&database, "SELECT _key FROM t WHERE _key = @none", parameters, 3, &out);
+    assert_non_null(strstr((char *)out.data, "No matching signature for operator = for argument "
+                                             "types: BYTES, STRING"));
+    buffer_free(&out);
+}
+
+/* What a recursion may meet is bounded, whatever comes. */
+static void deep_queries_are_refused(void **state)
+{
+    (void)state;
+    enum { DEPTH = 5000 };
+    static const char *const openings[] = {"(", "-(", "NOT ", "[", "f(", "1+", "CASE WHEN "};
+    for (size_t i = 0; i < sizeof openings / sizeof *openings; i++) {
+        struct buffer query = {0}, out = {0};
+        buffer_append_format(&query, "SELECT ");
+        for (int depth = 0; depth < DEPTH; depth++)
+            buffer_append_format(&query, "%s", openings[i]);
+        buffer_append_format(&query, "1");
+        buffer_append_byte(&query, '\0');
+        test_query(&database, (char *)query.data, NULL, 0, &out);
+        if (strstr((char *)out.data, "nested too deeply") == NULL)
+            fail_msg("%s: %s", openings[i], (char *)out.data);
+        buffer_free(&query);
+        buffer_free(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_have_names_and_types),
+        cmocka_unit_test(clauses_come_in_their_order),
+        cmocka_unit_test(histories_and_moments),
+        cmocka_unit_test(errors_say_what_and_where),
+        cmocka_unit_test(keys_become_ranges),
+        cmocka_unit_test(plans_read_what_they_need),
+        cmocka_unit_test(parameters_have_their_values),
+        cmocka_unit_test(deep_queries_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
