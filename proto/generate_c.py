@@ -31,6 +31,7 @@ C_PREFIXES = {
     "trestle.backup": "Backup",
     "trestle.catalog": "Catalog",
     "trestle.descriptors": "Descriptors",
+    "trestle.query": "Query",
 }
 
 OPTIONS = """\\g<0>

@@ -46,6 +46,7 @@ static void open_services(struct fixture *f)
     const struct bigtable_options options = {.cluster = f->base.cluster,
                                              .backups = f->backups,
                                              .log = &f->base.log,
+                                             .query_threads = 1,
                                              .backups_expire = true,
                                              .auto_create = true};
     assert_ok(bigtable_init(&f->bigtable, &options));

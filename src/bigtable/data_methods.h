@@ -13,5 +13,7 @@ grpc_handler check_and_mutate_row;     /* check_and_mutate.c */
 grpc_handler read_modify_write_row;    /* read_modify_write.c */
 grpc_handler ping_and_warm;            /* ping.c */
 grpc_handler get_client_configuration; /* ping.c */
+grpc_handler prepare_query;            /* prepare_query.c */
+grpc_handler execute_query;            /* execute_query.c */
 
 #endif

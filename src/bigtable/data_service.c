@@ -12,6 +12,8 @@ struct grpc_service bigtable_data_service(struct bigtable *bigtable)
         {"CheckAndMutateRow", GRPC_UNARY, check_and_mutate_row},
         {"ReadModifyWriteRow", GRPC_UNARY, read_modify_write_row},
         {"PingAndWarm", GRPC_UNARY, ping_and_warm},
+        {"PrepareQuery", GRPC_UNARY, prepare_query},
+        {"ExecuteQuery", GRPC_SERVER_STREAMING, execute_query},
         {"GetClientConfiguration", GRPC_UNARY, get_client_configuration},
     };
     return (struct grpc_service){.name = "google.bigtable.v2.Bigtable",

@@ -8,6 +8,8 @@
 #include "google/bigtable/v2/response_params.pb-c.h"
 #include "wire/proto.h"
 
+enum { QUERY_QUEUE = 1024 }; /* that may wait for a thread */
+
 static void encode_response_params(struct buffer *out)
 {
     Bt__ResponseParams params = BT__RESPONSE_PARAMS__INIT;
@@ -58,11 +60,13 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .metrics = options->metrics,
                                   .backups = options->backups,
                                   .backups_expire = options->backups_expire,
+                                  .query_memory = options->query_memory,
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read};
     TRY(make_all_answer_headers(bigtable));
     TRY(control_open(options->cluster, options->log, &bigtable->control));
     TRY(adopt_tables(bigtable));
+    TRY(pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries));
     return start_operations(bigtable);
 }
 
@@ -75,6 +79,8 @@ void bigtable_free(struct bigtable *bigtable)
 {
     backup_care_stop(bigtable->backup_care);
     bigtable->backup_care = NULL;
+    pool_destroy(bigtable->queries);
+    bigtable->queries = NULL;
     control_close(bigtable->control);
     bigtable->control = NULL;
     for (unsigned ms = 0; ms <= BIGTABLE_READY_MS; ms++) {

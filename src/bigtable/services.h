@@ -22,6 +22,8 @@ struct bigtable {
     struct metrics *metrics;
     struct backups *backups;
     struct control *control;
+    struct pool *queries;  /* threads that SQL runs on */
+    uint64_t query_memory; /* bytes that one query may keep */
     struct operation_kind kinds[BIGTABLE_KINDS];
     struct backup_care *backup_care;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
@@ -40,6 +42,8 @@ struct bigtable_options {
     struct backups *backups; /* of the same cluster; outlives the services */
     const struct log *log;
     bool backups_expire;
+    uint64_t query_memory;  /* bytes that one query may keep */
+    unsigned query_threads; /* queries that run at a time */
     bool auto_create;
     bool gc_on_read;
 };

@@ -239,6 +239,8 @@ static status create_services(struct server *server)
     struct address address;
     TRY(address_parse(server->settings->listen, &address));
     const struct bigtable_options options = {
+        .query_memory = server->settings->query_memory,
+        .query_threads = server->settings->query_threads,
         .cluster = server->cluster,
         .metrics = server->metrics,
         .backups = server->backups,

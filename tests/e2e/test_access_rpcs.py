@@ -34,8 +34,8 @@ ROLE_POLICY = {**POLICY, "projects/p": {"bindings": [
 ]}}  # fmt: skip
 # A call of these is UNIMPLEMENTED for everybody.
 UNBUILT = {
-    "CreateTableFromSnapshot", "DeleteSnapshot", "ExecuteQuery",
-    "GenerateInitialChangeStreamPartitions", "GetSnapshot", "ListSnapshots", "PrepareQuery",
+    "CreateTableFromSnapshot", "DeleteSnapshot",
+    "GenerateInitialChangeStreamPartitions", "GetSnapshot", "ListSnapshots",
     "ReadChangeStream", "SnapshotTable", "UndeleteTable",
 }  # fmt: skip
 WITHOUT_REST = {"GetClientConfiguration", "WaitOperation"}

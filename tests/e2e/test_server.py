@@ -205,7 +205,7 @@ def call_raw(rpc, method, request=b""):
     [
         f"/{DATA_SERVICE}/NoSuchMethod",
         "/no.such.Service/Method",
-        f"/{DATA_SERVICE}/ExecuteQuery",
+        f"/{DATA_SERVICE}/ReadChangeStream",
         f"/{ADMIN_SERVICE}/SnapshotTable",
         "/google.bigtable.admin.v2.BigtableInstanceAdmin/NoSuchMethod",
     ],

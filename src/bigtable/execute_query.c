@@ -1,0 +1,388 @@
+/* ExecuteQuery: rows of a result as batches of values.
+ *
+ *     on the pool: rows are computed into a batch, which goes out when it is full
+ *     on the loop: while the client does not keep up, and to be asked anew who may ask
+ *
+ *  1. A batch ends with the first row that brings it to BATCH_BYTES. It carries its checksum, and
+ *     the first of all says `reset`.
+ *  2. A resume token comes where the result can be taken up again so that each row comes once: at
+ *     the end; and after each batch, if rows come in the order of the table's keys, one of the
+ *     result from one of the table (sql_execution_place). A client holds the rows back until it
+ *     has one.
+ *  3. The execution is used by one thread at a time, and holds nothing of the store while it waits
+ *     for the client, but for what its scan holds between rows. */
+#include "bigtable/data_call.h"
+#include "bigtable/data_methods.h"
+#include "bigtable/query.h"
+#include "bigtable/query_messages.h"
+#include "sql/execute.h"
+#include "store/files.h"
+
+enum { BATCH_BYTES = 2 << 20 };
+
+struct execute_query {
+    struct data_call data;
+    const Bt__ExecuteQueryRequest *request;
+    struct query query;
+    struct sql_value *values; /* of the parameters */
+    struct sql_execution *execution;
+    struct task task;
+    struct buffer batch;
+    struct buffer place; /* of the last row: a key of the table */
+    uint64_t rows;       /* of the result so far, earlier calls' included */
+    bool has_sent;       /* a batch */
+    bool is_waiting;     /* for the client; loop's thread only */
+    status result;
+};
+
+/* --- messages --- */
+
+static void send(struct execute_query *self, Bt__ExecuteQueryResponse *response)
+{
+    struct buffer message = {0};
+    grpc_message_start(&message);
+    proto_encode(&response->base, &message);
+    grpc_call_send(self->data.call, &message);
+}
+
+static void send_results(struct execute_query *self, Bt__PartialResultSet *results)
+{
+    Bt__ExecuteQueryResponse response = BT__EXECUTE_QUERY_RESPONSE__INIT;
+    response.response_case = BT__EXECUTE_QUERY_RESPONSE__RESPONSE_RESULTS;
+    response.results = results;
+    results->reset = !self->has_sent;
+    self->has_sent = true;
+    send(self, &response);
+}
+
+static void encode_token(struct execute_query *self, bool is_end, struct buffer *out)
+{
+    Query__ResumeToken token = QUERY__RESUME_TOKEN__INIT;
+    token.row_key = proto_data(buffer_bytes(&self->place));
+    token.rows = self->rows;
+    token.is_end = is_end;
+    proto_encode(&token.base, out);
+}
+
+/* The batch in hand, with a token if the result can be resumed behind it. */
+static status send_batch(struct execute_query *self)
+{
+    Bt__ProtoRowsBatch rows = BT__PROTO_ROWS_BATCH__INIT;
+    Bt__PartialResultSet results = BT__PARTIAL_RESULT_SET__INIT;
+    struct buffer token = {0};
+    if (self->batch.failed || self->place.failed)
+        return status_out_of_memory();
+    rows.batch_data = proto_data(buffer_bytes(&self->batch));
+    results.partial_rows_case = BT__PARTIAL_RESULT_SET__PARTIAL_ROWS_PROTO_ROWS_BATCH;
+    results.proto_rows_batch = &rows;
+    if (self->batch.size > 0) {
+        results.has_batch_checksum_case = BT__PARTIAL_RESULT_SET__HAS_BATCH_CHECKSUM_BATCH_CHECKSUM;
+        TRY(crc32c_of(buffer_bytes(&self->batch), &results.batch_checksum));
+    }
+    if (self->place.size > 0) {
+        encode_token(self, false, &token);
+        results.resume_token = proto_data(buffer_bytes(&token));
+    }
+    if (!token.failed)
+        send_results(self, &results);
+    status s = token.failed ? status_out_of_memory() : status_ok();
+    buffer_free(&token);
+    buffer_clear(&self->batch);
+    return s;
+}
+
+/* What is left, and the token that says that this was all. */
+static status send_end(struct execute_query *self)
+{
+    Bt__PartialResultSet results = BT__PARTIAL_RESULT_SET__INIT;
+    struct buffer token = {0};
+    buffer_clear(&self->place);
+    if (self->batch.size > 0 || !self->has_sent)
+        TRY(send_batch(self));
+    encode_token(self, true, &token);
+    results.resume_token = proto_data(buffer_bytes(&token));
+    if (!token.failed)
+        send_results(self, &results);
+    status s = token.failed ? status_out_of_memory() : status_ok();
+    buffer_free(&token);
+    return s;
+}
+
+static status send_metadata(struct execute_query *self)
+{
+    Bt__ExecuteQueryResponse response = BT__EXECUTE_QUERY_RESPONSE__INIT;
+    response.response_case = BT__EXECUTE_QUERY_RESPONSE__RESPONSE_METADATA;
+    TRY(query_metadata(self->query.plan.root, self->data.arena, &response.metadata));
+    send(self, &response);
+    return status_ok();
+}
+
+/* --- the request --- */
+
+static const Bt__Value *find_value(const struct execute_query *self, const char *name)
+{
+    for (size_t i = 0; i < self->request->n_params; i++)
+        if (strcmp(self->request->params[i]->key, name) == 0)
+            return self->request->params[i]->value;
+    return NULL;
+}
+
+static status check_type(const char *name, const Bt__Type *given, const struct sql_type *expected,
+                         struct arena *arena)
+{
+    const struct sql_type *type;
+    if (given == NULL || given->kind_case == BT__TYPE__KIND__NOT_SET)
+        return status_ok();
+    TRY(query_type_from_message(given, arena, &type));
+    if (sql_type_equal(type, expected))
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "params '%s' has another type than the prepared query expects", name);
+}
+
+static status bind_values(struct execute_query *self)
+{
+    struct query *query = &self->query;
+    struct arena *arena = self->data.arena;
+    self->values = arena_alloc(arena, query->parameter_count * sizeof *self->values);
+    if (self->values == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < query->parameter_count; i++) {
+        const struct sql_parameter *parameter = &query->parameters[i];
+        const Bt__Value *value = find_value(self, parameter->name);
+        if (value == NULL)
+            return status_make(STATUS_INVALID_ARGUMENT, "params does not contain key '%s'",
+                               parameter->name);
+        TRY(check_type(parameter->name, value->type, parameter->type, arena));
+        TRY(query_value_from_message(parameter->name, value, parameter->type, arena,
+                                     &self->values[i]));
+    }
+    return status_ok();
+}
+
+/* What views are asked with. All are STRINGs. */
+static status bind_view_parameters(struct execute_query *self)
+{
+    const Bt__ExecuteQueryRequest *request = self->request;
+    struct sql_view_parameter *parameters =
+        arena_alloc(self->data.arena, request->n_view_parameters * sizeof *parameters);
+    if (parameters == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < request->n_view_parameters; i++) {
+        const Bt__Value *value = request->view_parameters[i]->value;
+        parameters[i].name = request->view_parameters[i]->key;
+        parameters[i].value = sql_null();
+        if (value != NULL)
+            TRY(query_value_from_message(parameters[i].name, value, &sql_string, self->data.arena,
+                                         &parameters[i].value));
+    }
+    self->query.session.view_parameters = parameters;
+    self->query.session.view_parameter_count = request->n_view_parameters;
+    return status_ok();
+}
+
+/* Of a query that was not prepared, each value says its type. */
+static status declare_values(struct execute_query *self)
+{
+    const Bt__ExecuteQueryRequest *request = self->request;
+    struct arena *arena = self->data.arena;
+    struct sql_parameter *parameters = arena_alloc(arena, request->n_params * sizeof *parameters);
+    if (parameters == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < request->n_params; i++) {
+        const Bt__Value *value = request->params[i]->value;
+        parameters[i].name = request->params[i]->key;
+        if (value == NULL || value->type == NULL)
+            return status_make(STATUS_INVALID_ARGUMENT, "params '%s' has no type",
+                               parameters[i].name);
+        TRY(query_type_from_message(value->type, arena, &parameters[i].type));
+    }
+    self->query.parameters = parameters;
+    self->query.parameter_count = request->n_params;
+    return status_ok();
+}
+
+static status plan_prepared(struct execute_query *self)
+{
+    struct query *query = &self->query;
+    if (self->request->data_format_case != BT__EXECUTE_QUERY_REQUEST__DATA_FORMAT__NOT_SET)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "data_format must not be set together with prepared_query");
+    TRY(query_token_read(query, proto_bytes(self->request->prepared_query), self->data.arena));
+    if (query->session.now_us >= query->catalog.prepared->expires_us)
+        return query_expired();
+    TRY(query_plan(query, query->catalog.prepared->query));
+    return query_catalog_check(&query->catalog, &query->plan);
+}
+
+static status plan_text(struct execute_query *self)
+{
+    TRY(declare_values(self));
+    TRY(query_plan(&self->query, self->request->query));
+    return self->request->resume_token.len > 0 ? status_ok() : send_metadata(self);
+}
+
+static status plan(struct execute_query *self)
+{
+    bool has_text = self->request->query[0] != '\0';
+    bool has_token = self->request->prepared_query.len > 0;
+    if (has_text == has_token)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "Exactly one of query and prepared_query must be set");
+    return has_token ? plan_prepared(self) : plan_text(self);
+}
+
+/* --- taking up again --- */
+
+static status read_resume_token(struct execute_query *self, struct sql_execution_spec *spec,
+                                bool *is_end)
+{
+    bytes token = proto_bytes(self->request->resume_token);
+    ProtobufCMessage *message;
+    *is_end = false;
+    if (token.size == 0)
+        return status_ok();
+    TRY(proto_decode(&query__resume_token__descriptor, token, self->data.arena, &message));
+    const Query__ResumeToken *resume = (const void *)message;
+    *is_end = resume->is_end;
+    spec->after_key = proto_bytes(resume->row_key);
+    spec->after_rows = self->rows = resume->rows;
+    self->has_sent = true;
+    return status_ok();
+}
+
+static status begin(struct execute_query *self, bool *is_end)
+{
+    struct data_call *data = &self->data;
+    TRY(query_init(&self->query, data->bigtable, data->call, data->arena,
+                   self->request->instance_name));
+    TRY(plan(self));
+    TRY(bind_values(self));
+    TRY(bind_view_parameters(self));
+    struct sql_execution_spec spec = {.plan = &self->query.plan,
+                                      .catalog = &self->query.catalog.catalog,
+                                      .parameters = self->values,
+                                      .session = &self->query.session,
+                                      .memory_limit = data->bigtable->query_memory};
+    TRY(read_resume_token(self, &spec, is_end));
+    return sql_execution_create(&spec, &self->execution);
+}
+
+/* --- running --- */
+
+static void post_to_pool(struct execute_query *self);
+
+static void end(struct task *task)
+{
+    struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
+    sql_execution_destroy(self->execution);
+    query_free(&self->query);
+    buffer_free(&self->batch);
+    buffer_free(&self->place);
+    data_call_finish(&self->data, self->result);
+}
+
+static void post_end(struct execute_query *self, status result)
+{
+    self->result = result;
+    self->task.run = end;
+    loop_post(grpc_call_loop(self->data.call), &self->task);
+}
+
+static status take_row(struct execute_query *self, const struct sql_value *row)
+{
+    const struct sql_operator *root = self->query.plan.root;
+    for (size_t i = 0; i < root->column_count; i++)
+        query_value_append(&self->batch, root->columns[i].type, &row[i]);
+    self->rows++;
+    buffer_clear(&self->place);
+    buffer_append_bytes(&self->place, sql_execution_place(self->execution));
+    return self->batch.failed ? status_out_of_memory() : status_ok();
+}
+
+/* One batch; `*is_end` says that there is no more. */
+static status fill_batch(struct execute_query *self, bool *is_end)
+{
+    *is_end = false;
+    while (self->batch.size < BATCH_BYTES) {
+        const struct sql_value *row;
+        if (grpc_call_is_cancelled(self->data.call))
+            return status_make(STATUS_CANCELLED, "The call was cancelled");
+        TRY(sql_execution_next(self->execution, &row));
+        *is_end = row == NULL;
+        if (row == NULL)
+            return send_end(self);
+        TRY(take_row(self, row));
+    }
+    return send_batch(self);
+}
+
+static void wait_for_client(struct task *task)
+{
+    struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
+    status s = grpc_call_admit_again(self->data.call);
+    if (!status_is_ok(s)) {
+        self->result = s;
+        end(task);
+        return;
+    }
+    bool must_wait =
+        grpc_call_is_congested(self->data.call) && !grpc_call_is_cancelled(self->data.call);
+    if (must_wait)
+        self->is_waiting = true;
+    else
+        post_to_pool(self);
+}
+
+static void go_on(void *context)
+{
+    struct execute_query *self = context;
+    if (!self->is_waiting)
+        return;
+    self->is_waiting = false;
+    post_to_pool(self);
+}
+
+static void run(struct task *task)
+{
+    struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
+    bool is_end = false;
+    status s = self->execution == NULL ? begin(self, &is_end) : status_ok();
+    if (status_is_ok(s) && is_end)
+        s = send_end(self);
+    else if (status_is_ok(s))
+        s = fill_batch(self, &is_end);
+    if (!status_is_ok(s) || is_end) {
+        post_end(self, s);
+        return;
+    }
+    self->task.run = wait_for_client;
+    loop_post(grpc_call_loop(self->data.call), &self->task);
+}
+
+static void post_to_pool(struct execute_query *self)
+{
+    self->task.run = run;
+    if (pool_submit(self->data.bigtable->queries, &self->task))
+        return;
+    self->result = pool_full();
+    end(&self->task);
+}
+
+void execute_query(void *context, struct grpc_call *call, bytes request)
+{
+    struct execute_query *self = data_call_create(context, call, sizeof *self);
+    ProtobufCMessage *message;
+    if (self == NULL)
+        return;
+    status s =
+        proto_decode(&bt__execute_query_request__descriptor, request, self->data.arena, &message);
+    if (!status_is_ok(s)) {
+        data_call_finish(&self->data, s);
+        return;
+    }
+    self->request = (const void *)message;
+    data_call_add_headers(&self->data);
+    grpc_call_set_callbacks(call, self, go_on, go_on);
+    post_to_pool(self);
+}

@@ -1,0 +1,39 @@
+/* A query of the data API, from its text to a plan: what PrepareQuery and ExecuteQuery share. */
+#ifndef TRESTLE_BIGTABLE_QUERY_H
+#define TRESTLE_BIGTABLE_QUERY_H
+
+#include "bigtable/query_catalog.h"
+#include "sql/plan.h"
+
+/* A prepared query may be executed this long; clients are told less, so that they prepare anew in
+ * time. */
+enum { QUERY_VALID_MS = 10 * 1000, QUERY_EXPIRES_MS = 40 * 1000 };
+
+struct query {
+    struct query_catalog catalog;
+    struct sql_session session;
+    struct sql_parameter *parameters;
+    size_t parameter_count;
+    struct sql_plan plan;
+};
+
+/* Begins a query of the instance. query_free is due whatever follows. INVALID_ARGUMENT, NOT_FOUND
+ * for the instance. */
+status query_init(struct query *query, struct bigtable *bigtable, struct grpc_call *call,
+                  struct arena *arena, const char *instance);
+void query_free(struct query *query); /* all zeroes are fine */
+
+/* Parses, analyses and plans it; parameters are set. */
+status query_plan(struct query *query, const char *text);
+
+/* --- prepared queries, as clients carry them (query_token.c) --- */
+
+/* In the arena. */
+status query_token_write(const struct query *query, const char *text, int64_t expires_us,
+                         struct arena *arena, bytes *out);
+
+/* INVALID_ARGUMENT for what is none, or another instance's. Parameters are set by it, and so is
+ * the catalog's `prepared`. */
+status query_token_read(struct query *query, bytes token, struct arena *arena);
+
+#endif

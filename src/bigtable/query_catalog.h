@@ -1,0 +1,39 @@
+/* The tables and views of an instance, as SQL sees them (sql/catalog.h): as they are now, or as
+ * they were when a query was prepared. */
+#ifndef TRESTLE_BIGTABLE_QUERY_CATALOG_H
+#define TRESTLE_BIGTABLE_QUERY_CATALOG_H
+
+#include "bigtable/services.h"
+#include "sql/plan.h"
+#include "sql/vector.h"
+#include "trestle/query.pb-c.h"
+
+struct query_catalog {
+    struct sql_catalog catalog; /* for sql/: its context is this */
+    struct bigtable *bigtable;
+    struct arena *arena;                  /* the call's: what has been found stays */
+    const char *instance;                 /* full name */
+    const Query__PreparedQuery *prepared; /* NULL: as they are now */
+    struct vector found;                  /* of struct found_relation */
+    struct table *table;                  /* held: the one that is read; NULL: none yet */
+    const struct grpc_call *call;         /* whose end ends a scan */
+};
+
+/* A relation that a query asked for, with what a prepared query keeps of it. */
+struct found_relation {
+    struct sql_relation *relation;
+    bytes row_key_schema;
+};
+
+void query_catalog_init(struct query_catalog *catalog, struct bigtable *bigtable,
+                        struct grpc_call *call, struct arena *arena, const char *instance);
+void query_catalog_free(struct query_catalog *catalog); /* gives the table back */
+
+/* Whether the families that a scan reads are there still. FAILED_PRECONDITION: the prepared query
+ * has expired. */
+status query_catalog_check(const struct query_catalog *catalog, const struct sql_plan *plan);
+
+/* FAILED_PRECONDITION, with the detail that clients prepare anew on. */
+status query_expired(void);
+
+#endif

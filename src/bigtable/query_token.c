@@ -1,0 +1,160 @@
+/* Prepared queries, as clients carry them.
+ *
+ * The token has the query, the types of its parameters, and the tables' columns as they were: so
+ * that a query executed later gives what its metadata said, whatever was added meanwhile, and
+ * every server of the data can execute it, also after a restart. Whoever makes a token of his own
+ * gets no more from it than from a query: rights are looked at when it is executed.
+ *
+ *     fingerprint of what follows, 16 bytes      PreparedQuery (proto/trestle/query.proto) */
+#include "base/siphash.h"
+#include "bigtable/query.h"
+#include "bigtable/query_messages.h"
+#include "wire/proto.h"
+
+static bytes fingerprint_of(bytes content, struct fingerprint *out)
+{
+    struct siphash hash;
+    siphash_start(&hash);
+    siphash_add(&hash, content);
+    *out = siphash_finish(&hash);
+    return bytes_make(out, sizeof *out);
+}
+
+/* --- writing --- */
+
+static status encode_type(const struct sql_type *type, struct arena *arena,
+                          ProtobufCBinaryData *out)
+{
+    Bt__Type *message;
+    struct buffer encoded = {0};
+    TRY(query_type_to_message(type, arena, &message));
+    proto_encode(&message->base, &encoded);
+    bytes copy = arena_copy(arena, buffer_bytes(&encoded));
+    bool failed = encoded.failed || copy.data == NULL;
+    buffer_free(&encoded);
+    *out = proto_data(copy);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+static status write_parameters(const struct query *query, struct arena *arena,
+                               Query__PreparedQuery *out)
+{
+    out->n_parameters = query->parameter_count;
+    out->parameters = arena_alloc(arena, query->parameter_count * sizeof *out->parameters);
+    if (out->parameters == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < query->parameter_count; i++) {
+        PROTO_NEW(arena, out->parameters[i], QUERY__PARAMETER__INIT);
+        out->parameters[i]->name = query->parameters[i].name;
+        TRY(encode_type(query->parameters[i].type, arena, &out->parameters[i]->type));
+    }
+    return status_ok();
+}
+
+static status write_relation(const struct found_relation *found, struct arena *arena,
+                             Query__Relation **out)
+{
+    const struct sql_relation *relation = found->relation;
+    PROTO_NEW(arena, *out, QUERY__RELATION__INIT);
+    (*out)->name = relation->name;
+    if (relation->view_query != NULL)
+        (*out)->query = relation->view_query;
+    (*out)->row_key_schema = proto_data(found->row_key_schema);
+    (*out)->n_columns = relation->column_count;
+    (*out)->columns = arena_alloc(arena, relation->column_count * sizeof *(*out)->columns);
+    if ((*out)->columns == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < relation->column_count; i++) {
+        Query__Column *column;
+        PROTO_NEW(arena, column, QUERY__COLUMN__INIT);
+        column->name = relation->columns[i].name;
+        column->kind = relation->columns[i].kind;
+        column->is_hidden = relation->columns[i].is_hidden;
+        TRY(encode_type(relation->columns[i].type, arena, &column->type));
+        (*out)->columns[i] = column;
+    }
+    return status_ok();
+}
+
+static status write_relations(const struct query *query, struct arena *arena,
+                              Query__PreparedQuery *out)
+{
+    const struct found_relation *found = query->catalog.found.items;
+    out->n_relations = query->catalog.found.count;
+    out->relations = arena_alloc(arena, out->n_relations * sizeof *out->relations);
+    if (out->relations == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < out->n_relations; i++)
+        TRY(write_relation(&found[i], arena, &out->relations[i]));
+    return status_ok();
+}
+
+static status seal(const Query__PreparedQuery *prepared, struct arena *arena, bytes *out)
+{
+    struct buffer content = {0};
+    struct buffer token = {0};
+    struct fingerprint fingerprint;
+    proto_encode(&prepared->base, &content);
+    buffer_append_bytes(&token, fingerprint_of(buffer_bytes(&content), &fingerprint));
+    buffer_append_bytes(&token, buffer_bytes(&content));
+    *out = arena_copy(arena, buffer_bytes(&token));
+    bool failed = content.failed || token.failed || out->data == NULL;
+    buffer_free(&content);
+    buffer_free(&token);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+status query_token_write(const struct query *query, const char *text, int64_t expires_us,
+                         struct arena *arena, bytes *out)
+{
+    Query__PreparedQuery prepared = QUERY__PREPARED_QUERY__INIT;
+    prepared.instance = query->catalog.instance;
+    prepared.query = text;
+    prepared.expires_us = expires_us;
+    TRY(write_parameters(query, arena, &prepared));
+    TRY(write_relations(query, arena, &prepared));
+    return seal(&prepared, arena, out);
+}
+
+/* --- reading --- */
+
+static status bad_token(void)
+{
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Invalid prepared query. Please retry request with a valid prepared query");
+}
+
+static status read_parameters(struct query *query, const Query__PreparedQuery *prepared,
+                              struct arena *arena)
+{
+    query->parameter_count = prepared->n_parameters;
+    query->parameters = arena_alloc(arena, prepared->n_parameters * sizeof *query->parameters);
+    if (query->parameters == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < prepared->n_parameters; i++) {
+        ProtobufCMessage *type;
+        query->parameters[i].name = prepared->parameters[i]->name;
+        TRY(proto_decode(&bt__type__descriptor, proto_bytes(prepared->parameters[i]->type), arena,
+                         &type));
+        TRY(query_type_from_message((const void *)type, arena, &query->parameters[i].type));
+    }
+    return status_ok();
+}
+
+status query_token_read(struct query *query, bytes token, struct arena *arena)
+{
+    struct fingerprint fingerprint;
+    ProtobufCMessage *message;
+    if (token.size < sizeof fingerprint)
+        return bad_token();
+    bytes content = bytes_from(token, sizeof fingerprint);
+    bytes wanted = bytes_make(token.data, sizeof fingerprint);
+    if (!bytes_equal(fingerprint_of(content, &fingerprint), wanted))
+        return bad_token();
+    TRY(proto_decode(&query__prepared_query__descriptor, content, arena, &message));
+    const Query__PreparedQuery *prepared = (const void *)message;
+    if (strcmp(prepared->instance, query->catalog.instance) != 0)
+        return bad_token();
+    query->catalog.prepared = prepared;
+    return read_parameters(query, prepared, arena);
+}
