@@ -1,8 +1,8 @@
 /* The tokens of JSON (RFC 8259). See json_text.h. */
 #include "wire/json_text.h"
-#include "wire/json.h"
 
 #include "base/utf8.h"
+#include "wire/json.h"
 
 enum { FIRST_HIGH_SURROGATE = 0xd800, FIRST_LOW_SURROGATE = 0xdc00, AFTER_SURROGATES = 0xe000 };
 
@@ -111,26 +111,6 @@ static int32_t read_hex(const uint8_t *at, const uint8_t *end)
     return value;
 }
 
-static void append_utf8(uint32_t c, struct buffer *out)
-{
-    if (c < 0x80) {
-        buffer_append_byte(out, (uint8_t)c);
-        return;
-    }
-    if (c < 0x800) {
-        buffer_append_byte(out, (uint8_t)(0xc0 | c >> 6));
-    } else {
-        if (c < 0x10000) {
-            buffer_append_byte(out, (uint8_t)(0xe0 | c >> 12));
-        } else {
-            buffer_append_byte(out, (uint8_t)(0xf0 | c >> 18));
-            buffer_append_byte(out, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-        }
-        buffer_append_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-    }
-    buffer_append_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-}
-
 /* What follows "\u", of which there may be a second for the low surrogate; NULL if it is wrong. */
 static const uint8_t *unescape_code(const uint8_t *at, const uint8_t *end, struct buffer *out)
 {
@@ -147,7 +127,7 @@ static const uint8_t *unescape_code(const uint8_t *at, const uint8_t *end, struc
         code = 0x10000 + ((code - FIRST_HIGH_SURROGATE) << 10) + (low - FIRST_LOW_SURROGATE);
         at += 6;
     }
-    append_utf8((uint32_t)code, out);
+    utf8_append(out, (uint32_t)code);
     return at;
 }
 
