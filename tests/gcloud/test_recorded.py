@@ -77,7 +77,8 @@ class Replay:
     def moved(self, then):
         """As long from now as it was from then."""
         now = datetime.datetime.fromisoformat(then) + self.later
-        return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        digits = f".{now.microsecond:06}" if now.microsecond % 1000 else f".{now:%f}"[:4]
+        return f"{now:%Y-%m-%dT%H:%M:%S}{digits if now.microsecond else ''}Z"
 
     def send(self, exchange):
         path = OPERATION.sub(lambda name: self.fresh.get(name[0], name[0]), exchange["path"])
