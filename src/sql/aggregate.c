@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "sql/vector.h"
+
 struct held {
     struct sql_value *args;
     struct sql_value *keys; /* of the order */
@@ -13,9 +15,7 @@ struct held {
 };
 
 struct accumulated {
-    struct held *rows;
-    size_t count;
-    size_t capacity;
+    struct vector rows;    /* of struct held */
     struct sql_value best; /* of HAVING */
     bool has_best;
 };
@@ -66,24 +66,9 @@ static status passes_having(struct sql_accumulator *accumulator, struct sql_fram
     *passes = is_better || order == 0;
     if (!is_better)
         return status_ok();
-    held->count = 0;
+    held->rows.count = 0;
     held->has_best = true;
     return sql_value_copy(aggregation->having->type, &value, accumulator->call.arena, &held->best);
-}
-
-static status make_room(struct accumulated *held, struct arena *arena)
-{
-    if (held->count < held->capacity)
-        return status_ok();
-    size_t capacity = held->capacity == 0 ? 8 : 2 * held->capacity;
-    struct held *rows = arena_alloc(arena, capacity * sizeof *rows);
-    if (rows == NULL)
-        return status_out_of_memory();
-    if (held->count > 0)
-        memcpy(rows, held->rows, held->count * sizeof *rows);
-    held->rows = rows;
-    held->capacity = capacity;
-    return status_ok();
 }
 
 static status copy_all(const struct sql_type *const *types, const struct sql_value *values,
@@ -122,14 +107,11 @@ static status hold_row(struct sql_accumulator *accumulator, struct sql_frame *fr
     TRY(passes_having(accumulator, frame, &passes));
     if (!passes)
         return status_ok();
-    TRY(make_room(held, accumulator->call.arena));
-    struct held *row = &held->rows[held->count];
-    row->at = held->count;
+    struct held row = {.at = held->rows.count};
     TRY(copy_all(aggregation->types, args, aggregation->arg_count, accumulator->call.arena,
-                 &row->args));
-    TRY(order_keys(accumulator, frame, &row->keys));
-    held->count++;
-    return status_ok();
+                 &row.args));
+    TRY(order_keys(accumulator, frame, &row.keys));
+    return vector_add(&held->rows, accumulator->call.arena, &row, sizeof row);
 }
 
 status sql_accumulator_add(struct sql_accumulator *accumulator, struct sql_frame *frame)
@@ -185,14 +167,14 @@ static int compare_held(const void *a, const void *b, void *context)
 /* Keeps the first row of each value, in the order of their coming. */
 static void leave_distinct(const struct sql_aggregation *aggregation, struct accumulated *held)
 {
+    struct held *rows = held->rows.items;
     size_t kept = 0;
-    qsort_r(held->rows, held->count, sizeof *held->rows, compare_distinct,
-            (void *)(uintptr_t)aggregation);
-    for (size_t i = 0; i < held->count; i++)
-        if (kept == 0 || sql_value_compare(aggregation->types[0], &held->rows[kept - 1].args[0],
-                                           &held->rows[i].args[0]) != 0)
-            held->rows[kept++] = held->rows[i];
-    held->count = kept;
+    qsort_r(rows, held->rows.count, sizeof *rows, compare_distinct, (void *)(uintptr_t)aggregation);
+    for (size_t i = 0; i < held->rows.count; i++)
+        if (kept == 0 || sql_value_compare(aggregation->types[0], &rows[kept - 1].args[0],
+                                           &rows[i].args[0]) != 0)
+            rows[kept++] = rows[i];
+    held->rows.count = kept;
 }
 
 static status limit_of(const struct sql_aggregation *aggregation, struct sql_frame *frame,
@@ -216,14 +198,14 @@ static status add_held(struct sql_accumulator *accumulator, struct sql_frame *fr
     struct accumulated *held = accumulator->held;
     size_t limit;
     TRY(limit_of(aggregation, frame, &limit));
-    if (held->count == 0)
+    if (held->rows.count == 0)
         return status_ok();
     if (aggregation->is_distinct)
         leave_distinct(aggregation, held);
-    qsort_r(held->rows, held->count, sizeof *held->rows, compare_held,
-            (void *)(uintptr_t)aggregation);
-    for (size_t i = 0; i < held->count && i < limit; i++)
-        TRY(aggregation->function->add(&accumulator->call, accumulator->state, held->rows[i].args,
+    struct held *rows = held->rows.items;
+    qsort_r(rows, held->rows.count, sizeof *rows, compare_held, (void *)(uintptr_t)aggregation);
+    for (size_t i = 0; i < held->rows.count && i < limit; i++)
+        TRY(aggregation->function->add(&accumulator->call, accumulator->state, rows[i].args,
                                        aggregation->arg_count));
     return status_ok();
 }

@@ -234,23 +234,13 @@ static status table_not_found(struct analyzer *analyzer, const struct ast_from *
                      suggestion.best == NULL ? "" : "?");
 }
 
-static status table_name(struct analyzer *analyzer, const struct ast_name *name, const char **out)
-{
-    struct buffer joined = {0};
-    for (; name != NULL; name = name->next)
-        buffer_append_format(&joined, "%s%s", name->text, name->next == NULL ? "" : ".");
-    *out = joined.failed ? NULL : arena_string(analyzer->arena, buffer_bytes(&joined));
-    buffer_free(&joined);
-    return *out == NULL ? status_out_of_memory() : status_ok();
-}
-
 static status analyze_table(struct analyzer *analyzer, const struct ast_from *from,
                             struct relation *out)
 {
     const struct sql_catalog *catalog = analyzer->analysis->catalog;
     const struct sql_relation *found;
-    const char *name;
-    TRY(table_name(analyzer, from->name, &name));
+    char *name;
+    TRY(join_names(analyzer, from->name, &name));
     TRY(catalog->find(catalog->context, name, analyzer->arena, &found));
     if (found == NULL)
         return table_not_found(analyzer, from, name);
@@ -330,16 +320,10 @@ static status analyze_unpack(struct analyzer *analyzer, const struct ast_from *f
 static status not_array(struct analyzer *analyzer, const struct ast_from *from,
                         const struct sql_type *type)
 {
-    struct buffer name = {0};
-    sql_type_append(&name, type);
-    buffer_append_byte(&name, '\0');
-    status error = name.failed ? status_out_of_memory()
-                               : sql_error(analyzer->analysis->text, from->expr->at,
-                                           "Values referenced in UNNEST must be arrays. UNNEST "
-                                           "contains expression of type %s",
-                                           (char *)name.data);
-    buffer_free(&name);
-    return error;
+    return sql_error(analyzer->analysis->text, from->expr->at,
+                     "Values referenced in UNNEST must be arrays. UNNEST contains expression of "
+                     "type %s",
+                     type_words(analyzer, type));
 }
 
 /* The left side's columns, then the element, then perhaps its offset. */

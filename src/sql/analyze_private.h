@@ -82,8 +82,14 @@ status bind_condition(const struct binding *binding, const struct ast_expr *ast,
 status bind_fixed(struct analyzer *analyzer, const struct ast_expr *ast, const char *clause,
                   const struct sql_type *type, const struct sql_expr **out);
 
+/* bind_type.c */
 status bind_type(const struct binding *binding, const struct ast_type *ast,
                  const struct sql_type **out);
+
+/* A type, or the types of expressions with commas between, as messages have them; in the arena. */
+const char *type_words(struct analyzer *analyzer, const struct sql_type *type);
+const char *types_words(struct analyzer *analyzer, const struct sql_expr *const *exprs,
+                        size_t count);
 
 /* bind_special.c: what is neither a call nor an operator. */
 status bind_if(const struct binding *binding, const struct ast_expr *ast,
@@ -102,6 +108,13 @@ status bind_subscript(const struct binding *binding, const struct ast_expr *ast,
                       const struct sql_expr **out);
 
 /* bind_name.c */
+
+/* a.b.c, with its dots. In the arena. */
+status join_names(struct analyzer *analyzer, const struct ast_name *name, char **out);
+
+/* The name that an expression has by itself: that of the column or field that it is; "": none. */
+const char *implicit_name(const struct ast_expr *expr);
+
 status bind_path(const struct binding *binding, const struct ast_expr *ast,
                  const struct sql_expr **out);
 status bind_field(const struct binding *binding, const struct sql_expr *of, const char *name,
@@ -138,7 +151,9 @@ status make_aggregation(const struct binding *binding, const struct ast_expr *as
                         struct sql_aggregation *out);
 status bind_orders(const struct binding *binding, const struct ast_order *list,
                    const struct sql_order **out, size_t *count);
-status check_orderable(const struct binding *binding, const struct sql_expr *expr);
+/* Adds an order by the expression, which is what `ast` says it is. */
+status add_order(const struct binding *binding, const struct ast_order *ast,
+                 const struct sql_expr *expr, struct vector *orders);
 status bind_aggregate(const struct binding *binding, const struct ast_expr *ast, const char *name,
                       bool *is_aggregate, const struct sql_expr **out);
 
@@ -173,6 +188,18 @@ const struct sql_expr *fold_constant(struct analyzer *analyzer, const struct sql
 bool sql_expr_equal(const struct sql_expr *a, const struct sql_expr *b);
 
 /* --- coercion: coerce.c --- */
+
+/* NULL and [] as they are written: without a type of their own until it is known what they are for.
+ */
+static inline bool is_null_literal(const struct sql_expr *expr)
+{
+    return expr->kind == SQL_CONSTANT && expr->is_literal && expr->constant.is_null;
+}
+
+static inline bool is_empty_literal(const struct sql_expr *expr)
+{
+    return expr->kind == SQL_ITEMS && expr->is_literal && expr->arg_count == 0;
+}
 
 /* What it costs to have the expression as the type; -1: it cannot be. */
 int coercion_cost(const struct sql_expr *expr, const struct sql_type *to);

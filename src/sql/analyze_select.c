@@ -70,19 +70,6 @@ static status add_item(struct selection *selection, const struct sql_expr *expr,
                : vector_add(&selection->aliases, selection->analyzer->arena, &alias, sizeof alias);
 }
 
-/* The name that an expression has by itself: that of the column or field that it is. */
-static const char *implicit_name(const struct ast_expr *expr)
-{
-    if (expr->kind == AST_DOT)
-        return expr->text;
-    if (expr->kind != AST_PATH)
-        return "";
-    const struct ast_name *name = expr->name;
-    while (name->next != NULL)
-        name = name->next;
-    return name->text;
-}
-
 static bool is_excepted(const struct ast_item *item, const char *name)
 {
     for (const struct ast_name *except = item->except; except != NULL; except = except->next)
@@ -241,15 +228,8 @@ static status check_key(struct selection *selection, const struct sql_expr *key,
         return sql_error(text, at, "Aggregate and analytic functions are not allowed in GROUP BY");
     if (sql_type_is_groupable(key->type))
         return status_ok();
-    struct buffer type = {0};
-    sql_type_append(&type, key->type);
-    buffer_append_byte(&type, '\0');
-    status error = type.failed
-                       ? status_out_of_memory()
-                       : sql_error(text, at, "Grouping by expressions of type %s is not allowed",
-                                   (char *)type.data);
-    buffer_free(&type);
-    return error;
+    return sql_error(text, at, "Grouping by expressions of type %s is not allowed",
+                     type_words(selection->analyzer, key->type));
 }
 
 static status bind_keys(struct selection *selection, const struct ast_expr *list)
@@ -321,14 +301,10 @@ static status bind_order_list(struct selection *selection, const struct ast_orde
     struct vector orders = {0};
     binding.aliases_win = true;
     for (; list != NULL; list = list->next) {
-        struct sql_order order = {.is_descending = list->is_descending};
-        TRY(list->expr->kind == AST_INTEGER
-                ? bind_ordinal(selection, list->expr, "ORDER BY", &order.expr)
-                : bind_expr(&binding, list->expr, &order.expr));
-        TRY(check_orderable(&binding, order.expr));
-        order.nulls_last =
-            list->nulls == AST_NULLS_UNSAID ? list->is_descending : list->nulls == AST_NULLS_LAST;
-        TRY(vector_add(&orders, selection->analyzer->arena, &order, sizeof order));
+        const struct sql_expr *expr;
+        TRY(list->expr->kind == AST_INTEGER ? bind_ordinal(selection, list->expr, "ORDER BY", &expr)
+                                            : bind_expr(&binding, list->expr, &expr));
+        TRY(add_order(&binding, list, expr, &orders));
     }
     selection->orders = orders.items;
     selection->order_count = orders.count;

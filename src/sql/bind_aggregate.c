@@ -87,36 +87,31 @@ static status check_modifiers(const struct binding *binding, const struct ast_ex
     return status_ok();
 }
 
+status add_order(const struct binding *binding, const struct ast_order *ast,
+                 const struct sql_expr *expr, struct vector *orders)
+{
+    struct sql_order order = {.expr = expr, .is_descending = ast->is_descending};
+    if (!sql_type_is_orderable(expr->type))
+        return sql_error(binding->analyzer->analysis->text, expr->at,
+                         "ORDER BY does not support expressions of type %s",
+                         type_words(binding->analyzer, expr->type));
+    order.nulls_last =
+        ast->nulls == AST_NULLS_UNSAID ? ast->is_descending : ast->nulls == AST_NULLS_LAST;
+    return vector_add(orders, binding->analyzer->arena, &order, sizeof order);
+}
+
 status bind_orders(const struct binding *binding, const struct ast_order *list,
                    const struct sql_order **out, size_t *count)
 {
     struct vector orders = {0};
     for (; list != NULL; list = list->next) {
-        struct sql_order order = {.is_descending = list->is_descending};
-        TRY(bind_expr(binding, list->expr, &order.expr));
-        TRY(check_orderable(binding, order.expr));
-        order.nulls_last =
-            list->nulls == AST_NULLS_UNSAID ? list->is_descending : list->nulls == AST_NULLS_LAST;
-        TRY(vector_add(&orders, binding->analyzer->arena, &order, sizeof order));
+        const struct sql_expr *expr;
+        TRY(bind_expr(binding, list->expr, &expr));
+        TRY(add_order(binding, list, expr, &orders));
     }
     *out = orders.items;
     *count = orders.count;
     return status_ok();
-}
-
-status check_orderable(const struct binding *binding, const struct sql_expr *expr)
-{
-    if (sql_type_is_orderable(expr->type))
-        return status_ok();
-    struct buffer type = {0};
-    sql_type_append(&type, expr->type);
-    buffer_append_byte(&type, '\0');
-    status error = type.failed ? status_out_of_memory()
-                               : sql_error(binding->analyzer->analysis->text, expr->at,
-                                           "ORDER BY does not support expressions of type %s",
-                                           (char *)type.data);
-    buffer_free(&type);
-    return error;
 }
 
 static status bind_modifiers(const struct binding *binding, const struct ast_expr *ast,

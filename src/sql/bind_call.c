@@ -116,21 +116,6 @@ status bind_arguments(const struct binding *binding, const char *name, const str
 
 /* --- names --- */
 
-/* HLL_COUNT.INIT, with its dots, without SAFE. */
-static status function_name(struct analyzer *analyzer, const struct ast_name *name, bool *is_safe,
-                            const char **out)
-{
-    *is_safe = name->next != NULL && strcasecmp(name->text, "SAFE") == 0;
-    if (*is_safe)
-        name = name->next;
-    struct buffer joined = {0};
-    for (; name != NULL; name = name->next)
-        buffer_append_format(&joined, "%s%s", name->text, name->next == NULL ? "" : ".");
-    *out = joined.failed ? NULL : arena_string(analyzer->arena, buffer_bytes(&joined));
-    buffer_free(&joined);
-    return *out == NULL ? status_out_of_memory() : status_ok();
-}
-
 static bool function_exists(const char *name)
 {
     size_t row = 0;
@@ -217,9 +202,10 @@ static status bind_plain(const struct binding *binding, const struct ast_expr *a
 status bind_call(const struct binding *binding, const struct ast_expr *ast,
                  const struct sql_expr **out)
 {
-    const char *name;
-    bool is_safe, is_aggregate;
-    TRY(function_name(binding->analyzer, ast->name, &is_safe, &name));
+    char *name;
+    bool is_aggregate;
+    bool is_safe = ast->name->next != NULL && strcasecmp(ast->name->text, "SAFE") == 0;
+    TRY(join_names(binding->analyzer, is_safe ? ast->name->next : ast->name, &name));
     if (ast->call->over != NULL || is_window_function(name))
         return bind_window(binding, ast, name, out);
     TRY(bind_aggregate(binding, ast, name, &is_aggregate, out));

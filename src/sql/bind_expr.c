@@ -217,15 +217,9 @@ status bind_condition(const struct binding *binding, const struct ast_expr *ast,
     TRY(bind_expr(binding, ast, &condition));
     if (coercion_cost(condition, &sql_bool) >= 0)
         return coerce(binding, condition, &sql_bool, out);
-    struct buffer type = {0};
-    sql_type_append(&type, condition->type);
-    buffer_append_byte(&type, '\0');
-    status error = type.failed ? status_out_of_memory()
-                               : sql_error(binding->analyzer->analysis->text, ast->at,
-                                           "%s should return type BOOL, but returns %s",
-                                           binding->clause, (char *)type.data);
-    buffer_free(&type);
-    return error;
+    return sql_error(binding->analyzer->analysis->text, ast->at,
+                     "%s should return type BOOL, but returns %s", binding->clause,
+                     type_words(binding->analyzer, condition->type));
 }
 
 status bind_fixed(struct analyzer *analyzer, const struct ast_expr *ast, const char *clause,
@@ -236,13 +230,6 @@ status bind_fixed(struct analyzer *analyzer, const struct ast_expr *ast, const c
     TRY(bind_expr(&binding, ast, &expr));
     if (coercion_cost(expr, type) >= 0)
         return coerce(&binding, expr, type, out);
-    struct buffer name = {0};
-    sql_type_append(&name, type);
-    buffer_append_byte(&name, '\0');
-    status error =
-        name.failed ? status_out_of_memory()
-                    : sql_error(analyzer->analysis->text, ast->at,
-                                "%s expects an expression of type %s", clause, (char *)name.data);
-    buffer_free(&name);
-    return error;
+    return sql_error(analyzer->analysis->text, ast->at, "%s expects an expression of type %s",
+                     clause, type_words(analyzer, type));
 }

@@ -8,23 +8,40 @@ static bool same(const char *a, const char *b)
     return strcasecmp(a, b) == 0;
 }
 
+/* --- names by themselves --- */
+
+status join_names(struct analyzer *analyzer, const struct ast_name *name, char **out)
+{
+    struct buffer joined = {0};
+    for (; name != NULL; name = name->next)
+        buffer_append_format(&joined, "%s%s", name->text, name->next == NULL ? "" : ".");
+    *out = joined.failed ? NULL : arena_string(analyzer->arena, buffer_bytes(&joined));
+    buffer_free(&joined);
+    return *out == NULL ? status_out_of_memory() : status_ok();
+}
+
+const char *implicit_name(const struct ast_expr *expr)
+{
+    if (expr->kind == AST_DOT)
+        return expr->text;
+    if (expr->kind != AST_PATH)
+        return "";
+    const struct ast_name *name = expr->name;
+    while (name->next != NULL)
+        name = name->next;
+    return name->text;
+}
+
 /* --- fields --- */
 
 static status no_field(const struct binding *binding, const struct sql_expr *of, const char *name,
                        uint32_t at)
 {
-    struct buffer type = {0};
-    sql_type_append(&type, of->type);
-    buffer_append_byte(&type, '\0');
     bytes text = binding->analyzer->analysis->text;
-    status error =
-        type.failed ? status_out_of_memory()
-        : of->type->kind == SQL_STRUCT
-            ? sql_error(text, at, "Field name %s does not exist in %s", name, (char *)type.data)
-            : sql_error(text, at, "Cannot access field %s on a value with type %s", name,
-                        (char *)type.data);
-    buffer_free(&type);
-    return error;
+    const char *type = type_words(binding->analyzer, of->type);
+    if (of->type->kind == SQL_STRUCT)
+        return sql_error(text, at, "Field name %s does not exist in %s", name, type);
+    return sql_error(text, at, "Cannot access field %s on a value with type %s", name, type);
 }
 
 static size_t find_field(const struct sql_type *type, const char *name, bool *is_ambiguous)

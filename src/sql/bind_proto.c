@@ -8,18 +8,8 @@ static status not_found(const struct binding *binding, const struct ast_name *na
     return sql_error(binding->analyzer->analysis->text, name->at, "Type not found: %s", path);
 }
 
-/* All of a path with dots between; a quoted name may have some of them in it. */
-static status join_path(struct arena *arena, const struct ast_name *name, char **out)
-{
-    struct buffer joined = {0};
-    for (; name != NULL; name = name->next)
-        buffer_append_format(&joined, "%s%s", name->text, name->next == NULL ? "" : ".");
-    *out = joined.failed ? NULL : arena_string(arena, buffer_bytes(&joined));
-    buffer_free(&joined);
-    return *out == NULL ? status_out_of_memory() : status_ok();
-}
-
-/* bundle.pkg.Message: of a bundle of the table that is read. */
+/* bundle.pkg.Message: of a bundle of the table that is read. A quoted name may have some of the
+ * dots in it. */
 status bind_named_type(const struct binding *binding, const struct ast_name *name,
                        const struct sql_type **out)
 {
@@ -27,8 +17,8 @@ status bind_named_type(const struct binding *binding, const struct ast_name *nam
     const struct sql_catalog *catalog = analyzer->analysis->catalog;
     char *path, *bundle;
     bytes descriptors;
-    TRY(join_path(analyzer->arena, name, &path));
-    TRY(join_path(analyzer->arena, name, &bundle));
+    TRY(join_names(analyzer, name, &path));
+    TRY(join_names(analyzer, name, &bundle));
     char *dot = strchr(bundle, '.');
     if (dot == NULL || analyzer->table == NULL)
         return not_found(binding, name, path);

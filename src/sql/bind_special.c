@@ -8,17 +8,8 @@
 static status no_common_type(const struct binding *binding, uint32_t at, const char *what,
                              const struct sql_expr *const *exprs, size_t count)
 {
-    struct buffer types = {0};
-    for (size_t i = 0; i < count; i++) {
-        buffer_append_format(&types, "%s", i == 0 ? "" : ", ");
-        sql_type_append(&types, exprs[i]->type);
-    }
-    buffer_append_byte(&types, '\0');
-    status error = types.failed
-                       ? status_out_of_memory()
-                       : sql_error(binding->analyzer->analysis->text, at, what, (char *)types.data);
-    buffer_free(&types);
-    return error;
+    return sql_error(binding->analyzer->analysis->text, at, what,
+                     types_words(binding->analyzer, exprs, count));
 }
 
 /* Coerces all to their common type, in place; *type NULL: they have none. */
@@ -168,16 +159,8 @@ status bind_coalesce(const struct binding *binding, const struct ast_expr *ast,
 static status bad_cast(const struct binding *binding, const struct ast_expr *ast,
                        const struct sql_type *from, const struct sql_type *to)
 {
-    struct buffer types = {0};
-    sql_type_append(&types, from);
-    buffer_append_format(&types, " to ");
-    sql_type_append(&types, to);
-    buffer_append_byte(&types, '\0');
-    status error = types.failed ? status_out_of_memory()
-                                : sql_error(binding->analyzer->analysis->text, ast->at,
-                                            "Invalid cast from %s", (char *)types.data);
-    buffer_free(&types);
-    return error;
+    return sql_error(binding->analyzer->analysis->text, ast->at, "Invalid cast from %s to %s",
+                     type_words(binding->analyzer, from), type_words(binding->analyzer, to));
 }
 
 status bind_cast(const struct binding *binding, const struct ast_expr *ast,
@@ -259,19 +242,10 @@ status bind_array(const struct binding *binding, const struct ast_expr *ast,
     return set_args(analyzer, array, args, count);
 }
 
-/* The name that a field has without AS: its column's. Only STRUCT(…) gives it, not (…). */
+/* Without AS it is the column's. Only STRUCT(…) gives names, not (…). */
 static const char *field_name(const struct ast_expr *operand)
 {
-    if (operand->alias != NULL)
-        return operand->alias;
-    if (operand->kind == AST_DOT)
-        return operand->text;
-    if (operand->kind != AST_PATH)
-        return "";
-    const struct ast_name *name = operand->name;
-    while (name->next != NULL)
-        name = name->next;
-    return name->text;
+    return operand->alias != NULL ? operand->alias : implicit_name(operand);
 }
 
 static status untyped_struct(const struct binding *binding, const struct ast_expr *ast,
@@ -332,17 +306,10 @@ status bind_struct(const struct binding *binding, const struct ast_expr *ast,
 static status no_subscript(const struct binding *binding, const struct ast_expr *ast,
                            const struct sql_expr *const args[2])
 {
-    struct buffer types = {0};
-    buffer_append_byte(&types, '[');
-    sql_type_append(&types, args[1]->type);
-    buffer_append_format(&types, "] is not supported on values of type ");
-    sql_type_append(&types, args[0]->type);
-    buffer_append_byte(&types, '\0');
-    status error = types.failed ? status_out_of_memory()
-                                : sql_error(binding->analyzer->analysis->text, ast->at,
-                                            "Subscript access using %s", (char *)types.data);
-    buffer_free(&types);
-    return error;
+    return sql_error(binding->analyzer->analysis->text, ast->at,
+                     "Subscript access using [%s] is not supported on values of type %s",
+                     type_words(binding->analyzer, args[1]->type),
+                     type_words(binding->analyzer, args[0]->type));
 }
 
 status bind_subscript(const struct binding *binding, const struct ast_expr *ast,

@@ -71,3 +71,31 @@ status bind_type(const struct binding *binding, const struct ast_type *ast,
     }
     return bind_simple(binding, ast, out);
 }
+
+/* --- and back --- */
+
+/* An error says less, but is one all the same, without memory for its words. */
+static const char *end_words(struct analyzer *analyzer, struct buffer *words)
+{
+    const char *text = words->failed ? NULL : arena_string(analyzer->arena, buffer_bytes(words));
+    buffer_free(words);
+    return text == NULL ? "?" : text;
+}
+
+const char *type_words(struct analyzer *analyzer, const struct sql_type *type)
+{
+    struct buffer words = {0};
+    sql_type_append(&words, type);
+    return end_words(analyzer, &words);
+}
+
+const char *types_words(struct analyzer *analyzer, const struct sql_expr *const *exprs,
+                        size_t count)
+{
+    struct buffer words = {0};
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_format(&words, "%s", i == 0 ? "" : ", ");
+        sql_type_append(&words, exprs[i]->type);
+    }
+    return end_words(analyzer, &words);
+}

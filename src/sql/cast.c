@@ -5,6 +5,7 @@
 #include "sql/calendar.h"
 #include "sql/datetime_text.h"
 #include "sql/proto_type.h"
+#include "sql/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -137,18 +138,9 @@ static status bad_text(const char *what, bytes text)
                        text.size == 0 ? "" : (const char *)text.data);
 }
 
-static bytes trimmed(bytes text)
-{
-    while (text.size > 0 && isspace(text.data[0]))
-        text = bytes_from(text, 1);
-    while (text.size > 0 && isspace(text.data[text.size - 1]))
-        text.size--;
-    return text;
-}
-
 static status to_bool(bytes text, struct sql_value *out)
 {
-    bytes word = trimmed(text);
+    bytes word = text_trimmed(text);
     bool is_true = word.size == 4 && strncasecmp((const char *)word.data, "true", 4) == 0;
     bool is_false = word.size == 5 && strncasecmp((const char *)word.data, "false", 5) == 0;
     *out = sql_of_bool(is_true);
@@ -160,7 +152,7 @@ enum { NUMBER_SIZE = 400 }; /* of a number's text: enough for all digits of any 
 /* The text as a string, without blanks around it; false if it is no number's. */
 static bool number_text(bytes text, char out[NUMBER_SIZE])
 {
-    bytes number = trimmed(text);
+    bytes number = text_trimmed(text);
     if (number.size == 0 || number.size >= NUMBER_SIZE ||
         memchr(number.data, '\0', number.size) != NULL)
         return false;

@@ -5,7 +5,6 @@
  * DATE, but not bytes. docs/reference/sql.md has the table. */
 #include "sql/analyze_private.h"
 #include "sql/cast.h"
-#include "sql/literal.h"
 
 enum cost {
     COST_NONE = 0,
@@ -14,11 +13,6 @@ enum cost {
     COST_WIDER = 3,
     COST_IMPOSSIBLE = -1
 };
-
-static bool is_null_literal(const struct sql_expr *expr)
-{
-    return expr->kind == SQL_CONSTANT && expr->is_literal && expr->constant.is_null;
-}
 
 /* Whether values of the type may be written as a literal of the other. */
 static bool literal_can_be(enum sql_kind from, enum sql_kind to)
@@ -80,34 +74,16 @@ int coercion_cost(const struct sql_expr *expr, const struct sql_type *to)
 
 /* --- doing it --- */
 
-static void append_literal(struct buffer *out, const struct sql_expr *literal)
-{
-    switch (literal->type->kind) {
-    case SQL_STRING:
-        literal_append_string(out, literal->constant.text);
-        break;
-    case SQL_BYTES:
-        literal_append_bytes(out, literal->constant.text);
-        break;
-    case SQL_INT64:
-        buffer_append_format(out, "%lld", (long long)literal->constant.int64);
-        break;
-    default:
-        buffer_append_format(out, "%.17g", literal->constant.float64);
-    }
-}
-
-static status bad_literal(const struct analyzer *analyzer, const struct sql_expr *literal,
+static status bad_literal(struct analyzer *analyzer, const struct sql_expr *literal,
                           const struct sql_type *to)
 {
     struct buffer words = {0};
-    append_literal(&words, literal);
-    buffer_append_format(&words, " to type ");
-    sql_type_append(&words, to);
+    sql_value_append_literal(&words, literal->type, &literal->constant);
     buffer_append_byte(&words, '\0');
     status error = words.failed ? status_out_of_memory()
                                 : sql_error(analyzer->analysis->text, literal->at,
-                                            "Could not cast literal %s", (char *)words.data);
+                                            "Could not cast literal %s to type %s",
+                                            (char *)words.data, type_words(analyzer, to));
     buffer_free(&words);
     return error;
 }
@@ -177,8 +153,7 @@ const struct sql_type *common_type(const struct sql_expr *const *exprs, size_t c
     const struct sql_type *untyped = &sql_int64;
     for (int literals = 0; literals <= 1; literals++)
         for (size_t i = 0; i < count; i++) {
-            bool is_empty = exprs[i]->kind == SQL_ITEMS && exprs[i]->arg_count == 0;
-            if (is_empty && exprs[i]->is_literal)
+            if (is_empty_literal(exprs[i]))
                 untyped = exprs[i]->type;
             else if (!is_null_literal(exprs[i]) && exprs[i]->is_literal == literals &&
                      all_can_be(exprs, count, exprs[i]->type))

@@ -2,6 +2,7 @@
 #include "sql/datetime_text.h"
 
 #include "sql/calendar.h"
+#include "sql/text.h"
 
 #include <ctype.h>
 
@@ -115,18 +116,9 @@ static status bad_text(const char *what, bytes text)
                        text.size == 0 ? "" : (const char *)text.data);
 }
 
-static bytes trimmed(bytes text)
-{
-    while (text.size > 0 && isspace(text.data[0]))
-        text = bytes_from(text, 1);
-    while (text.size > 0 && isspace(text.data[text.size - 1]))
-        text.size--;
-    return text;
-}
-
 status date_parse(bytes text, int64_t *out)
 {
-    struct text_reader reader = {.text = trimmed(text)};
+    struct text_reader reader = {.text = text_trimmed(text)};
     bool is_date = read_date(&reader, out) && reader.at == reader.text.size;
     return is_date ? status_ok() : bad_text("date", text);
 }
@@ -144,13 +136,13 @@ static status read_zone(struct sql_zones *zones, struct text_reader *reader, byt
     bool is_name = rest.data[0] == ' ' && rest.size > 1;
     if (!is_offset && !is_utc && !is_name)
         return bad_text("timestamp", text);
-    return sql_zone_find(zones, is_name ? trimmed(rest) : rest, out);
+    return sql_zone_find(zones, is_name ? text_trimmed(rest) : rest, out);
 }
 
 status timestamp_parse(struct sql_zones *zones, bytes text, const struct sql_zone *zone,
                        bool *has_zone, int64_t *out)
 {
-    struct text_reader reader = {.text = trimmed(text)};
+    struct text_reader reader = {.text = text_trimmed(text)};
     int64_t days = 0, micros = 0;
     bool own_zone;
     bool is_date = read_date(&reader, &days);

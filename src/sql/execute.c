@@ -43,6 +43,15 @@ status keep_row(struct iterator *iterator, const struct sql_column *columns, siz
     return status_ok();
 }
 
+status keep_item(struct iterator *iterator, struct vector *list, const void *item, size_t size)
+{
+    status result = vector_add(list, iterator->execution->kept, item, size);
+    if (status_is_ok(result))
+        return result;
+    status_free(result);
+    return out_of_query_memory(iterator->execution);
+}
+
 status evaluate_count(struct iterator *iterator, const struct sql_expr *expr, int64_t *out)
 {
     struct sql_value value;

@@ -74,6 +74,8 @@ status keep_value(struct iterator *iterator, const struct sql_type *type,
                   const struct sql_value *value, struct sql_value *out);
 status keep_row(struct iterator *iterator, const struct sql_column *columns, size_t count,
                 const struct sql_value *row, struct sql_value **out);
+/* Adds to a list in it. */
+status keep_item(struct iterator *iterator, struct vector *list, const void *item, size_t size);
 status out_of_query_memory(const struct sql_execution *execution);
 
 /* --- groups: rows by key (group_table.c) --- */

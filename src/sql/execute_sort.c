@@ -13,13 +13,16 @@ struct sorted {
 };
 
 struct sort {
-    struct sorted *rows; /* a heap, the last of the order on top, as long as it is bounded */
-    size_t count;
-    size_t capacity;
-    size_t bound; /* the first so many are wanted; SIZE_MAX: all */
+    struct vector rows; /* of struct sorted: a heap, its last on top, as long as it is bounded */
+    size_t bound;       /* the first so many are wanted; SIZE_MAX: all */
     size_t next;
     bool is_done;
 };
+
+static struct sorted *rows_of(const struct sort *sort)
+{
+    return sort->rows.items;
+}
 
 static int compare_sorted(const void *a, const void *b, void *context)
 {
@@ -34,29 +37,29 @@ static int compare_sorted(const void *a, const void *b, void *context)
 static void sift_down(struct iterator *iterator, struct sort *sort)
 {
     size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < sort->count; at = child) {
+    for (size_t child; (child = 2 * at + 1) < sort->rows.count; at = child) {
         void *context = (void *)(uintptr_t)iterator->operator_;
-        if (child + 1 < sort->count &&
-            compare_sorted(&sort->rows[child], &sort->rows[child + 1], context) < 0)
+        if (child + 1 < sort->rows.count &&
+            compare_sorted(&rows_of(sort)[child], &rows_of(sort)[child + 1], context) < 0)
             child++;
-        if (compare_sorted(&sort->rows[at], &sort->rows[child], context) >= 0)
+        if (compare_sorted(&rows_of(sort)[at], &rows_of(sort)[child], context) >= 0)
             return;
-        struct sorted moved = sort->rows[at];
-        sort->rows[at] = sort->rows[child];
-        sort->rows[child] = moved;
+        struct sorted moved = rows_of(sort)[at];
+        rows_of(sort)[at] = rows_of(sort)[child];
+        rows_of(sort)[child] = moved;
     }
 }
 
 static void sift_up(struct iterator *iterator, struct sort *sort)
 {
-    for (size_t at = sort->count - 1; at > 0;) {
+    for (size_t at = sort->rows.count - 1; at > 0;) {
         size_t parent = (at - 1) / 2;
         void *context = (void *)(uintptr_t)iterator->operator_;
-        if (compare_sorted(&sort->rows[parent], &sort->rows[at], context) >= 0)
+        if (compare_sorted(&rows_of(sort)[parent], &rows_of(sort)[at], context) >= 0)
             return;
-        struct sorted moved = sort->rows[at];
-        sort->rows[at] = sort->rows[parent];
-        sort->rows[parent] = moved;
+        struct sorted moved = rows_of(sort)[at];
+        rows_of(sort)[at] = rows_of(sort)[parent];
+        rows_of(sort)[parent] = moved;
         at = parent;
     }
 }
@@ -77,21 +80,6 @@ static status sort_begin(struct iterator *iterator)
     return status_ok();
 }
 
-static status make_room(struct iterator *iterator, struct sort *sort)
-{
-    if (sort->count < sort->capacity)
-        return status_ok();
-    size_t capacity = sort->capacity == 0 ? 64 : 2 * sort->capacity;
-    struct sorted *rows = arena_alloc(iterator->execution->kept, capacity * sizeof *rows);
-    if (rows == NULL)
-        return out_of_query_memory(iterator->execution);
-    if (sort->count > 0)
-        memcpy(rows, sort->rows, sort->count * sizeof *rows);
-    sort->rows = rows;
-    sort->capacity = capacity;
-    return status_ok();
-}
-
 static status keep_sorted(struct iterator *iterator, const struct sorted *row, struct sorted *out)
 {
     const struct sql_operator *operator_ = iterator->operator_;
@@ -109,18 +97,18 @@ static status keep_sorted(struct iterator *iterator, const struct sorted *row, s
  * the logarithm of the rows. */
 static status add_sorted(struct iterator *iterator, struct sort *sort, const struct sorted *row)
 {
-    if (sort->count < sort->bound) {
-        TRY(make_room(iterator, sort));
-        TRY(keep_sorted(iterator, row, &sort->rows[sort->count]));
-        sort->count++;
+    if (sort->rows.count < sort->bound) {
+        struct sorted kept;
+        TRY(keep_sorted(iterator, row, &kept));
+        TRY(keep_item(iterator, &sort->rows, &kept, sizeof kept));
         if (sort->bound != SIZE_MAX)
             sift_up(iterator, sort);
         return status_ok();
     }
     void *context = (void *)(uintptr_t)iterator->operator_;
-    if (sort->bound == 0 || compare_sorted(row, &sort->rows[0], context) >= 0)
+    if (sort->bound == 0 || compare_sorted(row, &rows_of(sort)[0], context) >= 0)
         return status_ok();
-    TRY(keep_sorted(iterator, row, &sort->rows[0]));
+    TRY(keep_sorted(iterator, row, &rows_of(sort)[0]));
     sift_down(iterator, sort);
     return status_ok();
 }
@@ -143,8 +131,8 @@ static status sort_all(struct iterator *iterator, struct sort *sort)
         struct sorted sorted = {keys, (struct sql_value *)(uintptr_t)row, at};
         TRY(add_sorted(iterator, sort, &sorted));
     }
-    if (sort->count > 0)
-        qsort_r(sort->rows, sort->count, sizeof *sort->rows, compare_sorted,
+    if (sort->rows.count > 0)
+        qsort_r(sort->rows.items, sort->rows.count, sizeof(struct sorted), compare_sorted,
                 (void *)(uintptr_t)operator_);
     sort->is_done = true;
     return status_ok();
@@ -155,7 +143,7 @@ static status sort_next(struct iterator *iterator, const struct sql_value **row)
     struct sort *sort = iterator->state;
     if (!sort->is_done)
         TRY(sort_all(iterator, sort));
-    *row = sort->next < sort->count ? sort->rows[sort->next++].row : NULL;
+    *row = sort->next < sort->rows.count ? rows_of(sort)[sort->next++].row : NULL;
     return status_ok();
 }
 

@@ -17,9 +17,7 @@ struct window_row {
 };
 
 struct windows {
-    struct window_row *rows;
-    size_t count;
-    size_t capacity;
+    struct vector rows; /* of struct window_row */
     size_t next;
     bool is_done;
 };
@@ -42,30 +40,24 @@ struct partition {
 
 /* --- rows --- */
 
+static struct window_row *rows_of(const struct windows *windows)
+{
+    return windows->rows.items;
+}
+
 static status add_row(struct iterator *iterator, struct windows *windows,
                       const struct sql_value *row)
 {
     const struct sql_operator *operator_ = iterator->operator_;
     size_t inputs = iterator->input->operator_->column_count;
     struct arena *kept = iterator->execution->kept;
-    if (windows->count == windows->capacity) {
-        size_t capacity = windows->capacity == 0 ? 64 : 2 * windows->capacity;
-        struct window_row *rows = arena_alloc(kept, capacity * sizeof *rows);
-        if (rows == NULL)
-            return out_of_query_memory(iterator->execution);
-        if (windows->count > 0)
-            memcpy(rows, windows->rows, windows->count * sizeof *rows);
-        windows->rows = rows;
-        windows->capacity = capacity;
-    }
     struct sql_value *values = arena_alloc(kept, operator_->column_count * sizeof *values);
     if (values == NULL)
         return out_of_query_memory(iterator->execution);
     for (size_t i = 0; i < inputs; i++)
         TRY(keep_value(iterator, operator_->columns[i].type, &row[i], &values[i]));
-    windows->rows[windows->count] = (struct window_row){.values = values, .at = windows->count};
-    windows->count++;
-    return status_ok();
+    const struct window_row added = {.values = values, .at = windows->rows.count};
+    return keep_item(iterator, &windows->rows, &added, sizeof added);
 }
 
 static status keep_key(struct iterator *iterator, const struct sql_expr *expr,
@@ -505,20 +497,20 @@ static status compute_partition(struct partition *partition)
 static status compute_window(struct iterator *iterator, struct windows *windows,
                              const struct sql_window *window, size_t column)
 {
-    for (size_t i = 0; i < windows->count; i++) {
-        windows->rows[i].keys = NULL;
-        TRY(set_keys(iterator, window, &windows->rows[i]));
+    for (size_t i = 0; i < windows->rows.count; i++) {
+        rows_of(windows)[i].keys = NULL;
+        TRY(set_keys(iterator, window, &rows_of(windows)[i]));
     }
-    if (windows->count > 0)
-        qsort_r(windows->rows, windows->count, sizeof *windows->rows, compare_rows,
+    if (windows->rows.count > 0)
+        qsort_r(windows->rows.items, windows->rows.count, sizeof(struct window_row), compare_rows,
                 (void *)(uintptr_t)window);
-    for (size_t from = 0, to; from < windows->count; from = to) {
-        for (to = from + 1; to < windows->count; to++)
-            if (compare_partition(window, &windows->rows[from], &windows->rows[to]) != 0)
+    for (size_t from = 0, to; from < windows->rows.count; from = to) {
+        for (to = from + 1; to < windows->rows.count; to++)
+            if (compare_partition(window, &rows_of(windows)[from], &rows_of(windows)[to]) != 0)
                 break;
         struct partition partition = {.iterator = iterator,
                                       .window = window,
-                                      .rows = &windows->rows[from],
+                                      .rows = &rows_of(windows)[from],
                                       .count = to - from,
                                       .column = column};
         TRY(compute_partition(&partition));
@@ -539,8 +531,8 @@ static status compute_all(struct iterator *iterator, struct windows *windows)
     }
     for (size_t i = 0; i < operator_->window_count; i++)
         TRY(compute_window(iterator, windows, &operator_->windows[i], inputs + i));
-    if (windows->count > 0)
-        qsort(windows->rows, windows->count, sizeof *windows->rows, compare_places);
+    if (windows->rows.count > 0)
+        qsort(windows->rows.items, windows->rows.count, sizeof(struct window_row), compare_places);
     windows->is_done = true;
     return status_ok();
 }
@@ -550,7 +542,7 @@ static status window_next(struct iterator *iterator, const struct sql_value **ro
     struct windows *windows = iterator->state;
     if (!windows->is_done)
         TRY(compute_all(iterator, windows));
-    *row = windows->next < windows->count ? windows->rows[windows->next++].values : NULL;
+    *row = windows->next < windows->rows.count ? rows_of(windows)[windows->next++].values : NULL;
     return status_ok();
 }
 

@@ -4,6 +4,7 @@
 #include "row/regex.h"
 #include "sql/function_tables.h"
 #include "sql/text.h"
+#include "sql/vector.h"
 
 /* --- compiling --- */
 
@@ -190,36 +191,16 @@ static status regexp_instr(const struct sql_call *call, const struct sql_value *
     return s;
 }
 
-/* A growing array of values within the arena: each time it is full, its copy is twice as long. */
-struct items {
-    struct sql_value *values;
-    size_t count;
-    size_t capacity;
-};
-
-static status add_item(const struct sql_call *call, struct items *items, struct sql_value value)
-{
-    if (items->count == items->capacity) {
-        size_t capacity = items->capacity == 0 ? 8 : 2 * items->capacity;
-        struct sql_value *values = arena_alloc(call->arena, capacity * sizeof *values);
-        if (values == NULL)
-            return status_out_of_memory();
-        if (items->count > 0)
-            memcpy(values, items->values, items->count * sizeof *values);
-        items->values = values;
-        items->capacity = capacity;
-    }
-    items->values[items->count++] = value;
-    return status_ok();
-}
-
 /* A group that took no part in a match is the empty text here. */
-static status extract_all(const struct sql_call *call, struct matches *matches, struct items *items)
+static status extract_all(const struct sql_call *call, struct matches *matches,
+                          struct vector *items)
 {
     while (next_match(matches)) {
         struct sql_value value;
         TRY(extracted_text(matches, &value));
-        TRY(add_item(call, items, value.is_null ? sql_of_text(bytes_make(NULL, 0)) : value));
+        if (value.is_null)
+            value = sql_of_text(bytes_make(NULL, 0));
+        TRY(vector_add(items, call->arena, &value, sizeof value));
     }
     return status_ok();
 }
@@ -229,13 +210,13 @@ static status regexp_extract_all(const struct sql_call *call, const struct sql_v
 {
     (void)count;
     struct regex_search *regex;
-    struct items items = {0};
+    struct vector items = {0}; /* of struct sql_value */
     TRY(borrow_regex(call, args, GROUPS_ONE, &regex));
     struct matches matches = {
         .regex = regex, .text = args[0].text, .by_character = text_has_characters(call)};
     status s = extract_all(call, &matches, &items);
     return_regex(call, regex);
-    *out = sql_of_items(items.values, items.count);
+    *out = sql_of_items(items.items, items.count);
     return s;
 }
 

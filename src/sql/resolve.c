@@ -64,14 +64,6 @@ static bool kinds_fit(const struct match *match)
     return true;
 }
 
-/* What has no type of its own until it is known what it is for. */
-static bool is_untyped(const struct sql_expr *expr)
-{
-    bool is_null = expr->kind == SQL_CONSTANT && expr->constant.is_null;
-    bool is_empty = expr->kind == SQL_ITEMS && expr->arg_count == 0;
-    return expr->is_literal && (is_null || is_empty);
-}
-
 /* The letter that an argument stands for by itself, or as the elements of an array; 0: none. */
 static char letter_of(const struct pattern *pattern)
 {
@@ -105,7 +97,7 @@ static bool unify_composites(struct match *match)
             continue;
         const struct sql_expr *expr = match->arguments[i].expr;
         bool may_coerce = expr->is_literal && !hides_letters(pattern);
-        if (!is_untyped(expr) && !may_coerce &&
+        if (!is_null_literal(expr) && !is_empty_literal(expr) && !may_coerce &&
             !pattern_unify(pattern, expr->type, &match->letters))
             return false;
     }
@@ -423,8 +415,7 @@ static const char *operator_words(const char *name)
 
 static void append_argument_type(struct buffer *out, const struct argument *argument)
 {
-    bool is_null = argument->expr != NULL && is_untyped(argument->expr) &&
-                   argument->expr->kind == SQL_CONSTANT;
+    bool is_null = argument->expr != NULL && is_null_literal(argument->expr);
     if (argument->expr == NULL)
         buffer_append_format(out, "LAMBDA");
     else if (argument->is_part)

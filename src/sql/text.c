@@ -1,6 +1,8 @@
 /* Texts: see text.h. */
 #include "sql/text.h"
 
+#include <ctype.h>
+
 size_t text_skip(bytes text, size_t from, uint64_t count, bool by_character)
 {
     if (!by_character)
@@ -26,6 +28,15 @@ size_t text_find(bytes text, size_t from, bytes part)
         return SIZE_MAX;
     const uint8_t *found = memmem(text.data + from, text.size - from, part.data, part.size);
     return found == NULL ? SIZE_MAX : (size_t)(found - text.data);
+}
+
+bytes text_trimmed(bytes text)
+{
+    while (text.size > 0 && isspace(text.data[0]))
+        text = bytes_from(text, 1);
+    while (text.size > 0 && isspace(text.data[text.size - 1]))
+        text.size--;
+    return text;
 }
 
 status text_result(const struct sql_call *call, struct buffer *text, struct sql_value *out)

@@ -39,6 +39,9 @@ static inline bytes text_slice(bytes text, size_t from, size_t to)
     return bytes_make(from == 0 ? text.data : text.data + from, to - from);
 }
 
+/* Without ASCII's white space at both ends: how numbers, dates and the like are read. */
+bytes text_trimmed(bytes text);
+
 /* Ends a function whose result is in `text`, which it frees: a copy in the arena. */
 status text_result(const struct sql_call *call, struct buffer *text, struct sql_value *out);
 
