@@ -33,6 +33,11 @@ void query_catalog_free(struct query_catalog *catalog); /* gives the table back 
  * has expired. */
 status query_catalog_check(const struct query_catalog *catalog, const struct sql_plan *plan);
 
+/* The catalog's scan(): of the table that it holds (query_scan.c). */
+status query_scan_open(void *context, const struct sql_relation *relation,
+                       const struct sql_scan_spec *spec, struct arena *arena,
+                       struct sql_scan **out);
+
 /* FAILED_PRECONDITION, with the detail that clients prepare anew on. */
 status query_expired(void);
 

@@ -89,7 +89,10 @@ struct scan_spec {
     const struct schema *schema;   /* of the table, as the caller saw it */
     const struct columns *columns; /* the rest is as if it were not there; NULL: all are */
     const struct filter *filter;   /* applied; may be NULL */
-    struct arena *arena;           /* for the scan itself, as long as it lives */
+    /* What is wanted of a row, of this schema: copied, but not what it points to. NULL: what the
+     * filter needs. */
+    const struct read_scope *scope;
+    struct arena *arena; /* for the scan itself, as long as it lives */
 };
 
 status scan_create(const struct scan_spec *spec, struct scan **out);

@@ -53,7 +53,10 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
     scan->row_arena = arena_create(ROW_MEMORY);
     if (scan->row_arena == NULL)
         return status_out_of_memory();
-    TRY(filter_scope(spec->filter, spec->schema, spec->arena, &scan->scope));
+    if (spec->scope != NULL)
+        scan->scope = *spec->scope;
+    else
+        TRY(filter_scope(spec->filter, spec->schema, spec->arena, &scan->scope));
     if (scan->is_restricted)
         TRY(columns_restrict(spec->columns, spec->schema, spec->arena, &scan->scope));
     scan->options = (struct row_read_options){.store = cluster->store,

@@ -15,8 +15,9 @@ struct resolver {
     const struct resolve_request *request;
     const struct schema *schema;
     struct cell_list *out;
-    size_t first;  /* of the row's cells in `out` */
-    uint64_t size; /* of their qualifiers and values */
+    size_t first;   /* of the row's cells in `out` */
+    uint64_t size;  /* of their qualifiers and values */
+    bool wants_any; /* one cell, whichever */
     enum stop stop;
     /* the family it is in */
     uint32_t family_id;
@@ -91,6 +92,16 @@ static bool stop(struct resolver *resolver, enum stop why)
     return false;
 }
 
+/* Cells come by families' numbers: the first of them are the first by name only if both have the
+ * same order. */
+static bool has_enough(const struct resolver *resolver)
+{
+    const struct read_scope *scope = resolver->request->scope;
+    size_t count = resolver->out->count - resolver->first;
+    return resolver->wants_any || (scope != NULL && resolver->schema->names_follow_ids &&
+                                   count >= (size_t)scope->cells_per_row);
+}
+
 static bool add_cell(struct resolver *resolver, const struct entry *entry)
 {
     const struct resolve_request *request = resolver->request;
@@ -103,10 +114,7 @@ static bool add_cell(struct resolver *resolver, const struct entry *entry)
         return stop(resolver, IS_TOO_LARGE);
     if (!cell_list_add(resolver->out, &cell))
         return stop(resolver, IS_OUT_OF_MEMORY);
-    bool is_enough =
-        request->scope != NULL && resolver->schema->names_follow_ids &&
-        resolver->out->count - resolver->first >= (size_t)request->scope->cells_per_row;
-    return is_enough ? stop(resolver, IS_COMPLETE) : true;
+    return has_enough(resolver) ? stop(resolver, IS_COMPLETE) : true;
 }
 
 /* Takes the next cell of the row, in fragment order; false when there is no need for more. */
@@ -134,6 +142,14 @@ static status bad_record(void)
     return status_make(STATUS_DATA_LOSS, "the row's record does not parse");
 }
 
+/* Nothing more of the family is in range. */
+static bool is_behind(const struct resolver *resolver)
+{
+    const struct family_scope *scope = resolver->scope;
+    return !resolver->in_range && scope != NULL && scope->has_to &&
+           bytes_compare(resolver->qualifier, scope->to) >= 0;
+}
+
 static status read_settled(struct resolver *resolver)
 {
     struct fragment_reader reader;
@@ -141,7 +157,7 @@ static status read_settled(struct resolver *resolver)
     if (!fragment_reader_start(&reader, resolver->request->record))
         return bad_record();
     while (fragment_reader_next(&reader, &entry) && take_cell(resolver, &entry))
-        if (resolver->family == NULL)
+        if (resolver->family == NULL || is_behind(resolver))
             fragment_reader_seek_family(&reader, entry.family + 1);
     return reader.is_bad ? bad_record() : status_ok();
 }
@@ -387,10 +403,14 @@ static status finish(struct resolver *resolver, bool *too_large)
     return status_ok();
 }
 
-status row_resolve(const struct resolve_request *request, struct cell_list *out, bool *too_large)
+static status resolve(const struct resolve_request *request, bool wants_any, struct cell_list *out,
+                      bool *too_large)
 {
-    struct resolver resolver = {
-        .request = request, .schema = request->schema, .out = out, .first = out->count};
+    struct resolver resolver = {.request = request,
+                                .schema = request->schema,
+                                .out = out,
+                                .first = out->count,
+                                .wants_any = wants_any};
     bytes record = request->record;
     bool is_settled =
         request->spilled == NULL && !fragment_has_mark(record) && !fragment_has_tombstones(record);
@@ -399,4 +419,23 @@ status row_resolve(const struct resolve_request *request, struct cell_list *out,
         return status_ok();
     TRY(is_settled ? read_settled(&resolver) : read_merged(&resolver));
     return finish(&resolver, too_large);
+}
+
+/* One cell of the row, whichever, without its value if it costs something. */
+static status resolve_presence(const struct resolve_request *request, struct cell_list *out,
+                               bool *too_large)
+{
+    const struct read_scope any = {.cells_per_column = 1, .cells_per_row = 1};
+    struct resolve_request again = *request;
+    again.scope = &any;
+    return resolve(&again, true, out, too_large);
+}
+
+status row_resolve(const struct resolve_request *request, struct cell_list *out, bool *too_large)
+{
+    size_t before = out->count;
+    TRY(resolve(request, false, out, too_large));
+    if (out->count > before || request->scope == NULL || !request->scope->wants_presence)
+        return status_ok();
+    return resolve_presence(request, out, too_large);
 }

@@ -27,6 +27,9 @@ struct read_scope {
     int32_t cells_per_column;            /* newest that are needed; INT32_MAX: all */
     int32_t cells_per_row;               /* first that are needed; INT32_MAX: all */
     bool wants_values;                   /* false: values may be left empty */
+    /* A row without a cell in scope comes with one of its others, if it has any: for readers to
+     * whom a row is there whatever is in it. Also beside `visible`. */
+    bool wants_presence;
 };
 
 /* The spilled cells of one row, in key order, at the record's instant. */

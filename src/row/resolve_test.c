@@ -279,6 +279,51 @@ static void test_a_view_of_all_is_no_restriction(void **state)
     assert_cells(fixture, "z::1=x z:ab:1=y");
 }
 
+/* --- presence --- */
+
+/* SQL's rows: there is one whatever is in it, of which a query wants a column or two. */
+static void test_a_row_out_of_scope_shows_that_it_is_there(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct family_columns two[] = {columns_of(fixture->arena, "z", "b", "d")};
+    has_record(fixture, FRAGMENT(cell_entry(1, "a", 1, "x", 1), cell_entry(1, "b", 1, "y", 1),
+                                 cell_entry(1, "c", 1, "w", 1), cell_entry(2, "b", 1, "w", 1)));
+    restrict_to(fixture, &(struct columns){.families = two, .count = 1});
+    fixture->scope.wants_presence = true;
+    assert_cells(fixture, "z:b:1=y"); /* nothing beside it */
+    has_record(fixture, FRAGMENT(cell_entry(1, "a", 2, "x", 1), cell_entry(1, "a", 1, "v", 1),
+                                 cell_entry(2, "b", 1, "w", 1)));
+    assert_cells(fixture, "z:a:2=x"); /* one, of whatever column */
+    fixture->scope.wants_presence = false;
+    assert_cells(fixture, "");
+    fixture->scope.wants_presence = true;
+    has_record(fixture, FRAGMENT(cell_entry(3, "a", 1, "too old", 1)));
+    assert_cells(fixture, ""); /* what rules hide is not there */
+}
+
+static void test_spilled_cells_show_that_a_row_is_there(void **state)
+{
+    const struct entry spilled[] = {cell_entry(1, "a", 3, "x", 1), cell_entry(1, "b", 3, "y", 1)};
+    struct fixture *fixture = *state;
+    restrict_to(fixture, &(struct columns){.count = 0});
+    fixture->scope.wants_presence = true;
+    has_spilled(fixture, spilled, 2);
+    assert_cells(fixture, "z:a:3="); /* its value is not read */
+    assert_true(fixture->source.nexts <= 2);
+}
+
+/* Behind the columns that are wanted, nothing more of the family is looked at. */
+static void test_a_family_is_left_behind_its_scope(void **state)
+{
+    struct fixture *fixture = *state;
+    has_record(fixture, FRAGMENT(cell_entry(1, "a", 1, "x", 1), cell_entry(1, "b", 1, "y", 1),
+                                 cell_entry(1, "c", 1, "w", 1), cell_entry(2, "b", 1, "n", 1)));
+    fixture->request.scope = &fixture->scope;
+    fixture->families[2].to = bytes_of("b");
+    fixture->families[2].has_to = true;
+    assert_cells(fixture, "a:b:1=n z:a:1=x");
+}
+
 /* --- spilled cells --- */
 
 static void test_hot_and_spilled_cells_are_one_row(void **state)
@@ -512,6 +557,9 @@ int main(void)
         TEST(test_scope_of_counts),
         TEST(test_a_view_leaves_out_the_rest),
         TEST(test_a_view_of_all_is_no_restriction),
+        TEST(test_a_row_out_of_scope_shows_that_it_is_there),
+        TEST(test_spilled_cells_show_that_a_row_is_there),
+        TEST(test_a_family_is_left_behind_its_scope),
         TEST(test_visible_columns_are_sought),
         TEST(test_hot_and_spilled_cells_are_one_row),
         TEST(test_aggregates_add_up_over_both),

@@ -1,0 +1,293 @@
+/* Scans of SQL over a table: see sql/catalog.h.
+ *
+ * A row is there for SQL if it has any cell, but a query needs only some columns. So what is read
+ * is those columns, and one other cell of a row that has none of them. Where times are asked for, a
+ * row is there if it has a cell of these times; then a filter chooses, and reads more. */
+#include "base/limits.h"
+#include "bigtable/query_catalog.h"
+#include "bigtable/row_error.h"
+#include "cluster/rows.h"
+#include "google/bigtable/v2/data.pb-c.h"
+#include "wire/proto.h"
+
+struct query_scan {
+    struct sql_scan base;
+    const struct query_catalog *catalog;
+    struct scan *scan;
+    struct filter *filter;
+    struct arena *arena; /* of the row's cells */
+    struct cell_list cells;
+};
+
+/* --- columns --- */
+
+static status need_qualifiers(const struct sql_family_need *need, struct arena *arena,
+                              struct string_set *out)
+{
+    static const ProtobufCBinaryData everything = {0};
+    ProtobufCBinaryData *qualifiers;
+    if (need->needs_all)
+        return string_set_make(NULL, 0, &everything, 1, arena, out);
+    qualifiers = arena_alloc(arena, need->qualifier_count * sizeof *qualifiers);
+    if (qualifiers == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < need->qualifier_count; i++)
+        qualifiers[i] = proto_data(need->qualifiers[i]);
+    return string_set_make(qualifiers, need->qualifier_count, NULL, 0, arena, out);
+}
+
+static status need_columns(const struct sql_scan_spec *spec, struct arena *arena,
+                           struct columns *out)
+{
+    struct family_columns *families = arena_alloc(arena, spec->family_count * sizeof *families);
+    if (families == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < spec->family_count; i++) {
+        families[i].family = spec->families[i].family;
+        TRY(need_qualifiers(&spec->families[i], arena, &families[i].qualifiers));
+    }
+    *out = (struct columns){.families = families, .count = spec->family_count};
+    return status_ok();
+}
+
+static status make_scope(const struct sql_scan_spec *spec, const struct schema *schema,
+                         struct arena *arena, struct read_scope *out)
+{
+    struct columns *columns = arena_alloc(arena, sizeof *columns);
+    if (columns == NULL)
+        return status_out_of_memory();
+    TRY(need_columns(spec, arena, columns));
+    *out = (struct read_scope){.cells_per_column = spec->cells_per_column,
+                               .cells_per_row = INT32_MAX,
+                               .wants_values = true,
+                               .wants_presence = true};
+    return columns_restrict(columns, schema, arena, out);
+}
+
+/* --- times --- */
+
+static status new_filter(struct arena *arena, Bt__RowFilter__FilterCase kind, Bt__RowFilter **out)
+{
+    PROTO_NEW(arena, *out, BT__ROW_FILTER__INIT);
+    (*out)->filter_case = kind;
+    return status_ok();
+}
+
+static status add_filter(struct vector *filters, struct arena *arena, Bt__RowFilter *filter)
+{
+    return vector_add(filters, arena, &filter, sizeof filter);
+}
+
+static bool asks_for_times(const struct sql_scan_spec *spec)
+{
+    return spec->from_us > 0 || spec->to_us != INT64_MAX;
+}
+
+static status add_times(struct vector *chain, struct arena *arena, const struct sql_scan_spec *spec)
+{
+    Bt__RowFilter *filter;
+    TRY(new_filter(arena, BT__ROW_FILTER__FILTER_TIMESTAMP_RANGE_FILTER, &filter));
+    PROTO_NEW(arena, filter->timestamp_range_filter, BT__TIMESTAMP_RANGE__INIT);
+    filter->timestamp_range_filter->start_timestamp_micros = spec->from_us > 0 ? spec->from_us : 0;
+    filter->timestamp_range_filter->end_timestamp_micros =
+        spec->to_us == INT64_MAX ? 0 : spec->to_us;
+    return add_filter(chain, arena, filter);
+}
+
+static status join(struct arena *arena, const struct vector *filters, bool is_chain,
+                   Bt__RowFilter **out)
+{
+    *out = filters->count == 1 ? *(Bt__RowFilter **)filters->items : NULL;
+    if (filters->count <= 1)
+        return status_ok();
+    TRY(new_filter(
+        arena, is_chain ? BT__ROW_FILTER__FILTER_CHAIN : BT__ROW_FILTER__FILTER_INTERLEAVE, out));
+    if (is_chain) {
+        PROTO_NEW(arena, (*out)->chain, BT__ROW_FILTER__CHAIN__INIT);
+        (*out)->chain->filters = filters->items;
+        (*out)->chain->n_filters = filters->count;
+    } else {
+        PROTO_NEW(arena, (*out)->interleave, BT__ROW_FILTER__INTERLEAVE__INIT);
+        (*out)->interleave->filters = filters->items;
+        (*out)->interleave->n_filters = filters->count;
+    }
+    return status_ok();
+}
+
+static status column_filter(struct arena *arena, bytes family, const bytes *qualifier,
+                            struct vector *filters)
+{
+    Bt__RowFilter *filter;
+    TRY(new_filter(arena, BT__ROW_FILTER__FILTER_COLUMN_RANGE_FILTER, &filter));
+    PROTO_NEW(arena, filter->column_range_filter, BT__COLUMN_RANGE__INIT);
+    filter->column_range_filter->family_name = arena_string(arena, family);
+    if (filter->column_range_filter->family_name == NULL)
+        return status_out_of_memory();
+    if (qualifier != NULL) {
+        filter->column_range_filter->start_qualifier_case =
+            BT__COLUMN_RANGE__START_QUALIFIER_START_QUALIFIER_CLOSED;
+        filter->column_range_filter->start_qualifier_closed = proto_data(*qualifier);
+        filter->column_range_filter->end_qualifier_case =
+            BT__COLUMN_RANGE__END_QUALIFIER_END_QUALIFIER_CLOSED;
+        filter->column_range_filter->end_qualifier_closed = proto_data(*qualifier);
+    }
+    return add_filter(filters, arena, filter);
+}
+
+/* The columns that are needed; and the row's first cell, since a row counts whatever is in it. */
+static status add_columns(struct vector *chain, struct arena *arena,
+                          const struct sql_scan_spec *spec)
+{
+    struct vector parts = {0};
+    Bt__RowFilter *first, *all;
+    TRY(new_filter(arena, BT__ROW_FILTER__FILTER_CELLS_PER_ROW_LIMIT_FILTER, &first));
+    first->cells_per_row_limit_filter = 1;
+    TRY(add_filter(&parts, arena, first));
+    for (size_t i = 0; i < spec->family_count; i++) {
+        const struct sql_family_need *need = &spec->families[i];
+        if (need->needs_all)
+            TRY(column_filter(arena, need->family, NULL, &parts));
+        for (size_t k = 0; k < need->qualifier_count && !need->needs_all; k++)
+            TRY(column_filter(arena, need->family, &need->qualifiers[k], &parts));
+    }
+    TRY(join(arena, &parts, false, &all));
+    return add_filter(chain, arena, all);
+}
+
+static status add_newest(struct vector *chain, struct arena *arena,
+                         const struct sql_scan_spec *spec)
+{
+    Bt__RowFilter *filter;
+    if (spec->cells_per_column == INT32_MAX)
+        return status_ok();
+    TRY(new_filter(arena, BT__ROW_FILTER__FILTER_CELLS_PER_COLUMN_LIMIT_FILTER, &filter));
+    filter->cells_per_column_limit_filter = spec->cells_per_column;
+    return add_filter(chain, arena, filter);
+}
+
+/* Cells of the times, the newest of each column; of them the columns that are needed, and the
+ * row's first, since a row counts whatever is in it. */
+static status make_filter(const struct sql_scan_spec *spec, struct arena *arena,
+                          struct filter **out)
+{
+    struct vector chain = {0};
+    Bt__RowFilter *filter;
+    TRY(add_times(&chain, arena, spec));
+    TRY(add_newest(&chain, arena, spec));
+    TRY(add_columns(&chain, arena, spec));
+    TRY(join(arena, &chain, true, &filter));
+    return filter_compile(filter, arena, out);
+}
+
+/* --- rows --- */
+
+static bool is_same_cell(const struct cell *a, const struct cell *b)
+{
+    return a->family == b->family && a->timestamp_us == b->timestamp_us &&
+           bytes_equal(a->qualifier, b->qualifier);
+}
+
+/* Without the copy of the first cell, if it was needed, too. */
+static status take_cells(struct query_scan *scan, const struct cell_list *cells)
+{
+    arena_reset(scan->arena);
+    scan->cells = (struct cell_list){.arena = scan->arena};
+    for (size_t i = 0; i < cells->count; i++)
+        if (i == 0 || !is_same_cell(&cells->items[i - 1], &cells->items[i]))
+            if (!cell_list_add(&scan->cells, &cells->items[i]))
+                return status_out_of_memory();
+    return status_ok();
+}
+
+static bool has_copy(const struct cell_list *cells)
+{
+    return cells->count > 1 && is_same_cell(&cells->items[0], &cells->items[1]);
+}
+
+static status next(struct sql_scan *base, struct sql_scan_row *row, bool *found)
+{
+    struct query_scan *scan = (struct query_scan *)(void *)base;
+    struct scan_row read;
+    enum row_outcome outcome;
+    *found = false;
+    do {
+        if (grpc_call_is_cancelled(scan->catalog->call))
+            return status_make(STATUS_CANCELLED, "The call was cancelled");
+        TRY(scan_next(scan->scan, STORE_ANYWHERE, &read, &outcome));
+    } while (outcome == ROW_ABSENT);
+    if (outcome == ROW_TOO_LARGE)
+        return row_too_large(read.key, table_name(scan->catalog->table));
+    if (outcome != ROW_FOUND)
+        return status_ok();
+    *row = (struct sql_scan_row){read.key, read.cells};
+    *found = true;
+    if (!has_copy(read.cells))
+        return status_ok();
+    row->cells = &scan->cells;
+    return take_cells(scan, read.cells);
+}
+
+static void destroy(struct sql_scan *base)
+{
+    struct query_scan *scan = (struct query_scan *)(void *)base;
+    scan_destroy(scan->scan);
+    filter_destroy(scan->filter);
+    arena_destroy(scan->arena);
+}
+
+/* Both kinds of ranges are sorted, without overlap. */
+static status key_ranges(const struct sql_scan_spec *spec, struct arena *arena,
+                         struct key_range **out)
+{
+    *out = arena_zalloc(arena, spec->range_count * sizeof **out);
+    if (*out == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < spec->range_count; i++) {
+        bytes from = spec->ranges[i].from, to = spec->ranges[i].to;
+        (*out)[i] = (struct key_range){.from = from, .to = to};
+        (*out)[i].is_point =
+            to.size == from.size + 1 && to.data[from.size] == 0 && bytes_start_with(to, from);
+    }
+    return status_ok();
+}
+
+static status open_scan(struct query_scan *scan, const struct sql_scan_spec *spec,
+                        struct arena *arena)
+{
+    struct table *table = scan->catalog->table;
+    const struct schema *schema = table_schema(table);
+    struct key_range *ranges;
+    struct read_scope scope;
+    bool has_times = asks_for_times(spec);
+    scan->arena = arena_create(LIMIT_ROW_BYTES);
+    if (scan->arena == NULL)
+        return status_out_of_memory();
+    TRY(key_ranges(spec, arena, &ranges));
+    TRY(has_times ? make_filter(spec, arena, &scan->filter)
+                  : make_scope(spec, schema, arena, &scope));
+    return scan_create(&(struct scan_spec){.table = table,
+                                           .ranges = ranges,
+                                           .range_count = spec->range_count,
+                                           .reversed = spec->is_reversed,
+                                           .schema = schema,
+                                           .filter = scan->filter,
+                                           .scope = has_times ? NULL : &scope,
+                                           .arena = arena},
+                       &scan->scan);
+}
+
+status query_scan_open(void *context, const struct sql_relation *relation,
+                       const struct sql_scan_spec *spec, struct arena *arena, struct sql_scan **out)
+{
+    (void)relation; /* a query reads one table */
+    struct query_scan *opened = arena_zalloc(arena, sizeof *opened);
+    if (opened == NULL)
+        return status_out_of_memory();
+    *opened = (struct query_scan){.base = {next, destroy}, .catalog = context};
+    status s = open_scan(opened, spec, arena);
+    if (!status_is_ok(s))
+        destroy(&opened->base);
+    else
+        *out = &opened->base;
+    return s;
+}
