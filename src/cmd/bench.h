@@ -9,7 +9,7 @@
  *     bench_options.c   its options
  *     bench_keys.c      the rows' keys
  *     bench_table.c     making the table
- *     bench_workload.c  requests and their answers; bench_range.c, bench_add.c, bench_wide.c: more
+ *     bench_workload.c  requests and their answers; bench_range.c, bench_add.c, …: more
  *     bench_parts.c     what they are made of
  *     bench_run.c       the closed loop
  *     bench_process.c   what the server's process takes of the machine
@@ -83,7 +83,8 @@ uint64_t bench_random(uint64_t *state);
 struct bench_context {
     const struct bench_options *options;
     struct bench_keys keys;
-    uint8_t *values; /* random bytes to cut values from; owned */
+    uint8_t *values;        /* random bytes to cut values from; owned */
+    struct buffer prepared; /* the query of `query`; owned */
     uint64_t random;
 };
 
@@ -149,5 +150,9 @@ status bench_run(struct bench_client *client, struct bench_context *context,
 
 /* One call by itself: its status, whatever it answers. */
 status bench_call(struct bench_client *client, const char *method, struct buffer *message);
+
+/* The same; appends the message that it answers. */
+status bench_ask(struct bench_client *client, const char *method, struct buffer *message,
+                 struct buffer *answer);
 
 #endif

@@ -47,11 +47,13 @@ status bench_read_rows_response(bytes message, struct arena *arena, struct bench
 extern const struct bench_workload bench_add; /* bench_add.c */
 extern const struct bench_workload bench_hot;
 extern const struct bench_workload bench_hotread;
-extern const struct bench_workload bench_scan; /* bench_range.c */
+extern const struct bench_workload bench_query; /* bench_query.c */
+extern const struct bench_workload bench_scan;  /* bench_range.c */
 extern const struct bench_workload bench_limit;
 extern const struct bench_workload bench_reverse;
 extern const struct bench_workload bench_wide; /* bench_wide.c */
 status bench_add_prepare(struct bench_client *client, struct bench_context *context);
+status bench_query_prepare(struct bench_client *client, struct bench_context *context);
 status bench_table_prepare(struct bench_client *client, struct bench_context *context);
 status bench_wide_prepare(struct bench_client *client, struct bench_context *context);
 

@@ -108,6 +108,7 @@ void bench_client_destroy(struct bench_client *client)
 
 struct single_call {
     struct loop *loop;
+    struct buffer *answer; /* NULL: nobody wants it */
     status result;
 };
 
@@ -119,16 +120,31 @@ static void single_call_ended(void *context, struct client_call *call, status s)
     loop_stop(single->loop);
 }
 
-status bench_call(struct bench_client *client, const char *method, struct buffer *message)
+static void single_call_took(void *context, struct client_call *call, bytes message)
 {
-    struct single_call call = {.loop = client->loop};
+    (void)call;
+    struct single_call *single = context;
+    if (single->answer != NULL)
+        buffer_append_bytes(single->answer, message);
+}
+
+status bench_ask(struct bench_client *client, const char *method, struct buffer *message,
+                 struct buffer *answer)
+{
+    struct single_call call = {.loop = client->loop, .answer = answer};
     struct client_call_options options = {.path = method,
                                           .timeout_us = CALL_TIMEOUT_US,
                                           .context = &call,
+                                          .on_message = single_call_took,
                                           .on_end = single_call_ended};
     TRY(bench_link_call(client->links[0], &options, message));
     loop_run(client->loop);
     return call.result;
+}
+
+status bench_call(struct bench_client *client, const char *method, struct buffer *message)
+{
+    return bench_ask(client, method, message, NULL);
 }
 
 /* --- many calls --- */

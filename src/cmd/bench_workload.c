@@ -19,6 +19,7 @@ void bench_context_free(struct bench_context *context)
 {
     bench_keys_free(&context->keys);
     free(context->values);
+    buffer_free(&context->prepared);
 }
 
 /* --- cells --- */
@@ -225,7 +226,7 @@ static const struct bench_workload ping = {.name = "ping",
                                            .response = bench_one_response};
 
 const char bench_mix_names[] =
-    "load,overwrite,batch,write,read,scan,limit,reverse,mixed,rmw,add,hot,hotread,wide,ping";
+    "load,overwrite,batch,write,read,query,scan,limit,reverse,mixed,rmw,add,hot,hotread,wide,ping";
 
 static const struct bench_mix mixes[] = {
     {"load", {&load, &load}, rows_of_load, bench_table_prepare},
@@ -233,6 +234,7 @@ static const struct bench_mix mixes[] = {
     {"batch", {&batch, &batch}, NULL, NULL},
     {"write", {&write, &write}, NULL, NULL},
     {"read", {&read, &read}, NULL, NULL},
+    {"query", {&bench_query, &bench_query}, NULL, bench_query_prepare},
     {"scan", {&bench_scan, &bench_scan}, NULL, NULL},
     {"limit", {&bench_limit, &bench_limit}, NULL, NULL},
     {"reverse", {&bench_reverse, &bench_reverse}, NULL, NULL},
