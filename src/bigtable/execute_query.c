@@ -112,7 +112,7 @@ static status send_metadata(struct execute_query *self)
 {
     Bt__ExecuteQueryResponse response = BT__EXECUTE_QUERY_RESPONSE__INIT;
     response.response_case = BT__EXECUTE_QUERY_RESPONSE__RESPONSE_METADATA;
-    TRY(query_metadata(self->query.plan.root, self->data.arena, &response.metadata));
+    TRY(query_metadata(query_result(&self->query), self->data.arena, &response.metadata));
     send(self, &response);
     return status_ok();
 }
@@ -300,10 +300,20 @@ static status take_row(struct execute_query *self, const struct sql_value *row)
     return self->batch.failed ? status_out_of_memory() : status_ok();
 }
 
+/* What is asked for is not the rows. */
+static status send_explanation(struct execute_query *self)
+{
+    struct clock *clock = cluster_clock(self->data.bigtable->cluster);
+    TRY(explain_query(self->query.explain, self->execution, self->data.call, clock, &self->batch));
+    return send_end(self);
+}
+
 /* One batch; `*is_end` says that there is no more. */
 static status fill_batch(struct execute_query *self, bool *is_end)
 {
-    *is_end = false;
+    *is_end = self->query.explain != QUERY_RUN;
+    if (*is_end)
+        return send_explanation(self);
     while (self->batch.size < BATCH_BYTES) {
         const struct sql_value *row;
         if (grpc_call_is_cancelled(self->data.call))

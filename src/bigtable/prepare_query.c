@@ -8,6 +8,7 @@ struct prepare_query {
     struct data_call data;
     const Bt__PrepareQueryRequest *request;
     struct query query;
+    enum query_explain explain;
     struct task task;
     Bt__PrepareQueryResponse *response;
     status result;
@@ -37,7 +38,7 @@ static status answer(struct prepare_query *self)
     bytes token;
     Bt__PrepareQueryResponse *response;
     PROTO_NEW(arena, response, BT__PREPARE_QUERY_RESPONSE__INIT);
-    TRY(query_metadata(self->query.plan.root, arena, &response->metadata));
+    TRY(query_metadata(query_result(&self->query), arena, &response->metadata));
     TRY(query_token_write(&self->query, self->request->query,
                           now_us + QUERY_EXPIRES_MS * INT64_C(1000), arena, &token));
     response->prepared_query = proto_data(token);
@@ -56,6 +57,7 @@ static status prepare(struct prepare_query *self)
                    self->request->instance_name));
     if (self->request->data_format_case != BT__PREPARE_QUERY_REQUEST__DATA_FORMAT_PROTO_FORMAT)
         return status_make(STATUS_INVALID_ARGUMENT, "data_format must be set: proto_format");
+    self->query.explain = self->explain;
     TRY(declare_parameters(self));
     TRY(query_plan(&self->query, self->request->query));
     return answer(self);
@@ -85,6 +87,7 @@ static status start(struct prepare_query *self, bytes wire)
     ProtobufCMessage *message;
     TRY(proto_decode(&bt__prepare_query_request__descriptor, wire, self->data.arena, &message));
     self->request = (const void *)message;
+    TRY(explain_asked(self->data.call, &self->explain));
     self->task.run = run;
     bool is_accepted = pool_submit(self->data.bigtable->queries, &self->task);
     return is_accepted ? status_ok() : pool_full();

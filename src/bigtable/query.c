@@ -44,3 +44,8 @@ status query_plan(struct query *query, const char *text)
     TRY(sql_analyze(&analysis, tree, &query->plan));
     return sql_optimize(&query->plan, arena);
 }
+
+const struct sql_operator *query_result(const struct query *query)
+{
+    return query->explain == QUERY_RUN ? query->plan.root : explain_columns();
+}

@@ -2,6 +2,7 @@
 #ifndef TRESTLE_BIGTABLE_QUERY_H
 #define TRESTLE_BIGTABLE_QUERY_H
 
+#include "bigtable/explain_query.h"
 #include "bigtable/query_catalog.h"
 #include "sql/plan.h"
 
@@ -15,6 +16,7 @@ struct query {
     struct sql_parameter *parameters;
     size_t parameter_count;
     struct sql_plan plan;
+    enum query_explain explain;
 };
 
 /* Begins a query of the instance. query_free is due whatever follows. INVALID_ARGUMENT, NOT_FOUND
@@ -26,6 +28,9 @@ void query_free(struct query *query); /* all zeroes are fine */
 /* Parses, analyses and plans it; parameters are set. */
 status query_plan(struct query *query, const char *text);
 
+/* The columns of its result. */
+const struct sql_operator *query_result(const struct query *query);
+
 /* --- prepared queries, as clients carry them (query_token.c) --- */
 
 /* In the arena. */
@@ -33,7 +38,7 @@ status query_token_write(const struct query *query, const char *text, int64_t ex
                          struct arena *arena, bytes *out);
 
 /* INVALID_ARGUMENT for what is none, or another instance's. Parameters are set by it, and so is
- * the catalog's `prepared`. */
+ * `explain`, and the catalog's `prepared`. */
 status query_token_read(struct query *query, bytes token, struct arena *arena);
 
 #endif

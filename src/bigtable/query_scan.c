@@ -243,10 +243,9 @@ static status key_ranges(const struct sql_scan_spec *spec, struct arena *arena,
     if (*out == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < spec->range_count; i++) {
-        bytes from = spec->ranges[i].from, to = spec->ranges[i].to;
-        (*out)[i] = (struct key_range){.from = from, .to = to};
-        (*out)[i].is_point =
-            to.size == from.size + 1 && to.data[from.size] == 0 && bytes_start_with(to, from);
+        const struct sql_key_range *range = &spec->ranges[i];
+        (*out)[i] = (struct key_range){
+            .from = range->from, .to = range->to, .is_point = sql_key_range_is_point(range)};
     }
     return status_ok();
 }

@@ -111,6 +111,7 @@ status query_token_write(const struct query *query, const char *text, int64_t ex
     prepared.instance = query->catalog.instance;
     prepared.query = text;
     prepared.expires_us = expires_us;
+    prepared.explain = query->explain;
     TRY(write_parameters(query, arena, &prepared));
     TRY(write_relations(query, arena, &prepared));
     return seal(&prepared, arena, out);
@@ -156,5 +157,6 @@ status query_token_read(struct query *query, bytes token, struct arena *arena)
     if (strcmp(prepared->instance, query->catalog.instance) != 0)
         return bad_token();
     query->catalog.prepared = prepared;
+    query->explain = prepared->explain;
     return read_parameters(query, prepared, arena);
 }

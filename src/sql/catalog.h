@@ -66,6 +66,13 @@ struct sql_key_range {
     bytes to;
 };
 
+/* Whether it is one key. */
+static inline bool sql_key_range_is_point(const struct sql_key_range *range)
+{
+    return range->to.size == range->from.size + 1 && range->to.data[range->from.size] == 0 &&
+           bytes_start_with(range->to, range->from);
+}
+
 /* What is needed of a family. Those that are not named are not needed. */
 struct sql_family_need {
     bytes family;

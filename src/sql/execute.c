@@ -1,6 +1,7 @@
 /* Runs a plan: see execute.h. Here are its beginning and end, and the operators that keep nothing.
  */
 #include "sql/execute_private.h"
+#include "sql/optimize.h"
 
 #include <stdlib.h>
 
@@ -341,6 +342,14 @@ status sql_execution_next(struct sql_execution *execution, const struct sql_valu
     if (!execution->has_begun)
         TRY(begin(execution));
     return execution->root->kind->next(execution->root, row);
+}
+
+status sql_execution_explain(struct sql_execution *execution, struct buffer *out)
+{
+    if (!execution->has_begun)
+        TRY(begin(execution));
+    sql_explain(execution->plan, execution->reading, out);
+    return out->failed ? status_out_of_memory() : status_ok();
 }
 
 bytes sql_execution_place(const struct sql_execution *execution)

@@ -29,6 +29,9 @@ status sql_execution_next(struct sql_execution *execution, const struct sql_valu
  * row. Empty if it cannot, as when rows are sorted or grouped. Valid until the next row. */
 bytes sql_execution_place(const struct sql_execution *execution);
 
+/* The plan in words, with the ranges of keys that it reads: begins if it has not begun. */
+status sql_execution_explain(struct sql_execution *execution, struct buffer *out);
+
 /* What was read so far: for EXPLAIN. */
 struct sql_execution_counts {
     uint64_t rows_read;

@@ -44,6 +44,7 @@ struct sql_execution {
     struct iterator *root;
     struct vector iterators; /* of struct iterator *: all, to end them */
     struct sql_execution_counts counts;
+    const struct sql_scan_spec *reading; /* what the scan was asked for; NULL: there is none */
     bool has_begun;
     bool is_streamed; /* a row of the result comes of one of the table, in its order */
     bytes place;      /* if so: the key of the last row */

@@ -18,6 +18,7 @@ struct wanted {
 
 struct scanner {
     struct sql_scan *scan;
+    struct sql_scan_spec spec;
     struct wanted *wanted; /* by family; whole families before their columns */
     size_t wanted_count;
     struct sql_value *parts; /* of the key; NULL: nobody wants them */
@@ -197,23 +198,25 @@ static status scan_begin(struct iterator *iterator)
     const struct sql_scan_plan *plan = iterator->operator_->scan;
     const struct sql_catalog *catalog = iterator->execution->catalog;
     struct arena *own = iterator->execution->own;
-    struct sql_scan_spec spec = {.is_reversed = plan->is_reversed};
+    struct sql_scan_spec *spec = &scanner->spec;
+    spec->is_reversed = plan->is_reversed;
     scanner->with_history = plan->temporal.with_history;
     TRY(collect_wanted(iterator, scanner));
-    TRY(collect_needs(iterator, scanner, &spec));
-    TRY(collect_times(iterator, &spec));
-    TRY(row_limit(iterator, &spec));
+    TRY(collect_needs(iterator, scanner, spec));
+    TRY(collect_times(iterator, spec));
+    TRY(row_limit(iterator, spec));
     struct sql_frame frame = iterator->frame;
     frame.arena = own; /* ranges stay */
-    TRY(sql_scan_ranges(plan, &frame, &spec.ranges, &spec.range_count));
-    TRY(go_on_behind(iterator, &spec));
+    TRY(sql_scan_ranges(plan, &frame, &spec->ranges, &spec->range_count));
+    TRY(go_on_behind(iterator, spec));
+    iterator->execution->reading = spec;
     if (wants_parts(plan)) {
         size_t count = sql_key_schema_count(plan->table->key_schema);
         scanner->parts = arena_alloc(own, count * sizeof *scanner->parts);
         if (scanner->parts == NULL)
             return status_out_of_memory();
     }
-    return catalog->scan(catalog->context, plan->table, &spec, own, &scanner->scan);
+    return catalog->scan(catalog->context, plan->table, spec, own, &scanner->scan);
 }
 
 static void scan_end(struct iterator *iterator)

@@ -89,7 +89,4 @@ typedef status sql_expr_mapper(void *context, const struct sql_expr *expr,
 status sql_expr_map(const struct sql_expr *expr, struct arena *arena, sql_expr_mapper *map,
                     void *context, const struct sql_expr **out);
 
-/* As EXPLAIN and messages have it: "TO_INT64(size['bytes']) > 5". */
-void sql_expr_append(struct buffer *out, const struct sql_expr *expr);
-
 #endif

@@ -16,7 +16,9 @@ status sql_optimize(struct sql_plan *plan, struct arena *arena);
 status sql_scan_ranges(const struct sql_scan_plan *scan, struct sql_frame *frame,
                        const struct sql_key_range **out, size_t *count);
 
-/* What the plan does, a line for each operator: for EXPLAIN. */
-void sql_explain(const struct sql_plan *plan, struct buffer *out);
+/* What the plan does, a line for each operator, and a few for the scan: for EXPLAIN. `reading` is
+ * what its scan has been asked for; NULL: it has not begun. */
+void sql_explain(const struct sql_plan *plan, const struct sql_scan_spec *reading,
+                 struct buffer *out);
 
 #endif

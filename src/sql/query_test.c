@@ -213,22 +213,56 @@ static void plans_read_what_they_need(void **state)
 {
     (void)state;
     static const struct query_case cases[] = {
-        {"SELECT f['x'] AS x FROM t WHERE _key = 'b'",
-         "PROJECT $2\n"
-         "  FILTER ($1 = b\"b\")\n"
-         "    SCAN t: $1 = _key, $2 = f[b\"x\"]; keys from (($1 = b\"b\"))\n"},
-        {"SELECT COUNT(*) FROM t", "PROJECT $1\n  AGGREGATE COUNT()\n    SCAN t: \n"},
-        {"SELECT x FROM v WHERE _key >= 'b'",
-         "PROJECT $2\n"
-         "  FILTER ($1 >= b\"b\")\n"
-         "    FILTER ($1 < b\"c\")\n"
-         "      SCAN t: $1 = _key, $2 = f[b\"x\"]; keys from (($1 < b\"c\") AND ($1 >= b\"b\"))\n"},
-        {"SELECT _key FROM t ORDER BY _key DESC LIMIT 5",
-         "PROJECT $1\n  LIMIT 5\n    PROJECT $1\n      SCAN t reversed: $1 = _key; at most 5 "
-         "rows\n"},
-        {"SELECT _key FROM t ORDER BY f['x'] LIMIT 5",
-         "PROJECT $1\n  LIMIT 5\n    SORT by $2, first 5\n      PROJECT $1, $2\n"
-         "        SCAN t: $1 = _key, $2 = f[b\"x\"]\n"},
+        {"SELECT f['x'] AS x FROM t WHERE _key = 'b'", "PROJECT f[b\"x\"] AS x\n"
+                                                       "  FILTER (_key = b\"b\")\n"
+                                                       "    SCAN t\n"
+                                                       "      reads: _key, f[b\"x\"]\n"
+                                                       "      keys: b\"b\"\n"},
+        {"SELECT COUNT(*) FROM t", "PROJECT $1\n"
+                                   "  AGGREGATE COUNT(*) AS $1\n"
+                                   "    SCAN t\n"
+                                   "      reads: that rows are there\n"
+                                   "      keys: all\n"},
+        {"SELECT x FROM v WHERE _key >= 'b'", "PROJECT f[b\"x\"] AS x\n"
+                                              "  FILTER (_key >= b\"b\")\n"
+                                              "    FILTER (_key < b\"c\")\n"
+                                              "      SCAN t\n"
+                                              "        reads: _key, f[b\"x\"]\n"
+                                              "        keys: [b\"b\", b\"c\")\n"},
+        {"SELECT _key FROM t ORDER BY _key DESC LIMIT 5", "PROJECT _key\n"
+                                                          "  LIMIT 5\n"
+                                                          "    PROJECT _key\n"
+                                                          "      SCAN t, from the last row\n"
+                                                          "        reads: _key\n"
+                                                          "        keys: all\n"
+                                                          "        rows: at most 5\n"},
+        {"SELECT _key FROM t ORDER BY f['x'] LIMIT 5", "PROJECT _key\n"
+                                                       "  LIMIT 5\n"
+                                                       "    SORT by $2, first 5\n"
+                                                       "      PROJECT _key, f[b\"x\"] AS $2\n"
+                                                       "        SCAN t\n"
+                                                       "          reads: _key, f[b\"x\"]\n"
+                                                       "          keys: all\n"},
+        {"SELECT g['y'] AS why, COUNT(DISTINCT n['c']) AS c FROM t "
+         "WHERE _key IN ('a', 'c') OR STARTS_WITH(_key, 'x') GROUP BY why",
+         "PROJECT $1 AS why, $2 AS c\n"
+         "  AGGREGATE COUNT(DISTINCT n[b\"c\"]) AS $2 by g[b\"y\"] AS $1\n"
+         "    FILTER ((_key IN (b\"a\", b\"c\")) OR STARTS_WITH(_key, b\"x\"))\n"
+         "      SCAN t\n"
+         "        reads: _key, g[b\"y\"], n[b\"c\"]\n"
+         "        keys: b\"a\", b\"c\", [b\"x\", b\"y\")\n"},
+        {"SELECT _key FROM t WHERE _key > 'b' AND NOT _key IS NULL AND _key < 'a'",
+         "PROJECT _key\n"
+         "  FILTER ((_key > b\"b\") AND (NOT (_key IS NULL)) AND (_key < b\"a\"))\n"
+         "    SCAN t\n"
+         "      reads: _key\n"
+         "      keys: none\n"},
+        {"SELECT f['x'] FROM t(with_history => TRUE, latest_n => 2)", "PROJECT f[b\"x\"] AS $1\n"
+                                                                      "  SCAN t\n"
+                                                                      "    reads: f[b\"x\"]\n"
+                                                                      "    with history\n"
+                                                                      "    newest 2\n"
+                                                                      "    keys: all\n"},
     };
     CHECK_QUERIES(cases, test_explain);
 }

@@ -300,14 +300,19 @@ static void append_row(const struct sql_plan *plan, const struct sql_value *row,
     buffer_append_byte(out, '\n');
 }
 
-static status run_query(struct test_run *run, struct buffer *out)
+static status prepare_query(struct test_run *run)
 {
     struct sql_execution_spec spec = {.plan = &run->plan,
                                       .catalog = &run->catalog,
                                       .parameters = run->values,
                                       .session = &run->session,
                                       .memory_limit = MEMORY_LIMIT};
-    TRY(sql_execution_create(&spec, &run->execution));
+    return sql_execution_create(&spec, &run->execution);
+}
+
+static status run_query(struct test_run *run, struct buffer *out)
+{
+    TRY(prepare_query(run));
     for (;;) {
         const struct sql_value *row;
         TRY(sql_execution_next(run->execution, &row));
@@ -363,6 +368,8 @@ void test_explain(const struct test_database *database, const char *query, struc
     if (status_is_ok(result))
         result = plan_query(&run, query, NULL, 0);
     if (status_is_ok(result))
-        sql_explain(&run.plan, out);
+        result = prepare_query(&run);
+    if (status_is_ok(result))
+        result = sql_execution_explain(run.execution, out);
     end(&run, result, out);
 }

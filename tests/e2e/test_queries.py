@@ -46,6 +46,19 @@ def prepare(rpc, text, **kinds):
     )
 
 
+def explain(rpc, text, mode, **kinds):
+    """The lines of a plan, by the header that asks for it."""
+    prepared = rpc.data.prepare_query(
+        types.PrepareQueryRequest(
+            instance_name=INSTANCE, query=text, proto_format={}, param_types=kinds
+        ),
+        metadata=[("trestle-explain", mode)],
+    )
+    (column,) = prepared.metadata.proto_schema.columns
+    assert column.name == "plan" and "string_type" in column.type_
+    return prepared
+
+
 def execute(rpc, prepared, **fields):
     request = types.ExecuteQueryRequest(
         instance_name=INSTANCE, prepared_query=prepared.prepared_query, **fields
@@ -294,3 +307,32 @@ def test_memory_is_bounded(fresh_server, connect, make_table):
     with fails_with(StatusCode.RESOURCE_EXHAUSTED, "--query-memory"):
         execute(rpc, prepared)
     assert len(values_of(execute(rpc, prepare(rpc, "SELECT _key FROM t ORDER BY _key")))) == 20
+
+
+def test_a_plan_is_explained(rpc, letters):
+    text = f"SELECT f['x'] AS x FROM `{letters}` WHERE _key = @k"
+    prepared = explain(rpc, text, "plan", k={"bytes_type": {}})
+    responses = execute(rpc, prepared, params={"k": {"bytes_value": b"b"}})
+    assert [value.string_value for value in values_of(responses)] == [
+        'PROJECT f[b"x"] AS x',
+        "  FILTER (_key = @k)",
+        f"    SCAN {letters}",
+        '      reads: _key, f[b"x"]',
+        '      keys: b"b"',
+    ]
+    assert responses[-1].results.resume_token
+
+
+def test_a_query_is_analyzed(rpc, letters):
+    prepared = explain(rpc, f"SELECT COUNT(*) AS n FROM `{letters}` WHERE _key > 'a'", "analyze")
+    lines = [value.string_value for value in values_of(execute(rpc, prepared))]
+    assert lines[0] == "PROJECT $1 AS n"
+    assert lines[-3].strip() == 'keys: [b"a\\x00", )'
+    assert lines[-2] == "read: 2 rows, 2 cells"
+    assert lines[-1].startswith("result: 1 rows in ")
+
+
+def test_only_plans_and_analyses_are_explained(rpc, letters):
+    with pytest.raises(RpcError) as error:
+        explain(rpc, f"SELECT 1 FROM `{letters}`", "everything")
+    assert error.value.code() == StatusCode.INVALID_ARGUMENT

@@ -1,0 +1,27 @@
+/* EXPLAIN: instead of a query's rows, what it does.
+ *
+ * Asked for by the header `trestle-explain` of PrepareQuery, which is ours: `plan`, or `analyze`,
+ * which runs the query and says what it read. The result is a column of STRINGs, `plan`, a line
+ * each; so that every client can show it. */
+#ifndef TRESTLE_BIGTABLE_EXPLAIN_QUERY_H
+#define TRESTLE_BIGTABLE_EXPLAIN_QUERY_H
+
+#include "base/clock.h"
+#include "sql/execute.h"
+#include "wire/grpc.h"
+
+/* Kept in prepared queries: numbers stay. */
+enum query_explain { QUERY_RUN = 0, QUERY_PLAN = 1, QUERY_ANALYZE = 2 };
+
+/* What the call's header asks for. INVALID_ARGUMENT for another word. Loop's thread. */
+status explain_asked(struct grpc_call *call, enum query_explain *out);
+
+/* The columns of what is answered. */
+const struct sql_operator *explain_columns(void);
+
+/* Appends the answer's rows to a batch; for QUERY_ANALYZE runs the execution to its end. CANCELLED
+ * as soon as the call is. Blocks. */
+status explain_query(enum query_explain mode, struct sql_execution *execution,
+                     const struct grpc_call *call, struct clock *clock, struct buffer *batch);
+
+#endif
