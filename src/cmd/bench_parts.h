@@ -49,6 +49,7 @@ extern const struct bench_workload bench_hot;
 extern const struct bench_workload bench_hotread;
 extern const struct bench_workload bench_query; /* bench_query.c */
 extern const struct bench_workload bench_scan;  /* bench_range.c */
+extern const struct bench_workload bench_sift;
 extern const struct bench_workload bench_limit;
 extern const struct bench_workload bench_reverse;
 extern const struct bench_workload bench_wide; /* bench_wide.c */

@@ -225,8 +225,8 @@ static const struct bench_workload ping = {.name = "ping",
                                            .request = ping_request,
                                            .response = bench_one_response};
 
-const char bench_mix_names[] =
-    "load,overwrite,batch,write,read,query,scan,limit,reverse,mixed,rmw,add,hot,hotread,wide,ping";
+const char bench_mix_names[] = "load,overwrite,batch,write,read,query,scan,sift,limit,reverse,"
+                               "mixed,rmw,add,hot,hotread,wide,ping";
 
 static const struct bench_mix mixes[] = {
     {"load", {&load, &load}, rows_of_load, bench_table_prepare},
@@ -236,6 +236,7 @@ static const struct bench_mix mixes[] = {
     {"read", {&read, &read}, NULL, NULL},
     {"query", {&bench_query, &bench_query}, NULL, bench_query_prepare},
     {"scan", {&bench_scan, &bench_scan}, NULL, NULL},
+    {"sift", {&bench_sift, &bench_sift}, NULL, NULL},
     {"limit", {&bench_limit, &bench_limit}, NULL, NULL},
     {"reverse", {&bench_reverse, &bench_reverse}, NULL, NULL},
     {"mixed", {&read, &write}, NULL, NULL},
