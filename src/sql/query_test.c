@@ -1,6 +1,7 @@
 /* Whole queries over a small table: names, clauses, their order, what the planner makes of them,
  * and the errors of each. */
 #include "base/testing.h"
+#include "sql/function.h"
 #include "sql/testing.h"
 
 /* Three rows; `c` has no cell in g nor n; `a` has two versions of f:x. */
@@ -286,6 +287,47 @@ static void parameters_have_their_values(void **state)
     buffer_free(&out);
 }
 
+static void views_are_asked_with_parameters(void **state)
+{
+    (void)state;
+    static const struct sql_view_parameter parameters[] = {
+        {"user", {.text = {(const uint8_t *)"b", 1}}},
+        {"none", {.is_null = true}},
+    };
+    static const struct query_case views[] = {
+        {"SELECT _key FROM t WHERE _key = CAST(VIEW_PARAMETERS('user') AS BYTES)", "b\"b\"\n"},
+        {"SELECT _key FROM t WHERE STARTS_WITH(_key, CAST(VIEW_PARAMETERS('none') AS BYTES))", ""},
+        {"SELECT _key FROM t WHERE _key = CAST(VIEW_PARAMETERS('User') AS BYTES)",
+         "INVALID_ARGUMENT: view_parameters does not contain key 'User'\n"},
+    };
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        struct test_database with = database;
+        with.view = views[i].query;
+        with.view_parameters = parameters;
+        with.view_parameter_count = sizeof parameters / sizeof *parameters;
+        struct buffer out = {0};
+        test_query(&with, "SELECT * FROM v", NULL, 0, &out);
+        assert_string_equal((char *)out.data, views[i].expected);
+        buffer_free(&out);
+    }
+}
+
+/* The session's, which is the same all through a query. */
+static void there_is_a_moment(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT CURRENT_DATE(), CURRENT_DATE", "DATE \"2020-01-02\" DATE \"2020-01-02\"\n"},
+        {"SELECT current_date('America/Los_Angeles')", "DATE \"2020-01-01\"\n"},
+        {"SELECT CURRENT_DATE('+14')", "DATE \"2020-01-02\"\n"},
+        {"SELECT CURRENT_TIMESTAMP()", "TIMESTAMP \"2020-01-02 03:04:05.678901+00\"\n"},
+        {"SELECT CURRENT_TIMESTAMP", "TIMESTAMP \"2020-01-02 03:04:05.678901+00\"\n"},
+        {"SELECT TIMESTAMP_SUB(CURRENT_TIMESTAMP(), INTERVAL 1 DAY)",
+         "TIMESTAMP \"2020-01-01 03:04:05.678901+00\"\n"},
+    };
+    CHECK_QUERIES(cases, rows_of);
+}
+
 /* What a recursion may meet is bounded, whatever comes. */
 static void deep_queries_are_refused(void **state)
 {
@@ -317,6 +359,8 @@ int main(void)
         cmocka_unit_test(keys_become_ranges),
         cmocka_unit_test(plans_read_what_they_need),
         cmocka_unit_test(parameters_have_their_values),
+        cmocka_unit_test(views_are_asked_with_parameters),
+        cmocka_unit_test(there_is_a_moment),
         cmocka_unit_test(deep_queries_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
