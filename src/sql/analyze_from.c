@@ -213,6 +213,7 @@ static status analyze_view(struct analyzer *analyzer, const struct ast_from *fro
     analyzer->table = inner.table;
     analyzer->call_count = inner.call_count;
     analyzer->argument_count = inner.argument_count;
+    analyzer->folded = inner.folded;
     return status_ok();
 }
 

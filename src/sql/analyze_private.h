@@ -19,6 +19,7 @@ struct analyzer {
     const struct sql_relation *table; /* the one that is read; NULL: none yet */
     size_t call_count;
     size_t argument_count; /* of lambdas in one another, at most */
+    size_t folded;         /* bytes of constants that were computed */
     unsigned view_depth;
 };
 

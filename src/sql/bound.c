@@ -86,20 +86,51 @@ status new_cast(struct analyzer *analyzer, const struct sql_expr *expr, const st
 
 /* --- folding --- */
 
-/* A failure is left for the execution to find: the row that it is for may never come. */
+/* Bytes that the constants of a query may take, each while it is made, and all that are kept: a
+ * call has little more memory (LIMIT_ARENA_BASE_BYTES). */
+enum { FOLDED_MOST = 512 << 10 };
+
+static size_t value_size(const struct sql_type *type, const struct sql_value *value)
+{
+    if (value->is_null)
+        return 0;
+    if (type->kind == SQL_STRING || type->kind == SQL_BYTES || type->kind == SQL_PROTO)
+        return value->text.size;
+    if (type->kind != SQL_ARRAY && type->kind != SQL_STRUCT && type->kind != SQL_MAP)
+        return 0;
+    size_t size = value->count * sizeof *value;
+    for (size_t i = 0; i < value->count; i++)
+        size += value_size(sql_item_type(type, i), &value->items[i]);
+    return size;
+}
+
+/* The constant's value, copied out of the memory that it was made in. */
+static status evaluate_small(struct analyzer *analyzer, const struct sql_expr *expr,
+                             struct arena *scratch, const struct sql_expr **out)
+{
+    struct sql_value value, kept;
+    TRY(sql_evaluate_constant(expr, scratch, analyzer->analysis->session, &value));
+    size_t size = value_size(expr->type, &value);
+    if (size > FOLDED_MOST - analyzer->folded)
+        return status_out_of_memory();
+    TRY(sql_value_copy(expr->type, &value, analyzer->arena, &kept));
+    analyzer->folded += size;
+    return new_constant(analyzer, expr->at, expr->type, kept, out);
+}
+
+/* What is large is left for the execution, which has the memory. So is a failure: the row that it
+ * is for may never come. */
 const struct sql_expr *fold_constant(struct analyzer *analyzer, const struct sql_expr *expr)
 {
-    if (!sql_expr_is_constant(expr))
+    const struct sql_expr *constant;
+    struct arena *scratch = sql_expr_is_constant(expr) ? arena_create(FOLDED_MOST) : NULL;
+    if (scratch == NULL)
         return expr;
-    struct sql_value value;
-    status result =
-        sql_evaluate_constant(expr, analyzer->arena, analyzer->analysis->session, &value);
+    status result = evaluate_small(analyzer, expr, scratch, &constant);
     bool is_known = status_is_ok(result);
     status_free(result);
-    const struct sql_expr *constant = expr;
-    if (is_known)
-        status_ignore(new_constant(analyzer, expr->at, expr->type, value, &constant));
-    return constant;
+    arena_destroy(scratch);
+    return is_known ? constant : expr;
 }
 
 /* --- comparing --- */
