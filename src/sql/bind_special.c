@@ -128,7 +128,13 @@ status bind_if(const struct binding *binding, const struct ast_expr *ast,
         return sql_error(binding->analyzer->analysis->text, ast->at,
                          "Number of arguments does not match for function IF. Supported "
                          "signature: IF(BOOL, T1, T1)");
+    const struct sql_type *type;
     TRY(copy_exprs(binding->analyzer, bound, count, 0, &args));
+    TRY(coerce_all(binding, args + 1, 2, &type));
+    if (type == NULL || coercion_cost(args[0], &sql_bool) < 0)
+        return no_common_type(binding, ast->at,
+                              "No matching signature for function IF for argument types: %s", args,
+                              count);
     return finish_case(binding, ast, args, count, false, out);
 }
 
@@ -141,8 +147,11 @@ status bind_coalesce(const struct binding *binding, const struct ast_expr *ast,
     size_t count;
     TRY(bind_exprs(binding, ast->operands, &bound, &count));
     TRY(copy_exprs(binding->analyzer, bound, count, 0, &args));
+    if (count == 0)
+        return sql_error(binding->analyzer->analysis->text, ast->at,
+                         "No matching signature for function COALESCE with no arguments");
     TRY(coerce_all(binding, args, count, &type));
-    if (type == NULL || count == 0)
+    if (type == NULL)
         return no_common_type(binding, ast->at,
                               "No matching signature for function COALESCE for argument types: %s",
                               args, count);

@@ -44,6 +44,11 @@ bool is_window_function(const char *name)
     return find(name) != NULL;
 }
 
+const char *sql_window_function_name(size_t index)
+{
+    return index < sizeof functions / sizeof *functions ? functions[index].name : NULL;
+}
+
 static status complain(const struct binding *binding, const struct ast_expr *ast, const char *name,
                        const char *what)
 {
@@ -193,11 +198,13 @@ static status check_window(const struct binding *binding, const struct ast_expr 
 {
     if (function == NULL)
         return status_ok();
-    if (function->needs_order && orders == 0)
-        return complain(binding, ast, function->name, "must have an ORDER BY in its window");
+    const char *lacks = function->needs_order && orders == 0 ? "ORDER BY is required" : NULL;
     if (!function->has_frame && window->frame != AST_FRAME_DEFAULT)
-        return complain(binding, ast, function->name, "does not support a window frame");
-    return status_ok();
+        lacks = "framing clause is not allowed";
+    if (lacks == NULL)
+        return status_ok();
+    return sql_error(binding->analyzer->analysis->text, ast->call->over->at,
+                     "Window %s for analytic function %s", lacks, function->name);
 }
 
 static status make_window(const struct binding *binding, const struct ast_expr *ast,

@@ -69,7 +69,7 @@ static status float_to_int64(double value, struct sql_value *out)
                            value);
     double rounded = round(value);
     if (rounded < -0x1p63 || rounded >= 0x1p63)
-        return status_make(STATUS_OUT_OF_RANGE, "int64 out of range: %.17g", value);
+        return status_make(STATUS_OUT_OF_RANGE, "int64 out of range: %g", value);
     *out = sql_of_int64((int64_t)rounded);
     return status_ok();
 }
@@ -78,7 +78,7 @@ static status to_float32(double value, struct sql_value *out)
 {
     *out = sql_of_float64((float)value);
     if (isinf(out->float64) && !isinf(value))
-        return status_make(STATUS_OUT_OF_RANGE, "float out of range: %.17g", value);
+        return status_make(STATUS_OUT_OF_RANGE, "float out of range: %g", value);
     return status_ok();
 }
 

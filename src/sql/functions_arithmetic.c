@@ -58,7 +58,7 @@ static status float_result(double a, const char *operator_, double b, double res
     *out = sql_of_float64(result);
     if (isfinite(result) || !isfinite(a) || !isfinite(b))
         return status_ok();
-    return status_make(STATUS_OUT_OF_RANGE, "double overflow: %.17g %s %.17g", a, operator_, b);
+    return status_make(STATUS_OUT_OF_RANGE, "double overflow: %g %s %g", a, operator_, b);
 }
 
 static status add_float64(const struct sql_call *call, const struct sql_value *args, size_t count,
@@ -91,7 +91,7 @@ static status divide(const struct sql_call *call, const struct sql_value *args, 
     (void)call, (void)count;
     double a = args[0].float64, b = args[1].float64;
     if (b == 0)
-        return status_make(STATUS_OUT_OF_RANGE, "division by zero: %.17g / %.17g", a, b);
+        return status_make(STATUS_OUT_OF_RANGE, "division by zero: %g / %g", a, b);
     return float_result(a, "/", b, a / b, out);
 }
 

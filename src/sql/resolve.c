@@ -445,7 +445,10 @@ static void append_name(struct buffer *out, const char *name)
     if (name[0] == '$')
         buffer_append_format(out, "operator %s", operator_words(name));
     else
-        buffer_append_format(out, "function ");
+        buffer_append_format(out, "%sfunction ",
+                             is_aggregate_function(name) ? "aggregate "
+                             : is_window_function(name)  ? "analytic "
+                                                         : "");
     for (; name[0] != '$' && *name != '\0'; name++)
         buffer_append_byte(out, (uint8_t)toupper((unsigned char)*name));
 }
