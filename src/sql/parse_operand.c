@@ -15,9 +15,12 @@ static status parse_text(struct parser *parser, struct ast_expr **out)
     struct buffer joined = {0};
     status result =
         new_expr(parser, kind == TOKEN_STRING ? AST_STRING : AST_BYTES, parser->token.at, out);
-    while (status_is_ok(result) && parser->token.kind == kind) {
+    bool touches = false;
+    while (status_is_ok(result) && parser->token.kind == kind && !touches) {
+        uint32_t end = parser->token.end;
         buffer_append_bytes(&joined, parser->token.text);
         result = parser_advance(parser);
+        touches = parser->token.at == end;
     }
     if (status_is_ok(result)) {
         (*out)->literal = arena_copy(parser->arena, buffer_bytes(&joined));
@@ -28,7 +31,11 @@ static status parse_text(struct parser *parser, struct ast_expr **out)
     bool mixes = parser->token.kind == TOKEN_STRING || parser->token.kind == TOKEN_BYTES;
     if (status_is_ok(result) && mixes)
         result = sql_error(parser->lexer.text, parser->token.at,
-                           "Syntax error: string and bytes literals cannot be concatenated");
+                           parser->token.kind != kind
+                               ? "Syntax error: string and bytes literals cannot be concatenated"
+                               : "Syntax error: concatenated %s literals must be separated by "
+                                 "whitespace or comments",
+                           kind == TOKEN_STRING ? "string" : "bytes");
     return result;
 }
 
