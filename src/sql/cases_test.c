@@ -1,10 +1,13 @@
 /* What expressions come to: the cases of tests/data/sql, whose README says how they are written.
- * Each section is a test. */
+ * Each section is a test; the last tests look whether every function has a case with a value. */
 #include "base/arena.h"
 #include "base/testing.h"
+#include "sql/function.h"
 #include "sql/testing.h"
 #include "sql/vector.h"
+#include "sql/window.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -195,18 +198,151 @@ static void section_holds(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* --- is everything tried? --- */
+
+/* What operators look like; functions are looked for by their names. */
+static const char *const operators[][2] = {
+    {"$add", " + "},
+    {"$array_offset", "[OFFSET("},
+    {"$array_ordinal", "[ORDINAL("},
+    {"$between", " BETWEEN "},
+    {"$bit_and", " & "},
+    {"$bit_not", "~"},
+    {"$bit_or", " | "},
+    {"$bit_xor", " ^ "},
+    {"$concat", " || "},
+    {"$count_star", "COUNT(*"},
+    {"$divide", " / "},
+    {"$equal", " = "},
+    {"$extract", "EXTRACT("},
+    {"$greater", " > "},
+    {"$greater_equal", " >= "},
+    {"$in", " IN ("},
+    {"$in_array", " IN UNNEST("},
+    {"$is_distinct", " IS DISTINCT FROM "},
+    {"$is_false", " IS FALSE"},
+    {"$is_null", " IS NULL"},
+    {"$is_true", " IS TRUE"},
+    {"$is_unknown", " IS UNKNOWN"},
+    {"$less", " < "},
+    {"$less_equal", " <= "},
+    {"$like", " LIKE "},
+    {"$like_all", " LIKE ALL "},
+    {"$like_any", " LIKE ANY "},
+    {"$map_at", "])['a']"},
+    {"$map_key", "[KEY("},
+    {"$multiply", " * "},
+    {"$negate", "-("},
+    {"$not", "NOT "},
+    {"$not_equal", " != "},
+    {"$safe_offset", "[SAFE_OFFSET("},
+    {"$safe_ordinal", "[SAFE_ORDINAL("},
+    {"$shift_left", " << "},
+    {"$shift_right", " >> "},
+    {"$subtract", " - "},
+};
+
+/* What is in no table, since it is bound in a way of its own. */
+static const char *const special_forms[] = {
+    "CASE WHEN ", "CASE ",         "CAST(", "SAFE_CAST(",     "IF(",    "IFNULL(",
+    "NULLIF(",    "COALESCE(",     "SAFE.", "STRUCT(",        "ARRAY<", " NOT IN (",
+    " NOT LIKE ", " IS NOT NULL",  " AND ", " OR ",           "DATE '", "TIMESTAMP '",
+    " <> ",       " NOT BETWEEN ", "r'",    " AT TIME ZONE ", "b'",
+};
+
+/* Whether an expression that has a value has `text` in it, at the beginning of a word. */
+static bool is_tried(const struct suite *suite, const char *text)
+{
+    const struct section *sections = suite->sections.items;
+    for (size_t i = 0; i < suite->sections.count; i++) {
+        const struct expression_case *cases = sections[i].cases.items;
+        for (size_t c = 0; c < sections[i].cases.count; c++) {
+            const char *whole = cases[c].expression;
+            const char *at = cases[c].type == NULL ? NULL : strcasestr(whole, text);
+            while (at != NULL && at > whole && isalpha(text[0]) &&
+                   (isalnum(at[-1]) || at[-1] == '_'))
+                at = strcasestr(at + 1, text);
+            if (at != NULL)
+                return true;
+        }
+    }
+    return false;
+}
+
+static size_t miss(const struct suite *suite, const char *text)
+{
+    if (is_tried(suite, text))
+        return 0;
+    print_error("no case has %s\n", text);
+    return 1;
+}
+
+/* `name`: of a function, or of an operator. */
+static size_t miss_named(const struct suite *suite, const char *name)
+{
+    char call[64];
+    snprintf(call, sizeof call, "%s(", name);
+    if (name[0] != '$')
+        return miss(suite, call);
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (strcmp(operators[i][0], name) == 0)
+            return miss(suite, operators[i][1]);
+    print_error("what does the operator %s look like?\n", name);
+    return 1;
+}
+
+static void every_scalar_function_is_tried(void **state)
+{
+    size_t count, missed = 0;
+    const struct sql_function *const *tables = sql_function_tables(&count);
+    for (size_t i = 0; i < count; i++)
+        for (const struct sql_function *each = tables[i]; each->name != NULL; each++)
+            if (strcmp(each->name, "VIEW_PARAMETERS") != 0) /* see query_test.c */
+                missed += miss_named(*state, each->name);
+    for (size_t i = 0; i < sizeof special_forms / sizeof *special_forms; i++)
+        missed += miss(*state, special_forms[i]);
+    assert_int_equal(missed, 0);
+}
+
+static void every_aggregate_is_tried(void **state)
+{
+    size_t count, missed = 0;
+    const struct sql_aggregate *const *tables = sql_aggregate_tables(&count);
+    for (size_t i = 0; i < count; i++)
+        for (const struct sql_aggregate *each = tables[i]; each->name != NULL; each++)
+            missed += miss_named(*state, each->name);
+    assert_int_equal(missed, 0);
+}
+
+static void every_window_function_is_tried(void **state)
+{
+    size_t missed = 0;
+    for (size_t i = 0; sql_window_function_name(i) != NULL; i++)
+        missed += miss_named(*state, sql_window_function_name(i));
+    assert_int_equal(missed, 0);
+}
+
 static int run(struct suite *suite)
 {
-    size_t count = suite->sections.count;
-    struct CMUnitTest *tests = arena_zalloc(suite->arena, count * sizeof *tests);
+    static const struct CMUnitTest last[] = {
+        cmocka_unit_test(every_scalar_function_is_tried),
+        cmocka_unit_test(every_aggregate_is_tried),
+        cmocka_unit_test(every_window_function_is_tried),
+    };
+    size_t sections = suite->sections.count, more = sizeof last / sizeof *last;
+    struct CMUnitTest *tests = arena_zalloc(suite->arena, (sections + more) * sizeof *tests);
     assert_non_null(tests);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < sections; i++) {
         struct section *section = (struct section *)suite->sections.items + i;
         tests[i].name = section->name;
         tests[i].test_func = section_holds;
         tests[i].initial_state = section;
     }
-    return _cmocka_run_group_tests("cases", tests, count, NULL, NULL);
+    for (size_t i = 0; i < more; i++) {
+        tests[sections + i] = last[i];
+        tests[sections + i].initial_state = suite;
+    }
+    return _cmocka_run_group_tests("cases", tests, sections + more, NULL, NULL);
 }
 
 /* Arguments: the files. */

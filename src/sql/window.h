@@ -54,4 +54,7 @@ struct sql_window {
     struct sql_frame_bound end;
 };
 
+/* Names of the functions that need OVER; NULL behind the last. */
+const char *sql_window_function_name(size_t index);
+
 #endif
