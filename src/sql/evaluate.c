@@ -77,6 +77,16 @@ static status evaluate_args(const struct sql_expr *expr, struct sql_frame *frame
     return status_ok();
 }
 
+/* What SAFE makes of a failure of the function itself; those of its arguments stay. */
+static status made_safe(const struct sql_expr *expr, status result, struct sql_value *out)
+{
+    if (result.code != STATUS_OUT_OF_RANGE || !expr->is_safe)
+        return result;
+    status_free(result);
+    *out = sql_null();
+    return status_ok();
+}
+
 static status call_prepared(const struct sql_expr *expr, struct sql_frame *frame,
                             struct sql_call_state *state, struct sql_value *out)
 {
@@ -94,37 +104,28 @@ static status call_prepared(const struct sql_expr *expr, struct sql_frame *frame
         return status_ok();
     state->call.arena = frame->arena;
     state->call.lambda = &lambda;
-    return expr->function->evaluate(&state->call, args, expr->arg_count, out);
+    return made_safe(expr, expr->function->evaluate(&state->call, args, expr->arg_count, out), out);
 }
 
-static status call_function(const struct sql_expr *expr, struct sql_frame *frame,
-                            struct sql_value *out)
+static status prepare_and_call(const struct sql_expr *expr, struct sql_frame *frame,
+                               struct sql_call_state *state, struct sql_value *out)
 {
-    if (++frame->steps > SQL_STEP_LIMIT)
-        return too_many_steps();
-    if (frame->calls != NULL) {
-        struct sql_call_state *state = &frame->calls[expr->call];
-        if (state->function == NULL)
-            TRY(prepare_call(expr, frame, state));
-        return call_prepared(expr, frame, state, out);
-    }
-    struct sql_call_state state = {0};
-    status result = prepare_call(expr, frame, &state);
-    if (status_is_ok(result))
-        result = call_prepared(expr, frame, &state, out);
-    sql_calls_release(&state, 1);
-    return result;
+    status result = state->function == NULL ? prepare_call(expr, frame, state) : status_ok();
+    return status_is_ok(result) ? call_prepared(expr, frame, state, out)
+                                : made_safe(expr, result, out);
 }
 
 static status evaluate_call(const struct sql_expr *expr, struct sql_frame *frame,
                             struct sql_value *out)
 {
-    status result = call_function(expr, frame, out);
-    if (result.code != STATUS_OUT_OF_RANGE || !expr->is_safe)
-        return result;
-    status_free(result);
-    *out = sql_null();
-    return status_ok();
+    if (++frame->steps > SQL_STEP_LIMIT)
+        return too_many_steps();
+    if (frame->calls != NULL)
+        return prepare_and_call(expr, frame, &frame->calls[expr->call], out);
+    struct sql_call_state state = {0};
+    status result = prepare_and_call(expr, frame, &state, out);
+    sql_calls_release(&state, 1);
+    return result;
 }
 
 void sql_calls_release(struct sql_call_state *calls, size_t count)
