@@ -469,6 +469,6 @@ status sql_enum_parse(const struct sql_named_type *enum_, bytes name, struct sql
             *out = sql_of_int64(descriptor->value[i]->number);
             return status_ok();
         }
-    return status_make(STATUS_OUT_OF_RANGE, "Could not cast %.*s to enum type %s", (int)name.size,
-                       name.size == 0 ? "" : (const char *)name.data, enum_->path);
+    return status_make(STATUS_OUT_OF_RANGE, "Out of range cast of string '%.*s' to enum type %s",
+                       (int)name.size, name.size == 0 ? "" : (const char *)name.data, enum_->path);
 }
