@@ -8,6 +8,7 @@ import re
 import time
 
 import pytest
+from google.api_core.exceptions import OutOfRange
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from harness.counts import add, create_counts, merge, state_in
@@ -237,3 +238,50 @@ def test_filters_see_the_state(rpc, counts):
     above = {"value_range_filter": {"start_value_open": state}}
     assert rpc.read_row(counts, KEY, filter=above) == []
     assert state_in(rpc, counts, KEY, "ints", filter={"strip_value_transformer": True}) == b""
+
+
+# --- SQL sees them, too ---
+
+
+def query(client, table, columns, rest=""):
+    name = table.rsplit("/", 1)[-1]
+    (row,) = client.execute_query(f"SELECT {columns} FROM `{name}` {rest}", "i")
+    return [value for _, value in row.fields]
+
+
+def test_sql_counts_what_cells_hold(client, rpc, counts):
+    rpc.mutate(counts, b"a", *(add("ints", number) for number in range(1, 101)))
+    rpc.mutate(counts, b"b", *(add("ints", number) for number in range(51, 151)))
+    rpc.mutate(counts, b"b", *(add("strings", text) for text in ["x", "y", "x"]))
+    both = "HLL_COUNT.MERGE(ints['q']), HLL_COUNT.EXTRACT(HLL_COUNT.MERGE_PARTIAL(ints['q']))"
+    assert query(client, counts, f"{both}, HLL_COUNT.MERGE(strings['q'])") == [150, 150, 2]
+    extract = "HLL_COUNT.EXTRACT(ints['q']), HLL_COUNT.EXTRACT(strings['q'])"
+    assert query(client, counts, extract, "WHERE _key = 'a'") == [100, 0]
+    assert query(client, counts, "HLL_COUNT.MERGE(ints['no'])") == [0]
+    assert query(client, counts, "HLL_COUNT.MERGE_PARTIAL(ints['no'])") == [None]
+
+
+@pytest.mark.parametrize("n", [1, 10, 1000, 20000])
+def test_sql_makes_the_librarys_sketches(client, rpc, counts, n):
+    rpc.mutate(counts, KEY, set_cell("f", b"q", b"a row to begin with"))
+    numbers = f", UNNEST(GENERATE_ARRAY(1, {n})) AS x"
+    (state,) = query(client, counts, "HLL_COUNT.INIT(x)", numbers)
+    assert_vector(state, "int64_1_to_n", n)
+    rpc.mutate(counts, KEY, merge("ints", state))
+    assert state_in(rpc, counts, KEY, "ints", filter={"family_name_regex_filter": "ints"}) == state
+
+
+def test_sql_merges_as_cells_do(client, rpc, counts):
+    for key, numbers in (b"a", range(1, 2001)), (b"b", range(2001, 5001)):
+        rpc.mutate(counts, key, *(add("ints", number) for number in numbers))
+    (state,) = query(client, counts, "HLL_COUNT.MERGE_PARTIAL(ints['q'])")
+    assert hashlib.sha256(state).hexdigest() == vector("int64_1_to_n", 5000)["sha256"]
+
+
+def test_sql_refuses_what_is_no_sketch(client, rpc, counts):
+    rpc.mutate(counts, KEY, set_cell("f", b"q", b"xyz"))
+    with pytest.raises(OutOfRange, match="Invalid or incompatible sketch in HLL_COUNT.MERGE"):
+        query(client, counts, "HLL_COUNT.MERGE(f['q'])")
+    rpc.mutate(counts, KEY, add("ints", 1), add("strings", "a"))
+    with pytest.raises(OutOfRange, match="Invalid or incompatible sketch in HLL_COUNT.MERGE"):
+        query(client, counts, "HLL_COUNT.MERGE(s)", ", UNNEST([ints['q'], strings['q']]) AS s")
