@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
+#include "bigtable/row_key_schema.h"
 #include "bigtable/schema_message.h"
 #include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
@@ -16,8 +17,6 @@ static status refuse_unbuilt(const BtAdmin__Table *table)
         field = "change_stream_config";
     else if (table->tiered_storage_config != NULL)
         field = "tiered_storage_config";
-    else if (table->row_key_schema != NULL)
-        field = "row_key_schema";
     if (field == NULL)
         return status_ok();
     return status_make(STATUS_UNIMPLEMENTED, "%s is not implemented", field);
@@ -63,7 +62,8 @@ static status schema_from_table(const BtAdmin__Table *table, struct arena *arena
                          table->n_column_families, (uint32_t)table->n_column_families + 1, out);
 }
 
-/* What is said of its backups; where it was restored from is not the client's to say. */
+/* What is said of its backups and its keys; where it was restored from is not the client's to say.
+ */
 static status extra_from_table(const BtAdmin__Table *table, struct arena *arena, bytes *out)
 {
     BtAdmin__Table kept = *table;
@@ -151,7 +151,9 @@ status create_table(const struct admin_request *request, const ProtobufCMessage 
     struct schema *schema;
     TRY(schema_from_table(table, request->arena, &schema));
     creation.spec.schema = schema;
-    status s = create_and_describe(&creation, response);
+    status s = row_key_schema_check(table->row_key_schema, schema->families, schema->family_count);
+    if (status_is_ok(s))
+        s = create_and_describe(&creation, response);
     schema_destroy(schema);
     return s;
 }

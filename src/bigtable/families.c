@@ -1,7 +1,9 @@
 /* ModifyColumnFamilies: a list of changes, in order, all of them or none. */
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
+#include "bigtable/row_key_schema.h"
 #include "bigtable/schema_message.h"
+#include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
 #include "bigtable/value_type.h"
 
@@ -98,6 +100,14 @@ static status apply(struct draft *draft, const Modification *change)
     }
 }
 
+/* SQL has them and the fields of the table's keys as columns side by side. */
+static status check_key_fields(const struct draft *draft, bytes extra)
+{
+    BtAdmin__Table *kept;
+    TRY(table_extra_decode(extra, draft->arena, &kept));
+    return row_key_schema_check_families(kept->row_key_schema, draft->families, draft->count);
+}
+
 struct modify_request {
     const BtAdmin__ModifyColumnFamiliesRequest *message;
 };
@@ -118,6 +128,7 @@ static status modify(void *context, const struct table_info *now, struct arena *
         memcpy(draft.families, now->schema->families, standing * sizeof *draft.families);
     for (size_t i = 0; i < message->n_modifications; i++)
         TRY(apply(&draft, message->modifications[i]));
+    TRY(check_key_fields(&draft, now->extra));
     *next = (struct table_change){.families = draft.families,
                                   .family_count = draft.count,
                                   .deletion_protection = now->deletion_protection,

@@ -6,6 +6,7 @@
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
+#include "bigtable/table_extra.h"
 
 static status metadata_of(const char *table, const BtAdmin__Backup *backup, struct arena *arena,
                           BtAdmin__RestoreTableMetadata **out)
@@ -110,33 +111,31 @@ static status stage_finish(void *context, struct edit *edit)
     return staged_backup_restore(finishing->staged, &spec, &finishing->made);
 }
 
-/* What the table keeps of where it comes from. It starts without the protection and the policies
- * of its source. */
-static status describe_table_of(const struct finishing *finishing, struct buffer *extra)
+/* What the table keeps of where it comes from, and how its keys are read. It starts without the
+ * protection and the policies of its source. */
+static status describe_table_of(const struct finishing *finishing, bytes source_extra, bytes *extra)
 {
-    BtAdmin__Table table = BT_ADMIN__TABLE__INIT;
+    struct arena *arena = finishing->job->arena;
+    BtAdmin__Table table = BT_ADMIN__TABLE__INIT, *source;
     BtAdmin__RestoreInfo info = BT_ADMIN__RESTORE_INFO__INIT;
+    TRY(table_extra_decode(source_extra, arena, &source));
+    table.row_key_schema = source->row_key_schema;
     info.source_type = finishing->metadata->source_type;
     info.source_info_case = BT_ADMIN__RESTORE_INFO__SOURCE_INFO_BACKUP_INFO;
     info.backup_info = finishing->metadata->backup_info;
     table.restore_info = &info;
-    proto_encode(&table.base, extra);
-    return extra->failed ? status_out_of_memory() : status_ok();
+    return table_extra_encode(&table, arena, extra);
 }
 
 static status make_table(struct finishing *finishing)
 {
-    struct buffer extra = {0};
-    status s = describe_table_of(finishing, &extra);
     finishing->table = staged_backup_source(finishing->staged);
     finishing->table.name = finishing->metadata->name;
     finishing->table.deletion_protection = false;
-    finishing->table.extra = buffer_bytes(&extra);
-    if (status_is_ok(s))
-        s = control_edit(finishing->job->bigtable->control, stage_finish, finishing);
+    TRY(describe_table_of(finishing, finishing->table.extra, &finishing->table.extra));
+    status s = control_edit(finishing->job->bigtable->control, stage_finish, finishing);
     if (finishing->made != NULL)
         table_release(finishing->made);
-    buffer_free(&extra);
     return s;
 }
 

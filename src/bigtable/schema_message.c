@@ -249,6 +249,7 @@ static status add_kept(const struct table_info *info, struct arena *arena, BtAdm
     table->restore_info = kept->restore_info;
     table->automated_backup_config_case = kept->automated_backup_config_case;
     table->automated_backup_policy = kept->automated_backup_policy;
+    table->row_key_schema = kept->row_key_schema;
     const BtAdmin__Table__AutomatedBackupPolicy *policy = table_backup_policy(kept);
     if (policy != NULL && !policy->disabled)
         table->effective_automated_backup_policy = kept->automated_backup_policy;

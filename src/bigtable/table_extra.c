@@ -19,6 +19,7 @@ status table_extra_encode(const BtAdmin__Table *table, struct arena *arena, byte
     kept.restore_info = table->restore_info;
     kept.automated_backup_config_case = table->automated_backup_config_case;
     kept.automated_backup_policy = table->automated_backup_policy;
+    kept.row_key_schema = table->row_key_schema;
     proto_encode(&kept.base, &packed);
     *out = packed.failed ? bytes_make(NULL, 0) : arena_copy(arena, buffer_bytes(&packed));
     buffer_free(&packed);

@@ -1,5 +1,5 @@
 /* What the services keep of a table beside its schema: table_info.extra, a message with the fields
- * restore_info and automated_backup_policy. */
+ * restore_info, automated_backup_policy and row_key_schema. */
 #ifndef TRESTLE_BIGTABLE_TABLE_EXTRA_H
 #define TRESTLE_BIGTABLE_TABLE_EXTRA_H
 

@@ -1,7 +1,8 @@
-/* UpdateTable: deletion protection, and automated backups. */
+/* UpdateTable: deletion protection, automated backups, and how row keys are read. */
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
 #include "bigtable/resource_call.h"
+#include "bigtable/row_key_schema.h"
 #include "bigtable/schema_message.h"
 #include "bigtable/table_extra.h"
 #include "bigtable/table_methods.h"
@@ -10,8 +11,10 @@
 static status check_path(const char *path)
 {
     static const char *const unbuilt[] = {
-        "column_families",       "change_stream_config", "change_stream_config.retention_period",
-        "tiered_storage_config", "row_key_schema",
+        "column_families",
+        "change_stream_config",
+        "change_stream_config.retention_period",
+        "tiered_storage_config",
     };
     for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++)
         if (field_path_is(path, unbuilt[i]))
@@ -39,12 +42,19 @@ struct update {
 static status apply_mask(const struct update *update, const struct table_info *now,
                          struct arena *arena, BtAdmin__Table **out)
 {
-    static const char *const allowed[] = {"deletion_protection", "automated_backup_policy", NULL};
+    static const char *const allowed[] = {"deletion_protection", "automated_backup_policy",
+                                          "row_key_schema", NULL};
     const BtAdmin__UpdateTableRequest *request = (const void *)update->request->message;
+    BtAdmin__Table *before;
+    TRY(table_extra_decode(now->extra, arena, &before));
     TRY(table_extra_decode(now->extra, arena, out));
     (*out)->deletion_protection = now->deletion_protection;
     TRY(field_mask_apply(request->update_mask, allowed, &update->wanted->base, &(*out)->base,
                          arena));
+    TRY(row_key_schema_check_change(before->row_key_schema, (*out)->row_key_schema,
+                                    request->ignore_warnings));
+    TRY(row_key_schema_check((*out)->row_key_schema, now->schema->families,
+                             now->schema->family_count));
     return complete_backup_policy(*out, arena);
 }
 

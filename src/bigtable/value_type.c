@@ -31,7 +31,7 @@ static status check_map(const BtAdmin__Type__Map *map)
     return check_type(map->value_type, "the values of a MAP");
 }
 
-static status check_struct_encoding(const BtAdmin__Type__Struct *type)
+status struct_encoding_check(const BtAdmin__Type__Struct *type)
 {
     const BtAdmin__Type__Struct__Encoding *encoding = type->encoding;
     if (encoding == NULL ||
@@ -56,7 +56,7 @@ static status check_struct(const BtAdmin__Type__Struct *type)
 {
     for (size_t i = 0; i < type->n_fields; i++)
         TRY(check_type(type->fields[i]->type, "the fields of a STRUCT"));
-    return check_struct_encoding(type);
+    return struct_encoding_check(type);
 }
 
 static status check_type(const BtAdmin__Type *type, const char *of_what)

@@ -19,4 +19,7 @@ status value_type_from_message(const BtAdmin__Type *message, struct arena *arena
  * aggregate return. */
 status value_type_to_message(const struct family *family, struct arena *arena, BtAdmin__Type **out);
 
+/* Whether a struct says how it is written, and may be: INVALID_ARGUMENT. */
+status struct_encoding_check(const BtAdmin__Type__Struct *type);
+
 #endif

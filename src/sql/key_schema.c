@@ -5,8 +5,8 @@
  *     ordered code    parts joined by 00 01; 00 in a part is written 00 FF, an empty part 00 00;
  *                     empty parts at the end are left out, but if all are empty the key is 00 00
  *
- * Numbers are big-endian, of 8 bytes, or in the ordered code of signed integers (ordered_code.h).
- */
+ * Numbers are big-endian, of 8 bytes and not negative, since the order of keys is that of their
+ * parts; or in the ordered code of signed integers (ordered_code.h). */
 #include "sql/key_schema.h"
 
 #include "base/utf8.h"
@@ -124,10 +124,10 @@ static status bad_key(const char *why)
 static status read_number(const struct key_part *part, bytes text, struct sql_value *out)
 {
     uint64_t number = 0;
-    int64_t ordered;
+    int64_t ordered = 0;
     if (part->is_ordered) {
-        bool is_number = ordered_code_read(text, &ordered) == text.size;
-        *out = sql_of_int64(is_number ? ordered : 0);
+        bool is_number = text.size > 0 && ordered_code_read(text, &ordered) == text.size;
+        *out = sql_of_int64(ordered);
         return is_number ? status_ok() : bad_key("a number is none in the ordered code");
     }
     if (text.size != sizeof number)
@@ -135,7 +135,7 @@ static status read_number(const struct key_part *part, bytes text, struct sql_va
     for (size_t i = 0; i < text.size; i++)
         number = number << 8 | text.data[i];
     *out = sql_of_int64((int64_t)number);
-    return status_ok();
+    return out->int64 >= 0 ? status_ok() : bad_key("a big-endian number is negative");
 }
 
 static status read_value(const struct key_part *part, bytes text, struct sql_value *out)
@@ -186,8 +186,6 @@ static status unescape(bytes *key, struct arena *arena, bytes *out)
     size_t size = 0, at = 0;
     if (text == NULL)
         return status_out_of_memory();
-    bool is_empty = key->size >= 2 && key->data[0] == 0 && key->data[1] == 0;
-    at = is_empty ? 2 : 0;
     for (; at < key->size; at++) {
         if (key->data[at] != 0) {
             text[size++] = key->data[at];
@@ -206,12 +204,27 @@ static status unescape(bytes *key, struct arena *arena, bytes *out)
     return status_ok();
 }
 
+/* An empty part is 00 00 there, or, at the end, nothing. */
+static status take_part(bytes *key, struct arena *arena, bytes *out)
+{
+    bool is_empty = key->size >= 2 && key->data[0] == 0 && key->data[1] == 0;
+    if (!is_empty) {
+        TRY(unescape(key, arena, out));
+        return out->size > 0 || key->size == 0 ? status_ok()
+                                               : bad_key("an empty part is not written as 00 00");
+    }
+    *out = bytes_make(NULL, 0);
+    *key = bytes_from(*key, 2);
+    bool ends = key->size == 0 || (key->size >= 2 && key->data[0] == 0 && key->data[1] == 1);
+    return ends ? status_ok() : bad_key("a zero byte is not escaped");
+}
+
 static status decode_ordered(const struct sql_key_schema *schema, bytes key, struct arena *arena,
                              struct sql_value *parts)
 {
     for (size_t i = 0; i < schema->count; i++) {
         bytes text;
-        TRY(unescape(&key, arena, &text));
+        TRY(take_part(&key, arena, &text));
         TRY(read_value(&schema->parts[i], text, &parts[i]));
         if (key.size > 0)
             key = bytes_from(key, 2);
@@ -245,15 +258,6 @@ static void append_number(struct buffer *out, const struct key_part *part, int64
         buffer_append_byte(out, (uint8_t)((uint64_t)value >> shift));
 }
 
-static void append_value(struct buffer *out, const struct key_part *part,
-                         const struct sql_value *value)
-{
-    if (sql_is_text(part->type))
-        buffer_append_bytes(out, value->text);
-    else
-        append_number(out, part, value->int64);
-}
-
 static void append_escaped(struct buffer *out, bytes text)
 {
     if (text.size == 0)
@@ -265,7 +269,30 @@ static void append_escaped(struct buffer *out, bytes text)
     }
 }
 
-/* What stands between this part and the next. */
+static void append_text(const struct sql_key_schema *schema, bytes text, struct buffer *out)
+{
+    if (schema->encoding == ENCODING_ORDERED)
+        append_escaped(out, text);
+    else
+        buffer_append_bytes(out, text);
+}
+
+static void append_part(const struct sql_key_schema *schema, size_t index,
+                        const struct sql_value *value, struct buffer *out)
+{
+    const struct key_part *part = &schema->parts[index];
+    struct buffer number = {0};
+    if (sql_is_text(part->type)) {
+        append_text(schema, value->text, out);
+        return;
+    }
+    append_number(&number, part, value->int64);
+    append_text(schema, buffer_bytes(&number), out);
+    out->failed = out->failed || number.failed;
+    buffer_free(&number);
+}
+
+/* What stands between a part and the next. */
 static void append_joint(const struct sql_key_schema *schema, struct buffer *out)
 {
     if (schema->encoding == ENCODING_ORDERED)
@@ -274,35 +301,170 @@ static void append_joint(const struct sql_key_schema *schema, struct buffer *out
         buffer_append_bytes(out, schema->delimiter);
 }
 
-/* Empty parts at the end of an ordered code may be missing, with their joints: such a beginning
- * ends before the first of them. */
-static size_t count_sure(const struct sql_key_schema *schema, const struct sql_value *parts,
-                         size_t count)
+static void append_parts(const struct sql_key_schema *schema, const struct sql_value *parts,
+                         size_t count, struct buffer *out)
 {
-    while (schema->encoding == ENCODING_ORDERED && count > 0 &&
-           sql_is_text(schema->parts[count - 1].type) && parts[count - 1].text.size == 0)
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            append_joint(schema, out);
+        append_part(schema, i, &parts[i], out);
+    }
+}
+
+/* --- spans of keys --- */
+
+/* Parts whose values are known, and the next one. */
+struct span {
+    const struct sql_key_schema *schema;
+    const struct sql_value *parts;
+    size_t count;
+};
+
+static bool is_last(const struct span *span)
+{
+    return span->count + 1 == span->schema->count;
+}
+
+/* From a prefix to what comes after all that begins with it; empty if nothing does. */
+static void pass_prefix(struct buffer *prefix)
+{
+    while (prefix->size > 0 && prefix->data[prefix->size - 1] == 0xff)
+        prefix->size--;
+    if (prefix->size > 0)
+        prefix->data[prefix->size - 1]++;
+}
+
+/* Empty parts at the end of an ordered code may be missing, with their joints. */
+static size_t count_sure(const struct span *span)
+{
+    size_t count = span->count;
+    while (span->schema->encoding == ENCODING_ORDERED && count > 0 &&
+           sql_is_text(span->schema->parts[count - 1].type) &&
+           span->parts[count - 1].text.size == 0)
         count--;
     return count;
 }
 
-status sql_key_encode(const struct sql_key_schema *schema, const struct sql_value *parts,
-                      size_t count, struct buffer *out, bool *is_whole)
+/* What the next part stands behind, if it is not empty. */
+static void append_known(const struct span *span, struct buffer *out)
 {
-    size_t sure = count_sure(schema, parts, count);
-    *is_whole = sure == schema->count;
-    for (size_t i = 0; i < sure; i++) {
-        struct buffer part = {0};
-        append_value(&part, &schema->parts[i], &parts[i]);
-        if (schema->encoding == ENCODING_ORDERED)
-            append_escaped(out, buffer_bytes(&part));
-        else
-            buffer_append_bytes(out, buffer_bytes(&part));
-        out->failed = out->failed || part.failed;
-        buffer_free(&part);
-        /* A part of an ordered code may be the last that is not empty: then no joint follows. */
-        bool is_last = i + 1 == schema->count;
-        if (!is_last && (schema->encoding == ENCODING_DELIMITED || i + 1 < sure))
-            append_joint(schema, out);
+    append_parts(span->schema, span->parts, span->count, out);
+    if (span->count > 0 && span->count < span->schema->count)
+        append_joint(span->schema, out);
+}
+
+/* The first key with the known parts. */
+static void first_key(const struct span *span, struct buffer *out)
+{
+    size_t sure = count_sure(span);
+    bool is_all_empty = sure == 0 && span->count == span->schema->count;
+    if (span->schema->encoding == ENCODING_ORDERED && is_all_empty)
+        append_text(span->schema, bytes_make(NULL, 0), out);
+    else if (span->schema->encoding == ENCODING_ORDERED)
+        append_parts(span->schema, span->parts, sure, out);
+    else
+        append_known(span, out);
+}
+
+/* A part that is not the last ends with a joint, or, in an ordered code, with the key. */
+static void pass_part(const struct span *span, bool is_whole, struct buffer *out)
+{
+    if (is_whole) {
+        buffer_append_byte(out, 0);
+    } else if (span->schema->encoding == ENCODING_ORDERED) {
+        buffer_append(out, "\0\2", 2);
+    } else {
+        append_joint(span->schema, out);
+        pass_prefix(out);
     }
-    return out->failed ? status_out_of_memory() : status_ok();
+}
+
+/* What comes after all keys with the known parts. */
+static void after_keys(const struct span *span, struct buffer *out)
+{
+    append_parts(span->schema, span->parts, span->count, out);
+    if (span->count > 0)
+        pass_part(span, span->count == span->schema->count, out);
+}
+
+/* Whether what any key has there comes after the value: big-endian numbers are not negative. */
+static bool is_below_all(const struct span *span, const struct sql_value *value)
+{
+    const struct key_part *part = &span->schema->parts[span->count];
+    return !sql_is_text(part->type) && !part->is_ordered && value->int64 < 0;
+}
+
+static void lower_end(const struct span *span, const struct sql_part_bound *bound,
+                      struct buffer *out)
+{
+    bool is_text = sql_is_text(span->schema->parts[span->count].type);
+    bool is_least = is_text && bound->value->text.size == 0 && !bound->is_open;
+    if (is_least || is_below_all(span, bound->value)) {
+        first_key(span, out);
+        return;
+    }
+    append_known(span, out);
+    append_part(span->schema, span->count, bound->value, out);
+    if (!bound->is_open)
+        return;
+    if (!is_text)
+        pass_prefix(out);
+    else if (span->schema->encoding != ENCODING_DELIMITED || is_last(span))
+        pass_part(span, is_last(span), out);
+}
+
+/* Up to a part that stands before a delimiter. With bytes that do not come after the delimiter's
+ * first the order of keys is another than that of their parts: what is before the first such byte
+ * bounds both. */
+static void delimited_end(const struct span *span, const struct sql_part_bound *bound,
+                          struct buffer *out)
+{
+    bytes text = bound->value->text;
+    size_t size = 0;
+    while (size < text.size && text.data[size] > span->schema->delimiter.data[0])
+        size++;
+    buffer_append_bytes(out, bytes_make(text.data, size));
+    if (size < text.size)
+        pass_prefix(out);
+    else if (!bound->is_open)
+        pass_part(span, false, out);
+}
+
+static void upper_end(const struct span *span, const struct sql_part_bound *bound,
+                      struct buffer *out, bool *is_empty)
+{
+    bool is_text = sql_is_text(span->schema->parts[span->count].type);
+    bool is_least = is_text && bound->value->text.size == 0 && bound->is_open;
+    *is_empty = is_least || is_below_all(span, bound->value);
+    append_known(span, out);
+    if (is_text && span->schema->encoding == ENCODING_DELIMITED && !is_last(span)) {
+        delimited_end(span, bound, out);
+        return;
+    }
+    append_part(span->schema, span->count, bound->value, out);
+    if (bound->is_open)
+        return;
+    if (is_text)
+        pass_part(span, is_last(span), out);
+    else
+        pass_prefix(out);
+}
+
+status sql_key_span(const struct sql_key_schema *schema, const struct sql_value *parts,
+                    size_t count, const struct sql_part_bound *lower,
+                    const struct sql_part_bound *upper, struct buffer *from, struct buffer *to,
+                    bool *is_empty)
+{
+    const struct span span = {schema, parts, count};
+    bool has_next = count < schema->count;
+    *is_empty = false;
+    if (has_next && lower->value != NULL)
+        lower_end(&span, lower, from);
+    else
+        first_key(&span, from);
+    if (has_next && upper->value != NULL)
+        upper_end(&span, upper, to, is_empty);
+    else
+        after_keys(&span, to);
+    return from->failed || to->failed ? status_out_of_memory() : status_ok();
 }

@@ -17,13 +17,26 @@ size_t sql_key_schema_count(const struct sql_key_schema *schema);
 struct sql_field sql_key_schema_part(const struct sql_key_schema *schema, size_t index);
 
 /* The parts of a key: as many values as the schema has. INVALID_ARGUMENT for a key that is no such
- * one. */
+ * one.
+ *
+ * Keys that can be read are in the order of their parts, but for one thing: in a part before a
+ * delimiter bytes may occur that come before the delimiter's first or are it. */
 status sql_key_decode(const struct sql_key_schema *schema, bytes key, struct arena *arena,
                       struct sql_value *parts);
 
-/* The beginning that all keys have whose first parts have these values (none NULL): for ranges.
- * `*is_whole` says that a key with all parts is exactly it. */
-status sql_key_encode(const struct sql_key_schema *schema, const struct sql_value *parts,
-                      size_t count, struct buffer *out, bool *is_whole);
+/* A bound of a part's values; `value` NULL: none. */
+struct sql_part_bound {
+    const struct sql_value *value;
+    bool is_open; /* the value itself is outside */
+};
+
+/* The keys whose first `count` parts have these values (none NULL), and whose next one, if there is
+ * another, is within the bounds: from `*from` on, before `*to` (empty: no bound). Keys that are
+ * none of the schema may be among them. With all parts `*from` is the key. `*is_empty` says that
+ * there are none; then the rest says nothing. */
+status sql_key_span(const struct sql_key_schema *schema, const struct sql_value *parts,
+                    size_t count, const struct sql_part_bound *lower,
+                    const struct sql_part_bound *upper, struct buffer *from, struct buffer *to,
+                    bool *is_empty);
 
 #endif

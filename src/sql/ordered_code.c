@@ -64,7 +64,7 @@ size_t ordered_code_read(bytes text, int64_t *out)
             return 0;
         magnitude = magnitude << 8 | code[i];
     }
-    if (magnitude > INT64_MAX)
+    if (magnitude > INT64_MAX || size_of(magnitude) != size)
         return 0;
     *out = is_negative ? ~(int64_t)magnitude : (int64_t)magnitude;
     return size;

@@ -14,7 +14,8 @@
 
 void ordered_code_append(struct buffer *out, int64_t value);
 
-/* The bytes that a number takes at the start of the text; 0 if there is none. */
+/* The bytes that a number takes at the start of the text; 0 if there is none. A number has one
+ * code: a longer one is none. */
 size_t ordered_code_read(bytes text, int64_t *out);
 
 #endif

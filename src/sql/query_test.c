@@ -1,8 +1,10 @@
 /* Whole queries over a small table: names, clauses, their order, what the planner makes of them,
  * and the errors of each. */
 #include "base/testing.h"
+#include "google/bigtable/admin/v2/types.pb-c.h"
 #include "sql/function.h"
 #include "sql/testing.h"
+#include "wire/proto.h"
 
 /* Three rows; `c` has no cell in g nor n; `a` has two versions of f:x. */
 static const struct test_cell cells[] = {
@@ -29,12 +31,13 @@ static void rows_of(const struct test_database *of, const char *query, struct bu
     (void)test_query(of, query, NULL, 0, out);
 }
 
-static void check(const struct query_case *cases, size_t count, run_query *run)
+static void check(const struct test_database *of, const struct query_case *cases, size_t count,
+                  run_query *run)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) {
         struct buffer out = {0};
-        run(&database, cases[i].query, &out);
+        run(of, cases[i].query, &out);
         assert_non_null(out.data);
         if (strcmp((char *)out.data, cases[i].expected) != 0) {
             print_error("%s\n--- is\n%s--- and not\n%s", cases[i].query, (char *)out.data,
@@ -46,7 +49,7 @@ static void check(const struct query_case *cases, size_t count, run_query *run)
     assert_int_equal(wrong, 0);
 }
 
-#define CHECK_QUERIES(cases, run) check(cases, sizeof(cases) / sizeof *(cases), run)
+#define CHECK_QUERIES(cases, run) check(&database, cases, sizeof(cases) / sizeof *(cases), run)
 
 static void columns_have_names_and_types(void **state)
 {
@@ -214,6 +217,144 @@ static void keys_become_ranges(void **state)
     CHECK_QUERIES(cases, rows_of);
 }
 
+/* --- structured row keys: a sale's are user_id (BYTES), purchase_date and order_number (STRING)
+ * --- */
+
+static const struct test_cell sales_cells[] = {
+    {"user1#2025-05-20#abcd1233", "f", "product", 1000, "phone"},
+    {"user1#2025-05-20#abcd1235", "f", "product", 1000, "shoes"},
+    {"user10#2025-05-21#x", "f", "product", 1000, "cup"},
+    {"user2#2025-05-24#defg456", "f", "product", 1000, "headphones"},
+};
+
+/* With one more row than those, whose key is none of the schema. */
+static const struct test_cell spoilt_cells[] = {
+    {"user1#2025-05-20#abcd1233", "f", "product", 1000, "phone"},
+    {"user3", "f", "product", 1000, "none"},
+};
+
+static void append_sales_schema(struct buffer *out)
+{
+    static const char *const names[] = {"user_id", "purchase_date", "order_number"};
+    BtAdmin__Type__Bytes bytes_type = BT_ADMIN__TYPE__BYTES__INIT;
+    BtAdmin__Type__String string = BT_ADMIN__TYPE__STRING__INIT;
+    BtAdmin__Type types[3];
+    BtAdmin__Type__Struct__Field fields[3];
+    BtAdmin__Type__Struct__Field *list[3];
+    BtAdmin__Type__Struct__Encoding encoding = BT_ADMIN__TYPE__STRUCT__ENCODING__INIT;
+    BtAdmin__Type__Struct__Encoding__DelimitedBytes delimited =
+        BT_ADMIN__TYPE__STRUCT__ENCODING__DELIMITED_BYTES__INIT;
+    BtAdmin__Type__Struct structure = BT_ADMIN__TYPE__STRUCT__INIT;
+    for (size_t i = 0; i < 3; i++) {
+        types[i] = (BtAdmin__Type)BT_ADMIN__TYPE__INIT;
+        types[i].kind_case =
+            i == 0 ? BT_ADMIN__TYPE__KIND_BYTES_TYPE : BT_ADMIN__TYPE__KIND_STRING_TYPE;
+        types[i].string_type = &string;
+        if (i == 0)
+            types[i].bytes_type = &bytes_type;
+        fields[i] = (BtAdmin__Type__Struct__Field)BT_ADMIN__TYPE__STRUCT__FIELD__INIT;
+        fields[i].field_name = names[i];
+        fields[i].type = &types[i];
+        list[i] = &fields[i];
+    }
+    delimited.delimiter = proto_data(bytes_of("#"));
+    encoding.encoding_case = BT_ADMIN__TYPE__STRUCT__ENCODING__ENCODING_DELIMITED_BYTES;
+    encoding.delimited_bytes = &delimited;
+    structure.fields = list;
+    structure.n_fields = 3;
+    structure.encoding = &encoding;
+    proto_encode(&structure.base, out);
+}
+
+/* Runs them over these cells, which have keys of sales. */
+static void check_sales(const struct test_cell *sales, size_t count, const struct query_case *cases,
+                        size_t case_count, run_query *run)
+{
+    struct buffer schema = {0};
+    append_sales_schema(&schema);
+    const struct test_database of = {
+        .cells = sales, .count = count, .key_schema = buffer_bytes(&schema)};
+    check(&of, cases, case_count, run);
+    buffer_free(&schema);
+}
+
+#define CHECK_SALES(sales, cases, run)                                                             \
+    check_sales(sales, sizeof(sales) / sizeof *(sales), cases, sizeof(cases) / sizeof *(cases), run)
+
+static void parts_of_keys_are_columns(void **state)
+{
+    (void)state;
+    static const struct query_case columns[] = {
+        {"SELECT * FROM t", "user_id BYTES\npurchase_date STRING\norder_number STRING\n"
+                            "f MAP<BYTES, BYTES>\ng MAP<BYTES, BYTES>\nn MAP<BYTES, INT64>\n"},
+        {"SELECT _key, USER_ID FROM t", "_key BYTES\nUSER_ID BYTES\n"},
+        {"SELECT user_id, * EXCEPT (user_id, f, g, n) FROM t",
+         "user_id BYTES\npurchase_date STRING\norder_number STRING\n"},
+    };
+    static const struct query_case rows[] = {
+        {"SELECT user_id, order_number, f['product'] FROM t WHERE user_id = b'user1'",
+         "b\"user1\" \"abcd1233\" b\"phone\"\nb\"user1\" \"abcd1235\" b\"shoes\"\n"},
+        {"SELECT _key FROM t WHERE purchase_date > '2025-05-20' AND order_number LIKE 'd%'",
+         "b\"user2#2025-05-24#defg456\"\n"},
+        {"SELECT user_id, COUNT(*) FROM t GROUP BY user_id ORDER BY user_id DESC LIMIT 1",
+         "b\"user2\" 1\n"},
+        {"SELECT _key FROM t WHERE _key = 'user1#2025-05-20#abcd1235' AND user_id = b'user1'",
+         "b\"user1#2025-05-20#abcd1235\"\n"},
+    };
+    static const struct query_case spoilt[] = {
+        {"SELECT _key FROM t", "b\"user1#2025-05-20#abcd1233\"\nb\"user3\"\n"},
+        {"SELECT user_id FROM t",
+         "b\"user1\"\nINVALID_ARGUMENT: A row key of the table does not have the form of its "
+         "row_key_schema: it has not as many delimiters\n"},
+        {"SELECT user_id FROM t WHERE user_id < b'user3'", "b\"user1\"\n"},
+    };
+    CHECK_SALES(sales_cells, columns, test_columns);
+    CHECK_SALES(sales_cells, rows, rows_of);
+    CHECK_SALES(spoilt_cells, spoilt, rows_of);
+}
+
+static void ranges_of_query(const struct test_database *of, const char *query, struct buffer *out)
+{
+    struct buffer rows = {0};
+    struct test_database noting = *of;
+    noting.ranges = out;
+    assert_int_equal(test_query(&noting, query, NULL, 0, &rows), STATUS_OK);
+    buffer_free(&rows);
+    buffer_append_byte(out, '\0');
+}
+
+static void parts_become_ranges(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT 1 FROM t WHERE user_id = b'user1'", "[b\"user1#\", b\"user1$\")\n"},
+        {"SELECT 1 FROM t WHERE CAST(user_id AS STRING) = 'user1'", "[b\"user1#\", b\"user1$\")\n"},
+        {"SELECT 1 FROM t WHERE user_id IN (b'user1', b'u2') AND purchase_date = '2025'",
+         "[b\"u2#2025#\", b\"u2#2025$\")\n[b\"user1#2025#\", b\"user1#2025$\")\n"},
+        {"SELECT 1 FROM t WHERE user_id = b'a' OR user_id = b'b'",
+         "[b\"a#\", b\"a$\")\n[b\"b#\", b\"b$\")\n"},
+        {"SELECT 1 FROM t WHERE user_id = b'a' AND purchase_date BETWEEN '2024' AND '2025'",
+         "[b\"a#2024\", b\"a#2025$\")\n"},
+        {"SELECT 1 FROM t WHERE user_id = b'a' AND purchase_date >= '2024' AND "
+         "purchase_date < '2025' AND purchase_date >= '2020'",
+         "[b\"a#2024\", b\"a#2025\")\n"},
+        {"SELECT 1 FROM t WHERE user_id = b'a' AND STARTS_WITH(purchase_date, '2024-')",
+         "[b\"a#2024-\", b\"a#2024.\")\n"},
+        {"SELECT 1 FROM t WHERE user_id LIKE b'us%1'", "[b\"us\", b\"ut\")\n"},
+        {"SELECT 1 FROM t WHERE b'b' <= user_id", "[b\"b\", b\"\")\n"},
+        {"SELECT 1 FROM t WHERE user_id = b'a' AND purchase_date = 'b' AND order_number = 'c'",
+         "[b\"a#b#c\", b\"a#b#c\\x00\")\n"},
+        {"SELECT 1 FROM t WHERE user_id = b'a' AND purchase_date = 'b' AND order_number > 'c'",
+         "[b\"a#b#c\\x00\", b\"a#b$\")\n"},
+        {"SELECT 1 FROM t WHERE user_id = b'a' AND purchase_date > NULL", ""},
+        {"SELECT 1 FROM t WHERE user_id = b'a' AND _key > 'a#c'", "[b\"a#c\\x00\", b\"a$\")\n"},
+        {"SELECT 1 FROM t WHERE user_id < b'c d'", "[b\"\", b\"d\")\n"}, /* ' ' is before '#' */
+        {"SELECT 1 FROM t WHERE purchase_date = '2024'", "[b\"\", b\"\")\n"},
+        {"SELECT 1 FROM t WHERE NOT (user_id = b'a')", "[b\"\", b\"\")\n"},
+    };
+    CHECK_SALES(sales_cells, cases, ranges_of_query);
+}
+
 static void plans_read_what_they_need(void **state)
 {
     (void)state;
@@ -361,6 +502,8 @@ int main(void)
         cmocka_unit_test(histories_and_moments),
         cmocka_unit_test(errors_say_what_and_where),
         cmocka_unit_test(keys_become_ranges),
+        cmocka_unit_test(parts_of_keys_are_columns),
+        cmocka_unit_test(parts_become_ranges),
         cmocka_unit_test(plans_read_what_they_need),
         cmocka_unit_test(parameters_have_their_values),
         cmocka_unit_test(views_are_asked_with_parameters),

@@ -150,14 +150,28 @@ static enum sql_slot_kind slot_kind(const struct reader *reader, const struct sq
     return reader->scan->slots[column->index].kind;
 }
 
-/* `_key`, or CAST(_key AS STRING), whose order is the same. */
-static bool is_key(const struct reader *reader, const struct sql_expr *expr)
+/* BYTES cast to a STRING have the same order. */
+static const struct sql_expr *without_cast(const struct sql_expr *expr)
 {
     bool is_cast = expr->kind == SQL_CALL && expr->function == &sql_cast_function &&
-                   expr->arg_count == 1 && expr->type->kind == SQL_STRING;
-    if (is_cast)
-        expr = expr->args[0];
+                   expr->arg_count == 1 && expr->type->kind == SQL_STRING &&
+                   expr->args[0]->type->kind == SQL_BYTES;
+    return is_cast ? expr->args[0] : expr;
+}
+
+/* `_key`, or CAST(_key AS STRING). */
+static bool is_key(const struct reader *reader, const struct sql_expr *expr)
+{
+    expr = without_cast(expr);
     return expr->kind == SQL_COLUMN && slot_kind(reader, expr) == SQL_SLOT_KEY;
+}
+
+/* The same of a part of a structured key. */
+static bool is_part(const struct reader *reader, const struct sql_expr *expr, size_t part)
+{
+    expr = without_cast(expr);
+    return expr->kind == SQL_COLUMN && slot_kind(reader, expr) == SQL_SLOT_KEY_PART &&
+           reader->scan->slots[expr->index].part == part;
 }
 
 /* The operand's value, if it has one that is the same for all rows. */
@@ -197,18 +211,30 @@ static status compared(struct reader *reader, enum relation_kind kind,
     }
 }
 
-static status like(struct reader *reader, const struct sql_value *pattern, struct range_set *out)
+/* Takes the buffer's bytes into the arena. */
+static status keep_bytes(struct reader *reader, struct buffer *buffer, bytes *out)
+{
+    *out = arena_copy(reader->frame->arena, buffer_bytes(buffer));
+    bool failed = buffer->failed || out->data == NULL;
+    buffer_free(buffer);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+/* What all begin with that match. */
+static status pattern_prefix(struct reader *reader, bytes pattern, bytes *out, bool *is_whole)
 {
     struct buffer prefix = {0};
+    like_prefix(pattern, &prefix, is_whole);
+    return keep_bytes(reader, &prefix, out);
+}
+
+static status like(struct reader *reader, const struct sql_value *pattern, struct range_set *out)
+{
+    bytes text;
     bool is_whole;
     if (pattern->is_null)
         return no_keys(out);
-    like_prefix(pattern->text, &prefix, &is_whole);
-    bytes text = arena_copy(reader->frame->arena, buffer_bytes(&prefix));
-    bool failed = prefix.failed || text.data == NULL;
-    buffer_free(&prefix);
-    if (failed)
-        return status_out_of_memory();
+    TRY(pattern_prefix(reader, pattern->text, &text, &is_whole));
     return is_whole ? one_key(reader, text, out) : with_prefix(reader, text, out);
 }
 
@@ -318,7 +344,7 @@ static status call_ranges(struct reader *reader, const struct sql_expr *expr, st
     return is_in(expr) ? in_ranges(reader, expr, out) : all_keys(reader, out);
 }
 
-/* --- parts of structured keys --- */
+/* --- parts of structured keys: their values --- */
 
 /* The values that a part can have: those of an equality, or of IN, among the conditions. */
 static status part_values(struct reader *reader, const struct sql_expr *condition, size_t part,
@@ -334,9 +360,7 @@ static status part_values(struct reader *reader, const struct sql_expr *conditio
     if (!is_equal && !is_in(condition))
         return status_ok();
     for (size_t side = 0; side <= is_equal; side++) {
-        const struct sql_expr *column = condition->args[side];
-        if (column->kind != SQL_COLUMN || slot_kind(reader, column) != SQL_SLOT_KEY_PART ||
-            reader->scan->slots[column->index].part != part)
+        if (!is_part(reader, condition->args[side], part))
             continue;
         if (!is_equal)
             return list_values(reader, condition, are_known, out, count);
@@ -351,20 +375,150 @@ static status part_values(struct reader *reader, const struct sql_expr *conditio
     return status_ok();
 }
 
-/* The keys whose first parts have these values. */
-static status encoded_ranges(struct reader *reader, const struct sql_value *parts, size_t count,
-                             struct range_set *out)
+/* --- parts of structured keys: their bounds --- */
+
+struct part_bounds {
+    size_t part;
+    const struct sql_type *type;
+    struct sql_part_bound lower;
+    struct sql_part_bound upper;
+    bool is_impossible; /* something is compared with NULL */
+};
+
+/* Narrows the bounds on one side, if the value does. */
+static status narrow(struct reader *reader, struct part_bounds *bounds, bool is_lower,
+                     struct sql_value value, bool is_open)
 {
-    struct buffer key = {0};
-    bool is_whole;
-    status result = sql_key_encode(reader->scan->table->key_schema, parts, count, &key, &is_whole);
-    bytes text = arena_copy(reader->frame->arena, buffer_bytes(&key));
-    bool failed = key.failed || text.data == NULL;
-    buffer_free(&key);
-    TRY(result);
-    if (failed)
+    struct sql_part_bound *bound = is_lower ? &bounds->lower : &bounds->upper;
+    int order = bound->value == NULL ? 0 : sql_value_compare(bounds->type, &value, bound->value);
+    bool is_narrower = is_lower ? order > 0 : order < 0;
+    if (bound->value != NULL && !is_narrower && (order != 0 || !is_open))
+        return status_ok();
+    struct sql_value *kept = arena_alloc(reader->frame->arena, sizeof *kept);
+    if (kept == NULL)
         return status_out_of_memory();
-    return is_whole ? one_key(reader, text, out) : with_prefix(reader, text, out);
+    *kept = value;
+    *bound = (struct sql_part_bound){kept, is_open};
+    return status_ok();
+}
+
+static status narrow_to_prefix(struct reader *reader, struct part_bounds *bounds, bytes prefix)
+{
+    bytes after;
+    TRY(after_prefix(reader, prefix, &after));
+    TRY(narrow(reader, bounds, true, sql_of_text(prefix), false));
+    return after.size == 0 ? status_ok() : narrow(reader, bounds, false, sql_of_text(after), true);
+}
+
+static status narrow_to_value(struct reader *reader, struct part_bounds *bounds,
+                              struct sql_value value)
+{
+    TRY(narrow(reader, bounds, true, value, false));
+    return narrow(reader, bounds, false, value, false);
+}
+
+static status narrow_to_pattern(struct reader *reader, struct part_bounds *bounds, bytes pattern)
+{
+    bytes text;
+    bool is_whole;
+    TRY(pattern_prefix(reader, pattern, &text, &is_whole));
+    return is_whole ? narrow_to_value(reader, bounds, sql_of_text(text))
+                    : narrow_to_prefix(reader, bounds, text);
+}
+
+static status narrow_by(struct reader *reader, struct part_bounds *bounds, enum relation_kind kind,
+                        struct sql_value value)
+{
+    bounds->is_impossible = bounds->is_impossible || value.is_null;
+    if (value.is_null)
+        return status_ok();
+    switch (kind) {
+    case LESS:
+    case LESS_EQUAL:
+        return narrow(reader, bounds, false, value, kind == LESS);
+    case GREATER_EQUAL:
+    case GREATER:
+        return narrow(reader, bounds, true, value, kind == GREATER);
+    case EQUAL:
+        return narrow_to_value(reader, bounds, value);
+    case PREFIX:
+        return narrow_to_prefix(reader, bounds, value.text);
+    case PATTERN:
+        break;
+    }
+    return narrow_to_pattern(reader, bounds, value.text);
+}
+
+static status narrow_by_comparison(struct reader *reader, const struct sql_expr *expr,
+                                   enum relation_kind kind, struct part_bounds *bounds)
+{
+    struct sql_value value;
+    bool is_right = kind <= GREATER && is_part(reader, expr->args[1], bounds->part);
+    if (!is_part(reader, expr->args[is_right], bounds->part) ||
+        !value_of(reader, expr->args[!is_right], &value))
+        return status_ok();
+    return narrow_by(reader, bounds, is_right ? mirrored(kind) : kind, value);
+}
+
+static status narrow_by_between(struct reader *reader, const struct sql_expr *expr,
+                                struct part_bounds *bounds)
+{
+    struct sql_value value;
+    if (!is_part(reader, expr->args[0], bounds->part))
+        return status_ok();
+    if (value_of(reader, expr->args[1], &value))
+        TRY(narrow_by(reader, bounds, GREATER_EQUAL, value));
+    return value_of(reader, expr->args[2], &value) ? narrow_by(reader, bounds, LESS_EQUAL, value)
+                                                   : status_ok();
+}
+
+static status narrow_by_condition(struct reader *reader, const struct sql_expr *condition,
+                                  struct part_bounds *bounds)
+{
+    enum relation_kind kind;
+    if (condition->kind == SQL_AND)
+        for (size_t i = 0; i < condition->arg_count; i++)
+            TRY(narrow_by_condition(reader, condition->args[i], bounds));
+    if (condition->kind != SQL_CALL)
+        return status_ok();
+    if (find_relation(condition->function->name, &kind))
+        return narrow_by_comparison(reader, condition, kind, bounds);
+    return strcmp(condition->function->name, "$between") == 0
+               ? narrow_by_between(reader, condition, bounds)
+               : status_ok();
+}
+
+/* --- parts of structured keys: the keys that have them --- */
+
+static status span_of(struct reader *reader, const struct sql_value *parts, size_t count,
+                      const struct part_bounds *bounds, struct range_set *out)
+{
+    struct buffer from = {0}, to = {0};
+    bytes first = {0}, end = {0};
+    bool is_empty;
+    status result = sql_key_span(reader->scan->table->key_schema, parts, count, &bounds->lower,
+                                 &bounds->upper, &from, &to, &is_empty);
+    if (status_is_ok(result))
+        result = keep_bytes(reader, &from, &first);
+    if (status_is_ok(result))
+        result = keep_bytes(reader, &to, &end);
+    buffer_free(&from);
+    buffer_free(&to);
+    TRY(result);
+    return is_empty ? no_keys(out) : set_of(reader, first, end, out);
+}
+
+/* The keys whose first parts have these values, and whose next one is as the condition says. */
+static status bounded_ranges(struct reader *reader, const struct sql_expr *condition,
+                             const struct sql_value *parts, size_t count, struct range_set *out)
+{
+    const struct sql_key_schema *schema = reader->scan->table->key_schema;
+    struct part_bounds bounds = {.part = count};
+    if (count < sql_key_schema_count(schema)) {
+        bounds.type = sql_key_schema_part(schema, count).type;
+        TRY(narrow_by_condition(reader, condition, &bounds));
+    }
+    return bounds.is_impossible ? no_keys(out) : span_of(reader, parts, count, &bounds, out);
 }
 
 struct combination {
@@ -386,7 +540,7 @@ static status combine(struct reader *reader, const struct sql_expr *condition,
         TRY(part_values(reader, condition, combination->count, &are_known, &values, &count));
     if (!are_known || combination->made + count > MOST_COMBINATIONS) {
         struct range_set one;
-        TRY(encoded_ranges(reader, combination->parts, combination->count, &one));
+        TRY(bounded_ranges(reader, condition, combination->parts, combination->count, &one));
         combination->made++;
         return add_ranges(reader, &combination->ranges, &one);
     }

@@ -142,6 +142,19 @@ static void memory_destroy(struct sql_scan *base)
     (void)base; /* all of it is in the arena */
 }
 
+static void write_ranges(const struct test_database *database, const struct sql_scan_spec *spec)
+{
+    for (size_t i = 0; database->ranges != NULL && i < spec->range_count; i++) {
+        const struct sql_value from = sql_of_text(spec->ranges[i].from);
+        const struct sql_value to = sql_of_text(spec->ranges[i].to);
+        buffer_append_format(database->ranges, "[");
+        sql_value_append_literal(database->ranges, &sql_bytes, &from);
+        buffer_append_format(database->ranges, ", ");
+        sql_value_append_literal(database->ranges, &sql_bytes, &to);
+        buffer_append_format(database->ranges, ")\n");
+    }
+}
+
 static status memory_scan(void *context, const struct sql_relation *table,
                           const struct sql_scan_spec *spec, struct arena *arena,
                           struct sql_scan **out)
@@ -153,6 +166,7 @@ static status memory_scan(void *context, const struct sql_relation *table,
         return status_out_of_memory();
     if (spec->range_count > 0)
         memcpy(ranges, spec->ranges, spec->range_count * sizeof *ranges);
+    write_ranges(context, spec);
     *scan = (struct memory_scan){.scan = {memory_next, memory_destroy},
                                  .database = context,
                                  .ranges = ranges,

@@ -22,6 +22,7 @@ struct test_database {
     bytes descriptors; /* of the bundle `b` */
     const struct sql_view_parameter *view_parameters; /* of `v` */
     size_t view_parameter_count;
+    struct buffer *ranges; /* NULL, or what scans were asked for: [from, to), keys as literals */
 };
 
 /* Parses, analyses, plans and executes; appends rows as literals, one a line; or the failure, as

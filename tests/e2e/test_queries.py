@@ -3,7 +3,6 @@
 import datetime
 import threading
 
-import google_crc32c
 import pytest
 from google.api_core.exceptions import InvalidArgument, OutOfRange
 from google.cloud.bigtable.data.execute_query.metadata import SqlType
@@ -11,6 +10,7 @@ from google.cloud.bigtable_v2 import types
 from google.rpc import error_details_pb2, status_pb2
 from grpc import RpcError, StatusCode
 from harness.rpc import INSTANCE, fails_with, set_cell
+from harness.sql import execute, explain, prepare, values_of
 
 UTC = datetime.timezone.utc
 
@@ -36,45 +36,6 @@ def query(client):
         return [dict(row.fields) for row in rows]
 
     return run
-
-
-def prepare(rpc, text, **kinds):
-    return rpc.data.prepare_query(
-        types.PrepareQueryRequest(
-            instance_name=INSTANCE, query=text, proto_format={}, param_types=kinds
-        )
-    )
-
-
-def explain(rpc, text, mode, **kinds):
-    """The lines of a plan, by the header that asks for it."""
-    prepared = rpc.data.prepare_query(
-        types.PrepareQueryRequest(
-            instance_name=INSTANCE, query=text, proto_format={}, param_types=kinds
-        ),
-        metadata=[("trestle-explain", mode)],
-    )
-    (column,) = prepared.metadata.proto_schema.columns
-    assert column.name == "plan" and "string_type" in column.type_
-    return prepared
-
-
-def execute(rpc, prepared, **fields):
-    request = types.ExecuteQueryRequest(
-        instance_name=INSTANCE, prepared_query=prepared.prepared_query, **fields
-    )
-    return list(rpc.data.execute_query(request))
-
-
-def values_of(responses):
-    """All values of the batches, whose checksums are held against them."""
-    values = []
-    for response in responses:
-        batch = response.results.proto_rows_batch.batch_data
-        if batch:
-            assert response.results.batch_checksum == google_crc32c.value(batch)
-            values += types.ProtoRows.deserialize(batch).values
-    return values
 
 
 def test_values_of_each_type(query):

@@ -80,6 +80,28 @@ def test_views_of_tables(gcloud, admin, table):
 
 
 @pytest.mark.slow_gcloud
+def test_row_key_schemas(gcloud, admin, table):
+    def kept():
+        return shown(admin.tables.get_table(name=table)).get("rowKeySchema")
+
+    raw = {"bytesType": {"encoding": {"raw": {}}}}
+    fields = [{"fieldName": "user", "type": raw}, {"fieldName": "day", "type": raw}]
+    schema = {"encoding": {"delimitedBytes": {"delimiter": b64("#")}}, "fields": fields}
+    plain = {**schema, "encoding": {"delimitedBytes": {"delimiter": "#"}}}
+    update = "instances tables update t --instance=i"
+    gcloud(f"{update} --row-key-schema-definition-file={gcloud.file('plain.json', plain)}")
+    assert kept() == schema
+    assert gcloud("instances tables describe t --instance=i")["rowKeySchema"] == schema
+    other = gcloud.file("other.json", {**schema, "fields": fields[:1]})
+    words = f"{update} --row-key-schema-pre-encoded-bytes --row-key-schema-definition-file={other}"
+    assert "in-place modification is not allowed" in gcloud.refused(words)
+    gcloud(f"{update} --clear-row-key-schema")
+    assert kept() is None
+    gcloud(words)
+    assert kept() == {**schema, "fields": fields[:1]}
+
+
+@pytest.mark.slow_gcloud
 def test_table_policies(gcloud, admin, table):
     check_iam(
         gcloud, "instances tables", "t --instance=i",
