@@ -232,6 +232,13 @@ static status check_key(struct selection *selection, const struct sql_expr *key,
                      type_words(selection->analyzer, key->type));
 }
 
+/* A lone name is an alias before it is a column, as in `SELECT '*' AS _key, … GROUP BY _key`; in
+ * an expression a column comes first. */
+static bool is_lone_name(const struct ast_expr *ast)
+{
+    return ast->kind == AST_PATH && ast->name->next == NULL;
+}
+
 static status bind_keys(struct selection *selection, const struct ast_expr *list)
 {
     struct binding binding = aliased_binding(selection, "GROUP BY");
@@ -240,6 +247,7 @@ static status bind_keys(struct selection *selection, const struct ast_expr *list
     binding.windows = NULL;
     for (; list != NULL; list = list->next) {
         const struct sql_expr *key;
+        binding.aliases_win = is_lone_name(list);
         TRY(list->kind == AST_INTEGER ? bind_ordinal(selection, list, "GROUP BY", &key)
                                       : bind_expr(&binding, list, &key));
         TRY(check_key(selection, key, list->at));

@@ -90,6 +90,10 @@ static void clauses_come_in_their_order(void **state)
         {"SELECT COUNT(*), SUM(n['c']), MAX(f['x']), COUNT(n['c']) FROM t", "3 7 b\"300\" 1\n"},
         {"SELECT COUNT(*), SUM(n['c']) FROM t WHERE _key = 'z'", "0 NULL\n"},
         {"SELECT COUNT(*) FROM t WHERE _key = 'z' GROUP BY _key", ""},
+        {"SELECT '*' AS _key, COUNT(*) FROM t GROUP BY _key",
+         "\"*\" 3\n"}, /* alias before column */
+        {"SELECT _key < 'b' AS _key, COUNT(*) FROM t GROUP BY _key ORDER BY 2",
+         "true 1\nfalse 2\n"},
         {"SELECT n['c'] IS NULL AS missing, COUNT(*) AS n FROM t GROUP BY missing HAVING n > 1",
          "true 2\n"},
         {"SELECT DISTINCT n['c'] FROM t", "NULL\n7\n"},
