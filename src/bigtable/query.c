@@ -5,9 +5,21 @@
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
 #include "sql/analyze.h"
+#include "sql/materialized.h"
 #include "sql/optimize.h"
 #include "sql/parser.h"
 #include "sql/zone.h"
+
+/* What needs no call. */
+static status begin(struct query *query)
+{
+    struct bigtable *bigtable = query->catalog.bigtable;
+    TRY(check_instance_to_list(bigtable, query->catalog.instance));
+    query->session.now_us = cluster_now_us(bigtable->cluster);
+    query->session.random = (uint64_t)clock_steady_us(cluster_clock(bigtable->cluster));
+    query->session.zones = sql_zones_create();
+    return query->session.zones == NULL ? status_out_of_memory() : status_ok();
+}
 
 status query_init(struct query *query, struct bigtable *bigtable, struct grpc_call *call,
                   struct arena *arena, const char *instance)
@@ -16,11 +28,7 @@ status query_init(struct query *query, struct bigtable *bigtable, struct grpc_ca
     query_catalog_init(&query->catalog, bigtable, call, arena, instance);
     TRY(name_check_instance(instance));
     TRY(client_routing_check(call, instance));
-    TRY(check_instance_to_list(bigtable, instance));
-    query->session.now_us = cluster_now_us(bigtable->cluster);
-    query->session.random = (uint64_t)clock_steady_us(cluster_clock(bigtable->cluster));
-    query->session.zones = sql_zones_create();
-    return query->session.zones == NULL ? status_out_of_memory() : status_ok();
+    return begin(query);
 }
 
 void query_free(struct query *query)
@@ -30,7 +38,7 @@ void query_free(struct query *query)
     query->session.zones = NULL;
 }
 
-status query_plan(struct query *query, const char *text)
+static status analyze(struct query *query, const char *text, bool is_view)
 {
     struct arena *arena = query->catalog.arena;
     struct ast_query *tree;
@@ -39,10 +47,35 @@ status query_plan(struct query *query, const char *text)
                                     .parameters = query->parameters,
                                     .parameter_count = query->parameter_count,
                                     .arena = arena,
-                                    .session = &query->session};
+                                    .session = &query->session,
+                                    .is_view = is_view};
     TRY(sql_parse(analysis.text, arena, &tree));
-    TRY(sql_analyze(&analysis, tree, &query->plan));
-    return sql_optimize(&query->plan, arena);
+    return sql_analyze(&analysis, tree, &query->plan);
+}
+
+status query_plan(struct query *query, const char *text)
+{
+    TRY(analyze(query, text, false));
+    return sql_optimize(&query->plan, query->catalog.arena);
+}
+
+static status check_view(struct query *query, const struct query_view *view)
+{
+    TRY(begin(query));
+    TRY(analyze(query, view->text, !view->is_materialized));
+    return view->is_materialized ? sql_check_materialized(&query->plan) : status_ok();
+}
+
+status query_check_view(struct bigtable *bigtable, struct arena *arena,
+                        const struct query_view *view)
+{
+    struct query query = {0};
+    query_catalog_init(&query.catalog, bigtable, NULL, arena, view->instance);
+    query.catalog.defined = view->id;
+    query.catalog.only_tables = view->is_materialized;
+    status s = check_view(&query, view);
+    query_free(&query);
+    return s;
 }
 
 const struct sql_operator *query_result(const struct query *query)

@@ -31,6 +31,21 @@ status query_plan(struct query *query, const char *text);
 /* The columns of its result. */
 const struct sql_operator *query_result(const struct query *query);
 
+/* A view that is to be made, or to get another query. */
+struct query_view {
+    const char *instance; /* full name */
+    const char *id;
+    const char *text;
+    bool is_materialized; /* else logical */
+};
+
+/* Whether its query can be planned by now, and is none of the view itself, be it through others; a
+ * materialized one besides, whether it is of tables alone and of a form that can be kept up to
+ * date. INVALID_ARGUMENT with the planner's words and place; NOT_FOUND for the instance. Any thread
+ * that may block. */
+status query_check_view(struct bigtable *bigtable, struct arena *arena,
+                        const struct query_view *view);
+
 /* --- prepared queries, as clients carry them (query_token.c) --- */
 
 /* In the arena. */

@@ -153,6 +153,11 @@ static status find_now(struct query_catalog *catalog, const char *name,
     TRY(hold_table(catalog, name, is_there));
     if (*is_there)
         return describe_table(catalog, found);
+    if (catalog->only_tables)
+        return status_ok();
+    if (catalog->defined != NULL && strcmp(catalog->defined, name) == 0)
+        return status_make(STATUS_INVALID_ARGUMENT, "The query of view %s must not contain it",
+                           name);
     TRY(find_view(catalog, name, &found->relation->view_query));
     *is_there = found->relation->view_query != NULL;
     return status_ok();

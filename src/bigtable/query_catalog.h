@@ -16,7 +16,9 @@ struct query_catalog {
     const Query__PreparedQuery *prepared; /* NULL: as they are now */
     struct vector found;                  /* of struct found_relation */
     struct table *table;                  /* held: the one that is read; NULL: none yet */
-    const struct grpc_call *call;         /* whose end ends a scan */
+    const struct grpc_call *call;         /* whose end ends a scan; NULL: nothing is scanned */
+    const char *defined;                  /* id of the view whose query this is; NULL: none's */
+    bool only_tables;                     /* views are not there */
 };
 
 /* A relation that a query asked for, with what a prepared query keeps of it. */

@@ -1,57 +1,33 @@
-/* Logical and materialized views: kept, with queries that are looked at no closer than to see that
- * they are some. */
+/* Logical views, whose queries are planned when they are made and run when somebody asks; and
+ * materialized ones, kept with queries that nobody runs. */
 #include "bigtable/children.h"
 #include "bigtable/instance_methods.h"
-
-#include <strings.h>
-
-/* --- queries --- */
-
-/* Past blanks, comments and opening parentheses. */
-static const char *skip_to_word(const char *at)
-{
-    for (;;) {
-        at += strspn(at, " \t\r\n(");
-        if (at[0] == '#' || (at[0] == '-' && at[1] == '-')) {
-            at += strcspn(at, "\n");
-        } else if (at[0] == '/' && at[1] == '*') {
-            const char *end = strstr(at + 2, "*/");
-            at = end == NULL ? at + strlen(at) : end + 2;
-        } else {
-            return at;
-        }
-    }
-}
-
-static bool begins_with(const char *text, const char *word)
-{
-    size_t size = strlen(word);
-    if (strncasecmp(text, word, size) != 0)
-        return false;
-    char next = text[size];
-    return next == '\0' || strchr(" \t\r\n(/*-#`'\"", next) != NULL;
-}
-
-/* Whether the text begins as a query does: INVALID_ARGUMENT. */
-static status check_query(const char *query)
-{
-    const char *start = skip_to_word(query);
-    if (*start == '\0')
-        return status_make(STATUS_INVALID_ARGUMENT, "query must not be empty");
-    if (!begins_with(start, "SELECT") && !begins_with(start, "WITH"))
-        return status_make(STATUS_INVALID_ARGUMENT, "query must be a SELECT statement");
-    return status_ok();
-}
+#include "bigtable/names.h"
+#include "bigtable/query.h"
 
 static const char *const allowed[] = {"query", "deletion_protection", NULL};
+
+/* A query that stays is not looked at again: what it reads may be gone by now. */
+static status check_query(const struct admin_request *request, const char *name, const char *text,
+                          bool is_materialized)
+{
+    bytes instance = bytes_make(name, resource_parent_size(name));
+    struct query_view view = {
+        .id = name_id(name), .text = text, .is_materialized = is_materialized};
+    view.instance = arena_string(request->arena, instance);
+    return view.instance == NULL ? status_out_of_memory()
+                                 : query_check_view(request->bigtable, request->arena, &view);
+}
 
 /* --- logical views --- */
 
 static status check_logical(const struct admin_request *request, const ProtobufCMessage *before,
                             const ProtobufCMessage *after)
 {
-    (void)request, (void)before;
-    return check_query(((const BtAdmin__LogicalView *)(const void *)after)->query);
+    const BtAdmin__LogicalView *was = (const void *)before, *is = (const void *)after;
+    if (was != NULL && strcmp(was->query, is->query) == 0)
+        return status_ok();
+    return check_query(request, is->name, is->query, false);
 }
 
 static const struct child_kind logical_views = {
@@ -77,11 +53,12 @@ static status check_materialized(const struct admin_request *request,
                                  const ProtobufCMessage *before, const ProtobufCMessage *after)
 {
     const BtAdmin__MaterializedView *was = (const void *)before, *is = (const void *)after;
-    (void)request;
-    if (was != NULL && strcmp(was->query, is->query) != 0)
+    if (was == NULL)
+        return check_query(request, is->name, is->query, true);
+    if (strcmp(was->query, is->query) != 0)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "The query of a materialized view cannot be changed");
-    return check_query(is->query);
+    return status_ok();
 }
 
 static const struct child_kind materialized_views = {

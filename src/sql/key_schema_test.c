@@ -179,6 +179,10 @@ static void ordered_keys(void **state)
     assert_true(bytes_equal(key, bytes_make("ab\0\1\x85\0\1c", 8)));
     assert_true(bytes_start_with(key, encode(&f, parts, 1)));
     assert_true(bytes_start_with(key, encode(&f, parts, 2)));
+    const struct sql_value no_rest[] = {parts[0], parts[1], sql_of_text(bytes_make(NULL, 0))};
+    assert_true(bytes_equal(encode(&f, no_rest, FIELDS), bytes_make("ab\0\1\x85", 5)));
+    const struct sql_value no_name[] = {no_rest[2], parts[1], parts[2]};
+    assert_true(bytes_equal(encode(&f, no_name, FIELDS), bytes_make("\0\0\0\1\x85\0\1c", 8)));
     free_schema(&f);
 }
 

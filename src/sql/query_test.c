@@ -477,6 +477,76 @@ static void there_is_a_moment(void **state)
     CHECK_QUERIES(cases, rows_of);
 }
 
+/* --- materialized views --- */
+
+#define ASCENDING "Only ascending order in ORDER BY by is supported in materialized views."
+#define LIMITS    "Limit and offset are not supported in materialized views."
+#define BOTH      "ORDER BY is not supported with GROUP BY in materialized views."
+#define UNSTABLE(name)                                                                             \
+    "Only stable functions are supported in materialized views (GoogleSQL:" name " is not stable)"
+#define MUTABLE(name)                                                                              \
+    "Only immutable functions are supported in materialized views (GoogleSQL:" name                \
+    " is not immutable)"
+#define REFUSED(why) "INVALID_ARGUMENT: " why "\n"
+
+static void what_materialized_views_are(void **state)
+{
+    (void)state;
+    static const struct query_case cases[] = {
+        {"SELECT _key, COUNT(f['x']) AS `result.count` FROM t GROUP BY _key", "OK\n"},
+        {"SELECT '*' AS _key, COUNT(*) AS count FROM t GROUP BY _key", "OK\n"},
+        {"SELECT f['x'] AS x, g['y'] AS y, SUM(n['c']) AS s FROM t GROUP BY x, y", "OK\n"},
+        {"SELECT f['x'], COUNT(*) AS c FROM t WHERE _key > 'a' GROUP BY 1", "OK\n"},
+        {"SELECT x, COUNT(*) AS c FROM (SELECT f['x'] AS x FROM t) GROUP BY x", "OK\n"},
+        {"SELECT u.key AS k, COUNT(*) AS c FROM t, UNNEST(MAP_ENTRIES(f)) u GROUP BY k", "OK\n"},
+        {"FROM t |> AGGREGATE COUNT(*) AS c GROUP BY _key", "OK\n"},
+        {"SELECT f['x'] AS x, _key FROM t ORDER BY x, _key", "OK\n"},
+        {"SELECT f['x'] AS x, _key AS k FROM t ORDER BY f['x'], k", "OK\n"},
+        {"SELECT _timestamp, _key, COUNT(*) AS c FROM UNPACK((SELECT _key, f['x'] AS x FROM "
+         "t(with_history => TRUE))) GROUP BY _key, _timestamp",
+         "OK\n"},
+        {"SELECT nosuch FROM t", REFUSED("Unrecognized name: nosuch [at 1:8]")},
+        {"SELECT _key FROM t", REFUSED("queries must contain a GROUP BY or ORDER BY clause")},
+        {"SELECT COUNT(*) AS c FROM t",
+         REFUSED("queries must contain a GROUP BY or ORDER BY clause")},
+        {"SELECT f['x'] AS x, _key FROM t ORDER BY x DESC, _key", REFUSED(ASCENDING)},
+        {"SELECT _key FROM t ORDER BY _key LIMIT 5", REFUSED(LIMITS)},
+        {"SELECT _key, COUNT(*) AS c FROM (SELECT * FROM t LIMIT 5) GROUP BY _key",
+         REFUSED(LIMITS)},
+        {"SELECT _key, COUNT(*) AS c FROM t GROUP BY _key ORDER BY _key", REFUSED(BOTH)},
+        {"SELECT x, COUNT(*) AS c FROM (SELECT f['x'] AS x FROM t ORDER BY _key) GROUP BY x",
+         REFUSED(BOTH)},
+        {"SELECT c, COUNT(*) AS d FROM (SELECT _key, COUNT(*) AS c FROM t GROUP BY _key) GROUP BY "
+         "c",
+         REFUSED("This query is not valid. Please ensure that all parts of the query are valid, as "
+                 "per the requirements listed at https://cloud.google.com/bigtable/docs/reference/"
+                 "sql/googlesql-reference-overview. In particular, the query must not use multiple "
+                 "GROUP BY or ORDER BY clauses.")},
+        {"SELECT f['x'] AS x FROM t ORDER BY x",
+         REFUSED("queries must select and order by the unmodified _key column from the source "
+                 "table")},
+        {"SELECT CONCAT(_key, b'x') AS _key FROM t ORDER BY _key",
+         REFUSED("queries must select and order by the unmodified _key column from the source "
+                 "table")},
+        {"SELECT f['x'] AS x FROM t ORDER BY x, _key",
+         REFUSED("every ORDER BY column must be selected in the final query")},
+        {"SELECT COUNT(*) AS c FROM t GROUP BY f['x']",
+         REFUSED("every GROUP BY column must be selected in the final query")},
+        {"SELECT _key, f['x'] AS x, COUNT(*) AS c FROM t GROUP BY _key, x",
+         REFUSED("queries that provide a _key hint must only group by _key (and optionally "
+                 "_timestamp). Use a different column name if you want to create a composite "
+                 "key.")},
+        {"SELECT _key, ANY_VALUE(f['x']) AS x FROM t GROUP BY _key",
+         REFUSED(UNSTABLE("any_value"))},
+        {"SELECT _key, STRING_AGG('a') AS x FROM t GROUP BY _key", REFUSED(UNSTABLE("string_agg"))},
+        {"SELECT _key, COUNT(*) AS c FROM t WHERE RAND() < 0.5 GROUP BY _key",
+         REFUSED(MUTABLE("rand"))},
+        {"SELECT _key, MAX(UNIX_DATE(CURRENT_DATE())) AS c FROM t GROUP BY _key",
+         REFUSED(MUTABLE("current_date"))},
+    };
+    CHECK_QUERIES(cases, test_materialized);
+}
+
 /* What a recursion may meet is bounded, whatever comes. */
 static void deep_queries_are_refused(void **state)
 {
@@ -512,6 +582,8 @@ int main(void)
         cmocka_unit_test(parameters_have_their_values),
         cmocka_unit_test(views_are_asked_with_parameters),
         cmocka_unit_test(there_is_a_moment),
+=======
+        cmocka_unit_test(what_materialized_views_are),
         cmocka_unit_test(deep_queries_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "sql/analyze.h"
 #include "sql/execute.h"
 #include "sql/key_schema.h"
+#include "sql/materialized.h"
 #include "sql/optimize.h"
 #include "sql/parser.h"
 #include "sql/vector.h"
@@ -259,8 +260,8 @@ struct test_run {
     struct sql_execution *execution;
 };
 
-static status plan_query(struct test_run *run, const char *query,
-                         const struct test_parameter *parameters, size_t count)
+static status analyze_query(struct test_run *run, const char *query,
+                            const struct test_parameter *parameters, size_t count)
 {
     struct ast_query *tree;
     struct sql_parameter *declared = arena_alloc(run->arena, count * sizeof *declared);
@@ -278,7 +279,13 @@ static status plan_query(struct test_run *run, const char *query,
                                     .arena = run->arena,
                                     .session = &run->session};
     TRY(sql_parse(analysis.text, run->arena, &tree));
-    TRY(sql_analyze(&analysis, tree, &run->plan));
+    return sql_analyze(&analysis, tree, &run->plan);
+}
+
+static status plan_query(struct test_run *run, const char *query,
+                         const struct test_parameter *parameters, size_t count)
+{
+    TRY(analyze_query(run, query, parameters, count));
     return sql_optimize(&run->plan, run->arena);
 }
 
@@ -385,5 +392,18 @@ void test_explain(const struct test_database *database, const char *query, struc
         result = prepare_query(&run);
     if (status_is_ok(result))
         result = sql_execution_explain(run.execution, out);
+    end(&run, result, out);
+}
+
+void test_materialized(const struct test_database *database, const char *query, struct buffer *out)
+{
+    struct test_run run;
+    status result = start(&run, database);
+    if (status_is_ok(result))
+        result = analyze_query(&run, query, NULL, 0);
+    if (status_is_ok(result))
+        result = sql_check_materialized(&run.plan);
+    if (status_is_ok(result))
+        buffer_append_format(out, "OK\n");
     end(&run, result, out);
 }

@@ -40,4 +40,7 @@ enum status_code test_query(const struct test_database *database, const char *qu
 void test_columns(const struct test_database *database, const char *query, struct buffer *out);
 void test_explain(const struct test_database *database, const char *query, struct buffer *out);
 
+/* "OK", or why the query is no materialized view's. */
+void test_materialized(const struct test_database *database, const char *query, struct buffer *out);
+
 #endif

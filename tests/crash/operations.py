@@ -237,8 +237,6 @@ def changes_of_instances():
                   {"description": "new"}, ["description"], is_operation=False),
         *resource("instances", "logical_view", INSTANCE, "logicalViews", {"query": "SELECT 1"},
                   {"query": "SELECT 2"}, ["query"]),
-        *resource("instances", "materialized_view", INSTANCE, "materializedViews",
-                  {"query": "SELECT 1"}, {"deletion_protection": False}, ["deletion_protection"]),
         set_policy("instances", INSTANCE, "an instance"),
     ]  # fmt: skip
 
@@ -246,6 +244,7 @@ def changes_of_instances():
 def changes_of_tables():
     families = {"f": {}, "g": {}}
     subset = {"subset_view": {"row_prefixes": [b"a"]}}
+    counts = {"query": "SELECT _key, COUNT(*) AS n FROM t GROUP BY _key"}
     return [
         Change("CreateTable",
                once("tables", "create_table", parent=INSTANCE, table_id="t",
@@ -267,6 +266,8 @@ def changes_of_tables():
                   {"subset_view": {"row_prefixes": [b"b"]}}, ["subset_view"]),
         *resource("tables", "schema_bundle", TABLE, "schemaBundles", schema(1), schema(2),
                   ["proto_schema"]),
+        *resource("instances", "materialized_view", INSTANCE, "materializedViews", counts,
+                  {"deletion_protection": False}, ["deletion_protection"]),
         resource("tables", "authorized_view", TABLE, "authorizedViews", subset, {}, [])[0],
         set_policy("tables", TABLE, "a table"),
     ]  # fmt: skip

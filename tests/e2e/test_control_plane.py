@@ -63,11 +63,12 @@ def test_operations_are_listed_by_instance_and_by_project(admin, new_instance):
 
 # --- views over an instance ---
 
-KINDS = ["logical", "materialized"]
+QUERIES = {"logical": "SELECT 1", "materialized": "SELECT _key, COUNT(*) AS n FROM t GROUP BY _key"}
+KINDS = list(QUERIES)
 
 
 class Views:
-    """Both kinds of views have the same calls."""
+    """Both kinds of views have the same calls. The queries need a table, t."""
 
     def __init__(self, admin, instance, kind):
         self.client, self.instance, self.kind = admin.instances, instance, kind
@@ -75,7 +76,8 @@ class Views:
     def call(self, verb, suffix="view", **request):
         return getattr(self.client, f"{verb}_{self.kind}_{suffix}")(request=request)
 
-    def create(self, view_id="v", query="SELECT 1", **fields):
+    def create(self, view_id="v", query=None, **fields):
+        query = QUERIES[self.kind] if query is None else query
         view = {f"{self.kind}_view": {"query": query, **fields}, f"{self.kind}_view_id": view_id}
         return self.call("create", parent=self.instance, **view).result()
 
@@ -84,13 +86,21 @@ class Views:
         return self.call("update", update_mask=mask(*paths), **view).result()
 
 
+@pytest.fixture
+def with_table(admin, new_instance):
+    """An instance with the table t."""
+    instance = new_instance()
+    admin.create_table(instance, "t")
+    return instance
+
+
 @pytest.fixture(params=KINDS)
-def views(request, admin, new_instance):
-    return Views(admin, new_instance(), request.param)
+def views(request, admin, with_table):
+    return Views(admin, with_table, request.param)
 
 
 def test_life_of_a_view(views):
-    made = views.create(query="-- all of it\n(SELECT _key FROM t)")
+    made = views.create(query="-- all of it\n(SELECT _key FROM t ORDER BY _key)")
     assert made.name == f"{views.instance}/{views.kind}Views/v"
     assert views.call("get", name=made.name) == made
     assert list(views.call("list", "views", parent=views.instance)) == [made]
@@ -103,8 +113,71 @@ def test_life_of_a_view(views):
 
 @pytest.mark.parametrize("query", ["", " ", "DELETE FROM t", "SELECTED", "-- SELECT 1"])
 def test_what_no_query_is(views, query):
-    with pytest.raises(exceptions.InvalidArgument):
+    with pytest.raises(exceptions.InvalidArgument, match=r"\[at "):
         views.create(query=query)
+
+
+@pytest.mark.parametrize("query, message", {
+    "SELECT nosuch FROM t GROUP BY 1": r"Unrecognized name: nosuch \[at 1:8\]",
+    "SELECT _key FROM u GROUP BY 1": r"Table not found: u; Did you mean t\? \[at 1:18\]",
+    "SELECT NOSUCHFN(_key) FROM t GROUP BY 1": r"Function not found: NOSUCHFN \[at 1:8\]",
+    "SELECT _key\nFROM t WHERE _key = 5 GROUP BY 1": r"No matching signature .* \[at 2:14\]",
+    "SELECT _key FROM t WHERE _key = @k GROUP BY 1": r"Query parameter 'k' not found \[at 1:33\]",
+}.items())  # fmt: skip
+def test_a_query_that_cannot_be_planned_makes_no_view(views, query, message):
+    """Before anything else is looked at: also where there is a view of that name."""
+    with pytest.raises(exceptions.InvalidArgument, match=message):
+        views.create(query=query)
+    made = views.create()
+    with pytest.raises(exceptions.InvalidArgument, match=message):
+        views.create(query=query)
+    if views.kind == "logical":
+        with pytest.raises(exceptions.InvalidArgument, match=message):
+            views.update(["query"], name=made.name, query=query)
+    assert list(views.call("list", "views", parent=views.instance)) == [made]
+
+
+def test_a_view_outlives_its_table(views, admin):
+    """It is planned when its query changes, and not when something else of it does."""
+    made = views.create(query="SELECT _key, COUNT(*) AS n FROM t GROUP BY _key")
+    admin.tables.delete_table(name=f"{views.instance}/tables/t")
+    views.update(["deletion_protection"], name=made.name, deletion_protection=True)
+    views.update(["deletion_protection"], name=made.name)
+
+
+def test_views_in_an_instance_that_is_not_there(fresh_server, administer):
+    admin = administer(fresh_server("--auto-create", "off").host)
+    for kind in KINDS:
+        with pytest.raises(exceptions.NotFound):
+            Views(admin, f"{PROJECT}/instances/none", kind).create()
+
+
+def test_logical_views_of_logical_views(admin, with_table):
+    views = Views(admin, with_table, "logical")
+    above = "SELECT _key FROM t WHERE CAST(_key AS STRING) > VIEW_PARAMETERS('a')"
+    first = views.create("first", above)
+    views.create("second", "SELECT _key AS k FROM first")
+    itself = "The query of view {} must not contain it"
+    for query in ("SELECT * FROM first", "SELECT k FROM second"):
+        with pytest.raises(exceptions.InvalidArgument, match=itself.format("first")):
+            views.update(["query"], name=first.name, query=query)
+    with pytest.raises(exceptions.InvalidArgument, match=itself.format("third")):
+        views.create("third", "SELECT * FROM third")
+    with pytest.raises(exceptions.InvalidArgument, match=r"Unrecognized name: _key \[at 1:8\]"):
+        views.create("third", "SELECT _key FROM second")
+    assert views.update(["query"], name=first.name, query="SELECT _key FROM t").name == first.name
+
+
+def test_a_materialized_view_is_of_a_table_and_has_a_form(admin, with_table):
+    """The rules are those of sql/materialized.h."""
+    Views(admin, with_table, "logical").create("lv", "SELECT _key FROM t")
+    views = Views(admin, with_table, "materialized")
+    with pytest.raises(exceptions.InvalidArgument, match=r"Table not found: lv"):
+        views.create(query="SELECT _key, COUNT(*) AS n FROM lv GROUP BY _key")
+    with pytest.raises(exceptions.InvalidArgument, match="must contain a GROUP BY or ORDER BY"):
+        views.create(query="SELECT _key FROM t")
+    with pytest.raises(exceptions.InvalidArgument, match="VIEW_PARAMETERS"):
+        views.create(query="SELECT VIEW_PARAMETERS('a') AS a, COUNT(*) AS n FROM t GROUP BY a")
 
 
 def test_etags_of_views(views):
@@ -137,8 +210,8 @@ def test_a_logical_views_query_may_change(admin, new_instance):
         views.update(["query"], name=made.name)
 
 
-def test_a_materialized_views_query_stays(admin, new_instance):
-    views = Views(admin, new_instance(), "materialized")
+def test_a_materialized_views_query_stays(admin, with_table):
+    views = Views(admin, with_table, "materialized")
     made = views.create()
     with pytest.raises(exceptions.InvalidArgument, match="cannot be changed"):
         views.update(["query"], name=made.name, query="SELECT 2")
@@ -263,9 +336,9 @@ def test_each_change_survives_a_kill(fresh_server, administer):
         lambda: admin.instances.partial_update_instance(
             instance={"name": instance, "display_name": "new"}, update_mask=mask("display_name")
         ),
+        lambda: admin.create_table(instance, "t"),
         lambda: Views(admin, instance, "logical").create(),
         lambda: Views(admin, instance, "materialized").create(),
-        lambda: admin.create_table(instance, "t"),
         lambda: admin.tables.create_authorized_view(
             parent=f"{instance}/tables/t", authorized_view_id="v",
             authorized_view={"subset_view": {"row_prefixes": [b"a"]}},

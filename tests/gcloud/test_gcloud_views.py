@@ -9,7 +9,7 @@ QUERY = "SELECT _key, f['q'] AS q FROM t"
 GROUPED = "SELECT _key, COUNT(f['q']) AS n FROM t GROUP BY _key"
 
 
-def test_logical_views(gcloud, admin, instance):
+def test_logical_views(gcloud, admin, instance, table):
     def now():
         return shown(admin.instances.get_logical_view(name=f"{instance}/logicalViews/lv"))
 
