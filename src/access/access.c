@@ -465,6 +465,17 @@ struct question {
     struct access_peer *peer;
 };
 
+/* A role on a table or a view lets its holder query that, which is done in the instance. */
+static bool may_query_inside(struct access *access, bytes principal, bytes instance)
+{
+    const enum access_permission query = PERMISSION_instances_executeQuery;
+    pthread_rwlock_rdlock(&access->lock);
+    bool may = policies_grant_inside(&access->secrets.policies, principal, instance, query) ||
+               policies_grant_inside(&access->stored, principal, instance, query);
+    pthread_rwlock_unlock(&access->lock);
+    return may;
+}
+
 static bool look_up(void *context, bytes name, struct granted *out)
 {
     const struct question *question = context;
@@ -478,6 +489,9 @@ static bool look_up(void *context, bytes name, struct granted *out)
         return false;
     out->set = grant(question->access, buffer_bytes(&peer->identity.principal),
                      peer->identity.is_owner, name);
+    if (out->kind == KIND_INSTANCE &&
+        may_query_inside(question->access, buffer_bytes(&peer->identity.principal), name))
+        permission_set_add(&out->set, PERMISSION_instances_executeQuery);
     buffer_clear(&place->name);
     buffer_append_bytes(&place->name, name);
     if (place->name.failed)
@@ -487,9 +501,9 @@ static bool look_up(void *context, bytes name, struct granted *out)
 }
 
 /* Nobody known may do what allUsers may; whoever is refused had better say who he is first. */
-static status demand_identity(const struct access_peer *peer, status s)
+static status demand_identity(bytes principal, status s)
 {
-    if (s.code != STATUS_PERMISSION_DENIED || peer->identity.principal.size > 0)
+    if (s.code != STATUS_PERMISSION_DENIED || principal.size > 0)
         return s;
     status_free(s);
     return status_make(STATUS_UNAUTHENTICATED,
@@ -499,7 +513,7 @@ static status demand_identity(const struct access_peer *peer, status s)
 
 /* For the handler and the audit log. Without memory the call is refused: it would go unseen. */
 static status note_caller(struct grpc_call *call, const struct access_peer *peer,
-                          bool is_recognised, bytes resource)
+                          bool is_recognised, bool is_audited, bytes resource)
 {
     struct arena *arena = grpc_call_arena(call);
     struct access_caller *caller = arena_zalloc(arena, sizeof *caller);
@@ -511,6 +525,7 @@ static status note_caller(struct grpc_call *call, const struct access_peer *peer
         caller->principal = arena_copy(arena, buffer_bytes(&peer->identity.principal));
         caller->is_owner = peer->identity.is_owner;
     }
+    caller->is_audited = is_audited;
     caller->resource = arena_copy(arena, resource);
     caller->address = arena_string(arena, bytes_of(access_peer_address(peer)));
     if (caller->principal.size != (is_recognised ? peer->identity.principal.size : 0) ||
@@ -534,12 +549,13 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
     status s = recognise(access, peer, credential);
     bool is_recognised = status_is_ok(s);
     if (is_recognised)
-        s = demand_identity(peer, rule_check(rule, request, look_up, &question, &resource));
-    if (!rule->is_administration)
+        s = demand_identity(buffer_bytes(&peer->identity.principal),
+                            rule_check(rule, request, look_up, &question, &resource));
+    if (!rule->is_administration && !rule->names_more)
         return s;
     if (!is_recognised)
         resource = rule_name(rule, request); /* what somebody tried to get at */
-    status noted = note_caller(call, peer, is_recognised, resource);
+    status noted = note_caller(call, peer, is_recognised, rule->is_administration, resource);
     if (status_is_ok(noted))
         return s;
     status_ignore(s);
@@ -557,12 +573,21 @@ status access_check(struct access *access, const struct http_client *client, byt
         struct permission_set set =
             grant(access, buffer_bytes(&identity->principal), identity->is_owner, resource);
         if (!permission_set_has(set, permission))
-            s = demand_identity(&peer, status_make(STATUS_PERMISSION_DENIED,
-                                                   "Access denied. Missing IAM permission: %s.",
-                                                   permission_name(permission)));
+            s = demand_identity(buffer_bytes(&identity->principal),
+                                status_make(STATUS_PERMISSION_DENIED,
+                                            "Access denied. Missing IAM permission: %s.",
+                                            permission_name(permission)));
     }
     free_peer(&peer);
     return s;
+}
+
+status access_demand(struct access *access, const struct access_caller *caller,
+                     enum access_permission permission, bytes resource)
+{
+    if (permission_set_has(access_granted(access, caller, resource), permission))
+        return status_ok();
+    return demand_identity(caller->principal, rule_deny(permission, resource));
 }
 
 const struct access_caller *access_caller(const struct grpc_call *call)
@@ -573,7 +598,7 @@ const struct access_caller *access_caller(const struct grpc_call *call)
 void access_audit(struct access *access, const struct grpc_call_record *record)
 {
     const struct access_caller *caller = record->note;
-    if (caller == NULL)
+    if (caller == NULL || !caller->is_audited)
         return;
     log_info(access->options.audit, "audit",
              LOG_BYTES("principal", caller->principal.size > 0 ? caller->principal : bytes_of("-")),

@@ -83,7 +83,8 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
 struct access_caller {
     bytes principal; /* empty: nobody known */
     bool is_owner;   /* of everything, by the first administrator's token */
-    bytes resource;  /* what the call was about; empty: unknown */
+    bool is_audited;
+    bytes resource; /* what the call was about; empty: unknown */
     const char *address;
 };
 const struct access_caller *access_caller(const struct grpc_call *call);
@@ -91,6 +92,11 @@ const struct access_caller *access_caller(const struct grpc_call *call);
 /* What the caller may do with the resource. Any thread. */
 struct permission_set access_granted(struct access *access, const struct access_caller *caller,
                                      bytes resource);
+
+/* Whether the caller may do that, too, with what the rules of calls do not see: what a query names
+ * (rule.names_more). UNAUTHENTICATED, PERMISSION_DENIED. Any thread. */
+status access_demand(struct access *access, const struct access_caller *caller,
+                     enum access_permission permission, bytes resource);
 
 /* Writes the audit log's line about an administrative call that has ended. */
 void access_audit(struct access *access, const struct grpc_call_record *record);

@@ -29,6 +29,11 @@ static inline struct permission_set permission_set_union(struct permission_set a
     return (struct permission_set){{a.words[0] | b.words[0], a.words[1] | b.words[1]}};
 }
 
+static inline void permission_set_add(struct permission_set *set, enum access_permission permission)
+{
+    set->words[permission / 64] |= UINT64_C(1) << permission % 64;
+}
+
 /* "bigtable.tables.readRows"; for PERMISSION_NONE "none". */
 const char *permission_name(enum access_permission permission);
 

@@ -248,6 +248,20 @@ struct permission_set policies_grant(const struct policies *policies, bytes prin
     return set;
 }
 
+bool policies_grant_inside(const struct policies *policies, bytes principal, bytes resource,
+                           enum access_permission permission)
+{
+    for (size_t i = lower_bound(policies, resource); i < policies->count; i++) {
+        bytes at = policies->list[i]->resource;
+        if (!bytes_start_with(at, resource))
+            return false;
+        bool is_inside = at.size > resource.size && at.data[resource.size] == '/';
+        if (is_inside && permission_set_has(policy_grant(policies->list[i], principal), permission))
+            return true;
+    }
+    return false;
+}
+
 bool policies_have_owner(const struct policies *policies)
 {
     const struct policy *policy = find(policies, bytes_of("*"));

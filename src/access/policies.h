@@ -44,6 +44,10 @@ void policies_remove(struct policies *policies, bytes resource);
 struct permission_set policies_grant(const struct policies *policies, bytes principal,
                                      bytes resource);
 
+/* Whether the policy of anything that lies in the resource lets the principal do that there. */
+bool policies_grant_inside(const struct policies *policies, bytes principal, bytes resource,
+                           enum access_permission permission);
+
 /* Whether the policy of "*" lets anybody do everything. */
 bool policies_have_owner(const struct policies *policies);
 

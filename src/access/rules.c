@@ -82,10 +82,16 @@ static void resolve(const struct requirement *row, uint32_t numbers[RULE_DEPTH_M
     }
 }
 
+static bool is_query(const char *method)
+{
+    return strcmp(method, "PrepareQuery") == 0 || strcmp(method, "ExecuteQuery") == 0;
+}
+
 status rule_find(const char *service, const char *method, struct rule *out)
 {
     *out =
         (struct rule){.is_administration = !is_open(service) && strcmp(service, SERVICE_DATA) != 0};
+    out->names_more = strcmp(service, SERVICE_DATA) == 0 && is_query(method);
     for (size_t i = 0; i < REQUIREMENTS; i++) {
         const struct requirement *row = &requirements[i];
         if (strcmp(row->service, service) != 0 || strcmp(row->method, method) != 0)
@@ -121,7 +127,7 @@ static void append_entry(struct buffer *out, const char *key, bytes value)
 }
 
 /* As production words it, with what it lacks as a detail: whose name in which policy is missing. */
-static status deny(enum access_permission permission, bytes resource)
+status rule_deny(enum access_permission permission, bytes resource)
 {
     const char *name = permission_name(permission);
     status s =
@@ -161,7 +167,7 @@ static status check_field(const struct rule *rule, size_t first, bytes name, rul
             continue;
         has_kind = true;
         if (!permission_set_has(granted.set, rule->rows[i].permission))
-            return deny(rule->rows[i].permission, name);
+            return rule_deny(rule->rows[i].permission, name);
     }
     *next = i;
     if (name.size > 0 && !has_kind)

@@ -29,6 +29,7 @@ struct rule {
     size_t count;                                     /* 0: everybody may */
     uint32_t fields[RULE_ROWS_MOST][RULE_DEPTH_MOST]; /* numbers; the second 0 if there is none */
     bool is_administration;                           /* what audit logs are about */
+    bool names_more; /* the handler asks further, about what a query names: access_demand */
 };
 
 /* INTERNAL for a method that nobody has made a rule for; health checks and reflection are
@@ -47,6 +48,9 @@ struct granted {
 typedef bool rule_ask(void *context, bytes name, struct granted *out);
 status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *context,
                   bytes *resource);
+
+/* PERMISSION_DENIED, in production's words. */
+status rule_deny(enum access_permission permission, bytes resource);
 
 /* The first name in a request that is not looked into further, as it came; empty if there is none.
  */

@@ -14,6 +14,7 @@
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/query.h"
+#include "bigtable/query_access.h"
 #include "bigtable/query_messages.h"
 #include "sql/execute.h"
 #include "store/files.h"
@@ -331,6 +332,8 @@ static void wait_for_client(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
     status s = grpc_call_admit_again(self->data.call);
+    if (status_is_ok(s))
+        s = query_access_again(&self->query.catalog);
     if (!status_is_ok(s)) {
         self->result = s;
         end(task);

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "bigtable/names.h"
+#include "bigtable/query_access.h"
 #include "bigtable/query_messages.h"
 #include "bigtable/row_error.h"
 #include "cluster/rows.h"
@@ -147,10 +148,12 @@ static status find_view(struct query_catalog *catalog, const char *id, const cha
     return status_ok();
 }
 
-static status find_now(struct query_catalog *catalog, const char *name,
+static status find_now(struct query_catalog *catalog, const char *name, bool in_view,
                        struct found_relation *found, bool *is_there)
 {
     TRY(hold_table(catalog, name, is_there));
+    if (!in_view)
+        TRY(query_access_demand(catalog, name, *is_there));
     if (*is_there)
         return describe_table(catalog, found);
     if (catalog->only_tables)
@@ -193,16 +196,42 @@ static status restore_columns(struct query_catalog *catalog, const Query__Relati
     return status_ok();
 }
 
-static status find_prepared(struct query_catalog *catalog, const char *name,
+/* A token is what its bearer makes it: a view in it vouches for what it reads if it is one that
+ * somebody with the right to do so has made. */
+static status trust_view(struct query_catalog *catalog, const char *id, const char *query)
+{
+    const char *now;
+    TRY(find_view(catalog, id, &now));
+    if (now == NULL || strcmp(now, query) != 0)
+        catalog->distrusts_views = true;
+    return status_ok();
+}
+
+/* The view may just have another query now: the client is to prepare anew. */
+static status demand_or_expire(struct query_catalog *catalog, const char *name, bool is_table)
+{
+    status s = query_access_demand(catalog, name, is_table);
+    if (s.code != STATUS_PERMISSION_DENIED && s.code != STATUS_UNAUTHENTICATED)
+        return s;
+    status_free(s);
+    return query_expired();
+}
+
+static status find_prepared(struct query_catalog *catalog, const char *name, bool in_view,
                             struct found_relation *found, bool *is_there)
 {
     const Query__Relation *prepared = prepared_relation(catalog, name);
     *is_there = prepared != NULL;
     if (prepared == NULL)
         return status_ok();
-    if (prepared->query[0] != '\0') {
+    bool is_view = prepared->query[0] != '\0';
+    if (!in_view)
+        TRY(query_access_demand(catalog, name, !is_view));
+    else if (catalog->distrusts_views)
+        TRY(demand_or_expire(catalog, name, !is_view));
+    if (is_view) {
         found->relation->view_query = prepared->query;
-        return status_ok();
+        return trust_view(catalog, name, prepared->query);
     }
     bool has_table;
     TRY(hold_table(catalog, name, &has_table));
@@ -214,7 +243,7 @@ static status find_prepared(struct query_catalog *catalog, const char *name,
     return restore_columns(catalog, prepared, found->relation);
 }
 
-static status find(void *context, const char *name, struct arena *arena,
+static status find(void *context, const char *name, bool in_view, struct arena *arena,
                    const struct sql_relation **out)
 {
     struct query_catalog *catalog = context;
@@ -224,8 +253,8 @@ static status find(void *context, const char *name, struct arena *arena,
     if (found.relation == NULL)
         return status_out_of_memory();
     found.relation->name = name;
-    TRY(catalog->prepared == NULL ? find_now(catalog, name, &found, &is_there)
-                                  : find_prepared(catalog, name, &found, &is_there));
+    TRY(catalog->prepared == NULL ? find_now(catalog, name, in_view, &found, &is_there)
+                                  : find_prepared(catalog, name, in_view, &found, &is_there));
     if (!is_there)
         return status_ok();
     *out = found.relation;
@@ -235,6 +264,7 @@ static status find(void *context, const char *name, struct arena *arena,
 /* --- names --- */
 
 struct naming {
+    const struct query_catalog *catalog;
     void (*visit)(void *to, const char *name);
     void *to;
 };
@@ -242,14 +272,15 @@ struct naming {
 static bool visit_table(void *context, struct table *table)
 {
     const struct naming *naming = context;
-    naming->visit(naming->to, name_id(table_name(table)));
+    if (query_access_shows(naming->catalog, table_name(table)))
+        naming->visit(naming->to, name_id(table_name(table)));
     return true;
 }
 
 static void names(void *context, void (*visit)(void *to, const char *name), void *to)
 {
     const struct query_catalog *catalog = context;
-    struct naming naming = {visit, to};
+    struct naming naming = {catalog, visit, to};
     const char *prefix = name_of_table(catalog->arena, catalog->instance, "");
     if (prefix != NULL)
         status_ignore(cluster_list_tables(catalog->bigtable->cluster, bytes_of(prefix),

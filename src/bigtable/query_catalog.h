@@ -19,6 +19,8 @@ struct query_catalog {
     const struct grpc_call *call;         /* whose end ends a scan; NULL: nothing is scanned */
     const char *defined;                  /* id of the view whose query this is; NULL: none's */
     bool only_tables;                     /* views are not there */
+    bool distrusts_views;  /* a prepared one is not what it says: what it reads is the caller's */
+    struct vector demands; /* of struct query_demand: what the caller has been asked for */
 };
 
 /* A relation that a query asked for, with what a prepared query keeps of it. */

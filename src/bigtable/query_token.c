@@ -3,7 +3,8 @@
  * The token has the query, the types of its parameters, and the tables' columns as they were: so
  * that a query executed later gives what its metadata said, whatever was added meanwhile, and
  * every server of the data can execute it, also after a restart. Whoever makes a token of his own
- * gets no more from it than from a query: rights are looked at when it is executed.
+ * gets no more from it than from a query: rights are looked at when it is executed, and a view in
+ * it counts as one only if there is one with that query (query_catalog.c).
  *
  *     fingerprint of what follows, 16 bytes      PreparedQuery (proto/trestle/query.proto) */
 #include "base/siphash.h"

@@ -242,7 +242,7 @@ static status analyze_table(struct analyzer *analyzer, const struct ast_from *fr
     const struct sql_relation *found;
     char *name;
     TRY(join_names(analyzer, from->name, &name));
-    TRY(catalog->find(catalog->context, name, analyzer->arena, &found));
+    TRY(catalog->find(catalog->context, name, analyzer->view_depth > 0, analyzer->arena, &found));
     if (found == NULL)
         return table_not_found(analyzer, from, name);
     if (found->view_query != NULL)

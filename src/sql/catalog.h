@@ -45,8 +45,9 @@ struct sql_scan;
 
 struct sql_catalog {
     void *context;
-    /* The table or view of that name; NULL if there is none. In the arena. */
-    status (*find)(void *context, const char *name, struct arena *arena,
+    /* The table or view of that name; NULL if there is none. In the arena. `in_view` says that it
+     * is a view that names it, which has been found before, and not the query. */
+    status (*find)(void *context, const char *name, bool in_view, struct arena *arena,
                    const struct sql_relation **out);
     /* For "Did you mean …?": calls `visit` with each name there is. */
     void (*names)(void *context, void (*visit)(void *to, const char *name), void *to);

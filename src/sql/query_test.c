@@ -582,7 +582,6 @@ int main(void)
         cmocka_unit_test(parameters_have_their_values),
         cmocka_unit_test(views_are_asked_with_parameters),
         cmocka_unit_test(there_is_a_moment),
-=======
         cmocka_unit_test(what_materialized_views_are),
         cmocka_unit_test(deep_queries_are_refused),
     };

@@ -211,9 +211,10 @@ static status add_columns(const struct test_database *database, struct arena *ar
     return add_column(columns, arena, "n", SQL_COLUMN_FAMILY, sums, false);
 }
 
-static status memory_find(void *context, const char *name, struct arena *arena,
+static status memory_find(void *context, const char *name, bool in_view, struct arena *arena,
                           const struct sql_relation **out)
 {
+    (void)in_view;
     const struct test_database *database = context;
     struct vector columns = {0};
     bool is_view = strcmp(name, "v") == 0 && database->view != NULL;

@@ -5,32 +5,36 @@ from google.cloud.bigtable_v2 import types
 from harness.rpc import INSTANCE
 
 
-def prepare(rpc, text, **kinds):
-    return rpc.data.prepare_query(
-        types.PrepareQueryRequest(
-            instance_name=INSTANCE, query=text, proto_format={}, param_types=kinds
-        )
+def request_to_prepare(text, kinds):
+    return types.PrepareQueryRequest(
+        instance_name=INSTANCE, query=text, proto_format={}, param_types=kinds
     )
 
 
+def prepare(rpc, text, **kinds):
+    return rpc.data.prepare_query(request_to_prepare(text, kinds))
+
+
 def explain(rpc, text, mode, **kinds):
-    """The same, by the header that asks for its plan."""
+    """The same, with the header that asks for its plan."""
     prepared = rpc.data.prepare_query(
-        types.PrepareQueryRequest(
-            instance_name=INSTANCE, query=text, proto_format={}, param_types=kinds
-        ),
-        metadata=[("trestle-explain", mode)],
+        request_to_prepare(text, kinds), metadata=[("trestle-explain", mode)]
     )
     (column,) = prepared.metadata.proto_schema.columns
     assert column.name == "plan" and "string_type" in column.type_
     return prepared
 
 
-def execute(rpc, prepared, **fields):
+def begin(rpc, prepared, **fields):
+    """The stream of messages."""
     request = types.ExecuteQueryRequest(
         instance_name=INSTANCE, prepared_query=prepared.prepared_query, **fields
     )
-    return list(rpc.data.execute_query(request))
+    return rpc.data.execute_query(request)
+
+
+def execute(rpc, prepared, **fields):
+    return list(begin(rpc, prepared, **fields))
 
 
 def values_of(responses):

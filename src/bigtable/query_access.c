@@ -1,0 +1,54 @@
+/* See query_access.h. */
+#include "bigtable/query_access.h"
+
+#include "bigtable/names.h"
+
+/* The instance's own queries, those of views that are made, and all without access control. */
+static bool is_free(const struct query_catalog *catalog)
+{
+    return catalog->bigtable->access == NULL || catalog->call == NULL;
+}
+
+static status demand(const struct query_catalog *catalog, const struct query_demand *demand)
+{
+    return access_demand(catalog->bigtable->access, access_caller(catalog->call),
+                         demand->permission, demand->resource);
+}
+
+static bool may(const struct query_catalog *catalog, enum access_permission permission,
+                const char *resource)
+{
+    struct permission_set granted =
+        access_granted(catalog->bigtable->access, access_caller(catalog->call), bytes_of(resource));
+    return permission_set_has(granted, permission);
+}
+
+status query_access_demand(struct query_catalog *catalog, const char *id, bool is_table)
+{
+    const enum access_permission of_table = PERMISSION_tables_readRows;
+    const enum access_permission of_view = PERMISSION_logicalViews_readRows;
+    if (is_free(catalog))
+        return status_ok();
+    const char *table = name_of_table(catalog->arena, catalog->instance, id);
+    const char *view = name_join(catalog->arena, catalog->instance, "logicalViews", id);
+    if (table == NULL || view == NULL)
+        return status_out_of_memory();
+    /* Who may read neither hears of the table, whether it is one or not. */
+    bool is_view = !is_table && (may(catalog, of_view, view) || may(catalog, of_table, table));
+    struct query_demand asked = {is_view ? of_view : of_table, bytes_of(is_view ? view : table)};
+    TRY(demand(catalog, &asked));
+    return vector_add(&catalog->demands, catalog->arena, &asked, sizeof asked);
+}
+
+status query_access_again(const struct query_catalog *catalog)
+{
+    const struct query_demand *demands = catalog->demands.items;
+    for (size_t i = 0; i < catalog->demands.count; i++)
+        TRY(demand(catalog, &demands[i]));
+    return status_ok();
+}
+
+bool query_access_shows(const struct query_catalog *catalog, const char *table)
+{
+    return is_free(catalog) || may(catalog, PERMISSION_tables_readRows, table);
+}

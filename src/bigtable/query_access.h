@@ -1,0 +1,28 @@
+/* Who may read what a query names.
+ *
+ * Access control lets a caller in who may query the instance, or anything in it; here it is asked
+ * whether he may read the table or view that his query names. What a view reads is not his: whoever
+ * may read a logical view sees what its query shows, without a right to its tables, as with
+ * authorized views. */
+#ifndef TRESTLE_BIGTABLE_QUERY_ACCESS_H
+#define TRESTLE_BIGTABLE_QUERY_ACCESS_H
+
+#include "bigtable/query_catalog.h"
+
+/* Something that the caller was found to have. */
+struct query_demand {
+    enum access_permission permission;
+    bytes resource;
+};
+
+/* Whether the caller may read the table of that id, or, if there is none, the logical view. What is
+ * refused tells him nothing of which there is. UNAUTHENTICATED, PERMISSION_DENIED. */
+status query_access_demand(struct query_catalog *catalog, const char *id, bool is_table);
+
+/* The same again of all that was asked for: while the query runs, rights may go. Any thread. */
+status query_access_again(const struct query_catalog *catalog);
+
+/* Whether the caller may hear of a table, by its full name. */
+bool query_access_shows(const struct query_catalog *catalog, const char *table);
+
+#endif
