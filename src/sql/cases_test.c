@@ -90,8 +90,10 @@ static struct expression_case read_case(char *line)
     struct expression_case read = {.expression = line};
     char *rule = find_last(line, "  -- ");
     char *result = strstr(line, "  => ");
-    if (rule == NULL || result == NULL)
+    if (rule == NULL || result == NULL) {
         fail_msg("no case: %s", line);
+        return read;
+    }
     read.rule = cut(rule, "  -- ");
     result = cut(result, "  => ");
     read.result = result;
@@ -100,7 +102,8 @@ static struct expression_case read_case(char *line)
     char *type = find_last(result, " : ");
     if (type == NULL)
         fail_msg("a result without its type: %s", line);
-    read.type = cut(type, " : ");
+    else
+        read.type = cut(type, " : ");
     return read;
 }
 
@@ -125,11 +128,13 @@ static void read_file(struct suite *suite, const char *path)
             begin_section(suite, path, line + strspn(line, "# "));
         } else if (line[0] != '\0') {
             struct expression_case read = read_case(line);
-            if (suite->sections.count == before)
+            struct section *sections = suite->sections.items;
+            size_t last = suite->sections.count;
+            if (sections == NULL || last == before) {
                 fail_msg("%s: a case before the first section", path);
-            struct section *section = suite->sections.items;
-            section += suite->sections.count - 1;
-            assert_ok(vector_add(&section->cases, suite->arena, &read, sizeof read));
+                return;
+            }
+            assert_ok(vector_add(&sections[last - 1].cases, suite->arena, &read, sizeof read));
         }
     }
 }
