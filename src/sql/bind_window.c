@@ -1,6 +1,7 @@
 /* Window functions: f(…) OVER (…), collected where they stand, computed after grouping. */
 #include "sql/analyze_private.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <strings.h>
 
@@ -203,8 +204,11 @@ static status check_window(const struct binding *binding, const struct ast_expr 
         lacks = "framing clause is not allowed";
     if (lacks == NULL)
         return status_ok();
+    char name[24] = ""; /* GoogleSQL has it in small letters here */
+    for (size_t i = 0; i + 1 < sizeof name && function->name[i] != '\0'; i++)
+        name[i] = (char)tolower((unsigned char)function->name[i]);
     return sql_error(binding->analyzer->analysis->text, ast->call->over->at,
-                     "Window %s for analytic function %s", lacks, function->name);
+                     "Window %s for analytic function %s", lacks, name);
 }
 
 static status make_window(const struct binding *binding, const struct ast_expr *ast,
