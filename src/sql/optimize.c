@@ -206,12 +206,12 @@ static bool is_key_order(const struct sql_operator *sort, const struct sql_opera
     return column != SIZE_MAX && scan->scan->slots[column].kind == SQL_SLOT_KEY;
 }
 
-static status reverse_scan(struct planner *planner, const struct sql_operator *operator_,
-                           const struct sql_operator **out)
+static status direct_scan(struct planner *planner, const struct sql_operator *operator_,
+                          bool is_reversed, const struct sql_operator **out)
 {
     const struct sql_operator *input = NULL;
     if (operator_->input != NULL)
-        TRY(reverse_scan(planner, operator_->input, &input));
+        TRY(direct_scan(planner, operator_->input, is_reversed, &input));
     struct sql_operator *copy = copy_operator(planner->arena, operator_);
     struct sql_scan_plan *scan = arena_alloc(planner->arena, sizeof *scan);
     if (copy == NULL || scan == NULL)
@@ -219,20 +219,20 @@ static status reverse_scan(struct planner *planner, const struct sql_operator *o
     copy->input = input;
     if (operator_->kind == SQL_OP_SCAN) {
         *scan = *operator_->scan;
-        scan->is_reversed = true;
+        scan->is_reversed = is_reversed;
         copy->scan = scan;
     }
     *out = copy;
     return status_ok();
 }
 
+/* The scan may have the direction of an inner query's order already: the last one counts. */
 static status plan_sort(struct planner *planner, const struct sql_operator *sort,
                         const struct sql_operator *below, const struct sql_operator **out)
 {
     if (!is_key_order(sort, below))
         return over(planner, sort, below, out);
-    *out = below;
-    return sort->orders[0].is_descending ? reverse_scan(planner, below, out) : status_ok();
+    return direct_scan(planner, below, sort->orders[0].is_descending, out);
 }
 
 /* --- limits --- */

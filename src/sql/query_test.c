@@ -105,6 +105,10 @@ static void clauses_come_in_their_order(void **state)
         {"SELECT _key, e FROM t LEFT JOIN UNNEST(IF(_key = 'a', [1], [])) AS e",
          "b\"a\" 1\nb\"b\" NULL\nb\"c\" NULL\n"},
         {"SELECT COUNT(DISTINCT x), SUM(DISTINCT x) FROM UNNEST([1, 2, 2, NULL]) AS x", "2 3\n"},
+        /* An ascending order by the key once left the scan as an inner query had turned it. */
+        {"SELECT k FROM (SELECT _key AS k FROM t ORDER BY k DESC) ORDER BY k",
+         "b\"a\"\nb\"b\"\nb\"c\"\n"},
+        {"SELECT k FROM (SELECT _key AS k FROM t ORDER BY k) ORDER BY k DESC LIMIT 1", "b\"c\"\n"},
         {"SELECT ANY_VALUE(x HAVING MAX y) FROM UNNEST([STRUCT(1 AS x, 5 AS y), (2, 9)])", "2\n"},
         {"FROM t |> WHERE _key != 'b' |> AGGREGATE COUNT(*) AS n, MIN(f['x']) AS m",
          "2 b\"200\"\n"},
