@@ -251,7 +251,7 @@ status bind_array(const struct binding *binding, const struct ast_expr *ast,
     return set_args(analyzer, array, args, count);
 }
 
-/* Without AS it is the column's. Only STRUCT(…) gives names, not (…). */
+/* Without AS it is the column's. */
 static const char *field_name(const struct ast_expr *operand)
 {
     return operand->alias != NULL ? operand->alias : implicit_name(operand);

@@ -56,6 +56,22 @@ static int items_cost(const struct sql_expr *expr, const struct sql_type *to)
     return worst;
 }
 
+/* Of what is no literal. Structs are as their fields are, whose names do not matter. */
+static int type_cost(const struct sql_type *from, const struct sql_type *to)
+{
+    if (sql_type_equal(from, to))
+        return COST_NONE;
+    if (from->kind != SQL_STRUCT || to->kind != SQL_STRUCT || from->field_count != to->field_count)
+        return is_wider(from, to) ? COST_WIDER : COST_IMPOSSIBLE;
+    int worst = COST_UNTYPED;
+    for (size_t i = 0; i < from->field_count && worst >= 0; i++) {
+        int cost = type_cost(from->fields[i].type, to->fields[i].type);
+        if (cost < 0 || cost > worst)
+            worst = cost;
+    }
+    return worst;
+}
+
 int coercion_cost(const struct sql_expr *expr, const struct sql_type *to)
 {
     const struct sql_type *from = expr->type;
@@ -69,7 +85,7 @@ int coercion_cost(const struct sql_expr *expr, const struct sql_type *to)
         return COST_LITERAL;
     if (expr->kind == SQL_PARAMETER && parameter_can_be(from->kind, to->kind))
         return COST_LITERAL;
-    return is_wider(from, to) ? COST_WIDER : COST_IMPOSSIBLE;
+    return type_cost(from, to);
 }
 
 /* --- doing it --- */

@@ -257,6 +257,8 @@ static status parse_parentheses(struct parser *parser, struct ast_expr **out)
         TRY(new_expr(parser, AST_STRUCT, at, out));
         (*out)->operands = first;
         TRY(parse_exprs(parser, &first->next));
+        for (struct ast_expr *field = first; field != NULL; field = field->next)
+            field->alias = ""; /* only STRUCT(…) names fields after columns */
         TRY(finish_expr(parser, *out));
     } else {
         *out = first;

@@ -69,6 +69,8 @@ static void columns_have_names_and_types(void **state)
         {"SELECT COALESCE(1, 2.5) AS a, [1, 2.5] AS b, (1, 'x') AS c, STRUCT(1 AS y, 'x') AS d",
          "a FLOAT64\nb ARRAY<FLOAT64>\nc STRUCT<INT64, STRING>\nd STRUCT<y INT64, STRING>\n"},
         {"SELECT x FROM UNNEST([(1, 'a')]) AS x", "x STRUCT<INT64, STRING>\n"},
+        {"SELECT (_key, 1) AS a, STRUCT(_key, 1) AS b FROM t", /* (…) takes no names of columns */
+         "a STRUCT<BYTES, INT64>\nb STRUCT<_key BYTES, INT64>\n"},
         {"SELECT a, b FROM UNNEST([STRUCT(1 AS a, 'a' AS b)])", "a INT64\nb STRING\n"},
         {"FROM t |> EXTEND f['x'] AS x |> DROP f, g |> RENAME n AS m",
          "_key BYTES\nm MAP<BYTES, INT64>\nx BYTES\n"},
@@ -109,6 +111,11 @@ static void clauses_come_in_their_order(void **state)
         {"SELECT k FROM (SELECT _key AS k FROM t ORDER BY k DESC) ORDER BY k",
          "b\"a\"\nb\"b\"\nb\"c\"\n"},
         {"SELECT k FROM (SELECT _key AS k FROM t ORDER BY k) ORDER BY k DESC LIMIT 1", "b\"c\"\n"},
+        /* Structs are compared by the places of their fields, whatever these are called. */
+        {"SELECT (_key, n['c']) = ('c', 7), (_key, 1) IN ((b'a', 1), (f['x'], n['c'])) FROM t",
+         "false true\nfalse false\nNULL false\n"},
+        {"SELECT STRUCT(x AS a, y) = STRUCT(y AS b, x * 1.5) FROM UNNEST([STRUCT(1 AS x, 1 AS y)])",
+         "false\n"},
         {"SELECT ANY_VALUE(x HAVING MAX y) FROM UNNEST([STRUCT(1 AS x, 5 AS y), (2, 9)])", "2\n"},
         {"FROM t |> WHERE _key != 'b' |> AGGREGATE COUNT(*) AS n, MIN(f['x']) AS m",
          "2 b\"200\"\n"},
