@@ -111,6 +111,19 @@ def test_a_logical_view_is_queried_by_its_name(query, letters, admin, client, rp
         admin.instances.delete_logical_view(name=name)
 
 
+def test_a_logical_view_in_pipe_syntax(query, letters, admin):
+    name = f"{INSTANCE}/logicalViews/w{letters}"
+    admin.instances.create_logical_view(
+        parent=INSTANCE,
+        logical_view_id=f"w{letters}",
+        logical_view={"query": f"FROM `{letters}` |> WHERE _key > 'a' |> SELECT _key"},
+    ).result()
+    try:
+        assert query(f"SELECT * FROM `w{letters}`") == [{"_key": b"b"}, {"_key": b"c"}]
+    finally:
+        admin.instances.delete_logical_view(name=name)
+
+
 def test_a_view_is_asked_with_its_parameters(query, letters, admin, rpc):
     name = f"{INSTANCE}/logicalViews/p{letters}"
     admin.instances.create_logical_view(
