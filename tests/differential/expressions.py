@@ -2,7 +2,7 @@
 
 from differential import operators as op
 from differential import tree
-from differential.tables import EXTREMES, KEY, LETTERS, WORDS
+from differential.tables import EXTREMES, LETTERS, WORDS
 from differential.tree import BOOL, BYTES, FLOAT, INT, STRING, TYPES, Node
 
 ALL_INTS = 2**63
@@ -21,8 +21,8 @@ class Expressions:
         self.columns = list(columns)
         self.keys = keys
         self.by_type = {type: [c for c in self.columns if c.type == type] for type in TYPES}
-        self.key = next((c for c in self.columns if c.has_column() and c.column == KEY), None) \
-            if keys else None  # fmt: skip
+        known = [each for each in self.columns if isinstance(each, tree.Leaf) and each.is_key]
+        self.key = dice.choice(known) if known and keys else None
 
     def chance(self, share):
         return self.dice.random() < share
@@ -305,11 +305,11 @@ class Expressions:
         return Node(kind, [self.string(depth)], STRING)
 
     def trimmed(self, depth):
-        kind = self.dice.choice([op.TRIM, op.LTRIM, op.RTRIM])
-        args = [self.string(depth)]
+        text = self.string(depth)
         if self.chance(0.5):
-            args.append(tree.string(self.dice.choice(["a", "ab", " ", "éa", "", "%_"])))
-        return Node(kind, args, STRING)
+            return Node(self.dice.choice(op.SPACE_TRIMS), [text], STRING)
+        signs = tree.string(self.dice.choice(["a", "ab", " ", "éa", "", "%_"]))
+        return Node(self.dice.choice([op.TRIM, op.LTRIM, op.RTRIM]), [text, signs], STRING)
 
     def replaced(self, depth):
         return Node(op.REPLACE, [self.string(depth), self.string_literal(), self.string(0)], STRING)

@@ -6,6 +6,9 @@ import re
 
 MAX = 2**63 - 1
 MIN = -(2**63)
+WHITE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 
 
 class Fails(Exception):
@@ -137,6 +140,11 @@ def split(text, delimiter, index):
     return parts[index] if 0 <= index < len(parts) else None
 
 
+def as_re(regex):
+    """RE2's $ is the end only, not what comes before a last newline."""
+    return regex.replace("$", r"\Z")
+
+
 @functools.lru_cache(4096)
 def like_pattern(pattern):
     """`pattern`: bytes, in which \\ escapes."""
@@ -178,6 +186,9 @@ SCALARS = {
     "upper": (1, strict(str.upper)),
     "replace_bytes": (3, strict(lambda data, old, new: data.replace(old, new.encode()))),
     "lower": (1, strict(str.lower)),
+    "trim": (1, strict(lambda text: text.strip(WHITE))),
+    "ltrim": (1, strict(lambda text: text.lstrip(WHITE))),
+    "rtrim": (1, strict(lambda text: text.rstrip(WHITE))),
     "reverse": (1, strict(lambda text: text[::-1])),
     "repeat": (2, strict(lambda text, count: text * count)),
     "lpad": (3, strict(lambda text, length, filling: pad(text, length, filling, True))),
@@ -187,8 +198,8 @@ SCALARS = {
     "like": (2, strict(like)),
     "starts_with": (2, strict(lambda text, start: text.startswith(start))),
     "ends_with": (2, strict(lambda text, end: text.endswith(end))),
-    "regexp": (2, strict(lambda text, regex: re.search(regex, text) is not None)),
-    "regexp_replace": (3, strict(lambda text, regex, new: re.sub(regex, new, text))),
+    "regexp": (2, strict(lambda text, regex: re.search(as_re(regex), text) is not None)),
+    "regexp_replace": (3, strict(lambda text, regex, new: re.sub(as_re(regex), new, text))),
     "sha1": (1, strict(digest_of(hashlib.sha1))),
     "md5": (1, strict(digest_of(hashlib.md5))),
 }

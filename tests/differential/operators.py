@@ -183,6 +183,8 @@ REPLACE = call("REPLACE", "CASE WHEN {2} IS NOT NULL THEN replace({0}, {1}, {2})
 TRIM = call("TRIM")
 LTRIM = call("LTRIM")
 RTRIM = call("RTRIM")
+# Without a set of characters GoogleSQL takes off all white space, SQLite blanks.
+SPACE_TRIMS = [call(name, f"g_{name.lower()}({{0}})") for name in ["TRIM", "LTRIM", "RTRIM"]]
 REVERSE = call("REVERSE", "g_reverse({0})")
 REPEAT = call("REPEAT", "g_repeat({*})")
 LPAD = call("LPAD", "g_lpad({*})")

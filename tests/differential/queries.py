@@ -21,6 +21,7 @@ def column_of(name, node):
     """A column that has this node's values."""
     leaf = Leaf(name, name, node.type, node.bound, node.scale, column=name)
     leaf.is_unique = node.is_unique if isinstance(node, (Leaf, Ref)) else False
+    leaf.is_key = node.is_key if isinstance(node, Leaf) else False
     return leaf
 
 
@@ -126,15 +127,17 @@ class Order:
 class Block:
     """A SELECT. What is not there is None, or an empty list."""
 
-    keys, extra = (), ()
+    extra = ()
 
     def __init__(self, source):
         self.source = source
+        self.keys = source.keys
         self.joins = []
         self.where = self.having = self.qualify = None
         self.is_grouped = False
         self.group_keys, self.aggregates = [], []
         self.items, self.names = [], []
+        self.hidden = None  # a Ref: what QUALIFY computes for itself
         self.is_distinct = False
         self.order = []
         self.is_total = False  # the order tells everything
@@ -250,6 +253,8 @@ class Block:
         source = self.from_(SQLITE, False)  # first: it says what its columns are
         items = [f"{item.text(SQLITE, False)} AS {name}"
                  for item, name in zip(self.items, self.names, strict=True)]  # fmt: skip
+        if self.hidden is not None:
+            items.append(f"{self.hidden.target.text(SQLITE, False)} AS {self.hidden.name}")
         text = f"SELECT {'DISTINCT ' if self.is_distinct else ''}{', '.join(items)} FROM {source}"
         if self.where is not None:
             text += f" WHERE {self.where.text(SQLITE, False)}"
@@ -259,7 +264,8 @@ class Block:
         if self.having is not None:
             text += f" HAVING {self.having.text(SQLITE, False)}"
         if self.qualify is not None:  # SQLite has no QUALIFY
-            text = f"SELECT * FROM ({text}) WHERE {self.qualify.text(SQLITE, False)}"
+            names = ", ".join(self.names)
+            text = f"SELECT {names} FROM ({text}) WHERE {self.qualify.text(SQLITE, False)}"
         return text + self.tail(SQLITE, False)
 
     # --- what is in it ---
@@ -293,12 +299,16 @@ class Block:
         }.items():  # fmt: skip
             if has is not None:
                 yield name
-        refs = [*self.group_keys, *self.aggregates]
+        refs = self.refs()
         nodes = [self.where, self.having, self.qualify, *self.items]
         nodes += [each.target for each in refs] + [each.node for each in self.order]
         for node in nodes:
             if node is not None:
                 yield from node.features()
+
+    def refs(self):
+        hidden = [] if self.hidden is None else [self.hidden]
+        return [*self.group_keys, *self.aggregates, *hidden]
 
     def slots(self):
         """Every place at which a node stands: (an object or a list, attribute or index)."""
@@ -310,7 +320,7 @@ class Block:
                 yield self, name
         for index in range(len(self.items)):
             yield self.items, index
-        for each in [*self.group_keys, *self.aggregates]:
+        for each in self.refs():
             yield each, "target"
         for each in self.order:
             if each.node is not None:
@@ -320,6 +330,13 @@ class Block:
 # --- windows ---
 
 TOTAL, PEERS = "total", "peers"  # what the order of a window must tell
+
+
+class Hidden(Ref):
+    """A window of QUALIFY: SQLite has it as one more column of the query within."""
+
+    def text(self, form, full):
+        return self.name if form == SQLITE else self.target.text(form, full)
 
 
 class Window:
@@ -454,7 +471,7 @@ class Generator:
 
     def set_form(self, block):
         uses_source = any(each.node is not None for each in block.order)
-        if not uses_source and self.chance(0.3):
+        if not uses_source and block.hidden is None and self.chance(0.3):
             block.form = PIPE
             block.pipe_style = self.dice.choice(PIPE_STYLES)
         elif not block.is_total and self.chance(0.1):
@@ -492,7 +509,11 @@ class Generator:
             block.items.insert(self.dice.randint(0, count), self.dice.choice(uniques))
         block.names = [self.name() for _ in block.items]
         if windows and self.chance(0.25):
-            outputs = Expressions(self.dice, block.columns_out())
+            columns = block.columns_out()
+            if self.chance(0.5):
+                block.hidden = Hidden(self.window(expressions, unique), self.name("z"))
+                columns = [block.hidden]
+            outputs = Expressions(self.dice, columns)
             block.qualify = outputs.with_column(lambda: outputs.condition(1))
             if block.qualify.type != BOOL:
                 block.qualify = Node(op.IS_NOT_NULL, [block.qualify], BOOL)
@@ -694,8 +715,9 @@ class Generator:
         plain = not block.is_grouped and not block.is_distinct and block.qualify is None
         source_uniques = [each for each in expressions.columns if each.is_unique]
         by_place = self.chance(0.2)
-        features = {*block.source.features(), *(f for item in block.items for f in item.features())}
-        is_scan = "FROM a table" in features and not any(f.endswith(" OVER") for f in features)
+        is_scan = isinstance(block.source, Source) and not block.source.is_view and not any(
+            feature.endswith(" OVER") for item in block.items for feature in item.features()
+        )
         if plain and is_scan and expressions.key and not block.joins and self.chance(0.15):
             block.order, block.hides_order = [Order(None, expressions.key)], True
             block.is_total, block.limit = True, self.dice.choice([1, 3, 10, 40])

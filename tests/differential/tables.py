@@ -34,6 +34,7 @@ SQLITE_TYPES = {BOOL: "INTEGER", INT: "INTEGER", FLOAT: "REAL", STRING: "TEXT", 
 def column(name, type, google, bound=0, scale=None):
     leaf = tree.Leaf(google, name, type, bound, scale, column=name)
     leaf.is_unique = name in (KEY, "id")
+    leaf.is_key = name == KEY
     return leaf
 
 

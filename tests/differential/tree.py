@@ -89,6 +89,7 @@ class Leaf:
         self.level = level
         self.column = column
         self.is_unique = False
+        self.is_key = False  # of a row of the table, whatever it is called by now
 
     def has_column(self):
         return self.column is not None
