@@ -1,6 +1,5 @@
 #include "cmd/bench.h"
-
-#include <stdlib.h>
+#include "cmd/endpoint.h"
 
 #define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
     {                                                                                              \
@@ -64,9 +63,7 @@ status bench_options_read(const char *const *arguments, struct bench_options *ou
     *out = (struct bench_options){0};
     TRY(options_read(&table, arguments, no_environment, &values));
     if (out->endpoint == NULL)
-        out->endpoint = getenv("BIGTABLE_EMULATOR_HOST");
-    if (out->endpoint == NULL)
-        out->endpoint = "127.0.0.1:8086";
+        out->endpoint = endpoint_default();
     return status_ok();
 }
 

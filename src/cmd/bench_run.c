@@ -8,9 +8,7 @@
  * counts from when it was due: a server that answers nothing for a second does not get away with
  * one slow request. */
 #include "cmd/bench.h"
-#include "cmd/bench_link.h"
-#include "os/file.h"
-#include "os/tls.h"
+#include "cmd/endpoint.h"
 
 #include <stdlib.h>
 
@@ -18,70 +16,28 @@ enum {
     ARENA_LIMIT = 1 << 30,
     CALL_TIMEOUT_US = 60 * 1000 * 1000,
     US_PER_S = 1000000,
-    TOKEN_MOST = 64 << 10, /* bytes */
 };
 
 struct bench_client {
     struct loop *loop;
-    struct bench_identity identity;
-    struct buffer host; /* and a NUL */
-    struct buffer credential;
+    struct endpoint endpoint;
     size_t link_count;
-    struct bench_link *links[];
+    struct grpc_link *links[];
 };
 
 /* --- connections --- */
 
-static status read_token(const char *file, struct buffer *credential)
-{
-    struct buffer text = {0};
-    if (file == NULL)
-        return status_ok();
-    TRY(file_read(file, TOKEN_MOST, 0, &text));
-    buffer_append_byte(&text, '\n'); /* so that there is a line */
-    const uint8_t *end = text.failed ? NULL : memchr(text.data, '\n', text.size);
-    buffer_append_bytes(credential, bytes_of("Bearer "));
-    if (end != NULL)
-        buffer_append(credential, text.data, (size_t)(end - text.data));
-    buffer_free(&text);
-    return end == NULL || credential->failed ? status_out_of_memory() : status_ok();
-}
-
-/* "[::1]:8086" is on the host "::1". */
-static status find_host(const char *endpoint, struct buffer *host)
-{
-    const char *colon = strrchr(endpoint, ':');
-    bytes name =
-        bytes_make(endpoint, colon == NULL ? strlen(endpoint) : (size_t)(colon - endpoint));
-    if (name.size >= 2 && name.data[0] == '[')
-        name = bytes_make(name.data + 1, name.size - 2);
-    buffer_append_bytes(host, name);
-    buffer_append_byte(host, '\0');
-    return host->failed ? status_out_of_memory() : status_ok();
-}
-
-static status identify(struct bench_client *client, const struct bench_options *options)
-{
-    TRY(find_host(options->endpoint, &client->host));
-    TRY(read_token(options->token, &client->credential));
-    client->identity = (struct bench_identity){
-        .authority = options->endpoint,
-        .host = (const char *)client->host.data,
-        .credential = buffer_bytes(&client->credential),
-    };
-    return options->ca == NULL ? status_ok()
-                               : tls_client_create(options->ca, &client->identity.tls);
-}
-
 static status connect_all(struct bench_client *client, const struct bench_options *options)
 {
-    struct address address;
-    TRY(address_parse(options->endpoint, &address));
-    TRY(identify(client, options));
+    const struct endpoint_options server = {.address = options->endpoint,
+                                            .ca = options->ca,
+                                            .token_file = options->token,
+                                            .tls = options->ca != NULL};
+    TRY(endpoint_open(&server, &client->endpoint));
     TRY(loop_create(clock_system(), &client->loop));
     for (; client->link_count < options->connections; client->link_count++)
-        TRY(bench_link_create(client->loop, &address, &client->identity,
-                              &client->links[client->link_count]));
+        TRY(grpc_link_create(client->loop, &client->endpoint.address, &client->endpoint.identity,
+                             &client->links[client->link_count]));
     return status_ok();
 }
 
@@ -96,11 +52,9 @@ void bench_client_destroy(struct bench_client *client)
     if (client == NULL)
         return;
     for (size_t i = 0; i < client->link_count; i++)
-        bench_link_destroy(client->links[i]);
+        grpc_link_destroy(client->links[i]);
     loop_destroy(client->loop);
-    tls_context_destroy(client->identity.tls);
-    buffer_free(&client->credential);
-    buffer_free(&client->host);
+    endpoint_close(&client->endpoint);
     free(client);
 }
 
@@ -137,7 +91,8 @@ status bench_ask(struct bench_client *client, const char *method, struct buffer 
                                           .context = &call,
                                           .on_message = single_call_took,
                                           .on_end = single_call_ended};
-    TRY(bench_link_call(client->links[0], &options, message));
+    struct client_call *started;
+    TRY(grpc_link_call(client->links[0], &options, message, &started));
     loop_run(client->loop);
     return call.result;
 }
@@ -168,7 +123,7 @@ struct run {
 struct caller {
     struct link link_of_idle;
     struct run *run;
-    struct bench_link *link;
+    struct grpc_link *link;
     struct arena *arena;
     const struct bench_workload *workload;
     struct bench_answer answer;
@@ -255,7 +210,8 @@ static status make_call(struct caller *caller, int64_t began_us)
                                           .on_message = took_message,
                                           .on_end = call_ended};
     caller->began_us = began_us;
-    return bench_link_call(caller->link, &options, &message);
+    struct client_call *call;
+    return grpc_link_call(caller->link, &options, &message, &call);
 }
 
 static bool is_finished(const struct run *run)

@@ -6,7 +6,7 @@
 #include "base/testing.h"
 #include "bigtable/services.h"
 #include "cluster/backup.h"
-#include "cmd/bench_link.h"
+#include "cmd/grpc_link.h"
 #include "os/thread.h"
 
 #include <pthread.h>
@@ -190,24 +190,24 @@ static void assert_refused(const char *const *arguments, enum status_code code, 
 /* Calls over one connection, each driven to its end on the test's thread. */
 struct client {
     struct loop *loop;
-    struct bench_link *link;
+    struct grpc_link *link;
     enum status_code code; /* of the last call */
     struct buffer answer;
 };
 
-static const struct bench_identity nobody = {.authority = "localhost"};
+static const struct grpc_identity nobody = {.authority = "localhost"};
 
 static struct client connect_client(const struct server *server)
 {
     struct client client = {0};
     assert_ok(loop_create(clock_system(), &client.loop));
-    assert_ok(bench_link_create(client.loop, server_address(server), &nobody, &client.link));
+    assert_ok(grpc_link_create(client.loop, server_address(server), &nobody, &client.link));
     return client;
 }
 
 static void disconnect(struct client *client)
 {
-    bench_link_destroy(client->link);
+    grpc_link_destroy(client->link);
     loop_destroy(client->loop);
     buffer_free(&client->answer);
 }
@@ -237,9 +237,10 @@ static void start_call(struct client *client, const char *path, const char *text
                                                 .context = client,
                                                 .on_message = take_message,
                                                 .on_end = take_end};
+    struct client_call *call;
     grpc_message_start(&message);
     buffer_append_bytes(&message, bytes_of(text));
-    assert_ok(bench_link_call(client->link, &options, &message));
+    assert_ok(grpc_link_call(client->link, &options, &message, &call));
 }
 
 static void assert_echo(struct client *client, const char *text)

@@ -60,6 +60,7 @@ struct grpc_client {
     nghttp2_session *session;
     bool is_broken;
     bool is_signalled;
+    bool speaks_tls;
     struct client_call *calls;
     size_t open_count; /* of calls that have not ended */
     struct h2_output output;
@@ -180,7 +181,7 @@ static void add_request_headers(struct fields *fields, const struct client_call 
 {
     const struct client_call_options *options = &call->options;
     fields_add_fixed(fields, ":method", "POST");
-    fields_add_fixed(fields, ":scheme", "http");
+    fields_add_fixed(fields, ":scheme", call->client->speaks_tls ? "https" : "http");
     fields_add(fields, ":path", bytes_of(options->path));
     fields_add(fields, ":authority", bytes_of(call->client->authority));
     fields_add_fixed(fields, "te", "trailers");
@@ -533,6 +534,11 @@ status grpc_client_create(struct loop *loop, const char *authority, void *contex
     }
     *out = client;
     return s;
+}
+
+void grpc_client_speaks_tls(struct grpc_client *client)
+{
+    client->speaks_tls = true;
 }
 
 void grpc_client_destroy(struct grpc_client *client)

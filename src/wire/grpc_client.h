@@ -37,6 +37,9 @@ struct client_call_options {
 status grpc_client_create(struct loop *loop, const char *authority, void *context,
                           void (*output_ready)(void *context), struct grpc_client **out);
 
+/* Calls from now on say that they come over TLS (`:scheme` https), as some servers want them to. */
+void grpc_client_speaks_tls(struct grpc_client *client);
+
 /* Ends each call that is open with UNAVAILABLE first; on_end must not start others. Not from
  * within a callback. NULL is fine. */
 void grpc_client_destroy(struct grpc_client *client);

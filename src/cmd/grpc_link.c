@@ -1,4 +1,5 @@
-#include "cmd/bench_link.h"
+/* See grpc_link.h. */
+#include "cmd/grpc_link.h"
 
 #include "base/check.h"
 #include "os/stream.h"
@@ -6,11 +7,11 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-enum { INPUT_SIZE = 64 << 10, VECTORS = 64, METADATA_MOST = 2 };
+enum { INPUT_SIZE = 64 << 10, VECTORS = 64, METADATA_MOST = GRPC_LINK_METADATA_MOST + 1 };
 
-struct bench_link {
+struct grpc_link {
     struct loop *loop;
-    const struct bench_identity *identity;
+    const struct grpc_identity *identity;
     struct stream *stream;
     struct grpc_client *client; /* NULL once the connection is lost */
     struct watch watch;
@@ -19,10 +20,11 @@ struct bench_link {
     struct task flush;    /* writes once, at the end of the loop's turn */
     bool flush_deferred;
     bool is_lost;
+    status failure; /* why, if it is known; owned */
     uint8_t input[INPUT_SIZE];
 };
 
-static void watch_for(struct bench_link *link, uint32_t events)
+static void watch_for(struct grpc_link *link, uint32_t events)
 {
     if (events == link->watched)
         return;
@@ -33,7 +35,14 @@ static void watch_for(struct bench_link *link, uint32_t events)
     status_free(s);
 }
 
-static void write_output(struct bench_link *link)
+static void lose(struct grpc_link *link, enum stream_result why)
+{
+    if (why == STREAM_FAILED && status_is_ok(link->failure))
+        link->failure = stream_failure(link->stream);
+    link->is_lost = true;
+}
+
+static void write_output(struct grpc_link *link)
 {
     struct iovec vectors[VECTORS];
     for (;;) {
@@ -52,24 +61,25 @@ static void write_output(struct bench_link *link)
             return;
         }
         if (result != STREAM_OK) {
-            link->is_lost = true;
+            lose(link, result);
             return;
         }
     }
 }
 
-static void read_input(struct bench_link *link)
+static void read_input(struct grpc_link *link)
 {
     size_t done;
     enum stream_result result = stream_read(link->stream, link->input, INPUT_SIZE, &done);
     if (result == STREAM_OK)
         grpc_client_receive(link->client, bytes_make(link->input, done));
-    link->is_lost |=
-        result == STREAM_ENDED || result == STREAM_FAILED || grpc_client_is_finished(link->client);
+    if (result == STREAM_ENDED || result == STREAM_FAILED)
+        lose(link, result);
+    link->is_lost |= grpc_client_is_finished(link->client);
 }
 
 /* Calls end with UNAVAILABLE from here, never from within a read or a write. */
-static void drop_if_lost(struct bench_link *link)
+static void drop_if_lost(struct grpc_link *link)
 {
     if (!link->is_lost || link->client == NULL)
         return;
@@ -81,7 +91,7 @@ static void drop_if_lost(struct bench_link *link)
 
 static void ready(struct watch *watch, uint32_t events)
 {
-    struct bench_link *link = LIST_ENTRY(watch, struct bench_link, watch);
+    struct grpc_link *link = LIST_ENTRY(watch, struct grpc_link, watch);
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
         read_input(link);
     if (events & link->write_event && !link->is_lost)
@@ -91,7 +101,7 @@ static void ready(struct watch *watch, uint32_t events)
 
 static void flush(struct task *task)
 {
-    struct bench_link *link = LIST_ENTRY(task, struct bench_link, flush);
+    struct grpc_link *link = LIST_ENTRY(task, struct grpc_link, flush);
     link->flush_deferred = false;
     if (link->client != NULL)
         write_output(link);
@@ -100,29 +110,31 @@ static void flush(struct task *task)
 
 static void output_ready(void *context)
 {
-    struct bench_link *link = context;
+    struct grpc_link *link = context;
     if (link->flush_deferred)
         return;
     link->flush_deferred = true;
     loop_defer(link->loop, &link->flush);
 }
 
-static status connect_link(struct bench_link *link, const struct address *address)
+static status connect_link(struct grpc_link *link, const struct address *address)
 {
-    const struct bench_identity *identity = link->identity;
+    const struct grpc_identity *identity = link->identity;
     TRY(stream_connect(address, identity->tls, identity->host, &link->stream));
     TRY(grpc_client_create(link->loop, identity->authority, link, output_ready, &link->client));
+    if (identity->tls != NULL)
+        grpc_client_speaks_tls(link->client);
     link->watch = (struct watch){.fd = stream_socket(link->stream), .ready = ready};
     link->write_event = EPOLLOUT; /* the first says that it is connected */
     link->watched = EPOLLIN | EPOLLOUT;
     return loop_watch(link->loop, &link->watch, link->watched);
 }
 
-status bench_link_create(struct loop *loop, const struct address *address,
-                         const struct bench_identity *identity, struct bench_link **out)
+status grpc_link_create(struct loop *loop, const struct address *address,
+                        const struct grpc_identity *identity, struct grpc_link **out)
 {
     *out = NULL;
-    struct bench_link *link = calloc(1, sizeof *link);
+    struct grpc_link *link = calloc(1, sizeof *link);
     if (link == NULL)
         return status_out_of_memory();
     link->loop = loop;
@@ -139,33 +151,38 @@ status bench_link_create(struct loop *loop, const struct address *address,
     return status_ok();
 }
 
-void bench_link_destroy(struct bench_link *link)
+void grpc_link_destroy(struct grpc_link *link)
 {
     if (link == NULL)
         return;
     link->is_lost = true;
     drop_if_lost(link);
     stream_close(link->stream);
+    status_free(link->failure);
     free(link);
 }
 
-static status start(struct bench_link *link, const struct client_call_options *options,
-                    struct buffer *message)
+bool grpc_link_is_lost(const struct grpc_link *link)
 {
-    struct client_call *call;
-    return grpc_client_start(link->client, options, message, &call);
+    return link->client == NULL;
 }
 
-status bench_link_call(struct bench_link *link, const struct client_call_options *options,
-                       struct buffer *message)
+status grpc_link_failure(const struct grpc_link *link)
 {
+    return status_copy(link->failure);
+}
+
+status grpc_link_call(struct grpc_link *link, const struct client_call_options *options,
+                      struct buffer *message, struct client_call **out)
+{
+    *out = NULL;
     if (link->client == NULL) {
         buffer_free(message);
         return status_make(STATUS_UNAVAILABLE, "the connection is lost");
     }
     bytes credential = link->identity->credential;
     if (credential.size == 0)
-        return start(link, options, message);
+        return grpc_client_start(link->client, options, message, out);
     struct client_metadata metadata[METADATA_MOST];
     struct client_call_options with_credential = *options;
     CHECK(options->metadata_count < METADATA_MOST);
@@ -174,5 +191,5 @@ status bench_link_call(struct bench_link *link, const struct client_call_options
     metadata[with_credential.metadata_count++] =
         (struct client_metadata){.name = "authorization", .value = credential};
     with_credential.metadata = metadata;
-    return start(link, &with_credential, message);
+    return grpc_client_start(link->client, &with_credential, message, out);
 }
