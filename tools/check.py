@@ -30,7 +30,8 @@ FENCED = {
     "nghttp2/": ["wire"],
     "openssl/": ["os", "wire", "access"],
     "microhttpd": ["wire", "console"],
-    "utf8proc": ["sql"],
+    "utf8proc": ["sql", "cmd"],
+    "histedit": ["cmd"],
 }
 CPLUSPLUS = re.compile(r"^src/(store/.*|row/regex)\.cc$")
 

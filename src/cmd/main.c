@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 #include "cmd/doctor.h"
 #include "cmd/serve.h"
+#include "cmd/sql_shell.h"
 #include "cmd/token.h"
 
 #include <stdio.h>
@@ -27,6 +28,7 @@ static int help_command(const char *const *arguments);
 static const struct command commands[] = {
     {"serve", serve_command, "serve a data directory to Bigtable clients"},
     {"doctor", doctor_command, "examine the data directory of a stopped server"},
+    {"sql", sql_command, "query any Bigtable endpoint with GoogleSQL"},
     {"bench", bench_command, "put load on a server and measure it"},
     {"token", token_command, "make a bearer token"},
     {"permissions", permissions_command, "print what each RPC needs"},
