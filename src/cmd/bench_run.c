@@ -36,7 +36,8 @@ static status connect_all(struct bench_client *client, const struct bench_option
     TRY(endpoint_open(&server, &client->endpoint));
     TRY(loop_create(clock_system(), &client->loop));
     for (; client->link_count < options->connections; client->link_count++)
-        TRY(grpc_link_create(client->loop, &client->endpoint.address, &client->endpoint.identity,
+        TRY(grpc_link_create(client->loop, client->endpoint.addresses,
+                             client->endpoint.address_count, &client->endpoint.identity,
                              &client->links[client->link_count]));
     return status_ok();
 }

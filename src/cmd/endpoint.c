@@ -54,7 +54,8 @@ static status find_host(const char *address, struct buffer *host)
 status endpoint_open(const struct endpoint_options *options, struct endpoint *out)
 {
     *out = (struct endpoint){0};
-    TRY(address_parse(options->address, &out->address));
+    TRY(address_parse_all(options->address, out->addresses, ENDPOINT_ADDRESSES_MOST,
+                          &out->address_count));
     TRY(find_host(options->address, &out->host));
     TRY(find_credential(options, &out->credential));
     out->identity = (struct grpc_identity){

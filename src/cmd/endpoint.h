@@ -12,8 +12,11 @@ struct endpoint_options {
     bool tls;
 };
 
+enum { ENDPOINT_ADDRESSES_MOST = 8 };
+
 struct endpoint {
-    struct address address;
+    struct address addresses[ENDPOINT_ADDRESSES_MOST]; /* of which one will do */
+    size_t address_count;
     struct grpc_identity identity; /* for links; what it points to is the endpoint's */
     struct buffer host;            /* and a NUL */
     struct buffer credential;

@@ -12,7 +12,9 @@ enum { INPUT_SIZE = 64 << 10, VECTORS = 64, METADATA_MOST = GRPC_LINK_METADATA_M
 struct grpc_link {
     struct loop *loop;
     const struct grpc_identity *identity;
-    struct stream *stream;
+    const struct address *addresses; /* that have not been tried */
+    size_t address_count;
+    struct stream *stream;      /* watched; NULL: none */
     struct grpc_client *client; /* NULL once the connection is lost */
     struct watch watch;
     uint32_t watched;
@@ -20,6 +22,7 @@ struct grpc_link {
     struct task flush;    /* writes once, at the end of the loop's turn */
     bool flush_deferred;
     bool is_lost;
+    bool has_moved; /* bytes: it is connected, and was not in vain */
     status failure; /* why, if it is known; owned */
     uint8_t input[INPUT_SIZE];
 };
@@ -55,6 +58,7 @@ static void write_output(struct grpc_link *link)
         size_t done;
         enum stream_result result = stream_write(link->stream, vectors, (int)count, &done);
         grpc_client_sent(link->client, done);
+        link->has_moved |= done > 0;
         if (result == STREAM_BLOCKED) {
             link->write_event = stream_write_interest(link->stream);
             watch_for(link, EPOLLIN | link->write_event);
@@ -71,6 +75,7 @@ static void read_input(struct grpc_link *link)
 {
     size_t done;
     enum stream_result result = stream_read(link->stream, link->input, INPUT_SIZE, &done);
+    link->has_moved |= done > 0;
     if (result == STREAM_OK)
         grpc_client_receive(link->client, bytes_make(link->input, done));
     if (result == STREAM_ENDED || result == STREAM_FAILED)
@@ -78,14 +83,59 @@ static void read_input(struct grpc_link *link)
     link->is_lost |= grpc_client_is_finished(link->client);
 }
 
+static void ready(struct watch *watch, uint32_t events);
+
+/* To the next address at which there is somebody to ask. Fails with what was said at the last. */
+static status connect_next(struct grpc_link *link)
+{
+    const struct grpc_identity *identity = link->identity;
+    status s = status_make(STATUS_UNAVAILABLE, "there is no other address");
+    while (!status_is_ok(s) && link->address_count > 0) {
+        status_free(s);
+        link->address_count--;
+        s = stream_connect(link->addresses++, identity->tls, identity->host, &link->stream);
+    }
+    TRY(s);
+    link->watch = (struct watch){.fd = stream_socket(link->stream), .ready = ready};
+    link->write_event = EPOLLOUT; /* the first says that it is connected */
+    link->watched = EPOLLIN | EPOLLOUT;
+    s = loop_watch(link->loop, &link->watch, link->watched);
+    if (!status_is_ok(s)) {
+        stream_close(link->stream);
+        link->stream = NULL;
+    }
+    return s;
+}
+
+static void end_stream(struct grpc_link *link)
+{
+    if (link->stream == NULL)
+        return;
+    loop_unwatch(link->loop, &link->watch);
+    stream_close(link->stream);
+    link->stream = NULL;
+}
+
+/* Whether another address is tried instead. What is to be sent waits in the client still. */
+static bool has_turned_elsewhere(struct grpc_link *link)
+{
+    if (link->has_moved || link->address_count == 0)
+        return false;
+    end_stream(link);
+    status_free(link->failure);
+    link->failure = connect_next(link);
+    link->is_lost = !status_is_ok(link->failure);
+    return !link->is_lost;
+}
+
 /* Calls end with UNAVAILABLE from here, never from within a read or a write. */
 static void drop_if_lost(struct grpc_link *link)
 {
-    if (!link->is_lost || link->client == NULL)
+    if (!link->is_lost || link->client == NULL || has_turned_elsewhere(link))
         return;
     struct grpc_client *client = link->client;
     link->client = NULL;
-    loop_unwatch(link->loop, &link->watch);
+    end_stream(link);
     grpc_client_destroy(client);
 }
 
@@ -117,38 +167,33 @@ static void output_ready(void *context)
     loop_defer(link->loop, &link->flush);
 }
 
-static status connect_link(struct grpc_link *link, const struct address *address)
+static status connect_link(struct grpc_link *link)
 {
-    const struct grpc_identity *identity = link->identity;
-    TRY(stream_connect(address, identity->tls, identity->host, &link->stream));
-    TRY(grpc_client_create(link->loop, identity->authority, link, output_ready, &link->client));
-    if (identity->tls != NULL)
+    TRY(connect_next(link));
+    TRY(grpc_client_create(link->loop, link->identity->authority, link, output_ready,
+                           &link->client));
+    if (link->identity->tls != NULL)
         grpc_client_speaks_tls(link->client);
-    link->watch = (struct watch){.fd = stream_socket(link->stream), .ready = ready};
-    link->write_event = EPOLLOUT; /* the first says that it is connected */
-    link->watched = EPOLLIN | EPOLLOUT;
-    return loop_watch(link->loop, &link->watch, link->watched);
+    return status_ok();
 }
 
-status grpc_link_create(struct loop *loop, const struct address *address,
+status grpc_link_create(struct loop *loop, const struct address *addresses, size_t count,
                         const struct grpc_identity *identity, struct grpc_link **out)
 {
-    *out = NULL;
-    struct grpc_link *link = calloc(1, sizeof *link);
-    if (link == NULL)
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL)
         return status_out_of_memory();
-    link->loop = loop;
-    link->identity = identity;
-    link->flush.run = flush;
-    status s = connect_link(link, address);
+    **out = (struct grpc_link){.loop = loop,
+                               .identity = identity,
+                               .addresses = addresses,
+                               .address_count = count,
+                               .flush = {.run = flush}};
+    status s = connect_link(*out);
     if (!status_is_ok(s)) {
-        grpc_client_destroy(link->client);
-        stream_close(link->stream);
-        free(link);
-        return s;
+        grpc_link_destroy(*out);
+        *out = NULL;
     }
-    *out = link;
-    return status_ok();
+    return s;
 }
 
 void grpc_link_destroy(struct grpc_link *link)
@@ -156,8 +201,9 @@ void grpc_link_destroy(struct grpc_link *link)
     if (link == NULL)
         return;
     link->is_lost = true;
+    link->address_count = 0;
     drop_if_lost(link);
-    stream_close(link->stream);
+    end_stream(link);
     status_free(link->failure);
     free(link);
 }

@@ -15,7 +15,9 @@ struct grpc_identity {
     bytes credential;        /* the header `authorization`; empty: none */
 };
 
-status grpc_link_create(struct loop *loop, const struct address *address,
+/* Begins to connect to the first of the addresses, to the next if nobody answers there, and so on:
+ * `count` of them, at least one, which must outlive the link, too. */
+status grpc_link_create(struct loop *loop, const struct address *addresses, size_t count,
                         const struct grpc_identity *identity, struct grpc_link **out);
 
 /* Ends what is open with UNAVAILABLE; NULL is fine. */

@@ -201,7 +201,7 @@ static struct client connect_client(const struct server *server)
 {
     struct client client = {0};
     assert_ok(loop_create(clock_system(), &client.loop));
-    assert_ok(grpc_link_create(client.loop, server_address(server), &nobody, &client.link));
+    assert_ok(grpc_link_create(client.loop, server_address(server), 1, &nobody, &client.link));
     return client;
 }
 
@@ -290,6 +290,50 @@ static void assert_page(const struct server *server, const char *path, const cha
 }
 
 /* --- tests --- */
+
+/* An address at which nobody listens any more. */
+static struct address deserted(void)
+{
+    struct address address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_ok(address_parse("127.0.0.1:0", &address));
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address.storage, address.size), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address.storage, &address.size), 0);
+    close(fd);
+    return address;
+}
+
+/* As "localhost" has ::1 and 127.0.0.1, and the server one of them. */
+static void a_link_finds_the_address_at_which_somebody_is(void **state)
+{
+    (void)state;
+    struct running one;
+    run_server(&one, LIST("--listen=127.0.0.1:0", "--threads=1"));
+    const struct address addresses[] = {deserted(), *server_address(one.server), deserted()};
+    struct client client = {0};
+    assert_ok(loop_create(clock_system(), &client.loop));
+    assert_ok(grpc_link_create(client.loop, addresses, 3, &nobody, &client.link));
+    assert_echo(&client, "found");
+    disconnect(&client);
+    stop_server(&one);
+}
+
+static void a_link_says_why_nobody_is_found(void **state)
+{
+    (void)state;
+    const struct address addresses[] = {deserted(), deserted()};
+    struct client client = {0};
+    assert_ok(loop_create(clock_system(), &client.loop));
+    assert_ok(grpc_link_create(client.loop, addresses, 2, &nobody, &client.link));
+    start_call(&client, "/test.Data/Echo", "lost");
+    loop_run(client.loop);
+    assert_int_equal(client.code, STATUS_UNAVAILABLE);
+    assert_true(grpc_link_is_lost(client.link));
+    status failure = grpc_link_failure(client.link);
+    assert_string_equal(status_message(failure), "Connection refused");
+    status_free(failure);
+    disconnect(&client);
+}
 
 static void two_serve_in_one_process(void **state)
 {
@@ -439,6 +483,8 @@ static void memory_runs_out_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_link_finds_the_address_at_which_somebody_is),
+        cmocka_unit_test(a_link_says_why_nobody_is_found),
         cmocka_unit_test(two_serve_in_one_process),
         cmocka_unit_test(pages_are_served),
         cmocka_unit_test(too_many_connections_are_closed),

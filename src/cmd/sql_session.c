@@ -56,7 +56,8 @@ static status connect_session(struct shell_session *session)
         shell_session_disconnect(session);
     if (session->link != NULL)
         return status_ok();
-    return grpc_link_create(session->loop, &session->endpoint.address, &session->endpoint.identity,
+    return grpc_link_create(session->loop, session->endpoint.addresses,
+                            session->endpoint.address_count, &session->endpoint.identity,
                             &session->link);
 }
 

@@ -39,11 +39,11 @@ static bool cut(const char *text, char host[LONGEST_HOST + 1], const char **port
     return is_port(*port);
 }
 
-status address_parse(const char *text, struct address *out)
+status address_parse_all(const char *text, struct address *out, size_t most, size_t *count)
 {
     char host[LONGEST_HOST + 1];
     const char *port;
-    *out = (struct address){0};
+    *count = 0;
     if (!cut(text, host, &port))
         return status_make(STATUS_INVALID_ARGUMENT, "\"%s\" is not ADDR:PORT", text);
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
@@ -52,10 +52,20 @@ status address_parse(const char *text, struct address *out)
     if (error != 0)
         return status_make(STATUS_INVALID_ARGUMENT, "\"%s\" is no address: %s", text,
                            gai_strerror(error));
-    memcpy(&out->storage, found->ai_addr, found->ai_addrlen);
-    out->size = found->ai_addrlen;
+    for (struct addrinfo *at = found; at != NULL && *count < most; at = at->ai_next) {
+        struct address *address = &out[(*count)++];
+        *address = (struct address){.size = at->ai_addrlen};
+        memcpy(&address->storage, at->ai_addr, at->ai_addrlen);
+    }
     freeaddrinfo(found);
     return status_ok();
+}
+
+status address_parse(const char *text, struct address *out)
+{
+    size_t count;
+    *out = (struct address){0};
+    return address_parse_all(text, out, 1, &count);
 }
 
 void address_format(const struct address *address, char text[ADDRESS_TEXT_SIZE])

@@ -17,6 +17,10 @@ enum { ADDRESS_TEXT_SIZE = 64 };
  * block for a name that is not local. INVALID_ARGUMENT. */
 status address_parse(const char *text, struct address *out);
 
+/* The same, of all addresses that a name has, the best first: `*count` of them, at least one and
+ * `most` at most. */
+status address_parse_all(const char *text, struct address *out, size_t most, size_t *count);
+
 /* Numbers only, IPv6 in brackets. "local" for a socket without one (a socketpair). */
 void address_format(const struct address *address, char text[ADDRESS_TEXT_SIZE]);
 

@@ -25,6 +25,21 @@ static void addresses_are_read_and_written(void **state)
     assert_round_trip("[2001:db8::7]:80", false);
 }
 
+static void a_name_has_addresses(void **state)
+{
+    (void)state;
+    struct address addresses[8];
+    size_t count;
+    assert_ok(address_parse_all("localhost:8086", addresses, 8, &count));
+    assert_in_range(count, 1, 8);
+    for (size_t i = 0; i < count; i++)
+        assert_true(address_is_loopback(&addresses[i]));
+    assert_ok(address_parse_all("127.0.0.1:8086", addresses, 8, &count));
+    assert_int_equal(count, 1);
+    assert_status(address_parse_all("8086", addresses, 8, &count), STATUS_INVALID_ARGUMENT);
+    assert_int_equal(count, 0);
+}
+
 static void others_are_refused(void **state)
 {
     (void)state;
@@ -51,6 +66,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_are_read_and_written),
+        cmocka_unit_test(a_name_has_addresses),
         cmocka_unit_test(others_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
