@@ -9,7 +9,10 @@
  *     the end; and after each batch, if rows come in the order of the table's keys, one of the
  *     result from one of the table (sql_execution_place). A client holds the rows back until it
  *     has one.
- *  3. The execution is used by one thread at a time, and holds nothing of the store while it waits
+ *  3. A turn on the pool ends with its batch, or after QUERY_TURN_US if the query can pause: then
+ * those who wait have theirs first. One that cannot (it sorts, or is within one row) is ended after
+ *     QUERY_MOST_TURN_US, so that no query keeps others waiting for ever.
+ *  4. The execution is used by one thread at a time, and holds nothing of the store while it waits
  *     for the client, but for what its scan holds between rows. */
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
@@ -293,36 +296,51 @@ static void post_end(struct execute_query *self, status result)
 static status take_row(struct execute_query *self, const struct sql_value *row)
 {
     const struct sql_operator *root = self->query.plan.root;
+    self->rows++;
+    if (self->query.explain != QUERY_RUN)
+        return status_ok();
+    if (sql_weigh(row, root->column_count) > SQL_WEIGHT_LIMIT)
+        return status_make(STATUS_RESOURCE_EXHAUSTED, "A row of the result is larger than %d MB",
+                           (SQL_WEIGHT_LIMIT >> 20) * SQL_WEIGHT_BYTES);
     for (size_t i = 0; i < root->column_count; i++)
         query_value_append(&self->batch, root->columns[i].type, &row[i]);
-    self->rows++;
     buffer_clear(&self->place);
     buffer_append_bytes(&self->place, sql_execution_place(self->execution));
     return self->batch.failed ? status_out_of_memory() : status_ok();
 }
 
 /* What is asked for is not the rows. */
-static status send_explanation(struct execute_query *self)
+static status send_plan(struct execute_query *self)
 {
     struct clock *clock = cluster_clock(self->data.bigtable->cluster);
-    TRY(explain_query(self->query.explain, self->execution, self->data.call, clock, &self->batch));
+    struct explained_run run = {self->rows, clock_steady_us(clock) - self->data.started_us};
+    bool has_run = self->query.explain == QUERY_ANALYZE;
+    TRY(explain_query(self->execution, has_run ? &run : NULL, &self->batch));
     return send_end(self);
 }
 
-/* One batch; `*is_end` says that there is no more. */
+static status end_rows(struct execute_query *self)
+{
+    return self->query.explain == QUERY_RUN ? send_end(self) : send_plan(self);
+}
+
+/* One batch, or what there is of it at the end of the turn; `*is_end` says that there is no more.
+ */
 static status fill_batch(struct execute_query *self, bool *is_end)
 {
-    *is_end = self->query.explain != QUERY_RUN;
+    *is_end = self->query.explain == QUERY_PLAN;
     if (*is_end)
-        return send_explanation(self);
+        return send_plan(self);
     while (self->batch.size < BATCH_BYTES) {
         const struct sql_value *row;
         if (grpc_call_is_cancelled(self->data.call))
             return status_make(STATUS_CANCELLED, "The call was cancelled");
         TRY(sql_execution_next(self->execution, &row));
+        if (sql_execution_is_paused(self->execution))
+            return status_ok();
         *is_end = row == NULL;
         if (row == NULL)
-            return send_end(self);
+            return end_rows(self);
         TRY(take_row(self, row));
     }
     return send_batch(self);
@@ -360,6 +378,8 @@ static void run(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
     bool is_end = false;
+    if (self->execution != NULL)
+        query_begin_turn(&self->query);
     status s = self->execution == NULL ? begin(self, &is_end) : status_ok();
     if (status_is_ok(s) && is_end)
         s = send_end(self);

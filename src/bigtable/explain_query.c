@@ -28,32 +28,15 @@ const struct sql_operator *explain_columns(void)
     return &lines;
 }
 
-static status run_to_the_end(struct sql_execution *execution, const struct grpc_call *call,
-                             uint64_t *rows)
+static void append_counts(const struct explained_run *run, struct sql_execution *execution,
+                          struct buffer *text)
 {
-    const struct sql_value *row;
-    for (*rows = 0;; ++*rows) {
-        if (grpc_call_is_cancelled(call))
-            return status_make(STATUS_CANCELLED, "The call was cancelled");
-        TRY(sql_execution_next(execution, &row));
-        if (row == NULL)
-            return status_ok();
-    }
-}
-
-static status analyze(struct sql_execution *execution, const struct grpc_call *call,
-                      struct clock *clock, struct buffer *text)
-{
-    uint64_t rows;
-    int64_t began_us = clock_steady_us(clock);
-    TRY(run_to_the_end(execution, call, &rows));
-    double seconds = (double)(clock_steady_us(clock) - began_us) / 1e6;
     struct sql_execution_counts counts = sql_execution_counts(execution);
-    buffer_append_format(
-        text, "read: %llu rows, %llu cells\nresult: %llu rows in %.3f s, %zu KB kept\n",
-        (unsigned long long)counts.rows_read, (unsigned long long)counts.cells_read,
-        (unsigned long long)rows, seconds, counts.memory_peak >> 10);
-    return status_ok();
+    buffer_append_format(text,
+                         "read: %llu rows, %llu cells\nresult: %llu rows in %.3f s, %zu KB kept\n",
+                         (unsigned long long)counts.rows_read,
+                         (unsigned long long)counts.cells_read, (unsigned long long)run->rows,
+                         (double)run->taken_us / 1e6, counts.memory_peak >> 10);
 }
 
 static void append_lines(bytes text, struct buffer *batch)
@@ -67,18 +50,13 @@ static void append_lines(bytes text, struct buffer *batch)
     }
 }
 
-static status describe(enum query_explain mode, struct sql_execution *execution,
-                       const struct grpc_call *call, struct clock *clock, struct buffer *text)
-{
-    TRY(sql_execution_explain(execution, text));
-    return mode == QUERY_ANALYZE ? analyze(execution, call, clock, text) : status_ok();
-}
-
-status explain_query(enum query_explain mode, struct sql_execution *execution,
-                     const struct grpc_call *call, struct clock *clock, struct buffer *batch)
+status explain_query(struct sql_execution *execution, const struct explained_run *run,
+                     struct buffer *batch)
 {
     struct buffer text = {0};
-    status s = describe(mode, execution, call, clock, &text);
+    status s = sql_execution_explain(execution, &text);
+    if (status_is_ok(s) && run != NULL)
+        append_counts(run, execution, &text);
     if (status_is_ok(s))
         append_lines(buffer_bytes(&text), batch);
     bool failed = text.failed || batch->failed;

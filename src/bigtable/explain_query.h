@@ -6,7 +6,6 @@
 #ifndef TRESTLE_BIGTABLE_EXPLAIN_QUERY_H
 #define TRESTLE_BIGTABLE_EXPLAIN_QUERY_H
 
-#include "base/clock.h"
 #include "sql/execute.h"
 #include "wire/grpc.h"
 
@@ -19,9 +18,14 @@ status explain_asked(struct grpc_call *call, enum query_explain *out);
 /* The columns of what is answered. */
 const struct sql_operator *explain_columns(void);
 
-/* Appends the answer's rows to a batch; for QUERY_ANALYZE runs the execution to its end. CANCELLED
- * as soon as the call is. Blocks. */
-status explain_query(enum query_explain mode, struct sql_execution *execution,
-                     const struct grpc_call *call, struct clock *clock, struct buffer *batch);
+/* A query that has run to its end. */
+struct explained_run {
+    uint64_t rows; /* of its result */
+    int64_t taken_us;
+};
+
+/* Appends the answer's rows to a batch: the plan, and what the run read; NULL: there was none. */
+status explain_query(struct sql_execution *execution, const struct explained_run *run,
+                     struct buffer *batch);
 
 #endif

@@ -60,7 +60,7 @@ static status prepare(struct prepare_query *self)
     self->query.explain = self->explain;
     TRY(declare_parameters(self));
     TRY(query_plan(&self->query, self->request->query));
-    return answer(self);
+    return query_tell_limit(answer(self));
 }
 
 static void end(struct task *task)

@@ -10,6 +10,35 @@
 #include "sql/parser.h"
 #include "sql/zone.h"
 
+/* --- turns --- */
+
+static int64_t steady_us(const struct query *query)
+{
+    return clock_steady_us(cluster_clock(query->catalog.bigtable->cluster));
+}
+
+void query_begin_turn(struct query *query)
+{
+    query->turn_started_us = steady_us(query);
+}
+
+static status look(void *context, bool *is_turn_over)
+{
+    struct query *query = context;
+    int64_t taken_us = steady_us(query) - query->turn_started_us;
+    *is_turn_over = taken_us > QUERY_TURN_US;
+    if (grpc_call_is_cancelled(query->catalog.call))
+        return status_make(STATUS_CANCELLED, "The call was cancelled");
+    if (taken_us > QUERY_MOST_TURN_US)
+        return status_make(STATUS_RESOURCE_EXHAUSTED,
+                           "The query takes more than %d s for one row, or for putting rows in "
+                           "order",
+                           QUERY_MOST_TURN_US / 1000000);
+    return status_ok();
+}
+
+/* --- the query --- */
+
 /* What needs no call. */
 static status begin(struct query *query)
 {
@@ -26,6 +55,9 @@ status query_init(struct query *query, struct bigtable *bigtable, struct grpc_ca
 {
     *query = (struct query){0};
     query_catalog_init(&query->catalog, bigtable, call, arena, instance);
+    query->watch = (struct sql_watch){look, query};
+    query->session.watch = &query->watch;
+    query_begin_turn(query);
     TRY(name_check_instance(instance));
     TRY(client_routing_check(call, instance));
     return begin(query);
@@ -36,6 +68,15 @@ void query_free(struct query *query)
     query_catalog_free(&query->catalog);
     sql_zones_destroy(query->session.zones);
     query->session.zones = NULL;
+}
+
+status query_tell_limit(status result)
+{
+    if (result.code != STATUS_RESOURCE_EXHAUSTED || result.detail != NULL)
+        return result;
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "The query has too many parts: planning it takes more memory than its "
+                       "length allows");
 }
 
 static status analyze(struct query *query, const char *text, bool is_view)
@@ -53,16 +94,31 @@ static status analyze(struct query *query, const char *text, bool is_view)
     return sql_analyze(&analysis, tree, &query->plan);
 }
 
-status query_plan(struct query *query, const char *text)
+static status make_plan(struct query *query, const char *text)
 {
     TRY(analyze(query, text, false));
     return sql_optimize(&query->plan, query->catalog.arena);
 }
 
+/* Memory for planning goes by what there is to plan. */
+static void give_memory(struct query *query, const char *text)
+{
+    struct arena *arena = query->catalog.arena;
+    arena_set_limit(arena, arena_footprint(arena) + QUERY_ARENA_BASE +
+                               strlen(text) * (size_t)QUERY_ARENA_FACTOR);
+}
+
+status query_plan(struct query *query, const char *text)
+{
+    give_memory(query, text);
+    return query_tell_limit(make_plan(query, text));
+}
+
 static status check_view(struct query *query, const struct query_view *view)
 {
     TRY(begin(query));
-    TRY(analyze(query, view->text, !view->is_materialized));
+    give_memory(query, view->text);
+    TRY(query_tell_limit(analyze(query, view->text, !view->is_materialized)));
     return view->is_materialized ? sql_check_materialized(&query->plan) : status_ok();
 }
 

@@ -10,9 +10,18 @@
  * time. */
 enum { QUERY_VALID_MS = 10 * 1000, QUERY_EXPIRES_MS = 40 * 1000 };
 
+/* How long a query runs before those who wait have their turn; and how long it may run if it cannot
+ * be paused, because it sorts, or is within one row, or plans. */
+enum { QUERY_TURN_US = 50 * 1000, QUERY_MOST_TURN_US = 30 * 1000 * 1000 };
+
+/* Memory that planning may take: a base, and so much for each byte of the text. */
+enum { QUERY_ARENA_BASE = 8 << 20, QUERY_ARENA_FACTOR = 256 };
+
 struct query {
     struct query_catalog catalog;
     struct sql_session session;
+    struct sql_watch watch;  /* the session's */
+    int64_t turn_started_us; /* steady */
     struct sql_parameter *parameters;
     size_t parameter_count;
     struct sql_plan plan;
@@ -23,6 +32,8 @@ struct query {
  * for the instance. */
 status query_init(struct query *query, struct bigtable *bigtable, struct grpc_call *call,
                   struct arena *arena, const char *instance);
+/* A turn on a thread begins, or goes on: what the watch measures. Before whatever may take long. */
+void query_begin_turn(struct query *query);
 void query_free(struct query *query); /* all zeroes are fine */
 
 /* Parses, analyses and plans it; parameters are set. */
@@ -45,6 +56,9 @@ struct query_view {
  * that may block. */
 status query_check_view(struct bigtable *bigtable, struct arena *arena,
                         const struct query_view *view);
+
+/* The result, but if memory for planning was short, with words that say so. */
+status query_tell_limit(status result);
 
 /* --- prepared queries, as clients carry them (query_token.c) --- */
 

@@ -154,6 +154,11 @@ size_t regex_search_groups(const struct regex_search *search)
     return static_cast<size_t>(search->compiled.NumberOfCapturingGroups());
 }
 
+size_t regex_search_size(const struct regex_search *search)
+{
+    return static_cast<size_t>(search->compiled.ProgramSize());
+}
+
 bool regex_search_find(const struct regex_search *search, bytes text, size_t from,
                        struct regex_span *spans, size_t count)
 {

@@ -40,6 +40,9 @@ struct regex_span {
 status regex_search_compile(bytes pattern, bool is_utf8, struct regex_search **out);
 void regex_search_destroy(struct regex_search *search); /* NULL is fine */
 
+/* How large the expression is, in RE2's instructions: what it may take for each byte of a text. */
+size_t regex_search_size(const struct regex_search *search);
+
 /* How many groups the expression has. */
 size_t regex_search_groups(const struct regex_search *search);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "sql/vector.h"
+#include "sql/work.h"
 
 struct held {
     struct sql_value *args;
@@ -122,6 +123,7 @@ status sql_accumulator_add(struct sql_accumulator *accumulator, struct sql_frame
         return status_out_of_memory();
     for (size_t i = 0; i < aggregation->arg_count; i++)
         TRY(sql_evaluate_expr(aggregation->args[i], frame, &args[i]));
+    TRY(sql_work(frame->session, 1 + sql_weigh(args, aggregation->arg_count) / SQL_WEIGHT_A_STEP));
     if (aggregation->ignores_nulls && aggregation->arg_count > 0 && args[0].is_null)
         return status_ok();
     if (accumulator->held != NULL)
@@ -165,16 +167,19 @@ static int compare_held(const void *a, const void *b, void *context)
 }
 
 /* Keeps the first row of each value, in the order of their coming. */
-static void leave_distinct(const struct sql_aggregation *aggregation, struct accumulated *held)
+static status leave_distinct(const struct sql_aggregation *aggregation, struct accumulated *held,
+                             struct sql_session *session)
 {
     struct held *rows = held->rows.items;
     size_t kept = 0;
-    qsort_r(rows, held->rows.count, sizeof *rows, compare_distinct, (void *)(uintptr_t)aggregation);
+    TRY(sql_sort(rows, held->rows.count, sizeof *rows, compare_distinct,
+                 (void *)(uintptr_t)aggregation, session));
     for (size_t i = 0; i < held->rows.count; i++)
         if (kept == 0 || sql_value_compare(aggregation->types[0], &rows[kept - 1].args[0],
                                            &rows[i].args[0]) != 0)
             rows[kept++] = rows[i];
     held->rows.count = kept;
+    return status_ok();
 }
 
 static status limit_of(const struct sql_aggregation *aggregation, struct sql_frame *frame,
@@ -201,9 +206,10 @@ static status add_held(struct sql_accumulator *accumulator, struct sql_frame *fr
     if (held->rows.count == 0)
         return status_ok();
     if (aggregation->is_distinct)
-        leave_distinct(aggregation, held);
+        TRY(leave_distinct(aggregation, held, frame->session));
     struct held *rows = held->rows.items;
-    qsort_r(rows, held->rows.count, sizeof *rows, compare_held, (void *)(uintptr_t)aggregation);
+    TRY(sql_sort(rows, held->rows.count, sizeof *rows, compare_held, (void *)(uintptr_t)aggregation,
+                 frame->session));
     for (size_t i = 0; i < held->rows.count && i < limit; i++)
         TRY(aggregation->function->add(&accumulator->call, accumulator->state, rows[i].args,
                                        aggregation->arg_count));

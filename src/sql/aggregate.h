@@ -20,7 +20,14 @@ status sql_accumulator_begin(struct sql_accumulator *accumulator,
 /* Adds the frame's row: evaluates the arguments in it. */
 status sql_accumulator_add(struct sql_accumulator *accumulator, struct sql_frame *frame);
 
-/* The result; in the group's arena, or the frame's. Nothing may be added after it. */
+/* Whether rows may be added after the result was asked for, which then is asked for again: if none
+ * are held. */
+static inline bool sql_accumulator_may_go_on(const struct sql_accumulator *accumulator)
+{
+    return accumulator->aggregation != NULL && accumulator->held == NULL;
+}
+
+/* The result; in the group's arena, or the frame's. */
 status sql_accumulator_finish(struct sql_accumulator *accumulator, struct sql_frame *frame,
                               struct sql_value *out);
 

@@ -2,6 +2,7 @@
  * long as the query's memory holds the values. */
 #include "sql/function_tables.h"
 #include "sql/vector.h"
+#include "sql/work.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,8 +58,8 @@ static status quantiles_finish(const struct sql_call *call, void *state, struct 
     struct sql_value *items = sql_items_alloc(call->arena, number + 1);
     if (items == NULL)
         return status_out_of_memory();
-    qsort_r(values, quantiles->values.count, sizeof *values, compare_values,
-            (void *)(uintptr_t)call->types[0]);
+    TRY(sql_sort(values, quantiles->values.count, sizeof *values, compare_values,
+                 (void *)(uintptr_t)call->types[0], call->session));
     for (uint64_t i = 0; i <= number; i++)
         items[i] = values[quantile_index(i, number, quantiles->values.count)];
     *out = sql_of_items(items, (size_t)number + 1);
@@ -98,14 +99,13 @@ static void add_entry(struct entry *to, const struct entry *entry)
 }
 
 /* Brings all into order, and what has one value together. */
-static void sort_tally(const struct sql_type *type, struct tally *tally)
+static status sort_tally(const struct sql_call *call, struct tally *tally)
 {
+    const struct sql_type *type = call->types[0];
     struct entry *entries = tally->entries.items;
     size_t kept = 0;
-    if (tally->entries.count == 0)
-        return;
-    qsort_r(entries, tally->entries.count, sizeof *entries, compare_entries,
-            (void *)(uintptr_t)type);
+    TRY(sql_sort(entries, tally->entries.count, sizeof *entries, compare_entries,
+                 (void *)(uintptr_t)type, call->session));
     for (size_t i = 0; i < tally->entries.count; i++)
         if (kept > 0 &&
             compare_entries(&entries[kept - 1], &entries[i], (void *)(uintptr_t)type) == 0)
@@ -113,6 +113,7 @@ static void sort_tally(const struct sql_type *type, struct tally *tally)
         else
             entries[kept++] = entries[i];
     tally->entries.count = tally->sorted = kept;
+    return status_ok();
 }
 
 /* Whether the value is among those in order, and where. */
@@ -147,7 +148,7 @@ static status tally_add(const struct sql_call *call, struct tally *tally, struct
     TRY(sql_value_copy(type, &value, call->arena, &entry.value));
     TRY(vector_add(&tally->entries, call->arena, &entry, sizeof entry));
     if (tally->entries.count - tally->sorted > tally->sorted + FEW)
-        sort_tally(type, tally);
+        return sort_tally(call, tally);
     return status_ok();
 }
 
@@ -217,8 +218,9 @@ static status top_finish(const struct sql_call *call, void *state, struct sql_va
     *out = sql_null();
     if (tally->entries.count == 0)
         return status_ok();
-    sort_tally(type, tally);
-    qsort_r(entries, tally->sorted, sizeof *entries, compare_weights, (void *)(uintptr_t)type);
+    TRY(sort_tally(call, tally));
+    TRY(sql_sort(entries, tally->sorted, sizeof *entries, compare_weights, (void *)(uintptr_t)type,
+                 call->session));
     size_t count = tally->number < (int64_t)tally->sorted ? (size_t)tally->number : tally->sorted;
     struct sql_value *items = sql_items_alloc(call->arena, count);
     struct sql_value *fields = sql_items_alloc(call->arena, 2 * count);

@@ -107,12 +107,33 @@ static status average_finish(const struct sql_call *call, void *state, struct sq
 struct chosen {
     bool has_any;
     struct sql_value value;
+    uint8_t
+        *text; /* where the value's is, with room for more: the next that is better goes there */
+    size_t room;
 };
+
+/* Among rising texts each is better than all before it. */
+static status choose_text(const struct sql_call *call, struct chosen *chosen, bytes text)
+{
+    if (chosen->text == NULL || text.size > chosen->room) {
+        chosen->room = 2 * text.size;
+        chosen->text = arena_alloc(call->arena, chosen->room);
+        if (chosen->text == NULL)
+            return status_out_of_memory();
+    }
+    if (text.size > 0)
+        memcpy(chosen->text, text.data, text.size);
+    chosen->value = sql_of_text(bytes_make(chosen->text, text.size));
+    return status_ok();
+}
 
 static status choose(const struct sql_call *call, struct chosen *chosen,
                      const struct sql_value *value)
 {
+    bool is_text = call->types[0]->kind == SQL_STRING || call->types[0]->kind == SQL_BYTES;
     chosen->has_any = true;
+    if (is_text && !value->is_null)
+        return choose_text(call, chosen, value->text);
     return sql_value_copy(call->types[0], value, call->arena, &chosen->value);
 }
 
@@ -168,7 +189,7 @@ static status and_add(const struct sql_call *call, void *state, const struct sql
     (void)call, (void)count;
     struct chosen *chosen = state;
     bool so_far = !chosen->has_any || chosen->value.boolean;
-    *chosen = (struct chosen){true, sql_of_bool(so_far && args[0].boolean)};
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_bool(so_far && args[0].boolean)};
     return status_ok();
 }
 
@@ -178,7 +199,7 @@ static status or_add(const struct sql_call *call, void *state, const struct sql_
     (void)call, (void)count;
     struct chosen *chosen = state;
     bool so_far = chosen->has_any && chosen->value.boolean;
-    *chosen = (struct chosen){true, sql_of_bool(so_far || args[0].boolean)};
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_bool(so_far || args[0].boolean)};
     return status_ok();
 }
 
@@ -188,7 +209,7 @@ static status bit_and_add(const struct sql_call *call, void *state, const struct
     (void)call, (void)count;
     struct chosen *chosen = state;
     int64_t so_far = chosen->has_any ? chosen->value.int64 : -1;
-    *chosen = (struct chosen){true, sql_of_int64(so_far & args[0].int64)};
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_int64(so_far & args[0].int64)};
     return status_ok();
 }
 
@@ -198,7 +219,7 @@ static status bit_or_add(const struct sql_call *call, void *state, const struct 
     (void)call, (void)count;
     struct chosen *chosen = state;
     int64_t so_far = chosen->has_any ? chosen->value.int64 : 0;
-    *chosen = (struct chosen){true, sql_of_int64(so_far | args[0].int64)};
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_int64(so_far | args[0].int64)};
     return status_ok();
 }
 
@@ -208,7 +229,7 @@ static status bit_xor_add(const struct sql_call *call, void *state, const struct
     (void)call, (void)count;
     struct chosen *chosen = state;
     int64_t so_far = chosen->has_any ? chosen->value.int64 : 0;
-    *chosen = (struct chosen){true, sql_of_int64(so_far ^ args[0].int64)};
+    *chosen = (struct chosen){.has_any = true, .value = sql_of_int64(so_far ^ args[0].int64)};
     return status_ok();
 }
 

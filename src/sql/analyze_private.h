@@ -12,6 +12,9 @@
 #include "sql/error.h"
 #include "sql/vector.h"
 #include "sql/window.h"
+#include "sql/work.h"
+
+enum { SQL_COLUMN_LIMIT = 10000 }; /* of a SELECT list */
 
 struct analyzer {
     const struct sql_analysis *analysis;
@@ -22,6 +25,13 @@ struct analyzer {
     size_t folded;         /* bytes of constants that were computed */
     unsigned view_depth;
 };
+
+/* Counts what planning does over and over, as looking for a name among many: RESOURCE_EXHAUSTED
+ * beyond the limit of work.h. */
+static inline status count_planning(const struct analyzer *analyzer, uint64_t steps)
+{
+    return sql_count(analyzer->analysis->session, steps);
+}
 
 /* --- relations --- */
 

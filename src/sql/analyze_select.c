@@ -62,6 +62,9 @@ static struct binding aliased_binding(struct selection *selection, const char *c
 static status add_item(struct selection *selection, const struct sql_expr *expr, const char *name,
                        uint32_t at)
 {
+    if (selection->items.count >= SQL_COLUMN_LIMIT)
+        return sql_error(selection->analyzer->analysis->text, at,
+                         "A SELECT list has more than %d columns", SQL_COLUMN_LIMIT);
     struct item item = {expr, name, at};
     struct alias alias = {name, expr};
     TRY(vector_add(&selection->items, selection->analyzer->arena, &item, sizeof item));
@@ -70,19 +73,25 @@ static status add_item(struct selection *selection, const struct sql_expr *expr,
                : vector_add(&selection->aliases, selection->analyzer->arena, &alias, sizeof alias);
 }
 
-static bool is_excepted(const struct ast_item *item, const char *name)
+static status find_excepted(const struct selection *selection, const struct ast_item *item,
+                            const char *name, bool *is_excepted)
 {
-    for (const struct ast_name *except = item->except; except != NULL; except = except->next)
-        if (strcasecmp(except->text, name) == 0)
-            return true;
-    return false;
+    *is_excepted = false;
+    for (const struct ast_name *except = item->except; except != NULL && !*is_excepted;
+         except = except->next) {
+        TRY(count_planning(selection->analyzer, 1));
+        *is_excepted = strcasecmp(except->text, name) == 0;
+    }
+    return status_ok();
 }
 
 /* A column of a `*`: left out by EXCEPT, or put in another's place by REPLACE. */
 static status add_starred(struct selection *selection, const struct ast_item *item,
                           const struct sql_expr *expr, const char *name)
 {
-    if (is_excepted(item, name))
+    bool is_excepted;
+    TRY(find_excepted(selection, item, name, &is_excepted));
+    if (is_excepted)
         return status_ok();
     struct binding binding = binding_of(selection, "SELECT list");
     for (const struct ast_replace *replace = item->replace; replace != NULL;
@@ -135,6 +144,7 @@ static status check_names(struct selection *selection, const struct ast_item *it
     bytes text = selection->analyzer->analysis->text;
     for (const struct ast_name *except = item->except; except != NULL; except = except->next) {
         bool is_there = false;
+        TRY(count_planning(selection->analyzer, selection->from.operator_->column_count));
         for (size_t i = 0; i < selection->from.operator_->column_count && !is_there; i++)
             is_there = strcasecmp(selection->from.names[i].text, except->text) == 0;
         if (!is_there && item->expr == NULL)
@@ -447,6 +457,7 @@ static status add_projection(struct selection *selection, const struct sql_opera
     for (size_t i = 0; i < selection->order_count; i++) {
         struct sql_order *order = &selection->orders[i];
         size_t place = find_item(selection, order->expr);
+        TRY(count_planning(selection->analyzer, selection->items.count));
         if (place == SIZE_MAX && selection->select->is_distinct)
             return sql_error(selection->analyzer->analysis->text, order->expr->at,
                              "ORDER BY clause expression references an expression which is not "

@@ -62,6 +62,8 @@ status bind_field(const struct binding *binding, const struct sql_expr *of, cons
     bool is_ambiguous;
     if (of->type->kind == SQL_PROTO)
         return bind_proto_field(binding, of, name, at, out);
+    if (of->type->kind == SQL_STRUCT)
+        TRY(count_planning(binding->analyzer, of->type->field_count));
     size_t index = find_field(of->type, name, &is_ambiguous);
     if (is_ambiguous)
         return sql_error(binding->analyzer->analysis->text, at, "Field name %s is ambiguous", name);
@@ -136,6 +138,7 @@ static status bind_alias(const struct binding *binding, const struct ast_name *n
                          const struct sql_expr **out)
 {
     size_t count;
+    TRY(count_planning(binding->analyzer, binding->alias_count));
     *out = find_alias(binding, name->text, &count);
     return count > 1 ? ambiguous(binding, name) : status_ok();
 }
@@ -146,6 +149,7 @@ static status find_column(const struct binding *binding, const char *qualifier,
 {
     const struct relation *relation = binding->relation;
     *out = SIZE_MAX;
+    TRY(count_planning(binding->analyzer, relation->operator_->column_count));
     for (size_t i = 0; i < relation->operator_->column_count; i++) {
         const struct name *column = &relation->names[i];
         if ((qualifier != NULL && !same(column->qualifier, qualifier)) ||

@@ -118,15 +118,19 @@ static status evaluate_small(struct analyzer *analyzer, const struct sql_expr *e
     return new_constant(analyzer, expr->at, expr->type, kept, out);
 }
 
-/* What is large is left for the execution, which has the memory. So is a failure: the row that it
- * is for may never come. */
+/* What is large is left for the execution, which has the memory; so is what takes long, and a
+ * failure: the row that it is for may never come. */
 const struct sql_expr *fold_constant(struct analyzer *analyzer, const struct sql_expr *expr)
 {
+    struct sql_session *session = analyzer->analysis->session;
     const struct sql_expr *constant;
-    struct arena *scratch = sql_expr_is_constant(expr) ? arena_create(FOLDED_MOST) : NULL;
+    bool may_fold = !session->is_turn_over && sql_expr_is_constant(expr);
+    struct arena *scratch = may_fold ? arena_create(FOLDED_MOST) : NULL;
     if (scratch == NULL)
         return expr;
+    session->is_folding = true;
     status result = evaluate_small(analyzer, expr, scratch, &constant);
+    session->is_folding = false;
     bool is_known = status_is_ok(result);
     status_free(result);
     arena_destroy(scratch);

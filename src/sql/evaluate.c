@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "sql/expr.h"
 #include "sql/proto_type.h"
+#include "sql/work.h"
 
 enum { FEW_ARGS = 6 }; /* that need no memory from the arena */
 
@@ -13,10 +14,13 @@ struct lambda {
     const struct sql_expr *expr;
 };
 
-static status too_many_steps(void)
+/* Values that share their parts may be far larger than memory. */
+static status check_weight(const struct sql_value *value)
 {
-    return status_make(STATUS_RESOURCE_EXHAUSTED,
-                       "The query takes more than %d function calls for one row", SQL_STEP_LIMIT);
+    return value->weight <= SQL_WEIGHT_LIMIT
+               ? status_ok()
+               : status_make(STATUS_RESOURCE_EXHAUSTED, "A value of the query is larger than %d MB",
+                             (SQL_WEIGHT_LIMIT >> 20) * SQL_WEIGHT_BYTES);
 }
 
 static status apply_lambda(const struct sql_call *call, const struct sql_value *args,
@@ -26,8 +30,7 @@ static status apply_lambda(const struct sql_call *call, const struct sql_value *
     struct sql_value *arguments = lambda->frame->arguments + lambda->expr->index;
     for (size_t i = 0; i < lambda->expr->arity; i++)
         arguments[i] = args[i];
-    if (++lambda->frame->steps > SQL_STEP_LIMIT)
-        return too_many_steps();
+    TRY(sql_count(lambda->frame->session, 1));
     return sql_evaluate_expr(lambda->expr->args[0], lambda->frame, out);
 }
 
@@ -104,7 +107,11 @@ static status call_prepared(const struct sql_expr *expr, struct sql_frame *frame
         return status_ok();
     state->call.arena = frame->arena;
     state->call.lambda = &lambda;
-    return made_safe(expr, expr->function->evaluate(&state->call, args, expr->arg_count, out), out);
+    if ((expr->function->flags & SQL_LOOKS_UP) == 0)
+        TRY(sql_count(frame->session, sql_weigh(args, expr->arg_count) / SQL_WEIGHT_A_STEP));
+    TRY(made_safe(expr, expr->function->evaluate(&state->call, args, expr->arg_count, out), out));
+    TRY(check_weight(out));
+    return sql_count(frame->session, out->weight / SQL_WEIGHT_A_STEP);
 }
 
 static status prepare_and_call(const struct sql_expr *expr, struct sql_frame *frame,
@@ -118,8 +125,7 @@ static status prepare_and_call(const struct sql_expr *expr, struct sql_frame *fr
 static status evaluate_call(const struct sql_expr *expr, struct sql_frame *frame,
                             struct sql_value *out)
 {
-    if (++frame->steps > SQL_STEP_LIMIT)
-        return too_many_steps();
+    TRY(sql_count(frame->session, 1));
     if (frame->calls != NULL)
         return prepare_and_call(expr, frame, &frame->calls[expr->call], out);
     struct sql_call_state state = {0};
@@ -177,6 +183,7 @@ static status evaluate_case(const struct sql_expr *expr, struct sql_frame *frame
     for (size_t i = 1; i + 1 < expr->arg_count; i += 2) {
         struct sql_value value;
         TRY(sql_evaluate_expr(expr->args[i], frame, &value));
+        TRY(sql_count(frame->session, 1 + (operand.weight + value.weight) / SQL_WEIGHT_A_STEP));
         struct sql_value equal = sql_value_equals(expr->types[0], &operand, &value);
         if (!equal.is_null && equal.boolean)
             return sql_evaluate_expr(expr->args[i + 1], frame, out);
@@ -210,6 +217,7 @@ static status evaluate_proto_field(const struct sql_expr *expr, struct sql_frame
     struct sql_value message;
     TRY(sql_evaluate_expr(expr->args[0], frame, &message));
     *out = sql_null();
+    TRY(sql_count(frame->session, 1 + message.weight / SQL_WEIGHT_A_STEP));
     return message.is_null ? status_ok()
                            : sql_proto_field_read(expr->field, message.text, frame->arena, out);
 }
@@ -223,7 +231,8 @@ static status evaluate_items(const struct sql_expr *expr, struct sql_frame *fram
     for (size_t i = 0; i < expr->arg_count; i++)
         TRY(sql_evaluate_expr(expr->args[i], frame, &items[i]));
     *out = sql_of_items(items, expr->arg_count);
-    return status_ok();
+    TRY(sql_count(frame->session, expr->arg_count / SQL_WEIGHT_A_STEP));
+    return check_weight(out);
 }
 
 status sql_evaluate_expr(const struct sql_expr *expr, struct sql_frame *frame,

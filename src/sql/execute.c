@@ -12,7 +12,7 @@ enum { OWN_LIMIT = 64 << 20, SCRATCH_LIMIT = 256 << 20 };
 void begin_row(struct iterator *iterator, const struct sql_value *input)
 {
     arena_reset(iterator->frame.arena);
-    iterator->frame.steps = 0;
+    iterator->execution->session->row_work = 0;
     iterator->frame.row = input;
 }
 
@@ -33,17 +33,6 @@ status keep_value(struct iterator *iterator, const struct sql_type *type,
     return out_of_query_memory(iterator->execution);
 }
 
-status keep_row(struct iterator *iterator, const struct sql_column *columns, size_t count,
-                const struct sql_value *row, struct sql_value **out)
-{
-    *out = arena_alloc(iterator->execution->kept, count * sizeof **out);
-    if (*out == NULL)
-        return out_of_query_memory(iterator->execution);
-    for (size_t i = 0; i < count; i++)
-        TRY(keep_value(iterator, columns[i].type, &row[i], &(*out)[i]));
-    return status_ok();
-}
-
 status keep_item(struct iterator *iterator, struct vector *list, const void *item, size_t size)
 {
     status result = vector_add(list, iterator->execution->kept, item, size);
@@ -51,6 +40,16 @@ status keep_item(struct iterator *iterator, struct vector *list, const void *ite
         return result;
     status_free(result);
     return out_of_query_memory(iterator->execution);
+}
+
+status count_row(struct iterator *iterator, uint64_t steps)
+{
+    struct sql_execution *execution = iterator->execution;
+    TRY(sql_work(execution->session, steps));
+    if (!execution->session->is_turn_over)
+        return status_ok();
+    execution->is_paused = true;
+    return status_make(STATUS_ABORTED, "The query was paused");
 }
 
 status evaluate_count(struct iterator *iterator, const struct sql_expr *expr, int64_t *out)
@@ -197,6 +196,7 @@ static status unnest_next(struct iterator *iterator, const struct sql_value **ro
 {
     struct unnest *unnest = iterator->state;
     *row = NULL;
+    TRY(count_row(iterator, 1));
     while (!unnest->has_row || (unnest->at >= unnest->array.count && !unnest->is_empty)) {
         TRY(unnest_input(iterator, row));
         if (*row == NULL)
@@ -279,6 +279,7 @@ static status make_all(struct sql_execution *execution, size_t memory_limit)
     const struct sql_plan *plan = execution->plan;
     execution->own = arena_create(OWN_LIMIT);
     execution->kept = arena_create(memory_limit);
+    execution->memory_limit = memory_limit;
     if (execution->own == NULL || execution->kept == NULL)
         return status_out_of_memory();
     execution->calls = arena_zalloc(execution->own, plan->call_count * sizeof *execution->calls);
@@ -337,11 +338,33 @@ static status begin(struct sql_execution *execution)
     return status_ok();
 }
 
+/* What has no words of its own is the memory of one row. */
+static status tell_limit(status result)
+{
+    if (result.code != STATUS_RESOURCE_EXHAUSTED || result.detail != NULL)
+        return result;
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "The query needs more memory for one row than the %d MB that it may have",
+                       SCRATCH_LIMIT >> 20);
+}
+
 status sql_execution_next(struct sql_execution *execution, const struct sql_value **row)
 {
+    execution->is_paused = false;
+    execution->session->is_turn_over = false;
     if (!execution->has_begun)
         TRY(begin(execution));
-    return execution->root->kind->next(execution->root, row);
+    status result = execution->root->kind->next(execution->root, row);
+    if (!execution->is_paused)
+        return tell_limit(result);
+    status_free(result);
+    *row = NULL;
+    return status_ok();
+}
+
+bool sql_execution_is_paused(const struct sql_execution *execution)
+{
+    return execution->is_paused;
 }
 
 status sql_execution_explain(struct sql_execution *execution, struct buffer *out)
@@ -360,6 +383,6 @@ bytes sql_execution_place(const struct sql_execution *execution)
 struct sql_execution_counts sql_execution_counts(const struct sql_execution *execution)
 {
     struct sql_execution_counts counts = execution->counts;
-    counts.memory_peak = arena_footprint(execution->kept);
+    counts.memory_peak = arena_footprint(execution->kept) + execution->aside;
     return counts;
 }

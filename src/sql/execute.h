@@ -22,8 +22,12 @@ status sql_execution_create(const struct sql_execution_spec *spec, struct sql_ex
 void sql_execution_destroy(struct sql_execution *execution); /* NULL is fine */
 
 /* The next row: as many values as the root has columns, valid until the next call; `*row` NULL at
- * the end. Blocks, for as long as it takes to find one. RESOURCE_EXHAUSTED beyond the memory. */
+ * the end, or if it was paused. Blocks, for as long as it takes to find one, or until the session's
+ * watch ends the turn. RESOURCE_EXHAUSTED beyond the memory. */
 status sql_execution_next(struct sql_execution *execution, const struct sql_value **row);
+
+/* Whether the last call stopped to let others have a turn: the next goes on where it stopped. */
+bool sql_execution_is_paused(const struct sql_execution *execution);
 
 /* Where the last row came from, if another execution can go on behind it: the key of the table's
  * row. Empty if it cannot, as when rows are sorted or grouped. Valid until the next row. */

@@ -2,14 +2,17 @@
  *
  * Each operator of the plan becomes an iterator, which asks its input for row after row. A row is
  * valid until the next call of the same iterator, and so are the rows below it that it refers to:
- * an iterator asks its input anew only when it is asked anew itself. Results of expressions are in
- * the iterator's scratch arena, which it empties before each row; what must stay (sorting,
- * grouping) is copied into the execution's `kept` arena, whose limit is the query's memory. */
+ * an iterator asks its input anew only when it is asked anew itself. Whoever is asked may fail and
+ * be asked again, if the failure is a pause: so it keeps in its state what it has of its input.
+ * Results of expressions are in the iterator's scratch arena, which it empties before each row;
+ * what must stay (sorting, grouping) is copied into the execution's `kept` arena, whose limit is
+ * the query's memory. */
 #ifndef TRESTLE_SQL_EXECUTE_PRIVATE_H
 #define TRESTLE_SQL_EXECUTE_PRIVATE_H
 
 #include "sql/execute.h"
 #include "sql/vector.h"
+#include "sql/work.h"
 
 struct iterator {
     struct sql_execution *execution;
@@ -37,8 +40,10 @@ struct sql_execution {
     const struct sql_catalog *catalog;
     struct sql_session *session;
     const struct sql_value *parameters;
-    struct arena *own;  /* iterators and what is prepared */
-    struct arena *kept; /* rows that are kept: the query's memory */
+    struct arena *own;   /* iterators and what is prepared */
+    struct arena *kept;  /* rows that are kept: the query's memory */
+    size_t memory_limit; /* of `kept`, and of what sorts hold aside */
+    size_t aside;
     struct sql_call_state *calls;
     struct sql_value *arguments;
     struct iterator *root;
@@ -46,6 +51,7 @@ struct sql_execution {
     struct sql_execution_counts counts;
     const struct sql_scan_spec *reading; /* what the scan was asked for; NULL: there is none */
     bool has_begun;
+    bool is_paused;   /* the last failure was a pause */
     bool is_streamed; /* a row of the result comes of one of the table, in its order */
     bytes place;      /* if so: the key of the last row */
     bytes after_key;  /* where to go on; empty: at the start */
@@ -67,14 +73,15 @@ static inline status evaluate(struct iterator *iterator, const struct sql_expr *
     return sql_evaluate_expr(expr, &iterator->frame, out);
 }
 
+/* Where rows come from (the table, an array): counts work, and is where a query pauses. */
+status count_row(struct iterator *iterator, uint64_t steps);
+
 /* A count (LIMIT, OFFSET, NTILE): a fixed expression that must not be NULL nor negative. */
 status evaluate_count(struct iterator *iterator, const struct sql_expr *expr, int64_t *out);
 
 /* A copy in the `kept` arena. RESOURCE_EXHAUSTED, with words that say which limit it was. */
 status keep_value(struct iterator *iterator, const struct sql_type *type,
                   const struct sql_value *value, struct sql_value *out);
-status keep_row(struct iterator *iterator, const struct sql_column *columns, size_t count,
-                const struct sql_value *row, struct sql_value **out);
 /* Adds to a list in it. */
 status keep_item(struct iterator *iterator, struct vector *list, const void *item, size_t size);
 status out_of_query_memory(const struct sql_execution *execution);

@@ -355,12 +355,16 @@ static status fill_key(struct iterator *iterator, bytes key)
     return status_ok();
 }
 
+/* What it takes to read a row, next to a call of a function. */
+enum { STEPS_A_ROW = 32 };
+
 static status scan_row_next(struct iterator *iterator, const struct sql_value **row)
 {
     struct scanner *scanner = iterator->state;
     struct sql_scan_row found;
     bool is_there;
     *row = NULL;
+    TRY(count_row(iterator, STEPS_A_ROW));
     TRY(scanner->scan->next(scanner->scan, &found, &is_there));
     if (!is_there)
         return status_ok();
@@ -368,6 +372,7 @@ static status scan_row_next(struct iterator *iterator, const struct sql_value **
     iterator->execution->counts.rows_read++;
     iterator->execution->counts.cells_read += found.cells->count;
     begin_row(iterator, NULL);
+    TRY(sql_work(iterator->execution->session, found.cells->count));
     TRY(fill_key(iterator, found.key));
     TRY(fill_families(iterator, found.cells));
     *row = iterator->row;

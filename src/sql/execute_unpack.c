@@ -54,8 +54,9 @@ static void add_times(struct unpacker *unpacker, const struct sql_value *value,
             add_history(unpacker, &value->items[i]);
 }
 
-static int newest_first(const void *a, const void *b)
+static int newest_first(const void *a, const void *b, void *context)
 {
+    (void)context;
     int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
     return (left < right) - (left > right);
 }
@@ -83,7 +84,8 @@ static status collect_times(struct iterator *iterator, const struct sql_value *r
         return status_out_of_memory();
     for (size_t i = 0; i < columns; i++)
         add_times(unpacker, &row[i], packing_of(iterator, i));
-    qsort(unpacker->times, unpacker->time_count, sizeof *unpacker->times, newest_first);
+    TRY(sql_sort(unpacker->times, unpacker->time_count, sizeof *unpacker->times, newest_first, NULL,
+                 iterator->execution->session));
     leave_distinct(unpacker);
     return status_ok();
 }
@@ -136,6 +138,7 @@ static status fill_row(struct iterator *iterator, int64_t time)
 static status unpack_next(struct iterator *iterator, const struct sql_value **row)
 {
     struct unpacker *unpacker = iterator->state;
+    TRY(count_row(iterator, 1));
     while (unpacker->next >= unpacker->time_count) {
         TRY(next_input(iterator, row));
         if (*row == NULL)

@@ -109,8 +109,9 @@ static int compare_rows(const void *a, const void *b, void *context)
     return order != 0 ? order : (left->at > right->at) - (left->at < right->at);
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_places(const void *a, const void *b, void *context)
 {
+    (void)context;
     const struct window_row *left = a, *right = b;
     return (left->at > right->at) - (left->at < right->at);
 }
@@ -241,32 +242,47 @@ static status add_rows(struct partition *partition, struct sql_accumulator *accu
     return status_ok();
 }
 
-static status aggregate_frame(struct partition *partition, struct frame frame,
-                              struct sql_value *out)
+/* An aggregate over frames, one after the other. */
+struct running {
+    struct sql_accumulator accumulator;
+    struct frame frame; /* that it has; the result is of it */
+    struct sql_value value;
+};
+
+static status begin_frame(struct partition *partition, struct running *running, size_t from)
 {
     struct iterator *iterator = partition->iterator;
-    struct sql_accumulator accumulator;
+    running->frame = (struct frame){from, from};
+    return sql_accumulator_begin(&running->accumulator, partition->window->aggregation,
+                                 &iterator->frame, iterator->execution->kept);
+}
+
+/* Frames mostly grow at their end: then only what is new is added. */
+static status aggregate_frame(struct partition *partition, struct running *running,
+                              struct frame frame)
+{
+    bool grows = frame.from == running->frame.from && frame.to >= running->frame.to &&
+                 sql_accumulator_may_go_on(&running->accumulator);
+    if (!grows)
+        TRY(begin_frame(partition, running, frame.from));
+    TRY(add_rows(partition, &running->accumulator, running->frame.to, frame.to));
+    running->frame = frame;
     struct sql_value value;
-    TRY(sql_accumulator_begin(&accumulator, partition->window->aggregation, &iterator->frame,
-                              iterator->execution->kept));
-    TRY(add_rows(partition, &accumulator, frame.from, frame.to));
-    TRY(sql_accumulator_finish(&accumulator, &iterator->frame, &value));
-    return keep_value(iterator, partition->window->type, &value, out);
+    TRY(sql_accumulator_finish(&running->accumulator, &partition->iterator->frame, &value));
+    return keep_value(partition->iterator, partition->window->type, &value, &running->value);
 }
 
 /* Rows with the same frame as the one before have its result: most often all, or all peers. */
 static status aggregate(struct partition *partition)
 {
-    struct frame last = {1, 0};
-    struct sql_value value = sql_null();
+    struct running running = {.frame = {1, 0}};
     for (size_t i = 0; i < partition->count; i++) {
         struct frame frame;
         begin_row(partition->iterator, partition->rows[i].values);
         TRY(frame_of(partition, i, &frame));
-        if (frame.from != last.from || frame.to != last.to)
-            TRY(aggregate_frame(partition, frame, &value));
-        last = frame;
-        partition->rows[i].values[partition->column] = value;
+        if (frame.from != running.frame.from || frame.to != running.frame.to)
+            TRY(aggregate_frame(partition, &running, frame));
+        partition->rows[i].values[partition->column] = running.value;
     }
     return status_ok();
 }
@@ -350,10 +366,17 @@ static status value_at(struct partition *partition, size_t row, size_t arg, stru
 static status nth_value(struct partition *partition, struct frame frame, int64_t nth, bool from_end,
                         struct sql_value *out)
 {
+    if (!partition->window->ignores_nulls) { /* each counts: it is known which */
+        size_t before = (uint64_t)nth - 1 < frame.to - frame.from ? (size_t)nth - 1 : SIZE_MAX;
+        *out = sql_null();
+        if (before == SIZE_MAX)
+            return status_ok();
+        return value_at(partition, from_end ? frame.to - 1 - before : frame.from + before, 0, out);
+    }
     for (size_t i = frame.from; i < frame.to; i++) {
         size_t row = from_end ? frame.from + frame.to - 1 - i : i;
         TRY(value_at(partition, row, 0, out));
-        bool counts = !partition->window->ignores_nulls || !out->is_null;
+        bool counts = !out->is_null;
         nth -= counts;
         if (counts && nth == 0)
             return status_ok();
@@ -425,10 +448,9 @@ static status sorted_values(struct partition *partition, struct sql_value **out,
         TRY(value_at(partition, i, 0, &values[*count]));
         *count += !values[*count].is_null || !partition->window->ignores_nulls;
     }
-    if (*count > 0)
-        qsort_r(values, *count, sizeof *values, compare_values, (void *)(uintptr_t)type);
     *out = values;
-    return status_ok();
+    return sql_sort(values, *count, sizeof *values, compare_values, (void *)(uintptr_t)type,
+                    partition->iterator->execution->session);
 }
 
 /* Between the two values that are next to the place. A NULL gives way to a number. */
@@ -501,9 +523,8 @@ static status compute_window(struct iterator *iterator, struct windows *windows,
         rows_of(windows)[i].keys = NULL;
         TRY(set_keys(iterator, window, &rows_of(windows)[i]));
     }
-    if (windows->rows.count > 0)
-        qsort_r(windows->rows.items, windows->rows.count, sizeof(struct window_row), compare_rows,
-                (void *)(uintptr_t)window);
+    TRY(sql_sort(windows->rows.items, windows->rows.count, sizeof(struct window_row), compare_rows,
+                 (void *)(uintptr_t)window, iterator->execution->session));
     for (size_t from = 0, to; from < windows->rows.count; from = to) {
         for (to = from + 1; to < windows->rows.count; to++)
             if (compare_partition(window, &rows_of(windows)[from], &rows_of(windows)[to]) != 0)
@@ -531,8 +552,8 @@ static status compute_all(struct iterator *iterator, struct windows *windows)
     }
     for (size_t i = 0; i < operator_->window_count; i++)
         TRY(compute_window(iterator, windows, &operator_->windows[i], inputs + i));
-    if (windows->rows.count > 0)
-        qsort(windows->rows.items, windows->rows.count, sizeof(struct window_row), compare_places);
+    TRY(sql_sort(windows->rows.items, windows->rows.count, sizeof(struct window_row),
+                 compare_places, NULL, iterator->execution->session));
     windows->is_done = true;
     return status_ok();
 }

@@ -51,9 +51,6 @@ struct sql_call_state {
     const struct sql_function *function; /* NULL: not yet called */
 };
 
-/* How many calls one row may take: a bound on lambdas within lambdas. */
-enum { SQL_STEP_LIMIT = 20 * 1000 * 1000 };
-
 /* What an expression is evaluated in: of one execution, one thread. */
 struct sql_frame {
     const struct sql_value *row; /* columns */
@@ -61,9 +58,8 @@ struct sql_frame {
     struct sql_value *arguments;  /* of lambdas: as many as are ever nested in the query */
     struct sql_call_state *calls; /* by sql_expr.call; NULL: nothing is kept between calls */
     struct sql_session *session;
-    struct arena *arena; /* for results; emptied, and `steps` cleared, by who made the frame */
+    struct arena *arena; /* for results; emptied by who made the frame */
     struct arena *kept;  /* for what is prepared: as long as `calls` */
-    uint64_t steps;
 };
 
 /* Ends what calls prepared. */

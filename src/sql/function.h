@@ -46,6 +46,7 @@ enum sql_function_flags {
     SQL_VOLATILE = 2,    /* differs from call to call: RAND */
     SQL_STABLE = 4,      /* is the same within a query only: CURRENT_TIMESTAMP */
     SQL_NOT_SAFE = 8,    /* SAFE. is refused */
+    SQL_LOOKS_UP = 16,   /* does not walk through its arguments: costs the same for large ones */
 };
 
 struct sql_function {
@@ -80,6 +81,7 @@ struct sql_aggregate {
     /* `call->arena` is the group's: what the state points to lives there; `args` do not. */
     status (*add)(const struct sql_call *call, void *state, const struct sql_value *args,
                   size_t count);
+    /* More may be added after it, and it is called again then (running windows). */
     status (*finish)(const struct sql_call *call, void *state, struct sql_value *out);
 };
 
@@ -124,13 +126,26 @@ struct sql_view_parameter {
     struct sql_value value; /* STRING */
 };
 
+/* Who decides whether a query may go on. `look` is asked every few milliseconds of work: its error
+ * ends the query (a call that was cancelled), `*is_turn_over` asks it to let others have a turn at
+ * the next place where it can: sql_execution_next then says that it was paused. */
+struct sql_watch {
+    status (*look)(void *context, bool *is_turn_over);
+    void *context;
+};
+
 /* One execution of a query, as functions see it. */
 struct sql_session {
     int64_t now_us;                                   /* CURRENT_TIMESTAMP, the same all through */
     uint64_t random;                                  /* the state of RAND */
     const struct sql_view_parameter *view_parameters; /* of VIEW_PARAMETERS */
     size_t view_parameter_count;
-    struct sql_zones *zones; /* time zones that were looked up: zone.h */
+    struct sql_zones *zones;       /* time zones that were looked up: zone.h */
+    const struct sql_watch *watch; /* NULL: it goes on whatever it takes */
+    uint64_t work;                 /* steps since the last look: work.h */
+    uint64_t row_work;             /* steps for the row in hand, or for planning */
+    bool is_turn_over;
+    bool is_folding; /* a constant is evaluated beforehand: not worth more than a turn */
 };
 
 /* --- the tables --- */

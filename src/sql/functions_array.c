@@ -106,12 +106,13 @@ static status array_concat(const struct sql_call *call, const struct sql_value *
     struct sql_value *items = sql_items_alloc(call->arena, length);
     if (items == NULL)
         return status_out_of_memory();
-    *out = sql_of_items(items, length);
+    struct sql_value *to = items;
     for (size_t i = 0; i < count; i++) {
         if (args[i].count > 0)
-            memcpy(items, args[i].items, args[i].count * sizeof *items);
-        items += args[i].count;
+            memcpy(to, args[i].items, args[i].count * sizeof *to);
+        to += args[i].count;
     }
+    *out = sql_of_items(items, length);
     return status_ok();
 }
 
@@ -202,9 +203,9 @@ static status generate_float64(const struct sql_call *call, const struct sql_val
 }
 
 const struct sql_function sql_array_functions[] = {
-    {"ARRAY_LENGTH", "INT64(ARRAY<T>)", array_length},
-    {"ARRAY_FIRST", "T(ARRAY<T>)", array_first},
-    {"ARRAY_LAST", "T(ARRAY<T>)", array_last},
+    {"ARRAY_LENGTH", "INT64(ARRAY<T>)", array_length, SQL_LOOKS_UP},
+    {"ARRAY_FIRST", "T(ARRAY<T>)", array_first, SQL_LOOKS_UP},
+    {"ARRAY_LAST", "T(ARRAY<T>)", array_last, SQL_LOOKS_UP},
     {"ARRAY_FIRST_N", "ARRAY<T>(ARRAY<T>, INT64)", array_first_n},
     {"ARRAY_LAST_N", "ARRAY<T>(ARRAY<T>, INT64)", array_last_n},
     {"ARRAY_SLICE", "ARRAY<T>(ARRAY<T>, INT64, INT64)", array_slice},

@@ -179,7 +179,8 @@ static status like(const struct sql_call *call, const struct sql_value *args, si
 {
     (void)count;
     bool matches;
-    TRY(like_matches(args[0].text, args[1].text, call->types[0]->kind == SQL_STRING, &matches));
+    TRY(like_matches(call->session, args[0].text, args[1].text, call->types[0]->kind == SQL_STRING,
+                     &matches));
     *out = sql_of_bool(matches);
     return status_ok();
 }
@@ -230,8 +231,8 @@ const struct sql_function sql_comparison_functions[] = {
     {"$in", "BOOL(T:equality, T...)", in_list, SQL_TAKES_NULLS},
     {"$in_array", "BOOL(T:equality, ARRAY<T>)", in_array, SQL_TAKES_NULLS},
     {"$not", "BOOL(BOOL)", not_},
-    {"$is_null", "BOOL(T)", is_null, SQL_TAKES_NULLS},
-    {"$is_unknown", "BOOL(BOOL)", is_null, SQL_TAKES_NULLS},
+    {"$is_null", "BOOL(T)", is_null, SQL_TAKES_NULLS | SQL_LOOKS_UP},
+    {"$is_unknown", "BOOL(BOOL)", is_null, SQL_TAKES_NULLS | SQL_LOOKS_UP},
     {"$is_true", "BOOL(BOOL)", is_true, SQL_TAKES_NULLS},
     {"$is_false", "BOOL(BOOL)", is_false, SQL_TAKES_NULLS},
     {"$like", "BOOL(STRING, STRING)", like},

@@ -3,6 +3,7 @@
 #include "sql/datetime_parts.h"
 #include "sql/function_tables.h"
 #include "sql/text.h"
+#include "sql/work.h"
 
 static status find_zone(const struct sql_call *call, const struct sql_value *args, size_t count,
                         const struct sql_zone **out)
@@ -11,26 +12,37 @@ static status find_zone(const struct sql_call *call, const struct sql_value *arg
     return sql_zone_find(call->session->zones, name, out);
 }
 
+enum { STEPS_AN_ELEMENT = 64 };
+
+static status append_formatted(const struct sql_call *call, bytes format,
+                               const struct datetime *datetime, struct sql_value *out)
+{
+    struct buffer text = {0};
+    TRY(sql_count(call->session, format.size * STEPS_AN_ELEMENT));
+    datetime_append(&text, format, datetime);
+    TRY(text_result(call, &text, out));
+    return out->text.size <= TEXT_LIMIT
+               ? status_ok()
+               : status_make(STATUS_OUT_OF_RANGE,
+                             "Output of FORMAT exceeds max allowed output size of 1MB");
+}
+
 static status format_date(const struct sql_call *call, const struct sql_value *args, size_t count,
                           struct sql_value *out)
 {
     (void)count;
-    struct buffer text = {0};
     struct datetime datetime = {.timestamp_us = args[1].int64 * MICROS_PER_DAY, .is_date = true};
-    datetime_append(&text, args[0].text, &datetime);
-    return text_result(call, &text, out);
+    return append_formatted(call, args[0].text, &datetime, out);
 }
 
 static status format_timestamp(const struct sql_call *call, const struct sql_value *args,
                                size_t count, struct sql_value *out)
 {
     const struct sql_zone *zone;
-    struct buffer text = {0};
     struct datetime datetime = {.timestamp_us = args[1].int64};
     TRY(find_zone(call, args, count, &zone));
     datetime.offset = sql_zone_offset(zone, args[1].int64);
-    datetime_append(&text, args[0].text, &datetime);
-    return text_result(call, &text, out);
+    return append_formatted(call, args[0].text, &datetime, out);
 }
 
 static status parse(const struct sql_call *call, const struct sql_value *args, size_t count,

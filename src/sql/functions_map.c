@@ -1,5 +1,6 @@
 /* Maps: their keys and values, in the order of keys. */
 #include "sql/function_tables.h"
+#include "sql/work.h"
 
 #include <stdlib.h>
 
@@ -100,10 +101,8 @@ static status sort_pairs(const struct sql_call *call, const struct sql_value *ar
                                "Struct element in MAP_FROM_ARRAY must not be NULL");
         pairs[i] = array->items[i];
     }
-    if (array->count > 0)
-        qsort_r(pairs, array->count, sizeof *pairs, compare_keys,
-                (void *)(uintptr_t)call->type->key);
-    return status_ok();
+    return sql_sort(pairs, array->count, sizeof *pairs, compare_keys,
+                    (void *)(uintptr_t)call->type->key, call->session);
 }
 
 static status from_array(const struct sql_call *call, const struct sql_value *args, size_t count,
@@ -127,8 +126,8 @@ static status from_array(const struct sql_call *call, const struct sql_value *ar
 }
 
 const struct sql_function sql_map_functions[] = {
-    {"MAP_CONTAINS_KEY", "BOOL(MAP<K, V>, K)", contains_key, SQL_TAKES_NULLS},
-    {"MAP_EMPTY", "BOOL(MAP<K, V>)", is_empty},
+    {"MAP_CONTAINS_KEY", "BOOL(MAP<K, V>, K)", contains_key, SQL_TAKES_NULLS | SQL_LOOKS_UP},
+    {"MAP_EMPTY", "BOOL(MAP<K, V>)", is_empty, SQL_LOOKS_UP},
     {"MAP_ENTRIES", "ARRAY<STRUCT<key K, value V>>(MAP<K, V>)", entries},
     {"MAP_KEYS", "ARRAY<K>(MAP<K, V>)", keys},
     {"MAP_VALUES", "ARRAY<V>(MAP<K, V>)", values},

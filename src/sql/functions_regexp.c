@@ -5,6 +5,7 @@
 #include "sql/function_tables.h"
 #include "sql/text.h"
 #include "sql/vector.h"
+#include "sql/work.h"
 
 /* --- compiling --- */
 
@@ -57,18 +58,33 @@ static void release(void *prepared)
     regex_search_destroy(prepared);
 }
 
-/* The expression that was prepared, or one for this row alone. */
-static status borrow_regex(const struct sql_call *call, const struct sql_value *args,
-                           enum groups groups, struct regex_search **out)
+/* What RE2 takes at worst for a text is the product of its size and the expression's. */
+static status check_size(const struct regex_search *regex, bytes text)
 {
-    *out = call->prepared;
-    return *out == NULL ? compile(call, args[1].text, groups, out) : status_ok();
+    enum { MOST_WORK = 1 << 29 };
+    if (text.size <= MOST_WORK / (regex_search_size(regex) + 1))
+        return status_ok();
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "The regular expression is too large for a text of %zu bytes", text.size);
 }
 
 static void return_regex(const struct sql_call *call, struct regex_search *regex)
 {
     if (regex != call->prepared)
         regex_search_destroy(regex);
+}
+
+/* The expression that was prepared, or one for this row alone. */
+static status borrow_regex(const struct sql_call *call, const struct sql_value *args,
+                           enum groups groups, struct regex_search **out)
+{
+    *out = call->prepared;
+    if (*out == NULL)
+        TRY(compile(call, args[1].text, groups, out));
+    status s = check_size(*out, args[0].text);
+    if (!status_is_ok(s))
+        return_regex(call, *out);
+    return s;
 }
 
 /* --- one match after the other --- */
@@ -80,6 +96,13 @@ struct matches {
     size_t from;                /* where the next is looked for */
     struct regex_span spans[2]; /* the match, and its group */
 };
+
+/* What it takes to look for the next match: it may mean to read all of the text. */
+static status count_search(const struct sql_call *call, bytes text, size_t from)
+{
+    uint64_t size = from < text.size ? text.size - from : 0;
+    return sql_work(call->session, sql_steps_of_bytes(size));
+}
 
 /* After a match of nothing it goes on one part further. */
 static bool next_match(struct matches *matches)
@@ -137,8 +160,10 @@ static status find_match(const struct sql_call *call, const struct sql_value *ar
     *found = (uint64_t)position - 1 <= text_length(matches->text, by_character);
     if (*found)
         matches->from = text_skip(matches->text, 0, (uint64_t)position - 1, by_character);
-    for (; *found && occurrence > 0; occurrence--)
+    for (; *found && occurrence > 0; occurrence--) {
+        TRY(count_search(call, matches->text, matches->from));
         *found = next_match(matches);
+    }
     return status_ok();
 }
 
@@ -201,6 +226,7 @@ static status extract_all(const struct sql_call *call, struct matches *matches,
         if (value.is_null)
             value = sql_of_text(bytes_make(NULL, 0));
         TRY(vector_add(items, call->arena, &value, sizeof value));
+        TRY(count_search(call, matches->text, matches->from));
     }
     return status_ok();
 }
@@ -216,8 +242,9 @@ static status regexp_extract_all(const struct sql_call *call, const struct sql_v
         .regex = regex, .text = args[0].text, .by_character = text_has_characters(call)};
     status s = extract_all(call, &matches, &items);
     return_regex(call, regex);
+    TRY(s);
     *out = sql_of_items(items.items, items.count);
-    return s;
+    return status_ok();
 }
 
 /* --- REGEXP_REPLACE --- */
@@ -261,14 +288,16 @@ static void append_replacement(struct buffer *out, bytes replacement, bytes text
 }
 
 /* All matches; none that is empty right after another. */
-static void replace_all(struct buffer *out, const struct regex_search *regex, bytes text,
-                        bytes replacement, bool by_character)
+static status replace_all(const struct sql_call *call, const struct regex_search *regex, bytes text,
+                          bytes replacement, struct buffer *out)
 {
+    bool by_character = text_has_characters(call);
     struct regex_span spans[REGEX_MOST_SPANS];
     size_t groups = regex_search_groups(regex), copied = 0, from = 0, last = SIZE_MAX;
     size_t wanted = groups < REGEX_MOST_SPANS - 1 ? groups + 1 : REGEX_MOST_SPANS;
     while (from <= text.size && out->size <= TEXT_LIMIT &&
            regex_search_find(regex, text, from, spans, wanted)) {
+        TRY(count_search(call, text, from));
         bool is_empty = spans[0].from == spans[0].to;
         if (!is_empty || spans[0].from != last) {
             buffer_append_bytes(out, text_slice(text, copied, spans[0].from));
@@ -280,6 +309,7 @@ static void replace_all(struct buffer *out, const struct regex_search *regex, by
             from += from == text.size ? 1 : text_part_size(text, from, by_character);
     }
     buffer_append_bytes(out, bytes_from(text, copied));
+    return status_ok();
 }
 
 static status regexp_replace(const struct sql_call *call, const struct sql_value *args,
@@ -291,12 +321,14 @@ static status regexp_replace(const struct sql_call *call, const struct sql_value
     struct buffer result = {0};
     TRY(borrow_regex(call, args, GROUPS_ANY, &regex));
     status s = check_replacement(args[2].text, regex_search_groups(regex));
-    if (status_is_ok(s)) {
-        replace_all(&result, regex, args[0].text, args[2].text, by_character);
-        s = text_result(call, &result, out);
-    }
+    if (status_is_ok(s))
+        s = replace_all(call, regex, args[0].text, args[2].text, &result);
     return_regex(call, regex);
-    TRY(s);
+    if (!status_is_ok(s)) {
+        buffer_free(&result);
+        return s;
+    }
+    TRY(text_result(call, &result, out));
     if (out->text.size > TEXT_LIMIT)
         return status_make(STATUS_OUT_OF_RANGE,
                            "Output of REGEXP_REPLACE exceeds max allowed output size of 1MB");

@@ -1,7 +1,6 @@
 /* Arrays: looking for values, by equality or by a lambda; and making arrays by lambdas. */
 #include "sql/function_tables.h"
-
-#include <stdlib.h>
+#include "sql/work.h"
 
 /* --- whether an element is what is looked for --- */
 
@@ -21,7 +20,7 @@ static status match_value(const struct sql_call *call, const struct sql_value *a
                           bool *matches)
 {
     *matches = is_equal(call->types[0]->element, &args[0].items[index], &args[1]);
-    return status_ok();
+    return sql_count(call->session, 1 + args[1].weight / SQL_WEIGHT_A_STEP);
 }
 
 /* The lambda, of the element and its offset, is TRUE. */
@@ -202,7 +201,7 @@ static status is_distinct(const struct sql_call *call, const struct sql_value *a
     if (length == 0)
         return status_ok();
     memcpy(sorted, args[0].items, length * sizeof *sorted);
-    qsort_r(sorted, length, sizeof *sorted, compare, (void *)(uintptr_t)type);
+    TRY(sql_sort(sorted, length, sizeof *sorted, compare, (void *)(uintptr_t)type, call->session));
     for (size_t i = 1; i < length && out->boolean; i++)
         out->boolean = sql_value_compare(type, &sorted[i - 1], &sorted[i]) != 0;
     return status_ok();

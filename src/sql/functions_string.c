@@ -2,6 +2,7 @@
  * or lies within the argument: none needs memory but SPLIT. */
 #include "sql/function_tables.h"
 #include "sql/text.h"
+#include "sql/work.h"
 
 /* --- sizes --- */
 
@@ -68,41 +69,55 @@ static status strpos(const struct sql_call *call, const struct sql_value *args, 
     return status_ok();
 }
 
+/* An occurrence of a part, for INSTR. */
+struct occurrence {
+    bytes text;
+    bytes part;
+    bool by_character;
+    struct sql_session *session;
+    size_t found; /* SIZE_MAX: there are not so many */
+};
+
 /* Occurrences may overlap: the next begins one part further. */
-static size_t find_forward(bytes text, size_t from, bytes part, int64_t occurrence,
-                           bool by_character)
+static status find_forward(struct occurrence *find, size_t from, int64_t occurrence)
 {
     for (;;) {
-        size_t found = text_find(text, from, part);
-        if (found == SIZE_MAX || --occurrence == 0)
-            return found;
-        if (found >= text.size)
-            return SIZE_MAX;
-        from = found + text_part_size(text, found, by_character);
+        TRY(sql_count(find->session, sql_steps_of_bytes(find->part.size))); /* to begin a search */
+        find->found = text_find(find->text, from, find->part);
+        if (find->found == SIZE_MAX || --occurrence == 0)
+            return status_ok();
+        if (find->found >= find->text.size) {
+            find->found = SIZE_MAX;
+            return status_ok();
+        }
+        from = find->found + text_part_size(find->text, find->found, find->by_character);
     }
 }
 
-static size_t find_backward(bytes text, size_t from, bytes part, int64_t occurrence,
-                            bool by_character)
+static status find_backward(struct occurrence *find, size_t from, int64_t occurrence)
 {
-    for (;; from = text_back(text, from, by_character)) {
-        if (bytes_start_with(bytes_from(text, from), part) && --occurrence == 0)
-            return from;
+    for (;; from = text_back(find->text, from, find->by_character)) {
+        TRY(sql_count(find->session, sql_steps_of_bytes(find->part.size)));
+        find->found = from;
+        if (bytes_start_with(bytes_from(find->text, from), find->part) && --occurrence == 0)
+            return status_ok();
+        find->found = SIZE_MAX;
         if (from == 0)
-            return SIZE_MAX;
+            return status_ok();
     }
 }
 
-static size_t find_occurrence(bytes text, bytes part, int64_t position, int64_t occurrence,
-                              bool by_character)
+static status find_occurrence(struct occurrence *find, int64_t position, int64_t occurrence)
 {
-    uint64_t length = text_length(text, by_character);
+    uint64_t length = text_length(find->text, find->by_character);
     uint64_t distance = position < 0 ? -(uint64_t)position : (uint64_t)position;
+    find->found = SIZE_MAX;
     if (distance > length)
-        return SIZE_MAX;
-    size_t from = text_skip(text, 0, position > 0 ? distance - 1 : length - distance, by_character);
-    return position > 0 ? find_forward(text, from, part, occurrence, by_character)
-                        : find_backward(text, from, part, occurrence, by_character);
+        return status_ok();
+    size_t from = text_skip(find->text, 0, position > 0 ? distance - 1 : length - distance,
+                            find->by_character);
+    return position > 0 ? find_forward(find, from, occurrence)
+                        : find_backward(find, from, occurrence);
 }
 
 static status instr(const struct sql_call *call, const struct sql_value *args, size_t count,
@@ -115,8 +130,10 @@ static status instr(const struct sql_call *call, const struct sql_value *args, s
         return status_make(STATUS_OUT_OF_RANGE, "Position must be non-zero");
     if (occurrence <= 0)
         return status_make(STATUS_OUT_OF_RANGE, "Occurrence must be positive");
-    size_t found = find_occurrence(args[0].text, args[1].text, position, occurrence, by_character);
-    *out = found == SIZE_MAX ? sql_of_int64(0) : position_at(args[0].text, found, by_character);
+    struct occurrence find = {args[0].text, args[1].text, by_character, call->session, SIZE_MAX};
+    TRY(find_occurrence(&find, position, occurrence));
+    *out = find.found == SIZE_MAX ? sql_of_int64(0)
+                                  : position_at(args[0].text, find.found, by_character);
     return status_ok();
 }
 

@@ -1,6 +1,7 @@
 /* Functions that make a new text of others. */
 #include "sql/function_tables.h"
 #include "sql/text.h"
+#include "sql/work.h"
 
 static status too_long(const char *function)
 {
@@ -11,10 +12,17 @@ static status too_long(const char *function)
 static status concat(const struct sql_call *call, const struct sql_value *args, size_t count,
                      struct sql_value *out)
 {
-    struct buffer text = {0};
+    size_t size = 0;
     for (size_t i = 0; i < count; i++)
-        buffer_append_bytes(&text, args[i].text);
-    return text_result(call, &text, out);
+        size += args[i].text.size;
+    uint8_t *text = arena_alloc(call->arena, size);
+    if (text == NULL)
+        return status_out_of_memory();
+    *out = sql_of_text(bytes_make(text, size));
+    for (size_t i = 0; i < count; text += args[i++].text.size)
+        if (args[i].text.size > 0)
+            memcpy(text, args[i].text.data, args[i].text.size);
+    return status_ok();
 }
 
 /* --- repeating --- */
@@ -107,12 +115,14 @@ static status trim_sides(const struct sql_call *call, const struct sql_value *ar
     size_t from = 0, to = text.size;
     while (on_left && from < to) {
         size_t next = from + text_part_size(text, from, by_character);
+        TRY(sql_count(call->session, sql_steps_of_bytes(set.size)));
         if (!has_part(set, text, from, next, by_character))
             break;
         from = next;
     }
     while (on_right && from < to) {
         size_t last = text_back(text, to, by_character);
+        TRY(sql_count(call->session, sql_steps_of_bytes(set.size)));
         if (!has_part(set, text, last, to, by_character))
             break;
         to = last;
@@ -177,10 +187,11 @@ static status reverse(const struct sql_call *call, const struct sql_value *args,
     return status_ok();
 }
 
-static status check_sources(bytes source, bool by_character)
+static status check_sources(struct sql_session *session, bytes source, bool by_character)
 {
     for (size_t at = 0, next; at < source.size; at = next) {
         next = at + text_part_size(source, at, by_character);
+        TRY(sql_count(session, sql_steps_of_bytes(at)));
         if (has_part(text_slice(source, 0, at), source, at, next, by_character))
             return status_make(STATUS_OUT_OF_RANGE,
                                "Duplicate character \"%.*s\" in TRANSLATE source characters",
@@ -209,14 +220,20 @@ static status translate(const struct sql_call *call, const struct sql_value *arg
     (void)count;
     bool by_character = text_has_characters(call);
     bytes text = args[0].text;
-    TRY(check_sources(args[1].text, by_character));
+    TRY(check_sources(call->session, args[1].text, by_character));
     struct buffer result = {0};
-    for (size_t at = 0, next; at < text.size && result.size <= TEXT_LIMIT; at = next) {
+    status s = status_ok();
+    for (size_t at = 0, next; at < text.size && result.size <= TEXT_LIMIT && status_is_ok(s);
+         at = next) {
         next = at + text_part_size(text, at, by_character);
         buffer_append_bytes(&result, translation(text_slice(text, at, next), args[1].text,
                                                  args[2].text, by_character));
+        s = sql_count(call->session, sql_steps_of_bytes(args[1].text.size));
     }
-    status s = text_result(call, &result, out);
+    if (status_is_ok(s))
+        s = text_result(call, &result, out);
+    else
+        buffer_free(&result);
     return status_is_ok(s) && out->text.size > TEXT_LIMIT ? too_long("TRANSLATE") : s;
 }
 

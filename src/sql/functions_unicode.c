@@ -1,6 +1,7 @@
 /* Functions on code points: their numbers, their case, normal forms, and bytes made into text. */
 #include "sql/function_tables.h"
 #include "sql/text.h"
+#include "sql/work.h"
 
 #include <stdlib.h>
 #include <utf8proc.h>
@@ -236,6 +237,19 @@ static status initcap(const struct sql_call *call, const struct sql_value *args,
 
 /* --- normal forms --- */
 
+/* Marks that follow each other are put in order one by one: it takes the square of their number. */
+static status count_marks(const struct sql_call *call, bytes text)
+{
+    enum { MOVES_A_STEP = 32 };
+    uint64_t marks = 0;
+    for (size_t at = 0; at < text.size;) {
+        utf8proc_int32_t code = (utf8proc_int32_t)utf8_next(text, &at);
+        marks = utf8proc_get_property(code)->combining_class == 0 ? 0 : marks + 1;
+        TRY(sql_count(call->session, marks / MOVES_A_STEP));
+    }
+    return status_ok();
+}
+
 /* The code points in the form that the options ask for. */
 static status normalize_text(const struct sql_call *call, bytes text, int64_t form, int options,
                              struct sql_value *out)
@@ -248,11 +262,12 @@ static status normalize_text(const struct sql_call *call, bytes text, int64_t fo
     *out = sql_of_text(text);
     if (text.size == 0)
         return status_ok();
+    TRY(count_marks(call, text));
     utf8proc_ssize_t size =
         utf8proc_map(text.data, (utf8proc_ssize_t)text.size, &result, (utf8proc_option_t)options);
     if (size < 0)
         return status_out_of_memory(); /* the text is UTF-8 */
-    out->text = arena_copy(call->arena, bytes_make(result, (size_t)size));
+    *out = sql_of_text(arena_copy(call->arena, bytes_make(result, (size_t)size)));
     free(result);
     return out->text.data == NULL ? status_out_of_memory() : status_ok();
 }

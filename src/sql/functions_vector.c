@@ -1,9 +1,9 @@
 /* Distances between vectors, which are arrays of numbers, or, where most are 0, arrays of pairs: an
  * index or a name, and its number. */
 #include "sql/function_tables.h"
+#include "sql/work.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* --- sums over both vectors --- */
 
@@ -64,8 +64,8 @@ static status sort_pairs(const struct sql_call *call, const struct sql_type *typ
         TRY(check_pair(&vector->items[i]));
         pairs[i] = vector->items[i];
     }
-    if (vector->count > 0)
-        qsort_r(pairs, vector->count, sizeof *pairs, compare_indexes, (void *)(uintptr_t)type);
+    TRY(sql_sort(pairs, vector->count, sizeof *pairs, compare_indexes, (void *)(uintptr_t)type,
+                 call->session));
     for (size_t i = 1; i < vector->count; i++)
         if (compare_indexes(&pairs[i - 1], &pairs[i], (void *)(uintptr_t)type) == 0)
             return status_make(STATUS_OUT_OF_RANGE, "Duplicate index found in the input array.");

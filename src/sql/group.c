@@ -18,6 +18,7 @@ static status to_column(const struct rewrite *rewrite, const struct sql_expr *ex
 static status map_node(void *context, const struct sql_expr *expr, const struct sql_expr **out)
 {
     const struct rewrite *rewrite = context;
+    TRY(count_planning(rewrite->analyzer, rewrite->key_count));
     for (size_t i = 0; i < rewrite->key_count; i++)
         if (sql_expr_equal(expr, rewrite->keys[i]))
             return to_column(rewrite, expr, i, out);

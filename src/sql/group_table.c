@@ -69,6 +69,8 @@ static status add_group(struct iterator *iterator, struct group_table *table,
 status group_of(struct iterator *iterator, struct group_table *table, const struct sql_value *key,
                 struct group **out, bool *is_new)
 {
+    uint64_t steps = 1 + sql_weigh(key, table->type_count) / SQL_WEIGHT_A_STEP;
+    TRY(sql_work(iterator->execution->session, steps));
     uint64_t hash = hash_key(table, key);
     *out = table->bucket_count == 0 ? NULL : *bucket_of(table, hash);
     while (*out != NULL && ((*out)->hash != hash || !same_key(table, (*out)->key, key)))

@@ -2,6 +2,7 @@
 #include "sql/like.h"
 
 #include "base/utf8.h"
+#include "sql/work.h"
 
 static bool ends_with_escape(bytes pattern)
 {
@@ -26,7 +27,8 @@ static size_t match_one(bytes text, size_t from, bytes pattern, size_t *at, bool
 }
 
 /* At a mismatch, the last `%` takes one character more: nothing before it has to be tried again. */
-status like_matches(bytes text, bytes pattern, bool by_character, bool *out)
+status like_matches(struct sql_session *session, bytes text, bytes pattern, bool by_character,
+                    bool *out)
 {
     if (ends_with_escape(pattern))
         return status_make(STATUS_OUT_OF_RANGE, "LIKE pattern ends with a backslash");
@@ -46,6 +48,7 @@ status like_matches(bytes text, bytes pattern, bool by_character, bool *out)
         }
         if (resume_at == SIZE_MAX || resume_from >= text.size)
             return status_ok();
+        TRY(sql_count(session, sql_steps_of_bytes(at - resume_at)));
         resume_from += by_character ? utf8_size(text.data[resume_from]) : 1;
         from = resume_from;
         at = resume_at;

@@ -3,11 +3,12 @@
 #ifndef TRESTLE_SQL_LIKE_H
 #define TRESTLE_SQL_LIKE_H
 
-#include "base/bytes.h"
-#include "base/status.h"
+#include "sql/function.h"
 
-/* OUT_OF_RANGE for a pattern that ends with a lone backslash. */
-status like_matches(bytes text, bytes pattern, bool by_character, bool *out);
+/* OUT_OF_RANGE for a pattern that ends with a lone backslash. At worst it takes the product of both
+ * sizes, and counts it (work.h). */
+status like_matches(struct sql_session *session, bytes text, bytes pattern, bool by_character,
+                    bool *out);
 
 /* What all texts begin with that match: into `out`, in which it is appended. *is_whole: the pattern
  * is that one text. */

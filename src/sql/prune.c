@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { MOST_CELLS = 5000 }; /* each is looked for among all */
+
 struct pruner {
     struct arena *arena;
     const struct sql_operator *scan;
@@ -57,6 +59,10 @@ static status collect_cell(struct pruner *pruner, const struct sql_expr *expr)
     struct sql_slot slot = pruner->scan->scan->slots[expr->args[0]->index];
     if (find_cell(pruner, &slot, expr->args[1]) != SIZE_MAX)
         return status_ok();
+    if (pruner->slots.count >= MOST_CELLS)
+        return status_make(STATUS_RESOURCE_EXHAUSTED,
+                           "The query names more than %d columns of the table's families",
+                           MOST_CELLS);
     slot.kind = SQL_SLOT_COLUMN;
     slot.type = expr->type;
     slot.qualifier = expr->args[1];

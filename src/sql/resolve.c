@@ -142,12 +142,18 @@ static status unify_letter(struct match *match, char letter, bool *fits)
     return status_ok();
 }
 
+/* Each letter once: there may be 100,000 arguments of one. */
 static status unify_letters(struct match *match, bool *fits)
 {
+    uint32_t done = 0;
     *fits = true;
-    for (size_t i = 0; i < match->count && *fits; i++)
-        if (letter_of(match->patterns[i]) != '\0')
-            TRY(unify_letter(match, letter_of(match->patterns[i]), fits));
+    for (size_t i = 0; i < match->count && *fits; i++) {
+        char letter = letter_of(match->patterns[i]);
+        uint32_t bit = letter == '\0' ? 0 : UINT32_C(1) << (letter - 'A');
+        if (bit != 0 && (done & bit) == 0)
+            TRY(unify_letter(match, letter, fits));
+        done |= bit;
+    }
     return status_ok();
 }
 

@@ -259,6 +259,7 @@ struct test_run {
     struct sql_plan plan;
     struct sql_value *values;
     struct sql_execution *execution;
+    bool is_not_optimized;
 };
 
 static status analyze_query(struct test_run *run, const char *query,
@@ -287,7 +288,7 @@ static status plan_query(struct test_run *run, const char *query,
                          const struct test_parameter *parameters, size_t count)
 {
     TRY(analyze_query(run, query, parameters, count));
-    return sql_optimize(&run->plan, run->arena);
+    return run->is_not_optimized ? status_ok() : sql_optimize(&run->plan, run->arena);
 }
 
 static status start(struct test_run *run, const struct test_database *database)
@@ -302,7 +303,9 @@ static status start(struct test_run *run, const struct test_database *database)
                                         .random = 1,
                                         .view_parameters = database->view_parameters,
                                         .view_parameter_count = database->view_parameter_count,
-                                        .zones = sql_zones_create()};
+                                        .zones = sql_zones_create(),
+                                        .watch = database->watch};
+    run->is_not_optimized = database->is_not_optimized;
     return run->arena == NULL || run->session.zones == NULL ? status_out_of_memory() : status_ok();
 }
 
@@ -338,6 +341,8 @@ static status run_query(struct test_run *run, struct buffer *out)
     for (;;) {
         const struct sql_value *row;
         TRY(sql_execution_next(run->execution, &row));
+        if (sql_execution_is_paused(run->execution))
+            continue;
         if (row == NULL)
             return status_ok();
         append_row(&run->plan, row, out);

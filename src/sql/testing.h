@@ -23,6 +23,8 @@ struct test_database {
     const struct sql_view_parameter *view_parameters; /* of `v` */
     size_t view_parameter_count;
     struct buffer *ranges; /* NULL, or what scans were asked for: [from, to), keys as literals */
+    const struct sql_watch *watch; /* of each query; NULL: none */
+    bool is_not_optimized;         /* plans are run as they were analysed */
 };
 
 /* Parses, analyses, plans and executes; appends rows as literals, one a line; or the failure, as

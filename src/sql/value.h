@@ -9,6 +9,10 @@
 
 struct sql_value {
     bool is_null;
+    /* What it is to walk through it: of a text, its bytes by SQL_WEIGHT_BYTES; of items, one each
+     * and what they weigh. Parts that are shared count each time: a value may be far larger than
+     * the memory that it takes. UINT32_MAX: at least that. */
+    uint32_t weight;
     union {
         bool boolean;
         int64_t int64;  /* also ENUM; DATE: days since 1970-01-01; TIMESTAMP: microseconds since */
@@ -21,6 +25,11 @@ struct sql_value {
         };
     };
 };
+
+enum { SQL_WEIGHT_BYTES = 16 };
+
+/* The heaviest value that there may be: some 256 MB of text. Beyond: RESOURCE_EXHAUSTED. */
+enum { SQL_WEIGHT_LIMIT = 16 << 20 };
 
 /* Limits of the calendar: 0001-01-01 to 9999-12-31, and in microseconds. */
 enum { SQL_DATE_MIN = -719162, SQL_DATE_MAX = 2932896 };
@@ -47,14 +56,30 @@ static inline struct sql_value sql_of_float64(double float64)
     return (struct sql_value){.float64 = float64};
 }
 
-static inline struct sql_value sql_of_text(bytes text)
+static inline uint32_t sql_weight_of(uint64_t weight)
 {
-    return (struct sql_value){.text = text};
+    return weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
 }
 
+static inline struct sql_value sql_of_text(bytes text)
+{
+    return (struct sql_value){.weight = sql_weight_of(text.size / SQL_WEIGHT_BYTES), .text = text};
+}
+
+/* What so many values weigh together. */
+static inline uint64_t sql_weigh(const struct sql_value *values, size_t count)
+{
+    uint64_t weight = count;
+    for (size_t i = 0; i < count; i++)
+        weight += values[i].weight;
+    return weight;
+}
+
+/* The items are there already. */
 static inline struct sql_value sql_of_items(const struct sql_value *items, size_t count)
 {
-    return (struct sql_value){.items = items, .count = count};
+    uint32_t weight = sql_weight_of(sql_weigh(items, count));
+    return (struct sql_value){.weight = weight, .items = items, .count = count};
 }
 
 /* Room for so many items in the arena; NULL without it, or if there never could be. */
