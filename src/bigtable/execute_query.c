@@ -34,6 +34,7 @@ struct execute_query {
     struct buffer batch;
     struct buffer place; /* of the last row: a key of the table */
     uint64_t rows;       /* of the result so far, earlier calls' included */
+    size_t paused_bytes; /* that it holds while others have their turn: see hold_memory */
     bool has_sent;       /* a batch */
     bool is_waiting;     /* for the client; loop's thread only */
     status result;
@@ -274,11 +275,33 @@ static status begin(struct execute_query *self, bool *is_end)
 
 /* --- running --- */
 
+/* Those whose turn was over may hold as much together as those may that run. */
+static status hold_memory(struct execute_query *self)
+{
+    enum { THREADS_WORTH = 4 };
+    struct bigtable *bigtable = self->data.bigtable;
+    size_t bytes = sql_execution_footprint(self->execution);
+    size_t others = atomic_fetch_add(&bigtable->paused_query_bytes, bytes);
+    self->paused_bytes = bytes;
+    if (others + bytes <= THREADS_WORTH * bigtable->query_memory)
+        return status_ok();
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "Too many long queries hold memory at a time; this one holds %zu MB",
+                       bytes >> 20);
+}
+
+static void release_memory(struct execute_query *self)
+{
+    atomic_fetch_sub(&self->data.bigtable->paused_query_bytes, self->paused_bytes);
+    self->paused_bytes = 0;
+}
+
 static void post_to_pool(struct execute_query *self);
 
 static void end(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
+    release_memory(self);
     sql_execution_destroy(self->execution);
     query_free(&self->query);
     buffer_free(&self->batch);
@@ -337,7 +360,7 @@ static status fill_batch(struct execute_query *self, bool *is_end)
             return status_make(STATUS_CANCELLED, "The call was cancelled");
         TRY(sql_execution_next(self->execution, &row));
         if (sql_execution_is_paused(self->execution))
-            return status_ok();
+            return hold_memory(self);
         *is_end = row == NULL;
         if (row == NULL)
             return end_rows(self);
@@ -378,6 +401,7 @@ static void run(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
     bool is_end = false;
+    release_memory(self);
     if (self->execution != NULL)
         query_begin_turn(&self->query);
     status s = self->execution == NULL ? begin(self, &is_end) : status_ok();

@@ -11,6 +11,8 @@
 #include "control/operations.h"
 #include "wire/grpc.h"
 
+#include <stdatomic.h>
+
 /* Answers within so many milliseconds have their headers ready. */
 enum { BIGTABLE_READY_MS = 8 };
 
@@ -22,8 +24,9 @@ struct bigtable {
     struct metrics *metrics;
     struct backups *backups;
     struct control *control;
-    struct pool *queries;  /* threads that SQL runs on */
-    uint64_t query_memory; /* bytes that one query may keep */
+    struct pool *queries;              /* threads that SQL runs on */
+    uint64_t query_memory;             /* bytes that one query may keep */
+    _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
     struct operation_kind kinds[BIGTABLE_KINDS];
     struct backup_care *backup_care;
     bool backups_expire;   /* else they stay behind their time, and can still be read */

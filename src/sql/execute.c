@@ -375,6 +375,16 @@ status sql_execution_explain(struct sql_execution *execution, struct buffer *out
     return out->failed ? status_out_of_memory() : status_ok();
 }
 
+size_t sql_execution_footprint(const struct sql_execution *execution)
+{
+    struct iterator *const *iterators = execution->iterators.items;
+    size_t bytes =
+        arena_footprint(execution->own) + arena_footprint(execution->kept) + execution->aside;
+    for (size_t i = 0; i < execution->iterators.count; i++)
+        bytes += arena_footprint(iterators[i]->frame.arena);
+    return bytes;
+}
+
 bytes sql_execution_place(const struct sql_execution *execution)
 {
     return execution->is_streamed ? execution->place : bytes_make(NULL, 0);

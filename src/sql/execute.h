@@ -36,6 +36,9 @@ bytes sql_execution_place(const struct sql_execution *execution);
 /* The plan in words, with the ranges of keys that it reads: begins if it has not begun. */
 status sql_execution_explain(struct sql_execution *execution, struct buffer *out);
 
+/* Bytes that it holds at present. */
+size_t sql_execution_footprint(const struct sql_execution *execution);
+
 /* What was read so far: for EXPLAIN. */
 struct sql_execution_counts {
     uint64_t rows_read;
