@@ -22,7 +22,7 @@ static bool is_gap(bytes gap)
         uint8_t c = gap.data[i];
         if (c == '#' || c == '-' || c == '/')
             return true;
-        if (!isspace(c) && c < 0x80)
+        if (!isspace(c) && c != '\b' && c < 0x80)
             return false;
     }
     return true;

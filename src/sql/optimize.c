@@ -232,6 +232,7 @@ static status plan_sort(struct planner *planner, const struct sql_operator *sort
 {
     if (!is_key_order(sort, below))
         return over(planner, sort, below, out);
+    /* A sort below this one may have turned the scan: its direction is said again. */
     return direct_scan(planner, below, sort->orders[0].is_descending, out);
 }
 

@@ -53,12 +53,30 @@ static void say_one(struct writer *writer, const char *const *words, unsigned co
 static void number(struct writer *writer)
 {
     static const char *const words[] = {
-        "c", "1", "0", "-3", "NULL", "7", /* leaves */
-        "(% + %)", "(% - %)", "(% * %)", "SAFE_DIVIDE(%, %)", "SAFE.DIV(%, %)", "ABS(%)",
-        "COALESCE(%, %)", "IF(% > %, %, %)", "LENGTH(CAST(% AS STRING))", "GREATEST(%, %)",
-        "NULLIF(%, %)", "CASE % WHEN % THEN % ELSE % END", "MOD(%, 5)",
-        "ARRAY_LENGTH(ARRAY_FILTER([%, %, 3], e -> e > 1))", "LENGTH(_key)",
-        "SAFE_CAST(CAST(x AS STRING) AS INT64)", "[%, %][SAFE_OFFSET(1)]", "STRUCT(% AS q).q",
+        "c",
+        "1",
+        "0",
+        "-3",
+        "NULL",
+        "7", /* leaves */
+        "(% + %)",
+        "(% - %)",
+        "(% * %)",
+        "SAFE_DIVIDE(%, %)",
+        "SAFE.DIV(%, %)",
+        "ABS(%)",
+        "COALESCE(%, %)",
+        "IF(% > %, %, %)",
+        "LENGTH(CAST(% AS STRING))",
+        "GREATEST(%, %)",
+        "NULLIF(%, %)",
+        "CASE % WHEN % THEN % ELSE % END",
+        "MOD(%, 5)",
+        "ARRAY_LENGTH(ARRAY_FILTER([%, %, 3], e -> e > 1))",
+        "LENGTH(_key)",
+        "SAFE_CAST(CAST(x AS STRING) AS INT64)",
+        "[%, %][SAFE_OFFSET(1)]",
+        "STRUCT(% AS q).q",
     };
     SAY(writer, words, number, 6);
 }
@@ -66,9 +84,22 @@ static void number(struct writer *writer)
 static void text(struct writer *writer)
 {
     static const char *const words[] = {
-        "_key", "x", "y", "b'a'", "b'c'", "b''", "NULL", "b'300'", /* leaves */
-        "CONCAT(%, %)", "SUBSTR(%, 2)", "COALESCE(%, %)", "REVERSE(%)", "IF(% < %, %, %)",
-        "LEFT(%, 1)", "REPLACE(%, b'a', %)", "GREATEST(%, %)",
+        "_key",
+        "x",
+        "y",
+        "b'a'",
+        "b'c'",
+        "b''",
+        "NULL",
+        "b'300'", /* leaves */
+        "CONCAT(%, %)",
+        "SUBSTR(%, 2)",
+        "COALESCE(%, %)",
+        "REVERSE(%)",
+        "IF(% < %, %, %)",
+        "LEFT(%, 1)",
+        "REPLACE(%, b'a', %)",
+        "GREATEST(%, %)",
     };
     SAY(writer, words, text, 8);
 }
@@ -76,9 +107,22 @@ static void text(struct writer *writer)
 static void text_condition(struct writer *writer)
 {
     static const char *const words[] = {
-        "% = %", "% < %", "% >= %", "% IS NULL", "_key = b'b'", "_key >= b'b'", "_key IN (b'a', %)",
-        "% BETWEEN b'a' AND %", "STARTS_WITH(%, b'c')", "_key LIKE b'c%'", "% != %",
-        "STARTS_WITH(_key, %)", "% IS DISTINCT FROM %", "_key > %", "% LIKE b'_'", "% IN (%, NULL)",
+        "% = %",
+        "% < %",
+        "% >= %",
+        "% IS NULL",
+        "_key = b'b'",
+        "_key >= b'b'",
+        "_key IN (b'a', %)",
+        "% BETWEEN b'a' AND %",
+        "STARTS_WITH(%, b'c')",
+        "_key LIKE b'c%'",
+        "% != %",
+        "STARTS_WITH(_key, %)",
+        "% IS DISTINCT FROM %",
+        "_key > %",
+        "% LIKE b'_'",
+        "% IN (%, NULL)",
     };
     SAY(writer, words, text, sizeof words / sizeof *words);
 }
@@ -86,7 +130,12 @@ static void text_condition(struct writer *writer)
 static void number_condition(struct writer *writer)
 {
     static const char *const words[] = {
-        "% = %", "% < %", "% <= %", "% IS NOT NULL", "% BETWEEN % AND %", "% IN (1, %, %)",
+        "% = %",
+        "% < %",
+        "% <= %",
+        "% IS NOT NULL",
+        "% BETWEEN % AND %",
+        "% IN (1, %, %)",
         "(% > %) IS NOT TRUE",
     };
     SAY(writer, words, number, sizeof words / sizeof *words);
@@ -94,8 +143,8 @@ static void number_condition(struct writer *writer)
 
 static void condition(struct writer *writer)
 {
-    static const char *const words[] = {"TRUE", "FALSE", "NULL", "NOT %", "(% AND %)", "(% OR %)",
-                                        "(% AND % AND %)"};
+    static const char *const words[] = {"TRUE",      "FALSE",    "NULL",           "NOT %",
+                                        "(% AND %)", "(% OR %)", "(% AND % AND %)"};
     if (writer->depth < MOST_DEPTH && choose(writer->choices, 3) == 0)
         SAY(writer, words, condition, 3);
     else if (choose_bool(writer->choices))

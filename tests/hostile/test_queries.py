@@ -162,7 +162,7 @@ LONG_QUERIES = {
     "array": ("SELECT [" + many(",", 300_000) + "]", OK, ""),
     "case": ("SELECT CASE 5 " + many(" ", 50_000, "WHEN 1 THEN 2") + " END", OK, ""),
     "pipes": ("FROM victim " + "|> WHERE TRUE " * 10_000, OK, ""),
-    "pipes that extend": ("FROM victim " + "|> EXTEND 1 AS a " * 10_000, EXHAUSTED, "too many parts"),
+    "extends": ("FROM victim " + "|> EXTEND 1 AS a " * 10_000, EXHAUSTED, "too many parts"),
     "columns": ("SELECT " + many(",", 100_000), INVALID, "more than 10000 columns"),
     "named": ("SELECT " + many(",", 60_000, "1 AS a{}"), INVALID, "more than 10000 columns"),
     "families": (
@@ -480,7 +480,8 @@ def test_types_10000_deep(victim, rpc, attack, kind):
 
 def test_prepared_queries_that_are_none(victim, rpc):
     """Cut anywhere, with any bit turned, of another instance's making: none is a query."""
-    token = prepare(rpc, "SELECT _key, f['q'] FROM victim WHERE _key = CAST(@k AS BYTES)", k=STRING).prepared_query
+    text = "SELECT _key, f['q'] FROM victim WHERE _key = CAST(@k AS BYTES)"
+    token = prepare(rpc, text, k=STRING).prepared_query
     parameters = {"k": {"string_value": "k"}}
     turned = [
         token[: bit // 8] + bytes([token[bit // 8] ^ 1 << bit % 8]) + token[bit // 8 + 1 :]
