@@ -63,7 +63,8 @@ static status take_argument(struct shell_options *out, const char *const **at, c
 {
     const char *text = value_of(at, "-e", "--execute");
     const char *file = text == NULL ? value_of(at, "-f", "--file") : NULL;
-    const char *parameter = text == NULL && file == NULL ? value_of(at, "", "--param") : NULL;
+    const char *parameter =
+        text == NULL && file == NULL ? value_of(at, "--param", "--param") : NULL;
     if (parameter != NULL)
         return shell_parameters_set_from(&out->parameters, parameter);
     if (text == NULL && file == NULL) {

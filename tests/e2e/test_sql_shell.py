@@ -170,6 +170,7 @@ def test_nobody_there(fake):
         (["--explain", "--analyze"], "exclude each other"),
         (["--tls=false", "--ca", "/dev/null"], "--ca needs TLS"),
         (["-e"], "unexpected argument"),
+        (["", "x=INT64:1"], "unexpected argument"),
     ],
 )
 def test_usage_errors_exit_with_2(server, arguments, words):
