@@ -275,6 +275,12 @@ static status begin(struct execute_query *self, bool *is_end)
 
 /* --- running --- */
 
+static void release_memory(struct execute_query *self)
+{
+    atomic_fetch_sub(&self->data.bigtable->paused_query_bytes, self->paused_bytes);
+    self->paused_bytes = 0;
+}
+
 /* Those whose turn was over may hold as much together as those may that run. */
 static status hold_memory(struct execute_query *self)
 {
@@ -285,15 +291,10 @@ static status hold_memory(struct execute_query *self)
     self->paused_bytes = bytes;
     if (others + bytes <= THREADS_WORTH * bigtable->query_memory)
         return status_ok();
+    release_memory(self); /* now, or those that pause before this one has ended end with it */
     return status_make(STATUS_RESOURCE_EXHAUSTED,
                        "Too many long queries hold memory at a time; this one holds %zu MB",
                        bytes >> 20);
-}
-
-static void release_memory(struct execute_query *self)
-{
-    atomic_fetch_sub(&self->data.bigtable->paused_query_bytes, self->paused_bytes);
-    self->paused_bytes = 0;
 }
 
 static void post_to_pool(struct execute_query *self);

@@ -32,11 +32,10 @@ static void append_counts(const struct explained_run *run, struct sql_execution 
                           struct buffer *text)
 {
     struct sql_execution_counts counts = sql_execution_counts(execution);
-    buffer_append_format(text,
-                         "read: %llu rows, %llu cells\nresult: %llu rows in %.3f s, %zu KB kept\n",
-                         (unsigned long long)counts.rows_read,
-                         (unsigned long long)counts.cells_read, (unsigned long long)run->rows,
-                         (double)run->taken_us / 1e6, counts.memory_peak >> 10);
+    buffer_append_format(
+        text, "read: %llu rows, %llu cells\nresult: %llu rows in %.3f s, %zu KB kept\n",
+        (unsigned long long)counts.rows_read, (unsigned long long)counts.cells_read,
+        (unsigned long long)run->rows, (double)run->taken_us / 1e6, counts.memory_peak >> 10);
 }
 
 static void append_lines(bytes text, struct buffer *batch)

@@ -2,6 +2,7 @@
 #include "sql/analyze_private.h"
 #include "sql/cast.h"
 #include "sql/proto_type.h"
+#include "sql/work.h"
 
 struct sql_expr *new_bound(struct analyzer *analyzer, enum sql_expr_kind kind, uint32_t at,
                            const struct sql_type *type)
@@ -132,6 +133,8 @@ const struct sql_expr *fold_constant(struct analyzer *analyzer, const struct sql
     status result = evaluate_small(analyzer, expr, scratch, &constant);
     session->is_folding = false;
     bool is_known = status_is_ok(result);
+    if (!is_known) /* what it did by then counts as much as it may have done */
+        status_ignore(sql_work(session, sql_steps_of_bytes(FOLDED_MOST)));
     status_free(result);
     arena_destroy(scratch);
     return is_known ? constant : expr;
