@@ -90,6 +90,18 @@ static status made_safe(const struct sql_expr *expr, status result, struct sql_v
     return status_ok();
 }
 
+/* What goes in and what comes out counts as work. */
+static status call_counted(const struct sql_expr *expr, struct sql_frame *frame,
+                           struct sql_call_state *state, const struct sql_value *args,
+                           struct sql_value *out)
+{
+    if ((expr->function->flags & SQL_LOOKS_UP) == 0)
+        TRY(sql_count(frame->session, sql_weigh(args, expr->arg_count) / SQL_WEIGHT_A_STEP));
+    TRY(made_safe(expr, expr->function->evaluate(&state->call, args, expr->arg_count, out), out));
+    TRY(check_weight(out));
+    return sql_count(frame->session, out->weight / SQL_WEIGHT_A_STEP);
+}
+
 static status call_prepared(const struct sql_expr *expr, struct sql_frame *frame,
                             struct sql_call_state *state, struct sql_value *out)
 {
@@ -107,11 +119,9 @@ static status call_prepared(const struct sql_expr *expr, struct sql_frame *frame
         return status_ok();
     state->call.arena = frame->arena;
     state->call.lambda = &lambda;
-    if ((expr->function->flags & SQL_LOOKS_UP) == 0)
-        TRY(sql_count(frame->session, sql_weigh(args, expr->arg_count) / SQL_WEIGHT_A_STEP));
-    TRY(made_safe(expr, expr->function->evaluate(&state->call, args, expr->arg_count, out), out));
-    TRY(check_weight(out));
-    return sql_count(frame->session, out->weight / SQL_WEIGHT_A_STEP);
+    status result = call_counted(expr, frame, state, args, out);
+    state->call.lambda = NULL;
+    return result;
 }
 
 static status prepare_and_call(const struct sql_expr *expr, struct sql_frame *frame,

@@ -117,11 +117,48 @@ static bool may_pass(const struct sql_operator *below, const struct sql_expr *co
     }
 }
 
+/* Of the parts of an AND those that may pass, or those that may not. NULL: there are none. */
+static status parts_that(struct planner *planner, const struct sql_operator *below,
+                         const struct sql_expr *condition, bool pass, const struct sql_expr **out)
+{
+    struct sql_expr *parts = arena_alloc(planner->arena, sizeof *parts);
+    const struct sql_expr **args = arena_alloc(planner->arena, condition->arg_count * sizeof *args);
+    if (parts == NULL || args == NULL)
+        return status_out_of_memory();
+    *parts = *condition;
+    parts->args = args;
+    parts->arg_count = 0;
+    for (size_t i = 0; i < condition->arg_count; i++)
+        if (may_pass(below, condition->args[i]) == pass)
+            args[parts->arg_count++] = condition->args[i];
+    *out = parts->arg_count == 0 ? NULL : parts->arg_count == 1 ? args[0] : parts;
+    return status_ok();
+}
+
+static status push_filter(struct planner *planner, const struct sql_operator *filter,
+                          const struct sql_operator *below, const struct sql_operator **out);
+
+/* What may pass goes down, the rest stays: of `_key = k AND item > 5` over UNNEST, the key. */
+static status divide_filter(struct planner *planner, const struct sql_operator *filter,
+                            const struct sql_operator *below, const struct sql_operator **out)
+{
+    struct sql_operator down = *filter, rest = *filter;
+    const struct sql_operator *input;
+    if (filter->condition->kind != SQL_AND)
+        return over(planner, filter, below, out);
+    TRY(parts_that(planner, below, filter->condition, true, &down.condition));
+    TRY(parts_that(planner, below, filter->condition, false, &rest.condition));
+    if (down.condition == NULL || rest.condition == NULL || !may_pass(below, down.condition))
+        return over(planner, filter, below, out);
+    TRY(push_filter(planner, &down, below, &input));
+    return over(planner, &rest, input, out);
+}
+
 static status push_filter(struct planner *planner, const struct sql_operator *filter,
                           const struct sql_operator *below, const struct sql_operator **out)
 {
     if (!may_pass(below, filter->condition))
-        return over(planner, filter, below, out);
+        return divide_filter(planner, filter, below, out);
     CHECK(below->input != NULL); /* a scan lets nothing pass */
     struct sql_operator moved = *filter;
     const struct sql_operator *input;

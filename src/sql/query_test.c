@@ -425,6 +425,14 @@ static void plans_read_what_they_need(void **state)
          "      SCAN t\n"
          "        reads: _key, g[b\"y\"], n[b\"c\"]\n"
          "        keys: b\"a\", b\"c\", [b\"x\", b\"y\")\n"},
+        {"SELECT e FROM t, UNNEST(MAP_KEYS(f)) AS e WHERE _key = 'a' AND e > 'b' AND _key < 'x'",
+         "PROJECT e\n"
+         "  FILTER (e > b\"b\")\n"
+         "    UNNEST MAP_KEYS(f)\n"
+         "      FILTER ((_key = b\"a\") AND (_key < b\"x\"))\n"
+         "        SCAN t\n"
+         "          reads: _key, f\n"
+         "          keys: b\"a\"\n"},
         {"SELECT _key FROM t WHERE _key > 'b' AND NOT _key IS NULL AND _key < 'a'",
          "PROJECT _key\n"
          "  FILTER ((_key > b\"b\") AND (NOT (_key IS NULL)) AND (_key < b\"a\"))\n"

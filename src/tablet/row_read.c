@@ -149,7 +149,8 @@ status row_read(struct keyspace *keyspace, const struct row_read_options *option
     if (key == NULL)
         return status_out_of_memory();
     key[0] = ROW_SPACE;
-    memcpy(key + 1, row_key.data, row_key.size);
+    if (row_key.size > 0) /* no row has none, but SQL may ask for it */
+        memcpy(key + 1, row_key.data, row_key.size);
     row->key = bytes_make(key + 1, row_key.size);
     return read_record(keyspace, options, bytes_make(key, row_key.size + 1), reach, row, outcome);
 }

@@ -1,13 +1,17 @@
 """examples/debian-packages: the whole package index goes in and comes out again."""
 
+import collections
+import csv
+import datetime
 import os
 import random
+import re
 import subprocess
 import sys
 
 import pytest
 from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery
-from harness.server import ROOT
+from harness.server import ROOT, binary
 
 EXAMPLE = ROOT / "examples/debian-packages"
 sys.path.append(str(EXAMPLE))
@@ -193,3 +197,124 @@ def test_range_of_columns_of_a_wide_row(query, source):
 
 def test_count(query, source):
     assert query("count") == [f"{len(source)} rows"]
+
+
+# --- the ten questions ---
+
+
+@pytest.fixture
+def ask(loaded):
+    """A function that runs a file of questions/ and gives its rows, without the head."""
+
+    def run(name, **parameters):
+        command = [binary(), "sql", "--format", "csv", "-f", str(EXAMPLE / "questions" / name)]
+        for parameter, value in parameters.items():
+            command += ["--param", f"{parameter}={value}"]
+        done = subprocess.run(command, env=loaded, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        return list(csv.reader(done.stdout.splitlines()))[1:]
+
+    return run
+
+
+def top(counts, at_least=0):
+    """The five largest, by name where they are as large."""
+    rows = [(key, count) for key, count in counts.items() if count >= at_least]
+    return [[key, str(count)] for key, count in sorted(rows, key=lambda row: (-row[1], row[0]))[:5]]
+
+
+def metas(source, column):
+    return [row["meta"][column] for row in source.values() if column in row.get("meta", {})]
+
+
+def test_how_many(ask, source):
+    packages_there = sum("meta" in row for row in source.values())
+    assert ask("01-how-many.sql") == [[str(packages_there), str(len(source) - packages_there)]]
+
+
+def test_largest_sections(ask, source):
+    answer = ask("02-largest-sections.sql")
+    counts = collections.Counter(metas(source, "section"))
+    assert [row[1] for row in answer] == [row[1] for row in top(counts)]
+    for section, _, gigabytes in answer:
+        sizes = [
+            int(row["meta"].get("installed-size", 0))
+            for row in source.values()
+            if row.get("meta", {}).get("section") == section
+        ]
+        assert int(gigabytes) == sum(sizes) // 1024**2
+
+
+def test_most_depended_on(ask, source):
+    counts = {name: len(row.get("rdep", {})) for name, row in source.items()}
+    answer = ask("03-most-depended-on.sql")
+    assert [row[1] for row in answer] == [row[1] for row in top(counts)]
+    assert all(counts[name] == int(count) for name, count in answer)
+
+
+def test_what_bash_needs(ask, source):
+    assert ask("04-what-bash-needs.sql") == [list(need) for need in sorted(source["bash"]["dep"].items())]
+
+
+def test_numpy(ask, source):
+    names = packages_of(source, lambda name: name.startswith("python3-numpy"))
+    assert ask("05-numpy.sql") == [[name, source[name]["meta"]["version"]] for name in names]
+
+
+def test_maintainers(ask, source):
+    names = [re.match(r"^([^<]*[^ <]) *<", text) for text in metas(source, "maintainer")]
+    counts = collections.Counter(name.group(1) if name else "" for name in names)
+    assert ask("06-maintainers.sql") == top(counts)
+
+
+def test_virtual_packages(ask, source):
+    counts = {name: len(row["rdep"]) for name, row in source.items() if "meta" not in row}
+    assert ask("07-virtual-packages.sql") == top(counts)
+
+
+def test_typical_size(ask, source):
+    sizes = collections.defaultdict(list)
+    for row in source.values():
+        if "section" in row.get("meta", {}):
+            sizes[row["meta"]["section"]].append(int(row["meta"].get("installed-size", 0)))
+    answer = ask("08-typical-size.sql")
+    assert len(answer) == 5
+    for section, median, largest in answer:
+        of = sorted(sizes[section])
+        assert len(of) >= 1000 and int(largest) == of[-1]
+        middle = len(of) // 2  # between the two, whichever APPROX_QUANTILES takes
+        assert of[middle - 1] <= int(median) <= of[min(middle + 1, len(of) - 1)]
+
+
+def test_exact_versions(ask, source):
+    users = sorted(source["libssl3"]["rdep"].items())
+    assert ask("09-exact-versions.sql") == [list(user) for user in users if user[1].startswith("=")]
+
+
+def test_changed_since(ask, source, loaded):
+    before = datetime.datetime.now(datetime.timezone.utc)
+    moment = f"TIMESTAMP:{before:%Y-%m-%d %H:%M:%S.%f}"
+    assert ask("10-changed-since.sql", since=moment) == []
+    names = ["bash", "dash"]
+    subprocess.run(
+        [sys.executable, str(EXAMPLE / "load.py"), "--only", *names],
+        env=loaded, check=True, capture_output=True,
+    )  # fmt: skip
+    assert ask("10-changed-since.sql", since=moment) == [
+        [name, source[name]["meta"]["version"]] for name in names
+    ]
+
+
+def test_the_page_has_each_question(loaded):
+    """What questions.py prints has the structure of the page; the answers are the index's."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE / "questions.py"), "--trestle", binary()],
+        env=loaded, capture_output=True, text=True, check=True, timeout=110,
+    )  # fmt: skip
+    page = (EXAMPLE / "questions.md").read_text()
+    for heading in re.findall("^## .*$", done.stdout, re.MULTILINE):
+        assert heading in page
+    for query in (EXAMPLE / "questions").glob("*.sql"):
+        text = query.read_text().split("\n", 1)[1]
+        shown = "".join(f"    {line}".rstrip() + "\n" for line in text.splitlines())
+        assert shown in page and shown in done.stdout
