@@ -67,10 +67,10 @@ def head(options):
     )
 
 
-def goals_met(goals):
+def goals_met(goals, issue=4):
     """Those that are not, one by one."""
     missed = [goal for goal in goals if not goal.is_met]
-    yield f"{len(goals) - len(missed)} of {len(goals)} goals of issue 4 are met."
+    yield f"{len(goals) - len(missed)} of {len(goals)} goals of issue {issue} are met."
     if missed:
         yield ""
         yield from table(

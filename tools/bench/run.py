@@ -17,6 +17,7 @@ import large
 import page
 import parts
 import small_rows
+import sql
 import thousand_bytes
 from servers import ROOT
 
@@ -58,6 +59,15 @@ def large_page(options):
     yield from large.section(measured)
 
 
+def sql_page(options):
+    measured = sql.measure(options)
+    yield "## In short"
+    yield ""
+    yield from page.goals_met(list(sql.goals(measured)), issue=6)
+    yield ""
+    yield from sql.section(measured)
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="./dev bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -73,23 +83,30 @@ def parse(arguments):
     parser.add_argument(
         "--large", action="store_true", help="ten million rows instead (25 GB of disk for a while)"
     )
+    parser.add_argument(
+        "--sql", action="store_true", help="SQL beside ReadRows instead, over a million rows"
+    )
     parser.add_argument("--large-seconds", type=int, default=20, help="for each of its workloads")
     parser.add_argument("--write", action="store_true", help="write the page in docs/")
     options = parser.parse_args(arguments)
     options.load = os.getloadavg()[0]
     options.given = [part for part in arguments if part != "--write"]
-    options.title = "Benchmarks: a large table" if options.large else "Benchmarks"
+    options.title, options.page, options.body = (
+        ("Benchmarks: a large table", "benchmarks-large.md", large_page)
+        if options.large
+        else ("Benchmarks: SQL", "benchmarks-sql.md", sql_page)
+        if options.sql
+        else ("Benchmarks", "benchmarks.md", default_page)
+    )
     return options
 
 
 def main(arguments):
     options = parse(arguments)
-    body = large_page(options) if options.large else default_page(options)
-    text = "\n".join([*page.head(options), "", *body]) + "\n"
+    text = "\n".join([*page.head(options), "", *options.body(options)]) + "\n"
     print(text)
     if options.write:
-        name = "benchmarks-large.md" if options.large else "benchmarks.md"
-        (ROOT / "docs" / name).write_text(text)
+        (ROOT / "docs" / options.page).write_text(text)
 
 
 if __name__ == "__main__":

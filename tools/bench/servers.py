@@ -67,6 +67,10 @@ class Server:
             before = now
         return time.monotonic() - began
 
+    def cpu_seconds(self):
+        """Of the whole process so far."""
+        return cpu_ticks(self.pid) / TICKS
+
     def loop_seconds(self):
         """CPU seconds of each event loop's thread so far."""
         tasks = Path(f"/proc/{self.pid}/task")
