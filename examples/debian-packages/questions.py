@@ -43,7 +43,7 @@ def section(trestle, query, since):
 
 
 def page(trestle, since):
-    yield (HERE / "questions" / "head.md").read_text()
+    yield (HERE / "questions" / "head.txt").read_text()
     for query in sorted((HERE / "questions").glob("*.sql")):
         yield "\n".join(section(trestle, query, since))
 

@@ -15,6 +15,7 @@ import large  # noqa: E402
 import page  # noqa: E402
 import parts  # noqa: E402
 import small_rows  # noqa: E402
+import sql  # noqa: E402
 import thousand_bytes  # noqa: E402
 from workloads import AGAIN, FRESH  # noqa: E402
 
@@ -103,6 +104,8 @@ TABLE = {
     **{"data": 100, "space": 110, "written": 500, "peak": 1e9, "rest_seconds": 1, "stalled_ms": 0},
 }
 LARGE = {large.SMALL_ROWS: TABLE, large.LARGE_ROWS: TABLE}
+SQL_CPU = {"scan": 0.9, "sift": 0.5, **dict.fromkeys(sql.QUERIES, 0.9)}
+SQL = {"cpu": SQL_CPU, "points": [[100, 40]], "sqlite": dict.fromkeys(sql.QUERIES, 0.1)}
 # Of each section: figures that meet its goals, and what makes them miss one.
 SECTIONS = [
     (thousand_bytes, {"read": 1e9, "write": 1e9, "scan": 1e9}, {"scan": 899.0}),
@@ -110,6 +113,7 @@ SECTIONS = [
     (hot_cell, HOT_CELL, {"read after": result(max_us=5001)}),
     (connections, CONNECTIONS, {("read", 4): result(busiest_loop=0.9)}),
     (large, LARGE, {large.LARGE_ROWS: {**TABLE, "space": 121}}),
+    (sql, SQL, {"points": [[100, 30]]}),
 ]
 
 

@@ -253,7 +253,8 @@ def test_most_depended_on(ask, source):
 
 
 def test_what_bash_needs(ask, source):
-    assert ask("04-what-bash-needs.sql") == [list(need) for need in sorted(source["bash"]["dep"].items())]
+    needs = [list(need) for need in sorted(source["bash"]["dep"].items())]
+    assert ask("04-what-bash-needs.sql") == needs
 
 
 def test_numpy(ask, source):

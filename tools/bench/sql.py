@@ -26,7 +26,8 @@ QUERIES = {
         "SELECT COUNT(*), AVG(c0) FROM bench WHERE c1 > 0",
     ),
     "ten groups": (
-        "SELECT MOD(TO_INT64(cf['c2']), 10) AS k, MAX(TO_INT64(cf['c3'])) AS m FROM bench GROUP BY k",
+        "SELECT MOD(TO_INT64(cf['c2']), 10) AS k, MAX(TO_INT64(cf['c3'])) AS m FROM bench "
+        "GROUP BY k",
         "SELECT c2 % 10 AS k, MAX(c3) FROM bench GROUP BY k",
     ),
     "the ten greatest": (
