@@ -4,6 +4,7 @@
 #include "bigtable/client_headers.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
+#include "os/thread.h"
 #include "sql/analyze.h"
 #include "sql/materialized.h"
 #include "sql/optimize.h"
@@ -17,9 +18,26 @@ static int64_t steady_us(const struct query *query)
     return clock_steady_us(cluster_clock(query->catalog.bigtable->cluster));
 }
 
+/* Maybe on another thread than the last. */
 void query_begin_turn(struct query *query)
 {
     query->turn_started_us = steady_us(query);
+    query->progress_cpu_us = thread_cpu_us();
+}
+
+/* One row must not take long: nobody else has a turn meanwhile. */
+static status check_progress(struct query *query)
+{
+    int64_t cpu_us = thread_cpu_us();
+    if (query->session.progress != query->progress)
+        query->progress_cpu_us = cpu_us;
+    query->progress = query->session.progress;
+    if (cpu_us - query->progress_cpu_us <= QUERY_MOST_ROW_CPU_US)
+        return status_ok();
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "The query takes more than %d s of processor time for one row, or to be "
+                       "planned",
+                       QUERY_MOST_ROW_CPU_US / 1000000);
 }
 
 static status look(void *context, bool *is_turn_over)
@@ -31,10 +49,9 @@ static status look(void *context, bool *is_turn_over)
         return status_make(STATUS_CANCELLED, "The call was cancelled");
     if (taken_us > QUERY_MOST_TURN_US)
         return status_make(STATUS_RESOURCE_EXHAUSTED,
-                           "The query takes more than %d s for one row, or for putting rows in "
-                           "order",
+                           "The query takes more than %d s for putting rows in order",
                            QUERY_MOST_TURN_US / 1000000);
-    return status_ok();
+    return check_progress(query);
 }
 
 /* --- the query --- */

@@ -14,6 +14,10 @@ enum { QUERY_VALID_MS = 10 * 1000, QUERY_EXPIRES_MS = 40 * 1000 };
  * be paused, because it sorts, or is within one row, or plans. */
 enum { QUERY_TURN_US = 50 * 1000, QUERY_MOST_TURN_US = 30 * 1000 * 1000 };
 
+/* Processor time that one row may take, or planning: for what no count of steps foresees, as the
+ * matches of a regular expression of which each reads all of the text. */
+enum { QUERY_MOST_ROW_CPU_US = 1000 * 1000 };
+
 /* Memory that planning may take: a base, and so much for each byte of the text. */
 enum { QUERY_ARENA_BASE = 8 << 20, QUERY_ARENA_FACTOR = 256 };
 
@@ -22,6 +26,8 @@ struct query {
     struct sql_session session;
     struct sql_watch watch;  /* the session's */
     int64_t turn_started_us; /* steady */
+    uint64_t progress;       /* the session's, when somebody last looked */
+    int64_t progress_cpu_us; /* the thread's processor time when it became that */
     struct sql_parameter *parameters;
     size_t parameter_count;
     struct sql_plan plan;

@@ -32,6 +32,13 @@ bool thread_wait_for(bool (*is_so)(void *context), void *context, int64_t most_u
     return true;
 }
 
+int64_t thread_cpu_us(void)
+{
+    struct timespec used = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); /* cannot fail for one's own thread */
+    return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
+}
+
 unsigned thread_processors(void)
 {
     cpu_set_t set;

@@ -15,6 +15,9 @@ status thread_start(pthread_t *thread, const char *name, void *(*run)(void *), v
  * may be the last to leave would cost all the life long. */
 bool thread_wait_for(bool (*is_so)(void *context), void *context, int64_t most_us);
 
+/* Processor time of the calling thread so far, microseconds. */
+int64_t thread_cpu_us(void);
+
 /* Processors this process may run on; at least 1. */
 unsigned thread_processors(void);
 

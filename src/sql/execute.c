@@ -13,6 +13,7 @@ void begin_row(struct iterator *iterator, const struct sql_value *input)
 {
     arena_reset(iterator->frame.arena);
     iterator->execution->session->row_work = 0;
+    iterator->execution->session->progress++;
     iterator->frame.row = input;
 }
 

@@ -144,6 +144,7 @@ struct sql_session {
     const struct sql_watch *watch; /* NULL: it goes on whatever it takes */
     uint64_t work;                 /* steps since the last look: work.h */
     uint64_t row_work;             /* steps for the row in hand, or for planning */
+    uint64_t progress;             /* rises with each row, and while rows are put in order */
     bool is_turn_over;
     bool is_folding; /* a constant is evaluated beforehand: not worth more than a turn */
 };

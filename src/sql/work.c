@@ -37,6 +37,7 @@ static status merge(const struct sorting *sorting, const char *from, size_t left
                     char *to)
 {
     size_t size = sorting->size, a = 0, b = left;
+    sorting->session->progress++;
     while (a < left && b < all) {
         bool takes_left = sorting->compare(from + a * size, from + b * size, sorting->context) <= 0;
         memcpy(to, from + (takes_left ? a++ : b++) * size, size);
@@ -53,6 +54,7 @@ static status sort_runs(const struct sorting *sorting, char *items, size_t count
     for (size_t at = 0; at < count; at += RUN) {
         size_t run = count - at < RUN ? count - at : RUN;
         qsort_r(items + at * sorting->size, run, sorting->size, sorting->compare, sorting->context);
+        sorting->session->progress++;
         TRY(sql_work(sorting->session, run));
     }
     return status_ok();
