@@ -21,8 +21,8 @@ def test_every_workload(server, rpc):
     done, results = bench(server.host, "--tablets", "4", "--duration", "200ms")
     assert done.returncode == 0, done.stderr
     names = [
-        "load", "overwrite", "batch", "write", "read", "scan", "limit", "reverse", "mixed", "rmw",
-        "add", "hot", "hotread", "wide", "ping",
+        "load", "overwrite", "batch", "write", "read", "query", "scan", "sift", "limit", "reverse",
+        "mixed", "rmw", "add", "hot", "hotread", "wide", "ping",
     ]  # fmt: skip
     assert [result["workload"] for result in results] == names
     assert {result["errors"] for result in results} == {0}
