@@ -3,7 +3,7 @@
  * A change of a row becomes an operand on its record, and a reader folds all there are. So a row
  * that is written over and over costs readers more and more, until a compaction comes to it. Here
  * the first reader that pays for it stores what it got, as a commit of its own that nobody waits
- * for (commit.h, 6).
+ * for (commit.h, 7).
  *
  * That must not undo a change that came in between, and the reader had no lock. But a stripe knows
  * the newest version that was submitted under it (row_locks.h), and the reader knows up to which

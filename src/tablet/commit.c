@@ -160,6 +160,8 @@ static enum queue_state state_of(const struct commit_queue *queue, size_t bytes,
 static void append(struct commit_queue *queue, struct commit *commit, size_t bytes)
 {
     commit->version = raise_newest(queue, 1);
+    for (size_t i = 0; i < commit->other_count; i++)
+        commit->others[i].version = commit->version;
     queue->bytes += bytes;
     list_append(&queue->waiting, &commit->link);
     if (queue->is_asleep)
@@ -289,6 +291,16 @@ static void post(struct posts *posts, struct loop *loop, struct task *task)
     list_append(&posts->loops[i].tasks, &task->link);
 }
 
+static void tell_applied(struct commit_queue *queue, const struct commit *commit)
+{
+    if (queue->options.applied == NULL)
+        return;
+    if (commit->change != NULL)
+        queue->options.applied(queue->options.applied_context, commit);
+    for (size_t i = 0; i < commit->other_count; i++)
+        queue->options.applied(queue->options.applied_context, &commit->others[i]);
+}
+
 /* Sets the results, tells `applied`, and wakes the owners. */
 static void acknowledge(struct commit_queue *queue, struct list *commits, status written)
 {
@@ -300,9 +312,8 @@ static void acknowledge(struct commit_queue *queue, struct list *commits, status
             commit->result = status_copy(written);
         if (commit->tokens != NULL && !status_is_ok(commit->result))
             tokens_forget(commit->tokens, commit->token);
-        if (queue->options.applied != NULL && commit->change != NULL &&
-            status_is_ok(commit->result))
-            queue->options.applied(queue->options.applied_context, commit);
+        if (status_is_ok(commit->result))
+            tell_applied(queue, commit);
         if (commit->loop == NULL)
             commit->done.run(&commit->done);
         else

@@ -19,7 +19,9 @@
  *     holds writes back until it has compacted, a disk that does not answer), commit_submit refuses
  *     with UNAVAILABLE and RetryInfo, and what waits behind that batch is refused, too. The batch
  *     itself goes on: how it ends is not known.
- *  6. A commit with a record and no change is a *mending*: it puts in place of a row's operands
+ *  6. A commit may be of several rows (`others`), of any keyspaces: they have one version and one
+ *     place, and are in one batch, all of them, or all are refused.
+ *  7. A commit with a record and no change is a *mending*: it puts in place of a row's operands
  * what they come to, which alters nothing that a reader sees. A batch of nothing else is written
  *     without a sync. That is safe: whatever is acknowledged is synced after it was written, and a
  *     sync covers all of the log before it. So what a power cut takes from the end of the log are
@@ -60,6 +62,11 @@ struct commit {
      * forgotten if the commit fails. NULL: the change has none. */
     struct tokens *tokens;
     struct fingerprint token;
+    /* Changes of other rows that go with this one, or not at all, none of a row twice: each with
+     * `keyspace`, `row_key`, `row_hash`, `change` and `owner`, all locked as this one. The owner's,
+     * until `done`. */
+    struct commit *others;
+    size_t other_count;
     bool frees_space; /* goes on when `admit` refuses */
     void *owner;      /* for commit_options.applied */
     struct loop *loop;

@@ -12,7 +12,7 @@ enum {
     COMMIT_OVERHEAD = 64, /* keys' prefixes, lengths: what a commit costs beyond its bytes */
 };
 
-size_t commit_size(const struct commit *commit)
+static size_t row_size(const struct commit *commit)
 {
     size_t size = COMMIT_OVERHEAD + commit->row_key.size + commit->record.size;
     if (commit->change == NULL)
@@ -20,6 +20,14 @@ size_t commit_size(const struct commit *commit)
     size += commit->change->fragment.size;
     for (size_t i = 0; i < commit->change->big_count; i++)
         size += commit->change->big[i].value.size;
+    return size;
+}
+
+size_t commit_size(const struct commit *commit)
+{
+    size_t size = row_size(commit);
+    for (size_t i = 0; i < commit->other_count; i++)
+        size += row_size(&commit->others[i]);
     return size;
 }
 
@@ -105,6 +113,19 @@ static bool grow_slots(struct commit_batch *batch)
     return true;
 }
 
+/* Room for so many more rows. */
+static bool make_room(struct commit_batch *batch, size_t rows)
+{
+    while (batch->head_count + rows > batch->head_capacity)
+        if (!grow_heads(batch))
+            return false;
+    while (2 * (batch->head_count + rows) > batch->slot_count)
+        if (!grow_slots(batch))
+            return false;
+    return true;
+}
+
+/* There is room for it. */
 static void gather(struct commit_batch *batch, struct commit *commit)
 {
     commit->next_of_row = NULL;
@@ -115,11 +136,6 @@ static void gather(struct commit_batch *batch, struct commit *commit)
         commit->is_folded = true;
         (*slot)->last_of_row->next_of_row = commit;
         (*slot)->last_of_row = commit;
-        return;
-    }
-    if ((batch->head_count == batch->head_capacity && !grow_heads(batch)) ||
-        (2 * (batch->head_count + 1) > batch->slot_count && !grow_slots(batch))) {
-        commit->result = status_out_of_memory();
         return;
     }
     *slot_of(batch, commit) = commit;
@@ -283,6 +299,25 @@ static void add_mending(struct commit_batch *batch, struct commit *commit)
     batch->has_content = true;
 }
 
+/* What of the commit could fail for want of memory, before anything of it is added. */
+static bool reserve_all(struct commit_batch *batch, const struct commit *commit)
+{
+    bool has_room = make_room(batch, commit->other_count + 1);
+    if (commit->change != NULL)
+        has_room = has_room && reserve(batch, commit);
+    for (size_t i = 0; i < commit->other_count; i++)
+        has_room = has_room && reserve(batch, &commit->others[i]);
+    return has_room;
+}
+
+static void gather_all(struct commit_batch *batch, struct commit *commit)
+{
+    if (commit->change != NULL)
+        gather(batch, commit);
+    for (size_t i = 0; i < commit->other_count; i++)
+        gather(batch, &commit->others[i]);
+}
+
 void commit_batch_add(struct commit_batch *batch, struct commit *commit)
 {
     if (!status_is_ok(commit->result) || commit_is_barrier(commit))
@@ -291,14 +326,11 @@ void commit_batch_add(struct commit_batch *batch, struct commit *commit)
         add_mending(batch, commit);
         return;
     }
-    if (commit->change != NULL && !reserve(batch, commit)) {
+    if (!reserve_all(batch, commit)) {
         commit->result = status_out_of_memory();
         return;
     }
-    if (commit->change != NULL)
-        gather(batch, commit);
-    if (!status_is_ok(commit->result))
-        return;
+    gather_all(batch, commit);
     batch->has_content = true;
     batch->wants_sync = true;
     batch->newest_version = commit->version;

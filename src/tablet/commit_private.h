@@ -10,7 +10,7 @@ size_t commit_size(const struct commit *commit);
 /* It has nothing to write: it marks a place in the queue. */
 bool commit_is_barrier(const struct commit *commit);
 
-/* It puts a record in place of what it is made of (commit.h, 6). */
+/* It puts a record in place of what it is made of (commit.h, 7). */
 bool commit_is_mending(const struct commit *commit);
 
 /* A batch being filled. Changes of one row that come together are folded into one operand: a row
@@ -39,7 +39,8 @@ struct commit_batch {
 status commit_batch_init(struct commit_batch *batch);
 void commit_batch_free(struct commit_batch *batch);
 void commit_batch_clear(struct commit_batch *batch);
-/* Passes over commits whose result is not OK, and sets the result of one that cannot be added. */
+/* Passes over commits whose result is not OK, and sets the result of one that cannot be added: with
+ * all its rows. */
 void commit_batch_add(struct commit_batch *batch, struct commit *commit);
 void commit_batch_finish(struct commit_batch *batch);
 

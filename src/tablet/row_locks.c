@@ -57,9 +57,14 @@ uint64_t row_lock_hash(uint64_t keyspace_id, bytes row_key)
     return bytes_hash(row_key) ^ (keyspace_id * 0x9e3779b97f4a7c15u);
 }
 
+static size_t stripe_index(uint64_t hash)
+{
+    return (hash ^ hash >> 32) % STRIPE_COUNT;
+}
+
 static struct stripe *stripe_of(struct row_locks *locks, uint64_t hash)
 {
-    return &locks->stripes[(hash ^ hash >> 32) % STRIPE_COUNT];
+    return &locks->stripes[stripe_index(hash)];
 }
 
 static bool acquire(struct stripe *stripe, struct row_lock_waiter *waiter)
@@ -171,6 +176,34 @@ static void acquire_blocking(struct stripe *stripe)
 void row_lock_wait(struct row_locks *locks, uint64_t hash)
 {
     acquire_blocking(stripe_of(locks, hash));
+}
+
+static int compare_stripes(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    size_t l = stripe_index(*left), r = stripe_index(*right);
+    return (l > r) - (l < r);
+}
+
+void row_locks_acquire_many(struct row_locks *locks, uint64_t *hashes, size_t *count)
+{
+    size_t kept = 0;
+    qsort(hashes, *count, sizeof *hashes, compare_stripes);
+    for (size_t i = 0; i < *count; i++)
+        if (kept == 0 || compare_stripes(&hashes[kept - 1], &hashes[i]) != 0)
+            hashes[kept++] = hashes[i];
+    *count = kept;
+    for (size_t i = 0; i < kept; i++)
+        acquire_blocking(stripe_of(locks, hashes[i]));
+}
+
+void row_locks_release_many(struct row_locks *locks, const uint64_t *hashes, size_t count,
+                            uint64_t version)
+{
+    for (size_t i = 0; i < count; i++) {
+        note_version(stripe_of(locks, hashes[i]), version);
+        release(stripe_of(locks, hashes[i]));
+    }
 }
 
 void row_locks_acquire_all(struct row_locks *locks)

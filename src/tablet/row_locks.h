@@ -8,8 +8,8 @@
  * what follows from it if he finds, under the lock, that the row was left alone meanwhile: the
  * stripe's version says so. See cluster/mend.h.)
  *
- * No deadlock: an operation holds at most one stripe, save row_locks_acquire_all, which takes them
- * in rising order and is itself serialised. */
+ * No deadlock: an operation holds at most one stripe, save those that take several, all of them at
+ * once and in rising order (row_locks_acquire_many, row_locks_acquire_all). */
 #ifndef TRESTLE_TABLET_ROW_LOCKS_H
 #define TRESTLE_TABLET_ROW_LOCKS_H
 
@@ -42,6 +42,14 @@ void row_lock_release(struct row_locks *locks, uint64_t hash);
  * under the lock knows whether it has to wait for commits before it. Call with the stripe held. */
 void row_lock_note_version(struct row_locks *locks, uint64_t hash, uint64_t version);
 uint64_t row_lock_version(struct row_locks *locks, uint64_t hash);
+
+/* Takes the stripes of several rows, each once, waiting as long as that needs: for changes of them
+ * all at once. On threads that nobody who holds a stripe waits for. Sorts the hashes, and leaves
+ * one of each stripe: `*count` of them, for the release. */
+void row_locks_acquire_many(struct row_locks *locks, uint64_t *hashes, size_t *count);
+/* `version`: the newest that entered the queue meanwhile. */
+void row_locks_release_many(struct row_locks *locks, const uint64_t *hashes, size_t count,
+                            uint64_t version);
 
 /* Takes every stripe, waiting as long as that needs: for DropRowRange and schema barriers. Pool
  * threads only. */

@@ -1,0 +1,115 @@
+/* See row_group.h. */
+#include "cluster/row_group.h"
+
+#include "cluster/cluster_private.h"
+
+static void free_changes(struct row_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        buffer_free(&group->rows[i].change.fragment);
+}
+
+static void release_tablets(struct row_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        tablet_release(group->tablets[i]);
+}
+
+static void end(struct task *task)
+{
+    struct row_group *group = LIST_ENTRY(&task->link, struct row_group, commit.done.link);
+    status result = group->commit.result;
+    free_changes(group);
+    release_tablets(group);
+    group->done(group, result);
+}
+
+static bool let_go(struct row_group *group)
+{
+    return atomic_fetch_sub(&group->holders, 1) == 1;
+}
+
+/* The queue is done with it, maybe before row_group_submit is. */
+static void committed(struct task *task)
+{
+    if (let_go(LIST_ENTRY(&task->link, struct row_group, commit.done.link)))
+        end(task);
+}
+
+static void count_write(struct tablet *tablet, const struct grouped_row *row)
+{
+    atomic_fetch_add_explicit(&tablet->rows_written, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&tablet->bytes_written, row->change.fragment.size,
+                              memory_order_relaxed);
+    key_sample_note(&tablet->asked_for, row->row_key);
+}
+
+static struct commit *commit_of(struct row_group *group, size_t row)
+{
+    return row == 0 ? &group->commit : &group->others[row - 1];
+}
+
+static void route(struct row_group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        struct grouped_row *row = &group->rows[i];
+        struct tablet *tablet = group->tablets[i] = table_route(group->table, row->row_key);
+        group->hashes[i] = row_lock_hash(keyspace_id(tablet->keyspace), row->row_key);
+        *commit_of(group, i) = (struct commit){.keyspace = tablet->keyspace,
+                                               .row_key = row->row_key,
+                                               .row_hash = group->hashes[i],
+                                               .change = &row->change,
+                                               .owner = group->table,
+                                               .loop = group->loop};
+        count_write(tablet, row);
+    }
+}
+
+static status submit(struct row_group *group)
+{
+    struct cluster *cluster = group->table->cluster;
+    struct commit *first = &group->commit;
+    size_t held = group->count;
+    first->others = group->others;
+    first->other_count = group->count - 1;
+    first->done.run = committed;
+    atomic_init(&group->holders, 2);
+    row_locks_acquire_many(cluster->locks, group->hashes, &held);
+    status s = commit_submit(cluster->commits, first);
+    row_locks_release_many(cluster->locks, group->hashes, held,
+                           status_is_ok(s) ? first->version : 0);
+    return s;
+}
+
+/* Also if the queue has been done with it before. */
+static void let_it_end(struct row_group *group)
+{
+    struct task *done = &group->commit.done;
+    if (!let_go(group))
+        return;
+    done->run = end;
+    if (group->loop != NULL)
+        loop_post(group->loop, done);
+    else
+        end(done);
+}
+
+status row_group_submit(struct row_group *group)
+{
+    group->others = arena_alloc(group->arena, group->count * sizeof *group->others);
+    group->tablets = arena_alloc(group->arena, group->count * sizeof(struct tablet *));
+    group->hashes = arena_alloc(group->arena, group->count * sizeof *group->hashes);
+    if (group->others == NULL || group->tablets == NULL || group->hashes == NULL) {
+        free_changes(group);
+        return status_out_of_memory();
+    }
+    route(group);
+    status s = submit(group);
+    if (status_is_ok(s)) {
+        let_it_end(group);
+        return s;
+    }
+    free_changes(group);
+    release_tablets(group);
+    return s;
+}

@@ -1,0 +1,49 @@
+/* Changes of several rows of a table, of whatever tablets: all of them or none.
+ *
+ * They share one place in the commit queue, one version and one batch of the store, so that a crash
+ * at any moment leaves all or nothing. This is the seam for transactions: where a table has tablets
+ * in several stores, a form in two phases will go here.
+ *
+ *     locks of all rows ─► commit_submit ─► unlock          (the caller's thread)
+ *     … batch written and synced …                          (commit thread)
+ *     done                                                  (loop thread)
+ *
+ * What is read before must be protected by whoever reads: the locks last only until the changes are
+ * in the queue, in an order that is that of their versions. */
+#ifndef TRESTLE_CLUSTER_ROW_GROUP_H
+#define TRESTLE_CLUSTER_ROW_GROUP_H
+
+#include "cluster/cluster.h"
+#include "os/loop.h"
+#include "row/fragment.h"
+#include "tablet/commit.h"
+
+#include <stdatomic.h>
+
+struct grouped_row {
+    bytes row_key;
+    struct packed_change change; /* ended by the group: its buffer is freed */
+};
+
+struct row_group {
+    /* set by the caller */
+    struct table *table; /* held until `done` */
+    struct grouped_row *rows;
+    size_t count;        /* at least one, of no row two: they would have the same version */
+    struct arena *arena; /* for the group itself; stays until `done` */
+    struct loop *loop;   /* where `done` runs; NULL: on the commit thread, where it must be quick */
+    void (*done)(struct row_group *group, status result); /* takes the status */
+    /* private */
+    atomic_int holders;   /* the queue, and row_group_submit: the last one ends it */
+    struct commit commit; /* of the first row */
+    struct commit *others;
+    struct tablet **tablets;
+    uint64_t *hashes;
+};
+
+/* Waits for the rows' locks: on threads that nobody waits for who holds one, so not the cluster's
+ * pool. On failure nothing was taken, `done` is not called, and the changes are freed all the same.
+ */
+status row_group_submit(struct row_group *group);
+
+#endif

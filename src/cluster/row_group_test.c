@@ -1,0 +1,142 @@
+/* Tests of changes of several rows: all or none, in one order, over tablets. */
+#include "cluster/row_group.h"
+
+#include "cluster/testing.h"
+
+enum { ROWS = 9, WRITERS = 4, ROUNDS = 50 };
+
+static const char *const keys[ROWS] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+
+static int setup(void **state)
+{
+    *state = cluster_fixture_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    cluster_fixture_destroy(*state);
+    return 0;
+}
+
+struct test_group {
+    struct row_group group;
+    struct event *event;
+};
+
+static void group_done(struct row_group *group, status result)
+{
+    event_add(((struct test_group *)(void *)group)->event, result);
+}
+
+/* f:q of each row is set to the value; the rows' order is another for each `turn`. */
+static status write_group(struct cluster_fixture *f, size_t count, size_t turn, const char *value,
+                          struct loop *loop)
+{
+    struct event event;
+    struct arena *arena = arena_create(1 << 20);
+    struct grouped_row rows[ROWS];
+    struct test_group group = {.group = {.table = f->table,
+                                         .rows = rows,
+                                         .count = count,
+                                         .arena = arena,
+                                         .loop = loop,
+                                         .done = group_done},
+                               .event = &event};
+    assert_non_null(arena);
+    event_init(&event);
+    for (size_t i = 0; i < count; i++) {
+        struct row_change *change = row_change_create(arena);
+        row_change_set(change, FAMILY_F, bytes_of("q"), 1, bytes_of(value));
+        rows[i].row_key = bytes_of(keys[(i + turn) % count]);
+        assert_ok(row_change_pack(change, rows_big_value(f->table), &rows[i].change));
+    }
+    status s = row_group_submit(&group.group);
+    if (status_is_ok(s))
+        s = event_wait(&event, 1);
+    arena_destroy(arena);
+    return s;
+}
+
+static void rows_of_several_tablets_change_together(void **state)
+{
+    struct cluster_fixture *f = *state;
+    split_at(f, "c");
+    assert_ok(write_group(f, 4, 0, "1", f->loop));
+    assert_scan(f, "", "", false, "a=1 b=1 c=1 d=1");
+    assert_ok(write_group(f, 1, 0, "2", NULL));
+    assert_scan(f, "", "", false, "a=2 b=1 c=1 d=1");
+    reopen_test_cluster(f);
+    assert_scan(f, "", "", false, "a=2 b=1 c=1 d=1");
+}
+
+static void without_memory_nothing_is_taken(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct grouped_row row = {.row_key = bytes_of("a")};
+    struct arena *none = arena_create(0);
+    struct row_group group = {
+        .table = f->table, .rows = &row, .count = 1, .arena = none, .done = group_done};
+    assert_ok(row_change_pack(setting(f, FAMILY_F, "q", 1, "1"), 1 << 20, &row.change));
+    status s = row_group_submit(&group);
+    assert_int_equal(s.code, STATUS_RESOURCE_EXHAUSTED);
+    status_free(s);
+    arena_destroy(none);
+    assert_scan(f, "", "", false, "");
+}
+
+/* --- several writers --- */
+
+struct writer {
+    struct cluster_fixture *f;
+    unsigned number;
+};
+
+static void *write_often(void *argument)
+{
+    struct writer *writer = argument;
+    char value[16];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        snprintf(value, sizeof value, "%u.%u", writer->number, round);
+        assert_ok(write_group(writer->f, ROWS, writer->number + round, value, NULL));
+    }
+    return NULL;
+}
+
+/* Whoever came last wrote all rows: there is one order, whatever order the rows are given in. */
+static void groups_have_one_order(void **state)
+{
+    struct cluster_fixture *f = *state;
+    pthread_t threads[WRITERS];
+    struct writer writers[WRITERS];
+    struct buffer expected = {0}, text = {0};
+    split_at(f, "d");
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){f, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, write_often, &writers[i]), 0);
+    }
+    for (unsigned i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    struct key_range all = {.from = bytes_of("")};
+    assert_ok(scan_text(f, &all, 1, false, 0, &text));
+    const char *value = strchr((char *)text.data, '=') + 1;
+    int size = (int)strcspn(value, " ");
+    for (size_t i = 0; i < ROWS; i++)
+        buffer_append_format(&expected, "%s%s=%.*s", i == 0 ? "" : " ", keys[i], size, value);
+    buffer_append_byte(&expected, 0);
+    assert_string_equal(text.data, expected.data);
+    buffer_free(&expected);
+    buffer_free(&text);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(rows_of_several_tablets_change_together),
+        TEST(without_memory_nothing_is_taken),
+        TEST(groups_have_one_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
