@@ -20,6 +20,8 @@ C_PREFIXES = {
     "google.bigtable.v2": "Bt",
     "google.bigtable.admin.v2": "BtAdmin",
     "google.cloud.location": "Location",
+    "google.datastore.v1": "Ds",
+    "google.datastore.admin.v1": "DsAdmin",
     "google.iam.v1": "Iam",
     "google.longrunning": "Lro",
     "google.protobuf": "Pb",
@@ -30,6 +32,7 @@ C_PREFIXES = {
     "grpc.reflection.v1alpha": "ReflectionAlpha",
     "trestle.backup": "Backup",
     "trestle.catalog": "Catalog",
+    "trestle.datastore": "Datastore",
     "trestle.descriptors": "Descriptors",
     "trestle.query": "Query",
 }
