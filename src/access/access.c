@@ -476,6 +476,21 @@ static bool may_query_inside(struct access *access, bytes principal, bytes insta
     return may;
 }
 
+/* The name by which policies know a resource: `text` has room for a project's. False for one whose
+ * id is longer than any may be. */
+enum { PROJECT_ID_MOST = 200 };
+static bool name_in_policies(enum access_kind kind, bytes *name, char text[PROJECT_ID_MOST + 16])
+{
+    if (kind != KIND_PROJECT_ID)
+        return true;
+    if (name->size > PROJECT_ID_MOST)
+        return false;
+    int size = snprintf(text, PROJECT_ID_MOST + 16, "projects/%.*s", (int)name->size,
+                        (const char *)name->data);
+    *name = bytes_make(text, (size_t)size);
+    return true;
+}
+
 static bool look_up(void *context, bytes name, struct granted *out)
 {
     const struct question *question = context;
@@ -485,10 +500,12 @@ static bool look_up(void *context, bytes name, struct granted *out)
         *out = place->granted;
         return true;
     }
-    if (!resource_kind(name, &out->kind))
+    char text[PROJECT_ID_MOST + 16];
+    bytes known = name;
+    if (!resource_kind(name, &out->kind) || !name_in_policies(out->kind, &known, text))
         return false;
     out->set = grant(question->access, buffer_bytes(&peer->identity.principal),
-                     peer->identity.is_owner, name);
+                     peer->identity.is_owner, known);
     if (out->kind == KIND_INSTANCE &&
         may_query_inside(question->access, buffer_bytes(&peer->identity.principal), name))
         permission_set_add(&out->set, PERMISSION_instances_executeQuery);

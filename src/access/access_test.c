@@ -57,6 +57,12 @@ static bool contains(struct permission_set set, struct permission_set part)
     return (part.words[0] & ~set.words[0]) == 0 && (part.words[1] & ~set.words[1]) == 0;
 }
 
+static void append_empty(struct buffer *request, uint32_t number)
+{
+    buffer_append_varint(request, number << 3 | 2);
+    buffer_append_varint(request, 0);
+}
+
 static void check_row(const struct rule *rule, size_t index)
 {
     enum access_kind kind = rule->rows[index].kind;
@@ -64,6 +70,9 @@ static void check_row(const struct rule *rule, size_t index)
         kind == KIND_OPERATION ? "operations/projects/p/instances/i/operations/1" : kind_form(kind);
     struct buffer request = request_with(rule->fields[index], bytes_of(name));
     struct permission_set needed = demanded(rule, index);
+    for (size_t i = 0; i < rule->count; i++)
+        if (rule->when[i] != 0)
+            append_empty(&request, rule->when[i]);
     bytes resource = {0};
     for (size_t i = 0; role_name(i) != NULL; i++) {
         struct permission_set set;
@@ -157,6 +166,43 @@ static void a_request_has_a_name(void **state)
     assert_int_equal(rule_name(&rule, BYTES("")).size, 0);
     assert_int_equal(rule_name(&rule, BYTES("\x0b")).size, 0);
     buffer_free(&table);
+}
+
+/* A transaction that has only read is committed by who may only read. */
+static void a_row_may_depend_on_a_field(void **state)
+{
+    (void)state;
+    struct rule rule;
+    struct permission_set viewer, user;
+    bytes resource = {0};
+    assert_true(role_find(bytes_of("roles/datastore.viewer"), &viewer));
+    assert_true(role_find(bytes_of("roles/datastore.user"), &user));
+    assert_ok(rule_find("google.datastore.v1.Datastore", "Commit", &rule));
+    assert_false(rule.is_administration);
+    struct buffer request = request_with(rule.fields[0], bytes_of("p"));
+    assert_ok(rule_check(&rule, buffer_bytes(&request), grant_set, &viewer, &resource));
+    append_empty(&request, 6); /* mutations */
+    assert_status(rule_check(&rule, buffer_bytes(&request), grant_set, &viewer, &resource),
+                  STATUS_PERMISSION_DENIED);
+    assert_ok(rule_check(&rule, buffer_bytes(&request), grant_set, &user, &resource));
+    buffer_free(&request);
+}
+
+/* A role of one service grants nothing of the other. */
+static void roles_keep_to_their_service(void **state)
+{
+    (void)state;
+    struct permission_set set;
+    assert_true(role_find(bytes_of("roles/bigtable.admin"), &set));
+    assert_true(permission_set_has(set, PERMISSION_tables_setIamPolicy));
+    assert_false(permission_set_has(set, PERMISSION_entities_get));
+    assert_true(role_find(bytes_of("roles/datastore.owner"), &set));
+    assert_true(permission_set_has(set, PERMISSION_indexes_create));
+    assert_false(permission_set_has(set, PERMISSION_tables_get));
+    assert_true(role_find(bytes_of("roles/viewer"), &set));
+    assert_true(permission_set_has(set, PERMISSION_entities_get));
+    assert_true(permission_set_has(set, PERMISSION_tables_readRows));
+    assert_false(permission_set_has(set, PERMISSION_entities_update));
 }
 
 /* Of two names in a request both are looked at. */
@@ -395,6 +441,8 @@ int main(void)
         cmocka_unit_test(requests_that_name_nothing_are_refused),
         cmocka_unit_test(the_last_name_counts),
         cmocka_unit_test(a_request_has_a_name),
+        cmocka_unit_test(a_row_may_depend_on_a_field),
+        cmocka_unit_test(roles_keep_to_their_service),
         cmocka_unit_test(every_name_is_looked_at),
         cmocka_unit_test(policies_are_inherited_downwards),
         cmocka_unit_test(everybody_and_everybody_known),

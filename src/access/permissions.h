@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 
 enum access_permission {
-#define PERMISSION(collection, verb, level) PERMISSION_##collection##_##verb,
+#define PERMISSION(service, collection, verb, level) PERMISSION_##collection##_##verb,
 #include "access/permissions.def"
 #undef PERMISSION
     PERMISSION_NONE, /* what everybody has */

@@ -13,8 +13,11 @@ static void write_rpcs(struct buffer *out)
                                  "|---|---|---|---|\n",
                                  row->service);
         service = row->service;
-        buffer_append_format(out, "| %s | `%s` | `%s` | %s |\n", row->method, row->field,
+        buffer_append_format(out, "| %s | `%s` | `%s` | %s", row->method, row->field,
                              kind_form(row->kind), permission_name(row->permission));
+        if (row->when != NULL)
+            buffer_append_format(out, ", if `%s` is set", row->when);
+        buffer_append_format(out, " |\n");
     }
 }
 
@@ -24,18 +27,18 @@ static void write_roles(struct buffer *out)
     for (size_t i = 0; role_name(i) != NULL; i++)
         buffer_append_format(out, "| `%s` | %s |\n", role_name(i), role_sentence(i));
     buffer_append_format(
-        out, "\n## Permissions\n\n| permission | of the roles bigtable.* |\n|---|---|\n");
+        out, "\n## Permissions\n\n| permission | of its service's roles |\n|---|---|\n");
     for (unsigned p = 0; p < PERMISSION_COUNT; p++) {
         enum access_permission permission = (enum access_permission)p;
         const char *separator = "";
         buffer_append_format(out, "| %s | ", permission_name(permission));
         for (size_t i = 0; role_name(i) != NULL; i++) {
-            static const char prefix[] = "roles/bigtable.";
+            const char *dot = strchr(role_name(i), '.'); /* of "roles/bigtable.user" */
             struct permission_set set;
-            if (strncmp(role_name(i), prefix, sizeof prefix - 1) != 0 ||
-                !role_find(bytes_of(role_name(i)), &set) || !permission_set_has(set, permission))
+            if (dot == NULL || !role_find(bytes_of(role_name(i)), &set) ||
+                !permission_set_has(set, permission))
                 continue;
-            buffer_append_format(out, "%s%s", separator, role_name(i) + sizeof prefix - 1);
+            buffer_append_format(out, "%s%s", separator, dot + 1);
             separator = ", ";
         }
         buffer_append_format(out, " |\n");

@@ -51,7 +51,8 @@ static status read_policy(const char *resource, const json_t *json, struct polic
     const json_t *list = json_object_get(json, "bindings");
     if (!json_is_array(list))
         return refuse(resource, "it should have bindings");
-    if (strcmp(resource, "*") != 0 && !resource_kind(bytes_of(resource), &kind))
+    if (strcmp(resource, "*") != 0 &&
+        (!resource_kind(bytes_of(resource), &kind) || kind == KIND_PROJECT_ID))
         return refuse(resource, "this is no name of a resource");
     struct access_binding *bindings = calloc(json_array_size(list) + 1, sizeof *bindings);
     if (bindings == NULL)

@@ -6,6 +6,7 @@ static const char operations[] = "operations/";
 /* A capital stands for any text. */
 static const char *const forms[KIND_COUNT] = {
     [KIND_PROJECT] = "projects/P",
+    [KIND_PROJECT_ID] = "PROJECT_ID",
     [KIND_INSTANCE] = "projects/P/instances/I",
     [KIND_CLUSTER] = "projects/P/instances/I/clusters/C",
     [KIND_APP_PROFILE] = "projects/P/instances/I/appProfiles/A",

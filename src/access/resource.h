@@ -10,6 +10,7 @@
 
 enum access_kind {
     KIND_PROJECT,
+    KIND_PROJECT_ID, /* a project without "projects/" before it, as Datastore names it */
     KIND_INSTANCE,
     KIND_CLUSTER,
     KIND_APP_PROFILE,
@@ -32,7 +33,8 @@ const char *kind_form(enum access_kind kind);
  * among them, which lists take for "any". */
 bool resource_kind(bytes name, enum access_kind *out);
 
-/* The name without what comes before "projects/" in an operation's name. */
+/* The name without what comes before "projects/" in an operation's name. Not of a KIND_PROJECT_ID,
+ * which has none of it. */
 bytes resource_root(bytes name);
 
 /* Takes `*prefix` from a resource to what it lies in, from a name to the project; false behind

@@ -7,28 +7,36 @@
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "google/bigtable/v2/session.pb-c.h"
 #include "google/cloud/location/locations.pb-c.h"
+#include "google/datastore/admin/v1/datastore_admin.pb-c.h"
+#include "google/datastore/v1/datastore.pb-c.h"
 #include "google/iam/v1/iam_policy.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
 
 #include <stdio.h>
 
-#define SERVICE_DATA           "google.bigtable.v2.Bigtable"
-#define SERVICE_INSTANCE_ADMIN "google.bigtable.admin.v2.BigtableInstanceAdmin"
-#define SERVICE_TABLE_ADMIN    "google.bigtable.admin.v2.BigtableTableAdmin"
-#define SERVICE_OPERATIONS     "google.longrunning.Operations"
-#define SERVICE_LOCATIONS      "google.cloud.location.Locations"
+#define SERVICE_DATA            "google.bigtable.v2.Bigtable"
+#define SERVICE_INSTANCE_ADMIN  "google.bigtable.admin.v2.BigtableInstanceAdmin"
+#define SERVICE_TABLE_ADMIN     "google.bigtable.admin.v2.BigtableTableAdmin"
+#define SERVICE_OPERATIONS      "google.longrunning.Operations"
+#define SERVICE_LOCATIONS       "google.cloud.location.Locations"
+#define SERVICE_DATASTORE       "google.datastore.v1.Datastore"
+#define SERVICE_DATASTORE_ADMIN "google.datastore.admin.v1.DatastoreAdmin"
 
 static const struct requirement requirements[] = {
-#define RPC(service_, method_, request_, field_, kind_, permission_)                               \
+#define RPC_IF(service_, method_, request_, field_, kind_, permission_, when_)                     \
     {.service = SERVICE_##service_,                                                                \
      .method = #method_,                                                                           \
      .request = &request_##__descriptor,                                                           \
      .field = field_,                                                                              \
      .kind = KIND_##kind_,                                                                         \
-     .permission = PERMISSION_##permission_},
+     .permission = PERMISSION_##permission_,                                                       \
+     .when = when_},
+#define RPC(service, method, request, field, kind, permission)                                     \
+    RPC_IF(service, method, request, field, kind, permission, NULL)
 #include "access/rpcs.def"
 #undef RPC
+#undef RPC_IF
 };
 
 enum { REQUIREMENTS = sizeof requirements / sizeof *requirements };
@@ -87,10 +95,21 @@ static bool is_query(const char *method)
     return strcmp(method, "PrepareQuery") == 0 || strcmp(method, "ExecuteQuery") == 0;
 }
 
+/* The number of the field on which a row depends; 0: on none. */
+static uint32_t resolve_when(const struct requirement *row)
+{
+    if (row->when == NULL)
+        return 0;
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(row->request, row->when);
+    CHECK(field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE);
+    return field->id;
+}
+
 status rule_find(const char *service, const char *method, struct rule *out)
 {
-    *out =
-        (struct rule){.is_administration = !is_open(service) && strcmp(service, SERVICE_DATA) != 0};
+    bool is_data = strcmp(service, SERVICE_DATA) == 0 || strcmp(service, SERVICE_DATASTORE) == 0;
+    *out = (struct rule){.is_administration = !is_open(service) && !is_data};
     out->names_more = strcmp(service, SERVICE_DATA) == 0 && is_query(method);
     for (size_t i = 0; i < REQUIREMENTS; i++) {
         const struct requirement *row = &requirements[i];
@@ -99,6 +118,7 @@ status rule_find(const char *service, const char *method, struct rule *out)
         CHECK(out->count < RULE_ROWS_MOST);
         if (out->count == 0)
             out->rows = row;
+        out->when[out->count] = resolve_when(row);
         resolve(row, out->fields[out->count++]);
     }
     if (out->count == 0 && !is_open(service))
@@ -154,9 +174,17 @@ static status refuse_name(const struct requirement *row, bytes name)
                        (const char *)name.data, kind_form(row->kind));
 }
 
+/* Whether a row counts for the request, which has been found to be a message. */
+static bool counts(const struct rule *rule, size_t row, bytes request)
+{
+    bytes value = {0};
+    return rule->when[row] == 0 ||
+           (proto_peek(request, &rule->when[row], 1, &value) && value.data != NULL);
+}
+
 /* The rows from `first` on that are about the same field; `*next` is behind them. */
-static status check_field(const struct rule *rule, size_t first, bytes name, rule_ask *ask,
-                          void *context, size_t *next)
+static status check_field(const struct rule *rule, size_t first, bytes request, bytes name,
+                          rule_ask *ask, void *context, size_t *next)
 {
     struct granted granted;
     bool has_kind = false;
@@ -166,7 +194,7 @@ static status check_field(const struct rule *rule, size_t first, bytes name, rul
         if (!is_name || rule->rows[i].kind != granted.kind)
             continue;
         has_kind = true;
-        if (!permission_set_has(granted.set, rule->rows[i].permission))
+        if (!permission_set_has(granted.set, rule->rows[i].permission) && counts(rule, i, request))
             return rule_deny(rule->rows[i].permission, name);
     }
     *next = i;
@@ -203,7 +231,7 @@ status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *c
         if (name.size > 0)
             *resource = name;
         names_any |= name.size > 0;
-        TRY(check_field(rule, i, name, ask, context, &i));
+        TRY(check_field(rule, i, request, name, ask, context, &i));
     }
     if (!names_any)
         return refuse_name(&rule->rows[0], bytes_make("", 0));

@@ -15,6 +15,7 @@ struct requirement {
     const char *field; /* "backup.name" */
     enum access_kind kind;
     enum access_permission permission;
+    const char *when; /* the row counts if this field is set; NULL: always */
 };
 
 /* All rows, those of a method side by side. */
@@ -28,6 +29,7 @@ struct rule {
     const struct requirement *rows;
     size_t count;                                     /* 0: everybody may */
     uint32_t fields[RULE_ROWS_MOST][RULE_DEPTH_MOST]; /* numbers; the second 0 if there is none */
+    uint32_t when[RULE_ROWS_MOST];                    /* the number of the row's; 0: none */
     bool is_administration;                           /* what audit logs are about */
     bool names_more; /* the handler asks further, about what a query names: access_demand */
 };
