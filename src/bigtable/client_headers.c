@@ -46,20 +46,6 @@ static bool leads_to(bytes encoded, bytes name)
     return leads;
 }
 
-/* Takes "key=value" off the front of parameters that '&' joins. */
-static void next_parameter(bytes *rest, bytes *key, bytes *value)
-{
-    const uint8_t *end = memchr(rest->data, '&', rest->size);
-    size_t size = end == NULL ? rest->size : (size_t)(end - rest->data);
-    const uint8_t *equals = memchr(rest->data, '=', size);
-    size_t key_size = equals == NULL ? size : (size_t)(equals - rest->data);
-    *key = bytes_make(rest->data, key_size);
-    *value = bytes_make(rest->data + key_size, size - key_size);
-    if (equals != NULL)
-        *value = bytes_from(*value, 1);
-    *rest = bytes_from(*rest, end == NULL ? size : size + 1);
-}
-
 static bool is_resource_key(bytes key)
 {
     return bytes_equal(key, bytes_of("table_name")) || bytes_equal(key, bytes_of("name")) ||
@@ -68,13 +54,10 @@ static bool is_resource_key(bytes key)
 
 status client_routing_check(struct grpc_call *call, const char *resource_name)
 {
-    bytes rest;
+    bytes rest, key, value;
     if (!grpc_call_header(call, "x-goog-request-params", &rest))
         return status_ok();
-    while (rest.size > 0) {
-        bytes key;
-        bytes value;
-        next_parameter(&rest, &key, &value);
+    while (grpc_parameter_next(&rest, &key, &value)) {
         if (is_resource_key(key) && !leads_to(value, bytes_of(resource_name)))
             return status_make(STATUS_INVALID_ARGUMENT,
                                "The request is for %s, but its routing header "

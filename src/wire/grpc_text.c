@@ -97,6 +97,22 @@ void grpc_percent_decode(bytes text, struct buffer *out)
     }
 }
 
+bool grpc_parameter_next(bytes *rest, bytes *key, bytes *value)
+{
+    if (rest->size == 0)
+        return false;
+    const uint8_t *end = memchr(rest->data, '&', rest->size);
+    size_t size = end == NULL ? rest->size : (size_t)(end - rest->data);
+    const uint8_t *equals = size == 0 ? NULL : memchr(rest->data, '=', size);
+    size_t key_size = equals == NULL ? size : (size_t)(equals - rest->data);
+    *key = bytes_make(rest->data, key_size);
+    *value = bytes_make(rest->data + key_size, size - key_size);
+    if (equals != NULL)
+        *value = bytes_from(*value, 1);
+    *rest = bytes_from(*rest, end == NULL ? size : size + 1);
+    return true;
+}
+
 void base64_encode(bytes b, struct buffer *out)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -17,6 +17,10 @@ void grpc_timeout_format(int64_t timeout_us, char text[GRPC_TIMEOUT_TEXT_SIZE]);
 void grpc_percent_encode(bytes message, struct buffer *out);
 void grpc_percent_decode(bytes text, struct buffer *out);
 
+/* Takes "key=value" off the front of parameters that '&' joins, as `x-goog-request-params` has
+ * them; both stay percent-encoded. False, and nothing is set, if there is none left. */
+bool grpc_parameter_next(bytes *rest, bytes *key, bytes *value);
+
 /* Base64. Encoding uses the standard alphabet without padding; decoding takes the URL-safe one too,
  * with or without padding. */
 void base64_encode(bytes b, struct buffer *out);

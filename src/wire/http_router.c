@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_SEGMENTS = 32 };
+enum { MOST_SEGMENTS = 32, MOST_VARIABLES = 2 };
 
 enum segment_kind { LITERAL, ONE, REST };
 
@@ -20,6 +20,13 @@ struct segments {
     bytes list[MOST_SEGMENTS];
 };
 
+/* A field of the request, and the segments that are its value. */
+struct variable {
+    bytes name;   /* "table.name" */
+    size_t first; /* segment */
+    size_t after; /* it: how many segments follow */
+};
+
 /* A rule's path, taken apart. All texts are parts of the rule's. */
 struct template
 {
@@ -27,10 +34,9 @@ struct template
     size_t count;
     struct segment segments[MOST_SEGMENTS];
     size_t literals;
-    bytes verb;     /* ":getIamPolicy"; empty: none */
-    bytes variable; /* "table.name" */
-    size_t first;   /* segment of the variable */
-    size_t after;   /* it: how many segments follow the variable */
+    bytes verb; /* ":getIamPolicy"; empty: none */
+    size_t variable_count;
+    struct variable variables[MOST_VARIABLES];
 };
 
 struct http_router {
@@ -114,24 +120,42 @@ static bool add_segments(struct template *template, const char *start, const cha
     return true;
 }
 
-/* "/v2/" "{name=projects/x}" "/tables" ":verb". There is always one variable. */
+/* "{name=projects/x}", or "{name}", which is one segment. */
+static bool parse_variable(struct template *template, const char *open, const char *close)
+{
+    static const char any[] = "*";
+    const char *equals = memchr(open, '=', (size_t)(close - open));
+    const char *end = equals == NULL ? close : equals;
+    struct variable *variable = &template->variables[template->variable_count];
+    if (template->variable_count++ == MOST_VARIABLES)
+        return false;
+    variable->name = bytes_make(open + 1, (size_t)(end - open - 1));
+    variable->first = template->count;
+    if (!(equals == NULL ? add_segments(template, any, any + strlen(any))
+                         : add_segments(template, equals + 1, close)))
+        return false;
+    variable->after = template->count; /* for now: the segment behind it */
+    return true;
+}
+
+/* "/v2/" "{name=projects/x}" "/tables" ":verb". There is always a variable. */
 static bool parse_template(const char *text, struct template *out)
 {
-    const char *brace = strchr(text, '{'), *equals = strchr(text, '='), *close = strchr(text, '}');
-    if (brace == NULL || brace == text || equals < brace || close < equals)
-        return false;
+    const char *open = strchr(text, '{'), *close = text;
+    while (open != NULL && open > close) {
+        const char *literal = close;
+        close = strchr(open, '}');
+        if (close == NULL || !add_segments(out, literal, open - 1) ||
+            !parse_variable(out, open, close))
+            return false;
+        open = strchr(++close, '{');
+    }
     const char *verb = strchr(close, ':');
-    const char *end = verb == NULL ? text + strlen(text) : verb;
-    if (!add_segments(out, text, brace - 1))
+    const char *end = verb == NULL ? close + strlen(close) : verb;
+    if (out->variable_count == 0 || open != NULL || !add_segments(out, close, end))
         return false;
-    out->variable = bytes_make(brace + 1, (size_t)(equals - brace - 1));
-    out->first = out->count;
-    if (!add_segments(out, equals + 1, close))
-        return false;
-    size_t after = out->count;
-    if (!add_segments(out, close + 1, end))
-        return false;
-    out->after = out->count - after;
+    for (size_t i = 0; i < out->variable_count; i++)
+        out->variables[i].after = out->count - out->variables[i].after;
     out->verb = verb == NULL ? bytes_make(NULL, 0) : bytes_of(verb);
     out->literals += verb != NULL;
     return true;
@@ -186,26 +210,33 @@ status http_router_find(const struct http_router *router, const char *verb, byte
     return best != NULL ? status_ok() : status_make(STATUS_NOT_FOUND, "Method not found.");
 }
 
-status http_route_bind(const struct http_route *route, bytes path, struct buffer *wire)
+static status bind(const struct http_route *route, const struct variable *variable,
+                   const struct segments *segments, struct buffer *wire)
 {
-    const struct template *template = (const struct template *)(const void *)route;
-    struct segments segments;
     struct buffer value = {0};
-    if (!split_path(template, path, &segments))
-        return status_make(STATUS_NOT_FOUND, "Method not found.");
-    bytes first = segments.list[template->first];
-    bytes last = segments.list[segments.count - template->after - 1];
+    bytes first = segments->list[variable->first];
+    bytes last = segments->list[segments->count - variable->after - 1];
     size_t size = (size_t)(last.data + last.size - first.data);
-    status s =
-        http_percent_decode(bytes_make(first.data, size), false, &value)
-            ? json_decode_text(route->request, template->variable, buffer_bytes(&value), wire)
-            : status_make(STATUS_INVALID_ARGUMENT, "The path is not well encoded.");
+    status s = http_percent_decode(bytes_make(first.data, size), false, &value)
+                   ? json_decode_text(route->request, variable->name, buffer_bytes(&value), wire)
+                   : status_make(STATUS_INVALID_ARGUMENT, "The path is not well encoded.");
     if (status_is_ok(s) && value.failed) {
         status_ignore(s);
         s = status_out_of_memory();
     }
     buffer_free(&value);
     return s;
+}
+
+status http_route_bind(const struct http_route *route, bytes path, struct buffer *wire)
+{
+    const struct template *template = (const struct template *)(const void *)route;
+    struct segments segments;
+    if (!split_path(template, path, &segments))
+        return status_make(STATUS_NOT_FOUND, "Method not found.");
+    for (size_t i = 0; i < template->variable_count; i++)
+        TRY(bind(route, &template->variables[i], &segments, wire));
+    return status_ok();
 }
 
 /* --- making one --- */

@@ -6,7 +6,8 @@
  *     /v2/{name=projects/x/instances/x}:getIamPolicy
  *
  * of segments, where an asterisk (x above) stands for any one of them, two for one or more at the
- * end of a variable, and what is in braces is a field of the request. Where several fit, the one
+ * end of a variable, and what is in braces is a field of the request; a field alone, {index_id}, is
+ * one segment. Where several fit, the one
  * with the most literal segments counts. */
 #ifndef TRESTLE_WIRE_HTTP_ROUTER_H
 #define TRESTLE_WIRE_HTTP_ROUTER_H

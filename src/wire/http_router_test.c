@@ -8,6 +8,8 @@
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "google/cloud/location/locations.pb-c.h"
+#include "google/datastore/admin/v1/datastore_admin.pb-c.h"
+#include "google/datastore/v1/datastore.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 
 #include <stdio.h>
@@ -18,6 +20,8 @@ static const ProtobufCServiceDescriptor *const services[] = {
     &bt_admin__bigtable_table_admin__descriptor,
     &location__locations__descriptor,
     &lro__operations__descriptor,
+    &ds__datastore__descriptor,
+    &ds_admin__datastore_admin__descriptor,
 };
 enum { SERVICES = sizeof services / sizeof *services };
 
@@ -121,6 +125,42 @@ static void test_operations(void **state)
     expect_none(state, "GET", "/v2/operations/");
 }
 
+/* A variable that is a field alone, and a path with two of them. */
+static void test_plain_variables(void **state)
+{
+    expect(state, "POST", "/v1/projects/p:lookup", "Lookup", "{\"projectId\":\"p\"}");
+    expect(state, "POST", "/v1/projects/example.com:p:runQuery", "RunQuery",
+           "{\"projectId\":\"example.com:p\"}");
+    expect(state, "GET", "/v1/projects/p/indexes", "ListIndexes", "{\"projectId\":\"p\"}");
+    expect(state, "DELETE", "/v1/projects/p/indexes/a%2Fb", "DeleteIndex",
+           "{\"projectId\":\"p\",\"indexId\":\"a/b\"}");
+    expect_none(state, "POST", "/v1/projects/:lookup");
+    expect_none(state, "POST", "/v1/projects/p/q:lookup");
+    expect_none(state, "POST", "/v1/projects/p:nothing");
+    expect_none(state, "GET", "/v1/projects/p/indexes/");
+}
+
+static void expect_unreadable(const char *path)
+{
+    const struct http_rule rule = {"/google.datastore.v1.Datastore/Lookup", false, "POST", path,
+                                   "*"};
+    struct http_router *router;
+    status s = http_router_create(&rule, 1, services, SERVICES, &router);
+    assert_int_equal(s.code, STATUS_INTERNAL);
+    assert_null(router);
+    status_free(s);
+}
+
+static void test_templates_that_are_none(void **state)
+{
+    (void)state;
+    expect_unreadable("/v1/projects");
+    expect_unreadable("/v1/{project_id");
+    expect_unreadable("{project_id}");
+    expect_unreadable("/v1/{project_id}{database_id}");
+    expect_unreadable("/v1/{project_id}/{database_id}/{transaction}");
+}
+
 static void test_paths_that_do_not_fit(void **state)
 {
     static const char *const paths[] = {
@@ -159,22 +199,31 @@ static void test_encoded_paths(void **state)
     }
 }
 
+/* A path that the template fits. */
+static void write_path(const char *template, struct buffer *path)
+{
+    for (const char *c = template; *c != '\0'; c++) {
+        if (*c == '{')
+            c += strcspn(c, "=}");
+        else if (*c == '*')
+            c += c[1] == '*';
+        else if (*c == '}')
+            continue;
+        bool is_any = *c == '*' || *c == '}';
+        if (*c != '=')
+            buffer_append_byte(path, is_any ? 'x' : (uint8_t)*c);
+    }
+}
+
 /* Every rule's own path, with a name for each asterisk, comes back to its method. */
 static void test_every_rule(void **state)
 {
-    assert_int_equal(proto_http_rule_count, 110);
+    assert_int_equal(proto_http_rule_count, 124);
     for (size_t i = 0; i < proto_http_rule_count; i++) {
         const struct http_rule *rule = &proto_http_rules[i];
         const struct http_route *route;
         struct buffer path = {0}, wire = {0};
-        for (const char *c = rule->path; *c != '\0'; c++) {
-            if (*c == '{')
-                c = strchr(c, '=');
-            else if (*c == '*')
-                c += c[1] == '*', buffer_append_byte(&path, 'x');
-            else if (*c != '}')
-                buffer_append_byte(&path, (uint8_t)*c);
-        }
+        write_path(rule->path, &path);
         assert_ok(http_router_find(*state, rule->verb, buffer_bytes(&path), &route));
         assert_string_equal(route->rule->method, rule->method);
         assert_string_equal(route->rule->path, rule->path);
@@ -214,6 +263,8 @@ int main(void)
         cmocka_unit_test(test_custom_verbs),
         cmocka_unit_test(test_additional_bindings),
         cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_plain_variables),
+        cmocka_unit_test(test_templates_that_are_none),
         cmocka_unit_test(test_paths_that_do_not_fit),
         cmocka_unit_test(test_encoded_paths),
         cmocka_unit_test(test_every_rule),
