@@ -49,6 +49,8 @@ enum {
     /* The same for administrative calls, whose answers may be larger than their requests: a list of
      * 10,000 backups takes some 10 MB. */
     LIMIT_ARENA_ADMIN_BYTES = 128 * LIMIT_MB,
+    /* And for Datastore's, whose answers may have a thousand entities. */
+    LIMIT_ARENA_DATASTORE_BYTES = 256 * LIMIT_MB,
 };
 
 /* --- connections: a bound on what one client can make us hold --- */

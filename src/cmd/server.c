@@ -15,6 +15,7 @@
 #include "cmd/connection.h"
 #include "cmd/pages.h"
 #include "cmd/reload.h"
+#include "datastore/datastore.h"
 #include "os/listener.h"
 #include "os/pool.h"
 #include "os/thread.h"
@@ -28,6 +29,8 @@
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "google/cloud/location/locations.pb-c.h"
+#include "google/datastore/admin/v1/datastore_admin.pb-c.h"
+#include "google/datastore/v1/datastore.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 
 #include <errno.h>
@@ -36,7 +39,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BIGTABLE_SERVICES = 5, SERVICES = BIGTABLE_SERVICES + 3 };
+enum { API_SERVICES = 7, SERVICES = API_SERVICES + 3 };
 
 /* An event loop, its thread, its connections. */
 struct worker {
@@ -54,6 +57,8 @@ static const ProtobufCServiceDescriptor *const rest_services[] = {
     &bt_admin__bigtable_table_admin__descriptor,
     &lro__operations__descriptor,
     &location__locations__descriptor,
+    &ds__datastore__descriptor,
+    &ds_admin__datastore_admin__descriptor,
 };
 
 struct server {
@@ -69,10 +74,11 @@ struct server {
     struct cluster *cluster;
     struct backups *backups;
     struct bigtable bigtable;
-    struct grpc_service bigtable_services[BIGTABLE_SERVICES];
+    struct datastore datastore;
+    struct grpc_service api_services[API_SERVICES];
     struct health *health;
     struct reflection *reflection;
-    const struct grpc_service *services[SERVICES]; /* Bigtable's, then the two others' */
+    const struct grpc_service *services[SERVICES]; /* of the APIs, then the others */
     struct access *access;                         /* NULL: off */
     struct log audit;                              /* its own file, or as `log` */
     struct reloadable access_files;
@@ -233,9 +239,10 @@ static status create_rpc_metrics(struct server *server)
     return status_ok();
 }
 
-static status create_services(struct server *server)
+static status create_bigtable(struct server *server)
 {
     struct bigtable *bigtable = &server->bigtable;
+    struct grpc_service *services = server->api_services;
     struct address address;
     TRY(address_parse(server->settings->listen, &address));
     const struct bigtable_options options = {
@@ -250,14 +257,34 @@ static status create_services(struct server *server)
         .gc_on_read = server->settings->gc_on_read,
     };
     TRY(bigtable_init(bigtable, &options));
-    server->bigtable_services[0] = bigtable_data_service(bigtable);
-    server->bigtable_services[1] = bigtable_table_admin_service(bigtable);
-    server->bigtable_services[2] = bigtable_instance_admin_service(bigtable);
-    server->bigtable_services[3] = bigtable_operations_service(bigtable);
-    server->bigtable_services[4] = bigtable_locations_service(bigtable);
+    services[0] = bigtable_data_service(bigtable);
+    services[1] = bigtable_table_admin_service(bigtable);
+    services[2] = bigtable_instance_admin_service(bigtable);
+    services[3] = bigtable_operations_service(bigtable);
+    services[4] = bigtable_locations_service(bigtable);
+    return status_ok();
+}
+
+static status create_datastore(struct server *server)
+{
+    const struct datastore_options options = {
+        .cluster = server->cluster,
+        .metrics = server->metrics,
+        .threads = server->settings->datastore_threads,
+    };
+    TRY(datastore_init(&server->datastore, &options));
+    server->api_services[5] = datastore_service(&server->datastore);
+    server->api_services[6] = datastore_admin_service(&server->datastore);
+    return status_ok();
+}
+
+static status create_services(struct server *server)
+{
+    TRY(create_bigtable(server));
+    TRY(create_datastore(server));
     size_t count = 0;
-    while (count < BIGTABLE_SERVICES) {
-        server->services[count] = &server->bigtable_services[count];
+    while (count < API_SERVICES) {
+        server->services[count] = &server->api_services[count];
         count++;
     }
     TRY(health_create(server->services, count, &server->health));
@@ -592,6 +619,7 @@ void server_destroy(struct server *server)
     free(server->rpcs);
     reflection_destroy(server->reflection);
     health_destroy(server->health);
+    datastore_free(&server->datastore);
     bigtable_free(&server->bigtable);
     backups_close(server->backups);
     access_close(server->access);

@@ -7,6 +7,7 @@
 #include "bigtable/services.h"
 #include "cluster/backup.h"
 #include "cmd/grpc_link.h"
+#include "datastore/datastore.h"
 #include "os/thread.h"
 
 #include <pthread.h>
@@ -148,6 +149,30 @@ struct grpc_service bigtable_locations_service(struct bigtable *bigtable)
 {
     (void)bigtable;
     return (struct grpc_service){.name = "test.Locations"};
+}
+
+status datastore_init(struct datastore *datastore, const struct datastore_options *options)
+{
+    assert_int_equal(options->threads, 16);
+    *datastore = (struct datastore){.cluster = options->cluster};
+    return status_ok();
+}
+
+void datastore_free(struct datastore *datastore)
+{
+    (void)datastore;
+}
+
+struct grpc_service datastore_service(struct datastore *datastore)
+{
+    (void)datastore;
+    return (struct grpc_service){.name = "test.Datastore"};
+}
+
+struct grpc_service datastore_admin_service(struct datastore *datastore)
+{
+    (void)datastore;
+    return (struct grpc_service){.name = "test.DatastoreAdmin"};
 }
 
 /* --- servers --- */

@@ -1,0 +1,37 @@
+/* The services of Datastore's API over one cluster: tables of methods for wire/grpc.h.
+ *
+ * google.datastore.v1.Datastore and google.datastore.admin.v1.DatastoreAdmin. Methods that are not
+ * built answer UNIMPLEMENTED. How a database lies in a table: docs/internals/datastore-layout.md.
+ */
+#ifndef TRESTLE_DATASTORE_DATASTORE_H
+#define TRESTLE_DATASTORE_DATASTORE_H
+
+#include "base/metrics.h"
+#include "cluster/cluster.h"
+#include "os/pool.h"
+#include "wire/grpc.h"
+
+/* What every handler sees: the context of both services. Outlives them. */
+struct datastore {
+    struct cluster *cluster;
+    struct metrics *metrics;
+    struct clock *clock;
+    struct pool
+        *pool; /* threads of their own: who waits for entities holds up none of the cluster's */
+};
+
+struct datastore_options {
+    struct cluster *cluster;
+    struct metrics *metrics;
+    unsigned threads; /* requests that run at a time; at least 1 */
+};
+
+/* Must be freed whether it succeeds or not. */
+status datastore_init(struct datastore *datastore, const struct datastore_options *options);
+/* When no call is left; before the cluster is closed. All zeroes is fine. */
+void datastore_free(struct datastore *datastore);
+
+struct grpc_service datastore_service(struct datastore *datastore);
+struct grpc_service datastore_admin_service(struct datastore *datastore);
+
+#endif

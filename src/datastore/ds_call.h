@@ -1,0 +1,42 @@
+/* How Datastore's methods run: each is a function from request message to response message, called
+ * on a thread of Datastore's own pool, where it may block. What is common to all of them is done
+ * here: decoding, what every request says of its database, the way to the pool, the answer. */
+#ifndef TRESTLE_DATASTORE_DS_CALL_H
+#define TRESTLE_DATASTORE_DS_CALL_H
+
+#include "datastore/datastore.h"
+#include "wire/proto.h"
+
+/* Lives until the method has returned. */
+struct ds_call {
+    struct datastore *datastore;
+    struct grpc_call *call;  /* for grpc_call_is_cancelled; not to be finished by methods */
+    struct arena *arena;     /* of the call: the request is in it, and what is answered */
+    const char *project_id;  /* checked */
+    const char *database_id; /* checked; "": the default database */
+    int64_t deadline_us;     /* clock_steady_us; INT64_MAX without one */
+};
+
+/* `*response` is a message in the arena (or static), of the method's response type; it is left
+ * alone on failure. A method that waits, or goes on for long, looks at grpc_call_is_cancelled now
+ * and then. */
+typedef status ds_run(struct ds_call *call, const ProtobufCMessage *request,
+                      ProtobufCMessage **response);
+
+struct ds_method {
+    const char *name; /* "Lookup" */
+    const ProtobufCMessageDescriptor *request;
+    ds_run *run; /* NULL: not built, UNIMPLEMENTED */
+};
+
+/* Answers the call by what the method makes of the request. On the loop's thread. The method must
+ * outlive the call. */
+void ds_call_start(struct datastore *datastore, struct grpc_call *call, bytes request,
+                   const struct ds_method *method);
+
+/* A project without a name, or one that no project or database can have; INVALID_ARGUMENT then. In
+ * both no '/' and no control characters. "(default)" is refused, which is not what requests call
+ * the default database. */
+status ds_check_database(const char *project_id, const char *database_id);
+
+#endif

@@ -1,0 +1,65 @@
+/* The methods of both services: which there are, and what runs them. A method that is not built has
+ * NULL there. */
+#include "datastore/ds_call.h"
+
+#include "google/datastore/admin/v1/datastore_admin.pb-c.h"
+#include "google/datastore/v1/datastore.pb-c.h"
+
+/* `handle_<type>`, the handler of a table of methods, for the request message of this C prefix. */
+#define METHOD(method_name, prefix, runs)                                                          \
+    static void handle_##prefix(void *context, struct grpc_call *call, bytes request)              \
+    {                                                                                              \
+        static const struct ds_method method = {                                                   \
+            .name = method_name, .request = &prefix##_request__descriptor, .run = (runs)};         \
+        ds_call_start(context, call, request, &method);                                            \
+    }
+
+METHOD("Lookup", ds__lookup, NULL)
+METHOD("RunQuery", ds__run_query, NULL)
+METHOD("RunAggregationQuery", ds__run_aggregation_query, NULL)
+METHOD("BeginTransaction", ds__begin_transaction, NULL)
+METHOD("Commit", ds__commit, NULL)
+METHOD("Rollback", ds__rollback, NULL)
+METHOD("AllocateIds", ds__allocate_ids, NULL)
+METHOD("ReserveIds", ds__reserve_ids, NULL)
+
+METHOD("ExportEntities", ds_admin__export_entities, NULL)
+METHOD("ImportEntities", ds_admin__import_entities, NULL)
+METHOD("CreateIndex", ds_admin__create_index, NULL)
+METHOD("DeleteIndex", ds_admin__delete_index, NULL)
+METHOD("GetIndex", ds_admin__get_index, NULL)
+METHOD("ListIndexes", ds_admin__list_indexes, NULL)
+
+struct grpc_service datastore_service(struct datastore *datastore)
+{
+    static const struct grpc_method methods[] = {
+        {"Lookup", GRPC_UNARY, handle_ds__lookup},
+        {"RunQuery", GRPC_UNARY, handle_ds__run_query},
+        {"RunAggregationQuery", GRPC_UNARY, handle_ds__run_aggregation_query},
+        {"BeginTransaction", GRPC_UNARY, handle_ds__begin_transaction},
+        {"Commit", GRPC_UNARY, handle_ds__commit},
+        {"Rollback", GRPC_UNARY, handle_ds__rollback},
+        {"AllocateIds", GRPC_UNARY, handle_ds__allocate_ids},
+        {"ReserveIds", GRPC_UNARY, handle_ds__reserve_ids},
+    };
+    return (struct grpc_service){.name = "google.datastore.v1.Datastore",
+                                 .methods = methods,
+                                 .method_count = sizeof methods / sizeof *methods,
+                                 .context = datastore};
+}
+
+struct grpc_service datastore_admin_service(struct datastore *datastore)
+{
+    static const struct grpc_method methods[] = {
+        {"ExportEntities", GRPC_UNARY, handle_ds_admin__export_entities},
+        {"ImportEntities", GRPC_UNARY, handle_ds_admin__import_entities},
+        {"CreateIndex", GRPC_UNARY, handle_ds_admin__create_index},
+        {"DeleteIndex", GRPC_UNARY, handle_ds_admin__delete_index},
+        {"GetIndex", GRPC_UNARY, handle_ds_admin__get_index},
+        {"ListIndexes", GRPC_UNARY, handle_ds_admin__list_indexes},
+    };
+    return (struct grpc_service){.name = "google.datastore.admin.v1.DatastoreAdmin",
+                                 .methods = methods,
+                                 .method_count = sizeof methods / sizeof *methods,
+                                 .context = datastore};
+}
