@@ -224,7 +224,7 @@ static status decode_member(struct decoder *decoder, const ProtobufCMessageDescr
     const struct json_place place = {outer, json_find_field(type, name.text), -1};
     if (place.field == NULL)
         return json_unknown_name(name.text, outer);
-    if (json_peek(&decoder->reader) == JSON_NULL)
+    if (json_peek(&decoder->reader) == JSON_NULL && !json_is_null(place.field))
         return take_scalar(decoder, &nothing);
     TRY(note_field(seen, type, &place));
     return decode_field(decoder, &place);

@@ -157,7 +157,10 @@ static void write_value(struct encoder *encoder, const ProtobufCFieldDescriptor 
         buffer_append_bytes(out, bytes_of(*(const protobuf_c_boolean *)at ? "true" : "false"));
         return;
     case PROTOBUF_C_TYPE_ENUM:
-        write_enum(encoder, field->descriptor, *(const int *)at);
+        if (json_is_null(field))
+            buffer_append_bytes(out, bytes_of("null"));
+        else
+            write_enum(encoder, field->descriptor, *(const int *)at);
         return;
     case PROTOBUF_C_TYPE_STRING:
         json_encode_string(bytes_of(*(char *const *)at), out);
@@ -324,6 +327,19 @@ static void write_any(struct encoder *encoder, const Pb__Any *any)
     close(encoder, '}', is_first);
 }
 
+/* The one member that a google.protobuf.Value has. */
+static void write_any_value(struct encoder *encoder, const ProtobufCMessage *message)
+{
+    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
+        if (is_set(message, field)) {
+            write_value(encoder, field, member(message, field->offset));
+            return;
+        }
+    }
+    buffer_append_bytes(encoder->out, bytes_of("null"));
+}
+
 static void encode_message(struct encoder *encoder, const ProtobufCMessage *message)
 {
     const struct json_node *wanted = encoder->wanted;
@@ -349,6 +365,15 @@ static void encode_message(struct encoder *encoder, const ProtobufCMessage *mess
         break;
     case FORM_ANY:
         write_any(encoder, (const Pb__Any *)message);
+        break;
+    case FORM_STRUCT:
+    case FORM_LIST:
+        encoder->wanted = NULL;
+        write_list(encoder, message, &message->descriptor->fields[0]);
+        break;
+    case FORM_VALUE:
+        encoder->wanted = NULL;
+        write_any_value(encoder, message);
         break;
     case FORM_OBJECT:
         open(encoder, '{');

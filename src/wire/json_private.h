@@ -30,8 +30,15 @@ enum json_form {
     FORM_FIELD_MASK,
     FORM_WRAPPER, /* a field `value`, which stands there alone */
     FORM_ANY,
+    FORM_STRUCT, /* these three stand for JSON itself; they are written alone, since no request has
+                  */
+    FORM_VALUE,  /* one */
+    FORM_LIST,
 };
 enum json_form json_form_of(const ProtobufCMessageDescriptor *type);
+
+/* Whether the field is null's own: null as a value says that it is set. */
+bool json_is_null(const ProtobufCFieldDescriptor *field);
 
 /* Whether the field is a map, which is an object in JSON. protobuf-c does not say so: it is a
  * repeated message with the name and the fields that protoc gives to a map's entries. */

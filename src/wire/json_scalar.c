@@ -239,7 +239,9 @@ bool json_write_scalar(struct buffer *wire, const ProtobufCFieldDescriptor *fiel
         write_number(wire, field->id, flag);
         return true;
     case PROTOBUF_C_TYPE_ENUM:
-        if (!read_enum(from, field->descriptor, &number))
+        if (json_is_null(field) && from->kind == JSON_NULL)
+            number = 0;
+        else if (!read_enum(from, field->descriptor, &number))
             return false;
         write_number(wire, field->id, number);
         return true;

@@ -9,6 +9,7 @@
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
+#include "google/datastore/v1/datastore.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 #include "google/protobuf/any.pb-c.h"
 #include "google/protobuf/wrappers.pb-c.h"
@@ -255,6 +256,60 @@ static void test_null_is_absent(void **state)
            FIELD_WORDS("initial_splits[0]",
                        "type.googleapis.com/google.bigtable.admin.v2.CreateTableRequest.Split",
                        "null"));
+}
+
+/* In the oneof of a Value null is one of the values. */
+static void test_null_is_a_value(void **state)
+{
+    const ProtobufCMessageDescriptor *type = &ds__value__descriptor;
+    expect(*state, type, "{\"nullValue\":null}", "{\"nullValue\":null}");
+    expect(*state, type, "{\"null_value\":\"NULL_VALUE\"}", "{\"nullValue\":null}");
+    expect(*state, type, "{\"nullValue\":0,\"meaning\":1}", "{\"nullValue\":null,\"meaning\":1}");
+    expect(*state, type, "{\"stringValue\":null}", "{}");
+    refuse(*state, type, "{\"nullValue\":null,\"integerValue\":\"1\"}",
+           "Invalid value at 'integer_value' (oneof), field 'null_value' is already set. Cannot "
+           "set 'integer_value'");
+    refuse(*state, type, "{\"nullValue\":true}",
+           "Invalid value at 'null_value' (type.googleapis.com/google.protobuf.NullValue), true");
+}
+
+/* Messages that stand for JSON are written as that; nothing that is read has them. */
+static void test_json_as_messages(void **state)
+{
+    struct fixture *f = *state;
+    Pb__Value null = PB__VALUE__INIT, nothing = PB__VALUE__INIT, number = PB__VALUE__INIT,
+              list = PB__VALUE__INIT, text = PB__VALUE__INIT;
+    Pb__Value *elements[] = {&null, &nothing, &number};
+    Pb__ListValue elements_list = PB__LIST_VALUE__INIT;
+    Pb__Struct__FieldsEntry entries[] = {PB__STRUCT__FIELDS_ENTRY__INIT,
+                                         PB__STRUCT__FIELDS_ENTRY__INIT};
+    Pb__Struct__FieldsEntry *fields[] = {&entries[0], &entries[1]};
+    Pb__Struct index = PB__STRUCT__INIT;
+    Pb__Struct *indexes[] = {&index};
+    Ds__PlanSummary summary = DS__PLAN_SUMMARY__INIT;
+    null.kind_case = PB__VALUE__KIND_NULL_VALUE;
+    number.kind_case = PB__VALUE__KIND_NUMBER_VALUE;
+    number.number_value = 1.5;
+    elements_list.n_values = 3;
+    elements_list.values = elements;
+    list.kind_case = PB__VALUE__KIND_LIST_VALUE;
+    list.list_value = &elements_list;
+    text.kind_case = PB__VALUE__KIND_STRING_VALUE;
+    text.string_value = "Collection Group";
+    entries[0].key = "query_scope";
+    entries[0].value = &text;
+    entries[1].key = "list";
+    entries[1].value = &list;
+    index.n_fields = 2;
+    index.fields = fields;
+    summary.n_indexes_used = 1;
+    summary.indexes_used = indexes;
+    assert_string_equal(written(f, &summary.base, &compact),
+                        "{\"indexesUsed\":[{\"query_scope\":\"Collection Group\","
+                        "\"list\":[null,null,1.5]}]}");
+    summary.n_indexes_used = 0;
+    refuse(f, &ds__plan_summary__descriptor, "{\"indexesUsed\":[{}]}",
+           "Invalid value at 'indexes_used[0]' (type.googleapis.com/google.protobuf.Struct), {}");
 }
 
 static void test_kinds_must_agree(void **state)
@@ -660,6 +715,8 @@ int main(void)
         TEST(test_floating_point),
         TEST(test_strings),
         TEST(test_null_is_absent),
+        TEST(test_null_is_a_value),
+        TEST(test_json_as_messages),
         TEST(test_kinds_must_agree),
         TEST(test_keys_come_once),
         TEST(test_keys_of_maps_come_once),

@@ -3,10 +3,12 @@
 
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
+#include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/protobuf/any.pb-c.h"
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/empty.pb-c.h"
 #include "google/protobuf/field_mask.pb-c.h"
+#include "google/protobuf/struct.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
 #include "google/protobuf/wrappers.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
@@ -20,7 +22,10 @@ enum json_form json_form_of(const ProtobufCMessageDescriptor *type)
         {&pb__any__descriptor, FORM_ANY},
         {&pb__duration__descriptor, FORM_DURATION},
         {&pb__field_mask__descriptor, FORM_FIELD_MASK},
+        {&pb__list_value__descriptor, FORM_LIST},
+        {&pb__struct__descriptor, FORM_STRUCT},
         {&pb__timestamp__descriptor, FORM_TIMESTAMP},
+        {&pb__value__descriptor, FORM_VALUE},
         {&pb__bool_value__descriptor, FORM_WRAPPER},
         {&pb__bytes_value__descriptor, FORM_WRAPPER},
         {&pb__double_value__descriptor, FORM_WRAPPER},
@@ -35,6 +40,11 @@ enum json_form json_form_of(const ProtobufCMessageDescriptor *type)
         if (type == forms[i].type)
             return forms[i].form;
     return FORM_OBJECT;
+}
+
+bool json_is_null(const ProtobufCFieldDescriptor *field)
+{
+    return field->type == PROTOBUF_C_TYPE_ENUM && field->descriptor == &pb__null_value__descriptor;
 }
 
 /* "column_families" and "ColumnFamiliesEntry". */
@@ -125,6 +135,12 @@ static const ProtobufCMessageDescriptor *const packable[] = {
     &bt_admin__update_memory_layer_metadata__descriptor,
     &bt_admin__update_schema_bundle_metadata__descriptor,
     &bt_admin__update_table_metadata__descriptor,
+    &ds_admin__datastore_firestore_migration_metadata__descriptor,
+    &ds_admin__export_entities_metadata__descriptor,
+    &ds_admin__export_entities_response__descriptor,
+    &ds_admin__import_entities_metadata__descriptor,
+    &ds_admin__index__descriptor,
+    &ds_admin__index_operation_metadata__descriptor,
     &pb__empty__descriptor,
     &rpc__bad_request__descriptor,
     &rpc__debug_info__descriptor,

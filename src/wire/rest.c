@@ -12,7 +12,8 @@
 
 #include <stdlib.h>
 
-#define JSON_TYPE "application/json; charset=UTF-8"
+#define JSON_TYPE   "application/json; charset=UTF-8"
+#define BINARY_TYPE "application/x-protobuf"
 
 enum { PAYLOAD_TOO_LARGE = 413 };
 
@@ -30,6 +31,7 @@ struct rest_call {
     struct http_request *request;
     struct client_call *call;
     const struct http_route *route;
+    bool is_binary;
     struct json_style style;
     struct json_fields *fields; /* that `style` points to */
     status failure;             /* of the answer's way to JSON */
@@ -38,6 +40,17 @@ struct rest_call {
 };
 
 /* --- answers --- */
+
+static void answer_binary_error(struct http_request *request, unsigned http_status, status s,
+                                bytes details)
+{
+    struct buffer message = {0};
+    rest_write_status(s, details, &message);
+    http_answer_begin(request, http_status, BINARY_TYPE);
+    http_answer_add(request, buffer_bytes(&message));
+    http_answer_end(request);
+    buffer_free(&message);
+}
 
 static void answer_error(struct http_request *request, const struct json_style *style,
                          bool is_stream, unsigned http_status, status s, bytes details)
@@ -53,9 +66,13 @@ static void answer_error(struct http_request *request, const struct json_style *
     buffer_free(&text);
 }
 
-/* One answer's message, as JSON. */
+/* One answer's message, as JSON or as it is. */
 static status write_message(const struct rest_call *call, bytes message, struct buffer *out)
 {
+    if (call->is_binary) {
+        buffer_append_bytes(out, message);
+        return out->failed ? status_out_of_memory() : status_ok();
+    }
     size_t more = message.size * (size_t)LIMIT_ARENA_FACTOR;
     if (more > LIMIT_ARENA_EXTRA_BYTES)
         more = LIMIT_ARENA_EXTRA_BYTES;
@@ -115,6 +132,10 @@ static void find_details(const struct client_call *call, struct buffer *out)
 static void end_with_error(struct rest_call *call, status s, bytes details)
 {
     unsigned http_status = rest_http_status(s.code);
+    if (call->is_binary) {
+        answer_binary_error(call->request, http_status, s, details);
+        return;
+    }
     if (!call->has_begun) {
         answer_error(call->request, &call->style, call->route->rule->streams, http_status, s,
                      details);
@@ -132,12 +153,12 @@ static void end_well(struct rest_call *call)
 {
     struct http_request *request = call->request;
     if (!call->has_begun)
-        http_answer_begin(request, 200, JSON_TYPE);
+        http_answer_begin(request, 200, call->is_binary ? BINARY_TYPE : JSON_TYPE);
     if (call->route->rule->streams) {
         http_answer_add(request, bytes_of(call->has_begun ? "]\n" : "[]\n"));
     } else {
         http_answer_add(request, buffer_bytes(&call->answer));
-        http_answer_add(request, bytes_of("\n"));
+        http_answer_add(request, bytes_of(call->is_binary ? "" : "\n"));
     }
     http_answer_end(request);
 }
@@ -210,6 +231,7 @@ static status start(struct rest *rest, struct http_request *request, struct rest
         return status_out_of_memory();
     call->request = request;
     call->route = asked->route;
+    call->is_binary = asked->is_binary;
     call->style = asked->style;
     call->fields = asked->fields;
     asked->fields = NULL;
@@ -232,7 +254,8 @@ static status start(struct rest *rest, struct http_request *request, struct rest
 
 bool rest_is_for(const char *target)
 {
-    return strncmp(target, "/v2/", strlen("/v2/")) == 0;
+    return strncmp(target, "/v1/", strlen("/v1/")) == 0 ||
+           strncmp(target, "/v2/", strlen("/v2/")) == 0;
 }
 
 void rest_handle(struct rest *rest, struct http_request *request)
@@ -243,7 +266,10 @@ void rest_handle(struct rest *rest, struct http_request *request)
         unsigned http_status =
             http_request_is_too_large(request) ? PAYLOAD_TOO_LARGE : rest_http_status(s.code);
         bool is_stream = asked.route != NULL && asked.route->rule->streams;
-        answer_error(request, &asked.style, is_stream, http_status, s, bytes_make(NULL, 0));
+        if (asked.is_binary)
+            answer_binary_error(request, http_status, s, bytes_make(NULL, 0));
+        else
+            answer_error(request, &asked.style, is_stream, http_status, s, bytes_make(NULL, 0));
         status_free(s);
     }
     rest_request_free(&asked);

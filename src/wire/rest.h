@@ -5,8 +5,11 @@
  * metrics, cancellation and flow control are those of every other call. A client that goes away
  * cancels its call; one that reads slowly stops the stream.
  *
- * Errors are Google's envelope, {"error": {"code", "message", "status", "details"}}. A streaming
- * method's answer is a JSON array of its messages, and so is its error.
+ * A body of the type application/x-protobuf is the message itself, or that of the rule's field, and
+ * so is the answer then, or a google.rpc.Status; not of methods that stream.
+ *
+ * Errors in JSON are Google's envelope, {"error": {"code", "message", "status", "details"}}. A
+ * streaming method's answer is a JSON array of its messages, and so is its error.
  *
  * The header fields below tell the server's end who asks; a client has no way to send them by REST.
  *
@@ -32,7 +35,8 @@ status rest_create(struct grpc_server *grpc, void *peer, const struct http_route
 /* After rest_close, when the loop has stopped and no call is left. NULL is fine. */
 void rest_destroy(struct rest *rest);
 
-/* Whether the target is one that REST serves, or says NOT_FOUND to: it begins with "/v2/". */
+/* Whether the target is one that REST serves, or says NOT_FOUND to: it begins with "/v1/" or
+ * "/v2/". */
 bool rest_is_for(const char *target);
 
 void rest_handle(struct rest *rest, struct http_request *request);

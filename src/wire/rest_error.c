@@ -87,3 +87,12 @@ void rest_write_error(unsigned http_status, status s, bytes details, const struc
     write_details(details, style, out);
     buffer_append_bytes(out, bytes_of(style->compact ? "}}" : "\n  }\n}"));
 }
+
+void rest_write_status(status s, bytes details, struct buffer *out)
+{
+    Rpc__Status message = RPC__STATUS__INIT;
+    message.code = (int32_t)s.code;
+    message.message = status_message(s);
+    proto_encode(&message.base, out);
+    buffer_append_bytes(out, details); /* parts of a message add up */
+}

@@ -19,6 +19,7 @@ enum { REST_MOST_METADATA = 24 };
 struct rest_request {
     const struct http_route *route;
     struct buffer message; /* the call's request message, begun for gRPC */
+    bool is_binary;        /* request and answer, and errors, are protobuf */
     struct json_style style;
     struct json_fields *fields; /* that `style` points to; NULL: none */
     size_t metadata_count;
@@ -38,6 +39,9 @@ unsigned rest_http_status(enum status_code code);
 /* Appends the envelope. `details` is a serialised google.rpc.Status, or empty. */
 void rest_write_error(unsigned http_status, status s, bytes details, const struct json_style *style,
                       struct buffer *out);
+
+/* The same as a serialised google.rpc.Status. */
+void rest_write_status(status s, bytes details, struct buffer *out);
 
 /* --- rest_link.c --- */
 

@@ -1,8 +1,10 @@
 /* From an HTTP request to the message of the call that it stands for. See rest_private.h.
  *
  * Query, body and path are appended to the message in turn, so that the path has the last word. */
+#include "wire/json_private.h"
 #include "wire/rest_private.h"
 
+#include "base/check.h"
 #include "base/limits.h"
 
 #include <nghttp2/nghttp2.h>
@@ -227,12 +229,53 @@ static bytes read_form(const struct http_request *request, const char *verb)
 
 /* --- all together --- */
 
+/* As Datastore's older clients send it. What comes after a ';' says nothing. */
+static bool is_protobuf(const struct http_request *request)
+{
+    static const char *const types[] = {"application/x-protobuf", "application/protobuf"};
+    bytes type;
+    if (!http_request_header(request, "content-type", &type))
+        return false;
+    const uint8_t *end = type.size == 0 ? NULL : memchr(type.data, ';', type.size);
+    if (end != NULL)
+        type.size = (size_t)(end - type.data);
+    while (type.size > 0 && is_blank(type.data[type.size - 1]))
+        type.size--;
+    return is_named(type, types[0]) || is_named(type, types[1]);
+}
+
+/* The rule's field, which is a message. */
+static void append_field(struct rest_request *out, const char *name, bytes body)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(out->route->request, name);
+    CHECK(field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE);
+    json_write_bytes(&out->message, field->id, body);
+}
+
+/* Appended as it is: what is in its fields is seen when the call's message is decoded. But its last
+ * field must end where it does, or that would take in what the path says. */
+static status read_binary_body(struct rest_request *out, const char *field, bytes body)
+{
+    static const uint32_t no_field[] = {0};
+    bytes value;
+    if (!proto_peek(body, no_field, 1, &value))
+        return status_make(STATUS_INVALID_ARGUMENT, "The request's body is not a valid message");
+    if (strcmp(field, "*") == 0)
+        buffer_append_bytes(&out->message, body);
+    else
+        append_field(out, field, body);
+    return status_ok();
+}
+
 static status read_body(struct rest_request *out, const struct http_request *request)
 {
     const char *field = out->route->rule->body;
     bytes body = http_request_body(request);
     if (*field == '\0' || body.size == 0)
         return status_ok();
+    if (out->is_binary)
+        return read_binary_body(out, field, body);
     if (strcmp(field, "*") == 0)
         return json_decode(out->route->request, body, &out->message);
     return json_decode_field(out->route->request, field, body, &out->message);
@@ -258,6 +301,7 @@ status rest_request_read(const struct http_router *router, const struct http_req
     grpc_message_start(&out->message);
     char other[MOST_VERB];
     const char *verb = read_verb(request, other);
+    out->is_binary = is_protobuf(request);
     status found = http_router_find(router, verb, path, &out->route);
     status s = read_query(out, request, bytes_of(target[size] == '?' ? target + size + 1 : ""));
     if (status_is_ok(s))
@@ -267,6 +311,11 @@ status rest_request_read(const struct http_router *router, const struct http_req
         return found;
     }
     TRY(s);
+    if (out->is_binary && out->route->rule->streams) {
+        out->is_binary = false;
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "A method that streams takes and answers JSON only.");
+    }
     note_client(out, http_request_client(request));
     http_request_headers(request, out, note_header);
     TRY(read_message(out, request, path));
