@@ -4,7 +4,7 @@ names, numbers, types, labels, oneofs, enum values, methods, in both directions.
 What differs on purpose:
 - `optional` fields are one-member oneofs called has_<field>;
 - ADDITIONS, which the packages leave out;
-- the packages describe the Bigtable services in code only: their methods come from the stubs.
+- the packages describe the services in code only: their methods come from the stubs.
 """
 
 import ast
@@ -13,7 +13,12 @@ import pathlib
 
 import grpc
 import pytest
-from google.cloud import bigtable_admin_v2, bigtable_v2
+from google.cloud import (
+    bigtable_admin_v2,
+    bigtable_v2,
+    datastore_admin_v1,
+    datastore_v1,
+)
 from google.cloud.bigtable_admin_v2.services.bigtable_instance_admin.transports.grpc import (
     BigtableInstanceAdminGrpcTransport,
 )
@@ -21,6 +26,10 @@ from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports.grp
     BigtableTableAdminGrpcTransport,
 )
 from google.cloud.bigtable_v2.services.bigtable.transports.grpc import BigtableGrpcTransport
+from google.cloud.datastore_admin_v1.services.datastore_admin.transports.grpc import (
+    DatastoreAdminGrpcTransport,
+)
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.protobuf import descriptor_pb2
 from harness.server import binary
 
@@ -48,12 +57,14 @@ PLAIN_MODULES = [
     "google.protobuf.duration_pb2",
     "google.protobuf.empty_pb2",
     "google.protobuf.field_mask_pb2",
+    "google.protobuf.struct_pb2",
     "google.protobuf.timestamp_pb2",
     "google.protobuf.wrappers_pb2",
     "google.rpc.error_details_pb2",
     "google.rpc.status_pb2",
     "google.type.date_pb2",
     "google.type.expr_pb2",
+    "google.type.latlng_pb2",
     "grpc_health.v1.health_pb2",
     "grpc_reflection.v1alpha.reflection_pb2",
 ]
@@ -62,7 +73,12 @@ TRANSPORTS = [
     BigtableGrpcTransport,
     BigtableInstanceAdminGrpcTransport,
     BigtableTableAdminGrpcTransport,
+    DatastoreAdminGrpcTransport,
+    DatastoreGrpcTransport,
 ]
+
+WRAPPED_MODULES = [bigtable_v2, bigtable_admin_v2, datastore_v1, datastore_admin_v1]
+
 
 Field = descriptor_pb2.FieldDescriptorProto
 
@@ -131,6 +147,8 @@ class RecordingChannel:
         self.facts = {}
 
     def record(self, path, request_serializer, response_deserializer, streams):
+        if path.startswith("/google.longrunning."):
+            return  # a descriptor has them, with more
         request = getattr(request_serializer, "__self__", None)
         response = full_name(response_deserializer.__self__)
         # A plain protobuf class does not show through its serialiser: no request type then.
@@ -163,7 +181,7 @@ def stub_facts(transport_class):
 def official():
     facts = {}
     files = [importlib.import_module(name).DESCRIPTOR for name in PLAIN_MODULES]
-    files += [*proto_plus_files(bigtable_v2), *proto_plus_files(bigtable_admin_v2)]
+    files += [file for module in WRAPPED_MODULES for file in proto_plus_files(module)]
     for file in files:
         copy = descriptor_pb2.FileDescriptorProto()
         file.CopyToProto(copy)
