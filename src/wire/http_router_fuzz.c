@@ -10,6 +10,8 @@
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
+#include "google/datastore/admin/v1/datastore_admin.pb-c.h"
+#include "google/datastore/v1/datastore.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 
 enum { MOST_PATH = 4 << 10, MOST_BYTES = 32 };
@@ -21,6 +23,8 @@ static struct http_router *create_router(void)
         &bt_admin__bigtable_instance_admin__descriptor,
         &bt_admin__bigtable_table_admin__descriptor,
         &lro__operations__descriptor,
+        &ds__datastore__descriptor,
+        &ds_admin__datastore_admin__descriptor,
     };
     struct http_router *router;
     status s = http_router_create(proto_http_rules, proto_http_rule_count, services,
@@ -51,6 +55,9 @@ static void choose_path(struct choices *choices, struct buffer *out)
         "/v2/projects/p/instances/i",
         "/tables/t",
         "/v2/operations/projects/p",
+        "/v1/projects/",
+        "indexes",
+        ":lookup",
     };
     while (choices->left.size > 0 && out->size < MOST_PATH) {
         unsigned part = choose(choices, 1 + sizeof parts / sizeof *parts);

@@ -10,6 +10,7 @@
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
+#include "google/datastore/v1/datastore.pb-c.h"
 #include "google/iam/v1/iam_policy.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
@@ -109,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         &lro__operation__descriptor,
         &rpc__error_info__descriptor,
         &bt_admin__list_hot_tablets_request__descriptor,
+        &ds__commit_request__descriptor,
     };
     struct choices choices = choices_of(data, size);
     const ProtobufCMessageDescriptor *type = types[choose(&choices, sizeof types / sizeof *types)];
