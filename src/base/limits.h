@@ -34,6 +34,20 @@ enum {
     LIMIT_VIEW_PARAMETERS = 100, /* of an authorized view: prefixes and qualifiers together */
 };
 
+/* --- Datastore's data (API); INVALID_ARGUMENT --- */
+enum {
+    LIMIT_DS_KEY_BYTES = 6 * LIMIT_KB, /* as Datastore counts: 16, the namespace, its elements */
+    LIMIT_DS_PATH_ELEMENTS = 100,
+    LIMIT_DS_NAME_BYTES = 1500, /* kinds, names in keys, properties' names and paths */
+    LIMIT_DS_PARTITION_BYTES = 100,
+    LIMIT_DS_INDEXED_BYTES = 1500,
+    LIMIT_DS_VALUE_BYTES = 1048487,
+    LIMIT_DS_ENTITY_BYTES = 1048572,
+    LIMIT_DS_NESTED_ENTITIES = 20,
+    LIMIT_DS_INDEX_ENTRIES = 20000,          /* indexed values and composite rows */
+    LIMIT_DS_COMPOSITE_BYTES = 2 * LIMIT_MB, /* the row keys of an entity's composite rows */
+};
+
 /* --- messages: decoding must cost no more than a message is worth. A packed message may unpack to
  * at most max-message; beyond: RESOURCE_EXHAUSTED. --- */
 enum {

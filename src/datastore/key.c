@@ -43,12 +43,36 @@ bytes ds_key_kind(const Ds__Key *key)
     return key->n_path == 0 ? bytes_of("") : bytes_of(key->path[key->n_path - 1]->kind);
 }
 
+status ds_key_fill(Ds__Key *key, const struct ds_database *database, struct arena *arena)
+{
+    if (key->partition_id == NULL)
+        PROTO_NEW(arena, key->partition_id, DS__PARTITION_ID__INIT);
+    if (key->partition_id->project_id[0] == '\0') {
+        key->partition_id->project_id = database->project;
+        key->partition_id->database_id = database->id;
+    }
+    return status_ok();
+}
+
 /* --- writing --- */
 
 void ds_number_append(struct buffer *out, uint64_t number)
 {
     uint64_t big_endian = htobe64(number);
     buffer_append(out, &big_endian, sizeof big_endian);
+}
+
+void ds_bytes_append(struct buffer *out, bytes b, enum ds_flip flip)
+{
+    size_t start = out->size;
+    buffer_append_bytes(out, b);
+    ds_flip_from(out, start, flip);
+}
+
+void ds_flip_from(struct buffer *out, size_t start, enum ds_flip flip)
+{
+    for (size_t at = start; flip != DS_ASCENDING && !out->failed && at < out->size; at++)
+        out->data[at] ^= (uint8_t)flip;
 }
 
 static void append_element(struct buffer *out, const Ds__Key__PathElement *element)

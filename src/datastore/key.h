@@ -17,6 +17,12 @@
 /* What every byte of a value is combined with, by exclusive or. */
 enum ds_flip { DS_ASCENDING = 0x00, DS_DESCENDING = 0xff };
 
+/* Where a request goes. Strings that outlive what is made with it. */
+struct ds_database {
+    const char *project;
+    const char *id; /* "" is the one without a name */
+};
+
 /* Whether the element has a name or a number; 0 is none, but says that one is to be allocated. */
 bool ds_element_is_complete(const Ds__Key__PathElement *element);
 
@@ -44,16 +50,26 @@ bool ds_path_is_valid(bytes path);
  * stored is damaged. A text with a zero byte in it is none, for a message cannot hold it. */
 status ds_path_decode(bytes path, struct arena *arena, Ds__Key **out);
 
+/* Gives the key the request's database if it says none; as in production, a partition without a
+ * project says none. */
+status ds_key_fill(Ds__Key *key, const struct ds_database *database, struct arena *arena);
+
 /* The order of the paths: negative, zero or positive. */
 int ds_key_compare(const Ds__Key *a, const Ds__Key *b);
 
 /* The order of keys as values: project, database, namespace, path. */
 int ds_key_value_compare(const Ds__Key *a, const Ds__Key *b);
 
-/* --- for value.c: parts of an encoding --- */
+/* --- parts of an encoding, for what else is encoded --- */
 
 void ds_number_append(struct buffer *out, uint64_t number); /* 8 bytes, big-endian */
 uint64_t ds_number_read(const uint8_t *encoded, enum ds_flip flip);
+
+/* The bytes, each combined with `flip`. */
+void ds_bytes_append(struct buffer *out, bytes b, enum ds_flip flip);
+
+/* Combines what has been appended from `start` on with `flip`. */
+void ds_flip_from(struct buffer *out, size_t start, enum ds_flip flip);
 
 /* The text at the start of `*encoded`, which moves behind it, as a string of the arena. INTERNAL
  * if there is none, or one with a zero byte in it. */

@@ -42,6 +42,17 @@ void ds_composite_prefix(struct buffer *out, bytes name_space, uint64_t index, b
         ds_ancestor_append(out, ancestor);
 }
 
+void ds_row_path_append(struct buffer *out, bytes path, enum ds_flip key_flip)
+{
+    size_t start = out->size;
+    if (key_flip == DS_ASCENDING) {
+        buffer_append_bytes(out, path);
+    } else {
+        ds_ancestor_append(out, path);
+        ds_flip_from(out, start, key_flip);
+    }
+}
+
 void ds_entity_row(struct buffer *out, const Ds__Key *key)
 {
     ds_entity_prefix(out, ds_key_namespace(key));

@@ -36,6 +36,10 @@ void ds_property_prefix(struct buffer *out, bytes name_space, bytes kind, bytes 
  * index is one without ancestors. Values follow, each in its direction. */
 void ds_composite_prefix(struct buffer *out, bytes name_space, uint64_t index, bytes ancestor);
 
+/* The end of a composite index's row: the entity's path, or, in an index by descending keys, the
+ * path as an ancestor, inverted. */
+void ds_row_path_append(struct buffer *out, bytes path, enum ds_flip key_flip);
+
 /* --- whole rows --- */
 
 /* `key` is complete. */

@@ -153,8 +153,7 @@ void ds_value_append(struct buffer *out, const Ds__Value *value, enum ds_flip fl
 {
     size_t start = out->size;
     append_ascending(out, value);
-    for (size_t at = start; !out->failed && at < out->size; at++)
-        out->data[at] ^= (uint8_t)flip;
+    ds_flip_from(out, start, flip);
 }
 
 /* --- reading --- */
