@@ -44,6 +44,7 @@ enum {
     LIMIT_DS_VALUE_BYTES = 1048487,
     LIMIT_DS_ENTITY_BYTES = 1048572,
     LIMIT_DS_NESTED_ENTITIES = 20,
+    LIMIT_DS_TRANSFORMS = 500,               /* of one entity in a commit */
     LIMIT_DS_INDEX_ENTRIES = 20000,          /* indexed values and composite rows */
     LIMIT_DS_COMPOSITE_BYTES = 2 * LIMIT_MB, /* the row keys of an entity's composite rows */
 };

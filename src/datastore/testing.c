@@ -2,9 +2,8 @@
 #include "datastore/testing.h"
 
 #include "base/check.h"
+#include "base/testing.h"
 #include "wire/json.h"
-
-#include <stdlib.h>
 
 static ProtobufCMessage *parse(struct arena *arena, const ProtobufCMessageDescriptor *type,
                                const char *json)
@@ -31,6 +30,25 @@ Ds__Value *test_value(struct arena *arena, const char *json)
 Ds__Entity *test_entity(struct arena *arena, const char *json)
 {
     return (Ds__Entity *)parse(arena, &ds__entity__descriptor, json);
+}
+
+Ds__Mutation *test_mutation(struct arena *arena, const char *json)
+{
+    return (Ds__Mutation *)parse(arena, &ds__mutation__descriptor, json);
+}
+
+void assert_json(const ProtobufCMessage *message, const char *expected)
+{
+    const struct json_style style = {.compact = true};
+    struct buffer out = {0};
+    json_encode(message, &style, &out);
+    buffer_append_byte(&out, '\0');
+    CHECK(!out.failed);
+    for (size_t i = 0; i < out.size; i++)
+        if (out.data[i] == '"')
+            out.data[i] = '\'';
+    assert_string_equal((const char *)out.data, expected);
+    buffer_free(&out);
 }
 
 /* A part of the path, up to the next slash, as a string of the arena; NULL at the end. */

@@ -4,6 +4,7 @@
 #define TRESTLE_DATASTORE_TESTING_H
 
 #include "datastore/key.h"
+#include "google/datastore/v1/datastore.pb-c.h"
 
 /* A key of the project "p": "K/5/J/'n'" has a child of kind J and name n; "K/5/J" an incomplete
  * one. */
@@ -12,5 +13,9 @@ Ds__Key *test_key(struct arena *arena, const char *name_space, const char *path)
 /* JSON, in which ' stands for ". */
 Ds__Value *test_value(struct arena *arena, const char *json);
 Ds__Entity *test_entity(struct arena *arena, const char *json);
+Ds__Mutation *test_mutation(struct arena *arena, const char *json);
+
+/* A message as JSON on one line with ' for " is this. */
+void assert_json(const ProtobufCMessage *message, const char *expected);
 
 #endif

@@ -315,8 +315,7 @@ status ds_entity_check(const Ds__Entity *entity, const struct ds_database *datab
 
 /* --- normalising --- */
 
-static status normalise_value(Ds__Value *value, const struct ds_database *database,
-                              struct arena *arena)
+status ds_value_normalise(Ds__Value *value, const struct ds_database *database, struct arena *arena)
 {
     switch (value->value_type_case) {
     case DS__VALUE__VALUE_TYPE_KEY_VALUE:
@@ -325,7 +324,7 @@ static status normalise_value(Ds__Value *value, const struct ds_database *databa
         return ds_entity_normalise(value->entity_value, database, arena);
     case DS__VALUE__VALUE_TYPE_ARRAY_VALUE:
         for (size_t i = 0; i < value->array_value->n_values; i++)
-            TRY(normalise_value(value->array_value->values[i], database, arena));
+            TRY(ds_value_normalise(value->array_value->values[i], database, arena));
         return status_ok();
     default:
         return status_ok();
@@ -373,6 +372,6 @@ status ds_entity_normalise(Ds__Entity *entity, const struct ds_database *databas
         TRY(sort_properties(entity, arena));
     for (size_t i = 0; i < entity->n_properties; i++)
         if (entity->properties[i]->value != NULL)
-            TRY(normalise_value(entity->properties[i]->value, database, arena));
+            TRY(ds_value_normalise(entity->properties[i]->value, database, arena));
     return status_ok();
 }

@@ -42,4 +42,8 @@ status ds_entity_check(const Ds__Entity *entity, const struct ds_database *datab
 status ds_entity_normalise(Ds__Entity *entity, const struct ds_database *database,
                            struct arena *arena);
 
+/* The same for a value by itself: of a filter, or a transform. */
+status ds_value_normalise(Ds__Value *value, const struct ds_database *database,
+                          struct arena *arena);
+
 #endif
