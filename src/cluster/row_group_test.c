@@ -30,8 +30,8 @@ static void group_done(struct row_group *group, status result)
 }
 
 /* f:q of each row is set to the value; the rows' order is another for each `turn`. */
-static status write_group(struct cluster_fixture *f, size_t count, size_t turn, const char *value,
-                          struct loop *loop)
+static status write_rows(struct cluster_fixture *f, const char *const *names, size_t count,
+                         size_t turn, const char *value, struct loop *loop)
 {
     struct event event;
     struct arena *arena = arena_create(1 << 20);
@@ -48,7 +48,7 @@ static status write_group(struct cluster_fixture *f, size_t count, size_t turn, 
     for (size_t i = 0; i < count; i++) {
         struct row_change *change = row_change_create(arena);
         row_change_set(change, FAMILY_F, bytes_of("q"), 1, bytes_of(value));
-        rows[i].row_key = bytes_of(keys[(i + turn) % count]);
+        rows[i].row_key = bytes_of(names[(i + turn) % count]);
         assert_ok(row_change_pack(change, rows_big_value(f->table), &rows[i].change));
     }
     status s = row_group_submit(&group.group);
@@ -56,6 +56,12 @@ static status write_group(struct cluster_fixture *f, size_t count, size_t turn, 
         s = event_wait(&event, 1);
     arena_destroy(arena);
     return s;
+}
+
+static status write_group(struct cluster_fixture *f, size_t count, size_t turn, const char *value,
+                          struct loop *loop)
+{
+    return write_rows(f, keys, count, turn, value, loop);
 }
 
 static void rows_of_several_tablets_change_together(void **state)
@@ -68,6 +74,33 @@ static void rows_of_several_tablets_change_together(void **state)
     assert_scan(f, "", "", false, "a=2 b=1 c=1 d=1");
     reopen_test_cluster(f);
     assert_scan(f, "", "", false, "a=2 b=1 c=1 d=1");
+}
+
+/* The 4 KiB of Bigtable's row keys are a limit of its requests: index rows of Datastore's entities
+ * are longer, up to 2 MiB. */
+static void row_keys_may_be_long(void **state)
+{
+    enum { LONGEST = 2 << 20 };
+    struct cluster_fixture *f = *state;
+    struct buffer expected = {0};
+    char *longest = malloc(LONGEST + 1), *shorter = malloc(LONGEST);
+    assert_non_null(longest);
+    assert_non_null(shorter);
+    memset(longest, 'x', LONGEST);
+    memset(shorter, 'x', LONGEST - 1);
+    longest[LONGEST] = shorter[LONGEST - 1] = '\0';
+    const char *const names[] = {longest, shorter};
+    assert_ok(write_rows(f, names, 2, 0, "1", NULL));
+    split_at(f, longest);
+    assert_ok(write_rows(f, names, 2, 1, "2", NULL));
+    buffer_append_format(&expected, "%s=2 %s=2", shorter, longest);
+    buffer_append_byte(&expected, 0);
+    assert_scan(f, "", "", false, (const char *)expected.data);
+    reopen_test_cluster(f);
+    assert_scan(f, "", "", false, (const char *)expected.data);
+    buffer_free(&expected);
+    free(longest);
+    free(shorter);
 }
 
 static void without_memory_nothing_is_taken(void **state)
@@ -135,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(rows_of_several_tablets_change_together),
+        TEST(row_keys_may_be_long),
         TEST(without_memory_nothing_is_taken),
         TEST(groups_have_one_order),
     };
