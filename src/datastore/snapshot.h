@@ -1,0 +1,56 @@
+/* A database as it was at one moment: docs/internals/datastore-layout.md, "Reading at T".
+ *
+ * What is read is consistent over all rows, without a lock: commits after the moment are not seen,
+ * those before it are, each whole. On threads that may block. */
+#ifndef TRESTLE_DATASTORE_SNAPSHOT_H
+#define TRESTLE_DATASTORE_SNAPSHOT_H
+
+#include "cluster/cluster.h"
+#include "datastore/rows.h"
+
+struct grpc_call;
+
+struct ds_snapshot {
+    struct table *table; /* held by the caller */
+    struct ds_database database;
+    int64_t at_us; /* microseconds since 1970 */
+    /* Index rows may be shown that were not there at the moment: whoever reads them holds them
+     * against the entity. Only of moments that were not the present when the snapshot was made. */
+    bool is_past;
+    const struct grpc_call *call; /* reading ends with CANCELLED when it is; NULL: none */
+};
+
+/* --- entities --- */
+
+struct ds_version {
+    const Ds__Entity *entity; /* NULL: it is not there. In the arena; normalised as when stored */
+    int64_t version_us;       /* of the commit that wrote it, or that deleted it (0: unknown) */
+    int64_t create_us;
+};
+
+/* `key` is complete, of the database. INTERNAL for what is damaged. */
+status ds_snapshot_get(const struct ds_snapshot *snapshot, const Ds__Key *key, struct arena *arena,
+                       struct ds_version *out);
+
+/* --- rows in order: of an index, or entities by their keys --- */
+
+struct ds_row_found {
+    bytes key;   /* the row's; valid until the next call */
+    bytes value; /* of an index row the types of its values; of an entity's row its Record */
+};
+
+struct ds_rows_reader;
+
+/* Rows from `from` up to `to` (exclusive; empty: no bound), forwards. The bounds are copied. */
+status ds_rows_open(const struct ds_snapshot *snapshot, bytes from, bytes to, struct arena *arena,
+                    struct ds_rows_reader **out);
+void ds_rows_close(struct ds_rows_reader *reader); /* NULL is fine */
+
+/* The next; `*found` false at the end. */
+status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, bool *found);
+
+/* On to the first row at or after `key`, which is not before the rows that were given: what a merge
+ * of several indexes skips by. */
+status ds_rows_seek(struct ds_rows_reader *reader, bytes key);
+
+#endif
