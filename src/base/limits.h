@@ -36,6 +36,9 @@ enum {
 
 /* --- Datastore's data (API); INVALID_ARGUMENT --- */
 enum {
+    LIMIT_DS_LOOKUP_KEYS = 1000,
+    LIMIT_DS_DATABASES = 1000,         /* that are open */
+    LIMIT_DS_TRANSACTIONS = 10000,     /* that have not ended */
     LIMIT_DS_KEY_BYTES = 6 * LIMIT_KB, /* as Datastore counts: 16, the namespace, its elements */
     LIMIT_DS_PATH_ELEMENTS = 100,
     LIMIT_DS_NAME_BYTES = 1500, /* kinds, names in keys, properties' names and paths */

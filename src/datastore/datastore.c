@@ -2,17 +2,26 @@
 #include "datastore/datastore.h"
 
 #include "base/limits.h"
+#include "datastore/database.h"
+#include "datastore/transaction.h"
 
 status datastore_init(struct datastore *datastore, const struct datastore_options *options)
 {
     *datastore = (struct datastore){.cluster = options->cluster,
                                     .metrics = options->metrics,
                                     .clock = cluster_clock(options->cluster)};
+    pthread_mutex_init(&datastore->databases_lock, NULL);
+    TRY(ds_transactions_create(datastore->clock, &datastore->transactions));
     return pool_create(options->threads, LIMIT_POOL_QUEUE, "datastore", &datastore->pool);
 }
 
 void datastore_free(struct datastore *datastore)
 {
+    if (datastore->cluster == NULL)
+        return;
     pool_destroy(datastore->pool);
-    datastore->pool = NULL;
+    ds_transactions_destroy(datastore->transactions);
+    ds_databases_close(datastore);
+    pthread_mutex_destroy(&datastore->databases_lock);
+    *datastore = (struct datastore){.cluster = NULL};
 }

@@ -11,6 +11,8 @@
 #include "os/pool.h"
 #include "wire/grpc.h"
 
+#include <pthread.h>
+
 /* What every handler sees: the context of both services. Outlives them. */
 struct datastore {
     struct cluster *cluster;
@@ -18,6 +20,10 @@ struct datastore {
     struct clock *clock;
     struct pool
         *pool; /* threads of their own: who waits for entities holds up none of the cluster's */
+    pthread_mutex_t databases_lock;
+    struct ds_open_database *databases; /* database.h */
+    unsigned database_count;
+    struct ds_transactions *transactions; /* transaction.h */
 };
 
 struct datastore_options {

@@ -1,6 +1,6 @@
 /* The methods of both services: which there are, and what runs them. A method that is not built has
  * NULL there. */
-#include "datastore/ds_call.h"
+#include "datastore/methods.h"
 
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/datastore/v1/datastore.pb-c.h"
@@ -14,14 +14,14 @@
         ds_call_start(context, call, request, &method);                                            \
     }
 
-METHOD("Lookup", ds__lookup, NULL)
+METHOD("Lookup", ds__lookup, ds_lookup)
 METHOD("RunQuery", ds__run_query, NULL)
 METHOD("RunAggregationQuery", ds__run_aggregation_query, NULL)
-METHOD("BeginTransaction", ds__begin_transaction, NULL)
-METHOD("Commit", ds__commit, NULL)
-METHOD("Rollback", ds__rollback, NULL)
-METHOD("AllocateIds", ds__allocate_ids, NULL)
-METHOD("ReserveIds", ds__reserve_ids, NULL)
+METHOD("BeginTransaction", ds__begin_transaction, ds_begin_transaction)
+METHOD("Commit", ds__commit, ds_commit)
+METHOD("Rollback", ds__rollback, ds_rollback)
+METHOD("AllocateIds", ds__allocate_ids, ds_allocate_ids)
+METHOD("ReserveIds", ds__reserve_ids, ds_reserve_ids)
 
 METHOD("ExportEntities", ds_admin__export_entities, NULL)
 METHOD("ImportEntities", ds_admin__import_entities, NULL)

@@ -11,12 +11,9 @@
 struct grpc_call;
 
 struct ds_snapshot {
-    struct table *table; /* held by the caller */
+    struct table *table; /* held by the caller; NULL: there is nothing */
     struct ds_database database;
-    int64_t at_us; /* microseconds since 1970 */
-    /* Index rows may be shown that were not there at the moment: whoever reads them holds them
-     * against the entity. Only of moments that were not the present when the snapshot was made. */
-    bool is_past;
+    int64_t at_us;                /* microseconds since 1970 */
     const struct grpc_call *call; /* reading ends with CANCELLED when it is; NULL: none */
 };
 
@@ -52,5 +49,12 @@ status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, boo
 /* On to the first row at or after `key`, which is not before the rows that were given: what a merge
  * of several indexes skips by. */
 status ds_rows_seek(struct ds_rows_reader *reader, bytes key);
+
+/* --- for who validates what he has read --- */
+
+/* Whether a row of the range has changed since the moment, as far as commits are applied. `from` is
+ * before `to`, or `to` is empty: no bound. */
+status ds_changed_since(const struct ds_snapshot *snapshot, bytes from, bytes to,
+                        struct arena *arena, bool *out);
 
 #endif

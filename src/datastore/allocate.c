@@ -1,0 +1,153 @@
+/* See allocate.h. */
+#include "datastore/allocate.h"
+
+#include "datastore/ids.h"
+#include "datastore/rows_write.h"
+#include "datastore/snapshot.h"
+
+#include <endian.h>
+
+enum { BLOCK = 1000, MOST_TRIES = 10000 };
+
+/* --- single rows --- */
+
+/* The newest value of a row; empty if it is not there. In the arena. */
+static status read_row(struct ds_open_database *open, bytes key, struct arena *arena, bytes *out,
+                       bool *found)
+{
+    const struct ds_snapshot newest = {
+        .table = open->table, .database = {open->project, open->id}, .at_us = INT64_MAX};
+    struct ds_rows_reader *reader;
+    struct ds_row_found row;
+    struct buffer after = {0};
+    buffer_append_bytes(&after, key);
+    buffer_append_byte(&after, 0);
+    status s = after.failed ? status_out_of_memory()
+                            : ds_rows_open(&newest, key, buffer_bytes(&after), arena, &reader);
+    if (status_is_ok(s)) {
+        s = ds_rows_next(reader, &row, found);
+        if (status_is_ok(s) && *found)
+            *out = arena_copy(arena, row.value);
+        ds_rows_close(reader);
+    }
+    buffer_free(&after);
+    return s;
+}
+
+static status write_row(struct datastore *datastore, struct ds_open_database *open, bytes key,
+                        bytes value, struct arena *arena)
+{
+    const struct ds_row_write row = {.key = key, .is = true, .now = value};
+    return ds_rows_write(open->table, &row, 1, NULL, NULL, cluster_now_us(datastore->cluster),
+                         arena);
+}
+
+/* --- the counter --- */
+
+static status counter_row(struct arena *arena, bytes *out)
+{
+    struct buffer key = {0};
+    ds_numbers_row(&key, bytes_make(NULL, 0), bytes_make(NULL, 0));
+    *out = arena_copy(arena, buffer_bytes(&key));
+    bool failed = key.failed || out->data == NULL;
+    buffer_free(&key);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+/* With the lock held. What was claimed before, and not given, is not given any more. */
+static status load_counter(struct ds_open_database *open, bytes row, struct arena *arena)
+{
+    bytes value = {0};
+    uint64_t claimed = 0;
+    bool found = false;
+    TRY(read_row(open, row, arena, &value, &found));
+    if (found && value.size != sizeof claimed)
+        return ds_damaged("the counter of ids");
+    if (found)
+        memcpy(&claimed, value.data, sizeof claimed);
+    open->claimed = be64toh(claimed);
+    open->next_counter = open->claimed + 1;
+    return status_ok();
+}
+
+static status claim_block(struct datastore *datastore, struct ds_open_database *open, bytes row,
+                          struct arena *arena)
+{
+    uint64_t claimed = htobe64(open->claimed + BLOCK);
+    TRY(write_row(datastore, open, row, bytes_make(&claimed, sizeof claimed), arena));
+    open->claimed += BLOCK;
+    return status_ok();
+}
+
+/* With the lock held. */
+static status draw(struct datastore *datastore, struct ds_open_database *open, struct arena *arena,
+                   int64_t *out)
+{
+    bytes row;
+    TRY(counter_row(arena, &row));
+    if (open->next_counter == 0)
+        TRY(load_counter(open, row, arena));
+    if (open->next_counter > open->claimed)
+        TRY(claim_block(datastore, open, row, arena));
+    *out = ds_scattered_id(open->next_counter++);
+    return status_ok();
+}
+
+static status draw_id(struct datastore *datastore, struct ds_open_database *open,
+                      struct arena *arena, int64_t *out)
+{
+    pthread_mutex_lock(&open->ids_lock);
+    status s = draw(datastore, open, arena, out);
+    pthread_mutex_unlock(&open->ids_lock);
+    return s;
+}
+
+/* --- marks --- */
+
+static status mark_row(const Ds__Key *key, struct arena *arena, bytes *out)
+{
+    struct buffer row = {0};
+    ds_numbers_row(&row, ds_key_namespace(key), ds_key_kind(key));
+    ds_number_append(&row, (uint64_t)key->path[key->n_path - 1]->id);
+    *out = arena_copy(arena, buffer_bytes(&row));
+    bool failed = row.failed || out->data == NULL;
+    buffer_free(&row);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+status ds_id_mark(struct ds_open_database *open, const Ds__Key *key, struct arena *arena,
+                  bytes *row_key)
+{
+    const Ds__Key__PathElement *last = key->path[key->n_path - 1];
+    *row_key = bytes_make(NULL, 0);
+    if (last->id_type_case != DS__KEY__PATH_ELEMENT__ID_TYPE_ID)
+        return status_ok();
+    uint64_t counter = ds_counter_of_id(last->id);
+    pthread_mutex_lock(&open->ids_lock);
+    bool may_come = counter != 0 && (open->next_counter == 0 || counter >= open->next_counter);
+    pthread_mutex_unlock(&open->ids_lock);
+    return may_come ? mark_row(key, arena, row_key) : status_ok();
+}
+
+/* Whether the id was taken by a client. */
+static status is_taken(struct ds_open_database *open, const Ds__Key *key, struct arena *arena,
+                       bool *out)
+{
+    bytes row, value;
+    TRY(mark_row(key, arena, &row));
+    return read_row(open, row, arena, &value, out);
+}
+
+status ds_id_allocate(struct datastore *datastore, struct ds_open_database *open, Ds__Key *key,
+                      struct arena *arena)
+{
+    Ds__Key__PathElement *last = key->path[key->n_path - 1];
+    bool taken = true;
+    last->id_type_case = DS__KEY__PATH_ELEMENT__ID_TYPE_ID;
+    for (int i = 0; taken && i < MOST_TRIES; i++) {
+        TRY(draw_id(datastore, open, arena, &last->id));
+        TRY(is_taken(open, key, arena, &taken));
+    }
+    return taken ? status_make(STATUS_UNAVAILABLE, "Too many ids in a row are taken.")
+                 : status_ok();
+}

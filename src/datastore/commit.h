@@ -1,0 +1,73 @@
+/* Commits: mutations become rows, all of them or none.
+ *
+ *  1. Keys and entities are checked; keys without an id get one.
+ *  2. The entities that are written are locked, and read.
+ *  3. Each mutation is applied to what the ones before have made of its entity.
+ *  4. The commit draws its moment. One of a transaction waits until all commits before it are
+ *     applied, and looks whether what the transaction has read is still so.
+ *  5. The rows that come and go are written as one group, and are durable when this returns.
+ *
+ * So commits have an order, that of their moments, and are as if they had come one after the other
+ * in it: what a commit has read and written nobody changes between its reading and its moment. */
+#ifndef TRESTLE_DATASTORE_COMMIT_H
+#define TRESTLE_DATASTORE_COMMIT_H
+
+#include "datastore/database.h"
+#include "datastore/ds_call.h"
+#include "google/datastore/v1/datastore.pb-c.h"
+
+struct ds_transaction;
+
+/* An entity that a commit writes: what it is, and what becomes of it. */
+struct ds_written {
+    const Ds__Key *key; /* complete */
+    bytes row_key;
+    const Ds__Entity *old; /* NULL: it is not there */
+    int64_t old_version_us;
+    int64_t create_us;     /* 0: it is made by this commit */
+    const Ds__Entity *now; /* NULL: it is deleted, or was never there */
+    bool is_changed;
+    int last_operation; /* of the mutation before; 0: none */
+};
+
+/* What is done with one mutation. */
+struct ds_work {
+    const Ds__Mutation *mutation;
+    Ds__Key *key;
+    const Ds__Entity *entity; /* normalised; NULL: a delete */
+    bool has_new_id;
+    bool is_conflict;
+    bool has_written; /* it changed, or confirmed, the entity: its version is the commit's */
+    struct ds_written *written;
+    Ds__Value **transform_results;
+    size_t transform_count;
+};
+
+struct ds_commit {
+    struct ds_call *call;
+    struct ds_open_database *open;
+    struct ds_database database;
+    int64_t now_us; /* of the request */
+    bool is_transactional;
+    struct ds_work *works;
+    size_t work_count;
+    struct ds_written *written; /* by row key */
+    size_t written_count;
+    struct ds_lock *locks;
+    size_t lock_count; /* that are held */
+    int64_t moment_us;
+    int32_t index_updates;
+};
+
+/* Step 1 (commit_check.c), for a commit whose database is open. */
+status ds_commit_prepare(struct ds_commit *commit, const Ds__CommitRequest *request);
+
+/* Steps 2 and 3 (commit_apply.c). The locks are held afterwards, also on failure. */
+status ds_commit_read(struct ds_commit *commit);
+status ds_commit_apply(struct ds_commit *commit);
+void ds_commit_unlock(struct ds_commit *commit);
+
+/* Steps 4 and 5 (commit_write.c). `transaction` may be NULL. */
+status ds_commit_write(struct ds_commit *commit, const struct ds_transaction *transaction);
+
+#endif

@@ -1,0 +1,138 @@
+/* The fourth and the fifth step of a commit: see commit.h. */
+#include "datastore/allocate.h"
+#include "datastore/commit.h"
+#include "datastore/index_rows.h"
+#include "datastore/rows_write.h"
+#include "datastore/snapshot.h"
+#include "datastore/transaction.h"
+#include "trestle/datastore.pb-c.h"
+
+/* --- what a transaction has read --- */
+
+static status contended(void)
+{
+    return status_make(STATUS_ABORTED, "too much contention on these datastore entities. please "
+                                       "try again.");
+}
+
+/* With the moment drawn, and all before it applied. */
+static status check_reads(struct ds_commit *commit, const struct ds_transaction *transaction)
+{
+    const struct ds_read_range *ranges = transaction->ranges.items;
+    const struct ds_snapshot then = {.table = commit->open->table,
+                                     .database = commit->database,
+                                     .at_us = transaction->at_us,
+                                     .call = commit->call->call};
+    for (size_t i = 0; i < transaction->ranges.count; i++) {
+        bool has_changed;
+        TRY(ds_changed_since(&then, ranges[i].from, ranges[i].to, commit->call->arena,
+                             &has_changed));
+        if (has_changed)
+            return contended();
+    }
+    return status_ok();
+}
+
+/* --- rows --- */
+
+static status encode_record(const Ds__Entity *entity, int64_t create_us, int64_t version_us,
+                            struct arena *arena, bytes *out)
+{
+    Datastore__Record record = DATASTORE__RECORD__INIT;
+    struct buffer encoded = {0}, whole = {0};
+    proto_encode(&entity->base, &encoded);
+    record.entity = proto_data(buffer_bytes(&encoded));
+    record.create_us = create_us;
+    record.version_us = version_us;
+    proto_encode(&record.base, &whole);
+    *out = arena_copy(arena, buffer_bytes(&whole));
+    bool failed = encoded.failed || whole.failed || out->data == NULL;
+    buffer_free(&encoded);
+    buffer_free(&whole);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+static status add_entity(struct ds_commit *commit, const struct ds_written *written,
+                         struct vector *rows)
+{
+    struct arena *arena = commit->call->arena;
+    struct ds_row_write row = {
+        .key = written->row_key, .is = written->now != NULL, .was = written->old != NULL};
+    int64_t create_us = written->create_us == 0 ? commit->moment_us : written->create_us;
+    if (row.is)
+        TRY(encode_record(written->now, create_us, 0, arena, &row.now));
+    if (row.was)
+        TRY(encode_record(written->old, written->create_us, written->old_version_us, arena,
+                          &row.past));
+    return vector_add(rows, arena, &row, sizeof row);
+}
+
+static status add_indexes(struct ds_commit *commit, const struct ds_written *written,
+                          struct vector *rows)
+{
+    struct arena *arena = commit->call->arena;
+    struct ds_index_changes changes;
+    TRY(ds_index_difference(written->old, written->now, NULL, 0, arena, &changes));
+    for (size_t i = 0; i < changes.count; i++) {
+        const struct ds_index_change *change = &changes.changes[i];
+        struct ds_row_write row = {.key = change->key,
+                                   .is = change->is,
+                                   .now = change->types,
+                                   .was = change->was,
+                                   .past = change->types};
+        TRY(vector_add(rows, arena, &row, sizeof row));
+        commit->index_updates++;
+    }
+    return status_ok();
+}
+
+/* An id that a client chose is not to be given to another entity. */
+static status add_mark(struct ds_commit *commit, const struct ds_written *written,
+                       struct vector *rows)
+{
+    struct ds_row_write row = {.is = true};
+    if (written->now == NULL || written->old != NULL)
+        return status_ok();
+    TRY(ds_id_mark(commit->open, written->key, commit->call->arena, &row.key));
+    return row.key.size == 0 ? status_ok()
+                             : vector_add(rows, commit->call->arena, &row, sizeof row);
+}
+
+static status make_rows(struct ds_commit *commit, struct vector *rows)
+{
+    for (size_t i = 0; i < commit->written_count; i++) {
+        const struct ds_written *written = &commit->written[i];
+        if (!written->is_changed || (written->old == NULL && written->now == NULL))
+            continue;
+        TRY(add_entity(commit, written, rows));
+        TRY(add_indexes(commit, written, rows));
+        TRY(add_mark(commit, written, rows));
+    }
+    return status_ok();
+}
+
+static status write_at(struct ds_commit *commit, const struct ds_transaction *transaction,
+                       struct ds_moment *moment)
+{
+    struct vector rows = {0}; /* of struct ds_row_write */
+    if (transaction != NULL) {
+        ds_moment_wait_for_earlier(&commit->open->moments, moment);
+        TRY(check_reads(commit, transaction));
+    }
+    TRY(make_rows(commit, &rows));
+    if (rows.count == 0)
+        return status_ok();
+    return ds_rows_write(commit->open->table, rows.items, rows.count, &commit->open->moments,
+                         moment, 0, commit->call->arena);
+}
+
+status ds_commit_write(struct ds_commit *commit, const struct ds_transaction *transaction)
+{
+    struct ds_moments *moments = &commit->open->moments;
+    struct ds_moment moment;
+    ds_moment_draw(moments, cluster_now_us(commit->call->datastore->cluster), &moment);
+    commit->moment_us = moment.at_us;
+    status s = write_at(commit, transaction, &moment);
+    ds_moment_end(moments, &moment);
+    return s;
+}

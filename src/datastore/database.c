@@ -1,0 +1,130 @@
+/* See database.h. */
+#include "datastore/database.h"
+
+#include "base/limits.h"
+
+#include <stdlib.h>
+
+static status table_name_of(const struct ds_database *database, struct buffer *out)
+{
+    buffer_append_format(out, "projects/%s/databases/%s", database->project,
+                         database->id[0] == '\0' ? "(default)" : database->id);
+    buffer_append_byte(out, '\0');
+    return out->failed ? status_out_of_memory() : status_ok();
+}
+
+/* --- the table --- */
+
+static status make_table(struct datastore *datastore, const char *name, struct table **out)
+{
+    static const struct gc_rule newest = {.kind = GC_MAX_VERSIONS, .max_versions = 1};
+    static const struct gc_rule recent = {.kind = GC_MAX_AGE, .max_age_us = DS_HISTORY_US};
+    const struct family families[] = {{.id = 1, .name = bytes_of(DS_FAMILY_IS), .gc = &newest},
+                                      {.id = 2, .name = bytes_of(DS_FAMILY_WAS), .gc = &recent}};
+    struct schema *schema;
+    TRY(schema_create(GRANULARITY_MICROS, families, 2, 3, &schema));
+    struct table_spec spec = {.name = name, .schema = schema};
+    status s = cluster_create_table(datastore->cluster, &spec, out);
+    schema_destroy(schema);
+    return s;
+}
+
+/* `*out` NULL: there is none. */
+static status hold_table(struct datastore *datastore, const char *name, bool make,
+                         struct table **out)
+{
+    status s = cluster_table(datastore->cluster, bytes_of(name), out);
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    *out = NULL;
+    return make ? make_table(datastore, name, out) : status_ok();
+}
+
+/* --- those that are open --- */
+
+static void close_database(struct ds_open_database *open)
+{
+    if (open->table != NULL)
+        table_release(open->table);
+    ds_moments_free(&open->moments);
+    ds_locks_destroy(open->locks);
+    pthread_mutex_destroy(&open->ids_lock);
+    free(open->project);
+    free(open->id);
+    free(open);
+}
+
+static status new_database(const struct ds_database *database, struct table *table,
+                           struct ds_open_database **out)
+{
+    struct ds_open_database *open = *out = calloc(1, sizeof *open);
+    if (open == NULL) {
+        table_release(table);
+        return status_out_of_memory();
+    }
+    open->table = table;
+    ds_moments_init(&open->moments);
+    pthread_mutex_init(&open->ids_lock, NULL);
+    open->project = strdup(database->project);
+    open->id = strdup(database->id);
+    status s = ds_locks_create(&open->locks);
+    if (status_is_ok(s) && (open->project == NULL || open->id == NULL))
+        s = status_out_of_memory();
+    if (!status_is_ok(s))
+        close_database(open);
+    return s;
+}
+
+/* With the lock of the list held. */
+static status add(struct datastore *datastore, const struct ds_database *database, bool make,
+                  struct ds_open_database **out)
+{
+    struct buffer name = {0};
+    struct table *table = NULL;
+    if (datastore->database_count == LIMIT_DS_DATABASES)
+        return status_make(STATUS_RESOURCE_EXHAUSTED, "There are %d databases already.",
+                           LIMIT_DS_DATABASES);
+    status s = table_name_of(database, &name);
+    if (status_is_ok(s))
+        s = hold_table(datastore, (const char *)name.data, make, &table);
+    buffer_free(&name);
+    if (!status_is_ok(s) || table == NULL)
+        return s;
+    TRY(new_database(database, table, out));
+    (*out)->next = datastore->databases;
+    datastore->databases = *out;
+    datastore->database_count++;
+    return status_ok();
+}
+
+static struct ds_open_database *find(const struct datastore *datastore,
+                                     const struct ds_database *database)
+{
+    struct ds_open_database *at = datastore->databases;
+    while (at != NULL &&
+           (strcmp(at->project, database->project) != 0 || strcmp(at->id, database->id) != 0))
+        at = at->next;
+    return at;
+}
+
+status ds_database_open(struct datastore *datastore, const struct ds_database *database, bool make,
+                        struct ds_open_database **out)
+{
+    status s = status_ok();
+    pthread_mutex_lock(&datastore->databases_lock);
+    *out = find(datastore, database);
+    if (*out == NULL)
+        s = add(datastore, database, make, out);
+    pthread_mutex_unlock(&datastore->databases_lock);
+    return s;
+}
+
+void ds_databases_close(struct datastore *datastore)
+{
+    while (datastore->databases != NULL) {
+        struct ds_open_database *open = datastore->databases;
+        datastore->databases = open->next;
+        close_database(open);
+    }
+}

@@ -1,0 +1,41 @@
+/* Databases that are open: a table each, the order of its commits, and their locks.
+ *
+ * A database comes to be when something is written to it. It stays open until the server stops. */
+#ifndef TRESTLE_DATASTORE_DATABASE_H
+#define TRESTLE_DATASTORE_DATABASE_H
+
+#include "datastore/datastore.h"
+#include "datastore/entity_locks.h"
+#include "datastore/key.h"
+#include "datastore/moments.h"
+
+/* The families of the table. */
+#define DS_FAMILY_IS  "e"
+#define DS_FAMILY_WAS "h"
+
+/* How long what was can still be read. */
+#define DS_HISTORY_US (INT64_C(3600) * 1000000)
+
+struct ds_open_database {
+    struct ds_open_database *next;
+    char *project;
+    char *id;
+    struct table *table; /* held */
+    struct ds_moments moments;
+    struct ds_locks *locks;
+    /* Automatic ids (allocate.h): the next counter, and up to which counters are claimed, durably.
+     */
+    pthread_mutex_t ids_lock;
+    uint64_t next_counter; /* 0: not yet read */
+    uint64_t claimed;
+};
+
+/* The database; NULL if it is not there and `make` is false. RESOURCE_EXHAUSTED for one too many.
+ * Blocks. */
+status ds_database_open(struct datastore *datastore, const struct ds_database *database, bool make,
+                        struct ds_open_database **out);
+
+/* For datastore_free: all of them. */
+void ds_databases_close(struct datastore *datastore);
+
+#endif

@@ -1,0 +1,120 @@
+/* Lookup: entities by their keys, all as of one moment. */
+#include "base/limits.h"
+#include "datastore/entity_result.h"
+#include "datastore/methods.h"
+#include "datastore/reading.h"
+#include "datastore/validate.h"
+
+#include "row/row_key.h"
+
+/* Entities beyond this many bytes are left for another call. */
+enum { ANSWER_BYTES = 4 << 20 };
+
+struct lookup {
+    struct ds_call *call;
+    const Ds__LookupRequest *request;
+    struct ds_reading reading;
+    Ds__LookupResponse *response;
+    size_t size; /* of what was found */
+};
+
+static status check_keys(struct lookup *lookup)
+{
+    const struct ds_database *database = &lookup->reading.snapshot.database;
+    const Ds__LookupRequest *request = lookup->request;
+    if (request->n_keys > LIMIT_DS_LOOKUP_KEYS)
+        return status_make(STATUS_INVALID_ARGUMENT, "cannot get more than %d keys in a single call",
+                           LIMIT_DS_LOOKUP_KEYS);
+    for (size_t i = 0; i < request->n_keys; i++) {
+        TRY(ds_key_fill(request->keys[i], database, lookup->call->arena));
+        TRY(ds_key_check(request->keys[i], database, DS_KEY_READ));
+    }
+    return status_ok();
+}
+
+static status note_key(struct lookup *lookup, const Ds__Key *key)
+{
+    struct buffer row = {0};
+    ds_entity_row(&row, key);
+    size_t size = row.size;
+    buffer_append_byte(&row, 0);
+    status s = row.failed ? status_out_of_memory()
+                          : ds_reading_note_range(&lookup->reading, bytes_make(row.data, size),
+                                                  buffer_bytes(&row));
+    buffer_free(&row);
+    return s;
+}
+
+static status add_missing(struct lookup *lookup, Ds__Key *key)
+{
+    Ds__EntityResult *result;
+    struct arena *arena = lookup->call->arena;
+    PROTO_NEW(arena, result, DS__ENTITY_RESULT__INIT);
+    PROTO_NEW(arena, result->entity, DS__ENTITY__INIT);
+    result->entity->key = key;
+    result->version = lookup->reading.snapshot.at_us;
+    lookup->response->missing[lookup->response->n_missing++] = result;
+    return status_ok();
+}
+
+static status look_up(struct lookup *lookup, Ds__Key *key)
+{
+    struct ds_version version;
+    Ds__LookupResponse *response = lookup->response;
+    if (lookup->size > ANSWER_BYTES) {
+        response->deferred[response->n_deferred++] = key;
+        return status_ok();
+    }
+    TRY(ds_snapshot_get(&lookup->reading.snapshot, key, lookup->call->arena, &version));
+    TRY(note_key(lookup, key));
+    if (version.entity == NULL)
+        return add_missing(lookup, key);
+    lookup->size += protobuf_c_message_get_packed_size(&version.entity->base);
+    return ds_entity_result(&version, lookup->request->property_mask, lookup->call->arena,
+                            &response->found[response->n_found++]);
+}
+
+static status make_response(struct lookup *lookup)
+{
+    struct arena *arena = lookup->call->arena;
+    size_t count = lookup->request->n_keys;
+    Ds__LookupResponse *response;
+    PROTO_NEW(arena, response, DS__LOOKUP_RESPONSE__INIT);
+    response->found = arena_alloc(arena, count * sizeof(void *));
+    response->missing = arena_alloc(arena, count * sizeof(void *));
+    response->deferred = arena_alloc(arena, count * sizeof(void *));
+    if (response->found == NULL || response->missing == NULL || response->deferred == NULL)
+        return status_out_of_memory();
+    response->transaction = proto_data(lookup->reading.new_transaction);
+    lookup->response = response;
+    return ds_time_message(lookup->reading.read_time_us, arena, &response->read_time);
+}
+
+/* A key that is there twice is answered once. */
+static bool was_before(const Ds__LookupRequest *request, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (ds_key_value_compare(request->keys[i], request->keys[at]) == 0)
+            return true;
+    return false;
+}
+
+static status look_up_all(struct lookup *lookup)
+{
+    TRY(check_keys(lookup));
+    TRY(make_response(lookup));
+    for (size_t i = 0; i < lookup->request->n_keys; i++)
+        if (!was_before(lookup->request, i))
+            TRY(look_up(lookup, lookup->request->keys[i]));
+    return status_ok();
+}
+
+status ds_lookup(struct ds_call *call, const ProtobufCMessage *request, ProtobufCMessage **response)
+{
+    struct lookup lookup = {.call = call, .request = (const Ds__LookupRequest *)request};
+    TRY(ds_read_begin(call, lookup.request->read_options, &lookup.reading));
+    status s = look_up_all(&lookup);
+    ds_read_end(&lookup.reading);
+    *response = status_is_ok(s) ? &lookup.response->base : NULL;
+    return s;
+}

@@ -1,0 +1,88 @@
+/* See rows_write.h. */
+#include "datastore/rows_write.h"
+
+#include "cluster/rows.h"
+#include "datastore/database.h"
+
+/* Waits on a thread that may block, for what ends on the commit thread. */
+struct waiting {
+    struct row_group group;
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+    status result;
+};
+
+static void wake(struct row_group *group, status result)
+{
+    struct waiting *waiting = (struct waiting *)(void *)group;
+    pthread_mutex_lock(&waiting->lock);
+    waiting->is_done = true;
+    waiting->result = result;
+    pthread_cond_signal(&waiting->done);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+static status wait_for(struct waiting *waiting)
+{
+    pthread_mutex_lock(&waiting->lock);
+    while (!waiting->is_done)
+        pthread_cond_wait(&waiting->done, &waiting->lock);
+    pthread_mutex_unlock(&waiting->lock);
+    return waiting->result;
+}
+
+static status pack(struct table *table, const struct ds_row_write *row, int64_t at_us,
+                   struct arena *arena, struct grouped_row *out)
+{
+    const struct schema *schema = table_schema(table);
+    uint32_t is = schema_family_named(schema, bytes_of(DS_FAMILY_IS))->id;
+    uint32_t was = schema_family_named(schema, bytes_of(DS_FAMILY_WAS))->id;
+    bytes column = bytes_make(NULL, 0);
+    struct row_change *change = row_change_create(arena);
+    if (change == NULL)
+        return status_out_of_memory();
+    if (row->is)
+        row_change_set(change, is, column, at_us, row->now);
+    else
+        row_change_delete_family(change, is);
+    if (row->was)
+        row_change_set(change, was, column, at_us, row->past);
+    out->row_key = row->key;
+    return row_change_pack(change, rows_big_value(table), &out->change);
+}
+
+static status pack_all(struct table *table, const struct ds_row_write *rows, size_t count,
+                       int64_t at_us, struct arena *arena, struct grouped_row **out)
+{
+    *out = arena_zalloc(arena, count * sizeof **out);
+    if (*out == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        status s = pack(table, &rows[i], at_us, arena, &(*out)[i]);
+        if (status_is_ok(s))
+            continue;
+        while (i-- > 0)
+            buffer_free(&(*out)[i].change.fragment);
+        return s;
+    }
+    return status_ok();
+}
+
+status ds_rows_write(struct table *table, const struct ds_row_write *rows, size_t count,
+                     struct ds_moments *moments, struct ds_moment *moment, int64_t at_us,
+                     struct arena *arena)
+{
+    struct waiting waiting = {
+        .group = {.table = table, .count = count, .arena = arena, .done = wake},
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .done = PTHREAD_COND_INITIALIZER};
+    TRY(pack_all(table, rows, count, moment == NULL ? at_us : moment->at_us, arena,
+                 &waiting.group.rows));
+    if (moment != NULL)
+        ds_moment_wait(moments, moment);
+    status s = row_group_submit(&waiting.group);
+    if (moment != NULL)
+        ds_moment_entered(moments, moment);
+    return status_is_ok(s) ? wait_for(&waiting) : s;
+}

@@ -1,0 +1,310 @@
+/* See snapshot.h.
+ *
+ * A row has a cell in `e` if it is, and one in `h` for each time that it ended to be what it was,
+ * of the last hour. At a moment T it is what its `e` says, if that is of T or before; else what the
+ * first `h` after T says, if that had begun by T. An entity's record says when it began. An index
+ * row does not: the entity at T tells whether it had the row. */
+#include "datastore/snapshot.h"
+
+#include "base/limits.h"
+#include "cluster/rows.h"
+#include "datastore/database.h"
+#include "datastore/index_rows.h"
+#include "google/datastore/v1/datastore.pb-c.h"
+#include "row/row_key.h"
+#include "trestle/datastore.pb-c.h"
+#include "wire/grpc.h"
+#include "wire/proto.h"
+
+#include <stdlib.h>
+
+/* --- cells --- */
+
+/* What a row is, and what it was when it first ended after the moment. */
+struct seen {
+    const struct cell *is;  /* NULL: nothing, or since later */
+    const struct cell *was; /* NULL: it has not ended since */
+};
+
+static struct seen look_at(const struct cell_list *cells, int64_t at_us)
+{
+    struct seen seen = {0};
+    for (size_t i = 0; i < cells->count; i++) {
+        const struct cell *cell = &cells->items[i];
+        bool is_present = bytes_equal(cell->family->name, bytes_of(DS_FAMILY_IS));
+        if (is_present && cell->timestamp_us <= at_us)
+            seen.is = cell;
+        else if (!is_present && cell->timestamp_us > at_us)
+            seen.was = cell; /* newest first: the last is the first after the moment */
+    }
+    return seen;
+}
+
+/* --- one row --- */
+
+static status open_scan(struct table *table, const struct key_range *ranges, size_t count,
+                        struct arena *arena, struct scan **out)
+{
+    *out = NULL;
+    if (table == NULL) /* a database that nobody has written to */
+        return status_ok();
+    return scan_create(&(struct scan_spec){.table = table,
+                                           .ranges = ranges,
+                                           .range_count = count,
+                                           .schema = table_schema(table),
+                                           .arena = arena},
+                       out);
+}
+
+static status check_call(const struct ds_snapshot *snapshot)
+{
+    if (snapshot->call != NULL && grpc_call_is_cancelled(snapshot->call))
+        return status_make(STATUS_CANCELLED, "The call was cancelled");
+    return status_ok();
+}
+
+/* The next row, of whatever cells; `*found` false at the end. */
+static status next_row(const struct ds_snapshot *snapshot, struct scan *scan, struct scan_row *row,
+                       bool *found)
+{
+    enum row_outcome outcome;
+    *found = false;
+    if (scan == NULL)
+        return status_ok();
+    do {
+        TRY(check_call(snapshot));
+        TRY(scan_next(scan, STORE_ANYWHERE, row, &outcome));
+    } while (outcome == ROW_ABSENT);
+    if (outcome == ROW_TOO_LARGE)
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "A row of the database is too large to be read");
+    *found = outcome == ROW_FOUND;
+    return status_ok();
+}
+
+/* --- entities --- */
+
+static status decode_record(bytes stored, struct arena *arena, const Datastore__Record **out)
+{
+    ProtobufCMessage *message;
+    bytes copy = arena_copy(arena, stored);
+    if (copy.data == NULL)
+        return status_out_of_memory();
+    TRY(proto_decode(&datastore__record__descriptor, copy, arena, &message));
+    *out = (const void *)message;
+    return status_ok();
+}
+
+static status take_record(const Datastore__Record *record, int64_t version_us, struct arena *arena,
+                          struct ds_version *out)
+{
+    ProtobufCMessage *entity;
+    TRY(proto_decode(&ds__entity__descriptor, proto_bytes(record->entity), arena, &entity));
+    *out = (struct ds_version){
+        .entity = (const void *)entity, .version_us = version_us, .create_us = record->create_us};
+    return status_ok();
+}
+
+static status entity_of(const struct cell_list *cells, int64_t at_us, struct arena *arena,
+                        struct ds_version *out)
+{
+    const Datastore__Record *record;
+    struct seen seen = look_at(cells, at_us);
+    *out = (struct ds_version){0};
+    if (seen.is == NULL && seen.was == NULL)
+        return status_ok();
+    TRY(decode_record(seen.is != NULL ? seen.is->value : seen.was->value, arena, &record));
+    int64_t version_us = seen.is != NULL ? seen.is->timestamp_us : record->version_us;
+    return version_us > at_us ? status_ok() : take_record(record, version_us, arena, out);
+}
+
+status ds_snapshot_get(const struct ds_snapshot *snapshot, const Ds__Key *key, struct arena *arena,
+                       struct ds_version *out)
+{
+    struct buffer row_key = {0};
+    ds_entity_row(&row_key, key);
+    bytes from = arena_copy(arena, buffer_bytes(&row_key)), to;
+    bool failed = row_key.failed || from.data == NULL || !key_successor(arena, from, &to);
+    buffer_free(&row_key);
+    if (failed)
+        return status_out_of_memory();
+    struct key_range range = {.from = from, .to = to, .is_point = true};
+    struct scan_row row;
+    struct scan *scan;
+    bool found;
+    *out = (struct ds_version){0};
+    TRY(open_scan(snapshot->table, &range, 1, arena, &scan));
+    status s = next_row(snapshot, scan, &row, &found);
+    if (status_is_ok(s) && found)
+        s = entity_of(row.cells, snapshot->at_us, arena, out);
+    scan_destroy(scan);
+    return s;
+}
+
+/* --- rows in order --- */
+
+/* Rows that are passed one by one before it is tried to leap. */
+enum { NEXTS_BEFORE_SEEK = 8, SCRATCH_LIMIT = 64 << 20 };
+
+struct ds_rows_reader {
+    struct ds_snapshot snapshot;
+    struct key_range range; /* what the scan reads */
+    bytes to;
+    struct scan *scan;
+    struct arena *arena;   /* of the scan: made anew with it */
+    struct arena *scratch; /* of entities that are looked at */
+    struct buffer from;
+    bool has_row; /* one that a seek came upon is to be given next */
+    struct scan_row row;
+};
+
+static status open_at(struct ds_rows_reader *reader, bytes from)
+{
+    scan_destroy(reader->scan);
+    reader->scan = NULL;
+    reader->has_row = false;
+    buffer_clear(&reader->from);
+    buffer_append_bytes(&reader->from, from);
+    if (reader->from.failed)
+        return status_out_of_memory();
+    arena_reset(reader->arena);
+    reader->range = (struct key_range){.from = buffer_bytes(&reader->from), .to = reader->to};
+    size_t count = key_ends_before(reader->range.from, reader->to) || reader->to.size == 0;
+    return open_scan(reader->snapshot.table, &reader->range, count, reader->arena, &reader->scan);
+}
+
+static status begin(struct ds_rows_reader *reader, bytes from)
+{
+    reader->arena = arena_create(LIMIT_ROW_BYTES);
+    reader->scratch = arena_create(SCRATCH_LIMIT);
+    if (reader->arena == NULL || reader->scratch == NULL)
+        return status_out_of_memory();
+    return open_at(reader, from);
+}
+
+status ds_rows_open(const struct ds_snapshot *snapshot, bytes from, bytes to, struct arena *arena,
+                    struct ds_rows_reader **out)
+{
+    struct ds_rows_reader *reader = *out = arena_zalloc(arena, sizeof *reader);
+    if (reader == NULL)
+        return status_out_of_memory();
+    reader->snapshot = *snapshot;
+    reader->to = arena_copy(arena, to);
+    status s =
+        to.size > 0 && reader->to.data == NULL ? status_out_of_memory() : begin(reader, from);
+    if (!status_is_ok(s)) {
+        ds_rows_close(reader);
+        *out = NULL;
+    }
+    return s;
+}
+
+void ds_rows_close(struct ds_rows_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    scan_destroy(reader->scan);
+    arena_destroy(reader->arena);
+    arena_destroy(reader->scratch);
+    buffer_free(&reader->from);
+}
+
+static bool has_row(const struct ds_index_rows *rows, bytes key)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (bytes_equal(rows->rows[i].key, key))
+            return true;
+    return false;
+}
+
+/* Whether the index row was there at the moment: whether the entity of then had it. */
+static status was_there(struct ds_rows_reader *reader, bytes row_key, bool *out)
+{
+    const struct ds_snapshot *snapshot = &reader->snapshot;
+    struct ds_row row;
+    struct ds_version version;
+    struct ds_index_rows rows;
+    Ds__Key *key;
+    *out = false;
+    arena_reset(reader->scratch);
+    if (!ds_row_parse(row_key, NULL, &row))
+        return ds_damaged("a row key");
+    TRY(ds_row_entity(&row, snapshot->database.project, snapshot->database.id, reader->scratch,
+                      &key));
+    TRY(ds_snapshot_get(snapshot, key, reader->scratch, &version));
+    if (version.entity == NULL)
+        return status_ok();
+    TRY(ds_index_rows(version.entity, NULL, 0, reader->scratch, &rows));
+    *out = has_row(&rows, row_key);
+    return status_ok();
+}
+
+/* The row as it was at the moment, if it was there. */
+static status show(struct ds_rows_reader *reader, struct ds_row_found *out, bool *found)
+{
+    const struct scan_row *row = &reader->row;
+    struct seen seen = look_at(row->cells, reader->snapshot.at_us);
+    *found = seen.is != NULL;
+    if (seen.is != NULL)
+        *out = (struct ds_row_found){row->key, seen.is->value};
+    if (seen.is != NULL || seen.was == NULL)
+        return status_ok();
+    *out = (struct ds_row_found){row->key, seen.was->value};
+    if (row->key.data[0] != DS_ENTITY_ROW)
+        return was_there(reader, row->key, found);
+    const Datastore__Record *record;
+    arena_reset(reader->scratch);
+    TRY(decode_record(seen.was->value, reader->scratch, &record));
+    *found = record->version_us <= reader->snapshot.at_us;
+    return status_ok();
+}
+
+status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, bool *found)
+{
+    for (;;) {
+        bool there = reader->has_row;
+        if (!there)
+            TRY(next_row(&reader->snapshot, reader->scan, &reader->row, &there));
+        reader->has_row = false;
+        *found = there;
+        if (!there)
+            return status_ok();
+        TRY(show(reader, row, found));
+        if (*found)
+            return status_ok();
+    }
+}
+
+status ds_rows_seek(struct ds_rows_reader *reader, bytes key)
+{
+    for (int i = 0; i < NEXTS_BEFORE_SEEK; i++) {
+        if (!reader->has_row)
+            TRY(next_row(&reader->snapshot, reader->scan, &reader->row, &reader->has_row));
+        if (!reader->has_row || bytes_compare(reader->row.key, key) >= 0)
+            return status_ok();
+        reader->has_row = false;
+    }
+    return open_at(reader, key);
+}
+
+/* --- changes --- */
+
+status ds_changed_since(const struct ds_snapshot *snapshot, bytes from, bytes to,
+                        struct arena *arena, bool *out)
+{
+    struct key_range range = {.from = from, .to = to};
+    struct scan_row row;
+    struct scan *scan;
+    bool found = true;
+    *out = false;
+    TRY(open_scan(snapshot->table, &range, 1, arena, &scan));
+    status s = next_row(snapshot, scan, &row, &found);
+    while (status_is_ok(s) && found && !*out) {
+        for (size_t i = 0; i < row.cells->count; i++)
+            *out = *out || row.cells->items[i].timestamp_us > snapshot->at_us;
+        if (!*out)
+            s = next_row(snapshot, scan, &row, &found);
+    }
+    scan_destroy(scan);
+    return s;
+}
