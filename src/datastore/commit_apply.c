@@ -124,14 +124,16 @@ static status check_version(const struct ds_written *written, const Ds__Mutation
 
 /* --- one mutation --- */
 
+/* What the entity becomes. `*out` may be where what it is stands. */
 static status make_entity(struct ds_commit *commit, struct ds_work *work, const Ds__Entity **out)
 {
     const Ds__Mutation *mutation = work->mutation;
+    const Ds__Entity *before = work->written->now;
     struct arena *arena = commit->call->arena;
     Ds__Entity *made;
     *out = work->entity;
     if (*out != NULL && mutation->property_mask != NULL) {
-        TRY(ds_mask_write(work->written->now, work->entity, mutation->property_mask, arena, &made));
+        TRY(ds_mask_write(before, work->entity, mutation->property_mask, arena, &made));
         *out = made;
     }
     if (*out != NULL && mutation->n_property_transforms > 0) {

@@ -1,0 +1,145 @@
+/* Tests of the order of commits: who may enter when, and what the present is. */
+#include "base/testing.h"
+#include "datastore/moments.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { COMMITS = 8, ROUNDS = 200 };
+
+static int setup(void **state)
+{
+    struct ds_moments *moments = calloc(1, sizeof *moments);
+    assert_non_null(moments);
+    ds_moments_init(moments);
+    *state = moments;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    ds_moments_free(*state);
+    free(*state);
+    return 0;
+}
+
+static void moments_rise(void **state)
+{
+    struct ds_moments *moments = *state;
+    struct ds_moment first, second, third;
+    ds_moment_draw(moments, 100, &first);
+    ds_moment_draw(moments, 100, &second);
+    ds_moment_draw(moments, 50, &third); /* a clock set back */
+    assert_int_equal(first.at_us, 100);
+    assert_int_equal(second.at_us, 101);
+    assert_int_equal(third.at_us, 102);
+    ds_moment_end(moments, &first);
+    ds_moment_end(moments, &second);
+    ds_moment_end(moments, &third);
+}
+
+static void the_present_is_before_what_is_not_applied(void **state)
+{
+    struct ds_moments *moments = *state;
+    struct ds_moment first, second;
+    assert_int_equal(ds_moments_present(moments, 100), 100);
+    ds_moment_draw(moments, 90, &first);
+    assert_int_equal(first.at_us, 101); /* after what was shown as the present */
+    ds_moment_draw(moments, 120, &second);
+    assert_int_equal(ds_moments_present(moments, 130), 100);
+    ds_moment_end(moments, &first);
+    assert_int_equal(ds_moments_present(moments, 130), 119);
+    ds_moment_end(moments, &second);
+    assert_int_equal(ds_moments_present(moments, 110), 120);
+    assert_int_equal(ds_moments_present(moments, 130), 130);
+}
+
+/* --- several at once --- */
+
+struct shared {
+    struct ds_moments *moments;
+    atomic_llong last_entered;
+    atomic_llong acknowledged; /* the latest */
+};
+
+static void *commit_often(void *argument)
+{
+    struct shared *shared = argument;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct ds_moment moment;
+        ds_moment_draw(shared->moments, 0, &moment);
+        if (i % 7 == 3) { /* one that fails before it enters */
+            ds_moment_end(shared->moments, &moment);
+            continue;
+        }
+        ds_moment_wait(shared->moments, &moment);
+        assert_true(atomic_exchange(&shared->last_entered, moment.at_us) < moment.at_us);
+        ds_moment_entered(shared->moments, &moment);
+        if (i % 5 == 2)
+            ds_moment_wait_for_earlier(shared->moments, &moment);
+        ds_moment_end(shared->moments, &moment);
+        assert_true(ds_moments_present(shared->moments, 0) >= moment.at_us);
+        atomic_store(&shared->acknowledged, moment.at_us);
+    }
+    return NULL;
+}
+
+/* Whoever reads sees all that was acknowledged before. */
+static void *read_often(void *argument)
+{
+    struct shared *shared = argument;
+    for (int i = 0; i < ROUNDS; i++) {
+        int64_t acknowledged = atomic_load(&shared->acknowledged);
+        int64_t present = ds_moments_present(shared->moments, 0);
+        assert_true(present >= acknowledged);
+        ds_moments_reach(shared->moments, present);
+    }
+    return NULL;
+}
+
+static void commits_enter_in_the_order_of_their_moments(void **state)
+{
+    struct shared shared = {.moments = *state};
+    pthread_t threads[COMMITS + 1];
+    for (int i = 0; i <= COMMITS; i++)
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, i < COMMITS ? commit_often : read_often, &shared), 0);
+    for (int i = 0; i <= COMMITS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+static void *reach_later(void *argument)
+{
+    struct shared *shared = argument;
+    ds_moments_reach(shared->moments, 150);
+    atomic_store(&shared->acknowledged, 1);
+    return NULL;
+}
+
+static void a_time_is_waited_for(void **state)
+{
+    struct shared shared = {.moments = *state};
+    struct ds_moment early, late;
+    pthread_t thread;
+    ds_moment_draw(shared.moments, 100, &early);
+    ds_moment_draw(shared.moments, 200, &late);
+    assert_int_equal(pthread_create(&thread, NULL, reach_later, &shared), 0);
+    usleep(20000);
+    assert_int_equal(atomic_load(&shared.acknowledged), 0);
+    ds_moment_end(shared.moments, &early);
+    assert_int_equal(pthread_join(thread, NULL), 0); /* `late` is after it */
+    ds_moment_end(shared.moments, &late);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(moments_rise),
+        TEST(the_present_is_before_what_is_not_applied),
+        TEST(commits_enter_in_the_order_of_their_moments),
+        TEST(a_time_is_waited_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* Tests of transactions: their ids, their ends, and what they have read. */
+#include "base/testing.h"
+#include "datastore/transaction.h"
+
+#include <unistd.h>
+
+static const struct ds_database first = {"p", ""}, second = {"p", "other"};
+
+/* A clock that a test sets. */
+struct hands {
+    struct clock clock;
+    int64_t us;
+};
+
+static int64_t read_hands(struct clock *clock)
+{
+    return ((struct hands *)(void *)clock)->us;
+}
+
+struct fixture {
+    struct hands hands;
+    struct ds_transactions *transactions;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->hands.clock = (struct clock){read_hands, read_hands};
+    assert_ok(ds_transactions_create(&f->hands.clock, &f->transactions));
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    ds_transactions_destroy(f->transactions);
+    free(f);
+    return 0;
+}
+
+/* Begins one and gives it back; its id. */
+static bytes begin(struct fixture *f, uint8_t id[DS_TRANSACTION_ID_SIZE])
+{
+    struct ds_transaction *transaction;
+    assert_ok(ds_transaction_begin(f->transactions, &first, false, 5, &transaction));
+    memcpy(id, transaction->id, DS_TRANSACTION_ID_SIZE);
+    ds_transaction_give_back(f->transactions, transaction);
+    return bytes_make(id, DS_TRANSACTION_ID_SIZE);
+}
+
+static void assert_gone(struct fixture *f, bytes id, const struct ds_database *database)
+{
+    struct ds_transaction *transaction;
+    status s = ds_transaction_take(f->transactions, id, database, &transaction);
+    assert_int_equal(s.code, STATUS_INVALID_ARGUMENT);
+    status_free(s);
+}
+
+static void a_transaction_is_its_databases(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t a[DS_TRANSACTION_ID_SIZE], b[DS_TRANSACTION_ID_SIZE];
+    struct ds_transaction *transaction;
+    bytes one = begin(f, a), other = begin(f, b);
+    assert_false(bytes_equal(one, other));
+    assert_ok(ds_transaction_take(f->transactions, one, &first, &transaction));
+    assert_int_equal(transaction->at_us, 5);
+    ds_transaction_end(f->transactions, transaction);
+    assert_gone(f, one, &first);
+    assert_gone(f, other, &second);
+    assert_gone(f, bytes_of("not one of ours"), &first);
+    assert_gone(f, bytes_of(""), &first);
+    a[DS_TRANSACTION_ID_SIZE - 1] ^= 1; /* another run's */
+    assert_gone(f, one, &first);
+}
+
+static void it_expires(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t a[DS_TRANSACTION_ID_SIZE], b[DS_TRANSACTION_ID_SIZE];
+    struct ds_transaction *transaction;
+    bytes idle = begin(f, a), busy = begin(f, b);
+    for (int64_t at = DS_IDLE_US; at <= DS_TRANSACTION_US; at += DS_IDLE_US) {
+        f->hands.us = at;
+        assert_ok(ds_transaction_take(f->transactions, busy, &first, &transaction));
+        ds_transaction_give_back(f->transactions, transaction);
+    }
+    assert_gone(f, idle, &first);
+    f->hands.us = DS_TRANSACTION_US + 1;
+    assert_gone(f, busy, &first);
+}
+
+static void what_it_reads_is_noted(void **state)
+{
+    struct fixture *f = *state;
+    struct ds_transaction *writing, *reading;
+    assert_ok(ds_transaction_begin(f->transactions, &first, false, 5, &writing));
+    assert_ok(ds_transaction_begin(f->transactions, &first, true, 5, &reading));
+    char from[] = "from";
+    assert_ok(ds_transaction_note(writing, bytes_of(from), bytes_make(NULL, 0)));
+    from[0] = '-';
+    const struct ds_read_range *range = writing->ranges.items;
+    assert_int_equal(writing->ranges.count, 1);
+    assert_true(bytes_equal(range->from, bytes_of("from")));
+    assert_int_equal(range->to.size, 0);
+    assert_ok(ds_transaction_note(reading, bytes_of("a"), bytes_of("b")));
+    assert_int_equal(reading->ranges.count, 0);
+    ds_transaction_end(f->transactions, writing);
+    ds_transaction_end(f->transactions, reading);
+}
+
+static void it_cannot_read_without_end(void **state)
+{
+    struct fixture *f = *state;
+    static uint8_t large[1 << 20];
+    struct ds_transaction *transaction;
+    status s = status_ok();
+    assert_ok(ds_transaction_begin(f->transactions, &first, false, 5, &transaction));
+    for (int i = 0; i < 100 && status_is_ok(s); i++)
+        s = ds_transaction_note(transaction, bytes_make(large, sizeof large), bytes_of("b"));
+    assert_int_equal(s.code, STATUS_RESOURCE_EXHAUSTED);
+    assert_string_equal(status_message(s), "The transaction has read too much.");
+    status_free(s);
+    ds_transaction_end(f->transactions, transaction);
+}
+
+/* --- one request at a time --- */
+
+struct taking {
+    struct fixture *f;
+    bytes id;
+    bool has_it;
+};
+
+static void *take_and_end(void *argument)
+{
+    struct taking *taking = argument;
+    struct ds_transaction *transaction;
+    assert_ok(ds_transaction_take(taking->f->transactions, taking->id, &first, &transaction));
+    taking->has_it = true;
+    ds_transaction_end(taking->f->transactions, transaction);
+    return NULL;
+}
+
+static void a_request_waits_for_the_one_before(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t a[DS_TRANSACTION_ID_SIZE];
+    struct taking taking = {.f = f, .id = begin(f, a)};
+    struct ds_transaction *transaction;
+    pthread_t thread;
+    assert_ok(ds_transaction_take(f->transactions, taking.id, &first, &transaction));
+    assert_int_equal(pthread_create(&thread, NULL, take_and_end, &taking), 0);
+    usleep(20000);
+    assert_false(taking.has_it);
+    ds_transaction_give_back(f->transactions, transaction);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_gone(f, taking.id, &first);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_transaction_is_its_databases),
+        TEST(it_expires),
+        TEST(what_it_reads_is_noted),
+        TEST(it_cannot_read_without_end),
+        TEST(a_request_waits_for_the_one_before),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
