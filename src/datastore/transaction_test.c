@@ -2,7 +2,7 @@
 #include "base/testing.h"
 #include "datastore/transaction.h"
 
-#include <unistd.h>
+#include <stdatomic.h>
 
 static const struct ds_database first = {"p", ""}, second = {"p", "other"};
 
@@ -131,7 +131,7 @@ static void it_cannot_read_without_end(void **state)
 struct taking {
     struct fixture *f;
     bytes id;
-    bool has_it;
+    atomic_bool is_given_back;
 };
 
 static void *take_and_end(void *argument)
@@ -139,7 +139,7 @@ static void *take_and_end(void *argument)
     struct taking *taking = argument;
     struct ds_transaction *transaction;
     assert_ok(ds_transaction_take(taking->f->transactions, taking->id, &first, &transaction));
-    taking->has_it = true;
+    assert_true(atomic_load(&taking->is_given_back));
     ds_transaction_end(taking->f->transactions, transaction);
     return NULL;
 }
@@ -153,8 +153,7 @@ static void a_request_waits_for_the_one_before(void **state)
     pthread_t thread;
     assert_ok(ds_transaction_take(f->transactions, taking.id, &first, &transaction));
     assert_int_equal(pthread_create(&thread, NULL, take_and_end, &taking), 0);
-    usleep(20000);
-    assert_false(taking.has_it);
+    atomic_store(&taking.is_given_back, true);
     ds_transaction_give_back(f->transactions, transaction);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_gone(f, taking.id, &first);
