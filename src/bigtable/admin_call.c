@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "google/protobuf/empty.pb-c.h"
+#include "wire/proto_call.h"
 
 struct admin_call {
     struct task task;
@@ -11,22 +12,13 @@ struct admin_call {
     admin_method *method;
 };
 
-static void answer(struct grpc_call *call, const ProtobufCMessage *response)
-{
-    struct buffer message = {0};
-    grpc_message_start(&message);
-    proto_encode(response, &message);
-    grpc_call_send(call, &message);
-    grpc_call_finish(call, status_ok());
-}
-
 static void run_on_pool(struct task *task)
 {
     struct admin_call *admin = LIST_ENTRY(&task->link, struct admin_call, task.link);
     const ProtobufCMessage *response = NULL;
     status s = admin->method(&admin->request, &response);
     if (status_is_ok(s))
-        answer(admin->call, response);
+        grpc_call_answer(admin->call, response);
     else
         grpc_call_finish(admin->call, s);
 }

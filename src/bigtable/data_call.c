@@ -3,6 +3,7 @@
 
 #include "bigtable/client_headers.h"
 #include "bigtable/names.h"
+#include "wire/proto_call.h"
 
 #include <stdio.h>
 
@@ -96,10 +97,7 @@ void data_call_finish(struct data_call *data, status s)
 
 void data_call_respond(struct data_call *data, const ProtobufCMessage *response)
 {
-    struct buffer message = {0};
     data_call_add_headers(data);
-    grpc_message_start(&message);
-    proto_encode(response, &message);
-    grpc_call_send(data->call, &message);
+    grpc_call_send_proto(data->call, response);
     data_call_finish(data, status_ok());
 }

@@ -21,6 +21,7 @@
 #include "bigtable/query_messages.h"
 #include "sql/execute.h"
 #include "store/files.h"
+#include "wire/proto_call.h"
 
 enum { BATCH_BYTES = 2 << 20 };
 
@@ -42,14 +43,6 @@ struct execute_query {
 
 /* --- messages --- */
 
-static void send(struct execute_query *self, Bt__ExecuteQueryResponse *response)
-{
-    struct buffer message = {0};
-    grpc_message_start(&message);
-    proto_encode(&response->base, &message);
-    grpc_call_send(self->data.call, &message);
-}
-
 static void send_results(struct execute_query *self, Bt__PartialResultSet *results)
 {
     Bt__ExecuteQueryResponse response = BT__EXECUTE_QUERY_RESPONSE__INIT;
@@ -57,7 +50,7 @@ static void send_results(struct execute_query *self, Bt__PartialResultSet *resul
     response.results = results;
     results->reset = !self->has_sent;
     self->has_sent = true;
-    send(self, &response);
+    grpc_call_send_proto(self->data.call, &response.base);
 }
 
 static void encode_token(struct execute_query *self, bool is_end, struct buffer *out)
@@ -118,7 +111,7 @@ static status send_metadata(struct execute_query *self)
     Bt__ExecuteQueryResponse response = BT__EXECUTE_QUERY_RESPONSE__INIT;
     response.response_case = BT__EXECUTE_QUERY_RESPONSE__RESPONSE_METADATA;
     TRY(query_metadata(query_result(&self->query), self->data.arena, &response.metadata));
-    send(self, &response);
+    grpc_call_send_proto(self->data.call, &response.base);
     return status_ok();
 }
 

@@ -5,6 +5,7 @@
 #include "bigtable/data_methods.h"
 #include "bigtable/row_ranges.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
+#include "wire/proto_call.h"
 
 struct sample_row_keys {
     struct data_call data;
@@ -15,13 +16,10 @@ struct sample_row_keys {
 
 static void send_sample(struct sample_row_keys *self, bytes row_key, uint64_t offset)
 {
-    struct buffer message = {0};
     Bt__SampleRowKeysResponse response = BT__SAMPLE_ROW_KEYS_RESPONSE__INIT;
     response.row_key = proto_data(row_key);
     response.offset_bytes = (int64_t)offset;
-    grpc_message_start(&message);
-    proto_encode(&response.base, &message);
-    grpc_call_send(self->data.call, &message);
+    grpc_call_send_proto(self->data.call, &response.base);
 }
 
 /* A tablet's end, empty for that of the table. The range's own end is always its last sample. */

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "wire/grpc_text.h"
+#include "wire/proto_call.h"
 
 struct ds_task {
     struct task task;
@@ -86,15 +87,6 @@ static status check_routing(const struct ds_call *call)
 
 /* --- there and back --- */
 
-static void answer(struct grpc_call *call, const ProtobufCMessage *response)
-{
-    struct buffer message = {0};
-    grpc_message_start(&message);
-    proto_encode(response, &message);
-    grpc_call_send(call, &message);
-    grpc_call_finish(call, status_ok());
-}
-
 static void run_on_pool(struct task *task)
 {
     struct ds_task *self = LIST_ENTRY(&task->link, struct ds_task, task.link);
@@ -104,7 +96,7 @@ static void run_on_pool(struct task *task)
                    ? status_make(STATUS_CANCELLED, "The call was cancelled")
                    : self->method->run(&self->call, self->request, &response);
     if (status_is_ok(s))
-        answer(call, response);
+        grpc_call_answer(call, response);
     else
         grpc_call_finish(call, s);
 }

@@ -7,6 +7,7 @@
 #include "wire/health.h"
 
 #include "wire/proto.h"
+#include "wire/proto_call.h"
 
 #include "grpc/health/v1/health.pb-c.h"
 
@@ -49,19 +50,11 @@ static serving_status current(const struct health *health)
     return health->is_serving ? SERVING_STATUS(SERVING) : SERVING_STATUS(NOT_SERVING);
 }
 
-static void send_message(struct grpc_call *call, const ProtobufCMessage *message)
-{
-    struct buffer out = {0};
-    grpc_message_start(&out);
-    proto_encode(message, &out);
-    grpc_call_send(call, &out);
-}
-
 static void send_status(struct grpc_call *call, serving_status state)
 {
     Health__HealthCheckResponse response = HEALTH__HEALTH_CHECK_RESPONSE__INIT;
     response.status = state;
-    send_message(call, &response.base);
+    grpc_call_send_proto(call, &response.base);
 }
 
 static status decode(struct grpc_call *call, bytes request, const char **name)
@@ -113,7 +106,7 @@ static status list(struct health *health, struct grpc_call *call)
     Health__HealthListResponse response = HEALTH__HEALTH_LIST_RESPONSE__INIT;
     response.n_statuses = health->name_count;
     response.statuses = entries;
-    send_message(call, &response.base);
+    grpc_call_send_proto(call, &response.base);
     return status_ok();
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/varint.h"
 #include "wire/proto.h"
+#include "wire/proto_call.h"
 
 #include "grpc/reflection/v1/reflection.pb-c.h"
 
@@ -271,10 +272,7 @@ static status reply(const struct reflection *reflection, struct grpc_call *call,
     out.original_request = (question *)asked;
     out.valid_host = out.original_request->host;
     TRY(answer(reflection, arena, out.original_request, &out));
-    struct buffer message = {0};
-    grpc_message_start(&message);
-    proto_encode(&out.base, &message);
-    grpc_call_send(call, &message);
+    grpc_call_send_proto(call, &out.base);
     return status_ok();
 }
 
