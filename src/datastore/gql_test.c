@@ -770,6 +770,23 @@ static void test_nesting_has_a_limit(void **state)
     }
 }
 
+/* Side by side is not in one another. */
+static void test_groups_and_arrays_may_be_many(void **state)
+{
+    const char *const texts[] = {
+        repeated(*state, "SELECT * WHERE ", "(a = 1) AND ", 2 * DS_GQL_NESTING_LIMIT, "a = 1", ""),
+        repeated(*state, "SELECT * WHERE ", "a = ARRAY(1) OR ", 2 * DS_GQL_NESTING_LIMIT, "a = 1",
+                 ""),
+    };
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        Ds__GqlQuery gql = gql_of(texts[i]);
+        struct ds_gql out;
+        assert_ok(ds_gql_parse(&gql, &database, "", *state, &out));
+        assert_int_equal(out.query->filter->composite_filter->n_filters,
+                         2 * DS_GQL_NESTING_LIMIT + 1);
+    }
+}
+
 static void test_long_texts_are_shown_in_part(void **state)
 {
     char *text = repeated(*state, "SELECT * ", "\xc3\xa9", 1000, "", "");
@@ -878,6 +895,7 @@ int main(void)
         cmocka_unit_test(test_numbers_have_bounds),
         cmocka_unit_test(test_a_plus_belongs_to_the_digits_behind_it),
         cmocka_unit_test(test_nesting_has_a_limit),
+        cmocka_unit_test(test_groups_and_arrays_may_be_many),
         cmocka_unit_test(test_long_texts_are_shown_in_part),
         cmocka_unit_test(test_without_memory_it_fails),
         cmocka_unit_test(test_a_request_has_a_query_or_gql),
