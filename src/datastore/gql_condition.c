@@ -19,11 +19,6 @@ static const struct comparator {
      DS__PROPERTY_FILTER__OPERATOR__LESS_THAN_OR_EQUAL},
 };
 
-static status unexpected(const struct gql_parser *parser)
-{
-    return gql_unexpected(parser->lexer.text, &parser->token, parser->expected);
-}
-
 /* Takes one of the six; NULL if none comes next. */
 static status take_comparator(struct gql_parser *parser, const struct comparator **out)
 {
@@ -76,7 +71,7 @@ static status word_comparison(struct gql_parser *parser, Ds__PropertyFilter *fil
     filter->op = DS__PROPERTY_FILTER__OPERATOR__HAS_ANCESTOR;
     TRY(gql_take(parser, GQL_HAS, &taken));
     if (!taken)
-        return unexpected(parser);
+        return gql_unexpected(parser);
     TRY(gql_need(parser, GQL_ANCESTOR));
     return gql_value(parser, &filter->value);
 }
@@ -111,7 +106,7 @@ static status backward_condition(struct gql_parser *parser, Ds__PropertyFilter *
     filter->op = DS__PROPERTY_FILTER__OPERATOR__HAS_ANCESTOR;
     TRY(gql_take(parser, GQL_HAS, &taken));
     if (!taken)
-        return unexpected(parser);
+        return gql_unexpected(parser);
     TRY(gql_need(parser, GQL_DESCENDANT));
     return gql_property(parser, &filter->property);
 }

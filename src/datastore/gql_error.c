@@ -115,20 +115,21 @@ static void append_kind(struct buffer *out, enum gql_kind kind)
     buffer_append_format(out, " ...\n    ");
 }
 
-status gql_unexpected(bytes text, const struct gql_token *token, uint64_t expected)
+status gql_unexpected(const struct gql_parser *parser)
 {
+    const struct gql_token *token = &parser->token;
     struct buffer words = {0};
-    struct place place = place_of(text, token->at);
+    struct place place = place_of(parser->lexer.text, token->at);
     buffer_append_format(&words, "Encountered \"");
     if (token->kind == GQL_END)
         buffer_append_format(&words, "<EOF>");
     else
         append_escaped(&words, shown(token->image));
-    bool is_one = (expected & (expected - 1)) == 0;
+    bool is_one = (parser->expected & (parser->expected - 1)) == 0;
     buffer_append_format(&words, "\" at line %zu, column %zu.\nWas expecting%s:\n    ", place.line,
                          place.column, is_one ? "" : " one of");
     for (enum gql_kind kind = GQL_END; kind < GQL_KINDS; kind++)
-        if ((expected >> kind & 1) != 0)
+        if ((parser->expected >> kind & 1) != 0)
             append_kind(&words, kind);
     return invalid(&words);
 }

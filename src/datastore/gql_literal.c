@@ -70,7 +70,7 @@ static status need_string(struct gql_parser *parser, struct gql_token *out)
 {
     *out = parser->token;
     if (!sees_string(parser))
-        return gql_unexpected(parser->lexer.text, &parser->token, parser->expected);
+        return gql_unexpected(parser);
     return gql_advance(parser);
 }
 
@@ -291,5 +291,5 @@ status gql_value(struct gql_parser *parser, Ds__Value **out)
         return bound_value(parser, out);
     if (gql_sees(parser, GQL_NAME))
         return function_value(parser, out);
-    return gql_unexpected(parser->lexer.text, &parser->token, parser->expected);
+    return gql_unexpected(parser);
 }

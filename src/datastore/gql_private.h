@@ -2,7 +2,8 @@
  *
  *     gql_lexer.c      from the text to tokens
  *     gql_error.c      what is said of a text that is none
- *     gql_parser.c     clauses, and the way in
+ *     gql_parser.c     names, aggregations, and the way in
+ *     gql_clause.c     what follows SELECT
  *     gql_condition.c  WHERE
  *     gql_literal.c    values
  *     gql_binding.c    the values that a request binds
@@ -101,9 +102,6 @@ bool gql_is_word(const struct gql_token *token, const char *word);
 /* A text in which a token begins at `from` that the byte at `at` does not continue. */
 status gql_lexical_error(bytes text, size_t from, size_t at);
 
-/* A token that is none of those expected, a set of bits. */
-status gql_unexpected(bytes text, const struct gql_token *token, uint64_t expected);
-
 /* `words: "token" at line 1, column 2.` */
 status gql_refuse(bytes text, const struct gql_token *token, const char *words);
 
@@ -137,6 +135,9 @@ status gql_take(struct gql_parser *parser, enum gql_kind kind, bool *taken);
 /* The same, or fails. */
 status gql_need(struct gql_parser *parser, enum gql_kind kind);
 
+/* The failure for a token that is none of those expected. */
+status gql_unexpected(const struct gql_parser *parser);
+
 /* Whether an opening parenthesis follows the next token. */
 status gql_is_call(struct gql_parser *parser, bool *is);
 
@@ -159,6 +160,11 @@ status gql_integer(struct gql_parser *parser, int64_t *out);
 
 /* Fails if the query may not have this literal in it. */
 status gql_allow_literal(struct gql_parser *parser, const struct gql_token *token);
+
+/* All behind SELECT of a query; its FROM, its WHERE, if they come next. */
+status gql_select(struct gql_parser *parser, Ds__Query *query);
+status gql_from(struct gql_parser *parser, Ds__Query *query);
+status gql_where(struct gql_parser *parser, Ds__Query *query);
 
 /* Conditions with AND and OR between them. */
 status gql_compound(struct gql_parser *parser, Ds__Filter **out);
