@@ -1,6 +1,7 @@
 /* The methods of both services: which there are, and what runs them. A method that is not built has
  * NULL there. */
 #include "datastore/methods.h"
+#include "datastore/queries.h"
 
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/datastore/v1/datastore.pb-c.h"
@@ -15,8 +16,8 @@
     }
 
 METHOD("Lookup", ds__lookup, ds_lookup)
-METHOD("RunQuery", ds__run_query, NULL)
-METHOD("RunAggregationQuery", ds__run_aggregation_query, NULL)
+METHOD("RunQuery", ds__run_query, ds_run_query)
+METHOD("RunAggregationQuery", ds__run_aggregation_query, ds_run_aggregation_query)
 METHOD("BeginTransaction", ds__begin_transaction, ds_begin_transaction)
 METHOD("Commit", ds__commit, ds_commit)
 METHOD("Rollback", ds__rollback, ds_rollback)

@@ -37,6 +37,16 @@ Ds__Mutation *test_mutation(struct arena *arena, const char *json)
     return (Ds__Mutation *)parse(arena, &ds__mutation__descriptor, json);
 }
 
+Ds__Query *test_query(struct arena *arena, const char *json)
+{
+    return (Ds__Query *)parse(arena, &ds__query__descriptor, json);
+}
+
+Ds__AggregationQuery *test_aggregation_query(struct arena *arena, const char *json)
+{
+    return (Ds__AggregationQuery *)parse(arena, &ds__aggregation_query__descriptor, json);
+}
+
 void assert_json(const ProtobufCMessage *message, const char *expected)
 {
     const struct json_style style = {.compact = true};

@@ -14,6 +14,8 @@ Ds__Key *test_key(struct arena *arena, const char *name_space, const char *path)
 Ds__Value *test_value(struct arena *arena, const char *json);
 Ds__Entity *test_entity(struct arena *arena, const char *json);
 Ds__Mutation *test_mutation(struct arena *arena, const char *json);
+Ds__Query *test_query(struct arena *arena, const char *json);
+Ds__AggregationQuery *test_aggregation_query(struct arena *arena, const char *json);
 
 /* A message as JSON on one line with ' for " is this. */
 void assert_json(const ProtobufCMessage *message, const char *expected);

@@ -1,0 +1,123 @@
+/* Tests of aggregations over a database in memory. */
+#include "datastore/aggregation.h"
+
+#include "base/testing.h"
+#include "datastore/query_fake.h"
+#include "datastore/testing.h"
+
+static void put_numbers(struct fake *fake)
+{
+    fake_put(fake, "K/1", "'n': {'integerValue': 5}");
+    fake_put(fake, "K/2", "'n': {'integerValue': 6}, 'm': {'integerValue': 1}");
+    fake_put(fake, "K/3", "'n': {'stringValue': 'x'}, 'm': {'integerValue': 2}");
+    fake_put(fake, "K/4", "'o': {'entityValue': {'properties': {'n': {'doubleValue': 1.5}}}}");
+    fake_put(fake, "K/5", "'n': {'integerValue': 100, 'excludeFromIndexes': true}");
+}
+
+static status aggregate(struct fake *fake, const char *json, Ds__AggregationResultBatch **out)
+{
+    const Ds__AggregationQuery *request = test_aggregation_query(fake->arena, json);
+    struct ds_database database = {.project = "p", .id = ""};
+    struct ds_aggregations aggregations;
+    struct ds_query *query = arena_alloc(fake->arena, sizeof *query);
+    struct ds_plan plan;
+    struct ds_reading reading = fake_reading(fake);
+    assert_non_null(query);
+    TRY(ds_aggregations_check(request, fake->arena, &aggregations));
+    TRY(ds_query_check(request->nested_query, NULL, &database, fake->arena, query));
+    TRY(ds_plan_make(query, NULL, 0, fake->arena, &plan));
+    return ds_aggregations_run(&aggregations, query, &plan, &reading, fake->arena, out);
+}
+
+#define OVER_K   ", 'nestedQuery': {'kind': [{'name': 'K'}]}}"
+#define OF(name) "{'property': {'name': '" name "'}}"
+
+static void assert_aggregates(struct fake *fake, const char *json, const char *expected)
+{
+    Ds__AggregationResultBatch *batch;
+    assert_ok(aggregate(fake, json, &batch));
+    assert_int_equal(batch->n_aggregation_results, 1);
+    assert_json(&batch->aggregation_results[0]->base, expected);
+}
+
+static void test_counts(void **state)
+{
+    struct fake *fake = *state;
+    put_numbers(fake);
+    assert_aggregates(fake,
+                      "{'aggregations': [{'count': {}}, {'count': {'upTo': '2'}, 'alias': 'two'},"
+                      " {'count': {'upTo': '9'}}]" OVER_K,
+                      "{'aggregateProperties':{'property_1':{'integerValue':'5'},"
+                      "'two':{'integerValue':'2'},'property_2':{'integerValue':'5'}}}");
+    assert_aggregates(fake,
+                      "{'aggregations': [{'count': {}}], 'nestedQuery':"
+                      " {'kind': [{'name': 'K'}], 'offset': 1, 'limit': 3}}",
+                      "{'aggregateProperties':{'property_1':{'integerValue':'3'}}}");
+}
+
+/* A string has no sum, but counts; who lacks the property does not. */
+static void test_sums_and_averages(void **state)
+{
+    struct fake *fake = *state;
+    put_numbers(fake);
+    assert_aggregates(
+        fake, "{'aggregations': [{'sum': " OF("n") "}, {'avg': " OF("n") "}, {'count': {}}]" OVER_K,
+        "{'aggregateProperties':{'property_1':{'integerValue':'11'},"
+        "'property_2':{'doubleValue':5.5},'property_3':{'integerValue':'3'}}}");
+    assert_aggregates(fake, "{'aggregations': [{'sum': " OF("n") "}, {'sum': " OF("m") "}]" OVER_K,
+                      "{'aggregateProperties':{'property_1':{'integerValue':'6'},"
+                      "'property_2':{'integerValue':'3'}}}");
+    assert_aggregates(fake, "{'aggregations': [{'sum': " OF("o.n") "}]" OVER_K,
+                      "{'aggregateProperties':{'property_1':{'doubleValue':1.5}}}");
+    assert_aggregates(fake, "{'aggregations': [{'sum': " OF("x") "}, {'avg': " OF("x") "}]" OVER_K,
+                      "{'aggregateProperties':{'property_1':{'integerValue':'0'},"
+                      "'property_2':{'nullValue':null}}}");
+}
+
+static void test_sums_beyond_an_integer_are_doubles(void **state)
+{
+    struct fake *fake = *state;
+    fake_put(fake, "K/1", "'n': {'integerValue': '9223372036854775807'}, 'd': {'doubleValue': 1}");
+    fake_put(fake, "K/2", "'n': {'integerValue': 1}, 'd': {'doubleValue': 'NaN'}");
+    assert_aggregates(fake, "{'aggregations': [{'sum': " OF("n") "}, {'sum': " OF("d") "}]" OVER_K,
+                      "{'aggregateProperties':{'property_1':{'doubleValue':9.223372036854776e+18},"
+                      "'property_2':{'doubleValue':'NaN'}}}");
+}
+
+static void assert_refused(struct fake *fake, const char *json, const char *message)
+{
+    Ds__AggregationResultBatch *batch;
+    status s = aggregate(fake, json, &batch);
+    assert_int_equal(s.code, STATUS_INVALID_ARGUMENT);
+    assert_string_equal(status_message(s), message);
+    status_free(s);
+}
+
+static void test_what_may_not_be_asked(void **state)
+{
+    struct fake *fake = *state;
+    assert_refused(fake,
+                   "{'aggregations': [{'count': {}}, {'count': {}}, {'count': {}}, {'count': {}},"
+                   " {'count': {}}, {'count': {}}]" OVER_K,
+                   "The maximum number of aggregations allowed in an aggregation query is 5. "
+                   "Received: 6");
+    assert_refused(fake, "{'aggregations': [{'count': {'upTo': '0'}}]" OVER_K,
+                   "up_to must be greater than 0");
+    assert_refused(
+        fake, "{'aggregations': [{'count': {}, 'alias': 'a'}, {'count': {}, 'alias': 'a'}]" OVER_K,
+        "The alias \"a\" is of more than one aggregation.");
+    assert_refused(fake, "{'aggregations': [{}]" OVER_K, "An aggregation has no operator.");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_counts),
+        TEST(test_sums_and_averages),
+        TEST(test_sums_beyond_an_integer_are_doubles),
+        TEST(test_what_may_not_be_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

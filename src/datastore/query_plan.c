@@ -1,0 +1,370 @@
+/* Plans: see query_plan.h. */
+#include "datastore/query_plan.h"
+
+#include "row/row_key.h"
+#include "sql/vector.h"
+
+/* One conjunction being planned. */
+struct planning {
+    const struct ds_query *query;
+    const struct ds_conjunction *conjunction;
+    const struct ds_index *indexes;
+    size_t index_count;
+    struct arena *arena;
+    const struct ds_order **varying; /* the ordered properties of the suffix */
+    size_t varying_count;
+    bool *is_covered; /* the equalities that a scan has */
+    struct vector scans;
+    struct ds_part *parts;
+};
+
+static status keep(struct arena *arena, struct buffer *made, bytes *out)
+{
+    *out = arena_copy(arena, buffer_bytes(made));
+    bool failed = made->failed || out->data == NULL;
+    buffer_free(made);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+/* --- parts --- */
+
+/* A value, or a path, in its direction. */
+static status turn(const struct planning *planning, bytes from, enum ds_flip flip, bool is_path,
+                   bytes *out)
+{
+    struct buffer turned = {0};
+    if (from.size == 0)
+        return status_ok();
+    if (is_path)
+        ds_row_path_append(&turned, from, flip);
+    else
+        ds_bytes_append(&turned, from, flip);
+    return keep(planning->arena, &turned, out);
+}
+
+static status make_part(const struct planning *planning, const struct ds_range *range,
+                        enum ds_flip flip, bool is_path, struct ds_part *out)
+{
+    bool is_up = flip == DS_ASCENDING;
+    bytes *excluded = arena_alloc(planning->arena, range->excluded_count * sizeof *excluded);
+    if (excluded == NULL)
+        return status_out_of_memory();
+    TRY(turn(planning, is_up ? range->low : range->high, flip, is_path, &out->start));
+    TRY(turn(planning, is_up ? range->high : range->low, flip, is_path, &out->end));
+    out->is_start_open = is_up ? range->is_low_open : range->is_high_open;
+    out->is_end_open = is_up ? range->is_high_open : range->is_low_open;
+    for (size_t i = 0; i < range->excluded_count; i++)
+        TRY(turn(planning, range->excluded[i], flip, is_path, &excluded[i]));
+    out->excluded = excluded;
+    out->excluded_count = range->excluded_count;
+    return status_ok();
+}
+
+static status make_parts(struct planning *planning)
+{
+    const struct ds_query *query = planning->query;
+    size_t count = query->order_count;
+    planning->parts = arena_zalloc(planning->arena, (count + 1) * sizeof *planning->parts);
+    planning->varying = arena_alloc(planning->arena, count * sizeof(const struct ds_order *));
+    if (planning->parts == NULL || planning->varying == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        const struct ds_order *order = &query->orders[i];
+        const struct ds_equality *equality =
+            ds_equality_find(planning->conjunction, order->property, order->flip);
+        const struct ds_range *range = ds_range_find(planning->conjunction, order->property);
+        if (equality == NULL)
+            planning->varying[planning->varying_count++] = order;
+        else
+            TRY(turn(planning, equality->value, order->flip, false, &planning->parts[i].constant));
+        if (range != NULL)
+            TRY(make_part(planning, range, order->flip, false, &planning->parts[i]));
+    }
+    return make_part(planning, &planning->conjunction->keys, query->key_flip, true,
+                     &planning->parts[count]);
+}
+
+/* The part of what comes first in a suffix. */
+static const struct ds_part *first_part(const struct planning *planning)
+{
+    size_t i = 0;
+    while (i < planning->query->order_count && planning->parts[i].constant.size > 0)
+        i++;
+    return &planning->parts[i];
+}
+
+/* --- scans --- */
+
+static bool is_by_path(const struct planning *planning)
+{
+    return planning->varying_count == 0 && planning->query->key_flip == DS_ASCENDING;
+}
+
+/* Where the first part of the suffix ends, if it says. */
+static void append_end(const struct planning *planning, bytes prefix, struct buffer *out)
+{
+    const struct ds_part *part = first_part(planning);
+    struct buffer end = {0};
+    if (part->end.size == 0)
+        return;
+    buffer_append_bytes(&end, prefix);
+    buffer_append_bytes(&end, part->end);
+    if (part->is_end_open) {
+        buffer_append_bytes(out, buffer_bytes(&end));
+    } else if (planning->varying_count == 0) {
+        buffer_append_bytes(out, buffer_bytes(&end));
+        buffer_append_byte(out, 0);
+    } else if (!key_after_prefix(out, buffer_bytes(&end))) {
+        buffer_clear(out);
+    }
+    out->failed = out->failed || end.failed;
+    buffer_free(&end);
+}
+
+/* The prefix, and the range within it in which the first part of the suffix lies. */
+static status set_range(const struct planning *planning, struct buffer *prefix,
+                        struct ds_scan_plan *scan)
+{
+    bytes ancestor = planning->conjunction->ancestor;
+    bool is_in_prefix = scan->index != NULL && scan->index->shape.has_ancestors;
+    struct buffer to = {0};
+    bytes end;
+    TRY(keep(planning->arena, prefix, &scan->prefix));
+    buffer_append_bytes(prefix, scan->prefix);
+    if (!is_in_prefix)
+        buffer_append_bytes(prefix, ancestor);
+    if (!key_after_prefix(&to, buffer_bytes(prefix)))
+        buffer_clear(&to);
+    TRY(keep(planning->arena, prefix, &scan->from));
+    TRY(keep(planning->arena, &to, &scan->to));
+    append_end(planning, scan->prefix, &to);
+    TRY(keep(planning->arena, &to, &end));
+    if (key_ends_before(end, scan->to))
+        scan->to = end;
+    return status_ok();
+}
+
+static status add_scan(struct planning *planning, struct buffer *prefix, struct ds_scan_plan scan)
+{
+    TRY(set_range(planning, prefix, &scan));
+    return vector_add(&planning->scans, planning->arena, &scan, sizeof scan);
+}
+
+/* All entities of the kind, or of the namespace. */
+static status add_keys_scan(struct planning *planning)
+{
+    struct buffer prefix = {0};
+    const struct ds_query *query = planning->query;
+    struct ds_scan_plan scan = {.row_kind = query->kind == NULL ? DS_ENTITY_ROW : DS_KIND_ROW};
+    if (query->kind == NULL)
+        ds_entity_prefix(&prefix, bytes_of(query->name_space));
+    else
+        ds_kind_prefix(&prefix, bytes_of(query->name_space), bytes_of(query->kind));
+    return add_scan(planning, &prefix, scan);
+}
+
+/* `value` is empty, or an equality's. */
+static status add_property_scan(struct planning *planning, const char *property, enum ds_flip flip,
+                                bytes value)
+{
+    struct buffer prefix = {0};
+    struct ds_scan_plan scan = {.row_kind =
+                                    flip == DS_ASCENDING ? DS_ASCENDING_ROW : DS_DESCENDING_ROW,
+                                .property = property,
+                                .type_offset = value.size > 0};
+    ds_property_prefix(&prefix, bytes_of(planning->query->name_space),
+                       bytes_of(planning->query->kind), bytes_of(property), flip);
+    buffer_append_bytes(&prefix, value);
+    return add_scan(planning, &prefix, scan);
+}
+
+/* --- composite indexes --- */
+
+/* The equality for a property with which an index begins: one that no scan has yet, if there is
+ * one. */
+static size_t choose_equality(const struct planning *planning, const char *property)
+{
+    const struct ds_conjunction *conjunction = planning->conjunction;
+    size_t chosen = conjunction->equality_count;
+    for (size_t i = 0; i < conjunction->equality_count; i++)
+        if (strcmp(conjunction->equalities[i].property, property) == 0 &&
+            (chosen == conjunction->equality_count ||
+             (planning->is_covered[chosen] && !planning->is_covered[i])))
+            chosen = i;
+    return chosen;
+}
+
+/* Whether its rows have the suffixes that are wanted. */
+static bool has_suffix(const struct planning *planning, const struct ds_index *index)
+{
+    const struct ds_index_shape *shape = &index->shape;
+    bool has_ancestor = planning->conjunction->ancestor.size > 0;
+    if (planning->query->kind == NULL || strcmp(index->kind, planning->query->kind) != 0 ||
+        shape->key_flip != planning->query->key_flip || shape->values < planning->varying_count)
+        return false;
+    if (shape->has_ancestors != has_ancestor && (shape->has_ancestors || !is_by_path(planning)))
+        return false;
+    size_t first = shape->values - planning->varying_count;
+    for (size_t i = 0; i < planning->varying_count; i++)
+        if (strcmp(index->properties[first + i], planning->varying[i]->property) != 0 ||
+            shape->flips[first + i] != planning->varying[i]->flip)
+            return false;
+    return true;
+}
+
+/* How many equalities it has that no scan has yet; -1 if it cannot be used. */
+static int gain_of(const struct planning *planning, const struct ds_index *index)
+{
+    int gain = 0;
+    if (!has_suffix(planning, index))
+        return -1;
+    for (size_t i = 0; i < index->shape.values - planning->varying_count; i++) {
+        size_t chosen = choose_equality(planning, index->properties[i]);
+        if (chosen == planning->conjunction->equality_count)
+            return -1;
+        gain += !planning->is_covered[chosen];
+    }
+    return gain;
+}
+
+static status add_composite_scan(struct planning *planning, const struct ds_index *index)
+{
+    struct buffer prefix = {0};
+    const struct ds_conjunction *conjunction = planning->conjunction;
+    size_t equalities = index->shape.values - planning->varying_count;
+    struct ds_scan_plan scan = {
+        .row_kind = DS_COMPOSITE_ROW, .index = index, .type_offset = equalities};
+    ds_composite_prefix(&prefix, bytes_of(planning->query->name_space), index->id,
+                        index->shape.has_ancestors ? conjunction->ancestor : bytes_make(NULL, 0));
+    for (size_t i = 0; i < equalities; i++) {
+        size_t chosen = choose_equality(planning, index->properties[i]);
+        planning->is_covered[chosen] = true;
+        ds_bytes_append(&prefix, conjunction->equalities[chosen].value, index->shape.flips[i]);
+    }
+    return add_scan(planning, &prefix, scan);
+}
+
+/* The one that has most; NULL if none can be used. */
+static const struct ds_index *best_index(const struct planning *planning, int *gain)
+{
+    const struct ds_index *best = NULL;
+    *gain = -1;
+    for (size_t i = 0; i < planning->index_count; i++) {
+        int other = gain_of(planning, &planning->indexes[i]);
+        if (other > *gain) {
+            best = &planning->indexes[i];
+            *gain = other;
+        }
+    }
+    return best;
+}
+
+/* --- what is missing --- */
+
+static void recommend_property(struct buffer *text, const char *name, enum ds_flip flip)
+{
+    buffer_append_format(text, "  - name: %s\n", name);
+    if (flip == DS_DESCENDING)
+        buffer_append_format(text, "    direction: desc\n");
+}
+
+static status refuse(const struct planning *planning)
+{
+    const struct ds_conjunction *conjunction = planning->conjunction;
+    struct buffer text = {0};
+    buffer_append_format(&text, "- kind: %s\n", planning->query->kind);
+    if (conjunction->ancestor.size > 0)
+        buffer_append_format(&text, "  ancestor: yes\n");
+    buffer_append_format(&text, "  properties:\n");
+    for (size_t i = 0; i < conjunction->equality_count; i++)
+        if (i == 0 || strcmp(conjunction->equalities[i].property,
+                             conjunction->equalities[i - 1].property) != 0)
+            recommend_property(&text, conjunction->equalities[i].property, DS_ASCENDING);
+    for (size_t i = 0; i < planning->varying_count; i++)
+        recommend_property(&text, planning->varying[i]->property, planning->varying[i]->flip);
+    if (planning->query->key_flip == DS_DESCENDING)
+        recommend_property(&text, "__key__", DS_DESCENDING);
+    status s = text.failed ? status_out_of_memory()
+                           : status_make(STATUS_FAILED_PRECONDITION,
+                                         "no matching index found. recommended index is:\n%.*s",
+                                         (int)text.size, (const char *)text.data);
+    buffer_free(&text);
+    return s;
+}
+
+/* --- a branch --- */
+
+/* Scans of built-in indexes for all equalities that have none yet; without equalities, one. */
+static status use_built_in(struct planning *planning)
+{
+    const struct ds_conjunction *conjunction = planning->conjunction;
+    bool is_ordered = planning->varying_count == 1 && conjunction->equality_count == 0 &&
+                      conjunction->ancestor.size == 0 && planning->query->key_flip == DS_ASCENDING;
+    if (is_ordered)
+        return add_property_scan(planning, planning->varying[0]->property,
+                                 planning->varying[0]->flip, bytes_make(NULL, 0));
+    if (!is_by_path(planning))
+        return refuse(planning);
+    if (conjunction->equality_count == 0)
+        return add_keys_scan(planning);
+    for (size_t i = 0; i < conjunction->equality_count; i++)
+        if (!planning->is_covered[i])
+            TRY(add_property_scan(planning, conjunction->equalities[i].property, DS_ASCENDING,
+                                  conjunction->equalities[i].value));
+    return status_ok();
+}
+
+static bool is_complete(const struct planning *planning)
+{
+    for (size_t i = 0; i < planning->conjunction->equality_count; i++)
+        if (!planning->is_covered[i])
+            return false;
+    return planning->scans.count > 0;
+}
+
+/* A composite index that has one equality is no better than the built-in one. */
+static status choose_scans(struct planning *planning)
+{
+    int least = is_by_path(planning) ? 2 : planning->conjunction->equality_count > 0;
+    while (!is_complete(planning)) {
+        int gain;
+        const struct ds_index *index = best_index(planning, &gain);
+        if (index == NULL || gain < least)
+            return use_built_in(planning);
+        TRY(add_composite_scan(planning, index));
+    }
+    return status_ok();
+}
+
+static status plan_branch(struct planning *planning, struct ds_branch_plan *out)
+{
+    size_t equalities = planning->conjunction->equality_count;
+    planning->is_covered = arena_zalloc(planning->arena, equalities * sizeof(bool));
+    if (planning->is_covered == NULL)
+        return status_out_of_memory();
+    TRY(make_parts(planning));
+    TRY(choose_scans(planning));
+    *out = (struct ds_branch_plan){.scans = planning->scans.items,
+                                   .scan_count = planning->scans.count,
+                                   .parts = planning->parts};
+    return status_ok();
+}
+
+status ds_plan_make(const struct ds_query *query, const struct ds_index *indexes, size_t count,
+                    struct arena *arena, struct ds_plan *out)
+{
+    struct ds_branch_plan *branches =
+        arena_alloc(arena, query->conjunction_count * sizeof *branches);
+    if (branches == NULL)
+        return status_out_of_memory();
+    *out = (struct ds_plan){.branches = branches};
+    for (; out->branch_count < query->conjunction_count; out->branch_count++) {
+        struct planning planning = {.query = query,
+                                    .conjunction = &query->conjunctions[out->branch_count],
+                                    .indexes = indexes,
+                                    .index_count = count,
+                                    .arena = arena};
+        TRY(plan_branch(&planning, &branches[out->branch_count]));
+    }
+    return status_ok();
+}

@@ -1,0 +1,47 @@
+/* RunAggregationQuery: what a query's results come to. */
+#include "datastore/aggregation.h"
+#include "datastore/queries.h"
+
+static status check(const struct ds_call *call, const Ds__RunAggregationQueryRequest *request,
+                    struct ds_query *query, struct ds_aggregations *aggregations)
+{
+    struct ds_database database = {.project = call->project_id, .id = call->database_id};
+    if (request->query_type_case == DS__RUN_AGGREGATION_QUERY_REQUEST__QUERY_TYPE_GQL_QUERY)
+        return status_make(STATUS_UNIMPLEMENTED, "GQL is not built yet");
+    const Ds__AggregationQuery *asked = request->aggregation_query;
+    if (request->query_type_case !=
+            DS__RUN_AGGREGATION_QUERY_REQUEST__QUERY_TYPE_AGGREGATION_QUERY ||
+        asked->query_type_case != DS__AGGREGATION_QUERY__QUERY_TYPE_NESTED_QUERY)
+        return status_make(STATUS_INVALID_ARGUMENT, "The request has no query.");
+    TRY(ds_aggregations_check(asked, call->arena, aggregations));
+    return ds_query_check(asked->nested_query, request->partition_id, &database, call->arena,
+                          query);
+}
+
+static status answer(const struct ds_call *call, struct ds_aggregations *aggregations,
+                     const struct ds_query *query, const struct ds_plan *plan,
+                     struct ds_reading *reading, ProtobufCMessage **response)
+{
+    Ds__RunAggregationQueryResponse *made;
+    PROTO_NEW(call->arena, made, DS__RUN_AGGREGATION_QUERY_RESPONSE__INIT);
+    TRY(ds_aggregations_run(aggregations, query, plan, reading, call->arena, &made->batch));
+    made->transaction = proto_data(reading->new_transaction);
+    *response = &made->base;
+    return status_ok();
+}
+
+status ds_run_aggregation_query(struct ds_call *call, const ProtobufCMessage *message,
+                                ProtobufCMessage **response)
+{
+    const Ds__RunAggregationQueryRequest *request = (const Ds__RunAggregationQueryRequest *)message;
+    struct ds_aggregations aggregations;
+    struct ds_query query;
+    struct ds_plan plan;
+    struct ds_reading reading;
+    TRY(check(call, request, &query, &aggregations));
+    TRY(ds_plan_make(&query, NULL, 0, call->arena, &plan));
+    TRY(ds_read_begin(call, request->read_options, &reading));
+    status s = answer(call, &aggregations, &query, &plan, &reading, response);
+    ds_read_end(&reading);
+    return s;
+}

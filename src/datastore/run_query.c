@@ -1,0 +1,46 @@
+/* RunQuery: a batch of a query's results. */
+#include "datastore/queries.h"
+#include "datastore/query_batch.h"
+
+static status check(const struct ds_call *call, const Ds__RunQueryRequest *request,
+                    struct ds_query *query)
+{
+    struct ds_database database = {.project = call->project_id, .id = call->database_id};
+    if (request->query_type_case == DS__RUN_QUERY_REQUEST__QUERY_TYPE_GQL_QUERY)
+        return status_make(STATUS_UNIMPLEMENTED, "GQL is not built yet");
+    if (request->query_type_case != DS__RUN_QUERY_REQUEST__QUERY_TYPE_QUERY)
+        return status_make(STATUS_INVALID_ARGUMENT, "The request has no query.");
+    TRY(ds_query_check(request->query, request->partition_id, &database, call->arena, query));
+    if (request->property_mask != NULL &&
+        query->result_type != DS__ENTITY_RESULT__RESULT_TYPE__FULL)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "A projection query cannot have a property_mask.");
+    return status_ok();
+}
+
+static status answer(const struct ds_call *call, const Ds__RunQueryRequest *request,
+                     const struct ds_query *query, const struct ds_plan *plan,
+                     struct ds_reading *reading, ProtobufCMessage **response)
+{
+    Ds__RunQueryResponse *made;
+    PROTO_NEW(call->arena, made, DS__RUN_QUERY_RESPONSE__INIT);
+    TRY(ds_batch_make(query, request->property_mask, plan, reading, call->arena, &made->batch));
+    made->transaction = proto_data(reading->new_transaction);
+    *response = &made->base;
+    return status_ok();
+}
+
+status ds_run_query(struct ds_call *call, const ProtobufCMessage *message,
+                    ProtobufCMessage **response)
+{
+    const Ds__RunQueryRequest *request = (const Ds__RunQueryRequest *)message;
+    struct ds_query query;
+    struct ds_plan plan;
+    struct ds_reading reading;
+    TRY(check(call, request, &query));
+    TRY(ds_plan_make(&query, NULL, 0, call->arena, &plan));
+    TRY(ds_read_begin(call, request->read_options, &reading));
+    status s = answer(call, request, &query, &plan, &reading, response);
+    ds_read_end(&reading);
+    return s;
+}
