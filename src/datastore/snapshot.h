@@ -13,7 +13,10 @@ struct grpc_call;
 struct ds_snapshot {
     struct table *table; /* held by the caller; NULL: there is nothing */
     struct ds_database database;
-    int64_t at_us;                /* microseconds since 1970 */
+    int64_t at_us; /* microseconds since 1970 */
+    /* Rows of indexes may be shown that the entities of the moment did not have: whoever reads them
+     * asks the entity. Readers of tables ask themselves, and leave it unset. */
+    bool is_past;
     const struct grpc_call *call; /* reading ends with CANCELLED when it is; NULL: none */
 };
 
