@@ -1,6 +1,7 @@
 /* Aggregations: see aggregation.h. */
 #include "datastore/aggregation.h"
 
+#include "base/limits.h"
 #include "bigtable/timestamps.h"
 #include "datastore/property_path.h"
 #include "datastore/validate.h"
@@ -88,10 +89,10 @@ status ds_aggregations_check(const Ds__AggregationQuery *request, struct arena *
     *out = (struct ds_aggregations){.count = 0};
     if (request->n_aggregations == 0)
         return INVALID("An aggregation query has at least one aggregation.");
-    if (request->n_aggregations > DS_MOST_AGGREGATIONS)
+    if (request->n_aggregations > LIMIT_DS_AGGREGATIONS)
         return INVALID("The maximum number of aggregations allowed in an aggregation query is %d. "
                        "Received: %zu",
-                       DS_MOST_AGGREGATIONS, request->n_aggregations);
+                       LIMIT_DS_AGGREGATIONS, request->n_aggregations);
     out->items = arena_alloc(arena, request->n_aggregations * sizeof *out->items);
     if (out->items == NULL)
         return status_out_of_memory();
@@ -252,11 +253,13 @@ static status make_batch(const struct ds_aggregations *aggregations,
 
 status ds_aggregations_run(struct ds_aggregations *aggregations, const struct ds_query *query,
                            const struct ds_plan *plan, struct ds_reading *reading,
-                           struct arena *arena, Ds__AggregationResultBatch **out)
+                           struct arena *arena, struct ds_reads *reads,
+                           Ds__AggregationResultBatch **out)
 {
     struct ds_results *results;
     TRY(ds_results_open(query, plan, reading, arena, &results));
     status s = add_all(aggregations, query, results);
+    *reads = ds_results_reads(results);
     status closed = ds_results_close(results);
     if (!status_is_ok(s)) {
         status_free(closed);

@@ -9,8 +9,6 @@
 
 #include "datastore/query_results.h"
 
-enum { DS_MOST_AGGREGATIONS = 5 };
-
 struct ds_aggregation; /* one of them */
 
 struct ds_aggregations {
@@ -22,9 +20,10 @@ struct ds_aggregations {
 status ds_aggregations_check(const Ds__AggregationQuery *request, struct arena *arena,
                              struct ds_aggregations *out);
 
-/* Over the query's results, its offset, limit and cursors among it. */
+/* Over the query's results, its offset, limit and cursors among it. `reads`: what it took. */
 status ds_aggregations_run(struct ds_aggregations *aggregations, const struct ds_query *query,
                            const struct ds_plan *plan, struct ds_reading *reading,
-                           struct arena *arena, Ds__AggregationResultBatch **out);
+                           struct arena *arena, struct ds_reads *reads,
+                           Ds__AggregationResultBatch **out);
 
 #endif

@@ -2,7 +2,9 @@
 #include "datastore/aggregation.h"
 
 #include "base/testing.h"
+#include "datastore/query_cursor.h"
 #include "datastore/query_fake.h"
+#include "datastore/query_seen.h"
 #include "datastore/testing.h"
 
 static void put_numbers(struct fake *fake)
@@ -26,7 +28,9 @@ static status aggregate(struct fake *fake, const char *json, Ds__AggregationResu
     TRY(ds_aggregations_check(request, fake->arena, &aggregations));
     TRY(ds_query_check(request->nested_query, NULL, &database, fake->arena, query));
     TRY(ds_plan_make(query, NULL, 0, fake->arena, &plan));
-    return ds_aggregations_run(&aggregations, query, &plan, &reading, fake->arena, out);
+    TRY(ds_cursors_read(request->nested_query, query));
+    return ds_aggregations_run(&aggregations, query, &plan, &reading, fake->arena, &fake->reads,
+                               out);
 }
 
 #define OVER_K   ", 'nestedQuery': {'kind': [{'name': 'K'}]}}"
@@ -34,8 +38,9 @@ static status aggregate(struct fake *fake, const char *json, Ds__AggregationResu
 
 static void assert_aggregates(struct fake *fake, const char *json, const char *expected)
 {
-    Ds__AggregationResultBatch *batch;
+    Ds__AggregationResultBatch *batch = NULL;
     assert_ok(aggregate(fake, json, &batch));
+    assert_non_null(batch);
     assert_int_equal(batch->n_aggregation_results, 1);
     assert_json(&batch->aggregation_results[0]->base, expected);
 }
@@ -84,6 +89,29 @@ static void test_sums_beyond_an_integer_are_doubles(void **state)
                       "'property_2':{'doubleValue':'NaN'}}}");
 }
 
+/* More than are remembered: who has been is then asked of the entities. */
+static void test_each_of_many_counts_once(void **state)
+{
+    enum { MANY = DS_MOST_SEEN + 10 };
+    struct fake *fake = *state;
+    Ds__Entity *like = test_entity(fake->arena, "{'properties': {'v': {'arrayValue': {'values': ["
+                                                "{'integerValue': 1}, {'integerValue': 2}]}}}}");
+    for (int i = 1; i <= MANY; i++) {
+        Ds__Entity *entity = arena_alloc(fake->arena, sizeof *entity);
+        Ds__Key *key = test_key(fake->arena, "", "K/1");
+        assert_non_null(entity);
+        key->path[0]->id = i;
+        *entity = *like;
+        entity->key = key;
+        fake_add(fake, entity);
+    }
+    assert_aggregates(fake,
+                      "{'aggregations': [{'count': {}}], 'nestedQuery': {'kind': [{'name': 'K'}],"
+                      " 'order': [{'property': {'name': 'v'}}]}}",
+                      "{'aggregateProperties':{'property_1':{'integerValue':'65546'}}}");
+    assert_true(fake->reads.rows == 2 * MANY && fake->reads.entities < MANY + 100);
+}
+
 static void assert_refused(struct fake *fake, const char *json, const char *message)
 {
     Ds__AggregationResultBatch *batch;
@@ -117,6 +145,7 @@ int main(void)
         TEST(test_counts),
         TEST(test_sums_and_averages),
         TEST(test_sums_beyond_an_integer_are_doubles),
+        TEST(test_each_of_many_counts_once),
         TEST(test_what_may_not_be_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,11 +163,12 @@ static status make_batch(struct batching *batching, const struct ds_reading *rea
 
 status ds_batch_make(const struct ds_query *query, const Ds__PropertyMask *mask,
                      const struct ds_plan *plan, struct ds_reading *reading, struct arena *arena,
-                     Ds__QueryResultBatch **out)
+                     struct ds_reads *reads, Ds__QueryResultBatch **out)
 {
     struct batching batching = {.query = query, .mask = mask, .arena = arena};
     TRY(ds_results_open(query, plan, reading, arena, &batching.results));
     status s = make_batch(&batching, reading);
+    *reads = ds_results_reads(batching.results);
     status closed = ds_results_close(batching.results);
     if (status_is_ok(s))
         s = closed;

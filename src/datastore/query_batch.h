@@ -8,9 +8,9 @@
  * cursor. */
 enum { DS_BATCH_RESULTS = 300, DS_BATCH_BYTES = 1 << 20 };
 
-/* `mask` may be NULL. In the arena. */
+/* `mask` may be NULL. In the arena. `reads`: what it took. */
 status ds_batch_make(const struct ds_query *query, const Ds__PropertyMask *mask,
                      const struct ds_plan *plan, struct ds_reading *reading, struct arena *arena,
-                     Ds__QueryResultBatch **out);
+                     struct ds_reads *reads, Ds__QueryResultBatch **out);
 
 #endif

@@ -1,11 +1,9 @@
 /* Queries, checked and completed: see query_check.h. */
 #include "datastore/query_check.h"
 
-#include "datastore/query_cursor.h"
 #include "datastore/query_terms.h"
 #include "datastore/validate.h"
 #include "sql/vector.h"
-#include "wire/proto.h"
 
 #include <stdlib.h>
 
@@ -199,6 +197,7 @@ static status add_projected(struct checking *checking)
         return INVALID("A query that is ordered by %s must be ordered by all projected properties "
                        "before it",
                        DS_KEY_PROPERTY);
+    checking->query->free_count = checking->orders.count - before;
     return status_ok();
 }
 
@@ -241,16 +240,6 @@ static status check_numbers(const Ds__Query *request, struct ds_query *query)
     return status_ok();
 }
 
-static status check_cursors(const Ds__Query *request, struct ds_query *query)
-{
-    if (request->start_cursor.len > 0)
-        TRY(ds_cursor_read(query, proto_bytes(request->start_cursor), &query->start));
-    query->has_end = request->end_cursor.len > 0;
-    if (query->has_end)
-        TRY(ds_cursor_read(query, proto_bytes(request->end_cursor), &query->end));
-    return status_ok();
-}
-
 status ds_query_check(const Ds__Query *request, const Ds__PartitionId *partition,
                       const struct ds_database *database, struct arena *arena, struct ds_query *out)
 {
@@ -267,6 +256,5 @@ status ds_query_check(const Ds__Query *request, const Ds__PartitionId *partition
     TRY(ds_filter_check(request->filter, arena, out));
     TRY(check_projection(&checking));
     TRY(check_projected_filters(out));
-    TRY(complete_order(&checking));
-    return check_cursors(request, out);
+    return complete_order(&checking);
 }

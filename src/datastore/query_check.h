@@ -17,8 +17,6 @@
 #include "datastore/key.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 
-enum { DS_MOST_DISJUNCTIONS = 30, DS_MOST_IN = 30, DS_MOST_NOT_IN = 10 };
-
 /* Values are encoded, ascending. */
 struct ds_equality {
     const char *property;
@@ -60,6 +58,8 @@ struct ds_query {
     size_t conjunction_count; /* may be 0: nothing fits */
     const struct ds_order *orders;
     size_t order_count;
+    size_t
+        free_count; /* so many last orders are only projected: any index's order of them will do */
     enum ds_flip key_flip;
     size_t distinct_count; /* so many first orders; 0: all results */
     Ds__EntityResult__ResultType result_type;
@@ -77,7 +77,7 @@ struct ds_query {
 status ds_filter_check(const Ds__Filter *filter, struct arena *arena, struct ds_query *out);
 
 /* `partition` may be NULL. The query is changed: its values are normalised. INVALID_ARGUMENT for
- * what no query may say, a cursor that is none of this query's among it. */
+ * what no query may say. The cursors come later: what they mean depends on the plan. */
 status ds_query_check(const Ds__Query *query, const Ds__PartitionId *partition,
                       const struct ds_database *database, struct arena *arena,
                       struct ds_query *out);

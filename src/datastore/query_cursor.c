@@ -77,3 +77,13 @@ status ds_cursor_read(const struct ds_query *query, bytes cursor, bytes *out)
         return status_ok();
     return status_make(STATUS_INVALID_ARGUMENT, "The cursor is not one of this query.");
 }
+
+status ds_cursors_read(const Ds__Query *request, struct ds_query *query)
+{
+    if (request->start_cursor.len > 0)
+        TRY(ds_cursor_read(query, proto_bytes(request->start_cursor), &query->start));
+    query->has_end = request->end_cursor.len > 0;
+    if (query->has_end)
+        TRY(ds_cursor_read(query, proto_bytes(request->end_cursor), &query->end));
+    return status_ok();
+}

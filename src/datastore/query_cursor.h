@@ -18,6 +18,9 @@ status ds_cursor_make(const struct ds_query *query, bytes position, struct arena
  */
 status ds_cursor_read(const struct ds_query *query, bytes cursor, bytes *out);
 
+/* The request's start and end, into the query, which has been planned. */
+status ds_cursors_read(const Ds__Query *request, struct ds_query *query);
+
 /* Takes the first `count` values of a position, as they are in it; `values` may be NULL. `rest` is
  * what comes behind: of all values the path, in the key's direction (ds_row_path_append). False if
  * they are not there. */

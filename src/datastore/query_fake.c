@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/testing.h"
+#include "datastore/query_cursor.h"
 #include "datastore/testing.h"
 #include "datastore/validate.h"
 
@@ -127,8 +128,17 @@ static void sort_rows(struct vector *list)
     list->count = count;
 }
 
+static int compare_entities(const void *a, const void *b)
+{
+    const Ds__Entity *const *first = a, *const *second = b;
+    return ds_key_value_compare((*first)->key, (*second)->key);
+}
+
 struct ds_reading fake_reading(struct fake *fake)
 {
+    if (fake->entities.count > 1)
+        qsort(fake->entities.items, fake->entities.count, sizeof(const Ds__Entity *),
+              compare_entities);
     const Ds__Entity *const *entities = fake->entities.items, *const *past = fake->past.items;
     fake->rows = (struct vector){.count = 0};
     for (size_t i = 0; i < fake->entities.count; i++) {
@@ -159,9 +169,16 @@ status ds_snapshot_get(const struct ds_snapshot *snapshot, const Ds__Key *key, s
     const Ds__Entity *const *entities = fake->entities.items;
     (void)arena;
     *out = (struct ds_version){.version_us = 3, .create_us = 2};
-    for (size_t i = 0; i < fake->entities.count; i++)
-        if (ds_key_value_compare(entities[i]->key, key) == 0)
-            out->entity = entities[i];
+    size_t low = 0, high = fake->entities.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ds_key_value_compare(entities[middle]->key, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < fake->entities.count && ds_key_value_compare(entities[low]->key, key) == 0)
+        out->entity = entities[low];
     return status_ok();
 }
 
@@ -247,8 +264,9 @@ status fake_run(struct fake *fake, const Ds__Query *request, const char *name_sp
     partition->namespace_id = name_space;
     TRY(ds_query_check(request, partition, &database, fake->arena, query));
     TRY(ds_plan_make(query, fake->indexes.items, fake->indexes.count, fake->arena, &plan));
+    TRY(ds_cursors_read(request, query));
     struct ds_reading reading = fake_reading(fake);
-    status s = ds_batch_make(query, NULL, &plan, &reading, fake->arena, out);
+    status s = ds_batch_make(query, NULL, &plan, &reading, fake->arena, &fake->reads, out);
     assert_int_equal(fake->opened, 0);
     return s;
 }

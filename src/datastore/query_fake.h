@@ -14,6 +14,7 @@ struct fake {
     struct vector rows;         /* struct ds_index_row, sorted when a reading begins */
     size_t noted;               /* ranges */
     bytes noted_from, noted_to; /* the last of an index */
+    struct ds_reads reads;      /* of the last batch */
     size_t opened;              /* readers that are not closed */
 };
 

@@ -4,6 +4,7 @@
  * union of the ranges between: the results are the same, and one scan gives them. */
 #include "datastore/query_terms.h"
 
+#include "base/limits.h"
 #include "datastore/validate.h"
 
 #define INVALID(...) status_make(STATUS_INVALID_ARGUMENT, __VA_ARGS__)
@@ -51,7 +52,7 @@ static status check_list(const struct filtering *filtering, const char *property
 {
     bool is_in = filter->op == DS_OP(IN);
     const char *name = is_in ? "IN" : "NOT_IN";
-    size_t most = is_in ? DS_MOST_IN : DS_MOST_NOT_IN;
+    size_t most = is_in ? LIMIT_DS_IN_VALUES : LIMIT_DS_NOT_IN_VALUES;
     if (filter->value->value_type_case != DS__VALUE__VALUE_TYPE_ARRAY_VALUE)
         return INVALID("%s requires an array value.", name);
     const Ds__ArrayValue *array = filter->value->array_value;
@@ -126,9 +127,9 @@ static status check_comparison(struct filtering *filtering, const Ds__PropertyFi
 
 static status make_parts(const struct filtering *filtering, size_t count, struct parts *out)
 {
-    if (count > DS_MOST_DISJUNCTIONS)
+    if (count > LIMIT_DS_DISJUNCTIONS)
         return INVALID("The query has more than %d disjunctions in disjunctive normal form.",
-                       DS_MOST_DISJUNCTIONS);
+                       LIMIT_DS_DISJUNCTIONS);
     out->parts = arena_zalloc(filtering->arena, count * sizeof *out->parts);
     out->count = count;
     return out->parts == NULL ? status_out_of_memory() : status_ok();

@@ -350,8 +350,8 @@ static status plan_branch(struct planning *planning, struct ds_branch_plan *out)
     return status_ok();
 }
 
-status ds_plan_make(const struct ds_query *query, const struct ds_index *indexes, size_t count,
-                    struct arena *arena, struct ds_plan *out)
+static status plan_all(const struct ds_query *query, const struct ds_index *indexes, size_t count,
+                       struct arena *arena, struct ds_plan *out)
 {
     struct ds_branch_plan *branches =
         arena_alloc(arena, query->conjunction_count * sizeof *branches);
@@ -367,4 +367,61 @@ status ds_plan_make(const struct ds_query *query, const struct ds_index *indexes
         TRY(plan_branch(&planning, &branches[out->branch_count]));
     }
     return status_ok();
+}
+
+/* --- the order of what is only projected --- */
+
+/* The order with its free end as the last properties of the index are; false if those are others.
+ */
+static bool follow(const struct ds_query *query, const struct ds_index *index,
+                   struct ds_order *orders)
+{
+    size_t fixed = query->order_count - query->free_count;
+    if (strcmp(index->kind, query->kind) != 0 || index->shape.values < query->free_count)
+        return false;
+    size_t first = index->shape.values - query->free_count;
+    for (size_t i = 0; i < query->order_count; i++)
+        orders[i] = query->orders[i];
+    for (size_t i = 0; i < query->free_count; i++) {
+        size_t j = fixed;
+        while (j < query->order_count &&
+               strcmp(query->orders[j].property, index->properties[first + i]) != 0)
+            j++;
+        if (j == query->order_count)
+            return false;
+        orders[fixed + i] = query->orders[j];
+        orders[fixed + i].flip = index->shape.flips[first + i];
+    }
+    return true;
+}
+
+/* Tries the order of each index. `refusal` is what becomes of it if none will do. */
+static status plan_by_indexes(struct ds_query *query, const struct ds_index *indexes, size_t count,
+                              struct arena *arena, status refusal, struct ds_plan *out)
+{
+    const struct ds_order *first = query->orders;
+    for (size_t i = 0; i < count && refusal.code == STATUS_FAILED_PRECONDITION; i++) {
+        struct ds_order *orders = arena_alloc(arena, query->order_count * sizeof *orders);
+        query->orders = first;
+        if (orders == NULL || !follow(query, &indexes[i], orders))
+            continue;
+        query->orders = orders;
+        status s = plan_all(query, indexes, count, arena, out);
+        if (s.code != STATUS_FAILED_PRECONDITION) {
+            status_free(refusal);
+            refusal = s;
+        } else {
+            status_free(s);
+        }
+    }
+    return refusal;
+}
+
+status ds_plan_make(struct ds_query *query, const struct ds_index *indexes, size_t count,
+                    struct arena *arena, struct ds_plan *out)
+{
+    status s = plan_all(query, indexes, count, arena, out);
+    if (s.code == STATUS_FAILED_PRECONDITION && query->free_count > 0)
+        s = plan_by_indexes(query, indexes, count, arena, s, out);
+    return s;
 }

@@ -47,12 +47,10 @@ struct ds_plan {
     size_t branch_count;
 };
 
-/* `indexes`: the composite ones that are ready; they must outlive the plan. FAILED_PRECONDITION
- * with a recommendation if there is no index for a conjunction. */
-status ds_plan_make(const struct ds_query *query, const struct ds_index *indexes, size_t count,
+/* `indexes`: the composite ones that are ready; they must outlive the plan. The query's order may
+ * be changed where it is free to be. FAILED_PRECONDITION with a recommendation if there is no index
+ * for a conjunction. */
+status ds_plan_make(struct ds_query *query, const struct ds_index *indexes, size_t count,
                     struct arena *arena, struct ds_plan *out);
-
-/* "(a ASC, b DESC, __name__ ASC)" */
-status ds_scan_describe(const struct ds_scan_plan *scan, struct arena *arena, const char **out);
 
 #endif

@@ -25,6 +25,7 @@ struct ds_results {
     bool may_repeat; /* an entity may have several positions */
     bool has_begun;
     bool stopped_at_cursor;
+    int64_t entities; /* that were read */
 };
 
 /* --- opening --- */
@@ -169,7 +170,7 @@ static status key_of(const struct ds_results *results, bytes position, struct ar
 {
     const struct ds_query *query = results->query;
     Ds__PartitionId *partition;
-    bytes path;
+    bytes path = {0};
     TRY(path_of(results, position, arena, &path));
     TRY(ds_path_decode(path, arena, out));
     PROTO_NEW(arena, partition, DS__PARTITION_ID__INIT);
@@ -194,6 +195,7 @@ static status read_entity(struct ds_results *results, const Ds__Key *key, struct
     buffer_free(&from);
     buffer_free(&to);
     TRY(s);
+    results->entities++;
     TRY(ds_snapshot_get(&results->reading->snapshot, key, arena, out));
     if (out->entity == NULL && !results->reading->snapshot.is_past)
         return ds_damaged("an index row without its entity");
@@ -286,10 +288,10 @@ bool ds_results_stopped_at_cursor(const struct ds_results *results)
     return results->stopped_at_cursor;
 }
 
-int64_t ds_results_rows(const struct ds_results *results)
+struct ds_reads ds_results_reads(const struct ds_results *results)
 {
-    int64_t rows = 0;
+    struct ds_reads reads = {.entities = results->entities};
     for (size_t i = 0; i < results->branch_count; i++)
-        rows += ds_branch_rows(results->branches[i]);
-    return rows;
+        reads.rows += ds_branch_rows(results->branches[i]);
+    return reads;
 }

@@ -30,6 +30,12 @@ status ds_results_next(struct ds_results *results, bool wants_entity, struct are
 /* At the end: whether more comes behind the end cursor. */
 bool ds_results_stopped_at_cursor(const struct ds_results *results);
 
-int64_t ds_results_rows(const struct ds_results *results); /* index rows looked at */
+/* What has been read so far. */
+struct ds_reads {
+    int64_t rows; /* of indexes, or of entities in the order of their keys */
+    int64_t entities;
+};
+
+struct ds_reads ds_results_reads(const struct ds_results *results);
 
 #endif

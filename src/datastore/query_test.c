@@ -2,6 +2,7 @@
  * query_random_test.c holds them against a plain evaluation. */
 #include "base/testing.h"
 #include "datastore/query_cursor.h"
+#include "datastore/query_explain.h"
 #include "datastore/query_fake.h"
 #include "datastore/testing.h"
 
@@ -257,6 +258,69 @@ static void test_projections_come_from_the_index(void **state)
                  "K", "1(1,1)");
 }
 
+/* Who only projects properties takes them in any order, which their index has. */
+static void test_projections_follow_an_index(void **state)
+{
+    struct fake *fake = *state;
+    fake_put(fake, "K/1", INT("a", "1") "," INT("b", "1") "," INT("c", "1"));
+    fake_put(fake, "K/2", INT("a", "2") "," INT("b", "2") "," INT("c", "1"));
+    fake_put(fake, "K/3", INT("a", "1") "," INT("b", "2") "," INT("c", "2"));
+    fake_add_index(fake, "K c -b a");
+    assert_lists(fake,
+                 "'filter': " FILTER("c", "EQUAL",
+                                     I("1")) ", 'projection': [" PROJECT("a") "," PROJECT("b") "]",
+                 "K", "2(2,2) 1(1,1)");
+    assert_lists(fake, "'order': [" UP("c") "], 'projection': [" PROJECT("a") "," PROJECT("b") "]",
+                 "K", "2(2,2) 1(1,1) 3(1,2)");
+    assert_refused(fake, "'projection': [" PROJECT("a") "," PROJECT("c") "]", "K",
+                   STATUS_FAILED_PRECONDITION,
+                   "no matching index found. recommended index is:\n- kind: K\n  properties:\n"
+                   "  - name: a\n  - name: c\n");
+}
+
+/* --- explanations --- */
+
+static void assert_explained(struct fake *fake, const char *parts, const char *kind,
+                             const char *expected)
+{
+    struct ds_database database = {.project = "p", .id = ""};
+    const struct ds_reads reads = {.rows = 5, .entities = 2};
+    struct ds_query query;
+    struct ds_plan plan;
+    Ds__ExplainMetrics *metrics = NULL;
+    assert_ok(ds_query_check(query_of(fake, parts, kind), NULL, &database, fake->arena, &query));
+    assert_ok(ds_plan_make(&query, fake->indexes.items, fake->indexes.count, fake->arena, &plan));
+    assert_ok(ds_explain_plan(&query, &plan, fake->arena, &metrics));
+    assert_non_null(metrics);
+    assert_json(&metrics->plan_summary->base, expected);
+    assert_ok(ds_explain_run(&reads, 2, 1500000, fake->arena, metrics));
+    assert_json(&metrics->execution_stats->base,
+                "{'resultsReturned':'2','executionDuration':'1.500s','readOperations':'2',"
+                "'debugStats':{'index_entries_scanned':'5','documents_scanned':'2'}}");
+}
+
+static void test_a_plan_says_its_indexes(void **state)
+{
+    struct fake *fake = *state;
+    fake_add_index(fake, "^K a -b");
+    assert_explained(fake, "", "K",
+                     "{'indexesUsed':[{'query_scope':'Collection group',"
+                     "'properties':'(__name__ ASC)'}]}");
+    assert_explained(
+        fake,
+        "'filter': " ALL(
+            FILTER("a", "IN", ARRAY(I("3") "," I("4"))) "," FILTER("b", "EQUAL", I("1"))),
+        "K",
+        "{'indexesUsed':[{'query_scope':'Collection group','properties':'(a ASC, __name__ ASC)'},"
+        "{'query_scope':'Collection group','properties':'(b ASC, __name__ ASC)'}]}");
+    assert_explained(fake,
+                     "'order': [" UP("a") "," DOWN("b") "], 'filter': " FILTER(
+                         "__key__", "HAS_ANCESTOR", KEY(ELEMENT("R", "1"))),
+                     "K",
+                     "{'indexesUsed':[{'query_scope':'Includes ancestors',"
+                     "'properties':'(a ASC, b DESC, __name__ ASC)'}]}");
+}
+
 /* --- batches --- */
 
 static Ds__QueryResultBatch *run(struct fake *fake, const char *parts)
@@ -434,6 +498,8 @@ int main(void)
         TEST(test_composite_indexes_serve_the_rest),
         TEST(test_a_missing_index_is_recommended),
         TEST(test_projections_come_from_the_index),
+        TEST(test_projections_follow_an_index),
+        TEST(test_a_plan_says_its_indexes),
         TEST(test_a_batch_says_how_it_ended),
         TEST(test_a_batch_has_so_many_results),
         TEST(test_cursors_of_others_are_refused),

@@ -1,6 +1,9 @@
 /* RunAggregationQuery: what a query's results come to. */
+#include "base/clock.h"
 #include "datastore/aggregation.h"
 #include "datastore/queries.h"
+#include "datastore/query_cursor.h"
+#include "datastore/query_explain.h"
 
 static status check(const struct ds_call *call, const Ds__RunAggregationQueryRequest *request,
                     struct ds_query *query, struct ds_aggregations *aggregations)
@@ -18,16 +21,35 @@ static status check(const struct ds_call *call, const Ds__RunAggregationQueryReq
                           query);
 }
 
-static status answer(const struct ds_call *call, struct ds_aggregations *aggregations,
-                     const struct ds_query *query, const struct ds_plan *plan,
-                     struct ds_reading *reading, ProtobufCMessage **response)
+/* A client that wants the plan only gets a batch without results. */
+static status explain(const struct ds_call *call, const struct ds_query *query,
+                      const struct ds_plan *plan, ProtobufCMessage **response)
 {
     Ds__RunAggregationQueryResponse *made;
     PROTO_NEW(call->arena, made, DS__RUN_AGGREGATION_QUERY_RESPONSE__INIT);
-    TRY(ds_aggregations_run(aggregations, query, plan, reading, call->arena, &made->batch));
+    PROTO_NEW(call->arena, made->batch, DS__AGGREGATION_RESULT_BATCH__INIT);
+    made->batch->more_results = DS__QUERY_RESULT_BATCH__MORE_RESULTS_TYPE__NO_MORE_RESULTS;
+    *response = &made->base;
+    return ds_explain_plan(query, plan, call->arena, &made->explain_metrics);
+}
+
+static status answer(const struct ds_call *call, struct ds_aggregations *aggregations,
+                     const struct ds_query *query, const struct ds_plan *plan, bool explains,
+                     struct ds_reading *reading, ProtobufCMessage **response)
+{
+    Ds__RunAggregationQueryResponse *made;
+    struct ds_reads reads;
+    struct clock *clock = call->datastore->clock;
+    int64_t started_us = clock_steady_us(clock);
+    PROTO_NEW(call->arena, made, DS__RUN_AGGREGATION_QUERY_RESPONSE__INIT);
+    TRY(ds_aggregations_run(aggregations, query, plan, reading, call->arena, &reads, &made->batch));
     made->transaction = proto_data(reading->new_transaction);
     *response = &made->base;
-    return status_ok();
+    if (!explains)
+        return status_ok();
+    TRY(ds_explain_plan(query, plan, call->arena, &made->explain_metrics));
+    return ds_explain_run(&reads, 1, clock_steady_us(clock) - started_us, call->arena,
+                          made->explain_metrics);
 }
 
 status ds_run_aggregation_query(struct ds_call *call, const ProtobufCMessage *message,
@@ -40,8 +62,12 @@ status ds_run_aggregation_query(struct ds_call *call, const ProtobufCMessage *me
     struct ds_reading reading;
     TRY(check(call, request, &query, &aggregations));
     TRY(ds_plan_make(&query, NULL, 0, call->arena, &plan));
+    TRY(ds_cursors_read(request->aggregation_query->nested_query, &query));
+    bool explains = request->explain_options != NULL;
+    if (explains && !request->explain_options->analyze)
+        return explain(call, &query, &plan, response);
     TRY(ds_read_begin(call, request->read_options, &reading));
-    status s = answer(call, &aggregations, &query, &plan, &reading, response);
+    status s = answer(call, &aggregations, &query, &plan, explains, &reading, response);
     ds_read_end(&reading);
     return s;
 }

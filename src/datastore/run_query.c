@@ -1,6 +1,9 @@
 /* RunQuery: a batch of a query's results. */
+#include "base/clock.h"
 #include "datastore/queries.h"
 #include "datastore/query_batch.h"
+#include "datastore/query_cursor.h"
+#include "datastore/query_explain.h"
 
 static status check(const struct ds_call *call, const Ds__RunQueryRequest *request,
                     struct ds_query *query)
@@ -18,16 +21,37 @@ static status check(const struct ds_call *call, const Ds__RunQueryRequest *reque
     return status_ok();
 }
 
+/* A client that wants the plan only gets a batch without results. */
+static status explain(const struct ds_call *call, const struct ds_query *query,
+                      const struct ds_plan *plan, ProtobufCMessage **response)
+{
+    Ds__RunQueryResponse *made;
+    PROTO_NEW(call->arena, made, DS__RUN_QUERY_RESPONSE__INIT);
+    PROTO_NEW(call->arena, made->batch, DS__QUERY_RESULT_BATCH__INIT);
+    made->batch->entity_result_type = query->result_type;
+    made->batch->more_results = DS__QUERY_RESULT_BATCH__MORE_RESULTS_TYPE__NO_MORE_RESULTS;
+    *response = &made->base;
+    return ds_explain_plan(query, plan, call->arena, &made->explain_metrics);
+}
+
 static status answer(const struct ds_call *call, const Ds__RunQueryRequest *request,
                      const struct ds_query *query, const struct ds_plan *plan,
                      struct ds_reading *reading, ProtobufCMessage **response)
 {
     Ds__RunQueryResponse *made;
+    struct ds_reads reads;
+    struct clock *clock = call->datastore->clock;
+    int64_t started_us = clock_steady_us(clock);
     PROTO_NEW(call->arena, made, DS__RUN_QUERY_RESPONSE__INIT);
-    TRY(ds_batch_make(query, request->property_mask, plan, reading, call->arena, &made->batch));
+    TRY(ds_batch_make(query, request->property_mask, plan, reading, call->arena, &reads,
+                      &made->batch));
     made->transaction = proto_data(reading->new_transaction);
     *response = &made->base;
-    return status_ok();
+    if (request->explain_options == NULL)
+        return status_ok();
+    TRY(ds_explain_plan(query, plan, call->arena, &made->explain_metrics));
+    return ds_explain_run(&reads, (int64_t)made->batch->n_entity_results,
+                          clock_steady_us(clock) - started_us, call->arena, made->explain_metrics);
 }
 
 status ds_run_query(struct ds_call *call, const ProtobufCMessage *message,
@@ -39,6 +63,9 @@ status ds_run_query(struct ds_call *call, const ProtobufCMessage *message,
     struct ds_reading reading;
     TRY(check(call, request, &query));
     TRY(ds_plan_make(&query, NULL, 0, call->arena, &plan));
+    TRY(ds_cursors_read(request->query, &query));
+    if (request->explain_options != NULL && !request->explain_options->analyze)
+        return explain(call, &query, &plan, response);
     TRY(ds_read_begin(call, request->read_options, &reading));
     status s = answer(call, request, &query, &plan, &reading, response);
     ds_read_end(&reading);

@@ -1,0 +1,15 @@
+/* What a client is told of how a query was, or would be, run. */
+#ifndef TRESTLE_DATASTORE_QUERY_EXPLAIN_H
+#define TRESTLE_DATASTORE_QUERY_EXPLAIN_H
+
+#include "datastore/query_results.h"
+
+/* The indexes that the plan uses, each once. In the arena. */
+status ds_explain_plan(const struct ds_query *query, const struct ds_plan *plan,
+                       struct arena *arena, Ds__ExplainMetrics **out);
+
+/* Adds what running it took. */
+status ds_explain_run(const struct ds_reads *reads, int64_t results, int64_t duration_us,
+                      struct arena *arena, Ds__ExplainMetrics *metrics);
+
+#endif
