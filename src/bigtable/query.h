@@ -14,8 +14,8 @@ enum { QUERY_VALID_MS = 10 * 1000, QUERY_EXPIRES_MS = 40 * 1000 };
  * be paused, because it sorts, or is within one row, or plans. */
 enum { QUERY_TURN_US = 50 * 1000, QUERY_MOST_TURN_US = 30 * 1000 * 1000 };
 
-/* Processor time that one row may take, or planning: for what no count of steps foresees, as the
- * matches of a regular expression of which each reads all of the text. */
+/* Processor time that one row may take in searches: matches of a regular expression of which each
+ * reads all of the text, say. */
 enum { QUERY_MOST_ROW_CPU_US = 1000 * 1000 };
 
 /* Memory that planning may take: a base, and so much for each byte of the text. */

@@ -1,23 +1,21 @@
 /* RunAggregationQuery: what a query's results come to. */
 #include "base/clock.h"
 #include "datastore/aggregation.h"
+#include "datastore/gql.h"
 #include "datastore/queries.h"
 #include "datastore/query_cursor.h"
 #include "datastore/query_explain.h"
 
 static status check(const struct ds_call *call, const Ds__RunAggregationQueryRequest *request,
-                    struct ds_query *query, struct ds_aggregations *aggregations)
+                    Ds__AggregationQuery **asked, struct ds_query *query,
+                    struct ds_aggregations *aggregations)
 {
     struct ds_database database = {.project = call->project_id, .id = call->database_id};
-    if (request->query_type_case == DS__RUN_AGGREGATION_QUERY_REQUEST__QUERY_TYPE_GQL_QUERY)
-        return status_make(STATUS_UNIMPLEMENTED, "GQL is not built yet");
-    const Ds__AggregationQuery *asked = request->aggregation_query;
-    if (request->query_type_case !=
-            DS__RUN_AGGREGATION_QUERY_REQUEST__QUERY_TYPE_AGGREGATION_QUERY ||
-        asked->query_type_case != DS__AGGREGATION_QUERY__QUERY_TYPE_NESTED_QUERY)
+    TRY(ds_query_of_aggregation_request(request, &database, call->arena, asked));
+    if ((*asked)->query_type_case != DS__AGGREGATION_QUERY__QUERY_TYPE_NESTED_QUERY)
         return status_make(STATUS_INVALID_ARGUMENT, "The request has no query.");
-    TRY(ds_aggregations_check(asked, call->arena, aggregations));
-    return ds_query_check(asked->nested_query, request->partition_id, &database, call->arena,
+    TRY(ds_aggregations_check(*asked, call->arena, aggregations));
+    return ds_query_check((*asked)->nested_query, request->partition_id, &database, call->arena,
                           query);
 }
 
@@ -60,9 +58,10 @@ status ds_run_aggregation_query(struct ds_call *call, const ProtobufCMessage *me
     struct ds_query query;
     struct ds_plan plan;
     struct ds_reading reading;
-    TRY(check(call, request, &query, &aggregations));
+    Ds__AggregationQuery *asked;
+    TRY(check(call, request, &asked, &query, &aggregations));
     TRY(ds_plan_make(&query, NULL, 0, call->arena, &plan));
-    TRY(ds_cursors_read(request->aggregation_query->nested_query, &query));
+    TRY(ds_cursors_read(asked->nested_query, &query));
     bool explains = request->explain_options != NULL;
     if (explains && !request->explain_options->analyze)
         return explain(call, &query, &plan, response);

@@ -1,19 +1,18 @@
 /* RunQuery: a batch of a query's results. */
 #include "base/clock.h"
+#include "datastore/gql.h"
 #include "datastore/queries.h"
 #include "datastore/query_batch.h"
 #include "datastore/query_cursor.h"
 #include "datastore/query_explain.h"
 
+/* `*asked`: the request's query, or what its text says. */
 static status check(const struct ds_call *call, const Ds__RunQueryRequest *request,
-                    struct ds_query *query)
+                    Ds__Query **asked, struct ds_query *query)
 {
     struct ds_database database = {.project = call->project_id, .id = call->database_id};
-    if (request->query_type_case == DS__RUN_QUERY_REQUEST__QUERY_TYPE_GQL_QUERY)
-        return status_make(STATUS_UNIMPLEMENTED, "GQL is not built yet");
-    if (request->query_type_case != DS__RUN_QUERY_REQUEST__QUERY_TYPE_QUERY)
-        return status_make(STATUS_INVALID_ARGUMENT, "The request has no query.");
-    TRY(ds_query_check(request->query, request->partition_id, &database, call->arena, query));
+    TRY(ds_query_of_request(request, &database, call->arena, asked));
+    TRY(ds_query_check(*asked, request->partition_id, &database, call->arena, query));
     if (request->property_mask != NULL &&
         query->result_type != DS__ENTITY_RESULT__RESULT_TYPE__FULL)
         return status_make(STATUS_INVALID_ARGUMENT,
@@ -35,9 +34,10 @@ static status explain(const struct ds_call *call, const struct ds_query *query,
 }
 
 static status answer(const struct ds_call *call, const Ds__RunQueryRequest *request,
-                     const struct ds_query *query, const struct ds_plan *plan,
+                     Ds__Query *asked, const struct ds_query *query, const struct ds_plan *plan,
                      struct ds_reading *reading, ProtobufCMessage **response)
 {
+    bool is_text = request->query_type_case == DS__RUN_QUERY_REQUEST__QUERY_TYPE_GQL_QUERY;
     Ds__RunQueryResponse *made;
     struct ds_reads reads;
     struct clock *clock = call->datastore->clock;
@@ -46,6 +46,7 @@ static status answer(const struct ds_call *call, const Ds__RunQueryRequest *requ
     TRY(ds_batch_make(query, request->property_mask, plan, reading, call->arena, &reads,
                       &made->batch));
     made->transaction = proto_data(reading->new_transaction);
+    made->query = is_text ? asked : NULL;
     *response = &made->base;
     if (request->explain_options == NULL)
         return status_ok();
@@ -61,13 +62,14 @@ status ds_run_query(struct ds_call *call, const ProtobufCMessage *message,
     struct ds_query query;
     struct ds_plan plan;
     struct ds_reading reading;
-    TRY(check(call, request, &query));
+    Ds__Query *asked;
+    TRY(check(call, request, &asked, &query));
     TRY(ds_plan_make(&query, NULL, 0, call->arena, &plan));
-    TRY(ds_cursors_read(request->query, &query));
+    TRY(ds_cursors_read(asked, &query));
     if (request->explain_options != NULL && !request->explain_options->analyze)
         return explain(call, &query, &plan, response);
     TRY(ds_read_begin(call, request->read_options, &reading));
-    status s = answer(call, request, &query, &plan, &reading, response);
+    status s = answer(call, request, asked, &query, &plan, &reading, response);
     ds_read_end(&reading);
     return s;
 }

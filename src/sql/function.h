@@ -146,7 +146,8 @@ struct sql_session {
     uint64_t row_work;             /* steps for the row in hand, or for planning */
     uint64_t progress;             /* rises with each row, and while rows are put in order */
     bool is_turn_over;
-    bool is_folding; /* a constant is evaluated beforehand: not worth more than a turn */
+    bool is_searching; /* for matches in a text: no count of steps foresees what each takes */
+    bool is_folding;   /* a constant is evaluated beforehand: not worth more than a turn */
 };
 
 /* --- the tables --- */

@@ -101,7 +101,10 @@ struct matches {
 static status count_search(const struct sql_call *call, bytes text, size_t from)
 {
     uint64_t size = from < text.size ? text.size - from : 0;
-    return sql_work(call->session, sql_steps_of_bytes(size));
+    call->session->is_searching = true;
+    status s = sql_work(call->session, sql_steps_of_bytes(size));
+    call->session->is_searching = false;
+    return s;
 }
 
 /* After a match of nothing it goes on one part further. */

@@ -3,80 +3,23 @@
 import datetime
 import threading
 import time
-import uuid
 
 import pytest
 from google.api_core import exceptions
+from google.api_core.retry import Retry
 from google.cloud import datastore
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore_v1 import types
+from harness.datastore import Raw, client_of, entity, fresh_client
 
 UTC = datetime.timezone.utc
 ACCOUNTS, BALANCE = 10, 100
-
-
-def client_of(host, project, **options):
-    """As an application has it: the variable says where the server is."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DATASTORE_EMULATOR_HOST", host)
-        return datastore.Client(project=project, **options)
+ONCE = Retry(predicate=lambda error: False)  # or a lookup is asked for a minute
 
 
 @pytest.fixture
 def client(server):
-    """Of a project of its own, so that tests do not see each other's entities."""
-    return client_of(server.host, f"p-{uuid.uuid4().hex[:12]}")
-
-
-def entity(client, *path, exclude=(), **properties):
-    made = datastore.Entity(client.key(*path), exclude_from_indexes=exclude)
-    made.update(properties)
-    return made
-
-
-class Raw:
-    """The messages underneath, of one project."""
-
-    def __init__(self, client):
-        self.api, self.project = client._datastore_api, client.project
-
-    def key(self, *path):
-        elements = [
-            {"kind": kind, ("id" if isinstance(which, int) else "name"): which}
-            for kind, which in zip(path[::2], path[1::2], strict=True)
-        ]
-        return types.Key(partition_id={"project_id": self.project}, path=elements)
-
-    def entity(self, *path, **properties):
-        return types.Entity(
-            key=self.key(*path),
-            properties={name: {"integer_value": value} for name, value in properties.items()},
-        )
-
-    def commit(self, *mutations, transaction=None, mode="NON_TRANSACTIONAL"):
-        request = {"project_id": self.project, "mode": mode, "mutations": mutations}
-        if transaction is not None:
-            request["transaction"] = transaction
-        return self.api.commit(request=request, retry=None)
-
-    def transact(self, *mutations):
-        """In a transaction of its own."""
-        request = {
-            "project_id": self.project,
-            "mode": "TRANSACTIONAL",
-            "single_use_transaction": {"read_write": {}},
-            "mutations": mutations,
-        }
-        return self.api.commit(request=request, retry=None)
-
-    def lookup(self, *keys, **options):
-        return self.api.lookup(
-            request={"project_id": self.project, "keys": keys, "read_options": options}, retry=None
-        )
-
-    def begin(self, **options):
-        request = {"project_id": self.project, "transaction_options": options}
-        return self.api.begin_transaction(request=request, retry=None).transaction
+    return fresh_client(server.host)
 
 
 @pytest.fixture
@@ -390,7 +333,7 @@ def transfer(client, number, stop):
             continue
         try:
             with client.transaction():
-                one, two = client.get(source), client.get(target)
+                one, two = client.get(source, retry=ONCE), client.get(target, retry=ONCE)
                 one["balance"] -= 1
                 two["balance"] += 1
                 client.put_multi([one, two])

@@ -26,7 +26,7 @@ METHODS = [
 ADMIN_METHODS = [
     "ExportEntities", "ImportEntities", "CreateIndex", "DeleteIndex", "GetIndex", "ListIndexes",
 ]  # fmt: skip
-UNBUILT = {"RunQuery", "RunAggregationQuery", *ADMIN_METHODS}
+UNBUILT = {*ADMIN_METHODS}
 UNIMPLEMENTED, INVALID_ARGUMENT = grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.INVALID_ARGUMENT
 SECONDS = 60
 

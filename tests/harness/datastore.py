@@ -1,0 +1,76 @@
+"""Datastore's clients: Google's, and the messages underneath."""
+
+import uuid
+
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore_v1 import types
+
+
+def client_of(host, project, **options):
+    """As an application has it: the variable says where the server is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DATASTORE_EMULATOR_HOST", host)
+        return datastore.Client(project=project, **options)
+
+
+def fresh_client(host):
+    """Of a project of its own, so that tests do not see each other's entities."""
+    return client_of(host, f"p-{uuid.uuid4().hex[:12]}")
+
+
+def entity(client, *path, exclude=(), **properties):
+    made = datastore.Entity(client.key(*path), exclude_from_indexes=exclude)
+    made.update(properties)
+    return made
+
+
+class Raw:
+    """The messages underneath, of one project."""
+
+    def __init__(self, client):
+        self.api, self.project = client._datastore_api, client.project
+
+    def key(self, *path):
+        elements = [
+            {"kind": kind, ("id" if isinstance(which, int) else "name"): which}
+            for kind, which in zip(path[::2], path[1::2], strict=True)
+        ]
+        return types.Key(partition_id={"project_id": self.project}, path=elements)
+
+    def entity(self, *path, **properties):
+        return types.Entity(
+            key=self.key(*path),
+            properties={name: {"integer_value": value} for name, value in properties.items()},
+        )
+
+    def commit(self, *mutations, transaction=None, mode="NON_TRANSACTIONAL"):
+        request = {"project_id": self.project, "mode": mode, "mutations": mutations}
+        if transaction is not None:
+            request["transaction"] = transaction
+        return self.api.commit(request=request, retry=None)
+
+    def transact(self, *mutations):
+        """In a transaction of its own."""
+        request = {
+            "project_id": self.project,
+            "mode": "TRANSACTIONAL",
+            "single_use_transaction": {"read_write": {}},
+            "mutations": mutations,
+        }
+        return self.api.commit(request=request, retry=None)
+
+    def lookup(self, *keys, **options):
+        return self.api.lookup(
+            request={"project_id": self.project, "keys": keys, "read_options": options}, retry=None
+        )
+
+    def begin(self, **options):
+        request = {"project_id": self.project, "transaction_options": options}
+        return self.api.begin_transaction(request=request, retry=None).transaction
+
+    def gql(self, text, **bindings):
+        query = {"query_string": text, "allow_literals": True, **bindings}
+        return self.api.run_query(
+            request={"project_id": self.project, "gql_query": query}, retry=None
+        )
