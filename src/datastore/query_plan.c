@@ -1,5 +1,5 @@
 /* Plans: see query_plan.h. */
-#include "datastore/query_plan.h"
+#include "datastore/query_parts.h"
 
 #include "row/row_key.h"
 #include "sql/vector.h"
@@ -15,74 +15,10 @@ struct planning {
     size_t varying_count;
     bool *is_covered; /* the equalities that a scan has */
     struct vector scans;
-    struct ds_part *parts;
+    const struct ds_part *parts;
 };
 
-static status keep(struct arena *arena, struct buffer *made, bytes *out)
-{
-    *out = arena_copy(arena, buffer_bytes(made));
-    bool failed = made->failed || out->data == NULL;
-    buffer_free(made);
-    return failed ? status_out_of_memory() : status_ok();
-}
-
-/* --- parts --- */
-
-/* A value, or a path, in its direction. */
-static status turn(const struct planning *planning, bytes from, enum ds_flip flip, bool is_path,
-                   bytes *out)
-{
-    struct buffer turned = {0};
-    if (from.size == 0)
-        return status_ok();
-    if (is_path)
-        ds_row_path_append(&turned, from, flip);
-    else
-        ds_bytes_append(&turned, from, flip);
-    return keep(planning->arena, &turned, out);
-}
-
-static status make_part(const struct planning *planning, const struct ds_range *range,
-                        enum ds_flip flip, bool is_path, struct ds_part *out)
-{
-    bool is_up = flip == DS_ASCENDING;
-    bytes *excluded = arena_alloc(planning->arena, range->excluded_count * sizeof *excluded);
-    if (excluded == NULL)
-        return status_out_of_memory();
-    TRY(turn(planning, is_up ? range->low : range->high, flip, is_path, &out->start));
-    TRY(turn(planning, is_up ? range->high : range->low, flip, is_path, &out->end));
-    out->is_start_open = is_up ? range->is_low_open : range->is_high_open;
-    out->is_end_open = is_up ? range->is_high_open : range->is_low_open;
-    for (size_t i = 0; i < range->excluded_count; i++)
-        TRY(turn(planning, range->excluded[i], flip, is_path, &excluded[i]));
-    out->excluded = excluded;
-    out->excluded_count = range->excluded_count;
-    return status_ok();
-}
-
-static status make_parts(struct planning *planning)
-{
-    const struct ds_query *query = planning->query;
-    size_t count = query->order_count;
-    planning->parts = arena_zalloc(planning->arena, (count + 1) * sizeof *planning->parts);
-    planning->varying = arena_alloc(planning->arena, count * sizeof(const struct ds_order *));
-    if (planning->parts == NULL || planning->varying == NULL)
-        return status_out_of_memory();
-    for (size_t i = 0; i < count; i++) {
-        const struct ds_order *order = &query->orders[i];
-        const struct ds_equality *equality =
-            ds_equality_find(planning->conjunction, order->property, order->flip);
-        const struct ds_range *range = ds_range_find(planning->conjunction, order->property);
-        if (equality == NULL)
-            planning->varying[planning->varying_count++] = order;
-        else
-            TRY(turn(planning, equality->value, order->flip, false, &planning->parts[i].constant));
-        if (range != NULL)
-            TRY(make_part(planning, range, order->flip, false, &planning->parts[i]));
-    }
-    return make_part(planning, &planning->conjunction->keys, query->key_flip, true,
-                     &planning->parts[count]);
-}
+/* --- scans --- */
 
 /* The part of what comes first in a suffix. */
 static const struct ds_part *first_part(const struct planning *planning)
@@ -92,8 +28,6 @@ static const struct ds_part *first_part(const struct planning *planning)
         i++;
     return &planning->parts[i];
 }
-
-/* --- scans --- */
 
 static bool is_by_path(const struct planning *planning)
 {
@@ -129,16 +63,16 @@ static status set_range(const struct planning *planning, struct buffer *prefix,
     bool is_in_prefix = scan->index != NULL && scan->index->shape.has_ancestors;
     struct buffer to = {0};
     bytes end;
-    TRY(keep(planning->arena, prefix, &scan->prefix));
+    TRY(ds_plan_keep(planning->arena, prefix, &scan->prefix));
     buffer_append_bytes(prefix, scan->prefix);
     if (!is_in_prefix)
         buffer_append_bytes(prefix, ancestor);
     if (!key_after_prefix(&to, buffer_bytes(prefix)))
         buffer_clear(&to);
-    TRY(keep(planning->arena, prefix, &scan->from));
-    TRY(keep(planning->arena, &to, &scan->to));
+    TRY(ds_plan_keep(planning->arena, prefix, &scan->from));
+    TRY(ds_plan_keep(planning->arena, &to, &scan->to));
     append_end(planning, scan->prefix, &to);
-    TRY(keep(planning->arena, &to, &end));
+    TRY(ds_plan_keep(planning->arena, &to, &end));
     if (key_ends_before(end, scan->to))
         scan->to = end;
     return status_ok();
@@ -294,6 +228,20 @@ static status refuse(const struct planning *planning)
 
 /* --- a branch --- */
 
+static status set_varying(struct planning *planning)
+{
+    const struct ds_query *query = planning->query;
+    planning->varying =
+        arena_alloc(planning->arena, query->order_count * sizeof(const struct ds_order *));
+    if (planning->varying == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < query->order_count; i++)
+        if (ds_equality_find(planning->conjunction, query->orders[i].property, DS_ASCENDING) ==
+            NULL)
+            planning->varying[planning->varying_count++] = &query->orders[i];
+    return status_ok();
+}
+
 /* Scans of built-in indexes for all equalities that have none yet; without equalities, one. */
 static status use_built_in(struct planning *planning)
 {
@@ -342,7 +290,8 @@ static status plan_branch(struct planning *planning, struct ds_branch_plan *out)
     planning->is_covered = arena_zalloc(planning->arena, equalities * sizeof(bool));
     if (planning->is_covered == NULL)
         return status_out_of_memory();
-    TRY(make_parts(planning));
+    TRY(set_varying(planning));
+    TRY(ds_parts_make(planning->query, planning->conjunction, planning->arena, &planning->parts));
     TRY(choose_scans(planning));
     *out = (struct ds_branch_plan){.scans = planning->scans.items,
                                    .scan_count = planning->scans.count,
