@@ -1,6 +1,7 @@
 /* Tests of aggregations over a database in memory. */
 #include "datastore/aggregation.h"
 
+#include "base/check.h"
 #include "base/testing.h"
 #include "datastore/query_cursor.h"
 #include "datastore/query_fake.h"
@@ -40,7 +41,7 @@ static void assert_aggregates(struct fake *fake, const char *json, const char *e
 {
     Ds__AggregationResultBatch *batch = NULL;
     assert_ok(aggregate(fake, json, &batch));
-    assert_non_null(batch);
+    CHECK(batch != NULL);
     assert_int_equal(batch->n_aggregation_results, 1);
     assert_json(&batch->aggregation_results[0]->base, expected);
 }

@@ -62,6 +62,8 @@ static status set_whole(const struct batching *batching, const struct ds_result 
     out->entity = (Ds__Entity *)(uintptr_t)version->entity;
     if (batching->mask != NULL)
         TRY(ds_mask_read(version->entity, batching->mask, batching->arena, &out->entity));
+    if (version->version_us == 0) /* metadata: nobody wrote it */
+        return status_ok();
     out->version = version->version_us;
     TRY(timestamp_message(version->create_us, batching->arena, &out->create_time));
     return timestamp_message(version->version_us, batching->arena, &out->update_time);

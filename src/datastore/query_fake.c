@@ -206,11 +206,12 @@ void ds_rows_close(struct ds_rows_reader *reader)
 status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, bool *found)
 {
     const struct vector *rows = &reader->fake->rows;
-    const struct ds_index_row *at = (const struct ds_index_row *)rows->items + reader->at;
+    const struct ds_index_row *at = NULL;
+    if (reader->at < rows->count)
+        at = (const struct ds_index_row *)rows->items + reader->at;
     free(reader->shown);
     reader->shown = NULL;
-    *found = reader->at < rows->count &&
-             (reader->to.size == 0 || bytes_compare(at->key, reader->to) < 0);
+    *found = at != NULL && (reader->to.size == 0 || bytes_compare(at->key, reader->to) < 0);
     if (!*found)
         return status_ok();
     reader->shown = malloc(at->key.size);

@@ -1,6 +1,7 @@
 /* Plans: see query_plan.h. */
 #include "datastore/query_parts.h"
 
+#include "datastore/query_metadata.h"
 #include "row/row_key.h"
 #include "sql/vector.h"
 
@@ -369,6 +370,9 @@ static status plan_by_indexes(struct ds_query *query, const struct ds_index *ind
 status ds_plan_make(struct ds_query *query, const struct ds_index *indexes, size_t count,
                     struct arena *arena, struct ds_plan *out)
 {
+    *out = (struct ds_plan){.branch_count = 0};
+    if (ds_is_metadata(query))
+        return ds_metadata_check(query);
     status s = plan_all(query, indexes, count, arena, out);
     if (s.code == STATUS_FAILED_PRECONDITION && query->free_count > 0)
         s = plan_by_indexes(query, indexes, count, arena, s, out);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "datastore/query_cursor.h"
 #include "datastore/query_match.h"
+#include "datastore/query_metadata.h"
 #include "datastore/query_seen.h"
 #include "row/row_key.h"
 
@@ -15,7 +16,8 @@ struct ds_results {
     const struct ds_query *query;
     struct ds_reading *reading;
     struct arena *arena;
-    struct arena *scratch; /* of one result at a time */
+    struct arena *scratch;        /* of one result at a time */
+    struct ds_metadata *metadata; /* of a query about what there is; NULL: of entities */
     struct ds_branch **branches;
     size_t branch_count;
     struct buffer position; /* where it is */
@@ -60,6 +62,9 @@ static status keep_distinct(struct ds_results *results, bytes position)
 
 static status open_branches(struct ds_results *results, const struct ds_plan *plan)
 {
+    if (ds_is_metadata(results->query))
+        return ds_metadata_open(results->query, results->reading, results->arena,
+                                &results->metadata);
     for (; results->branch_count < plan->branch_count; results->branch_count++)
         TRY(ds_branch_open(results->query, &plan->branches[results->branch_count], results->reading,
                            results->arena, &results->branches[results->branch_count]));
@@ -97,6 +102,7 @@ status ds_results_close(struct ds_results *results)
         else
             status_free(closed);
     }
+    ds_metadata_close(results->metadata);
     arena_destroy(results->scratch);
     buffer_free(&results->position);
     buffer_free(&results->types);
@@ -269,12 +275,32 @@ static status look(struct ds_results *results, bool wants_entity, struct arena *
     return wants_entity ? read_entity(results, key, arena, &out->version) : status_ok();
 }
 
+static status next_metadata(struct ds_results *results, struct arena *arena, struct ds_result *out,
+                            bool *found)
+{
+    const struct ds_query *query = results->query;
+    Ds__Entity *entity = NULL;
+    *out = (struct ds_result){.key = NULL};
+    TRY(ds_metadata_next(results->metadata, arena, &entity, &out->position, found));
+    if (!*found)
+        return status_ok();
+    out->key = entity->key;
+    out->version.entity = entity;
+    results->stopped_at_cursor = query->has_end && bytes_compare(out->position, query->end) > 0;
+    *found = !results->stopped_at_cursor;
+    return status_ok();
+}
+
 status ds_results_next(struct ds_results *results, bool wants_entity, struct arena *arena,
                        struct ds_result *out, bool *found)
 {
     bool is_result = false;
     if (arena == NULL)
         arena = results->scratch;
+    if (results->metadata != NULL) {
+        arena_reset(results->scratch);
+        return next_metadata(results, arena, out, found);
+    }
     do {
         TRY(next_position(results, found));
         if (*found)

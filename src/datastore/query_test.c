@@ -1,5 +1,6 @@
 /* Tests of queries over a database in memory: what they give, in which order, and what is refused.
  * query_random_test.c holds them against a plain evaluation. */
+#include "base/check.h"
 #include "base/testing.h"
 #include "datastore/query_cursor.h"
 #include "datastore/query_explain.h"
@@ -291,7 +292,7 @@ static void assert_explained(struct fake *fake, const char *parts, const char *k
     assert_ok(ds_query_check(query_of(fake, parts, kind), NULL, &database, fake->arena, &query));
     assert_ok(ds_plan_make(&query, fake->indexes.items, fake->indexes.count, fake->arena, &plan));
     assert_ok(ds_explain_plan(&query, &plan, fake->arena, &metrics));
-    assert_non_null(metrics);
+    CHECK(metrics != NULL);
     assert_json(&metrics->plan_summary->base, expected);
     assert_ok(ds_explain_run(&reads, 2, 1500000, fake->arena, metrics));
     assert_json(&metrics->execution_stats->base,
@@ -406,6 +407,71 @@ static void test_what_was_looked_at_is_noted(void **state)
     buffer_free(&prefix);
 }
 
+/* --- what there is --- */
+
+static void assert_keys(struct fake *fake, const char *parts, const char *kind, int page,
+                        const char *expected)
+{
+    Ds__Query *query = query_of(fake, parts, kind);
+    Pb__Int32Value limit = PB__INT32_VALUE__INIT;
+    struct buffer text = {0};
+    Ds__QueryResultBatch *batch = NULL;
+    limit.value = page;
+    query->limit = &limit;
+    do {
+        assert_ok(fake_run(fake, query, "", &batch));
+        CHECK(batch != NULL);
+        for (size_t i = 0; i < batch->n_entity_results; i++) {
+            const Ds__Key *key = batch->entity_results[i]->entity->key;
+            for (size_t j = 0; j < key->n_path; j++) {
+                bool has_name = key->path[j]->id_type_case == DS__KEY__PATH_ELEMENT__ID_TYPE_NAME;
+                buffer_append_format(&text, "%s%s", j > 0 ? "/" : "",
+                                     has_name ? key->path[j]->name : "1");
+            }
+            buffer_append_byte(&text, ' ');
+        }
+        query->start_cursor = batch->end_cursor;
+    } while (batch->n_entity_results > 0);
+    assert_text(&text, expected);
+}
+
+static void test_kinds_and_properties_are_listed(void **state)
+{
+    struct fake *fake = *state;
+    Ds__Entity *other = test_entity(fake->arena, "{}");
+    put_grid(fake);
+    fake_put(fake, "J/1",
+             "'x': {'stringValue': 's'}, 'y': {'entityValue': {'properties': {"
+             "'z': {'nullValue': null}}}}");
+    fake_put(fake, "J/2", "'x': {'integerValue': 1}");
+    fake_put(fake, "J/3", "'x': {'blobValue': 'YQ=='}");
+    other->key = test_key(fake->arena, "n", "N/1");
+    fake_add(fake, other);
+    for (int page = 1; page < 4; page += 2) {
+        assert_keys(fake, "", "__namespace__", page, "1 n ");
+        assert_keys(fake, "", "__kind__", page, "J K ");
+        assert_keys(fake, "", "__property__", page, "J/x J/y.z K/a K/b ");
+        assert_keys(fake,
+                    "'filter': " FILTER("__key__", "HAS_ANCESTOR",
+                                        KEY("{'kind': '__kind__', 'name': 'J'}")),
+                    "__property__", page, "J/x J/y.z ");
+        assert_keys(fake,
+                    "'filter': " FILTER("__key__", "GREATER_THAN",
+                                        KEY("{'kind': '__kind__', 'name': 'J'}")),
+                    "__kind__", page, "K ");
+    }
+    Ds__QueryResultBatch *batch;
+    assert_ok(fake_run(fake, query_of(fake, "", "__property__"), "", &batch));
+    const Ds__Entity *x = batch->entity_results[0]->entity;
+    assert_string_equal(x->properties[0]->key, "property_representation");
+    assert_json(&x->properties[0]->value->base,
+                "{'arrayValue':{'values':[{'stringValue':'INT64'},{'stringValue':'STRING'}]}}");
+    assert_refused(fake, "'filter': " FILTER("a", "EQUAL", I("1")), "__kind__",
+                   STATUS_INVALID_ARGUMENT,
+                   "Queries of the kind __kind__ can have only filters on __key__, all of them "
+                   "true, and be in its ascending order");
+}
+
 /* --- what is refused --- */
 
 static void test_what_no_query_may_say(void **state)
@@ -504,6 +570,7 @@ int main(void)
         TEST(test_a_batch_has_so_many_results),
         TEST(test_cursors_of_others_are_refused),
         TEST(test_what_was_looked_at_is_noted),
+        TEST(test_kinds_and_properties_are_listed),
         TEST(test_what_no_query_may_say),
         TEST(test_lists_have_limits),
     };

@@ -5,7 +5,7 @@
 #include "base/testing.h"
 #include "wire/json.h"
 
-static ProtobufCMessage *parse(struct arena *arena, const ProtobufCMessageDescriptor *type,
+ProtobufCMessage *test_message(struct arena *arena, const ProtobufCMessageDescriptor *type,
                                const char *json)
 {
     struct buffer wire = {0};
@@ -24,27 +24,27 @@ static ProtobufCMessage *parse(struct arena *arena, const ProtobufCMessageDescri
 
 Ds__Value *test_value(struct arena *arena, const char *json)
 {
-    return (Ds__Value *)parse(arena, &ds__value__descriptor, json);
+    return (Ds__Value *)test_message(arena, &ds__value__descriptor, json);
 }
 
 Ds__Entity *test_entity(struct arena *arena, const char *json)
 {
-    return (Ds__Entity *)parse(arena, &ds__entity__descriptor, json);
+    return (Ds__Entity *)test_message(arena, &ds__entity__descriptor, json);
 }
 
 Ds__Mutation *test_mutation(struct arena *arena, const char *json)
 {
-    return (Ds__Mutation *)parse(arena, &ds__mutation__descriptor, json);
+    return (Ds__Mutation *)test_message(arena, &ds__mutation__descriptor, json);
 }
 
 Ds__Query *test_query(struct arena *arena, const char *json)
 {
-    return (Ds__Query *)parse(arena, &ds__query__descriptor, json);
+    return (Ds__Query *)test_message(arena, &ds__query__descriptor, json);
 }
 
 Ds__AggregationQuery *test_aggregation_query(struct arena *arena, const char *json)
 {
-    return (Ds__AggregationQuery *)parse(arena, &ds__aggregation_query__descriptor, json);
+    return (Ds__AggregationQuery *)test_message(arena, &ds__aggregation_query__descriptor, json);
 }
 
 void assert_json(const ProtobufCMessage *message, const char *expected)

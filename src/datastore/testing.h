@@ -17,6 +17,10 @@ Ds__Mutation *test_mutation(struct arena *arena, const char *json);
 Ds__Query *test_query(struct arena *arena, const char *json);
 Ds__AggregationQuery *test_aggregation_query(struct arena *arena, const char *json);
 
+/* A message of any type. */
+ProtobufCMessage *test_message(struct arena *arena, const ProtobufCMessageDescriptor *type,
+                               const char *json);
+
 /* A message as JSON on one line with ' for " is this. */
 void assert_json(const ProtobufCMessage *message, const char *expected);
 
