@@ -9,7 +9,8 @@
  * is where the result comes; of a projection, the first with these projected values. A position's
  * bytes order as results do.
  *
- * Of the order are, after what the query says: the first properties that are to be distinct, if
+ * Of the order are, after what the query says (a query for one key, whose order says nothing, has
+ * none): the first properties that are to be distinct, if
  * it does not say them; those with inequalities, by name; those projected; the key. */
 #ifndef TRESTLE_DATASTORE_QUERY_CHECK_H
 #define TRESTLE_DATASTORE_QUERY_CHECK_H

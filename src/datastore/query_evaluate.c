@@ -140,10 +140,47 @@ static bool has_range(const struct conjunctions *conjunctions, int property)
     return false;
 }
 
+/* Of the bounds that the conjunction sets for keys, the tightest below or above; NULL: none. */
+static const Ds__Value *key_bound(const struct conjunction *conjunction, bool is_low)
+{
+    const Ds__Value *bound = NULL;
+    for (int i = 0; i < conjunction->count; i++) {
+        const struct term *term = &conjunction->terms[i];
+        bool sets = term->op == OP(EQUAL) ||
+                    (is_low ? term->op == OP(GREATER_THAN) || term->op == OP(GREATER_THAN_OR_EQUAL)
+                            : term->op == OP(LESS_THAN) || term->op == OP(LESS_THAN_OR_EQUAL));
+        if (term->property >= 0 || !sets)
+            continue;
+        int order = bound == NULL ? 0 : compare_all(term->values[0], bound);
+        if (bound == NULL || (is_low ? order > 0 : order < 0))
+            bound = term->values[0];
+    }
+    return bound;
+}
+
+/* A query for one key has no order. */
+static bool is_for_one_key(const struct conjunctions *conjunctions)
+{
+    const struct conjunction *only = NULL;
+    for (int i = 0; i < conjunctions->count; i++) {
+        if (!is_possible(&conjunctions->items[i]))
+            continue;
+        if (only != NULL)
+            return false;
+        only = &conjunctions->items[i];
+    }
+    const Ds__Value *low = only == NULL ? NULL : key_bound(only, true);
+    const Ds__Value *high = only == NULL ? NULL : key_bound(only, false);
+    return low != NULL && high != NULL && compare_all(low, high) == 0;
+}
+
 static void set_orders(struct evaluation *evaluation, const struct conjunctions *conjunctions)
 {
     const struct asked *asked = evaluation->asked;
-    for (int i = 0; i < asked->order_count; i++)
+    bool is_ordered = !is_for_one_key(conjunctions);
+    for (int i = 0; i < asked->distinct_count && !is_ordered; i++)
+        add_order(evaluation, asked->orders[i].property, false);
+    for (int i = 0; i < asked->order_count && is_ordered; i++)
         if (asked->orders[i].property < 0)
             evaluation->is_key_down = asked->orders[i].is_down;
         else

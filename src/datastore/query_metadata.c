@@ -163,7 +163,7 @@ static status make_key(struct ds_metadata *metadata, struct arena *arena, Ds__Ke
     if ((*out)->path == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < metadata->texts; i++) {
-        const char *name = NULL;
+        const char *name = "";
         TRY(ds_text_read(&rest, DS_ASCENDING, arena, &name));
         if (i >= metadata->skipped)
             TRY(add_element(*out, kinds[i], name, arena));

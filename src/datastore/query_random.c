@@ -126,6 +126,22 @@ void random_fill(struct fake *fake)
     }
 }
 
+void random_indexes(struct fake *fake)
+{
+    for (unsigned count = 1 + random_below(3); count > 0; count--) {
+        struct buffer text = {0};
+        unsigned first = random_below(PROPERTIES);
+        buffer_append_format(&text, "%sK", one_in(3) ? "^" : "");
+        for (unsigned i = 0, properties = 1 + random_below(3); i < properties; i++)
+            buffer_append_format(&text, " %s%s", one_in(2) ? "-" : "",
+                                 random_names[(first + i) % PROPERTIES]);
+        buffer_append_byte(&text, '\0');
+        CHECK(!text.failed);
+        fake_add_index(fake, (const char *)text.data);
+        buffer_free(&text);
+    }
+}
+
 static const Ds__Value *key_value(struct arena *arena)
 {
     Ds__Value *value = NEW(arena, Ds__Value, DS__VALUE__INIT);

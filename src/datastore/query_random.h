@@ -69,6 +69,9 @@ unsigned random_below(unsigned bound);
 /* Entities; in one of four databases also rows of a later time, so that it is a past. */
 void random_fill(struct fake *fake);
 
+/* Composite indexes, for whatever query they fit. */
+void random_indexes(struct fake *fake);
+
 struct asked random_query(struct arena *arena);
 Ds__Query *random_request(struct arena *arena, const struct asked *asked);
 

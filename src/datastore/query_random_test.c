@@ -133,6 +133,8 @@ static void run_round(uint64_t seed)
     random_fill(&fake);
     struct asked asked = random_query(fake.arena);
     Ds__Query *request = random_request(fake.arena, &asked);
+    if (asked.projected_count == 0 && random_below(2) == 0)
+        random_indexes(&fake); /* a projection might follow one */
     evaluate(&fake, &asked, &evaluation);
     if (check(&fake, &evaluation, request, 0, 0)) {
         check(&fake, &evaluation, request, 1, 0);
