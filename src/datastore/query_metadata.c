@@ -1,6 +1,7 @@
 /* Queries about what there is: see query_metadata.h. */
 #include "datastore/query_metadata.h"
 
+#include "base/check.h"
 #include "datastore/property_path.h"
 #include "row/key_text.h"
 #include "row/row_key.h"
@@ -159,6 +160,7 @@ static status make_key(struct ds_metadata *metadata, struct arena *arena, Ds__Ke
     partition->database_id = query->database.id;
     partition->namespace_id = query->name_space;
     (*out)->partition_id = partition;
+    CHECK(metadata->texts <= sizeof kinds / sizeof *kinds);
     (*out)->path = arena_alloc(arena, metadata->texts * sizeof(Ds__Key__PathElement *));
     if ((*out)->path == NULL)
         return status_out_of_memory();
