@@ -117,7 +117,8 @@ static void test_aggregations_are_answered(void **state)
 static void test_what_requests_may_not_say(void **state)
 {
     (void)state;
-    assert_refused("{}", STATUS_INVALID_ARGUMENT, "The request has no query.");
+    assert_refused("{}", STATUS_INVALID_ARGUMENT,
+                   "One of the fields query and gql_query must be set.");
     assert_refused("{'query': {'kind': [{'name': 'K'}], 'projection': [{'property': {'name': 'a'}}]"
                    "}, 'propertyMask': {'paths': ['b']}}",
                    STATUS_INVALID_ARGUMENT, "A projection query cannot have a property_mask.");
