@@ -36,8 +36,8 @@ static status check_progress(struct query *query)
     if (!query->session.is_searching || cpu_us - query->progress_cpu_us <= QUERY_MOST_ROW_CPU_US)
         return status_ok();
     return status_make(STATUS_RESOURCE_EXHAUSTED,
-                       "The query takes more than %d s of processor time for one row",
-                       QUERY_MOST_ROW_CPU_US / 1000000);
+                       "The query takes more than %d ms of processor time for one row",
+                       QUERY_MOST_ROW_CPU_US / 1000);
 }
 
 static status look(void *context, bool *is_turn_over)

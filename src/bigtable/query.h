@@ -16,7 +16,7 @@ enum { QUERY_TURN_US = 50 * 1000, QUERY_MOST_TURN_US = 30 * 1000 * 1000 };
 
 /* Processor time that one row may take in searches: matches of a regular expression of which each
  * reads all of the text, say. */
-enum { QUERY_MOST_ROW_CPU_US = 1000 * 1000 };
+enum { QUERY_MOST_ROW_CPU_US = 500 * 1000 };
 
 /* Memory that planning may take: a base, and so much for each byte of the text. */
 enum { QUERY_ARENA_BASE = 8 << 20, QUERY_ARENA_FACTOR = 256 };

@@ -139,12 +139,23 @@ static status make_table(struct finishing *finishing)
     return s;
 }
 
+/* The backup is let go as soon as its files are here: who sees the operation done may delete it. */
+static status stage(struct backup_job *job, BtAdmin__RestoreTableMetadata *metadata,
+                    struct staged_backup **staged)
+{
+    struct backups *backups = job->bigtable->backups;
+    const char *backup = metadata->backup_info->backup;
+    status s = backup_job_show(job, &metadata->base, &metadata->progress);
+    if (status_is_ok(s))
+        s = backup_stage(backups, backup, &job->work, staged);
+    backup_let_go(backups, backup);
+    return s;
+}
+
 static status restore(struct backup_job *job, BtAdmin__RestoreTableMetadata *metadata)
 {
     struct finishing finishing = {.job = job, .metadata = metadata};
-    TRY(backup_job_show(job, &metadata->base, &metadata->progress));
-    TRY(backup_stage(job->bigtable->backups, metadata->backup_info->backup, &job->work,
-                     &finishing.staged));
+    TRY(stage(job, metadata, &finishing.staged));
     status s = backup_job_complete(job);
     if (status_is_ok(s))
         s = make_table(&finishing);
@@ -165,9 +176,7 @@ static status work(struct backup_job *job)
 {
     BtAdmin__RestoreTableMetadata *metadata;
     TRY(decode_argument(operation_argument(job->operation), job->arena, &metadata));
-    status s = restore(job, metadata);
-    backup_let_go(job->bigtable->backups, metadata->backup_info->backup);
-    return s;
+    return restore(job, metadata);
 }
 
 static status run(void *context, struct operation *operation)

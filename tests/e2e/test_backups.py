@@ -8,6 +8,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud.bigtable_admin_v2 import types
 from google.iam.v1 import policy_pb2
+from google.longrunning import operations_pb2
 from harness.admin import mask
 from harness.backups import Backups, finish, from_now
 from harness.rpc import set_cell
@@ -461,6 +462,19 @@ def test_a_policy_makes_backups(fresh_server, administer, connect):
 
 
 # --- by REST ---
+
+
+def test_a_backup_may_be_deleted_once_its_restore_is_done(backups):
+    """The restore used to let go of its backup only after its operation was done."""
+    for number in range(10):
+        backup, table = f"gone{number}", f"restored{number}"
+        backups.create(backup, "t")
+        restoring = backups.restore(table, backups.name(backup)).operation
+        request = operations_pb2.GetOperationRequest(name=restoring.name)
+        while not (restoring := backups.admin.operations.GetOperation(request)).done:
+            pass
+        backups.delete(backup)
+        assert restoring.HasField("response")
 
 
 def test_backups_by_rest(backups, server):
