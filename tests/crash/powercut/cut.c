@@ -19,7 +19,7 @@ enum { PAGE = 4096 };
 struct event {
     char kind;
     uint64_t inode; /* of the file; for names, of the directory */
-    uint64_t size;
+    uint64_t size;  /* of X: the inode of the directory that was removed */
     char *paths[3]; /* as in the journal */
 };
 
@@ -92,11 +92,17 @@ static bool is_name_event(const struct event *event)
     return event->kind == 'N' || event->kind == 'U' || event->kind == 'X' || event->kind == 'R';
 }
 
-static bool directory_synced_after(size_t index)
+/* Its directory was synced later, or is gone for good, and what was in it with it. A new directory
+ * may have the inode of one that is gone. */
+static bool is_durable(size_t index)
 {
+    uint64_t directory = cut.events[index].inode;
     for (size_t i = index + 1; i < cut.count; i++) {
-        if (cut.events[i].kind == 'D' && cut.events[i].inode == cut.events[index].inode)
+        const struct event *event = &cut.events[i];
+        if (event->kind == 'D' && event->inode == directory)
             return true;
+        if (event->kind == 'X' && event->size == directory)
+            return is_durable(i);
     }
     return false;
 }
@@ -143,10 +149,10 @@ static void undo_names(void)
 {
     size_t pending = 0;
     for (size_t i = 0; i < cut.count; i++)
-        pending += is_name_event(&cut.events[i]) && !directory_synced_after(i);
+        pending += is_name_event(&cut.events[i]) && !is_durable(i);
     size_t undo = cut.settings->mode == MODE_LOSE ? pending : random_up_to(pending);
     for (size_t i = cut.count; i > 0 && undo > 0; i--) {
-        if (is_name_event(&cut.events[i - 1]) && !directory_synced_after(i - 1)) {
+        if (is_name_event(&cut.events[i - 1]) && !is_durable(i - 1)) {
             undo_name(&cut.events[i - 1]);
             undo--;
         }

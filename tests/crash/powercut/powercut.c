@@ -147,13 +147,19 @@ static bool watched_path(int directory, const char *path, char out[PATH_MAX])
     return strncmp(out, settings.root, root) == 0 && (out[root] == '/' || out[root] == '\0');
 }
 
+/* 0 if there is none. */
+static uint64_t inode_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
 static uint64_t parent_inode(const char *path)
 {
     char parent[PATH_MAX];
-    struct stat st;
     snprintf(parent, sizeof parent, "%s", path);
     *strrchr(parent, '/') = '\0';
-    return stat(parent[0] != '\0' ? parent : "/", &st) == 0 ? st.st_ino : 0;
+    return inode_of(parent[0] != '\0' ? parent : "/");
 }
 
 /* What fails leaves no trace in the journal. */
@@ -311,9 +317,10 @@ static int remove_directory(int directory, const char *path)
 {
     char absolute[PATH_MAX];
     bool is_watched = watched_path(directory, path, absolute);
+    uint64_t inode = is_watched ? inode_of(absolute) : 0;
     int result = done(syscall(SYS_unlinkat, directory, path, AT_REMOVEDIR));
     if (result == 0 && is_watched) {
-        journal_write("X%" PRIu64 "\t%s\n", parent_inode(absolute), absolute);
+        journal_write("X%" PRIu64 " %" PRIu64 "\t%s\n", parent_inode(absolute), inode, absolute);
         pass_moment();
     }
     return result;

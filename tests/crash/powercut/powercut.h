@@ -9,7 +9,7 @@
  *     D ino            the directory was synced
  *     N dir \t path    a name was made in the directory (a file, a link, a directory)
  *     U dir \t path \t trash     a name was removed; the file lives on as POWERCUT_JOURNAL/trash
- *     X dir \t path    an empty directory was removed
+ *     X dir gone \t path    an empty directory was removed; gone: its inode
  *     R dir \t from \t to \t trash    renamed; `trash` as above, or "-" if `to` was free
  *
  * Bytes that are overwritten in place, or cut off, count as synced at once: what is tested here

@@ -320,6 +320,17 @@ static void a_directory_that_was_removed_comes_back_with_its_files(void **state)
     assert_int_equal(size_of(f, "d"), -1);
 }
 
+/* Once, a file of the directory that was gone came back over the one that has its name now. Another
+ * directory takes the inode that has become free. */
+static void what_a_directory_had_is_gone_with_it(void **state)
+{
+    struct fixture *f = *state;
+    CRASH(f, "lose", 1, "mkdir d", "append d/a 10", "sync d/a", "sync d", "sync .");
+    CRASH(f, "lose", 1, "unlink d/a", "rmdir d", "mkdir e", "mkdir d", "append d/a 5", "sync d/a",
+          "sync d", "sync .");
+    assert_int_equal(size_of(f, "d/a"), 5);
+}
+
 /* The making of a file is the first moment here, the next are before and after its sync. */
 static void the_process_dies_at_a_moment(void **state)
 {
@@ -367,6 +378,7 @@ int main(int count, char **arguments)
         TEST(a_cut_happens_once),
         TEST(the_wall_clock_moves),
         TEST(a_directory_that_was_removed_comes_back_with_its_files),
+        TEST(what_a_directory_had_is_gone_with_it),
         TEST(the_process_dies_at_a_moment),
         TEST(settings_are_checked),
     };
