@@ -60,14 +60,6 @@ static status order_copy(struct copying *copying)
 
 /* --- the work --- */
 
-static status copy(struct backup_job *job, const BtAdmin__Backup *backup)
-{
-    struct backups *backups = job->bigtable->backups;
-    status s = backup_copy(backups, backup->source_backup, backup->name, &job->work);
-    backup_let_go(backups, backup->source_backup);
-    return s;
-}
-
 /* The source may be gone when a copy that was made before a crash is finished. */
 static status describe_source(struct backup_job *job, const BtAdmin__Backup *backup,
                               BtAdmin__Backup **out)
@@ -84,21 +76,42 @@ static status describe_source(struct backup_job *job, const BtAdmin__Backup *bac
     return status_ok();
 }
 
+static status announce(struct backup_job *job, const BtAdmin__Backup *backup,
+                       BtAdmin__CopyBackupMetadata **metadata)
+{
+    BtAdmin__Backup *source;
+    TRY(describe_source(job, backup, &source));
+    TRY(metadata_of(backup->name, source, job->arena, metadata));
+    return backup_job_show(job, &(*metadata)->base, &(*metadata)->progress);
+}
+
+/* Lets go of the source, whatever happens, and gives the name up if there is no copy. */
+static status copy(struct backup_job *job, const BtAdmin__Backup *backup,
+                   BtAdmin__CopyBackupMetadata **metadata)
+{
+    struct backups *backups = job->bigtable->backups;
+    status s = announce(job, backup, metadata);
+    if (status_is_ok(s))
+        s = backup_copy(backups, backup->source_backup, backup->name, &job->work);
+    else
+        backup_give_up(backups, backup->name);
+    backup_let_go(backups, backup->source_backup);
+    return s;
+}
+
 static status work(struct backup_job *job)
 {
     struct backup_facts facts;
     BtAdmin__CopyBackupMetadata *metadata;
-    BtAdmin__Backup *source;
     bool is_done;
     TRY(backup_facts_decode(operation_argument(job->operation), job->arena, &facts));
     const char *name = facts.backup->name;
     TRY(backup_job_is_done(job->bigtable, operation_name(job->operation), name, job->arena,
                            &is_done));
-    TRY(describe_source(job, facts.backup, &source));
-    TRY(metadata_of(name, source, job->arena, &metadata));
-    TRY(backup_job_show(job, &metadata->base, &metadata->progress));
-    if (!is_done)
-        TRY(copy(job, facts.backup));
+    if (is_done)
+        TRY(announce(job, facts.backup, &metadata));
+    else
+        TRY(copy(job, facts.backup, &metadata));
     TRY(backup_job_complete(job));
     TRY(find_backup(job->bigtable->backups, name, job->arena, &facts));
     return backup_job_finish(job, facts.backup, &metadata->base);
