@@ -18,6 +18,7 @@ static const char *const forms[KIND_COUNT] = {
     [KIND_LOGICAL_VIEW] = "projects/P/instances/I/logicalViews/V",
     [KIND_MATERIALIZED_VIEW] = "projects/P/instances/I/materializedViews/V",
     [KIND_LOCATION] = "projects/P/locations/L",
+    [KIND_PROJECT_OPERATION] = "projects/P/operations/O",
     [KIND_OPERATION] = "operations/projects/P/…",
 };
 

@@ -22,7 +22,8 @@ enum access_kind {
     KIND_LOGICAL_VIEW,
     KIND_MATERIALIZED_VIEW,
     KIND_LOCATION,
-    KIND_OPERATION, /* "operations/" before the name of what it works on, and more behind */
+    KIND_PROJECT_OPERATION, /* of Datastore */
+    KIND_OPERATION,         /* "operations/" before the name of what it works on, and more behind */
     KIND_COUNT
 };
 

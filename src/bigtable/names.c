@@ -146,6 +146,15 @@ char *name_join(struct arena *arena, const char *parent, const char *collection,
     return name;
 }
 
+char *name_under(struct arena *arena, const char *parent, const char *name)
+{
+    size_t size = strlen(parent) + strlen(name) + sizeof "/";
+    char *whole = arena_alloc(arena, size);
+    if (whole != NULL)
+        snprintf(whole, size, "%s/%s", parent, name);
+    return whole;
+}
+
 char *name_parent(struct arena *arena, const char *name)
 {
     return arena_string(arena, bytes_make(name, resource_parent_size(name)));

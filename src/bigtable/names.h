@@ -24,6 +24,9 @@ status name_check_form(const char *label, const char *name, const char *form);
 /* <parent>/<collection>/<id> in the arena; NULL without memory. */
 char *name_join(struct arena *arena, const char *parent, const char *collection, const char *id);
 
+/* <parent>/<name> in the arena; NULL without memory. */
+char *name_under(struct arena *arena, const char *parent, const char *name);
+
 /* What is before the last two segments of a checked name; NULL without memory. */
 char *name_parent(struct arena *arena, const char *name);
 

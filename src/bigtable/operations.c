@@ -1,11 +1,13 @@
 /* google.longrunning.Operations: what control/operations.h keeps.
  *
  * Operations are asked for by the names that were handed out. Lists are asked for by the start of
- * such names, operations/projects/P or operations/projects/P/instances/I, as gcloud does. */
+ * such names: operations/projects/P or operations/projects/P/instances/I, as gcloud does, and
+ * projects/P for those of Datastore. */
 #include "control/operations.h"
 
 #include "bigtable/resource_call.h"
 #include "google/longrunning/operations.pb-c.h"
+#include "wire/list_filter.h"
 
 static status not_found(const char *name)
 {
@@ -37,52 +39,47 @@ static status get_operation(const struct admin_request *request, const ProtobufC
 
 /* --- list --- */
 
-/* What a filter may say: nothing, or whether the operation is done. */
-static status parse_filter(const char *filter, bool *has, bool *wants_done)
-{
-    static const struct {
-        const char *text;
-        bool wants_done;
-    } known[] = {{"done:true", true},     {"done=true", true},   {"done = true", true},
-                 {"done", true},          {"done:false", false}, {"done=false", false},
-                 {"done = false", false}, {"NOT done", false}};
-    *has = *filter != '\0';
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        *wants_done = known[i].wants_done;
-        if (!*has || strcmp(filter, known[i].text) == 0)
-            return status_ok();
-    }
-    return status_make(STATUS_INVALID_ARGUMENT,
-                       "filter: 'done:true' and 'done:false' are understood, not '%s'", filter);
-}
-
 /* The page is taken first and filtered then, so that it may be short, or empty, before the end. */
-static void keep_those(struct resource_page *page, bool done)
+static status keep_those(struct resource_page *page, const char *filter, struct arena *arena)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < page->count; i++)
-        if (((const Lro__Operation *)(void *)page->messages[i])->done == done)
+    for (size_t i = 0; i < page->count; i++) {
+        bool fits;
+        TRY(list_filter_fits(filter, page->messages[i], arena, &fits));
+        if (fits)
             page->messages[kept++] = page->messages[i];
+    }
     page->count = kept;
+    return status_ok();
+}
+
+/* What operations may be listed under. */
+static status check_parent(const char *name)
+{
+    if (strncmp(name, "operations/projects/", strlen("operations/projects/")) == 0)
+        return status_ok();
+    const char *slash = strncmp(name, "projects/", strlen("projects/")) == 0
+                            ? strchr(name + strlen("projects/"), '/')
+                            : name;
+    if (slash == NULL && name[strlen("projects/")] != '\0')
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Invalid name '%s': expected operations/projects/{project}, "
+                       "operations/projects/{project}/instances/{instance}, or projects/{project}",
+                       name);
 }
 
 static status list_operations(const struct admin_request *request,
                               const ProtobufCMessage **response)
 {
     const Lro__ListOperationsRequest *message = (const void *)request->message;
-    bool has_filter, wants_done;
     struct resource_page page;
     Lro__ListOperationsResponse *list;
-    TRY(parse_filter(message->filter, &has_filter, &wants_done));
-    if (strncmp(message->name, "operations", strlen("operations")) != 0)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "Invalid name '%s': expected operations/projects/{project}, or "
-                           "operations/projects/{project}/instances/{instance}",
-                           message->name);
+    TRY(list_filter_check(&lro__operation__descriptor, message->filter, request->arena));
+    TRY(check_parent(message->name));
     TRY(list_resources(request, RESOURCE_OPERATION, message->name, message->page_size,
                        message->page_token, &page));
-    if (has_filter)
-        keep_those(&page, wants_done);
+    TRY(keep_those(&page, message->filter, request->arena));
     PROTO_NEW(request->arena, list, LRO__LIST_OPERATIONS_RESPONSE__INIT);
     list->operations = (void *)page.messages;
     list->n_operations = page.count;

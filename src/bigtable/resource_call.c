@@ -285,7 +285,7 @@ static status set_times(const struct edit *edit, struct arena *arena, ProtobufCM
     return status_ok();
 }
 
-/* <instance>/locations/<zone> */
+/* operations/<instance>/locations/<zone> */
 static status operation_parent(const char *name, struct arena *arena, char **out)
 {
     size_t size = 0;
@@ -294,7 +294,9 @@ static status operation_parent(const char *name, struct arena *arena, char **out
         size += segments < 3 && name[size] == '/';
     }
     char *instance = arena_string(arena, bytes_make(name, size));
-    *out = instance == NULL ? NULL : name_join(arena, instance, "locations", BIGTABLE_ZONE_ID);
+    char *location =
+        instance == NULL ? NULL : name_join(arena, instance, "locations", BIGTABLE_ZONE_ID);
+    *out = location == NULL ? NULL : name_under(arena, "operations", location);
     return *out == NULL ? status_out_of_memory() : status_ok();
 }
 

@@ -1,6 +1,7 @@
 /* What all services share: see services.h. */
 #include "bigtable/services.h"
 
+#include "base/check.h"
 #include "bigtable/backup_care.h"
 #include "bigtable/backup_jobs.h"
 #include "bigtable/data_call.h"
@@ -43,7 +44,9 @@ static status make_all_answer_headers(struct bigtable *bigtable)
     return is_made ? status_ok() : status_out_of_memory();
 }
 
-static status start_operations(struct bigtable *bigtable)
+/* All kinds at once: what was running may be of any. */
+static status start_operations(struct bigtable *bigtable, const struct operation_kind *more,
+                               size_t count)
 {
     static const struct operation_kind *const kinds[BIGTABLE_KINDS] = {
         &create_backup_kind, &copy_backup_kind, &restore_table_kind};
@@ -51,7 +54,10 @@ static status start_operations(struct bigtable *bigtable)
         bigtable->kinds[i] = *kinds[i];
         bigtable->kinds[i].context = bigtable;
     }
-    return operations_start(bigtable->control, bigtable->kinds, BIGTABLE_KINDS);
+    CHECK(count <= MORE_KINDS_MOST);
+    for (size_t i = 0; i < count; i++)
+        bigtable->kinds[BIGTABLE_KINDS + i] = more[i];
+    return operations_start(bigtable->control, bigtable->kinds, BIGTABLE_KINDS + count);
 }
 
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
@@ -66,12 +72,12 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     TRY(make_all_answer_headers(bigtable));
     TRY(control_open(options->cluster, options->log, &bigtable->control));
     TRY(adopt_tables(bigtable));
-    TRY(pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries));
-    return start_operations(bigtable);
+    return pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries);
 }
 
-status bigtable_start(struct bigtable *bigtable)
+status bigtable_start(struct bigtable *bigtable, const struct operation_kind *more, size_t count)
 {
+    TRY(start_operations(bigtable, more, count));
     return backup_care_start(bigtable, &bigtable->backup_care);
 }
 

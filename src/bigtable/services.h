@@ -16,7 +16,7 @@
 /* Answers within so many milliseconds have their headers ready. */
 enum { BIGTABLE_READY_MS = 8 };
 
-enum { BIGTABLE_KINDS = 3 }; /* of long-running operations */
+enum { BIGTABLE_KINDS = 3, MORE_KINDS_MOST = 8 }; /* of long-running operations */
 
 /* What every handler sees: the context of all services. Outlives them. */
 struct bigtable {
@@ -27,7 +27,7 @@ struct bigtable {
     struct pool *queries;              /* threads that SQL runs on */
     uint64_t query_memory;             /* bytes that one query may keep */
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
-    struct operation_kind kinds[BIGTABLE_KINDS];
+    struct operation_kind kinds[BIGTABLE_KINDS + MORE_KINDS_MOST];
     struct backup_care *backup_care;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
     bool auto_create;      /* see default_instance.h */
@@ -55,8 +55,9 @@ struct bigtable_options {
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options);
 void bigtable_free(struct bigtable *bigtable); /* all zeroes are fine */
 
-/* Begins what happens by itself, after bigtable_init: see backup_care.h. */
-status bigtable_start(struct bigtable *bigtable);
+/* Begins what happens by itself, after bigtable_init and before any call: the operations that the
+ * last process left running, of `more` kinds, too; and see backup_care.h. */
+status bigtable_start(struct bigtable *bigtable, const struct operation_kind *more, size_t count);
 
 /* Makes the stored policies count, those that are there and those that come. Before any call. */
 void bigtable_enforce_policies(struct bigtable *bigtable, struct access *access);

@@ -269,6 +269,7 @@ static status create_datastore(struct server *server)
 {
     const struct datastore_options options = {
         .cluster = server->cluster,
+        .control = server->bigtable.control,
         .metrics = server->metrics,
         .threads = server->settings->datastore_threads,
     };
@@ -486,6 +487,13 @@ static status blame(const struct server *server, const char *member, status s)
     return refusal;
 }
 
+static status start_services(struct server *server)
+{
+    struct operation_kind kinds[DATASTORE_KINDS_MOST];
+    size_t count = datastore_kinds(&server->datastore, kinds);
+    return bigtable_start(&server->bigtable, kinds, count);
+}
+
 static status create_parts(struct server *server)
 {
     const struct settings *settings = server->settings;
@@ -503,7 +511,7 @@ static status create_parts(struct server *server)
     TRY(create_grpc(server));
     TRY(create_http1(server));
     TRY(create_workers(server));
-    TRY(bigtable_start(&server->bigtable));
+    TRY(start_services(server));
     return listener_open(server->workers[0].connections.loop, &address, deal_out, server,
                          &server->listener);
 }
@@ -619,8 +627,8 @@ void server_destroy(struct server *server)
     free(server->rpcs);
     reflection_destroy(server->reflection);
     health_destroy(server->health);
+    bigtable_free(&server->bigtable); /* with it the operations end, Datastore's, too */
     datastore_free(&server->datastore);
-    bigtable_free(&server->bigtable);
     backups_close(server->backups);
     access_close(server->access);
     if (server->cluster != NULL)

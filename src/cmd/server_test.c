@@ -105,9 +105,11 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     return status_ok();
 }
 
-status bigtable_start(struct bigtable *bigtable)
+status bigtable_start(struct bigtable *bigtable, const struct operation_kind *more, size_t count)
 {
     (void)bigtable;
+    (void)more;
+    assert_true(count <= MORE_KINDS_MOST);
     return status_ok();
 }
 
@@ -156,6 +158,13 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
     assert_int_equal(options->threads, 16);
     *datastore = (struct datastore){.cluster = options->cluster};
     return status_ok();
+}
+
+size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out)
+{
+    (void)datastore;
+    (void)out;
+    return 0;
 }
 
 void datastore_free(struct datastore *datastore)

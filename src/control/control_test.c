@@ -494,7 +494,7 @@ static status begin_counting(void *context, struct edit *edit)
 {
     struct beginning *beginning = context;
     BtAdmin__UpdateAppProfileMetadata metadata = BT_ADMIN__UPDATE_APP_PROFILE_METADATA__INIT;
-    struct operation_spec spec = {.parent = INSTANCE "/locations/local",
+    struct operation_spec spec = {.parent = "operations/" INSTANCE "/locations/local",
                                   .metadata = &metadata.base,
                                   .kind = "count",
                                   .argument = bytes_of(beginning->argument)};

@@ -57,7 +57,7 @@ static bool visit_old(void *context, struct resource *resource)
 static status pass_over(struct edit *edit, struct arena *arena, resource_visitor *visit)
 {
     struct pass pass = {.edit = edit, .arena = arena, .failure = status_ok()};
-    TRY(control_list(edit_control(edit), RESOURCE_OPERATION, "operations", "", visit, &pass));
+    TRY(control_list(edit_control(edit), RESOURCE_OPERATION, "", "", visit, &pass));
     return pass.failure;
 }
 
@@ -98,13 +98,13 @@ static status to_any(const ProtobufCMessage *message, struct arena *arena, Pb__A
 static status make_name(const struct edit *edit, const char *parent, struct arena *arena,
                         const char **out)
 {
-    enum { FRAME = sizeof "operations//operations/" + 20 };
+    enum { FRAME = sizeof "/operations/" + 20 };
     size_t size = strlen(parent) + FRAME;
     char *name = arena_alloc(arena, size);
     *out = name;
     if (name == NULL)
         return status_out_of_memory();
-    snprintf(name, size, "operations/%s/operations/%" PRIu64, parent, edit_version(edit));
+    snprintf(name, size, "%s/operations/%" PRIu64, parent, edit_version(edit));
     return status_ok();
 }
 

@@ -1,9 +1,10 @@
 /* Long-running operations: what google.longrunning.Operations shows, durably.
  *
  * An operation is a resource (RESOURCE_OPERATION) whose body is a google.longrunning.Operation. Its
- * name says when it began:
+ * name says whose it is, in the words of its API, and when it began:
  *
  *     operations/projects/P/instances/I/locations/L/operations/<version of the edit>
+ *     projects/P/operations/<version of the edit>        Datastore's
  *
  * A quick change stages its operation, finished, in its own edit: either both are there or neither.
  * Long work (a backup) stages one that runs. It is carried out by its *kind*, on a thread where it
@@ -19,7 +20,7 @@
 enum { OPERATION_DAYS = 30 };
 
 struct operation_spec {
-    const char *parent;               /* projects/P/instances/I/locations/L */
+    const char *parent;               /* what stands before /operations/ */
     const ProtobufCMessage *metadata; /* become Any */
     const ProtobufCMessage *response; /* of one that is finished */
     const char *kind;                 /* of one that is not; see operation_kind */

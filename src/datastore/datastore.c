@@ -8,11 +8,19 @@
 status datastore_init(struct datastore *datastore, const struct datastore_options *options)
 {
     *datastore = (struct datastore){.cluster = options->cluster,
+                                    .control = options->control,
                                     .metrics = options->metrics,
                                     .clock = cluster_clock(options->cluster)};
     pthread_mutex_init(&datastore->databases_lock, NULL);
     TRY(ds_transactions_create(datastore->clock, &datastore->transactions));
     return pool_create(options->threads, LIMIT_POOL_QUEUE, "datastore", &datastore->pool);
+}
+
+size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out)
+{
+    (void)datastore;
+    (void)out;
+    return 0;
 }
 
 void datastore_free(struct datastore *datastore)

@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "cluster/cluster.h"
+#include "control/operations.h"
 #include "os/pool.h"
 #include "wire/grpc.h"
 
@@ -16,6 +17,7 @@
 /* What every handler sees: the context of both services. Outlives them. */
 struct datastore {
     struct cluster *cluster;
+    struct control *control; /* operations.h is what is used of it */
     struct metrics *metrics;
     struct clock *clock;
     struct pool
@@ -28,13 +30,20 @@ struct datastore {
 
 struct datastore_options {
     struct cluster *cluster;
+    struct control *control; /* of the same cluster */
     struct metrics *metrics;
     unsigned threads; /* requests that run at a time; at least 1 */
 };
 
 /* Must be freed whether it succeeds or not. */
 status datastore_init(struct datastore *datastore, const struct datastore_options *options);
-/* When no call is left; before the cluster is closed. All zeroes is fine. */
+
+/* The kinds of its long-running operations, with it as their context; how many they are. */
+enum { DATASTORE_KINDS_MOST = 8 };
+size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out);
+
+/* When no call is left, and no operation runs: the control plane is closed. Before the cluster is.
+ * All zeroes is fine. */
 void datastore_free(struct datastore *datastore);
 
 struct grpc_service datastore_service(struct datastore *datastore);

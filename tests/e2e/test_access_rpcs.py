@@ -42,7 +42,7 @@ UNBUILT = {
     "GenerateInitialChangeStreamPartitions", "GetSnapshot", "ListSnapshots",
     "ReadChangeStream", "SnapshotTable", "UndeleteTable",
 }  # fmt: skip
-WITHOUT_REST = {"GetClientConfiguration", "WaitOperation"}
+WITHOUT_REST = {"GetClientConfiguration"}
 
 # --- the reference ---
 
@@ -123,15 +123,26 @@ class Grpc:
         return "OK", ""
 
 
+def http_rules(verb, *uris, **more):
+    return [{"method": verb, "uri": uri, **more} for uri in uris]
+
+
+OPERATION_URIS = "/v2/{name=operations/**}", "/v1/{name=projects/*/operations/*}"
+OPERATIONS_HTTP = {
+    "GetOperation": http_rules("get", *OPERATION_URIS),
+    "DeleteOperation": http_rules("delete", *OPERATION_URIS),
+    "CancelOperation": http_rules("post", *(f"{uri}:cancel" for uri in OPERATION_URIS), body="*"),
+    "WaitOperation": http_rules("post", *(f"{uri}:wait" for uri in OPERATION_URIS), body="*"),
+    "ListOperations": http_rules(
+        "get", "/v2/{name=operations/projects/**}/operations", "/v1/{name=projects/*}/operations"
+    ),
+}
+
+
 def http_options(service, method):
     """The HTTP rules of Google's own client: dictionaries of method, uri and body."""
     if service == "google.longrunning.Operations":
-        verb = {"GetOperation": "get", "DeleteOperation": "delete"}.get(method)
-        if method == "CancelOperation":
-            return [{"method": "post", "uri": "/v2/{name=operations/**}:cancel", "body": "*"}]
-        if method == "ListOperations":
-            return [{"method": "get", "uri": "/v2/{name=operations/projects/**}/operations"}]
-        return [{"method": verb, "uri": "/v2/{name=operations/**}"}] if verb else []
+        return OPERATIONS_HTTP.get(method, [])
     if service == "google.cloud.location.Locations":
         end = "/locations" if method == "ListLocations" else ""
         form = "projects/*" if end else "projects/*/locations/*"
