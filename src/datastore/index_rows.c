@@ -5,6 +5,7 @@
 #include "datastore/index_rows.h"
 
 #include "base/limits.h"
+#include "base/siphash.h"
 #include "sql/vector.h"
 
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct making {
     bytes path;
     size_t ancestors; /* elements of the path */
     struct vector entries;
+    size_t values; /* entries that are the entity's own: what is counted against the limit */
     struct vector rows;
     size_t composite_rows;
     size_t composite_bytes;
@@ -123,6 +125,29 @@ static void sort_entries(struct vector *entries)
         if (count == 0 || !is_same_entry(&items[count - 1], &items[i]))
             items[count++] = items[i];
     entries->count = count;
+}
+
+/* --- the sample --- */
+
+/* Appends an entry that is no value of the entity, if it is in the sample: they are then to be
+ * sorted again. */
+static status add_scatter_entry(struct making *making)
+{
+    struct siphash hash;
+    siphash_start(&hash);
+    siphash_add(&hash, making->path);
+    struct fingerprint print = siphash_finish(&hash);
+    if (print.words[0] % DS_SCATTER_SHARE != 0)
+        return status_ok();
+    struct buffer blob = {0};
+    Ds__Value value = DS__VALUE__INIT;
+    ds_number_append(&blob, print.words[1]);
+    value.value_type_case = DS__VALUE__VALUE_TYPE_BLOB_VALUE;
+    value.blob_value = (ProtobufCBinaryData){.len = blob.size, .data = blob.data};
+    status s = blob.failed ? status_out_of_memory()
+                           : collect_entry(making, bytes_of(DS_SCATTER_PROPERTY), &value);
+    buffer_free(&blob);
+    return s;
 }
 
 /* --- rows of the built-in indexes --- */
@@ -268,7 +293,7 @@ static status add_composite_rows(struct making *making, const struct ds_index *i
     if (rows == 0 || (making->is_old && rows > LIMIT_DS_INDEX_ENTRIES))
         return status_ok();
     making->composite_rows += rows;
-    if (making->composite_rows + making->entries.count > LIMIT_DS_INDEX_ENTRIES && !making->is_old)
+    if (making->composite_rows + making->values > LIMIT_DS_INDEX_ENTRIES && !making->is_old)
         return refuse_count();
     do
         TRY(add_combination(making, index, columns));
@@ -292,8 +317,12 @@ static status make_rows(struct making *making, const Ds__Entity *entity,
     TRY(keep(making, &making->path));
     TRY(collect_properties(making, bytes_make(NULL, 0), entity));
     sort_entries(&making->entries);
-    if (making->entries.count > LIMIT_DS_INDEX_ENTRIES && !making->is_old)
+    making->values = making->entries.count;
+    if (making->values > LIMIT_DS_INDEX_ENTRIES && !making->is_old)
         return refuse_count();
+    TRY(add_scatter_entry(making));
+    if (making->entries.count > making->values)
+        sort_entries(&making->entries);
     TRY(add_built_in_rows(making));
     for (size_t i = 0; i < count; i++)
         if (bytes_equal(bytes_of(indexes[i].kind), making->kind))

@@ -5,6 +5,11 @@
  * properties, under "outer.inner". What is excluded from indexes gives nothing, nor does what is in
  * it, an empty array, or a vector (an array of meaning 31).
  *
+ * One entity in DS_SCATTER_SHARE, chosen by a hash of its path, is indexed as if it had a property
+ * DS_SCATTER_PROPERTY: other bits of the hash, as a blob. Ordered by it, a query gives a sample of
+ * a kind's keys that depends on nothing but the keys; clients that read a kind in parallel take
+ * their split points from it. The entity itself does not have the property.
+ *
  * In a composite index of its kind it has a row for each combination of its properties' values, and
  * each of those for each of its ancestors, itself among them, if the index is one with ancestors;
  * none if it lacks one of the properties.
@@ -16,6 +21,12 @@
 #include "datastore/rows.h"
 
 enum { DS_MEANING_VECTOR = 31 };
+
+/* Whoever splits a query in N asks for 32 (N - 1) keys of the sample, and does with fewer. The more
+ * there are, the better even small kinds are split; with this share the rows add less than one in a
+ * hundred to a kind whose entities have one indexed property, and it is production's. */
+#define DS_SCATTER_PROPERTY "__scatter__"
+enum { DS_SCATTER_SHARE = 128 };
 
 /* A composite index. */
 struct ds_index {

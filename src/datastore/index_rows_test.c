@@ -6,6 +6,8 @@
 #include "datastore/testing.h"
 #include "wire/json.h"
 
+#include <stdio.h>
+
 static int make_arena(void **state)
 {
     *state = arena_create(256 << 20);
@@ -136,6 +138,68 @@ static void test_entities_in_values_have_their_properties(void **state)
                        " 'entityValue': {'properties': {'i': {'integerValue': 1}}}}"),
                 "A l.i=\"2\"(2) \nA l.i=\"3\"(2) \nA o.d.e=true(1) \nA o.i=\"1\"(2) \n"
                 "D l.i=\"3\"(2) \nD l.i=\"2\"(2) \nD o.d.e=true(1) \nD o.i=\"1\"(2) \nK \n");
+}
+
+/* --- the sample --- */
+
+/* How many rows the key has in the sample, and its value there. */
+static size_t scatter_rows(struct arena *arena, const char *path, bytes *value)
+{
+    Ds__Entity *entity = test_entity(arena, "{}");
+    struct ds_index_rows rows;
+    size_t found = 0;
+    entity->key = test_key(arena, "", path);
+    assert_ok(ds_index_rows(entity, NULL, 0, arena, &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        struct ds_row row;
+        assert_true(ds_row_parse(rows.rows[i].key, NULL, &row));
+        if (row.property.size == 0)
+            continue;
+        assert_string_equal((const char *)row.property.data, DS_SCATTER_PROPERTY);
+        assert_int_equal(rows.rows[i].types.data[0], DS__VALUE__VALUE_TYPE_BLOB_VALUE);
+        if (row.kind == DS_ASCENDING_ROW)
+            *value = row.values;
+        found++;
+    }
+    return found;
+}
+
+/* About as many as there should be; all with different values, which say nothing of the order of
+ * keys. */
+static void test_a_sample_of_keys_is_scattered(void **state)
+{
+    enum { KEYS = 20000, MOST = 2 * KEYS / DS_SCATTER_SHARE };
+    bytes values[MOST] = {{0}};
+    size_t count = 0, ascents = 0;
+    for (int i = 1; i <= KEYS; i++) {
+        char path[32];
+        bytes value = {0};
+        snprintf(path, sizeof path, i % 2 == 0 ? "K/%d" : "R/'x'/K/'n%d'", i);
+        size_t rows = scatter_rows(*state, path, &value);
+        assert_true(rows == 0 || rows == 2); /* one in each direction */
+        if (rows == 0)
+            continue;
+        assert_true(count < MOST);
+        for (size_t j = 0; j < count; j++)
+            assert_false(bytes_equal(values[j], value));
+        ascents += count > 0 && bytes_compare(values[count - 1], value) < 0;
+        values[count++] = value;
+    }
+    assert_in_range(count, KEYS / DS_SCATTER_SHARE * 3 / 4, KEYS / DS_SCATTER_SHARE * 5 / 4);
+    assert_in_range(ascents, count * 2 / 5, count * 3 / 5);
+}
+
+/* What is stored depends on it: it must be the same for ever. */
+static void test_the_sample_does_not_change(void **state)
+{
+    const uint8_t id[] = {0x30, 0x18, 0x05, 0xd8, 0xd2, 0x90, 0x3b, 0xa3, 0x6a, 0, 1};
+    const uint8_t name[] = {0x30, 0x89, 0xa2, 0x06, 0x4a, 0xfa, 0x45, 0x76, 0xd3, 0, 1};
+    bytes value = {0};
+    assert_int_equal(scatter_rows(*state, "K/274", &value), 2);
+    assert_true(bytes_equal(value, bytes_make(id, sizeof id)));
+    assert_int_equal(scatter_rows(*state, "R/'x'/K/'n125'", &value), 2);
+    assert_true(bytes_equal(value, bytes_make(name, sizeof name)));
+    assert_int_equal(scatter_rows(*state, "K/275", &value), 0);
 }
 
 /* --- composite indexes --- */
@@ -358,6 +422,8 @@ int main(void)
         cmocka_unit_test(test_properties_have_a_row_in_each_direction),
         cmocka_unit_test(test_arrays_have_a_row_for_each_different_value),
         cmocka_unit_test(test_entities_in_values_have_their_properties),
+        cmocka_unit_test(test_a_sample_of_keys_is_scattered),
+        cmocka_unit_test(test_the_sample_does_not_change),
         cmocka_unit_test(test_composite_rows_are_the_product),
         cmocka_unit_test(test_an_index_with_ancestors_has_rows_for_each),
         cmocka_unit_test(test_entries_are_bounded),

@@ -1,6 +1,7 @@
 /* Queries, checked and completed: see query_check.h. */
 #include "datastore/query_check.h"
 
+#include "datastore/index_rows.h"
 #include "datastore/query_terms.h"
 #include "datastore/validate.h"
 #include "sql/vector.h"
@@ -54,6 +55,8 @@ static status check_projection(const struct checking *checking)
         const char *name = request->projection[i]->property->name;
         if (ds_is_key(name))
             continue;
+        if (strcmp(name, DS_SCATTER_PROPERTY) == 0)
+            return INVALID("projections are not supported for the property: %s", name);
         if (has_name(names, query->projected_count, name))
             return INVALID("cannot project a property multiple times");
         names[query->projected_count++] = name;

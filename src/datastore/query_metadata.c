@@ -2,6 +2,7 @@
 #include "datastore/query_metadata.h"
 
 #include "base/check.h"
+#include "datastore/index_rows.h"
 #include "datastore/property_path.h"
 #include "row/key_text.h"
 #include "row/row_key.h"
@@ -173,6 +174,13 @@ static status make_key(struct ds_metadata *metadata, struct arena *arena, Ds__Ke
     return status_ok();
 }
 
+/* No entity has this property, whatever the index says. */
+static bool is_hidden(const struct ds_metadata *metadata, const Ds__Key *key)
+{
+    return is_kind(metadata->query, PROPERTY) &&
+           strcmp(key->path[key->n_path - 1]->name, DS_SCATTER_PROPERTY) == 0;
+}
+
 /* Whether the query wants it; sets its path. */
 static status is_wanted(struct ds_metadata *metadata, const Ds__Key *key, bool *out)
 {
@@ -282,7 +290,7 @@ status ds_metadata_next(struct ds_metadata *metadata, struct arena *arena, Ds__E
             return status_ok();
         TRY(make_key(metadata, arena, &key));
         TRY(is_wanted(metadata, key, &wanted));
-    } while (!wanted);
+    } while (!wanted || is_hidden(metadata, key));
     *path = buffer_bytes(&metadata->path);
     return make_entity(metadata, key, arena, entity);
 }

@@ -472,6 +472,34 @@ static void test_kinds_and_properties_are_listed(void **state)
                    "true, and be in its ascending order");
 }
 
+/* Keys of a kind in an order that has nothing to do with theirs; nobody has the property. */
+static void test_a_kinds_keys_are_sampled(void **state)
+{
+    struct fake *fake = *state;
+    for (int i = 1; i <= 2000; i++) {
+        char path[16];
+        snprintf(path, sizeof path, "K/%d", i);
+        fake_put(fake, path, INT("a", "1"));
+    }
+    Ds__QueryResultBatch *batch =
+        run(fake, "'order': [" UP("__scatter__") "], 'projection': [" PROJECT("__key__") "]");
+    assert_in_range(batch->n_entity_results, 8, 24);
+    assert_int_equal(batch->entity_result_type, DS__ENTITY_RESULT__RESULT_TYPE__KEY_ONLY);
+    size_t ascents = 0;
+    for (size_t i = 1; i < batch->n_entity_results; i++)
+        ascents += ds_key_compare(batch->entity_results[i - 1]->entity->key,
+                                  batch->entity_results[i]->entity->key) < 0;
+    assert_in_range(ascents, 1, batch->n_entity_results - 2);
+    const Ds__EntityResult *first = batch->entity_results[0];
+    const int64_t id = first->entity->key->path[0]->id;
+    batch = run(fake, "'order': [" UP("__scatter__") "], 'limit': 1");
+    assert_int_equal(batch->entity_results[0]->entity->key->path[0]->id, id);
+    assert_int_equal(batch->entity_results[0]->entity->n_properties, 1);
+    assert_keys(fake, "", "__property__", 5, "K/a ");
+    assert_invalid(fake, "'projection': [" PROJECT("__scatter__") "]",
+                   "projections are not supported for the property: __scatter__");
+}
+
 /* --- what is refused --- */
 
 static void test_what_no_query_may_say(void **state)
@@ -571,6 +599,7 @@ int main(void)
         TEST(test_cursors_of_others_are_refused),
         TEST(test_what_was_looked_at_is_noted),
         TEST(test_kinds_and_properties_are_listed),
+        TEST(test_a_kinds_keys_are_sampled),
         TEST(test_what_no_query_may_say),
         TEST(test_lists_have_limits),
     };
