@@ -54,6 +54,9 @@ enum {
     LIMIT_DS_IN_VALUES = 30,
     LIMIT_DS_NOT_IN_VALUES = 10,
     LIMIT_DS_AGGREGATIONS = 5,
+    LIMIT_DS_NEAREST = 100, /* results of find_nearest */
+    LIMIT_DS_VECTOR_DIMENSIONS = 2048,
+    LIMIT_DS_NEAREST_BYTES = 10 * LIMIT_MB, /* of those results, which come at once */
 };
 
 /* --- messages: decoding must cost no more than a message is worth. A packed message may unpack to

@@ -251,8 +251,6 @@ status ds_query_check(const Ds__Query *request, const Ds__PartitionId *partition
                              .name_space = partition == NULL ? "" : partition->namespace_id,
                              .key_flip = DS_ASCENDING,
                              .result_type = DS__ENTITY_RESULT__RESULT_TYPE__FULL};
-    if (request->find_nearest != NULL)
-        return status_make(STATUS_UNIMPLEMENTED, "find_nearest is not built yet");
     TRY(ds_partition_check(partition, database));
     TRY(check_kind(request, out));
     TRY(check_numbers(request, out));

@@ -78,7 +78,8 @@ struct ds_query {
 status ds_filter_check(const Ds__Filter *filter, struct arena *arena, struct ds_query *out);
 
 /* `partition` may be NULL. The query is changed: its values are normalised. INVALID_ARGUMENT for
- * what no query may say. The cursors come later: what they mean depends on the plan. */
+ * what no query may say. The cursors come later: what they mean depends on the plan. find_nearest
+ * is not looked at: query_nearest.h is for that. */
 status ds_query_check(const Ds__Query *query, const Ds__PartitionId *partition,
                       const struct ds_database *database, struct arena *arena,
                       struct ds_query *out);

@@ -15,6 +15,9 @@ static status check(const struct ds_call *call, const Ds__RunAggregationQueryReq
     if ((*asked)->query_type_case != DS__AGGREGATION_QUERY__QUERY_TYPE_NESTED_QUERY)
         return status_make(STATUS_INVALID_ARGUMENT, "The request has no query.");
     TRY(ds_aggregations_check(*asked, call->arena, aggregations));
+    if ((*asked)->nested_query->find_nearest != NULL)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "find_nearest cannot be combined with aggregations.");
     return ds_query_check((*asked)->nested_query, request->partition_id, &database, call->arena,
                           query);
 }

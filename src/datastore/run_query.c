@@ -5,16 +5,20 @@
 #include "datastore/query_batch.h"
 #include "datastore/query_cursor.h"
 #include "datastore/query_explain.h"
+#include "datastore/query_nearest.h"
 
 /* `*asked`: the request's query, or what its text says. */
 static status check(const struct ds_call *call, const Ds__RunQueryRequest *request,
-                    Ds__Query **asked, struct ds_query *query)
+                    Ds__Query **asked, struct ds_query *query, struct ds_nearest *nearest)
 {
     struct ds_database database = {.project = call->project_id, .id = call->database_id};
     TRY(ds_query_of_request(request, &database, call->arena, asked));
-    TRY(ds_query_check(*asked, request->partition_id, &database, call->arena, query));
+    Ds__Query *candidates = *asked;
+    if ((*asked)->find_nearest != NULL)
+        TRY(ds_nearest_check(*asked, call->arena, nearest, &candidates));
+    TRY(ds_query_check(candidates, request->partition_id, &database, call->arena, query));
     if (request->property_mask != NULL &&
-        query->result_type != DS__ENTITY_RESULT__RESULT_TYPE__FULL)
+        (query->result_type != DS__ENTITY_RESULT__RESULT_TYPE__FULL || (*asked)->n_projection > 0))
         return status_make(STATUS_INVALID_ARGUMENT,
                            "A projection query cannot have a property_mask.");
     return status_ok();
@@ -34,7 +38,8 @@ static status explain(const struct ds_call *call, const struct ds_query *query,
 }
 
 static status answer(const struct ds_call *call, const Ds__RunQueryRequest *request,
-                     Ds__Query *asked, const struct ds_query *query, const struct ds_plan *plan,
+                     Ds__Query *asked, const struct ds_query *query,
+                     const struct ds_nearest *nearest, const struct ds_plan *plan,
                      struct ds_reading *reading, ProtobufCMessage **response)
 {
     bool is_text = request->query_type_case == DS__RUN_QUERY_REQUEST__QUERY_TYPE_GQL_QUERY;
@@ -43,8 +48,10 @@ static status answer(const struct ds_call *call, const Ds__RunQueryRequest *requ
     struct clock *clock = call->datastore->clock;
     int64_t started_us = clock_steady_us(clock);
     PROTO_NEW(call->arena, made, DS__RUN_QUERY_RESPONSE__INIT);
-    TRY(ds_batch_make(query, request->property_mask, plan, reading, call->arena, &reads,
-                      &made->batch));
+    TRY(asked->find_nearest != NULL ? ds_nearest_batch(nearest, query, request->property_mask, plan,
+                                                       reading, call->arena, &reads, &made->batch)
+                                    : ds_batch_make(query, request->property_mask, plan, reading,
+                                                    call->arena, &reads, &made->batch));
     made->transaction = proto_data(reading->new_transaction);
     made->query = is_text ? asked : NULL;
     *response = &made->base;
@@ -60,16 +67,17 @@ status ds_run_query(struct ds_call *call, const ProtobufCMessage *message,
 {
     const Ds__RunQueryRequest *request = (const Ds__RunQueryRequest *)message;
     struct ds_query query;
+    struct ds_nearest nearest = {.limit = 0};
     struct ds_plan plan;
     struct ds_reading reading;
     Ds__Query *asked;
-    TRY(check(call, request, &asked, &query));
+    TRY(check(call, request, &asked, &query, &nearest));
     TRY(ds_plan_make(&query, NULL, 0, call->arena, &plan));
     TRY(ds_cursors_read(asked, &query));
     if (request->explain_options != NULL && !request->explain_options->analyze)
         return explain(call, &query, &plan, response);
     TRY(ds_read_begin(call, request->read_options, &reading));
-    status s = answer(call, request, asked, &query, &plan, &reading, response);
+    status s = answer(call, request, asked, &query, &nearest, &plan, &reading, response);
     ds_read_end(&reading);
     return s;
 }

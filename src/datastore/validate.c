@@ -44,6 +44,11 @@ status ds_property_check(const char *name)
     return check_name(name, "property.name", true);
 }
 
+status ds_property_name_check(const char *name)
+{
+    return check_name(name, "property.name", false);
+}
+
 /* --- partitions --- */
 
 /* A part of a partition: of letters, digits and a few signs. */
@@ -277,7 +282,7 @@ static status check_properties(const Ds__Entity *entity, struct place place)
 {
     for (size_t i = 0; i < entity->n_properties; i++) {
         const Ds__Entity__PropertiesEntry *property = entity->properties[i];
-        TRY(check_name(property->key, "property.name", false));
+        TRY(ds_property_name_check(property->key));
         place.name = property->key;
         if (property->value == NULL)
             return INVALID("Property \"%s\" has no value.", property->key);

@@ -27,6 +27,9 @@ status ds_partition_check(const Ds__PartitionId *partition, const struct ds_data
 status ds_kind_check(const char *kind);
 status ds_property_check(const char *name);
 
+/* A property's name that an entity may have. */
+status ds_property_name_check(const char *name);
+
 /* A value to compare with, in a query or a transform: as one that is indexed. `name`: of the
  * property, for the words. */
 status ds_value_check(const Ds__Value *value, const char *name);
