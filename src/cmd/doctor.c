@@ -6,10 +6,11 @@
  * the next; each tablet's keyspace is there.
  *  3. Every key is a row's or a spilled cell's; every record parses, in order, and its families
  * are, or once were, the table's; spilled cells belong to rows whose record says that it has some.
- *  4. The records of idempotency tokens have their form.
- *  5. The control plane's records parse, and what each belongs to is there. (What a deleted table
+ *  4. The indexes of Datastore's databases say what the entities say: datastore/index_check.h.
+ *  5. The records of idempotency tokens have their form.
+ *  6. The control plane's records parse, and what each belongs to is there. (What a deleted table
  * had belongs to it; the table itself is checked like one that stands.)
- *  6. Backups, if they are in the directory, are whole: see doctor_backups.c.
+ *  7. Backups, if they are in the directory, are whole: see doctor_backups.c.
  * The store checks the sums of its blocks as they are read.
  *
  * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
@@ -19,6 +20,7 @@
 #include "cmd/command.h"
 #include "cmd/doctor_backups.h"
 #include "control/control.h"
+#include "datastore/index_check.h"
 #include "row/fold.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
@@ -284,6 +286,37 @@ static status check_entry(struct doctor *doctor, struct found_table *table,
     return status_ok();
 }
 
+/* --- Datastore --- */
+
+struct damaged_index {
+    struct doctor *doctor;
+    const struct found_table *table;
+};
+
+static void report_index(void *context, bytes row_key, const char *what)
+{
+    const struct damaged_index *damaged = context;
+    report_key(damaged->doctor, damaged->table, row_key, what);
+}
+
+static status check_indexes(struct doctor *doctor, const struct found_table *table,
+                            struct keyspace *keyspace)
+{
+    struct damaged_index damaged = {doctor, table};
+    struct ds_index_check check = {.store = doctor->store,
+                                   .keyspace = keyspace,
+                                   .schema = table->schema,
+                                   .now_us = clock_wall_us(clock_system()),
+                                   .context = &damaged,
+                                   .report = report_index};
+    TRY(ds_index_check_run(&check));
+    printf("%s: %" PRIu64 " entities, %" PRIu64 " index rows\n", table->name, check.entities,
+           check.index_rows);
+    return status_ok();
+}
+
+/* --- tables --- */
+
 static status read_keyspace(struct doctor *doctor, struct found_table *table,
                             struct keyspace *keyspace, struct store_cursor *cursor)
 {
@@ -311,6 +344,8 @@ static status check_keyspace(struct doctor *doctor, struct found_table *table, u
     TRY(store_cursor_create(keyspace, &options, &cursor));
     status s = read_keyspace(doctor, table, keyspace, cursor);
     store_cursor_destroy(cursor);
+    if (status_is_ok(s) && ds_is_database_table(table->name))
+        s = check_indexes(doctor, table, keyspace);
     return s;
 }
 

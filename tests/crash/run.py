@@ -282,11 +282,8 @@ class Crash:
         )
 
 
-def arguments():
-    parser = argparse.ArgumentParser(
-        prog="./dev crash",
-        description="Kills the server at random moments and counts what is lost.",
-    )
+def arguments(program, description):
+    parser = argparse.ArgumentParser(prog=program, description=description)
     add = parser.add_argument
     add("--cycles", type=int, default=200, metavar="N", help="default 200; about 2 s each")
     add("--seed", type=int, metavar="N", help="default: chosen, and printed")
@@ -314,25 +311,25 @@ def arguments():
     return options
 
 
-def again(options):
-    line = f"./dev crash --cycles {options.cycles} --seed {options.seed} --mode {options.mode}"
+def again(program, options):
+    line = f"{program} --cycles {options.cycles} --seed {options.seed} --mode {options.mode}"
     line += f" --writers {options.writers} --seconds {options.seconds}"
     line += f" --spill-threshold {options.spill_threshold}"
     return line + " --clock-back" * options.clock_back
 
 
-def main():
-    options = arguments()
+def main(program, description, run_of=Crash):
+    options = arguments(program, description)
     if options.directory.exists():
         shutil.rmtree(options.directory)
-    crash = Crash(options)
+    crash = run_of(options)
     lost = 0
     try:
         crash.run()
     except (Failure, AssertionError, RuntimeError) as failure:
         lost = getattr(failure, "lost", 1)
         print(f"cycle {crash.cycles}:\n{failure}", file=sys.stderr)
-        print(f"kept: {options.directory}\nagain: {again(options)}", file=sys.stderr)
+        print(f"kept: {options.directory}\nagain: {again(program, options)}", file=sys.stderr)
     print(f"seed {options.seed}, mode {options.mode}")
     print(crash.summary(lost))
     if lost:
@@ -342,4 +339,6 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        main("./dev crash", "Kills the server at random moments and counts what is lost.")
+    )

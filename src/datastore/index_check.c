@@ -1,0 +1,341 @@
+/* See index_check.h.
+ *
+ * Where the definitions of composite indexes come in: expected_rows hands those whose rows must be
+ * complete to ds_index_rows. There are none yet, and every C row is one too many. */
+#include "datastore/index_check.h"
+
+#include "base/limits.h"
+#include "base/siphash.h"
+#include "datastore/database.h"
+#include "datastore/index_rows.h"
+#include "google/datastore/v1/datastore.pb-c.h"
+#include "row/row_key.h"
+#include "tablet/row_read.h"
+#include "trestle/datastore.pb-c.h"
+#include "wire/proto.h"
+
+enum { MEMORY = 256 << 20 /* an entity, twice, and its index rows */, ROW_BUDGET = 1000 };
+
+/* Rows, added up. */
+struct tally {
+    uint64_t count;
+    uint64_t words[2];
+};
+
+enum { INDEXES = 4 }; /* kinds of index rows */
+static const char index_letters[INDEXES + 1] = {DS_KIND_ROW, DS_ASCENDING_ROW, DS_DESCENDING_ROW,
+                                                DS_COMPOSITE_ROW};
+
+struct checking {
+    struct ds_index_check *check;
+    struct row_read_options options;
+    struct family_scope families[2];
+    struct read_scope scope;
+    struct arena *row_arena;    /* of the row that the reader is at */
+    struct arena *lookup_arena; /* of one that is looked for meanwhile */
+    struct arena *arena;        /* of what is made of the row */
+    struct tally wanted[INDEXES];
+    struct tally found[INDEXES];
+};
+
+bool ds_is_database_table(const char *table_name)
+{
+    return strstr(table_name, "/databases/") != NULL;
+}
+
+static void report(struct checking *checking, bytes row_key, const char *what)
+{
+    checking->check->report(checking->check->context, row_key, what);
+}
+
+/* Damage does not end the reading; what else fails does. */
+static bool is_damage(status s)
+{
+    return s.code == STATUS_INTERNAL || s.code == STATUS_INVALID_ARGUMENT;
+}
+
+static status report_damage(struct checking *checking, bytes row_key, status s)
+{
+    if (!is_damage(s))
+        return s;
+    report(checking, row_key, status_message(s));
+    status_free(s);
+    return status_ok();
+}
+
+/* --- rows --- */
+
+static bool is_index_row(bytes row_key)
+{
+    return row_key.size > 0 && memchr(index_letters, row_key.data[0], INDEXES) != NULL;
+}
+
+static struct tally *tally_of(struct tally *tallies, bytes row_key)
+{
+    const char *letter = memchr(index_letters, row_key.data[0], INDEXES);
+    return &tallies[letter - index_letters];
+}
+
+/* Types are below the letters with which row keys begin: one cannot be taken for the other. */
+static void add(struct tally *tallies, bytes row_key, bytes types)
+{
+    struct tally *tally = tally_of(tallies, row_key);
+    struct siphash hash;
+    siphash_start(&hash);
+    siphash_add(&hash, types);
+    siphash_add(&hash, row_key);
+    struct fingerprint print = siphash_finish(&hash);
+    tally->count++;
+    for (int i = 0; i < 2; i++)
+        tally->words[i] += print.words[i];
+}
+
+static bool is_same(const struct tally *a, const struct tally *b)
+{
+    return a->count == b->count && a->words[0] == b->words[0] && a->words[1] == b->words[1];
+}
+
+/* Calls `visit` for each row that is there, as it is. */
+typedef status row_visitor(struct checking *checking, bytes row_key, bytes value);
+
+static status visit_rows(struct checking *checking, struct row_range_reader *reader,
+                         struct row *row, row_visitor *visit)
+{
+    enum row_outcome outcome = ROW_ABSENT;
+    while (outcome != ROW_END) {
+        row_clear(row);
+        arena_reset(checking->row_arena);
+        arena_reset(checking->arena);
+        TRY(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, ROW_BUDGET, row, &outcome));
+        if (outcome == ROW_TOO_LARGE)
+            report(checking, row->key, "the row is too large to be one of Datastore's");
+        if (outcome == ROW_FOUND)
+            TRY(visit(checking, row->key, row->cells.items[0].value));
+    }
+    return status_ok();
+}
+
+static status read_all(struct checking *checking, row_visitor *visit)
+{
+    const bytes all = bytes_make(NULL, 0);
+    struct row row = {.cells.arena = checking->row_arena};
+    struct row_range_reader *reader;
+    TRY(row_range_reader_create(checking->check->keyspace, &checking->options, all, all, false,
+                                &reader));
+    status s = visit_rows(checking, reader, &row, visit);
+    row_clear(&row);
+    row_range_reader_destroy(reader);
+    return s;
+}
+
+/* What a row is, copied; `*found` false if it is not. */
+static status look_up(struct checking *checking, bytes row_key, bytes *value, bool *found)
+{
+    struct row row = {.cells.arena = checking->lookup_arena};
+    enum row_outcome outcome;
+    arena_reset(checking->lookup_arena);
+    status s = row_read(checking->check->keyspace, &checking->options, row_key, STORE_ANYWHERE,
+                        &row, &outcome);
+    *found = status_is_ok(s) && outcome == ROW_FOUND;
+    if (*found && row.cells.items[0].value.size > 0) {
+        *value = arena_copy(checking->arena, row.cells.items[0].value);
+        if (value->data == NULL)
+            s = status_out_of_memory();
+    } else {
+        *value = bytes_make(NULL, 0);
+    }
+    row_clear(&row);
+    return s;
+}
+
+/* --- entities --- */
+
+static status decode_entity(struct checking *checking, bytes value, const Ds__Entity **out)
+{
+    ProtobufCMessage *message;
+    TRY(proto_decode(&datastore__record__descriptor, value, checking->arena, &message));
+    const Datastore__Record *record = (const void *)message;
+    TRY(proto_decode(&ds__entity__descriptor, proto_bytes(record->entity), checking->arena,
+                     &message));
+    *out = (const void *)message;
+    if ((*out)->key == NULL || !ds_key_is_complete((*out)->key))
+        return ds_damaged("an entity's key");
+    return status_ok();
+}
+
+static status check_place(const Ds__Entity *entity, bytes row_key)
+{
+    struct buffer own = {0};
+    ds_entity_row(&own, entity->key);
+    bool is_same_key = !own.failed && bytes_equal(buffer_bytes(&own), row_key);
+    bool failed = own.failed;
+    buffer_free(&own);
+    if (failed)
+        return status_out_of_memory();
+    return is_same_key ? status_ok() : ds_damaged("an entity that has another key than its row");
+}
+
+/* The index rows that the entity of the row must have. */
+static status expected_rows(struct checking *checking, bytes row_key, bytes value,
+                            struct ds_index_rows *out)
+{
+    const Ds__Entity *entity;
+    *out = (struct ds_index_rows){.count = 0};
+    TRY(decode_entity(checking, value, &entity));
+    TRY(check_place(entity, row_key));
+    return ds_index_rows(entity, NULL, 0, checking->arena, out);
+}
+
+/* --- the first pass --- */
+
+static status count_entity(struct checking *checking, bytes row_key, bytes value)
+{
+    struct ds_index_rows rows;
+    checking->check->entities++;
+    TRY(expected_rows(checking, row_key, value, &rows));
+    for (size_t i = 0; i < rows.count; i++)
+        add(checking->wanted, rows.rows[i].key, rows.rows[i].types);
+    return status_ok();
+}
+
+/* Whether the row key has a known form; of C rows, which cannot be told apart without their index,
+ * the comparison tells. */
+static bool is_row_key(bytes row_key)
+{
+    struct ds_row row;
+    return row_key.data[0] == DS_COMPOSITE_ROW || ds_row_parse(row_key, NULL, &row);
+}
+
+static status count_row(struct checking *checking, bytes row_key, bytes value)
+{
+    if (!is_row_key(row_key)) {
+        report(checking, row_key, "a row key that is none of Datastore's");
+        return status_ok();
+    }
+    if (row_key.data[0] == DS_ENTITY_ROW)
+        return report_damage(checking, row_key, count_entity(checking, row_key, value));
+    if (is_index_row(row_key)) {
+        checking->check->index_rows++;
+        add(checking->found, row_key, value);
+    }
+    return status_ok();
+}
+
+/* --- the second pass: what of it is wrong --- */
+
+static status name_missing(struct checking *checking, bytes row_key, bytes value)
+{
+    struct ds_index_rows rows;
+    TRY(expected_rows(checking, row_key, value, &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        bytes types;
+        bool found;
+        TRY(look_up(checking, rows.rows[i].key, &types, &found));
+        if (!found)
+            report(checking, rows.rows[i].key, "an index row that its entity should have");
+        else if (!bytes_equal(types, rows.rows[i].types))
+            report(checking, rows.rows[i].key, "an index row with other types than its entity's");
+    }
+    return status_ok();
+}
+
+static status row_of_entity(struct checking *checking, bytes index_key, bytes *out)
+{
+    struct ds_row row;
+    struct buffer key = {0};
+    bytes path;
+    if (!ds_row_parse(index_key, NULL, &row))
+        return ds_damaged("an index row of no index");
+    TRY(ds_row_path(&row, checking->arena, &path));
+    buffer_append_byte(&key, DS_ENTITY_ROW);
+    buffer_append_bytes(&key, row.name_space);
+    buffer_append_bytes(&key, path);
+    *out = arena_copy(checking->arena, buffer_bytes(&key));
+    buffer_free(&key);
+    return out->data == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status name_orphan(struct checking *checking, bytes row_key)
+{
+    struct ds_index_rows rows;
+    bytes entity_key, value;
+    bool found, is_own = false;
+    TRY(row_of_entity(checking, row_key, &entity_key));
+    TRY(look_up(checking, entity_key, &value, &found));
+    if (!found) {
+        report(checking, row_key, "an index row without its entity");
+        return status_ok();
+    }
+    TRY(expected_rows(checking, entity_key, value, &rows));
+    for (size_t i = 0; i < rows.count; i++)
+        is_own = is_own || bytes_equal(rows.rows[i].key, row_key);
+    if (!is_own)
+        report(checking, row_key, "an index row that its entity should not have");
+    return status_ok();
+}
+
+/* What does not parse, and entities that are damaged, have been reported. */
+static status name_row(struct checking *checking, bytes row_key, bytes value)
+{
+    if (is_index_row(row_key) && is_row_key(row_key))
+        return report_damage(checking, row_key, name_orphan(checking, row_key));
+    if (row_key.data[0] != DS_ENTITY_ROW)
+        return status_ok();
+    status s = name_missing(checking, row_key, value);
+    if (!is_damage(s))
+        return s;
+    status_free(s);
+    return status_ok();
+}
+
+/* --- both --- */
+
+static status compare(struct checking *checking)
+{
+    bool are_same = true;
+    TRY(read_all(checking, count_row));
+    for (int i = 0; i < INDEXES; i++)
+        are_same = are_same && is_same(&checking->wanted[i], &checking->found[i]);
+    return are_same ? status_ok() : read_all(checking, name_row);
+}
+
+/* What is there: `e` alone. False if the table is none of Datastore's. */
+static bool set_scope(struct checking *checking)
+{
+    const struct schema *schema = checking->check->schema;
+    if (schema->family_count != 2 || schema_family_named(schema, bytes_of(DS_FAMILY_IS)) == NULL)
+        return false;
+    for (size_t i = 0; i < schema->family_count; i++)
+        checking->families[i].is_wanted =
+            bytes_equal(schema->families[i].name, bytes_of(DS_FAMILY_IS));
+    checking->scope = (struct read_scope){.families = checking->families,
+                                          .cells_per_column = 1,
+                                          .cells_per_row = INT32_MAX,
+                                          .wants_values = true};
+    return true;
+}
+
+status ds_index_check_run(struct ds_index_check *check)
+{
+    struct checking checking = {.check = check,
+                                .options = {.store = check->store,
+                                            .schema = check->schema,
+                                            .scope = &checking.scope,
+                                            .now_us = check->now_us,
+                                            .apply_gc = true,
+                                            .size_limit = LIMIT_ROW_BYTES},
+                                .row_arena = arena_create(MEMORY),
+                                .lookup_arena = arena_create(MEMORY),
+                                .arena = arena_create(MEMORY)};
+    status s = status_ok();
+    if (!set_scope(&checking))
+        report(&checking, bytes_make(NULL, 0), "the families are not those of a database");
+    else if (checking.row_arena == NULL || checking.lookup_arena == NULL || checking.arena == NULL)
+        s = status_out_of_memory();
+    else
+        s = compare(&checking);
+    arena_destroy(checking.row_arena);
+    arena_destroy(checking.lookup_arena);
+    arena_destroy(checking.arena);
+    return s;
+}
