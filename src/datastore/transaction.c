@@ -201,6 +201,21 @@ void ds_transaction_end(struct ds_transactions *transactions, struct ds_transact
     destroy(transaction);
 }
 
+status ds_transaction_roll_back(struct ds_transactions *transactions, bytes id,
+                                const struct ds_database *database)
+{
+    struct ds_transaction *transaction;
+    status s = ds_transaction_take(transactions, id, database, &transaction);
+    if (status_is_ok(s)) {
+        ds_transaction_end(transactions, transaction);
+        return s;
+    }
+    if (s.code != STATUS_INVALID_ARGUMENT || id.size != DS_TRANSACTION_ID_SIZE)
+        return s;
+    status_free(s); /* it has ended already */
+    return status_ok();
+}
+
 /* --- what was read --- */
 
 status ds_transaction_note(struct ds_transaction *transaction, bytes from, bytes to)

@@ -58,6 +58,11 @@ void ds_transaction_give_back(struct ds_transactions *transactions,
 /* Forgets one that is taken: it was committed, or rolled back. */
 void ds_transaction_end(struct ds_transactions *transactions, struct ds_transaction *transaction);
 
+/* Forgets the one of that id. Clients roll back what they could not commit, whether or not that has
+ * ended it: OK if there is none, INVALID_ARGUMENT only if that is no id. */
+status ds_transaction_roll_back(struct ds_transactions *transactions, bytes id,
+                                const struct ds_database *database);
+
 /* Notes that the range was read. It is taken. RESOURCE_EXHAUSTED beyond its memory. */
 status ds_transaction_note(struct ds_transaction *transaction, bytes from, bytes to);
 

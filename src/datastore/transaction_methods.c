@@ -25,12 +25,10 @@ status ds_rollback(struct ds_call *call, const ProtobufCMessage *message,
 {
     const Ds__RollbackRequest *request = (const Ds__RollbackRequest *)message;
     struct ds_database database = {call->project_id, call->database_id};
-    struct ds_transaction *transaction;
     Ds__RollbackResponse *answer;
     PROTO_NEW(call->arena, answer, DS__ROLLBACK_RESPONSE__INIT);
-    TRY(ds_transaction_take(call->datastore->transactions, proto_bytes(request->transaction),
-                            &database, &transaction));
-    ds_transaction_end(call->datastore->transactions, transaction);
+    TRY(ds_transaction_roll_back(call->datastore->transactions, proto_bytes(request->transaction),
+                                 &database));
     *response = &answer->base;
     return status_ok();
 }
