@@ -3,7 +3,7 @@
 import uuid
 
 import pytest
-from google.cloud import datastore
+from google.cloud import datastore, ndb
 from google.cloud.datastore_v1 import types
 
 
@@ -12,6 +12,13 @@ def client_of(host, project, **options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DATASTORE_EMULATOR_HOST", host)
         return datastore.Client(project=project, **options)
+
+
+def ndb_client(host, project, **options):
+    """App Engine's way of using it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DATASTORE_EMULATOR_HOST", host)
+        return ndb.Client(project=project, **options)
 
 
 def fresh_client(host):
