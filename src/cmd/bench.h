@@ -10,6 +10,7 @@
  *     bench_keys.c      the rows' keys
  *     bench_table.c     making the table
  *     bench_workload.c  requests and their answers; bench_range.c, bench_add.c, …: more
+ *     bench_datastore.c those of Datastore's API
  *     bench_parts.c     what they are made of
  *     bench_run.c       the closed loop
  *     bench_process.c   what the server's process takes of the machine
@@ -95,6 +96,9 @@ void bench_context_free(struct bench_context *context);
 struct bench_answer {
     uint64_t rows;          /* that the request touches */
     uint64_t rows_answered; /* so far, those that were read or acknowledged */
+    /* What an answer leaves for the request that comes after it. */
+    uint8_t token[256];
+    size_t token_size;
 };
 
 struct client_metadata; /* wire/grpc_client.h */
@@ -108,6 +112,9 @@ struct bench_workload {
     /* Takes one message of the answer. */
     status (*response)(bytes message, struct arena *arena, struct bench_answer *answer);
     const struct client_metadata *header; /* beside the usual ones; NULL: none */
+    /* What follows: a request of the same number, made when this one was answered; they are one for
+     * whoever counts. Its `answer` is that of the first, to be added to. NULL: nothing. */
+    const struct bench_workload *then;
 };
 
 struct bench_client;
@@ -125,8 +132,9 @@ struct bench_mix {
 /* NULL if there is none of that name. */
 const struct bench_mix *bench_mix_find(bytes name);
 
-/* The names of all, separated by commas. */
+/* The names of all of Bigtable's, and of Datastore's, separated by commas. */
 extern const char bench_mix_names[];
+extern const char bench_datastore_names[];
 
 /* --- a run --- */
 

@@ -52,7 +52,16 @@ extern const struct bench_workload bench_scan;  /* bench_range.c */
 extern const struct bench_workload bench_sift;
 extern const struct bench_workload bench_limit;
 extern const struct bench_workload bench_reverse;
-extern const struct bench_workload bench_wide; /* bench_wide.c */
+extern const struct bench_workload bench_wide;     /* bench_wide.c */
+extern const struct bench_workload bench_entities; /* bench_datastore.c */
+extern const struct bench_workload bench_put;
+extern const struct bench_workload bench_batchput;
+extern const struct bench_workload bench_update;
+extern const struct bench_workload bench_get;
+extern const struct bench_workload bench_ancestor;
+extern const struct bench_workload bench_find;
+extern const struct bench_workload bench_merge;
+extern const struct bench_workload bench_transaction;
 status bench_add_prepare(struct bench_client *client, struct bench_context *context);
 status bench_query_prepare(struct bench_client *client, struct bench_context *context);
 status bench_table_prepare(struct bench_client *client, struct bench_context *context);

@@ -128,11 +128,13 @@ struct caller {
     struct arena *arena;
     const struct bench_workload *workload;
     struct bench_answer answer;
+    uint64_t number;
     int64_t began_us;
     status failure; /* of the open call's messages; owned */
 };
 
 static void caller_is_free(struct caller *caller);
+static status send_request(struct caller *caller);
 
 static int64_t now_us(const struct run *run)
 {
@@ -160,6 +162,16 @@ static status judge(struct caller *caller, status ended)
     return s;
 }
 
+/* Makes the request that follows one that went well; false if there is none. */
+static bool go_on(struct caller *caller, status *s)
+{
+    if (!status_is_ok(*s) || caller->workload->then == NULL)
+        return false;
+    caller->workload = caller->workload->then;
+    *s = send_request(caller);
+    return status_is_ok(*s);
+}
+
 static void call_ended(void *context, struct client_call *call, status ended)
 {
     (void)call;
@@ -167,6 +179,8 @@ static void call_ended(void *context, struct client_call *call, status ended)
     struct run *run = caller->run;
     struct bench_result *result = run->result;
     status s = judge(caller, ended);
+    if (go_on(caller, &s))
+        return;
     result->requests++;
     result->rows += caller->answer.rows_answered;
     histogram_add(&result->latencies, (uint64_t)(now_us(run) - caller->began_us));
@@ -188,17 +202,14 @@ static void took_message(void *context, struct client_call *call, bytes message)
                caller->workload->response(message, caller->arena, &caller->answer));
 }
 
-static status make_call(struct caller *caller, int64_t began_us)
+static status send_request(struct caller *caller)
 {
-    struct run *run = caller->run;
-    struct bench_context *context = run->context;
+    struct bench_context *context = caller->run->context;
     struct buffer message = {0};
-    caller->workload = run->mix->parts[bench_random(&context->random) >> 63];
-    caller->answer = (struct bench_answer){0};
     arena_reset(caller->arena);
     grpc_message_start(&message);
-    status s =
-        caller->workload->request(context, run->started, caller->arena, &message, &caller->answer);
+    status s = caller->workload->request(context, caller->number, caller->arena, &message,
+                                         &caller->answer);
     if (!status_is_ok(s)) {
         buffer_free(&message);
         return s;
@@ -210,9 +221,18 @@ static status make_call(struct caller *caller, int64_t began_us)
                                           .context = caller,
                                           .on_message = took_message,
                                           .on_end = call_ended};
-    caller->began_us = began_us;
     struct client_call *call;
     return grpc_link_call(caller->link, &options, &message, &call);
+}
+
+static status make_call(struct caller *caller, int64_t began_us)
+{
+    struct run *run = caller->run;
+    caller->workload = run->mix->parts[bench_random(&run->context->random) >> 63];
+    caller->answer = (struct bench_answer){0};
+    caller->number = run->started;
+    caller->began_us = began_us;
+    return send_request(caller);
 }
 
 static bool is_finished(const struct run *run)

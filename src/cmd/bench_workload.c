@@ -227,6 +227,8 @@ static const struct bench_workload ping = {.name = "ping",
 
 const char bench_mix_names[] = "load,overwrite,batch,write,read,query,scan,sift,limit,reverse,"
                                "mixed,rmw,add,hot,hotread,wide,ping";
+const char bench_datastore_names[] =
+    "entities,put,batchput,update,get,ancestor,find,merge,transaction";
 
 static const struct bench_mix mixes[] = {
     {"load", {&load, &load}, rows_of_load, bench_table_prepare},
@@ -246,6 +248,15 @@ static const struct bench_mix mixes[] = {
     {"hotread", {&bench_hotread, &bench_hotread}, NULL, NULL},
     {"wide", {&bench_wide, &bench_wide}, NULL, bench_wide_prepare},
     {"ping", {&ping, &ping}, NULL, NULL},
+    {"entities", {&bench_entities, &bench_entities}, rows_of_load, NULL},
+    {"put", {&bench_put, &bench_put}, NULL, NULL},
+    {"batchput", {&bench_batchput, &bench_batchput}, NULL, NULL},
+    {"update", {&bench_update, &bench_update}, NULL, NULL},
+    {"get", {&bench_get, &bench_get}, NULL, NULL},
+    {"ancestor", {&bench_ancestor, &bench_ancestor}, NULL, NULL},
+    {"find", {&bench_find, &bench_find}, NULL, NULL},
+    {"merge", {&bench_merge, &bench_merge}, NULL, NULL},
+    {"transaction", {&bench_transaction, &bench_transaction}, NULL, NULL},
 };
 
 const struct bench_mix *bench_mix_find(bytes name)

@@ -9,10 +9,10 @@ from harness.server import run_trestle
 TABLE = "projects/p/instances/i/tables/bench"
 
 
-def bench(host, *arguments):
+def bench(host, *arguments, rows=500):
     done = run_trestle(
-        "bench", "--json", "--endpoint", host, "--table", TABLE, "--rows", "500", "--cells", "3",
-        "--scan-rows", "20", "--columns", "12000", *arguments,
+        "bench", "--json", "--endpoint", host, "--table", TABLE, "--rows", str(rows),
+        "--cells", "3", "--scan-rows", "20", "--columns", "12000", *arguments,
     )  # fmt: skip
     return done, [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -36,6 +36,24 @@ def test_every_workload(server, rpc):
     assert all([cell.qualifier for cell in cells][:3] == [b"c0", b"c1", b"c2"] for _, cells in rows)
     assert len(rpc.sample_row_keys(TABLE)) >= 4
     rpc.delete_table(TABLE)
+
+
+def test_every_workload_of_datastore(server):
+    names = [
+        "entities", "get", "ancestor", "find", "merge", "transaction", "update", "put", "batchput",
+    ]  # fmt: skip
+    done, results = bench(
+        server.host, "--workloads", ",".join(names), "--duration", "200ms", "--batch", "40",
+        "--connections", "1", "--streams", "4", rows=4000,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [result["workload"] for result in results] == names
+    assert {result["errors"] for result in results} == {0}
+    of = {result["workload"]: result for result in results}
+    assert of["entities"]["rows"] == 4000
+    for query in ("ancestor", "find", "merge"):
+        assert of[query]["rows"] == 20 * of[query]["requests"] > 0
+    assert of["transaction"]["rows"] == 10 * of["transaction"]["requests"] > 0
 
 
 def test_requests_keep_to_their_pace(server, rpc):

@@ -10,6 +10,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "tools/bench"))
 
 import beside_load  # noqa: E402
 import connections  # noqa: E402
+import datastore  # noqa: E402
 import hot_cell  # noqa: E402
 import large  # noqa: E402
 import page  # noqa: E402
@@ -125,3 +126,31 @@ def test_other_sections(section, good, bad):
     met = [goal.is_met for goal in section.goals({**good, **bad})]
     assert met.count(False) == 1
     assert_tables_are_whole(section.section({**good, **bad}))
+
+
+def datastore_figures(emulators):
+    """Two turns: in the second everything took twice the time."""
+    rates = {datastore.TRESTLE: 5e6, **dict.fromkeys(emulators, 1e6)}
+    turns = {
+        name: [result(rate), result(rate, server_cpu_seconds=2.0)] for name, rate in rates.items()
+    }
+    figures = {operation.name: dict(turns) for operation in datastore.OPERATIONS}
+    return {"entities": 1000, "load": {name: result() for name in rates}, **figures}
+
+
+def test_datastore_beside_its_emulators():
+    measured = datastore_figures(datastore.EMULATORS)
+    goals = list(datastore.goals(measured))
+    assert len(goals) == 2 * len(datastore.OPERATIONS)
+    assert all(goal.is_met for goal in goals)
+    measured["find"] = {**measured["find"], datastore.CLASSIC: [result(1_100_000)] * 2}
+    assert [goal.is_met for goal in datastore.goals(measured)].count(False) == 1
+    assert_tables_are_whole(datastore.section(measured))
+
+
+def test_datastore_without_its_emulators():
+    measured = datastore_figures([])
+    assert list(datastore.goals(measured)) == []
+    lines = list(datastore.section(measured))
+    assert_tables_are_whole(lines)
+    assert any("not installed" in line for line in lines)

@@ -12,6 +12,7 @@ import sys
 
 import beside_load
 import connections
+import datastore
 import hot_cell
 import large
 import page
@@ -68,6 +69,23 @@ def sql_page(options):
     yield from sql.section(measured)
 
 
+def datastore_page(options):
+    measured = datastore.measure(options)
+    yield "## In short"
+    yield ""
+    yield from page.goals_met(list(datastore.goals(measured)), issue=7)
+    yield ""
+    yield from datastore.section(measured)
+
+
+# What is measured instead of small rows: its option, title, page and what is on it.
+PAGES = {
+    "large": ("Benchmarks: a large table", "benchmarks-large.md", large_page),
+    "sql": ("Benchmarks: SQL", "benchmarks-sql.md", sql_page),
+    "datastore": ("Benchmarks: Datastore", "benchmarks-datastore.md", datastore_page),
+}
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="./dev bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -86,18 +104,20 @@ def parse(arguments):
     parser.add_argument(
         "--sql", action="store_true", help="SQL beside ReadRows instead, over a million rows"
     )
+    parser.add_argument(
+        "--datastore", action="store_true", help="Datastore beside both of Google's emulators"
+    )
+    parser.add_argument("--entities", type=int, default=1_000_000, help="of Datastore")
+    parser.add_argument("--datastore-runs", type=int, default=5, help="of each of its operations")
+    parser.add_argument("--warm-seconds", type=float, default=10, help="before them, each server")
     parser.add_argument("--large-seconds", type=int, default=20, help="for each of its workloads")
     parser.add_argument("--write", action="store_true", help="write the page in docs/")
     options = parser.parse_args(arguments)
     options.load = os.getloadavg()[0]
     options.given = [part for part in arguments if part != "--write"]
-    options.title, options.page, options.body = (
-        ("Benchmarks: a large table", "benchmarks-large.md", large_page)
-        if options.large
-        else ("Benchmarks: SQL", "benchmarks-sql.md", sql_page)
-        if options.sql
-        else ("Benchmarks", "benchmarks.md", default_page)
-    )
+    chosen = [PAGES[name] for name in PAGES if getattr(options, name)]
+    small = ("Benchmarks", "benchmarks.md", default_page)
+    options.title, options.page, options.body = chosen[0] if chosen else small
     return options
 
 
