@@ -18,12 +18,12 @@ static status make_result(const struct ds_commit *commit, const struct ds_work *
     *out = result;
     result->key = work->has_new_id ? work->key : NULL;
     result->conflict_detected = work->is_conflict;
-    result->version = work->is_conflict ? written->old_version_us : commit->moment_us;
+    result->version = work->is_conflict ? written->old_version_us : commit->writing.moment.at_us;
     result->transform_results = work->transform_results;
     result->n_transform_results = work->transform_count;
     if (written->now == NULL)
         return status_ok();
-    int64_t create_us = written->create_us == 0 ? commit->moment_us : written->create_us;
+    int64_t create_us = written->create_us == 0 ? commit->writing.moment.at_us : written->create_us;
     TRY(ds_time_message(create_us, arena, &result->create_time));
     return ds_time_message(result->version, arena, &result->update_time);
 }
@@ -41,7 +41,7 @@ static status answer(const struct ds_commit *commit, ProtobufCMessage **out)
     response->n_mutation_results = commit->work_count;
     response->index_updates = commit->index_updates;
     *out = &response->base;
-    return ds_time_message(commit->moment_us, arena, &response->commit_time);
+    return ds_time_message(commit->writing.moment.at_us, arena, &response->commit_time);
 }
 
 /* --- the transaction --- */
@@ -62,15 +62,14 @@ static status take_transaction(struct ds_call *call, const Ds__CommitRequest *re
     }
 }
 
-static status check_request(const Ds__CommitRequest *request,
-                            const struct ds_transaction *transaction)
+static status check_request(const struct ds_commit *commit, const Ds__CommitRequest *request)
 {
+    const struct ds_transaction *transaction = commit->transaction;
     bool has_none = transaction == NULL;
-    bool is_transactional = request->mode != DS__COMMIT_REQUEST__MODE__NON_TRANSACTIONAL;
-    if (is_transactional && has_none)
+    if (commit->is_transactional && has_none)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "A transactional commit must have a transaction.");
-    if (!is_transactional && !has_none)
+    if (!commit->is_transactional && !has_none)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "A non-transactional commit may not have a transaction.");
     if (!has_none && transaction->is_read_only && request->n_mutations > 0)
@@ -81,37 +80,54 @@ static status check_request(const Ds__CommitRequest *request,
 
 /* --- all of it --- */
 
-static status commit_locked(struct ds_commit *commit, const struct ds_transaction *transaction)
+/* A commit that fails ends its transaction, too: it has to be begun anew. */
+static void let_go(struct ds_commit *commit)
 {
-    TRY(ds_commit_read(commit));
-    TRY(ds_commit_apply(commit));
-    return ds_commit_write(commit, transaction);
+    if (commit->open != NULL)
+        ds_commit_unlock(commit);
+    if (commit->transaction != NULL)
+        ds_transaction_end(commit->call->datastore->transactions, commit->transaction);
 }
 
-static status run(struct ds_commit *commit, const Ds__CommitRequest *request,
-                  const struct ds_transaction *transaction)
+static void finish(struct task *task)
 {
-    TRY(check_request(request, transaction));
+    struct ds_commit *commit = LIST_ENTRY(task, struct ds_commit, finish);
+    ProtobufCMessage *response = NULL;
+    let_go(commit);
+    status s = commit->writing.result;
+    if (status_is_ok(s))
+        s = answer(commit, &response);
+    ds_call_finish(commit->call, s, response);
+}
+
+/* All that may fail before the commit has its moment. */
+static status prepare(struct ds_commit *commit, const Ds__CommitRequest *request)
+{
+    TRY(check_request(commit, request));
     TRY(ds_database_open(commit->call->datastore, &commit->database, true, &commit->open));
     TRY(ds_commit_prepare(commit, request));
-    status s = commit_locked(commit, transaction);
-    ds_commit_unlock(commit);
-    return s;
+    TRY(ds_commit_read(commit));
+    return ds_commit_apply(commit);
 }
 
-/* A commit that fails ends its transaction, too: it has to be begun anew. */
 status ds_commit(struct ds_call *call, const ProtobufCMessage *message, ProtobufCMessage **response)
 {
     const Ds__CommitRequest *request = (const Ds__CommitRequest *)message;
-    struct ds_transaction *transaction;
-    struct ds_commit commit = {.call = call,
-                               .database = {call->project_id, call->database_id},
-                               .now_us = cluster_now_us(call->datastore->cluster),
-                               .is_transactional =
-                                   request->mode != DS__COMMIT_REQUEST__MODE__NON_TRANSACTIONAL};
-    TRY(take_transaction(call, request, &transaction));
-    status s = run(&commit, request, transaction);
-    if (transaction != NULL)
-        ds_transaction_end(call->datastore->transactions, transaction);
-    return status_is_ok(s) ? answer(&commit, response) : s;
+    struct ds_commit *commit = arena_alloc(call->arena, sizeof *commit);
+    if (commit == NULL)
+        return status_out_of_memory();
+    *commit = (struct ds_commit){.call = call,
+                                 .database = {call->project_id, call->database_id},
+                                 .now_us = cluster_now_us(call->datastore->cluster),
+                                 .is_transactional =
+                                     request->mode != DS__COMMIT_REQUEST__MODE__NON_TRANSACTIONAL,
+                                 .finish.run = finish};
+    TRY(take_transaction(call, request, &commit->transaction));
+    status s = prepare(commit, request);
+    if (status_is_ok(s))
+        ds_commit_write(commit);
+    else
+        let_go(commit);
+    *response = NULL;
+    return s;
 }

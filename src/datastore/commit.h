@@ -5,7 +5,9 @@
  *  3. Each mutation is applied to what the ones before have made of its entity.
  *  4. The commit draws its moment. One of a transaction waits until all commits before it are
  *     applied, and looks whether what the transaction has read is still so.
- *  5. The rows that come and go are written as one group, and are durable when this returns.
+ *  5. The rows that come and go enter the commit queue as one group. No thread waits for the disk:
+ *     when they are durable, and the commits before are, the call's loop unlocks the entities, ends
+ *     the transaction and answers.
  *
  * So commits have an order, that of their moments, and are as if they had come one after the other
  * in it: what a commit has read and written nobody changes between its reading and its moment. */
@@ -14,6 +16,7 @@
 
 #include "datastore/database.h"
 #include "datastore/ds_call.h"
+#include "datastore/rows_write.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 
 struct ds_transaction;
@@ -43,20 +46,23 @@ struct ds_work {
     size_t transform_count;
 };
 
+/* In the call's arena. */
 struct ds_commit {
     struct ds_call *call;
     struct ds_open_database *open;
     struct ds_database database;
     int64_t now_us; /* of the request */
     bool is_transactional;
+    struct ds_transaction *transaction; /* taken; NULL: none */
     struct ds_work *works;
     size_t work_count;
     struct ds_written *written; /* by row key */
     size_t written_count;
     struct ds_lock *locks;
-    size_t lock_count; /* that are held */
-    int64_t moment_us;
+    size_t lock_count;              /* that are held */
+    struct ds_rows_writing writing; /* its moment is the commit's */
     int32_t index_updates;
+    struct task finish; /* what is posted to the call's loop when it is past; set by the owner */
 };
 
 /* Step 1 (commit_check.c), for a commit whose database is open. */
@@ -67,7 +73,8 @@ status ds_commit_read(struct ds_commit *commit);
 status ds_commit_apply(struct ds_commit *commit);
 void ds_commit_unlock(struct ds_commit *commit);
 
-/* Steps 4 and 5 (commit_write.c). `transaction` may be NULL. */
-status ds_commit_write(struct ds_commit *commit, const struct ds_transaction *transaction);
+/* Steps 4 and 5 (commit_write.c). Posts `finish`, whether it succeeds or not (writing.result),
+ * maybe before it returns. */
+void ds_commit_write(struct ds_commit *commit);
 
 #endif

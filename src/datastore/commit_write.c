@@ -6,6 +6,7 @@
 #include "datastore/snapshot.h"
 #include "datastore/transaction.h"
 #include "trestle/datastore.pb-c.h"
+#include "wire/grpc.h"
 
 /* --- what a transaction has read --- */
 
@@ -16,8 +17,9 @@ static status contended(void)
 }
 
 /* With the moment drawn, and all before it applied. */
-static status check_reads(struct ds_commit *commit, const struct ds_transaction *transaction)
+static status check_reads(struct ds_commit *commit)
 {
+    const struct ds_transaction *transaction = commit->transaction;
     const struct ds_read_range *ranges = transaction->ranges.items;
     const struct ds_snapshot then = {.table = commit->open->table,
                                      .database = commit->database,
@@ -58,7 +60,7 @@ static status add_entity(struct ds_commit *commit, const struct ds_written *writ
     struct arena *arena = commit->call->arena;
     struct ds_row_write row = {
         .key = written->row_key, .is = written->now != NULL, .was = written->old != NULL};
-    int64_t create_us = written->create_us == 0 ? commit->moment_us : written->create_us;
+    int64_t create_us = written->create_us == 0 ? commit->writing.moment.at_us : written->create_us;
     if (row.is)
         TRY(encode_record(written->now, create_us, 0, arena, &row.now));
     if (row.was)
@@ -111,28 +113,34 @@ static status make_rows(struct ds_commit *commit, struct vector *rows)
     return status_ok();
 }
 
-static status write_at(struct ds_commit *commit, const struct ds_transaction *transaction,
-                       struct ds_moment *moment)
+static status find_rows(struct ds_commit *commit, struct vector *rows)
 {
-    struct vector rows = {0}; /* of struct ds_row_write */
-    if (transaction != NULL) {
-        ds_moment_wait_for_earlier(&commit->open->moments, moment);
-        TRY(check_reads(commit, transaction));
+    if (commit->transaction != NULL) {
+        ds_moment_wait_for_earlier(&commit->open->moments, &commit->writing.moment);
+        TRY(check_reads(commit));
     }
-    TRY(make_rows(commit, &rows));
-    if (rows.count == 0)
-        return status_ok();
-    return ds_rows_write(commit->open->table, rows.items, rows.count, &commit->open->moments,
-                         moment, 0, commit->call->arena);
+    return make_rows(commit, rows);
 }
 
-status ds_commit_write(struct ds_commit *commit, const struct ds_transaction *transaction)
+static void past(struct ds_moment *moment)
 {
-    struct ds_moments *moments = &commit->open->moments;
-    struct ds_moment moment;
-    ds_moment_draw(moments, cluster_now_us(commit->call->datastore->cluster), &moment);
-    commit->moment_us = moment.at_us;
-    status s = write_at(commit, transaction, &moment);
-    ds_moment_end(moments, &moment);
-    return s;
+    struct ds_commit *commit = LIST_ENTRY(moment, struct ds_commit, writing.moment);
+    loop_post(grpc_call_loop(commit->call->call), &commit->finish);
+}
+
+void ds_commit_write(struct ds_commit *commit)
+{
+    struct ds_rows_writing *writing = &commit->writing;
+    struct vector rows = {0}; /* of struct ds_row_write */
+    writing->table = commit->open->table;
+    writing->moments = &commit->open->moments;
+    writing->arena = commit->call->arena;
+    ds_moment_draw(writing->moments, cluster_now_us(commit->call->datastore->cluster),
+                   &writing->moment);
+    writing->moment.past = past;
+    writing->result = find_rows(commit, &rows);
+    if (status_is_ok(writing->result) && rows.count > 0)
+        ds_rows_submit(writing, rows.items, rows.count);
+    else
+        ds_moment_give_up(writing->moments, &writing->moment);
 }

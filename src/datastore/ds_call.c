@@ -87,6 +87,14 @@ static status check_routing(const struct ds_call *call)
 
 /* --- there and back --- */
 
+void ds_call_finish(struct ds_call *call, status s, const ProtobufCMessage *response)
+{
+    if (status_is_ok(s))
+        grpc_call_answer(call->call, response);
+    else
+        grpc_call_finish(call->call, s);
+}
+
 static void run_on_pool(struct task *task)
 {
     struct ds_task *self = LIST_ENTRY(&task->link, struct ds_task, task.link);
@@ -95,10 +103,8 @@ static void run_on_pool(struct task *task)
     status s = grpc_call_is_cancelled(call)
                    ? status_make(STATUS_CANCELLED, "The call was cancelled")
                    : self->method->run(&self->call, self->request, &response);
-    if (status_is_ok(s))
-        grpc_call_answer(call, response);
-    else
-        grpc_call_finish(call, s);
+    if (!status_is_ok(s) || response != NULL)
+        ds_call_finish(&self->call, s, response);
 }
 
 static status submit(const struct ds_call *call, const struct ds_method *method,

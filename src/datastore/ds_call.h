@@ -7,7 +7,7 @@
 #include "datastore/datastore.h"
 #include "wire/proto.h"
 
-/* Lives until the method has returned. */
+/* Lives as long as the call. */
 struct ds_call {
     struct datastore *datastore;
     struct grpc_call *call;  /* for grpc_call_is_cancelled; not to be finished by methods */
@@ -18,8 +18,9 @@ struct ds_call {
 };
 
 /* `*response` is a message in the arena (or static), of the method's response type; it is left
- * alone on failure. A method that waits, or goes on for long, looks at grpc_call_is_cancelled now
- * and then. */
+ * alone on failure. NULL: the method has seen to it that ds_call_finish is called, once, on any
+ * thread, maybe before it returns. A method that waits, or goes on for long, looks at
+ * grpc_call_is_cancelled now and then. */
 typedef status ds_run(struct ds_call *call, const ProtobufCMessage *request,
                       ProtobufCMessage **response);
 
@@ -33,6 +34,10 @@ struct ds_method {
  * outlive the call. */
 void ds_call_start(struct datastore *datastore, struct grpc_call *call, bytes request,
                    const struct ds_method *method);
+
+/* Answers the call, which may be gone afterwards; takes the status. `response` is not looked at if
+ * it is not OK. */
+void ds_call_finish(struct ds_call *call, status s, const ProtobufCMessage *response);
 
 /* A project without a name, or one that no project or database can have; INVALID_ARGUMENT then. In
  * both no '/' and no control characters. "(default)" is refused, which is not what requests call

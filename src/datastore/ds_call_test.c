@@ -112,10 +112,23 @@ static status refuse(struct ds_call *call, const ProtobufCMessage *request,
     return status_make(STATUS_ABORTED, "too much contention");
 }
 
+static struct ds_call *left_open;
+
+static status answer_later(struct ds_call *call, const ProtobufCMessage *request,
+                           ProtobufCMessage **response)
+{
+    (void)request;
+    left_open = call;
+    *response = NULL;
+    return status_ok();
+}
+
 static const struct ds_method allocating = {"AllocateIds", &ds__allocate_ids_request__descriptor,
                                             allocate};
 static const struct ds_method refusing = {"AllocateIds", &ds__allocate_ids_request__descriptor,
                                           refuse};
+static const struct ds_method taking_time = {"AllocateIds", &ds__allocate_ids_request__descriptor,
+                                             answer_later};
 
 /* --- calls --- */
 
@@ -194,6 +207,17 @@ static void a_failure_is_the_end(void **state)
     expect_end(*state, STATUS_ABORTED, "too much contention");
 }
 
+static void a_method_may_answer_later(void **state)
+{
+    struct grpc_call *call = *state;
+    Ds__AllocateIdsResponse answer = DS__ALLOCATE_IDS_RESPONSE__INIT;
+    start(call, &taking_time);
+    run_pool();
+    assert_false(call->is_finished);
+    ds_call_finish(left_open, status_ok(), &answer.base);
+    expect_end(call, STATUS_OK, "");
+}
+
 static void nobody_works_for_a_client_that_has_gone(void **state)
 {
     struct grpc_call *call = *state;
@@ -261,6 +285,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(a_method_runs_on_the_pool),
         TEST(a_failure_is_the_end),
+        TEST(a_method_may_answer_later),
         TEST(nobody_works_for_a_client_that_has_gone),
         TEST(a_full_pool_is_said),
         TEST(what_cannot_be_decoded_never_runs),

@@ -80,7 +80,7 @@ status ds_reserve_ids(struct ds_call *call, const ProtobufCMessage *message,
     TRY(open_for(call, &open));
     TRY(collect_marks(call, open, request, &rows));
     if (rows.count > 0)
-        TRY(ds_rows_write(open->table, rows.items, rows.count, NULL, NULL,
+        TRY(ds_rows_write(open->table, rows.items, rows.count,
                           cluster_now_us(call->datastore->cluster), call->arena));
     *response = &answer->base;
     return status_ok();

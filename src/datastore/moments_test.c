@@ -2,9 +2,14 @@
 #include "base/testing.h"
 #include "datastore/moments.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 
 enum { COMMITS = 8, ROUNDS = 200 };
+
+/* Moments in the order in which they entered. */
+static struct ds_moment *entries[4];
+static size_t entry_count;
 
 static int setup(void **state)
 {
@@ -53,6 +58,42 @@ static void the_present_is_before_what_is_not_applied(void **state)
     assert_int_equal(ds_moments_present(moments, 130), 130);
 }
 
+/* --- turns --- */
+
+static void note_entry(struct ds_moment *moment)
+{
+    entries[entry_count++] = moment;
+}
+
+static void who_comes_later_waits_for_no_turn(void **state)
+{
+    struct ds_moments *moments = *state;
+    struct ds_moment first, second, third, fourth;
+    struct ds_moment *const all[] = {&first, &second, &third, &fourth};
+    entry_count = 0;
+    for (size_t i = 0; i < 4; i++) {
+        ds_moment_draw(moments, 100, all[i]);
+        all[i]->enter = note_entry;
+    }
+    ds_moment_ready(moments, &third);
+    ds_moment_ready(moments, &second);
+    assert_int_equal(entry_count, 0);
+    ds_moment_ready(moments, &first);
+    assert_int_equal(entry_count, 3);
+    assert_ptr_equal(entries[0], &first);
+    assert_ptr_equal(entries[1], &second);
+    assert_ptr_equal(entries[2], &third);
+    ds_moment_applied(moments, &second);
+    assert_int_equal(ds_moments_present(moments, 0), first.at_us - 1);
+    ds_moment_applied(moments, &first);
+    assert_int_equal(ds_moments_present(moments, 0), second.at_us);
+    ds_moment_give_up(moments, &fourth);
+    assert_int_equal(entry_count, 3);
+    ds_moment_applied(moments, &third);
+    for (size_t i = 0; i < 4; i++)
+        ds_moment_end(moments, all[i]);
+}
+
 /* --- several at once --- */
 
 struct shared {
@@ -61,25 +102,53 @@ struct shared {
     atomic_llong acknowledged; /* the latest */
 };
 
+/* A commit in the arms of one of the threads. */
+struct commit {
+    struct ds_moment moment;
+    struct shared *shared;
+    atomic_int is_past;
+};
+
+static void entered(struct ds_moment *moment)
+{
+    struct commit *commit = LIST_ENTRY(moment, struct commit, moment);
+    assert_true(atomic_exchange(&commit->shared->last_entered, moment->at_us) < moment->at_us);
+    ds_moment_applied(commit->shared->moments, moment);
+}
+
+static void is_past(struct ds_moment *moment)
+{
+    struct commit *commit = LIST_ENTRY(moment, struct commit, moment);
+    assert_true(ds_moments_present(commit->shared->moments, 0) >= moment->at_us);
+    atomic_store(&commit->shared->acknowledged, moment->at_us);
+    atomic_store(&commit->is_past, 1);
+}
+
+static void commit_once(struct shared *shared, int i)
+{
+    struct commit commit = {.shared = shared};
+    bool waits = i % 2 == 0;
+    ds_moment_draw(shared->moments, 0, &commit.moment);
+    commit.moment.enter = entered;
+    commit.moment.past = waits ? NULL : is_past;
+    if (i % 5 == 2)
+        ds_moment_wait_for_earlier(shared->moments, &commit.moment);
+    if (i % 7 == 3)
+        ds_moment_give_up(shared->moments, &commit.moment);
+    else if (i % 14 != 4) /* that one is ended without being ready */
+        ds_moment_ready(shared->moments, &commit.moment);
+    if (waits) {
+        ds_moment_end(shared->moments, &commit.moment);
+        assert_true(ds_moments_present(shared->moments, 0) >= commit.moment.at_us);
+    }
+    while (!waits && !atomic_load(&commit.is_past))
+        sched_yield();
+}
+
 static void *commit_often(void *argument)
 {
-    struct shared *shared = argument;
-    for (int i = 0; i < ROUNDS; i++) {
-        struct ds_moment moment;
-        ds_moment_draw(shared->moments, 0, &moment);
-        if (i % 7 == 3) { /* one that fails before it enters */
-            ds_moment_end(shared->moments, &moment);
-            continue;
-        }
-        ds_moment_wait(shared->moments, &moment);
-        assert_true(atomic_exchange(&shared->last_entered, moment.at_us) < moment.at_us);
-        ds_moment_entered(shared->moments, &moment);
-        if (i % 5 == 2)
-            ds_moment_wait_for_earlier(shared->moments, &moment);
-        ds_moment_end(shared->moments, &moment);
-        assert_true(ds_moments_present(shared->moments, 0) >= moment.at_us);
-        atomic_store(&shared->acknowledged, moment.at_us);
-    }
+    for (int i = 0; i < ROUNDS; i++)
+        commit_once(argument, i);
     return NULL;
 }
 
@@ -136,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(moments_rise),
         TEST(the_present_is_before_what_is_not_applied),
+        TEST(who_comes_later_waits_for_no_turn),
         TEST(commits_enter_in_the_order_of_their_moments),
         TEST(a_time_is_waited_for),
     };

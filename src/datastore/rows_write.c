@@ -4,33 +4,7 @@
 #include "cluster/rows.h"
 #include "datastore/database.h"
 
-/* Waits on a thread that may block, for what ends on the commit thread. */
-struct waiting {
-    struct row_group group;
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    bool is_done;
-    status result;
-};
-
-static void wake(struct row_group *group, status result)
-{
-    struct waiting *waiting = (struct waiting *)(void *)group;
-    pthread_mutex_lock(&waiting->lock);
-    waiting->is_done = true;
-    waiting->result = result;
-    pthread_cond_signal(&waiting->done);
-    pthread_mutex_unlock(&waiting->lock);
-}
-
-static status wait_for(struct waiting *waiting)
-{
-    pthread_mutex_lock(&waiting->lock);
-    while (!waiting->is_done)
-        pthread_cond_wait(&waiting->done, &waiting->lock);
-    pthread_mutex_unlock(&waiting->lock);
-    return waiting->result;
-}
+/* --- packing --- */
 
 static status pack(struct table *table, const struct ds_row_write *row, int64_t at_us,
                    struct arena *arena, struct grouped_row *out)
@@ -69,20 +43,86 @@ static status pack_all(struct table *table, const struct ds_row_write *rows, siz
     return status_ok();
 }
 
+/* --- without a moment --- */
+
+/* Waits on a thread that may block, for what ends on the commit thread. */
+struct waiting {
+    struct row_group group;
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+    status result;
+};
+
+static void wake(struct row_group *group, status result)
+{
+    struct waiting *waiting = LIST_ENTRY(group, struct waiting, group);
+    pthread_mutex_lock(&waiting->lock);
+    waiting->is_done = true;
+    waiting->result = result;
+    pthread_cond_signal(&waiting->done);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+static status wait_for(struct waiting *waiting)
+{
+    pthread_mutex_lock(&waiting->lock);
+    while (!waiting->is_done)
+        pthread_cond_wait(&waiting->done, &waiting->lock);
+    pthread_mutex_unlock(&waiting->lock);
+    return waiting->result;
+}
+
 status ds_rows_write(struct table *table, const struct ds_row_write *rows, size_t count,
-                     struct ds_moments *moments, struct ds_moment *moment, int64_t at_us,
-                     struct arena *arena)
+                     int64_t at_us, struct arena *arena)
 {
     struct waiting waiting = {
         .group = {.table = table, .count = count, .arena = arena, .done = wake},
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .done = PTHREAD_COND_INITIALIZER};
-    TRY(pack_all(table, rows, count, moment == NULL ? at_us : moment->at_us, arena,
-                 &waiting.group.rows));
-    if (moment != NULL)
-        ds_moment_wait(moments, moment);
-    status s = row_group_submit(&waiting.group);
-    if (moment != NULL)
-        ds_moment_entered(moments, moment);
-    return status_is_ok(s) ? wait_for(&waiting) : s;
+    TRY(pack_all(table, rows, count, at_us, arena, &waiting.group.rows));
+    TRY(row_group_submit(&waiting.group));
+    return wait_for(&waiting);
+}
+
+/* --- at a moment --- */
+
+static void applied(struct row_group *group, status result)
+{
+    struct ds_rows_writing *writing = LIST_ENTRY(group, struct ds_rows_writing, group);
+    writing->result = result;
+    ds_moment_applied(writing->moments, &writing->moment);
+}
+
+static void enter(struct ds_moment *moment)
+{
+    struct ds_rows_writing *writing = LIST_ENTRY(moment, struct ds_rows_writing, moment);
+    status s = row_group_submit(&writing->group);
+    if (status_is_ok(s))
+        return;
+    writing->result = s;
+    ds_moment_applied(writing->moments, moment);
+}
+
+void ds_rows_submit(struct ds_rows_writing *writing, const struct ds_row_write *rows, size_t count)
+{
+    writing->moment.enter = enter;
+    writing->group = (struct row_group){
+        .table = writing->table, .count = count, .arena = writing->arena, .done = applied};
+    writing->result = pack_all(writing->table, rows, count, writing->moment.at_us, writing->arena,
+                               &writing->group.rows);
+    if (status_is_ok(writing->result))
+        ds_moment_ready(writing->moments, &writing->moment);
+    else
+        ds_moment_give_up(writing->moments, &writing->moment);
+}
+
+status ds_rows_write_in_order(struct table *table, const struct ds_row_write *rows, size_t count,
+                              struct ds_moments *moments, int64_t now_us, struct arena *arena)
+{
+    struct ds_rows_writing writing = {.table = table, .moments = moments, .arena = arena};
+    ds_moment_draw(moments, now_us, &writing.moment);
+    ds_rows_submit(&writing, rows, count);
+    ds_moment_end(moments, &writing.moment);
+    return writing.result;
 }

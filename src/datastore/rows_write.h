@@ -1,4 +1,4 @@
-/* Writes rows of a database's table, all or none, and waits until they are durable. */
+/* Writes rows of a database's table, all or none, durably. */
 #ifndef TRESTLE_DATASTORE_ROWS_WRITE_H
 #define TRESTLE_DATASTORE_ROWS_WRITE_H
 
@@ -14,10 +14,28 @@ struct ds_row_write {
     bytes past;
 };
 
-/* Of no row two. `moment`: what the cells are of; it has been drawn, and has entered the queue when
- * this returns, or failed. NULL: the cells are of `at_us`, and no order is kept. Blocks. */
+/* Of no row two; the cells are of `at_us`, and no order is kept. Blocks until they are durable. */
 status ds_rows_write(struct table *table, const struct ds_row_write *rows, size_t count,
-                     struct ds_moments *moments, struct ds_moment *moment, int64_t at_us,
-                     struct arena *arena);
+                     int64_t at_us, struct arena *arena);
+
+/* The same at a moment that it draws, at `now_us` or later; what is read afterwards is after it. */
+status ds_rows_write_in_order(struct table *table, const struct ds_row_write *rows, size_t count,
+                              struct ds_moments *moments, int64_t now_us, struct arena *arena);
+
+/* The same without waiting for anything, at a moment that was drawn before. */
+struct ds_rows_writing {
+    /* Set by the owner, who keeps it, and the arena, until the moment is past. */
+    struct table *table;
+    struct ds_moments *moments;
+    struct arena *arena;
+    struct ds_moment moment; /* drawn */
+    /* What came of it, once the moment is past; the owner's. */
+    status result;
+    /* Private. */
+    struct row_group group;
+};
+
+/* Failures, too, are told at the moment's end. It may all be gone when this returns. */
+void ds_rows_submit(struct ds_rows_writing *writing, const struct ds_row_write *rows, size_t count);
 
 #endif
