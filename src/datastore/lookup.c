@@ -7,15 +7,16 @@
 
 #include "row/row_key.h"
 
-/* Entities beyond this many bytes are left for another call. */
-enum { ANSWER_BYTES = 4 << 20 };
+/* An answer is no longer than this, if it has more than one entity: what does not fit is left for
+ * another call. Clients that were told of an emulator take messages of 4 MiB, as gRPC's are. */
+enum { ANSWER_BYTES = 4 << 20, RESULT_FRAME = 8, MISSING_FRAME = 24 };
 
 struct lookup {
     struct ds_call *call;
     const Ds__LookupRequest *request;
     struct ds_reading reading;
     Ds__LookupResponse *response;
-    size_t size; /* of what was found */
+    size_t size; /* of the answer, with all keys that may yet be missing or deferred */
 };
 
 static status check_keys(struct lookup *lookup)
@@ -57,21 +58,38 @@ static status add_missing(struct lookup *lookup, Ds__Key *key)
     return status_ok();
 }
 
+static void defer(struct lookup *lookup, Ds__Key *key)
+{
+    lookup->response->deferred[lookup->response->n_deferred++] = key;
+}
+
+static status add_found(struct lookup *lookup, Ds__Key *key, const struct ds_version *version)
+{
+    Ds__EntityResult *result;
+    Ds__LookupResponse *response = lookup->response;
+    TRY(ds_entity_result(version, lookup->request->property_mask, lookup->call->arena, &result));
+    size_t size = protobuf_c_message_get_packed_size(&result->base) + RESULT_FRAME;
+    if (response->n_found > 0 && lookup->size + size > ANSWER_BYTES) {
+        defer(lookup, key);
+        return status_ok();
+    }
+    lookup->size += size;
+    response->found[response->n_found++] = result;
+    return note_key(lookup, key);
+}
+
 static status look_up(struct lookup *lookup, Ds__Key *key)
 {
     struct ds_version version;
-    Ds__LookupResponse *response = lookup->response;
-    if (lookup->size > ANSWER_BYTES) {
-        response->deferred[response->n_deferred++] = key;
+    if (lookup->response->n_deferred > 0) {
+        defer(lookup, key);
         return status_ok();
     }
     TRY(ds_snapshot_get(&lookup->reading.snapshot, key, lookup->call->arena, &version));
+    if (version.entity != NULL)
+        return add_found(lookup, key, &version);
     TRY(note_key(lookup, key));
-    if (version.entity == NULL)
-        return add_missing(lookup, key);
-    lookup->size += protobuf_c_message_get_packed_size(&version.entity->base);
-    return ds_entity_result(&version, lookup->request->property_mask, lookup->call->arena,
-                            &response->found[response->n_found++]);
+    return add_missing(lookup, key);
 }
 
 static status make_response(struct lookup *lookup)
@@ -101,11 +119,14 @@ static bool was_before(const Ds__LookupRequest *request, size_t at)
 
 static status look_up_all(struct lookup *lookup)
 {
+    const Ds__LookupRequest *request = lookup->request;
     TRY(check_keys(lookup));
     TRY(make_response(lookup));
-    for (size_t i = 0; i < lookup->request->n_keys; i++)
-        if (!was_before(lookup->request, i))
-            TRY(look_up(lookup, lookup->request->keys[i]));
+    for (size_t i = 0; i < request->n_keys; i++)
+        lookup->size += protobuf_c_message_get_packed_size(&request->keys[i]->base) + MISSING_FRAME;
+    for (size_t i = 0; i < request->n_keys; i++)
+        if (!was_before(request, i))
+            TRY(look_up(lookup, request->keys[i]));
     return status_ok();
 }
 
