@@ -20,8 +20,6 @@
 
 #include "datastore/rows.h"
 
-enum { DS_MEANING_VECTOR = 31 };
-
 /* Whoever splits a query in N asks for 32 (N - 1) keys of the sample, and does with fewer. The more
  * there are, the better even small kinds are split; with this share the rows add less than one in a
  * hundred to a kind whose entities have one indexed property, and it is production's. */

@@ -2,6 +2,7 @@
 #include "datastore/validate.h"
 
 #include "base/limits.h"
+#include "datastore/value.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -235,6 +236,15 @@ static status check_bytes(size_t size, struct place place)
     return status_ok();
 }
 
+static status check_vector(const Ds__ArrayValue *vector)
+{
+    if (vector->n_values == 0)
+        return INVALID("Cannot have a zero length vector.");
+    if (vector->n_values > LIMIT_DS_VECTOR_DIMENSIONS)
+        return INVALID("Vectors must be at most %d dimensions.", LIMIT_DS_VECTOR_DIMENSIONS);
+    return status_ok();
+}
+
 static status check_array(const Ds__ArrayValue *array, struct place place)
 {
     if (place.is_in_array)
@@ -260,6 +270,8 @@ static status check_value(const Ds__Value *value, struct place place)
     case DS__VALUE__VALUE_TYPE_KEY_VALUE:
         return ds_key_check(value->key_value, NULL, DS_KEY_VALUE);
     case DS__VALUE__VALUE_TYPE_ARRAY_VALUE:
+        if (value->meaning == DS_MEANING_VECTOR)
+            TRY(check_vector(value->array_value));
         return check_array(value->array_value, place);
     case DS__VALUE__VALUE_TYPE_ENTITY_VALUE:
         place.is_in_array = false;

@@ -165,6 +165,8 @@ static void test_entities_are_checked(void **state)
         {ENTITY("'a': {'arrayValue': {'values': [{'entityValue': {'properties': "
                 "{'b': {'arrayValue': {}}}}}]}}"),
          NULL},
+        {ENTITY("'a': {'arrayValue': {}, 'meaning': 31}"), "Cannot have a zero length vector."},
+        {ENTITY("'a': {'arrayValue': {'values': [{'doubleValue': 1}]}, 'meaning': 31}"), NULL},
         {ENTITY("'a': {'geoPointValue': {'latitude': 90.5}}"),
          "Latitude outside permitted range [-90.0, 90.0]."},
         {ENTITY("'a': {'geoPointValue': {'longitude': 'NaN'}}"),

@@ -12,8 +12,9 @@
 
 #include "datastore/key.h"
 
-/* The meaning that a projection gives to the integer that was a timestamp. */
-enum { DS_MEANING_TIMESTAMP = 18 };
+/* The meaning that a projection gives to the integer that was a timestamp, and that of an array
+ * that is a vector. */
+enum { DS_MEANING_TIMESTAMP = 18, DS_MEANING_VECTOR = 31 };
 
 /* Microseconds since 1970, rounded down; at the ends of int64_t if it lies beyond. */
 int64_t ds_timestamp_us(const Pb__Timestamp *timestamp);
