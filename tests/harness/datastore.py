@@ -81,3 +81,14 @@ class Raw:
         return self.api.run_query(
             request={"project_id": self.project, "gql_query": query}, retry=None
         )
+
+    def query(self, **query):
+        """All results, however many batches they come in."""
+        results = []
+        while True:
+            request = {"project_id": self.project, "query": query}
+            batch = self.api.run_query(request=request, retry=None).batch
+            results += batch.entity_results
+            if batch.more_results != types.QueryResultBatch.MoreResultsType.NOT_FINISHED:
+                return results
+            query = {**query, "start_cursor": batch.end_cursor}
