@@ -3,8 +3,8 @@
  *  1. Keys and entities are checked; keys without an id get one.
  *  2. The entities that are written are locked, and read.
  *  3. Each mutation is applied to what the ones before have made of its entity.
- *  4. The commit draws its moment. One of a transaction waits until all commits before it are
- *     applied, and looks whether what the transaction has read is still so.
+ *  4. The commit draws its moment. One of a transaction looks whether what the transaction has
+ *     read is still so, and that no commit before it is about to change it.
  *  5. The rows that come and go enter the commit queue as one group. No thread waits for the disk:
  *     when they are durable, and the commits before are, the call's loop unlocks the entities, ends
  *     the transaction and answers.

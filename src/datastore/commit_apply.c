@@ -16,7 +16,8 @@ static status take_locks(struct ds_commit *commit)
     if (commit->locks == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++)
-        commit->locks[i].key = commit->written[i].row_key;
+        commit->locks[i] =
+            (struct ds_lock){.key = commit->written[i].row_key, .moment = &commit->writing.moment};
     TRY(ds_locks_take(commit->open->locks, commit->locks, count, LOCK_WAIT_US));
     commit->lock_count = count;
     return status_ok();

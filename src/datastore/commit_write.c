@@ -16,22 +16,38 @@ static status contended(void)
                                        "try again.");
 }
 
-/* With the moment drawn, and all before it applied. */
+/* With the moment drawn: every commit before it has applied what it does to the range, or ABORTED
+ * for one that is about to change an entity of it. Only for more than an entity that takes time. */
+static status await_earlier(struct ds_commit *commit, const struct ds_read_range *range)
+{
+    struct ds_moments *moments = commit->writing.moments;
+    const struct ds_moment *moment = &commit->writing.moment;
+    if (!ds_is_one_entity(range->from, range->to)) {
+        ds_moment_wait_for_earlier(moments, moment);
+        return status_ok();
+    }
+    bool is_held = ds_locks_held_before(commit->open->locks, range->from, moments, moment);
+    return is_held ? contended() : status_ok();
+}
+
+static status check_range(struct ds_commit *commit, const struct ds_read_range *range)
+{
+    const struct ds_snapshot then = {.table = commit->open->table,
+                                     .database = commit->database,
+                                     .at_us = commit->transaction->at_us,
+                                     .call = commit->call->call};
+    bool has_changed;
+    TRY(await_earlier(commit, range));
+    TRY(ds_changed_since(&then, range->from, range->to, commit->call->arena, &has_changed));
+    return has_changed ? contended() : status_ok();
+}
+
 static status check_reads(struct ds_commit *commit)
 {
     const struct ds_transaction *transaction = commit->transaction;
     const struct ds_read_range *ranges = transaction->ranges.items;
-    const struct ds_snapshot then = {.table = commit->open->table,
-                                     .database = commit->database,
-                                     .at_us = transaction->at_us,
-                                     .call = commit->call->call};
-    for (size_t i = 0; i < transaction->ranges.count; i++) {
-        bool has_changed;
-        TRY(ds_changed_since(&then, ranges[i].from, ranges[i].to, commit->call->arena,
-                             &has_changed));
-        if (has_changed)
-            return contended();
-    }
+    for (size_t i = 0; i < transaction->ranges.count; i++)
+        TRY(check_range(commit, &ranges[i]));
     return status_ok();
 }
 
@@ -115,10 +131,8 @@ static status make_rows(struct ds_commit *commit, struct vector *rows)
 
 static status find_rows(struct ds_commit *commit, struct vector *rows)
 {
-    if (commit->transaction != NULL) {
-        ds_moment_wait_for_earlier(&commit->open->moments, &commit->writing.moment);
+    if (commit->transaction != NULL)
         TRY(check_reads(commit));
-    }
     return make_rows(commit, rows);
 }
 

@@ -142,7 +142,16 @@ void ds_moments_reach(struct ds_moments *moments, int64_t at_us)
     pthread_mutex_unlock(&moments->lock);
 }
 
-void ds_moment_wait_for_earlier(struct ds_moments *moments, struct ds_moment *moment)
+bool ds_moment_is_under_way_before(struct ds_moments *moments, const struct ds_moment *first,
+                                   const struct ds_moment *second)
+{
+    pthread_mutex_lock(&moments->lock);
+    bool is_it = first->at_us != 0 && first->at_us < second->at_us && !first->is_past;
+    pthread_mutex_unlock(&moments->lock);
+    return is_it;
+}
+
+void ds_moment_wait_for_earlier(struct ds_moments *moments, const struct ds_moment *moment)
 {
     pthread_mutex_lock(&moments->lock);
     while (moments->drawn.first != &moment->link)

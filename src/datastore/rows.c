@@ -85,6 +85,12 @@ void ds_index_row(struct buffer *out, uint64_t index)
     ds_number_append(out, index);
 }
 
+bool ds_is_one_entity(bytes from, bytes to)
+{
+    return from.size > 0 && from.data[0] == DS_ENTITY_ROW && to.size == from.size + 1 &&
+           to.data[from.size] == 0 && bytes_start_with(to, from);
+}
+
 /* --- reading: each takes its part from the front of `*rest`; false if it is not there --- */
 
 static bool take(bytes *rest, size_t size, bytes *out)

@@ -53,6 +53,9 @@ void ds_property_row(struct buffer *out, bytes name_space, bytes kind, bytes pro
 void ds_numbers_row(struct buffer *out, bytes name_space, bytes kind);
 void ds_index_row(struct buffer *out, uint64_t index);
 
+/* Whether the range has the row of one entity, and no other: `to` is `from` and a zero byte. */
+bool ds_is_one_entity(bytes from, bytes to);
+
 /* --- taking row keys apart --- */
 
 /* What must be known of a composite index to read its rows. */

@@ -203,6 +203,17 @@ static void test_composite_rows_come_apart(void **state)
     assert_false(ds_row_parse(row_key, &shape, &row));
 }
 
+static void test_the_range_of_one_entity(void **state)
+{
+    (void)state;
+    assert_true(ds_is_one_entity(LITERAL("En\0\1K"), LITERAL("En\0\1K\0")));
+    assert_false(ds_is_one_entity(LITERAL("Kn\0\1K"), LITERAL("Kn\0\1K\0")));
+    assert_false(ds_is_one_entity(LITERAL("En\0\1K"), LITERAL("En\0\1K\1")));
+    assert_false(ds_is_one_entity(LITERAL("En\0\1K"), LITERAL("En\0\1L\0")));
+    assert_false(ds_is_one_entity(LITERAL("En\0\1K"), LITERAL("En\0\1K")));
+    assert_false(ds_is_one_entity(LITERAL("E"), LITERAL("")));
+}
+
 static void test_what_is_no_row_key_is_refused(void **state)
 {
     (void)state;
@@ -236,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_a_values_range_has_that_value),
         cmocka_unit_test(test_rows_come_apart),
         cmocka_unit_test(test_composite_rows_come_apart),
+        cmocka_unit_test(test_the_range_of_one_entity),
         cmocka_unit_test(test_what_is_no_row_key_is_refused),
     };
     return cmocka_run_group_tests(tests, make_arena, free_arena);

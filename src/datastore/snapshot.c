@@ -292,7 +292,7 @@ status ds_rows_seek(struct ds_rows_reader *reader, bytes key)
 status ds_changed_since(const struct ds_snapshot *snapshot, bytes from, bytes to,
                         struct arena *arena, bool *out)
 {
-    struct key_range range = {.from = from, .to = to};
+    struct key_range range = {.from = from, .to = to, .is_point = ds_is_one_entity(from, to)};
     struct scan_row row;
     struct scan *scan;
     bool found = true;
