@@ -2,6 +2,7 @@
 #include "datastore/commit.h"
 
 #include "datastore/entity_result.h"
+#include "datastore/indexes.h"
 #include "datastore/methods.h"
 #include "datastore/reading.h"
 #include "datastore/transaction.h"
@@ -85,6 +86,8 @@ static void let_go(struct ds_commit *commit)
 {
     if (commit->open != NULL)
         ds_commit_unlock(commit);
+    if (commit->indexes != NULL)
+        ds_indexes_give_back(commit->open->indexes, commit->indexes);
     if (commit->transaction != NULL)
         ds_transaction_end(commit->call->datastore->transactions, commit->transaction);
 }

@@ -19,6 +19,7 @@
 #include "datastore/rows_write.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 
+struct ds_index_set;
 struct ds_transaction;
 
 /* An entity that a commit writes: what it is, and what becomes of it. */
@@ -59,8 +60,9 @@ struct ds_commit {
     struct ds_written *written; /* by row key */
     size_t written_count;
     struct ds_lock *locks;
-    size_t lock_count;              /* that are held */
-    struct ds_rows_writing writing; /* its moment is the commit's */
+    size_t lock_count;                  /* that are held */
+    const struct ds_index_set *indexes; /* taken before the moment is drawn; NULL: not yet */
+    struct ds_rows_writing writing;     /* its moment is the commit's */
     int32_t index_updates;
     struct task finish; /* what is posted to the call's loop when it is past; set by the owner */
 };

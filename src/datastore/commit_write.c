@@ -1,7 +1,7 @@
 /* The fourth and the fifth step of a commit: see commit.h. */
 #include "datastore/allocate.h"
 #include "datastore/commit.h"
-#include "datastore/index_rows.h"
+#include "datastore/indexes.h"
 #include "datastore/rows_write.h"
 #include "datastore/snapshot.h"
 #include "datastore/transaction.h"
@@ -30,6 +30,7 @@ static status await_earlier(struct ds_commit *commit, const struct ds_read_range
     return is_held ? contended() : status_ok();
 }
 
+/* What was read of an index that is gone nobody has kept since. */
 static status check_range(struct ds_commit *commit, const struct ds_read_range *range)
 {
     const struct ds_snapshot then = {.table = commit->open->table,
@@ -39,7 +40,8 @@ static status check_range(struct ds_commit *commit, const struct ds_read_range *
     bool has_changed;
     TRY(await_earlier(commit, range));
     TRY(ds_changed_since(&then, range->from, range->to, commit->call->arena, &has_changed));
-    return has_changed ? contended() : status_ok();
+    return has_changed || !ds_indexes_keeps(commit->open->indexes, range->from) ? contended()
+                                                                                : status_ok();
 }
 
 static status check_reads(struct ds_commit *commit)
@@ -90,7 +92,8 @@ static status add_indexes(struct ds_commit *commit, const struct ds_written *wri
 {
     struct arena *arena = commit->call->arena;
     struct ds_index_changes changes;
-    TRY(ds_index_difference(written->old, written->now, NULL, 0, arena, &changes));
+    TRY(ds_index_difference(written->old, written->now, commit->indexes->indexes,
+                            commit->indexes->count, arena, &changes));
     for (size_t i = 0; i < changes.count; i++) {
         const struct ds_index_change *change = &changes.changes[i];
         struct ds_row_write row = {.key = change->key,
@@ -149,6 +152,7 @@ void ds_commit_write(struct ds_commit *commit)
     writing->table = commit->open->table;
     writing->moments = &commit->open->moments;
     writing->arena = commit->call->arena;
+    commit->indexes = ds_indexes_take(commit->open->indexes);
     ds_moment_draw(writing->moments, cluster_now_us(commit->call->datastore->cluster),
                    &writing->moment);
     writing->moment.past = past;

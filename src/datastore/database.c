@@ -2,6 +2,7 @@
 #include "datastore/database.h"
 
 #include "base/limits.h"
+#include "datastore/indexes.h"
 
 #include <stdlib.h>
 
@@ -47,6 +48,7 @@ static void close_database(struct ds_open_database *open)
 {
     if (open->table != NULL)
         table_release(open->table);
+    ds_indexes_destroy(open->indexes);
     ds_moments_free(&open->moments);
     ds_locks_destroy(open->locks);
     pthread_mutex_destroy(&open->ids_lock);
@@ -71,6 +73,8 @@ static status new_database(const struct ds_database *database, struct table *tab
     status s = ds_locks_create(&open->locks);
     if (status_is_ok(s) && (open->project == NULL || open->id == NULL))
         s = status_out_of_memory();
+    if (status_is_ok(s))
+        s = ds_indexes_create(open, &open->indexes);
     if (!status_is_ok(s))
         close_database(open);
     return s;

@@ -16,6 +16,8 @@
 /* How long what was can still be read. */
 #define DS_HISTORY_US (INT64_C(3600) * 1000000)
 
+struct ds_indexes;
+
 struct ds_open_database {
     struct ds_open_database *next;
     char *project;
@@ -23,6 +25,7 @@ struct ds_open_database {
     struct table *table; /* held */
     struct ds_moments moments;
     struct ds_locks *locks;
+    struct ds_indexes *indexes; /* indexes.h */
     /* Automatic ids (allocate.h): the next counter, and up to which counters are claimed, durably.
      */
     pthread_mutex_t ids_lock;

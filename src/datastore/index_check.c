@@ -1,15 +1,16 @@
 /* See index_check.h.
  *
- * Where the definitions of composite indexes come in: expected_rows hands those whose rows must be
- * complete to ds_index_rows. There are none yet, and every C row is one too many. */
+ * The definitions of composite indexes are read first. Those that are ready must have all their
+ * rows; those that are being made or deleted may have some. */
 #include "datastore/index_check.h"
 
 #include "base/limits.h"
 #include "base/siphash.h"
 #include "datastore/database.h"
-#include "datastore/index_rows.h"
+#include "datastore/index_definition.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 #include "row/row_key.h"
+#include "sql/vector.h"
 #include "tablet/row_read.h"
 #include "trestle/datastore.pb-c.h"
 #include "wire/proto.h"
@@ -31,6 +32,9 @@ struct checking {
     struct row_read_options options;
     struct family_scope families[2];
     struct read_scope scope;
+    struct vector ready;        /* of struct ds_index */
+    struct vector others;       /* of uint64_t: the ids of those that are not */
+    struct arena *definitions;  /* whose they are */
     struct arena *row_arena;    /* of the row that the reader is at */
     struct arena *lookup_arena; /* of one that is looked for meanwhile */
     struct arena *arena;        /* of what is made of the row */
@@ -65,9 +69,34 @@ static status report_damage(struct checking *checking, bytes row_key, status s)
 
 /* --- rows --- */
 
-static bool is_index_row(bytes row_key)
+/* Rows of an index that is not ready are not looked at. */
+static bool is_of_other(const struct checking *checking, bytes row_key)
 {
-    return row_key.size > 0 && memchr(index_letters, row_key.data[0], INDEXES) != NULL;
+    const uint64_t *others = checking->others.items;
+    uint64_t id;
+    bool is_other = false;
+    if (ds_composite_row_index(row_key, &id))
+        for (size_t i = 0; i < checking->others.count; i++)
+            is_other = is_other || others[i] == id;
+    return is_other;
+}
+
+static bool is_index_row(const struct checking *checking, bytes row_key)
+{
+    return row_key.size > 0 && memchr(index_letters, row_key.data[0], INDEXES) != NULL &&
+           !is_of_other(checking, row_key);
+}
+
+/* What must be known to read the row; NULL for those of built-in indexes, or of none. */
+static const struct ds_index_shape *shape_of(const struct checking *checking, bytes row_key)
+{
+    const struct ds_index *ready = checking->ready.items;
+    uint64_t id;
+    if (ds_composite_row_index(row_key, &id))
+        for (size_t i = 0; i < checking->ready.count; i++)
+            if (ready[i].id == id)
+                return &ready[i].shape;
+    return NULL;
 }
 
 static struct tally *tally_of(struct tally *tallies, bytes row_key)
@@ -115,17 +144,23 @@ static status visit_rows(struct checking *checking, struct row_range_reader *rea
     return status_ok();
 }
 
-static status read_all(struct checking *checking, row_visitor *visit)
+/* `from` and `to` empty: no bound. */
+static status read_range(struct checking *checking, bytes from, bytes to, row_visitor *visit)
 {
-    const bytes all = bytes_make(NULL, 0);
     struct row row = {.cells.arena = checking->row_arena};
     struct row_range_reader *reader;
-    TRY(row_range_reader_create(checking->check->keyspace, &checking->options, all, all, false,
+    TRY(row_range_reader_create(checking->check->keyspace, &checking->options, from, to, false,
                                 &reader));
     status s = visit_rows(checking, reader, &row, visit);
     row_clear(&row);
     row_range_reader_destroy(reader);
     return s;
+}
+
+static status read_all(struct checking *checking, row_visitor *visit)
+{
+    const bytes all = bytes_make(NULL, 0);
+    return read_range(checking, all, all, visit);
 }
 
 /* What a row is, copied; `*found` false if it is not. */
@@ -146,6 +181,34 @@ static status look_up(struct checking *checking, bytes row_key, bytes *value, bo
     }
     row_clear(&row);
     return s;
+}
+
+/* --- definitions --- */
+
+static status add_definition(struct checking *checking, bytes value)
+{
+    struct arena *arena = checking->definitions;
+    Datastore__CompositeIndex *definition;
+    struct ds_index index;
+    bytes copy = arena_copy(arena, value);
+    if (copy.data == NULL)
+        return status_out_of_memory();
+    TRY(ds_definition_decode(copy, arena, &definition));
+    TRY(ds_definition_index(definition, arena, &index));
+    if (definition->state == (uint32_t)DS_ADMIN__INDEX__STATE__READY)
+        return vector_add(&checking->ready, arena, &index, sizeof index);
+    return vector_add(&checking->others, arena, &index.id, sizeof index.id);
+}
+
+static status read_definition(struct checking *checking, bytes row_key, bytes value)
+{
+    return report_damage(checking, row_key, add_definition(checking, value));
+}
+
+static status read_definitions(struct checking *checking)
+{
+    static const uint8_t from = DS_INDEX_ROW, to = DS_INDEX_ROW + 1;
+    return read_range(checking, bytes_make(&from, 1), bytes_make(&to, 1), read_definition);
 }
 
 /* --- entities --- */
@@ -183,7 +246,8 @@ static status expected_rows(struct checking *checking, bytes row_key, bytes valu
     *out = (struct ds_index_rows){.count = 0};
     TRY(decode_entity(checking, value, &entity));
     TRY(check_place(entity, row_key));
-    return ds_index_rows(entity, NULL, 0, checking->arena, out);
+    return ds_index_rows(entity, checking->ready.items, checking->ready.count, checking->arena,
+                         out);
 }
 
 /* --- the first pass --- */
@@ -198,23 +262,25 @@ static status count_entity(struct checking *checking, bytes row_key, bytes value
     return status_ok();
 }
 
-/* Whether the row key has a known form; of C rows, which cannot be told apart without their index,
- * the comparison tells. */
-static bool is_row_key(bytes row_key)
+/* Whether the row key has a known form. */
+static bool is_row_key(const struct checking *checking, bytes row_key)
 {
     struct ds_row row;
-    return row_key.data[0] == DS_COMPOSITE_ROW || ds_row_parse(row_key, NULL, &row);
+    return is_of_other(checking, row_key) ||
+           ds_row_parse(row_key, shape_of(checking, row_key), &row);
 }
 
 static status count_row(struct checking *checking, bytes row_key, bytes value)
 {
-    if (!is_row_key(row_key)) {
-        report(checking, row_key, "a row key that is none of Datastore's");
+    if (!is_row_key(checking, row_key)) {
+        report(checking, row_key,
+               row_key.data[0] == DS_COMPOSITE_ROW ? "a row of a composite index that is not there"
+                                                   : "a row key that is none of Datastore's");
         return status_ok();
     }
     if (row_key.data[0] == DS_ENTITY_ROW)
         return report_damage(checking, row_key, count_entity(checking, row_key, value));
-    if (is_index_row(row_key)) {
+    if (is_index_row(checking, row_key)) {
         checking->check->index_rows++;
         add(checking->found, row_key, value);
     }
@@ -244,7 +310,7 @@ static status row_of_entity(struct checking *checking, bytes index_key, bytes *o
     struct ds_row row;
     struct buffer key = {0};
     bytes path;
-    if (!ds_row_parse(index_key, NULL, &row))
+    if (!ds_row_parse(index_key, shape_of(checking, index_key), &row))
         return ds_damaged("an index row of no index");
     TRY(ds_row_path(&row, checking->arena, &path));
     buffer_append_byte(&key, DS_ENTITY_ROW);
@@ -277,7 +343,7 @@ static status name_orphan(struct checking *checking, bytes row_key)
 /* What does not parse, and entities that are damaged, have been reported. */
 static status name_row(struct checking *checking, bytes row_key, bytes value)
 {
-    if (is_index_row(row_key) && is_row_key(row_key))
+    if (is_index_row(checking, row_key) && is_row_key(checking, row_key))
         return report_damage(checking, row_key, name_orphan(checking, row_key));
     if (row_key.data[0] != DS_ENTITY_ROW)
         return status_ok();
@@ -293,6 +359,7 @@ static status name_row(struct checking *checking, bytes row_key, bytes value)
 static status compare(struct checking *checking)
 {
     bool are_same = true;
+    TRY(read_definitions(checking));
     TRY(read_all(checking, count_row));
     for (int i = 0; i < INDEXES; i++)
         are_same = are_same && is_same(&checking->wanted[i], &checking->found[i]);
@@ -324,16 +391,19 @@ status ds_index_check_run(struct ds_index_check *check)
                                             .now_us = check->now_us,
                                             .apply_gc = true,
                                             .size_limit = LIMIT_ROW_BYTES},
+                                .definitions = arena_create(MEMORY),
                                 .row_arena = arena_create(MEMORY),
                                 .lookup_arena = arena_create(MEMORY),
                                 .arena = arena_create(MEMORY)};
     status s = status_ok();
     if (!set_scope(&checking))
         report(&checking, bytes_make(NULL, 0), "the families are not those of a database");
-    else if (checking.row_arena == NULL || checking.lookup_arena == NULL || checking.arena == NULL)
+    else if (checking.definitions == NULL || checking.row_arena == NULL ||
+             checking.lookup_arena == NULL || checking.arena == NULL)
         s = status_out_of_memory();
     else
         s = compare(&checking);
+    arena_destroy(checking.definitions);
     arena_destroy(checking.row_arena);
     arena_destroy(checking.lookup_arena);
     arena_destroy(checking.arena);

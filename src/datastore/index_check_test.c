@@ -4,7 +4,7 @@
 
 #include "base/testing.h"
 #include "datastore/database.h"
-#include "datastore/index_rows.h"
+#include "datastore/index_definition.h"
 #include "datastore/testing.h"
 #include "row/fold.h"
 #include "row/fragment.h"
@@ -23,6 +23,8 @@ struct fixture {
     struct arena *arena;
     struct buffer reported; /* "letter: what\n" for each damage */
     struct ds_index_check check;
+    struct ds_index index; /* what entities have rows in: index_count of them */
+    size_t index_count;
     uint64_t version;
 };
 
@@ -130,8 +132,33 @@ static const Ds__Entity *make_entity(struct fixture *f, const char *path, const 
 static struct ds_index_rows index_rows(struct fixture *f, const Ds__Entity *entity)
 {
     struct ds_index_rows rows;
-    assert_ok(ds_index_rows(entity, NULL, 0, f->arena, &rows));
+    assert_ok(ds_index_rows(entity, &f->index, f->index_count, f->arena, &rows));
     return rows;
+}
+
+/* On (a, -b) of the kind K, with ancestors. */
+static void put_index(struct fixture *f, const char *state)
+{
+    struct buffer json = {0}, key = {0};
+    Datastore__CompositeIndex *definition;
+    bytes value;
+    buffer_append_format(&json,
+                         "{'kind': 'K', 'ancestor': 'ALL_ANCESTORS', 'state': '%s', 'properties': ["
+                         "{'name': 'a', 'direction': 'ASCENDING'}, "
+                         "{'name': 'b', 'direction': 'DESCENDING'}]}%c",
+                         state, 0);
+    const DsAdmin__Index *asked =
+        (const void *)test_message(f->arena, &ds_admin__index__descriptor, (const char *)json.data);
+    assert_ok(ds_definition_make(asked, "p", f->arena, &definition));
+    definition->id = 7;
+    definition->state = (uint32_t)asked->state;
+    assert_ok(ds_definition_encode(definition, f->arena, &value));
+    ds_index_row(&key, 7);
+    write_row(f, buffer_bytes(&key), &value);
+    assert_ok(ds_definition_index(definition, f->arena, &f->index));
+    f->index_count = 1;
+    buffer_free(&json);
+    buffer_free(&key);
 }
 
 /* The entity, with its index rows. */
@@ -273,6 +300,56 @@ static void test_an_entity_in_anothers_place_is_found(void **state)
                     "E: The datastore is damaged: an entity that has another key than its row\n");
 }
 
+static const char both[] = "'a': {'integerValue': '5'}, 'b': {'integerValue': '6'}";
+
+static void test_composite_indexes_are_held_against_entities(void **state)
+{
+    struct fixture *f = *state;
+    put_index(f, "READY");
+    const Ds__Entity *entity = put_entity(f, "P/1/K/1", both);
+    put_entity(f, "K/2", "'a': {'integerValue': '5'}");
+    assert_reported(f, "");
+    assert_int_equal(f->check.index_rows, (1 + 4 + 2) + (1 + 2));
+    struct ds_index_row row = index_row(f, entity, 'C');
+    remove_row(f, row.key);
+    assert_reported(f, "C: an index row that its entity should have\n");
+    write_row(f, row.key, &row.types);
+    remove_row(f, row_of(f, entity));
+    f->index_count = 0;
+    struct ds_index_rows rows = index_rows(f, entity);
+    for (size_t i = 0; i < rows.count; i++)
+        remove_row(f, rows.rows[i].key);
+    assert_reported(f, "C: an index row without its entity\n"
+                       "C: an index row without its entity\n");
+}
+
+/* Of one that is not ready any row may be there. */
+static void test_unready_indexes_may_have_some_rows(void **state)
+{
+    static const char *const states[] = {"CREATING", "DELETING", "ERROR"};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < 3; i++) {
+        put_index(f, states[i]);
+        const Ds__Entity *entity = put_entity(f, "P/1/K/1", both);
+        assert_reported(f, "");
+        remove_row(f, index_row(f, entity, 'C').key);
+        assert_reported(f, "");
+    }
+}
+
+static void test_rows_of_a_deleted_index_are_found(void **state)
+{
+    struct fixture *f = *state;
+    struct buffer key = {0};
+    put_index(f, "DELETING");
+    put_entity(f, "P/1/K/1", both);
+    ds_index_row(&key, 7);
+    remove_row(f, buffer_bytes(&key));
+    buffer_free(&key);
+    assert_reported(f, "C: a row of a composite index that is not there\n"
+                       "C: a row of a composite index that is not there\n");
+}
+
 static void test_strange_rows_are_found(void **state)
 {
     struct fixture *f = *state;
@@ -282,8 +359,8 @@ static void test_strange_rows_are_found(void **state)
     write_row(f, bytes_of("Cno index"), &nothing);
     buffer_clear(&f->reported);
     assert_reported(f, "A: a row key that is none of Datastore's\n"
-                       "Z: a row key that is none of Datastore's\n"
-                       "C: The datastore is damaged: an index row of no index\n");
+                       "C: a row of a composite index that is not there\n"
+                       "Z: a row key that is none of Datastore's\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
@@ -300,6 +377,9 @@ int main(void)
         TEST(a_row_in_place_of_another_is_found),
         TEST(a_damaged_entity_is_found),
         TEST(an_entity_in_anothers_place_is_found),
+        TEST(composite_indexes_are_held_against_entities),
+        TEST(unready_indexes_may_have_some_rows),
+        TEST(rows_of_a_deleted_index_are_found),
         TEST(strange_rows_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* See reading.h. */
 #include "datastore/reading.h"
 
-#include "datastore/database.h"
+#include "datastore/indexes.h"
 #include "datastore/transaction.h"
 
 #include "datastore/value.h"
@@ -120,6 +120,7 @@ status ds_read_begin(struct ds_call *call, const Ds__ReadOptions *options, struc
     out->snapshot.database = database_of(call);
     out->snapshot.call = call->call;
     TRY(ds_database_open(call->datastore, &out->snapshot.database, false, &open));
+    out->open = open;
     out->snapshot.table = open == NULL ? NULL : open->table;
     status s = choose_moment(call, options, open, out);
     out->read_time_us = out->snapshot.at_us;
@@ -128,8 +129,20 @@ status ds_read_begin(struct ds_call *call, const Ds__ReadOptions *options, struc
     return s;
 }
 
+void ds_read_indexes(struct ds_reading *reading)
+{
+    if (reading->open == NULL || reading->indexes != NULL)
+        return;
+    reading->indexes = ds_indexes_take(reading->open->indexes);
+    reading->snapshot.indexes = reading->indexes->indexes;
+    reading->snapshot.index_count = ds_index_set_ready(reading->indexes, reading->snapshot.at_us);
+}
+
 void ds_read_end(struct ds_reading *reading)
 {
+    if (reading->indexes != NULL)
+        ds_indexes_give_back(reading->open->indexes, reading->indexes);
+    reading->indexes = NULL;
     if (reading->transaction != NULL)
         ds_transaction_give_back(reading->datastore->transactions, reading->transaction);
     reading->transaction = NULL;

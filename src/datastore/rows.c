@@ -152,6 +152,15 @@ static bool parse_composite(bytes rest, const struct ds_index_shape *shape, stru
     return is_path(row->path, row->key_flip);
 }
 
+bool ds_composite_row_index(bytes row_key, uint64_t *out)
+{
+    bytes name_space;
+    if (row_key.size == 0 || row_key.data[0] != DS_COMPOSITE_ROW)
+        return false;
+    bytes rest = bytes_from(row_key, 1);
+    return take_text(&rest, &name_space) && take_index(&rest, out);
+}
+
 static bool parse_property(bytes rest, struct ds_row *row)
 {
     row->flip = row->kind == DS_DESCENDING_ROW ? DS_DESCENDING : DS_ASCENDING;

@@ -80,6 +80,9 @@ struct ds_row {
     enum ds_flip key_flip; /* of the path; if it is descending, its mark is inverted, too */
 };
 
+/* Of a composite index's row, or of what it begins with: the index. False for others. */
+bool ds_composite_row_index(bytes row_key, uint64_t *out);
+
 /* `shape` is for C rows, and may be NULL if there can be none. False if the bytes are no row key.
  */
 bool ds_row_parse(bytes row_key, const struct ds_index_shape *shape, struct ds_row *out);

@@ -22,7 +22,12 @@ static status check(const struct ds_call *call, const Ds__RunAggregationQueryReq
                           query);
 }
 
-/* A client that wants the plan only gets a batch without results. */
+static bool wants_plan_only(const Ds__RunAggregationQueryRequest *request)
+{
+    return request->explain_options != NULL && !request->explain_options->analyze;
+}
+
+/* A client that wants the plan only gets a batch without results, and no transaction. */
 static status explain(const struct ds_call *call, const struct ds_query *query,
                       const struct ds_plan *plan, ProtobufCMessage **response)
 {
@@ -53,23 +58,32 @@ static status answer(const struct ds_call *call, struct ds_aggregations *aggrega
                           made->explain_metrics);
 }
 
+static status run(const struct ds_call *call, const Ds__RunAggregationQueryRequest *request,
+                  const Ds__AggregationQuery *asked, struct ds_aggregations *aggregations,
+                  struct ds_query *query, struct ds_reading *reading, ProtobufCMessage **response)
+{
+    struct ds_plan plan;
+    ds_read_indexes(reading);
+    TRY(ds_plan_make(query, reading->snapshot.indexes, reading->snapshot.index_count, call->arena,
+                     &plan));
+    TRY(ds_cursors_read(asked->nested_query, query));
+    if (wants_plan_only(request))
+        return explain(call, query, &plan, response);
+    return answer(call, aggregations, query, &plan, request->explain_options != NULL, reading,
+                  response);
+}
+
 status ds_run_aggregation_query(struct ds_call *call, const ProtobufCMessage *message,
                                 ProtobufCMessage **response)
 {
     const Ds__RunAggregationQueryRequest *request = (const Ds__RunAggregationQueryRequest *)message;
     struct ds_aggregations aggregations;
     struct ds_query query;
-    struct ds_plan plan;
     struct ds_reading reading;
     Ds__AggregationQuery *asked;
     TRY(check(call, request, &asked, &query, &aggregations));
-    TRY(ds_plan_make(&query, NULL, 0, call->arena, &plan));
-    TRY(ds_cursors_read(asked->nested_query, &query));
-    bool explains = request->explain_options != NULL;
-    if (explains && !request->explain_options->analyze)
-        return explain(call, &query, &plan, response);
-    TRY(ds_read_begin(call, request->read_options, &reading));
-    status s = answer(call, &aggregations, &query, &plan, explains, &reading, response);
+    TRY(ds_read_begin(call, wants_plan_only(request) ? NULL : request->read_options, &reading));
+    status s = run(call, request, asked, &aggregations, &query, &reading, response);
     ds_read_end(&reading);
     return s;
 }

@@ -24,7 +24,12 @@ static status check(const struct ds_call *call, const Ds__RunQueryRequest *reque
     return status_ok();
 }
 
-/* A client that wants the plan only gets a batch without results. */
+static bool wants_plan_only(const Ds__RunQueryRequest *request)
+{
+    return request->explain_options != NULL && !request->explain_options->analyze;
+}
+
+/* A client that wants the plan only gets a batch without results, and no transaction. */
 static status explain(const struct ds_call *call, const struct ds_query *query,
                       const struct ds_plan *plan, ProtobufCMessage **response)
 {
@@ -62,22 +67,31 @@ static status answer(const struct ds_call *call, const Ds__RunQueryRequest *requ
                           clock_steady_us(clock) - started_us, call->arena, made->explain_metrics);
 }
 
+static status run(const struct ds_call *call, const Ds__RunQueryRequest *request, Ds__Query *asked,
+                  struct ds_query *query, const struct ds_nearest *nearest,
+                  struct ds_reading *reading, ProtobufCMessage **response)
+{
+    struct ds_plan plan;
+    ds_read_indexes(reading);
+    TRY(ds_plan_make(query, reading->snapshot.indexes, reading->snapshot.index_count, call->arena,
+                     &plan));
+    TRY(ds_cursors_read(asked, query));
+    if (wants_plan_only(request))
+        return explain(call, query, &plan, response);
+    return answer(call, request, asked, query, nearest, &plan, reading, response);
+}
+
 status ds_run_query(struct ds_call *call, const ProtobufCMessage *message,
                     ProtobufCMessage **response)
 {
     const Ds__RunQueryRequest *request = (const Ds__RunQueryRequest *)message;
     struct ds_query query;
     struct ds_nearest nearest = {.limit = 0};
-    struct ds_plan plan;
     struct ds_reading reading;
     Ds__Query *asked;
     TRY(check(call, request, &asked, &query, &nearest));
-    TRY(ds_plan_make(&query, NULL, 0, call->arena, &plan));
-    TRY(ds_cursors_read(asked, &query));
-    if (request->explain_options != NULL && !request->explain_options->analyze)
-        return explain(call, &query, &plan, response);
-    TRY(ds_read_begin(call, request->read_options, &reading));
-    status s = answer(call, request, asked, &query, &nearest, &plan, &reading, response);
+    TRY(ds_read_begin(call, wants_plan_only(request) ? NULL : request->read_options, &reading));
+    status s = run(call, request, asked, &query, &nearest, &reading, response);
     ds_read_end(&reading);
     return s;
 }

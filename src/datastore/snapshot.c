@@ -217,6 +217,17 @@ static bool has_row(const struct ds_index_rows *rows, bytes key)
     return false;
 }
 
+/* The index that a composite row is of; NULL of another row, or if it is not one that is read. */
+static const struct ds_index *index_of(const struct ds_snapshot *snapshot, bytes row_key)
+{
+    uint64_t id;
+    if (ds_composite_row_index(row_key, &id))
+        for (size_t i = 0; i < snapshot->index_count; i++)
+            if (snapshot->indexes[i].id == id)
+                return &snapshot->indexes[i];
+    return NULL;
+}
+
 /* Whether the index row was there at the moment: whether the entity of then had it. */
 static status was_there(struct ds_rows_reader *reader, bytes row_key, bool *out)
 {
@@ -227,14 +238,15 @@ static status was_there(struct ds_rows_reader *reader, bytes row_key, bool *out)
     Ds__Key *key;
     *out = false;
     arena_reset(reader->scratch);
-    if (!ds_row_parse(row_key, NULL, &row))
+    const struct ds_index *index = index_of(snapshot, row_key);
+    if (!ds_row_parse(row_key, index == NULL ? NULL : &index->shape, &row))
         return ds_damaged("a row key");
     TRY(ds_row_entity(&row, snapshot->database.project, snapshot->database.id, reader->scratch,
                       &key));
     TRY(ds_snapshot_get(snapshot, key, reader->scratch, &version));
     if (version.entity == NULL)
         return status_ok();
-    TRY(ds_index_rows(version.entity, NULL, 0, reader->scratch, &rows));
+    TRY(ds_index_rows(version.entity, index, index != NULL, reader->scratch, &rows));
     *out = has_row(&rows, row_key);
     return status_ok();
 }

@@ -8,6 +8,7 @@
 #include "cluster/cluster.h"
 #include "datastore/rows.h"
 
+struct ds_index;
 struct grpc_call;
 
 struct ds_snapshot {
@@ -17,6 +18,9 @@ struct ds_snapshot {
     /* Rows of indexes may be shown that the entities of the moment did not have: whoever reads them
      * asks the entity. Readers of tables ask themselves, and leave it unset. */
     bool is_past;
+    /* The composite indexes whose rows are read: they outlive the snapshot. */
+    const struct ds_index *indexes;
+    size_t index_count;
     const struct grpc_call *call; /* reading ends with CANCELLED when it is; NULL: none */
 };
 
