@@ -67,9 +67,14 @@ struct control *operation_control(const struct operation *operation)
     return operation->runs->control;
 }
 
+bool operation_is_stopping(const struct operation *operation)
+{
+    return atomic_load(&operation->runs->is_closing);
+}
+
 bool operation_is_cancelled(const struct operation *operation)
 {
-    return atomic_load(&operation->is_cancelled) || atomic_load(&operation->runs->is_closing);
+    return atomic_load(&operation->is_cancelled) || operation_is_stopping(operation);
 }
 
 struct ending {

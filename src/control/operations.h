@@ -62,6 +62,9 @@ struct control *operation_control(const struct operation *operation);
 /* The client has cancelled it, or the server is stopping: `run` had better return CANCELLED. */
 bool operation_is_cancelled(const struct operation *operation);
 
+/* The server is stopping: the operation will go on after it, as its kind says. */
+bool operation_is_stopping(const struct operation *operation);
+
 /* Replaces the metadata: progress that clients see, durably. Not more than once a second. */
 status operation_report(struct operation *operation, const ProtobufCMessage *metadata);
 

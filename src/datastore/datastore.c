@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "datastore/database.h"
+#include "datastore/index_work.h"
 #include "datastore/transaction.h"
 
 status datastore_init(struct datastore *datastore, const struct datastore_options *options)
@@ -18,9 +19,14 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
 
 size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out)
 {
-    (void)datastore;
-    (void)out;
-    return 0;
+    const struct operation_kind kinds[] = {
+        {DS_CREATE_INDEX, datastore, ds_create_index_run, ds_index_recover},
+        {DS_DELETE_INDEX, datastore, ds_delete_index_run, ds_index_recover},
+    };
+    enum { COUNT = sizeof kinds / sizeof *kinds };
+    static_assert(COUNT <= DATASTORE_KINDS_MOST, "the callers' arrays");
+    memcpy(out, kinds, sizeof kinds);
+    return COUNT;
 }
 
 void datastore_free(struct datastore *datastore)

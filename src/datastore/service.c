@@ -1,5 +1,6 @@
 /* The methods of both services: which there are, and what runs them. A method that is not built has
  * NULL there. */
+#include "datastore/admin_methods.h"
 #include "datastore/methods.h"
 #include "datastore/queries.h"
 
@@ -26,10 +27,10 @@ METHOD("ReserveIds", ds__reserve_ids, ds_reserve_ids)
 
 METHOD("ExportEntities", ds_admin__export_entities, NULL)
 METHOD("ImportEntities", ds_admin__import_entities, NULL)
-METHOD("CreateIndex", ds_admin__create_index, NULL)
-METHOD("DeleteIndex", ds_admin__delete_index, NULL)
-METHOD("GetIndex", ds_admin__get_index, NULL)
-METHOD("ListIndexes", ds_admin__list_indexes, NULL)
+METHOD("CreateIndex", ds_admin__create_index, ds_create_index)
+METHOD("DeleteIndex", ds_admin__delete_index, ds_delete_index)
+METHOD("GetIndex", ds_admin__get_index, ds_get_index)
+METHOD("ListIndexes", ds_admin__list_indexes, ds_list_indexes)
 
 struct grpc_service datastore_service(struct datastore *datastore)
 {
