@@ -2,7 +2,10 @@
  *
  * Invariants
  *  1. All fields after `mutex` are guarded by it.
- *  2. `queued` is the length of `tasks`. A thread waits only while it is 0. */
+ *  2. `queued` is the length of `tasks`. A thread waits only while it is 0.
+ *  3. While tasks are queued and threads idle, one of those has been woken. It wakes the next if
+ *     there is more to do when it comes: of many tasks that come at once a few threads that are
+ *     awake do as much as they can, since waking one costs more than a short task. */
 #include "os/pool.h"
 
 #include "base/check.h"
@@ -21,6 +24,8 @@ struct pool {
     struct list tasks;
     size_t queued;
     size_t running;
+    unsigned idle;  /* threads that wait */
+    bool is_waking; /* one of them has been woken, and has not come yet */
     bool ending;
 
     pthread_t threads[];
@@ -28,11 +33,24 @@ struct pool {
 
 #define POOL_MAGIC 0x504f4f4cu
 
+/* Whether the caller is to signal `wake`. With the mutex held. */
+static bool must_wake(struct pool *pool)
+{
+    bool must = pool->queued > 0 && pool->idle > 0 && !pool->is_waking;
+    if (must)
+        pool->is_waking = true;
+    return must;
+}
+
 /* The next task; NULL when the pool ends and nothing is left. With the mutex held. */
 static struct task *next_task(struct pool *pool)
 {
-    while (pool->queued == 0 && !pool->ending)
+    while (pool->queued == 0 && !pool->ending) {
+        pool->idle++;
         pthread_cond_wait(&pool->wake, &pool->mutex);
+        pool->idle--;
+        pool->is_waking = false;
+    }
     if (pool->queued == 0)
         return NULL;
     pool->queued--;
@@ -46,7 +64,10 @@ static void *work(void *argument)
     pthread_mutex_lock(&pool->mutex);
     while ((task = next_task(pool)) != NULL) {
         pool->running++;
+        bool wakes = must_wake(pool);
         pthread_mutex_unlock(&pool->mutex);
+        if (wakes)
+            pthread_cond_signal(&pool->wake);
         task->run(task); /* may free or post the task: it is not touched again */
         pthread_mutex_lock(&pool->mutex);
         pool->running--;
@@ -101,9 +122,11 @@ bool pool_submit(struct pool *pool, struct task *task)
     if (room) {
         list_append(&pool->tasks, &task->link);
         pool->queued++;
-        pthread_cond_signal(&pool->wake);
     }
+    bool wakes = must_wake(pool);
     pthread_mutex_unlock(&pool->mutex);
+    if (wakes)
+        pthread_cond_signal(&pool->wake);
     return room;
 }
 

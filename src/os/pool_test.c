@@ -6,6 +6,7 @@
 #include "base/testing.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 struct counted {
@@ -73,6 +74,39 @@ static void a_full_queue_refuses(void **state)
     assert_int_equal(ran, LIMIT);
     pthread_barrier_destroy(&door.entered);
     pthread_barrier_destroy(&door.leave);
+}
+
+/* Who meets the others: each task ends when all of them run. */
+struct meeting {
+    struct task task;
+    pthread_barrier_t *met;
+};
+
+static void meet(struct task *task)
+{
+    pthread_barrier_wait(LIST_ENTRY(task, struct meeting, task)->met);
+}
+
+static void as_many_run_as_there_are_threads(void **state)
+{
+    (void)state;
+    enum { THREADS = 5, ROUNDS = 300 };
+    struct meeting meetings[THREADS - 1];
+    pthread_barrier_t met;
+    struct pool *pool;
+    pthread_barrier_init(&met, NULL, THREADS);
+    assert_ok(pool_create(THREADS - 1, THREADS, "test", &pool));
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < THREADS - 1; i++) {
+            meetings[i] = (struct meeting){.task.run = meet, .met = &met};
+            assert_true(pool_submit(pool, &meetings[i].task));
+        }
+        pthread_barrier_wait(&met);
+        while (pool_load(pool) > 0)
+            sched_yield();
+    }
+    pool_destroy(pool);
+    pthread_barrier_destroy(&met);
 }
 
 /* What the pool is for: work goes to the pool and its result comes back to the loop. */
@@ -144,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_runs_once),
         cmocka_unit_test(a_full_queue_refuses),
+        cmocka_unit_test(as_many_run_as_there_are_threads),
         cmocka_unit_test(results_come_back_to_the_loop),
         cmocka_unit_test(memory_runs_out_anywhere),
     };
