@@ -16,6 +16,7 @@ static status pack(struct table *table, const struct ds_row_write *row, int64_t 
     struct row_change *change = row_change_create(arena);
     if (change == NULL)
         return status_out_of_memory();
+    row_change_reserve(change, row->was ? 2 : 1);
     if (row->is)
         row_change_set(change, is, column, at_us, row->now);
     else
