@@ -272,6 +272,7 @@ static status create_datastore(struct server *server)
         .control = server->bigtable.control,
         .metrics = server->metrics,
         .threads = server->settings->datastore_threads,
+        .is_pessimistic = server->settings->datastore_concurrency == CONCURRENCY_PESSIMISTIC,
     };
     TRY(datastore_init(&server->datastore, &options));
     server->api_services[5] = datastore_service(&server->datastore);

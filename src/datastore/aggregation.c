@@ -167,6 +167,18 @@ static bool is_done(const struct ds_aggregations *aggregations)
     return true;
 }
 
+/* It may run again, over a later snapshot. */
+static void begin_anew(struct ds_aggregations *aggregations)
+{
+    for (size_t i = 0; i < aggregations->count; i++) {
+        struct ds_aggregation *each = &aggregations->items[i];
+        each->count = 0;
+        each->integers = 0;
+        each->doubles = 0;
+        each->has_double = false;
+    }
+}
+
 static status add_all(struct ds_aggregations *aggregations, const struct ds_query *query,
                       struct ds_results *results)
 {
@@ -257,6 +269,7 @@ status ds_aggregations_run(struct ds_aggregations *aggregations, const struct ds
                            Ds__AggregationResultBatch **out)
 {
     struct ds_results *results;
+    begin_anew(aggregations);
     TRY(ds_results_open(query, plan, reading, arena, &results));
     status s = add_all(aggregations, query, results);
     *reads = ds_results_reads(results);

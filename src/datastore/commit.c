@@ -103,14 +103,33 @@ static void finish(struct task *task)
     ds_call_finish(commit->call, s, response);
 }
 
+/* Where transactions are pessimistic every commit claims what it writes. */
+static void choose_locker(struct ds_commit *commit)
+{
+    struct datastore *datastore = commit->call->datastore;
+    struct ds_transaction *transaction = commit->transaction;
+    if (datastore->range_locks == NULL)
+        return;
+    bool is_of_transaction = transaction != NULL && transaction->is_pessimistic;
+    commit->locker = is_of_transaction ? &transaction->locker : &commit->own_locker;
+    if (!is_of_transaction)
+        commit->own_locker = (struct ds_locker){.age = ds_transactions_age(datastore->transactions),
+                                                .until_us = INT64_MAX};
+    commit->locker->database = commit->open;
+}
+
 /* All that may fail before the commit has its moment. */
 static status prepare(struct ds_commit *commit, const Ds__CommitRequest *request)
 {
     TRY(check_request(commit, request));
+    if (commit->transaction != NULL)
+        TRY(ds_transaction_check(commit->transaction));
     TRY(ds_database_open(commit->call->datastore, &commit->database, true, &commit->open));
+    choose_locker(commit);
     TRY(ds_commit_prepare(commit, request));
     TRY(ds_commit_read(commit));
-    return ds_commit_apply(commit);
+    TRY(ds_commit_apply(commit));
+    return ds_commit_find_rows(commit);
 }
 
 status ds_commit(struct ds_call *call, const ProtobufCMessage *message, ProtobufCMessage **response)

@@ -1,13 +1,15 @@
 /* Commits: mutations become rows, all of them or none.
  *
  *  1. Keys and entities are checked; keys without an id get one.
- *  2. The entities that are written are locked, and read.
+ *  2. The entities that are written are locked, or claimed if transactions are pessimistic
+ *     (range_locks.h), and read.
  *  3. Each mutation is applied to what the ones before have made of its entity.
- *  4. The commit draws its moment. One of a transaction looks whether what the transaction has
- *     read is still so, and that no commit before it is about to change it.
- *  5. The rows that come and go enter the commit queue as one group. No thread waits for the disk:
- *     when they are durable, and the commits before are, the call's loop unlocks the entities, ends
- *     the transaction and answers.
+ *  4. The rows of indexes that come and go are found, and claimed if need be; then the commit draws
+ *     its moment. One of an optimistic transaction looks whether what the transaction has read is
+ *     still so, and that no commit before it is about to change it.
+ *  5. All rows enter the commit queue as one group. No thread waits for the disk: when they are
+ *     durable, and the commits before are, the call's loop unlocks the entities, ends the
+ *     transaction and answers.
  *
  * So commits have an order, that of their moments, and are as if they had come one after the other
  * in it: what a commit has read and written nobody changes between its reading and its moment. */
@@ -16,6 +18,7 @@
 
 #include "datastore/database.h"
 #include "datastore/ds_call.h"
+#include "datastore/range_locks.h"
 #include "datastore/rows_write.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 
@@ -60,8 +63,11 @@ struct ds_commit {
     struct ds_written *written; /* by row key */
     size_t written_count;
     struct ds_lock *locks;
-    size_t lock_count;                  /* that are held */
+    size_t lock_count;        /* that are held */
+    struct ds_locker *locker; /* the transaction's, or `own_locker`; NULL: nothing is claimed */
+    struct ds_locker own_locker;
     const struct ds_index_set *indexes; /* taken before the moment is drawn; NULL: not yet */
+    struct vector rows;                 /* of struct ds_row_write */
     struct ds_rows_writing writing;     /* its moment is the commit's */
     int32_t index_updates;
     struct task finish; /* what is posted to the call's loop when it is past; set by the owner */
@@ -75,8 +81,9 @@ status ds_commit_read(struct ds_commit *commit);
 status ds_commit_apply(struct ds_commit *commit);
 void ds_commit_unlock(struct ds_commit *commit);
 
-/* Steps 4 and 5 (commit_write.c). Posts `finish`, whether it succeeds or not (writing.result),
- * maybe before it returns. */
+/* Step 4 up to the moment, and the rest (commit_write.c). That posts `finish`, whether it succeeds
+ * or not (writing.result), maybe before it returns. */
+status ds_commit_find_rows(struct ds_commit *commit);
 void ds_commit_write(struct ds_commit *commit);
 
 #endif

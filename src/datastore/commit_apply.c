@@ -9,9 +9,22 @@ enum { LOCK_WAIT_US = 2 * 1000 * 1000 };
 
 /* --- reading --- */
 
+static status claim_entities(struct ds_commit *commit)
+{
+    bytes *rows = arena_alloc(commit->call->arena, commit->written_count * sizeof *rows);
+    if (rows == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < commit->written_count; i++)
+        rows[i] = commit->written[i].row_key;
+    return ds_range_locks_claim(commit->call->datastore->range_locks, commit->locker,
+                                (struct ds_claim){rows, commit->written_count}, commit->call->call);
+}
+
 static status take_locks(struct ds_commit *commit)
 {
     size_t count = commit->written_count;
+    if (commit->locker != NULL)
+        return claim_entities(commit);
     commit->locks = arena_zalloc(commit->call->arena, count * sizeof *commit->locks);
     if (commit->locks == NULL)
         return status_out_of_memory();
@@ -27,6 +40,8 @@ void ds_commit_unlock(struct ds_commit *commit)
 {
     ds_locks_release(commit->open->locks, commit->locks, commit->lock_count);
     commit->lock_count = 0;
+    if (commit->locker != NULL)
+        ds_range_locks_release(commit->call->datastore->range_locks, commit->locker);
 }
 
 /* All that wrote the entity before have been applied: they held its lock until then. */

@@ -8,6 +8,8 @@
 #include "trestle/datastore.pb-c.h"
 #include "wire/grpc.h"
 
+#include <stdlib.h>
+
 /* --- what a transaction has read --- */
 
 static status contended(void)
@@ -22,7 +24,7 @@ static status await_earlier(struct ds_commit *commit, const struct ds_read_range
 {
     struct ds_moments *moments = commit->writing.moments;
     const struct ds_moment *moment = &commit->writing.moment;
-    if (!ds_is_one_entity(range->from, range->to)) {
+    if (commit->locker != NULL || !ds_is_one_entity(range->from, range->to)) {
         ds_moment_wait_for_earlier(moments, moment);
         return status_ok();
     }
@@ -53,6 +55,18 @@ static status check_reads(struct ds_commit *commit)
     return status_ok();
 }
 
+/* What a pessimistic transaction has read nobody has changed who claims what he writes. Nobody
+ * claims the rows of an index that is gone. */
+static status check_shared(const struct ds_commit *commit)
+{
+    const struct vector *shared = &commit->transaction->locker.shared;
+    const struct ds_read_range *ranges = shared->items;
+    for (size_t i = 0; i < shared->count; i++)
+        if (!ds_indexes_keeps(commit->open->indexes, ranges[i].from))
+            return ds_contended();
+    return status_ok();
+}
+
 /* --- rows --- */
 
 static status encode_record(const Ds__Entity *entity, int64_t create_us, int64_t version_us,
@@ -72,8 +86,7 @@ static status encode_record(const Ds__Entity *entity, int64_t create_us, int64_t
     return failed ? status_out_of_memory() : status_ok();
 }
 
-static status add_entity(struct ds_commit *commit, const struct ds_written *written,
-                         struct vector *rows)
+static status add_entity(struct ds_commit *commit, const struct ds_written *written)
 {
     struct arena *arena = commit->call->arena;
     struct ds_row_write row = {
@@ -84,11 +97,10 @@ static status add_entity(struct ds_commit *commit, const struct ds_written *writ
     if (row.was)
         TRY(encode_record(written->old, written->create_us, written->old_version_us, arena,
                           &row.past));
-    return vector_add(rows, arena, &row, sizeof row);
+    return vector_add(&commit->rows, arena, &row, sizeof row);
 }
 
-static status add_indexes(struct ds_commit *commit, const struct ds_written *written,
-                          struct vector *rows)
+static status add_indexes(struct ds_commit *commit, const struct ds_written *written)
 {
     struct arena *arena = commit->call->arena;
     struct ds_index_changes changes;
@@ -101,42 +113,86 @@ static status add_indexes(struct ds_commit *commit, const struct ds_written *wri
                                    .now = change->types,
                                    .was = change->was,
                                    .past = change->types};
-        TRY(vector_add(rows, arena, &row, sizeof row));
+        TRY(vector_add(&commit->rows, arena, &row, sizeof row));
         commit->index_updates++;
     }
     return status_ok();
 }
 
 /* An id that a client chose is not to be given to another entity. */
-static status add_mark(struct ds_commit *commit, const struct ds_written *written,
-                       struct vector *rows)
+static status add_mark(struct ds_commit *commit, const struct ds_written *written)
 {
     struct ds_row_write row = {.is = true};
     if (written->now == NULL || written->old != NULL)
         return status_ok();
     TRY(ds_id_mark(commit->open, written->key, commit->call->arena, &row.key));
     return row.key.size == 0 ? status_ok()
-                             : vector_add(rows, commit->call->arena, &row, sizeof row);
+                             : vector_add(&commit->rows, commit->call->arena, &row, sizeof row);
 }
 
-static status make_rows(struct ds_commit *commit, struct vector *rows)
+static bool has_rows(const struct ds_written *written)
+{
+    return written->is_changed && (written->old != NULL || written->now != NULL);
+}
+
+/* Those that do not tell of the moment. */
+static status make_other_rows(struct ds_commit *commit)
 {
     for (size_t i = 0; i < commit->written_count; i++) {
-        const struct ds_written *written = &commit->written[i];
-        if (!written->is_changed || (written->old == NULL && written->now == NULL))
+        if (!has_rows(&commit->written[i]))
             continue;
-        TRY(add_entity(commit, written, rows));
-        TRY(add_indexes(commit, written, rows));
-        TRY(add_mark(commit, written, rows));
+        TRY(add_indexes(commit, &commit->written[i]));
+        TRY(add_mark(commit, &commit->written[i]));
     }
     return status_ok();
 }
 
-static status find_rows(struct ds_commit *commit, struct vector *rows)
+static int compare_bytes(const void *a, const void *b)
 {
-    if (commit->transaction != NULL)
+    return bytes_compare(*(const bytes *)a, *(const bytes *)b);
+}
+
+/* Before a moment is drawn: who waits for a moment must not wait for a transaction. */
+static status claim_rows(struct ds_commit *commit)
+{
+    const struct ds_row_write *rows = commit->rows.items;
+    size_t count = commit->rows.count;
+    if (commit->locker == NULL || count == 0)
+        return status_ok();
+    bytes *keys = arena_alloc(commit->call->arena, count * sizeof *keys);
+    if (keys == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++)
+        keys[i] = rows[i].key;
+    qsort(keys, count, sizeof *keys, compare_bytes);
+    return ds_range_locks_claim(commit->call->datastore->range_locks, commit->locker,
+                                (struct ds_claim){keys, count}, commit->call->call);
+}
+
+status ds_commit_find_rows(struct ds_commit *commit)
+{
+    commit->indexes = ds_indexes_take(commit->open->indexes);
+    TRY(make_other_rows(commit));
+    return claim_rows(commit);
+}
+
+/* --- with the moment drawn --- */
+
+static status add_entities(struct ds_commit *commit)
+{
+    for (size_t i = 0; i < commit->written_count; i++)
+        if (has_rows(&commit->written[i]))
+            TRY(add_entity(commit, &commit->written[i]));
+    return status_ok();
+}
+
+static status complete(struct ds_commit *commit)
+{
+    if (commit->transaction != NULL) {
         TRY(check_reads(commit));
-    return make_rows(commit, rows);
+        TRY(check_shared(commit));
+    }
+    return add_entities(commit);
 }
 
 static void past(struct ds_moment *moment)
@@ -148,17 +204,15 @@ static void past(struct ds_moment *moment)
 void ds_commit_write(struct ds_commit *commit)
 {
     struct ds_rows_writing *writing = &commit->writing;
-    struct vector rows = {0}; /* of struct ds_row_write */
     writing->table = commit->open->table;
     writing->moments = &commit->open->moments;
     writing->arena = commit->call->arena;
-    commit->indexes = ds_indexes_take(commit->open->indexes);
     ds_moment_draw(writing->moments, cluster_now_us(commit->call->datastore->cluster),
                    &writing->moment);
     writing->moment.past = past;
-    writing->result = find_rows(commit, &rows);
-    if (status_is_ok(writing->result) && rows.count > 0)
-        ds_rows_submit(writing, rows.items, rows.count);
+    writing->result = complete(commit);
+    if (status_is_ok(writing->result) && commit->rows.count > 0)
+        ds_rows_submit(writing, commit->rows.items, commit->rows.count);
     else
         ds_moment_give_up(writing->moments, &writing->moment);
 }

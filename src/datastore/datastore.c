@@ -13,7 +13,10 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
                                     .metrics = options->metrics,
                                     .clock = cluster_clock(options->cluster)};
     pthread_mutex_init(&datastore->databases_lock, NULL);
-    TRY(ds_transactions_create(datastore->clock, &datastore->transactions));
+    if (options->is_pessimistic)
+        TRY(ds_range_locks_create(datastore->clock, datastore->metrics, options->threads * 3 / 4,
+                                  &datastore->range_locks));
+    TRY(ds_transactions_create(datastore->clock, datastore->range_locks, &datastore->transactions));
     return pool_create(options->threads, LIMIT_POOL_QUEUE, "datastore", &datastore->pool);
 }
 
@@ -35,6 +38,7 @@ void datastore_free(struct datastore *datastore)
         return;
     pool_destroy(datastore->pool);
     ds_transactions_destroy(datastore->transactions);
+    ds_range_locks_destroy(datastore->range_locks);
     ds_databases_close(datastore);
     pthread_mutex_destroy(&datastore->databases_lock);
     *datastore = (struct datastore){.cluster = NULL};

@@ -26,6 +26,7 @@ struct datastore {
     struct ds_open_database *databases; /* database.h */
     unsigned database_count;
     struct ds_transactions *transactions; /* transaction.h */
+    struct ds_range_locks *range_locks;   /* of pessimistic transactions; NULL: there are none */
 };
 
 struct datastore_options {
@@ -33,6 +34,7 @@ struct datastore_options {
     struct control *control; /* of the same cluster */
     struct metrics *metrics;
     unsigned threads; /* requests that run at a time; at least 1 */
+    bool is_pessimistic;
 };
 
 /* Must be freed whether it succeeds or not. */

@@ -33,17 +33,27 @@ static status check_keys(struct lookup *lookup)
     return status_ok();
 }
 
-static status note_key(struct lookup *lookup, const Ds__Key *key)
+static status range_of(const Ds__Key *key, struct arena *arena, struct ds_read_range *out)
 {
     struct buffer row = {0};
     ds_entity_row(&row, key);
-    size_t size = row.size;
-    buffer_append_byte(&row, 0);
-    status s = row.failed ? status_out_of_memory()
-                          : ds_reading_note_range(&lookup->reading, bytes_make(row.data, size),
-                                                  buffer_bytes(&row));
+    out->from = arena_copy(arena, buffer_bytes(&row));
+    bool failed =
+        row.failed || out->from.data == NULL || !key_successor(arena, out->from, &out->to);
     buffer_free(&row);
-    return s;
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+static status announce_keys(struct lookup *lookup)
+{
+    struct arena *arena = lookup->call->arena;
+    size_t count = lookup->request->n_keys;
+    struct ds_read_range *ranges = arena_alloc(arena, count * sizeof *ranges);
+    if (ranges == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++)
+        TRY(range_of(lookup->request->keys[i], arena, &ranges[i]));
+    return ds_reading_announce(&lookup->reading, ranges, count);
 }
 
 static status add_missing(struct lookup *lookup, Ds__Key *key)
@@ -75,7 +85,7 @@ static status add_found(struct lookup *lookup, Ds__Key *key, const struct ds_ver
     }
     lookup->size += size;
     response->found[response->n_found++] = result;
-    return note_key(lookup, key);
+    return status_ok();
 }
 
 static status look_up(struct lookup *lookup, Ds__Key *key)
@@ -86,10 +96,7 @@ static status look_up(struct lookup *lookup, Ds__Key *key)
         return status_ok();
     }
     TRY(ds_snapshot_get(&lookup->reading.snapshot, key, lookup->call->arena, &version));
-    if (version.entity != NULL)
-        return add_found(lookup, key, &version);
-    TRY(note_key(lookup, key));
-    return add_missing(lookup, key);
+    return version.entity == NULL ? add_missing(lookup, key) : add_found(lookup, key, &version);
 }
 
 static status make_response(struct lookup *lookup)
@@ -121,6 +128,8 @@ static status look_up_all(struct lookup *lookup)
 {
     const Ds__LookupRequest *request = lookup->request;
     TRY(check_keys(lookup));
+    if (lookup->reading.transaction != NULL)
+        TRY(announce_keys(lookup));
     TRY(make_response(lookup));
     for (size_t i = 0; i < request->n_keys; i++)
         lookup->size += protobuf_c_message_get_packed_size(&request->keys[i]->base) + MISSING_FRAME;

@@ -3,8 +3,10 @@
 
 #include "datastore/indexes.h"
 #include "datastore/transaction.h"
-
 #include "datastore/value.h"
+
+/* After that often it is left to others: they have changed it each time. */
+enum { MOST_TIMES = 10 };
 
 static struct ds_database database_of(const struct ds_call *call)
 {
@@ -62,6 +64,13 @@ static status moment_of(struct ds_call *call, const Ds__TransactionOptions *opti
     return status_ok();
 }
 
+static bytes previous_of(const Ds__TransactionOptions *options)
+{
+    if (options == NULL || options->mode_case != DS__TRANSACTION_OPTIONS__MODE_READ_WRITE)
+        return bytes_make(NULL, 0);
+    return proto_bytes(options->read_write->previous_transaction);
+}
+
 status ds_begin(struct ds_call *call, const Ds__TransactionOptions *options,
                 struct ds_transaction **out)
 {
@@ -72,10 +81,28 @@ status ds_begin(struct ds_call *call, const Ds__TransactionOptions *options,
         options != NULL && options->mode_case == DS__TRANSACTION_OPTIONS__MODE_READ_ONLY;
     TRY(ds_database_open(call->datastore, &database, false, &open));
     TRY(moment_of(call, options, open, &at_us));
-    return ds_transaction_begin(call->datastore->transactions, &database, is_read_only, at_us, out);
+    const struct ds_beginning beginning = {.database = &database,
+                                           .is_read_only = is_read_only,
+                                           .at_us = at_us,
+                                           .previous = previous_of(options)};
+    return ds_transaction_begin(call->datastore->transactions, &beginning, out);
 }
 
 /* --- a reading --- */
+
+static bool shares(const struct ds_reading *reading)
+{
+    return reading->transaction != NULL && reading->transaction->is_pessimistic &&
+           reading->open != NULL;
+}
+
+/* From now on it is read as of the present, if it is not of the transaction's own moment. */
+static void to_present(struct ds_reading *reading)
+{
+    if (shares(reading))
+        reading->snapshot.at_us = present_us(reading->call, reading->open);
+    reading->read_time_us = reading->snapshot.at_us;
+}
 
 static status read_in_transaction(struct ds_call *call, const Ds__ReadOptions *options,
                                   struct ds_reading *out)
@@ -88,7 +115,9 @@ static status read_in_transaction(struct ds_call *call, const Ds__ReadOptions *o
     else
         TRY(ds_transaction_take(call->datastore->transactions, proto_bytes(options->transaction),
                                 &database, &out->transaction));
+    TRY(ds_transaction_check(out->transaction));
     out->snapshot.at_us = out->transaction->at_us;
+    out->transaction->locker.database = out->open;
     if (is_new)
         out->new_transaction =
             arena_copy(call->arena, bytes_make(out->transaction->id, DS_TRANSACTION_ID_SIZE));
@@ -115,15 +144,13 @@ static status choose_moment(struct ds_call *call, const Ds__ReadOptions *options
 
 status ds_read_begin(struct ds_call *call, const Ds__ReadOptions *options, struct ds_reading *out)
 {
-    struct ds_open_database *open;
-    *out = (struct ds_reading){.datastore = call->datastore};
+    *out = (struct ds_reading){.call = call};
     out->snapshot.database = database_of(call);
     out->snapshot.call = call->call;
-    TRY(ds_database_open(call->datastore, &out->snapshot.database, false, &open));
-    out->open = open;
-    out->snapshot.table = open == NULL ? NULL : open->table;
-    status s = choose_moment(call, options, open, out);
-    out->read_time_us = out->snapshot.at_us;
+    TRY(ds_database_open(call->datastore, &out->snapshot.database, false, &out->open));
+    out->snapshot.table = out->open == NULL ? NULL : out->open->table;
+    status s = choose_moment(call, options, out->open, out);
+    to_present(out);
     if (!status_is_ok(s))
         ds_read_end(out);
     return s;
@@ -138,18 +165,98 @@ void ds_read_indexes(struct ds_reading *reading)
     reading->snapshot.index_count = ds_index_set_ready(reading->indexes, reading->snapshot.at_us);
 }
 
-void ds_read_end(struct ds_reading *reading)
+static void give_back_indexes(struct ds_reading *reading)
 {
     if (reading->indexes != NULL)
         ds_indexes_give_back(reading->open->indexes, reading->indexes);
     reading->indexes = NULL;
-    if (reading->transaction != NULL)
-        ds_transaction_give_back(reading->datastore->transactions, reading->transaction);
+}
+
+void ds_read_end(struct ds_reading *reading)
+{
+    struct ds_transactions *transactions = reading->call->datastore->transactions;
+    struct ds_transaction *transaction = reading->transaction;
+    give_back_indexes(reading);
     reading->transaction = NULL;
+    if (transaction == NULL)
+        return;
+    if (transaction->is_aborted && reading->new_transaction.size > 0) /* nobody knows its id */
+        ds_transaction_end(transactions, transaction);
+    else
+        ds_transaction_give_back(transactions, transaction);
 }
 
 status ds_reading_note_range(struct ds_reading *reading, bytes from, bytes to)
 {
-    return reading->transaction == NULL ? status_ok()
-                                        : ds_transaction_note(reading->transaction, from, to);
+    if (reading->transaction == NULL)
+        return status_ok();
+    if (!shares(reading)) /* also of a database that is not there yet: it has no locks */
+        return ds_transaction_note(reading->transaction, from, to);
+    struct arena *arena = reading->call->arena;
+    struct ds_read_range range = {arena_copy(arena, from), arena_copy(arena, to)};
+    if ((range.from.data == NULL && from.size > 0) || (range.to.data == NULL && to.size > 0))
+        return status_out_of_memory();
+    return vector_add(&reading->noted, arena, &range, sizeof range);
+}
+
+/* --- what a pessimistic transaction reads --- */
+
+static status share(struct ds_reading *reading, const struct ds_read_range *ranges, size_t count)
+{
+    return ds_range_locks_share(reading->call->datastore->range_locks,
+                                &reading->transaction->locker, ranges, count, reading->call->call);
+}
+
+/* Who has to give way frees what he holds at once. */
+static status abort_if(struct ds_reading *reading, status s)
+{
+    if (s.code == STATUS_ABORTED)
+        ds_transaction_abort(reading->call->datastore->transactions, reading->transaction);
+    return s;
+}
+
+status ds_reading_announce(struct ds_reading *reading, const struct ds_read_range *ranges,
+                           size_t count)
+{
+    if (shares(reading)) {
+        TRY(abort_if(reading, share(reading, ranges, count)));
+        to_present(reading);
+        return status_ok();
+    }
+    for (size_t i = 0; i < count && reading->transaction != NULL; i++)
+        TRY(ds_transaction_note(reading->transaction, ranges[i].from, ranges[i].to));
+    return status_ok();
+}
+
+/* Whether something of what was noted is no longer as it was read. */
+static status has_changed(const struct ds_reading *reading, bool *out)
+{
+    const struct ds_read_range *ranges = reading->noted.items;
+    *out = false;
+    for (size_t i = 0; i < reading->noted.count && !*out; i++)
+        TRY(ds_changed_since(&reading->snapshot, ranges[i].from, ranges[i].to, reading->call->arena,
+                             out));
+    return status_ok();
+}
+
+static status settle(struct ds_reading *reading, bool *again)
+{
+    TRY(share(reading, reading->noted.items, reading->noted.count));
+    TRY(has_changed(reading, again));
+    if (!*again)
+        return status_ok();
+    if (++reading->times == MOST_TIMES)
+        return ds_contended();
+    reading->noted.count = 0;
+    give_back_indexes(reading); /* which can be used depends on the moment */
+    to_present(reading);
+    return status_ok();
+}
+
+bool ds_reading_again(struct ds_reading *reading, status *s)
+{
+    bool again = false;
+    if (status_is_ok(*s) && shares(reading))
+        *s = abort_if(reading, settle(reading, &again));
+    return again && status_is_ok(*s);
 }

@@ -3,6 +3,7 @@
 #define TRESTLE_DATASTORE_READING_H
 
 #include "datastore/ds_call.h"
+#include "datastore/range_locks.h"
 #include "datastore/snapshot.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 
@@ -12,13 +13,15 @@ struct ds_transaction;
 
 struct ds_reading {
     struct ds_snapshot snapshot;
-    bytes new_transaction; /* the id of one that the options asked for; else empty */
-    int64_t read_time_us;  /* of the snapshot, for the answer */
+    bytes new_transaction;              /* the id of one that the options asked for; else empty */
+    int64_t read_time_us;               /* of the snapshot, for the answer */
+    struct ds_transaction *transaction; /* taken; NULL: none */
     /* Private. */
-    struct datastore *datastore;
+    struct ds_call *call;
     struct ds_open_database *open;      /* NULL: nobody has written to it */
     const struct ds_index_set *indexes; /* taken; NULL: not */
-    struct ds_transaction *transaction; /* taken; NULL: none */
+    struct vector noted;                /* of struct ds_read_range, that are yet to be shared */
+    unsigned times;                     /* that it was read in vain */
 };
 
 /* `options` may be NULL. INVALID_ARGUMENT, FAILED_PRECONDITION for a time that is too old. On
@@ -26,11 +29,24 @@ struct ds_reading {
 status ds_read_begin(struct ds_call *call, const Ds__ReadOptions *options, struct ds_reading *out);
 void ds_read_end(struct ds_reading *reading);
 
-/* The composite indexes that a query can use: reading->snapshot.indexes, until the reading ends. */
+/* The composite indexes that a query can use: reading->snapshot.indexes, until the reading ends, or
+ * is done again. */
 void ds_read_indexes(struct ds_reading *reading);
 
-/* Every range of rows that was looked at, for the transaction, if there is one. */
+/* What a transaction reads is noted, so that it is still so when it commits; there may be none. Who
+ * knows the ranges of rows announces them before he reads; the snapshot may be a later one then. */
+status ds_reading_announce(struct ds_reading *reading, const struct ds_read_range *ranges,
+                           size_t count);
+
+/* Others note every range that they have looked at, and ask at the end whether they have to read
+ * again: a pessimistic transaction has what it read to itself only then, and it may have changed
+ * meanwhile. `*s` is what came of reading; if it is well, and cannot be read, it becomes ABORTED.
+ *
+ *     do
+ *         s = read(&reading);
+ *     while (ds_reading_again(&reading, &s)); */
 status ds_reading_note_range(struct ds_reading *reading, bytes from, bytes to);
+bool ds_reading_again(struct ds_reading *reading, status *s);
 
 /* Begins a transaction, which is taken. */
 struct ds_transaction;

@@ -60,16 +60,18 @@ static status answer(const struct ds_call *call, struct ds_aggregations *aggrega
 
 static status run(const struct ds_call *call, const Ds__RunAggregationQueryRequest *request,
                   const Ds__AggregationQuery *asked, struct ds_aggregations *aggregations,
-                  struct ds_query *query, struct ds_reading *reading, ProtobufCMessage **response)
+                  const struct ds_query *checked, struct ds_reading *reading,
+                  ProtobufCMessage **response)
 {
+    struct ds_query query = *checked; /* its plan says more of its order */
     struct ds_plan plan;
     ds_read_indexes(reading);
-    TRY(ds_plan_make(query, reading->snapshot.indexes, reading->snapshot.index_count, call->arena,
+    TRY(ds_plan_make(&query, reading->snapshot.indexes, reading->snapshot.index_count, call->arena,
                      &plan));
-    TRY(ds_cursors_read(asked->nested_query, query));
+    TRY(ds_cursors_read(asked->nested_query, &query));
     if (wants_plan_only(request))
-        return explain(call, query, &plan, response);
-    return answer(call, aggregations, query, &plan, request->explain_options != NULL, reading,
+        return explain(call, &query, &plan, response);
+    return answer(call, aggregations, &query, &plan, request->explain_options != NULL, reading,
                   response);
 }
 
@@ -83,7 +85,10 @@ status ds_run_aggregation_query(struct ds_call *call, const ProtobufCMessage *me
     Ds__AggregationQuery *asked;
     TRY(check(call, request, &asked, &query, &aggregations));
     TRY(ds_read_begin(call, wants_plan_only(request) ? NULL : request->read_options, &reading));
-    status s = run(call, request, asked, &aggregations, &query, &reading, response);
+    status s;
+    do
+        s = run(call, request, asked, &aggregations, &query, &reading, response);
+    while (ds_reading_again(&reading, &s));
     ds_read_end(&reading);
     return s;
 }

@@ -68,17 +68,18 @@ static status answer(const struct ds_call *call, const Ds__RunQueryRequest *requ
 }
 
 static status run(const struct ds_call *call, const Ds__RunQueryRequest *request, Ds__Query *asked,
-                  struct ds_query *query, const struct ds_nearest *nearest,
+                  const struct ds_query *checked, const struct ds_nearest *nearest,
                   struct ds_reading *reading, ProtobufCMessage **response)
 {
+    struct ds_query query = *checked; /* its plan says more of its order */
     struct ds_plan plan;
     ds_read_indexes(reading);
-    TRY(ds_plan_make(query, reading->snapshot.indexes, reading->snapshot.index_count, call->arena,
+    TRY(ds_plan_make(&query, reading->snapshot.indexes, reading->snapshot.index_count, call->arena,
                      &plan));
-    TRY(ds_cursors_read(asked, query));
+    TRY(ds_cursors_read(asked, &query));
     if (wants_plan_only(request))
-        return explain(call, query, &plan, response);
-    return answer(call, request, asked, query, nearest, &plan, reading, response);
+        return explain(call, &query, &plan, response);
+    return answer(call, request, asked, &query, nearest, &plan, reading, response);
 }
 
 status ds_run_query(struct ds_call *call, const ProtobufCMessage *message,
@@ -91,7 +92,10 @@ status ds_run_query(struct ds_call *call, const ProtobufCMessage *message,
     Ds__Query *asked;
     TRY(check(call, request, &asked, &query, &nearest));
     TRY(ds_read_begin(call, wants_plan_only(request) ? NULL : request->read_options, &reading));
-    status s = run(call, request, asked, &query, &nearest, &reading, response);
+    status s;
+    do
+        s = run(call, request, asked, &query, &nearest, &reading, response);
+    while (ds_reading_again(&reading, &s));
     ds_read_end(&reading);
     return s;
 }

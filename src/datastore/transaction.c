@@ -11,30 +11,53 @@ enum { BUCKETS = 1024, NOTES_LIMIT = 16 << 20 };
 
 struct ds_transactions {
     struct clock *clock;
+    struct ds_range_locks *locks; /* NULL: all are optimistic */
     pthread_mutex_t lock;
     pthread_cond_t given_back;
     struct ds_transaction *buckets[BUCKETS];
     unsigned count;
-    uint64_t begun; /* so far: numbers of ids */
+    uint64_t begun; /* so far: numbers of ids, and ages */
     uint64_t run;   /* of this server's run: ids of another are none */
 };
 
-status ds_transactions_create(struct clock *clock, struct ds_transactions **out)
+/* An id: its number; how old it is, which is the number of the first that was begun of what is done
+ * now; the run. */
+struct id {
+    uint64_t number; /* both big-endian */
+    uint64_t age;
+    uint64_t run;
+};
+
+_Static_assert(sizeof(struct id) == DS_TRANSACTION_ID_SIZE, "ids have no gaps");
+
+status ds_transactions_create(struct clock *clock, struct ds_range_locks *locks,
+                              struct ds_transactions **out)
 {
     struct ds_transactions *transactions = *out = calloc(1, sizeof *transactions);
     if (transactions == NULL)
         return status_out_of_memory();
     transactions->clock = clock;
+    transactions->locks = locks;
     transactions->run = (uint64_t)clock_wall_us(clock) ^ (uintptr_t)transactions;
     pthread_mutex_init(&transactions->lock, NULL);
     pthread_cond_init(&transactions->given_back, NULL);
     return status_ok();
 }
 
-static void destroy(struct ds_transaction *transaction)
+static void destroy(struct ds_transactions *transactions, struct ds_transaction *transaction)
 {
+    if (transaction->is_pessimistic)
+        ds_range_locks_release(transactions->locks, &transaction->locker);
     arena_destroy(transaction->arena);
     free(transaction);
+}
+
+static void destroy_all(struct ds_transactions *transactions, struct ds_transaction *first)
+{
+    for (struct ds_transaction *next; first != NULL; first = next) {
+        next = first->next;
+        destroy(transactions, first);
+    }
 }
 
 void ds_transactions_destroy(struct ds_transactions *transactions)
@@ -42,10 +65,7 @@ void ds_transactions_destroy(struct ds_transactions *transactions)
     if (transactions == NULL)
         return;
     for (size_t i = 0; i < BUCKETS; i++)
-        for (struct ds_transaction *at = transactions->buckets[i], *next; at != NULL; at = next) {
-            next = at->next;
-            destroy(at);
-        }
+        destroy_all(transactions, transactions->buckets[i]);
     pthread_cond_destroy(&transactions->given_back);
     pthread_mutex_destroy(&transactions->lock);
     free(transactions);
@@ -67,55 +87,73 @@ static void take_out(struct ds_transactions *transactions, struct ds_transaction
     transactions->count--;
 }
 
-static bool has_expired(const struct ds_transactions *transactions,
-                        const struct ds_transaction *transaction)
+/* Those that have expired, to be destroyed without the lock: they have locks of their own. */
+static struct ds_transaction *drop_expired(struct ds_transactions *transactions)
 {
+    struct ds_transaction *expired = NULL;
     int64_t now_us = clock_steady_us(transactions->clock);
-    return !transaction->is_taken && (now_us - transaction->begun_us > DS_TRANSACTION_US ||
-                                      now_us - transaction->used_us > DS_IDLE_US);
-}
-
-static void drop_expired(struct ds_transactions *transactions)
-{
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct ds_transaction *at = transactions->buckets[i], *next; at != NULL; at = next) {
             next = at->next;
-            if (!has_expired(transactions, at))
+            if (now_us <= atomic_load(&at->locker.until_us))
                 continue;
             take_out(transactions, at);
-            destroy(at);
+            at->next = expired;
+            expired = at;
         }
+    return expired;
 }
 
 /* --- beginnings and ends --- */
 
-static status create(const struct ds_database *database, struct ds_transaction **out)
+static status create(struct ds_transactions *transactions, const struct ds_beginning *beginning,
+                     struct ds_transaction **out)
 {
     struct ds_transaction *transaction = *out = calloc(1, sizeof *transaction);
     if (transaction == NULL)
         return status_out_of_memory();
-    transaction->arena = arena_create(NOTES_LIMIT);
-    if (transaction->arena != NULL) {
-        transaction->project = arena_string(transaction->arena, bytes_of(database->project));
-        transaction->database = arena_string(transaction->arena, bytes_of(database->id));
+    struct arena *arena = transaction->arena = arena_create(NOTES_LIMIT);
+    if (arena != NULL) {
+        transaction->project = arena_string(arena, bytes_of(beginning->database->project));
+        transaction->database = arena_string(arena, bytes_of(beginning->database->id));
     }
+    transaction->is_read_only = beginning->is_read_only;
+    transaction->is_pessimistic = transactions->locks != NULL && !beginning->is_read_only;
+    transaction->at_us = beginning->at_us;
+    transaction->is_taken = true;
+    transaction->begun_us = clock_steady_us(transactions->clock);
+    transaction->locker = (struct ds_locker){.arena = arena, .until_us = INT64_MAX};
     if (transaction->project != NULL && transaction->database != NULL)
         return status_ok();
-    destroy(transaction);
+    destroy(transactions, transaction);
     return status_out_of_memory();
 }
 
+/* Of what is done now, if it was begun before; of an id of another run, or of none, nothing is
+ * known. */
+static uint64_t age_of(const struct ds_transactions *transactions, uint64_t number, bytes previous)
+{
+    struct id id;
+    if (previous.size != sizeof id)
+        return number;
+    memcpy(&id, previous.data, sizeof id);
+    bool is_ours = id.run == transactions->run && be64toh(id.age) < number;
+    return is_ours ? be64toh(id.age) : number;
+}
+
 /* With the lock held. */
-static status add(struct ds_transactions *transactions, struct ds_transaction *transaction)
+static status add(struct ds_transactions *transactions, struct ds_transaction *transaction,
+                  bytes previous, struct ds_transaction **expired)
 {
     if (transactions->count >= LIMIT_DS_TRANSACTIONS)
-        drop_expired(transactions);
+        *expired = drop_expired(transactions);
     if (transactions->count >= LIMIT_DS_TRANSACTIONS)
         return status_make(STATUS_RESOURCE_EXHAUSTED, "There are %d transactions already.",
                            LIMIT_DS_TRANSACTIONS);
-    uint64_t number = htobe64(++transactions->begun);
-    memcpy(transaction->id, &number, sizeof number);
-    memcpy(transaction->id + sizeof number, &transactions->run, sizeof transactions->run);
+    uint64_t number = ++transactions->begun;
+    transaction->locker.age = age_of(transactions, number, previous);
+    struct id id = {htobe64(number), htobe64(transaction->locker.age), transactions->run};
+    memcpy(transaction->id, &id, sizeof id);
     struct ds_transaction **bucket = bucket_of(transactions, transaction->id);
     transaction->next = *bucket;
     *bucket = transaction;
@@ -124,20 +162,25 @@ static status add(struct ds_transactions *transactions, struct ds_transaction *t
 }
 
 status ds_transaction_begin(struct ds_transactions *transactions,
-                            const struct ds_database *database, bool is_read_only, int64_t at_us,
-                            struct ds_transaction **out)
+                            const struct ds_beginning *beginning, struct ds_transaction **out)
 {
-    TRY(create(database, out));
-    (*out)->is_read_only = is_read_only;
-    (*out)->at_us = at_us;
-    (*out)->is_taken = true;
-    (*out)->begun_us = (*out)->used_us = clock_steady_us(transactions->clock);
+    struct ds_transaction *expired = NULL;
+    TRY(create(transactions, beginning, out));
     pthread_mutex_lock(&transactions->lock);
-    status s = add(transactions, *out);
+    status s = add(transactions, *out, beginning->previous, &expired);
     pthread_mutex_unlock(&transactions->lock);
+    destroy_all(transactions, expired);
     if (!status_is_ok(s))
-        destroy(*out);
+        destroy(transactions, *out);
     return s;
+}
+
+uint64_t ds_transactions_age(struct ds_transactions *transactions)
+{
+    pthread_mutex_lock(&transactions->lock);
+    uint64_t age = ++transactions->begun;
+    pthread_mutex_unlock(&transactions->lock);
+    return age;
 }
 
 /* With the lock held. */
@@ -152,15 +195,16 @@ static struct ds_transaction *find(struct ds_transactions *transactions, bytes i
     return is_it ? at : NULL;
 }
 
-/* With the lock held; waits for another request that has it. */
+/* With the lock held; waits for another request that has it. `*expired`: to be destroyed. */
 static status take(struct ds_transactions *transactions, bytes id,
-                   const struct ds_database *database, struct ds_transaction **out)
+                   const struct ds_database *database, struct ds_transaction **out,
+                   struct ds_transaction **expired)
 {
     while ((*out = find(transactions, id, database)) != NULL && (*out)->is_taken)
         pthread_cond_wait(&transactions->given_back, &transactions->lock);
-    if (*out != NULL && has_expired(transactions, *out)) {
+    if (*out != NULL && !ds_locker_keep(&(*out)->locker, clock_steady_us(transactions->clock))) {
         take_out(transactions, *out);
-        destroy(*out);
+        *expired = *out;
         *out = NULL;
     }
     if (*out == NULL)
@@ -173,21 +217,26 @@ static status take(struct ds_transactions *transactions, bytes id,
 status ds_transaction_take(struct ds_transactions *transactions, bytes id,
                            const struct ds_database *database, struct ds_transaction **out)
 {
+    struct ds_transaction *expired = NULL;
     *out = NULL;
     if (id.size != DS_TRANSACTION_ID_SIZE)
         return status_make(STATUS_INVALID_ARGUMENT, "Invalid transaction.");
     pthread_mutex_lock(&transactions->lock);
-    status s = take(transactions, id, database, out);
+    status s = take(transactions, id, database, out, &expired);
     pthread_mutex_unlock(&transactions->lock);
+    if (expired != NULL)
+        destroy(transactions, expired);
     return s;
 }
 
 void ds_transaction_give_back(struct ds_transactions *transactions,
                               struct ds_transaction *transaction)
 {
+    int64_t idle_until_us = clock_steady_us(transactions->clock) + DS_IDLE_US;
+    int64_t until_us = transaction->begun_us + DS_TRANSACTION_US;
     pthread_mutex_lock(&transactions->lock);
     transaction->is_taken = false;
-    transaction->used_us = clock_steady_us(transactions->clock);
+    ds_locker_leave(&transaction->locker, idle_until_us < until_us ? idle_until_us : until_us);
     pthread_cond_broadcast(&transactions->given_back);
     pthread_mutex_unlock(&transactions->lock);
 }
@@ -198,7 +247,19 @@ void ds_transaction_end(struct ds_transactions *transactions, struct ds_transact
     take_out(transactions, transaction);
     pthread_cond_broadcast(&transactions->given_back);
     pthread_mutex_unlock(&transactions->lock);
-    destroy(transaction);
+    destroy(transactions, transaction);
+}
+
+void ds_transaction_abort(struct ds_transactions *transactions, struct ds_transaction *transaction)
+{
+    transaction->is_aborted = true;
+    if (transaction->is_pessimistic)
+        ds_range_locks_release(transactions->locks, &transaction->locker);
+}
+
+status ds_transaction_check(const struct ds_transaction *transaction)
+{
+    return transaction->is_aborted ? ds_contended() : status_ok();
 }
 
 status ds_transaction_roll_back(struct ds_transactions *transactions, bytes id,

@@ -1,14 +1,16 @@
 /* Transactions: what they have read, until they end.
  *
- * A transaction reads as of one moment, that of its beginning, and holds no locks. At its commit
- * everything that it has read must still be as it was then (optimistic concurrency); so all that
- * commit are as if they had come one after the other. It is forgotten at a restart. */
+ * An optimistic one reads as of one moment, that of its beginning, and holds no locks. At its
+ * commit everything that it has read must still be as it was then. A pessimistic one shares what it
+ * reads (range_locks.h), and reads as of whatever moment it has it: nobody changes that until it
+ * ends. So all that commit are as if they had come one after the other. One that only reads does so
+ * as of one moment, in either mode, without locks. They are forgotten at a restart. */
 #ifndef TRESTLE_DATASTORE_TRANSACTION_H
 #define TRESTLE_DATASTORE_TRANSACTION_H
 
 #include "base/clock.h"
 #include "datastore/key.h"
-#include "sql/vector.h"
+#include "datastore/range_locks.h"
 
 #include <pthread.h>
 
@@ -16,37 +18,45 @@
 #define DS_TRANSACTION_US (INT64_C(270) * 1000000)
 #define DS_IDLE_US        (INT64_C(60) * 1000000)
 
-enum { DS_TRANSACTION_ID_SIZE = 16 };
+enum { DS_TRANSACTION_ID_SIZE = 24 };
 
 struct ds_transactions;
-
-struct ds_read_range {
-    bytes from; /* row keys */
-    bytes to;   /* exclusive; empty: no bound */
-};
 
 struct ds_transaction {
     uint8_t id[DS_TRANSACTION_ID_SIZE];
     const char *project; /* its own copies */
     const char *database;
     bool is_read_only;
-    int64_t at_us;        /* the moment it reads as of */
-    struct vector ranges; /* of struct ds_read_range: what was read; unless it is read-only */
+    bool is_pessimistic; /* never of one that only reads */
+    bool is_aborted;     /* it had to give way: it can only be rolled back */
+    int64_t at_us;       /* of its beginning: the moment it reads as of, unless it is pessimistic */
+    struct vector ranges; /* of struct ds_read_range: what was read, and is to be as it was */
+    struct ds_locker locker;
     struct arena *arena;
     /* Private. */
     struct ds_transaction *next;
     int64_t begun_us; /* clock_steady_us */
-    int64_t used_us;
     bool is_taken;
 };
 
-status ds_transactions_create(struct clock *clock, struct ds_transactions **out);
+/* `locks`: those of pessimistic transactions; NULL: transactions are optimistic. */
+status ds_transactions_create(struct clock *clock, struct ds_range_locks *locks,
+                              struct ds_transactions **out);
 void ds_transactions_destroy(struct ds_transactions *transactions); /* NULL is fine */
+
+struct ds_beginning {
+    const struct ds_database *database;
+    bool is_read_only;
+    int64_t at_us;
+    bytes previous; /* the id of the transaction that it does anew, whose age it gets; or empty */
+};
 
 /* It is taken by the caller. RESOURCE_EXHAUSTED for one too many. */
 status ds_transaction_begin(struct ds_transactions *transactions,
-                            const struct ds_database *database, bool is_read_only, int64_t at_us,
-                            struct ds_transaction **out);
+                            const struct ds_beginning *beginning, struct ds_transaction **out);
+
+/* The age of what is no transaction: it is younger than all of them. */
+uint64_t ds_transactions_age(struct ds_transactions *transactions);
 
 /* Takes it: one request uses a transaction at a time, others wait. INVALID_ARGUMENT if there is
  * none of that id in the database, or no longer. */
@@ -55,7 +65,12 @@ status ds_transaction_take(struct ds_transactions *transactions, bytes id,
 void ds_transaction_give_back(struct ds_transactions *transactions,
                               struct ds_transaction *transaction);
 
-/* Forgets one that is taken: it was committed, or rolled back. */
+/* It is taken, and gives way: its locks are free at once. */
+void ds_transaction_abort(struct ds_transactions *transactions, struct ds_transaction *transaction);
+/* ABORTED if it has given way. */
+status ds_transaction_check(const struct ds_transaction *transaction);
+
+/* Forgets one that is taken, with its locks: it was committed, or rolled back. */
 void ds_transaction_end(struct ds_transactions *transactions, struct ds_transaction *transaction);
 
 /* Forgets the one of that id. Clients roll back what they could not commit, whether or not that has

@@ -27,7 +27,7 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     f->hands.clock = (struct clock){read_hands, read_hands};
-    assert_ok(ds_transactions_create(&f->hands.clock, &f->transactions));
+    assert_ok(ds_transactions_create(&f->hands.clock, NULL, &f->transactions));
     *state = f;
     return 0;
 }
@@ -40,11 +40,18 @@ static int teardown(void **state)
     return 0;
 }
 
+static status begin_one(struct fixture *f, bool is_read_only, struct ds_transaction **out)
+{
+    const struct ds_beginning beginning = {
+        .database = &first, .is_read_only = is_read_only, .at_us = 5};
+    return ds_transaction_begin(f->transactions, &beginning, out);
+}
+
 /* Begins one and gives it back; its id. */
 static bytes begin(struct fixture *f, uint8_t id[DS_TRANSACTION_ID_SIZE])
 {
     struct ds_transaction *transaction;
-    assert_ok(ds_transaction_begin(f->transactions, &first, false, 5, &transaction));
+    assert_ok(begin_one(f, false, &transaction));
     memcpy(id, transaction->id, DS_TRANSACTION_ID_SIZE);
     ds_transaction_give_back(f->transactions, transaction);
     return bytes_make(id, DS_TRANSACTION_ID_SIZE);
@@ -92,12 +99,33 @@ static void it_expires(void **state)
     assert_gone(f, busy, &first);
 }
 
+static void it_is_as_old_as_what_it_does_anew(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t id[DS_TRANSACTION_ID_SIZE];
+    struct ds_beginning beginning = {.database = &first, .previous = begin(f, id)};
+    struct ds_transaction *other, *again, *stranger;
+    assert_ok(begin_one(f, false, &other));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(ds_transaction_begin(f->transactions, &beginning, &again));
+        assert_true(again->locker.age < other->locker.age);
+        assert_memory_not_equal(again->id, id, sizeof id);
+        memcpy(id, again->id, sizeof id);
+        ds_transaction_end(f->transactions, again);
+    }
+    id[DS_TRANSACTION_ID_SIZE - 1] ^= 1; /* another run's */
+    assert_ok(ds_transaction_begin(f->transactions, &beginning, &stranger));
+    assert_true(stranger->locker.age > other->locker.age);
+    ds_transaction_end(f->transactions, other);
+    ds_transaction_end(f->transactions, stranger);
+}
+
 static void what_it_reads_is_noted(void **state)
 {
     struct fixture *f = *state;
     struct ds_transaction *writing, *reading;
-    assert_ok(ds_transaction_begin(f->transactions, &first, false, 5, &writing));
-    assert_ok(ds_transaction_begin(f->transactions, &first, true, 5, &reading));
+    assert_ok(begin_one(f, false, &writing));
+    assert_ok(begin_one(f, true, &reading));
     char from[] = "from";
     assert_ok(ds_transaction_note(writing, bytes_of(from), bytes_make(NULL, 0)));
     from[0] = '-';
@@ -117,7 +145,7 @@ static void it_cannot_read_without_end(void **state)
     static uint8_t large[1 << 20];
     struct ds_transaction *transaction;
     status s = status_ok();
-    assert_ok(ds_transaction_begin(f->transactions, &first, false, 5, &transaction));
+    assert_ok(begin_one(f, false, &transaction));
     for (int i = 0; i < 100 && status_is_ok(s); i++)
         s = ds_transaction_note(transaction, bytes_make(large, sizeof large), bytes_of("b"));
     assert_int_equal(s.code, STATUS_RESOURCE_EXHAUSTED);
@@ -164,11 +192,9 @@ static void a_request_waits_for_the_one_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_transaction_is_its_databases),
-        TEST(it_expires),
-        TEST(what_it_reads_is_noted),
-        TEST(it_cannot_read_without_end),
-        TEST(a_request_waits_for_the_one_before),
+        TEST(a_transaction_is_its_databases),    TEST(it_expires),
+        TEST(it_is_as_old_as_what_it_does_anew), TEST(what_it_reads_is_noted),
+        TEST(it_cannot_read_without_end),        TEST(a_request_waits_for_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

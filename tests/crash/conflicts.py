@@ -43,7 +43,6 @@ Rollback = types.RollbackRequest.pb()
 Entity = types.Entity.pb()
 Key = types.Key.pb()
 
-READ_WRITE = {"new_transaction": {"read_write": {}}}
 READ_ONLY = {"new_transaction": {"read_only": {}}}
 TRANSACTIONAL, NON_TRANSACTIONAL = 1, 2
 
@@ -84,17 +83,21 @@ def list_of(entity):
 
 
 class Attempt:
-    """One transaction: what it reads, and what became of it."""
+    """One transaction: what it reads, and what became of it. `previous`: the id of one that it
+    does anew, as far as the server cares."""
 
-    def __init__(self):
+    def __init__(self, previous=b""):
         self.begun = time.monotonic_ns()
+        self.previous = previous
         self.transaction = b""
         self.is_committing = False
         self.outcome = None
         self.reads, self.scans, self.appends = [], [], []
 
     def options(self):
-        return {"transaction": self.transaction} if self.transaction else READ_WRITE
+        if self.transaction:
+            return {"transaction": self.transaction}
+        return {"new_transaction": {"read_write": {"previous_transaction": self.previous}}}
 
 
 class Worker:
@@ -146,14 +149,18 @@ class Worker:
     def client(self):
         dice = random.Random(f"{self.seed}/{self.round}/{self.number}/{time.monotonic_ns()}")
         works, weights = zip(*self.works.items(), strict=True)
+        previous = b""
         while not self.is_resting:
             work = dice.choices(works, weights)[0]
-            with self.attempt() as attempt:
+            with self.attempt(previous) as attempt:
                 yield from work(self, dice, attempt)
+            if attempt.outcome == FAILED and attempt.transaction and not attempt.is_committing:
+                yield "Rollback", Rollback(project_id=PROJECT, transaction=attempt.transaction)
+            previous = attempt.transaction if attempt.outcome == FAILED else b""
 
     @contextmanager
-    def attempt(self):
-        attempt = Attempt()
+    def attempt(self, previous):
+        attempt = Attempt(previous)
         try:
             yield attempt
         except Aborted:
@@ -340,8 +347,9 @@ class Worker:
         yield from self.read_lists(dice, attempt, 2)
         request = Rollback(project_id=PROJECT, transaction=attempt.transaction)
         yield from self.call("Rollback", request)
+        transaction, attempt.transaction = attempt.transaction, b""
         reply = yield "Commit", Commit(
-            project_id=PROJECT, mode=TRANSACTIONAL, transaction=attempt.transaction
+            project_id=PROJECT, mode=TRANSACTIONAL, transaction=transaction
         )
         if reply.code != INVALID_ARGUMENT:
             self.wrong(f"a commit after the rollback: code {reply.code}, {reply.message}")

@@ -305,13 +305,15 @@ def arguments():
     add("--kills", type=int, default=2, metavar="N", help="in a round; default 2")
     add("--seed", type=int, metavar="N", help="default: chosen, and printed")
     add("--mode", choices=["kill", "powercut"], default="kill", help="default kill")
+    add("--concurrency", choices=["optimistic", "pessimistic"], default="optimistic",
+        help="the server's --datastore-concurrency; default optimistic")  # fmt: skip
     add("--processes", type=int, default=2, metavar="N", help="of clients; default 2")
     add("--clients", type=int, default=8, metavar="N", help="in a process; default 8")
     add("--only", nargs="+", choices=list(WORKS), default=list(WORKS), help="these workloads alone")
     add("--directory", type=Path, metavar="DIR", help="default build/crash/transactions-SEED")
     add("--library", type=Path, metavar="FILE", help="libpowercut.so; default: beside the server")
     options = parser.parse_args()
-    options.settings = []
+    options.settings = ["--datastore-concurrency", options.concurrency]
     beside = Path(binary()).resolve().parent
     if options.seed is None:
         options.seed = random.SystemRandom().getrandbits(31)
@@ -329,6 +331,7 @@ def again(options):
     return (
         f"./dev crash transactions --transactions {options.transactions} --round {options.round} "
         f"--kills {options.kills} --seed {options.seed} --mode {options.mode} "
+        f"--concurrency {options.concurrency} "
         f"--processes {options.processes} --clients {options.clients} "
         f"--only {' '.join(options.only)}"
     )
@@ -339,7 +342,7 @@ def main():
     if options.directory.exists():
         shutil.rmtree(options.directory)
     run = Run(options)
-    print(f"seed {options.seed}, mode {options.mode}", flush=True)
+    print(f"seed {options.seed}, mode {options.mode}, {options.concurrency}", flush=True)
     try:
         run.run()
     except (Failure, AssertionError, RuntimeError) as failure:

@@ -10,10 +10,11 @@ from harness.server import ROOT
 RUN = [sys.executable, str(ROOT / "tests/crash/transactions.py")]
 
 
+@pytest.mark.parametrize("concurrency", ["optimistic", "pessimistic"])
 @pytest.mark.parametrize("mode", ["kill", "powercut"])
-def test_transactions_are_serializable(tmp_path, mode):
+def test_transactions_are_serializable(tmp_path, mode, concurrency):
     options = ["--transactions", "300", "--round", "400", "--seed", "1", "--mode", mode]
-    command = [*RUN, *options, "--directory", str(tmp_path / "crash")]
+    command = [*RUN, *options, "--concurrency", concurrency, "--directory", str(tmp_path / "crash")]
     done = subprocess.run(command, capture_output=True, text=True)
     print(done.stdout, done.stderr)
     assert done.returncode == 0, done.stderr
