@@ -3,19 +3,78 @@
 
 #include <openssl/evp.h>
 
+static const EVP_MD *implementation_of(enum digest_kind kind)
+{
+    switch (kind) {
+    case DIGEST_MD5:
+        return EVP_md5();
+    case DIGEST_SHA1:
+        return EVP_sha1();
+    case DIGEST_SHA256:
+        return EVP_sha256();
+    case DIGEST_SHA512:
+        break;
+    }
+    return EVP_sha512();
+}
+
+static status has_failed(void)
+{
+    return status_make(STATUS_UNAVAILABLE, "OpenSSL does not compute this digest");
+}
+
+static const void *data_of(bytes text)
+{
+    return text.size == 0 ? "" : (const void *)text.data;
+}
+
 status digest_compute(enum digest_kind kind, bytes text, uint8_t out[DIGEST_MOST_BYTES],
                       size_t *size)
 {
-    const EVP_MD *const kinds[] = {
-        [DIGEST_MD5] = EVP_md5(),
-        [DIGEST_SHA1] = EVP_sha1(),
-        [DIGEST_SHA256] = EVP_sha256(),
-        [DIGEST_SHA512] = EVP_sha512(),
-    };
     unsigned written;
-    const void *data = text.size == 0 ? "" : (const void *)text.data;
-    if (EVP_Digest(data, text.size, out, &written, kinds[kind], NULL) != 1)
-        return status_make(STATUS_UNAVAILABLE, "OpenSSL does not compute this digest");
+    if (EVP_Digest(data_of(text), text.size, out, &written, implementation_of(kind), NULL) != 1)
+        return has_failed();
+    *size = written;
+    return status_ok();
+}
+
+/* --- piece by piece: OpenSSL's context under a name of ours --- */
+
+static EVP_MD_CTX *context_of(struct digest *digest)
+{
+    return (EVP_MD_CTX *)(void *)digest;
+}
+
+status digest_create(enum digest_kind kind, struct digest **out)
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    *out = NULL;
+    if (context == NULL)
+        return status_out_of_memory();
+    if (EVP_DigestInit_ex(context, implementation_of(kind), NULL) != 1) {
+        EVP_MD_CTX_free(context);
+        return has_failed();
+    }
+    *out = (struct digest *)(void *)context;
+    return status_ok();
+}
+
+void digest_destroy(struct digest *digest)
+{
+    EVP_MD_CTX_free(context_of(digest));
+}
+
+status digest_add(struct digest *digest, bytes piece)
+{
+    return EVP_DigestUpdate(context_of(digest), data_of(piece), piece.size) == 1 ? status_ok()
+                                                                                 : has_failed();
+}
+
+status digest_finish(struct digest *digest, uint8_t out[DIGEST_MOST_BYTES], size_t *size)
+{
+    unsigned written;
+    if (EVP_DigestFinal_ex(context_of(digest), out, &written) != 1)
+        return has_failed();
     *size = written;
     return status_ok();
 }

@@ -13,4 +13,13 @@ enum { DIGEST_MOST_BYTES = 64 };
 status digest_compute(enum digest_kind kind, bytes text, uint8_t out[DIGEST_MOST_BYTES],
                       size_t *size);
 
+/* The digest of what comes piece by piece. */
+struct digest;
+
+status digest_create(enum digest_kind kind, struct digest **out); /* fails as digest_compute */
+void digest_destroy(struct digest *digest);                       /* NULL is fine */
+status digest_add(struct digest *digest, bytes piece);
+/* Of all pieces so far; none may follow. */
+status digest_finish(struct digest *digest, uint8_t out[DIGEST_MOST_BYTES], size_t *size);
+
 #endif

@@ -1,0 +1,41 @@
+/* A file of lines, as imports read it: plain or gzip (whichever it is; also several gzip members
+ * one behind the other), with the digest of the file as it lies there, for those whose manifest
+ * names one.
+ *
+ * A file ends in one of three ways: at its end; in the middle of a gzip member, which is DATA_LOSS
+ * (the lines before have been given out); by a failure of the system. Memory is two buffers and the
+ * longest line. One thread at a time. */
+#ifndef TRESTLE_MOVE_INPUT_H
+#define TRESTLE_MOVE_INPUT_H
+
+#include "base/status.h"
+#include "os/digest.h"
+
+struct input;
+
+enum { INPUT_LINE_MOST = 64 << 20 }; /* bytes; a longer line is RESOURCE_EXHAUSTED */
+
+/* "-" is standard input. NOT_FOUND, PERMISSION_DENIED, … */
+status input_open(const char *path, struct input **out);
+void input_close(struct input *input); /* NULL is fine */
+
+/* The next line without its line feed (nor the carriage return before it), until the next call;
+ * the last one needs no line feed. `*is_end`: there is none, and `line` is not set. */
+status input_line(struct input *input, bytes *line, bool *is_end);
+
+/* The next `size` bytes at most, for formats without lines; fewer only at the end: 0 there. Not to
+ * be mixed with input_line. */
+status input_read(struct input *input, uint8_t *to, size_t size, size_t *taken);
+
+/* Of the line that came last, from 1. */
+uint64_t input_line_number(const struct input *input);
+
+/* How much of the file has been read, and how large it is (0: not known): bytes as they lie there.
+ */
+uint64_t input_bytes_read(const struct input *input);
+uint64_t input_bytes_total(const struct input *input);
+
+/* MD5 of the whole file, once the end has come. */
+status input_md5(struct input *input, uint8_t out[DIGEST_MOST_BYTES]);
+
+#endif

@@ -1,0 +1,223 @@
+/* Files of lines: plain, gzip, cut off. */
+#include "move/input.h"
+
+#include "base/testing.h"
+
+#include <stdio.h>
+#include <unistd.h>
+#include <zlib.h>
+
+struct fixture {
+    char path[64];
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    snprintf(f->path, sizeof f->path, "/tmp/trestle-input-XXXXXX");
+    int fd = mkstemp(f->path);
+    assert_true(fd >= 0);
+    close(fd);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(unlink(f->path), 0);
+    free(f);
+    return 0;
+}
+
+static void write_plain(const struct fixture *f, const void *data, size_t size)
+{
+    FILE *file = fopen(f->path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* One member more. */
+static void append_gzip(const struct fixture *f, const void *data, size_t size)
+{
+    gzFile file = gzopen(f->path, "a");
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, data, (unsigned)size), size);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+/* The lines, joined by '|'. */
+static status read_lines(const struct fixture *f, struct buffer *out, struct input **input)
+{
+    bytes line;
+    bool is_end = false;
+    TRY(input_open(f->path, input));
+    for (;;) {
+        TRY(input_line(*input, &line, &is_end));
+        if (is_end)
+            return status_ok();
+        buffer_append_bytes(out, line);
+        buffer_append_byte(out, '|');
+    }
+}
+
+static void check_lines(const struct fixture *f, const char *expected, uint64_t count)
+{
+    struct buffer out = {0};
+    struct input *input = NULL;
+    assert_ok(read_lines(f, &out, &input));
+    assert_int_equal(out.size, strlen(expected));
+    if (out.size > 0)
+        assert_memory_equal(out.data, expected, out.size);
+    assert_int_equal(input_line_number(input), count);
+    assert_int_equal(input_bytes_read(input), input_bytes_total(input));
+    input_close(input);
+    buffer_free(&out);
+}
+
+static void lines_are_read(void **state)
+{
+    static const struct {
+        const char *text, *lines;
+        uint64_t count;
+    } cases[] = {
+        {"", "", 0},
+        {"a\nb\n", "a|b|", 2},
+        {"a\nb", "a|b|", 2},
+        {"\n\n", "||", 2},
+        {"a\r\nb\r\n", "a|b|", 2},
+        {"a\rb\n", "a\rb|", 1},
+        {"\xff\n", "\xff|", 1},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_plain(f, cases[i].text, strlen(cases[i].text));
+        check_lines(f, cases[i].lines, cases[i].count);
+        write_plain(f, "", 0);
+        append_gzip(f, cases[i].text, strlen(cases[i].text));
+        check_lines(f, cases[i].lines, cases[i].count);
+    }
+}
+
+static void members_follow_each_other(void **state)
+{
+    struct fixture *f = *state;
+    append_gzip(f, "a\nb", 3);
+    append_gzip(f, "c\n", 2);
+    check_lines(f, "a|bc|", 2);
+}
+
+static void long_lines_come_whole(void **state)
+{
+    struct fixture *f = *state;
+    enum { SIZE = 3 << 20 };
+    char *text = malloc(SIZE);
+    assert_non_null(text);
+    for (size_t i = 0; i < SIZE; i++)
+        text[i] = (char)('a' + i % 7 * (i / 7 % 3));
+    text[100] = '\n';
+    text[SIZE - 1] = '\n';
+    for (int gzip = 0; gzip < 2; gzip++) {
+        write_plain(f, text, gzip ? 0 : SIZE);
+        if (gzip)
+            append_gzip(f, text, SIZE);
+        struct input *input;
+        bytes line;
+        bool is_end;
+        assert_ok(input_open(f->path, &input));
+        assert_ok(input_line(input, &line, &is_end));
+        assert_int_equal(line.size, 100);
+        assert_ok(input_line(input, &line, &is_end));
+        assert_int_equal(line.size, SIZE - 102);
+        assert_memory_equal(line.data, text + 101, SIZE - 102);
+        assert_ok(input_line(input, &line, &is_end));
+        assert_true(is_end);
+        input_close(input);
+    }
+    free(text);
+}
+
+static void pieces_are_read(void **state)
+{
+    struct fixture *f = *state;
+    struct input *input;
+    uint8_t piece[4];
+    size_t taken;
+    append_gzip(f, "abcdefg", 7);
+    assert_ok(input_open(f->path, &input));
+    assert_ok(input_read(input, piece, sizeof piece, &taken));
+    assert_int_equal(taken, 4);
+    assert_memory_equal(piece, "abcd", 4);
+    assert_ok(input_read(input, piece, sizeof piece, &taken));
+    assert_int_equal(taken, 3);
+    assert_ok(input_read(input, piece, sizeof piece, &taken));
+    assert_int_equal(taken, 0);
+    input_close(input);
+}
+
+/* What was cut off is noticed wherever it was, save where a member begins. */
+static void a_gzip_that_was_cut_off_is_data_loss(void **state)
+{
+    struct fixture *f = *state;
+    append_gzip(f, "one\ntwo\nthree\n", 14);
+    FILE *file = fopen(f->path, "r");
+    uint8_t whole[100];
+    size_t size = fread(whole, 1, sizeof whole, file);
+    fclose(file);
+    for (size_t cut = 3; cut < size; cut++) {
+        struct buffer out = {0};
+        struct input *input = NULL;
+        write_plain(f, whole, cut);
+        assert_status(read_lines(f, &out, &input), STATUS_DATA_LOSS);
+        input_close(input);
+        buffer_free(&out);
+    }
+    whole[size - 6] ^= 1; /* of its checksum */
+    write_plain(f, whole, size);
+    struct buffer out = {0};
+    struct input *input = NULL;
+    assert_status(read_lines(f, &out, &input), STATUS_DATA_LOSS);
+    input_close(input);
+    buffer_free(&out);
+}
+
+static void the_digest_is_the_files(void **state)
+{
+    struct fixture *f = *state;
+    struct buffer out = {0};
+    struct input *input;
+    uint8_t md5[DIGEST_MOST_BYTES];
+    write_plain(f, "abc", 3);
+    assert_ok(read_lines(f, &out, &input));
+    assert_ok(input_md5(input, md5));
+    assert_memory_equal(md5, "\x90\x01\x50\x98\x3c\xd2\x4f\xb0", 8);
+    input_close(input);
+    buffer_free(&out);
+}
+
+static void what_cannot_be_read_is_said(void **state)
+{
+    (void)state;
+    struct input *input;
+    assert_status(input_open("/tmp/trestle-no-such-file", &input), STATUS_NOT_FOUND);
+    assert_status(input_open("/tmp", &input), STATUS_INVALID_ARGUMENT);
+    input_close(NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(lines_are_read),
+        TEST(members_follow_each_other),
+        TEST(long_lines_come_whole),
+        TEST(pieces_are_read),
+        TEST(a_gzip_that_was_cut_off_is_data_loss),
+        TEST(the_digest_is_the_files),
+        TEST(what_cannot_be_read_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
