@@ -88,6 +88,12 @@ status item_read_json(bytes text, struct arena *arena, struct item_value *out);
 /* {"Id":{"N":"1"},…}: the map itself. */
 status item_read_json_map(bytes text, struct arena *arena, struct item_value *out);
 
+/* The same, where the reader stands, and no further: for what has maps of attributes within JSON of
+ * another kind. `start` is where its text begins, for the places of mistakes. */
+struct json_reader;
+status item_take_json_map(struct json_reader *json, const uint8_t *start, struct arena *arena,
+                          struct item_value *out);
+
 /* {Item:{Id:1.}} or $ion_1_0 {…}: a struct of Ion text, which stands for a map. */
 status item_read_ion(bytes text, struct arena *arena, struct item_value *out);
 

@@ -245,6 +245,16 @@ status item_read_json_map(bytes text, struct arena *arena, struct item_value *ou
     return read_all(&reader, read_members, out);
 }
 
+status item_take_json_map(struct json_reader *json, const uint8_t *start, struct arena *arena,
+                          struct item_value *out)
+{
+    struct item_reader reader = {.json = *json, .start = start, .arena = arena};
+    *out = (struct item_value){.type = ITEM_MAP};
+    TRY(read_members(&reader, out));
+    *json = reader.json;
+    return status_ok();
+}
+
 /* --- writing --- */
 
 static void write_base64(bytes binary, struct buffer *out)

@@ -1,0 +1,39 @@
+/* A DynamoDB export as it lies in a directory:
+ *
+ *     <export>/manifest-summary.json    what it is an export of, when, how many items
+ *     <export>/manifest-files.json      a line for each data file: items, MD5
+ *     <export>/data/NAME.json.gz        or .ion.gz
+ *
+ * also without manifests: a directory of data files, or such a file itself. Data files keep the
+ * names that they have in the manifest, in `data/` of the export or beside it, where incremental
+ * exports of one table share theirs. */
+#ifndef TRESTLE_MOVE_DYNAMO_EXPORT_H
+#define TRESTLE_MOVE_DYNAMO_EXPORT_H
+
+#include "base/arena.h"
+#include "move/dynamo_record.h"
+
+struct dynamo_file {
+    const char *path;
+    enum dynamo_format format; /* by its name: Ion if it has ".ion" in it */
+    bool has_manifest;         /* the rest is known */
+    uint64_t items;
+    const char *md5; /* base64 */
+};
+
+/* All of an arena. */
+struct dynamo_export {
+    struct dynamo_file *files; /* in the order of the manifest, else of names */
+    size_t count;
+    bool has_manifest;
+    bool is_incremental;
+    uint64_t items;         /* as the manifest says */
+    int64_t export_time_us; /* -1: not known */
+};
+
+/* NOT_FOUND if there is no such file, or a file of the manifest is not there; INVALID_ARGUMENT for
+ * a directory without data files; DATA_LOSS for a manifest that cannot be read, or whose sums do
+ * not add up. */
+status dynamo_export_open(const char *source, struct arena *arena, struct dynamo_export *out);
+
+#endif

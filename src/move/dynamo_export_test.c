@@ -1,0 +1,167 @@
+/* Exports as they lie in directories. */
+#include "move/dynamo_export.h"
+
+#include "base/testing.h"
+
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct fixture {
+    char root[64];
+    struct arena *arena;
+    struct dynamo_export export;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    snprintf(f->root, sizeof f->root, "/tmp/trestle-export-XXXXXX");
+    assert_non_null(mkdtemp(f->root));
+    f->arena = arena_create(1 << 20);
+    *state = f;
+    return f->arena == NULL;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st, (void)type, (void)where;
+    return remove(path);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(nftw(f->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+    arena_destroy(f->arena);
+    free(f);
+    return 0;
+}
+
+/* Makes the directories before it, too. */
+static void write_file(const struct fixture *f, const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", f->root, name);
+    for (char *slash = path + strlen(f->root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        mkdir(path, 0755);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static status open_export(struct fixture *f, const char *name)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s%s", f->root, name);
+    return dynamo_export_open(arena_string(f->arena, bytes_of(path)), f->arena, &f->export);
+}
+
+/* The files' paths below the root, joined by blanks. */
+static void check_files(const struct fixture *f, const char *expected)
+{
+    char found[1000] = "";
+    for (size_t i = 0; i < f->export.count; i++) {
+        size_t size = strlen(found);
+        snprintf(found + size, sizeof found - size, "%s%s", i > 0 ? " " : "",
+                 f->export.files[i].path + strlen(f->root));
+    }
+    assert_string_equal(found, expected);
+}
+
+#define SUMMARY(items)                                                                             \
+    "{\"version\":\"2020-06-30\",\"exportTime\":\"2024-11-08T10:00:00Z\",\"itemCount\":" items     \
+    ",\"outputFormat\":\"DYNAMODB_JSON\"}"
+#define LINE(items, key)                                                                           \
+    "{\"itemCount\":" items ",\"md5Checksum\":\"sum\",\"etag\":\"e\",\"dataFileS3Key\":\"" key     \
+    "\"}\n"
+
+static void a_full_export_is_its_manifest(void **state)
+{
+    struct fixture *f = *state;
+    write_file(f, "AWSDynamoDB/01/manifest-summary.json", SUMMARY("7"));
+    write_file(f, "AWSDynamoDB/01/manifest-files.json",
+               LINE("3", "p/AWSDynamoDB/01/data/b.json.gz")
+                   LINE("4", "AWSDynamoDB/01/data/a.ion.gz"));
+    write_file(f, "AWSDynamoDB/01/data/a.ion.gz", "");
+    write_file(f, "AWSDynamoDB/01/data/b.json.gz", "");
+    write_file(f, "AWSDynamoDB/01/data/other.json.gz", "");
+    assert_ok(open_export(f, "/AWSDynamoDB/01"));
+    check_files(f, "/AWSDynamoDB/01/data/b.json.gz /AWSDynamoDB/01/data/a.ion.gz");
+    assert_true(f->export.has_manifest && !f->export.is_incremental);
+    assert_int_equal(f->export.items, 7);
+    assert_int_equal(f->export.export_time_us, 1731060000000000);
+    assert_int_equal(f->export.files[0].items, 3);
+    assert_string_equal(f->export.files[0].md5, "sum");
+    assert_int_equal(f->export.files[0].format, DYNAMO_JSON);
+    assert_int_equal(f->export.files[1].format, DYNAMO_ION);
+}
+
+static void incremental_exports_share_their_data(void **state)
+{
+    struct fixture *f = *state;
+    write_file(f, "01/manifest-summary.json",
+               "{\"itemCount\":1,\"exportType\":\"INCREMENTAL_EXPORT\"}");
+    write_file(f, "01/manifest-files.json", LINE("1", "AWSDynamoDB/data/a.json.gz"));
+    write_file(f, "data/a.json.gz", "");
+    assert_ok(open_export(f, "/01"));
+    assert_true(f->export.is_incremental);
+    assert_int_equal(f->export.export_time_us, -1);
+    check_files(f, "/01/../data/a.json.gz");
+}
+
+static void files_do_without_a_manifest(void **state)
+{
+    struct fixture *f = *state;
+    write_file(f, "d/data/b.json", "");
+    write_file(f, "d/data/a.json.gz", "");
+    write_file(f, "d/data/notes.txt", "");
+    assert_ok(open_export(f, "/d"));
+    check_files(f, "/d/data/a.json.gz /d/data/b.json");
+    assert_ok(open_export(f, "/d/data"));
+    check_files(f, "/d/data/a.json.gz /d/data/b.json");
+    assert_ok(open_export(f, "/d/data/b.json"));
+    check_files(f, "/d/data/b.json");
+    assert_false(f->export.has_manifest);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+    struct fixture *f = *state;
+    assert_status(open_export(f, "/none"), STATUS_NOT_FOUND);
+    assert_status(open_export(f, ""), STATUS_INVALID_ARGUMENT);
+    write_file(f, "a/manifest-summary.json", "{");
+    assert_status(open_export(f, "/a"), STATUS_DATA_LOSS);
+    write_file(f, "a/manifest-summary.json", "{}");
+    assert_status(open_export(f, "/a"), STATUS_DATA_LOSS);
+    write_file(f, "a/manifest-summary.json", SUMMARY("2"));
+    assert_status(open_export(f, "/a"), STATUS_NOT_FOUND);
+    write_file(f, "a/manifest-files.json", "x\n");
+    assert_status(open_export(f, "/a"), STATUS_DATA_LOSS);
+    write_file(f, "a/manifest-files.json", LINE("1", "data/x.json.gz"));
+    assert_status(open_export(f, "/a"), STATUS_NOT_FOUND);
+    write_file(f, "a/data/x.json.gz", "");
+    assert_status(open_export(f, "/a"), STATUS_DATA_LOSS); /* one item is missing */
+    write_file(f, "a/manifest-files.json", "{\"itemCount\":2}\n");
+    assert_status(open_export(f, "/a"), STATUS_DATA_LOSS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_full_export_is_its_manifest),
+        TEST(incremental_exports_share_their_data),
+        TEST(files_do_without_a_manifest),
+        TEST(what_is_wrong_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

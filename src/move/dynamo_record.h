@@ -1,0 +1,28 @@
+/* A line of a DynamoDB export: an item as it is, or what became of it in a while.
+ *
+ *     full           {"Item":{…}}
+ *     incremental    {"Metadata":{"WriteTimestampMicros":{"N":"…"}},"Keys":{…},
+ *                     "OldImage":{…},"NewImage":{…}}; without a new image the item is gone
+ *
+ * Both as DynamoDB's JSON and as Ion text (DynamoDB Developer Guide, "DynamoDB table export output
+ * format"). What else a line has is passed over. */
+#ifndef TRESTLE_MOVE_DYNAMO_RECORD_H
+#define TRESTLE_MOVE_DYNAMO_RECORD_H
+
+#include "move/item.h"
+
+enum dynamo_format { DYNAMO_JSON, DYNAMO_ION };
+
+struct dynamo_record {
+    bool is_incremental;
+    bool is_gone;
+    struct item_value item; /* the new image; of one that is gone its keys */
+    int64_t written_us;     /* incremental */
+};
+
+/* INVALID_ARGUMENT says what is wrong with the line, and where. The record points into the line and
+ * the arena. */
+status dynamo_record_read(enum dynamo_format format, bytes line, struct arena *arena,
+                          struct dynamo_record *out);
+
+#endif
