@@ -4,6 +4,7 @@
 #include "os/file.h"
 #include "os/tls.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 enum { TOKEN_MOST = 64 << 10 }; /* bytes */
@@ -71,4 +72,13 @@ void endpoint_close(struct endpoint *endpoint)
     tls_context_destroy(endpoint->identity.tls);
     buffer_free(&endpoint->credential);
     buffer_free(&endpoint->host);
+}
+
+void endpoint_append_routing(struct buffer *out, const char *name, const char *value)
+{
+    buffer_append_format(out, "%s%s=", out->size > 0 ? "&" : "", name);
+    for (; *value != '\0'; value++)
+        buffer_append_format(
+            out, isalnum((unsigned char)*value) || strchr("-_.~", *value) != NULL ? "%c" : "%%%02X",
+            (unsigned char)*value);
 }

@@ -30,4 +30,8 @@ const char *endpoint_default(void);
 status endpoint_open(const struct endpoint_options *options, struct endpoint *out);
 void endpoint_close(struct endpoint *endpoint); /* all zeroes is fine */
 
+/* Appends "name=value", escaped, to what a call's header x-goog-request-params says, by which
+ * Google's front ends find their way. */
+void endpoint_append_routing(struct buffer *out, const char *name, const char *value);
+
 #endif

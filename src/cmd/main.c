@@ -2,6 +2,7 @@
 #include "cmd/bench.h"
 #include "cmd/command.h"
 #include "cmd/doctor.h"
+#include "cmd/import.h"
 #include "cmd/serve.h"
 #include "cmd/sql_shell.h"
 #include "cmd/token.h"
@@ -28,6 +29,7 @@ static int help_command(const char *const *arguments);
 static const struct command commands[] = {
     {"serve", serve_command, "serve a data directory to Bigtable clients"},
     {"doctor", doctor_command, "examine the data directory of a stopped server"},
+    {"import", import_command, "bring in what another database has exported"},
     {"sql", sql_command, "query any Bigtable endpoint with GoogleSQL"},
     {"bench", bench_command, "put load on a server and measure it"},
     {"token", token_command, "make a bearer token"},

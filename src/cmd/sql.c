@@ -184,8 +184,8 @@ static status run_terminal(struct shell *shell)
     char *history = history_path();
     status s = shell_reader_create(history, &reader);
     if (status_is_ok(s)) {
-        printf("%s, %s. \\? for help.\n", shell_session_instance(shell->session),
-               shell_session_address(shell->session));
+        printf("%s, %s. \\? for help.\n", client_session_instance(shell->session),
+               client_session_address(shell->session));
         converse(shell, reader);
     }
     shell_reader_destroy(reader);
@@ -214,15 +214,8 @@ static status run_inputs(struct shell *shell, const struct shell_options *option
 static status run(struct shell_options *options, bool *has_no_reader)
 {
     bool is_terminal = options->input_count == 0 && isatty(STDIN_FILENO);
-    const struct shell_session_options server = {
-        .endpoint = {.address = options->endpoint,
-                     .ca = options->ca,
-                     .token_file = options->token_file,
-                     .token = options->token,
-                     .tls = options->tls},
-        .project = options->project,
-        .instance = options->instance,
-        .app_profile = options->app_profile,
+    const struct client_session_options server = {
+        .target = options->target,
         .is_interruptible = is_terminal,
     };
     struct shell shell = {
@@ -234,11 +227,11 @@ static status run(struct shell_options *options, bool *has_no_reader)
         .to = stdout,
     };
     options->parameters = (struct shell_parameters){0}; /* they are the shell's now */
-    status s = shell_session_create(&server, &shell.session);
+    status s = client_session_create(&server, &shell.session);
     if (status_is_ok(s))
         s = run_inputs(&shell, options, is_terminal);
     *has_no_reader = shell.has_no_reader;
-    shell_session_destroy(shell.session);
+    client_session_destroy(shell.session);
     shell_parameters_free(&shell.parameters);
     buffer_free(&shell.out);
     return s;

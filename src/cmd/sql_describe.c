@@ -44,11 +44,11 @@ static status list_tables_page(struct shell *shell, struct arena *arena, const c
 {
     BtAdmin__ListTablesRequest request = BT_ADMIN__LIST_TABLES_REQUEST__INIT;
     const ProtobufCMessage *message;
-    request.parent = shell_session_instance(shell->session);
+    request.parent = client_session_instance(shell->session);
     request.view = BT_ADMIN__TABLE__VIEW__NAME_ONLY;
     request.page_token = *page;
-    TRY(shell_session_call(shell->session, TABLE_ADMIN "ListTables", NULL, &request.base,
-                           &bt_admin__list_tables_response__descriptor, arena, &message));
+    TRY(client_session_call(shell->session, TABLE_ADMIN "ListTables", NULL, &request.base,
+                            &bt_admin__list_tables_response__descriptor, arena, &message));
     const BtAdmin__ListTablesResponse *response = (const void *)message;
     for (size_t i = 0; i < response->n_tables; i++)
         add_name(table, response->tables[i]->name, "table");
@@ -61,10 +61,10 @@ static status list_views_page(struct shell *shell, struct arena *arena, const ch
 {
     BtAdmin__ListLogicalViewsRequest request = BT_ADMIN__LIST_LOGICAL_VIEWS_REQUEST__INIT;
     const ProtobufCMessage *message;
-    request.parent = shell_session_instance(shell->session);
+    request.parent = client_session_instance(shell->session);
     request.page_token = *page;
-    TRY(shell_session_call(shell->session, INSTANCE_ADMIN "ListLogicalViews", NULL, &request.base,
-                           &bt_admin__list_logical_views_response__descriptor, arena, &message));
+    TRY(client_session_call(shell->session, INSTANCE_ADMIN "ListLogicalViews", NULL, &request.base,
+                            &bt_admin__list_logical_views_response__descriptor, arena, &message));
     const BtAdmin__ListLogicalViewsResponse *response = (const void *)message;
     for (size_t i = 0; i < response->n_logical_views; i++)
         add_name(table, response->logical_views[i]->name, "logical view");
@@ -99,7 +99,7 @@ static status explain_absence(const struct shell *shell, status s)
         return s;
     status_free(s);
     return status_make(STATUS_UNIMPLEMENTED, "%s does not serve the admin API, which has the names",
-                       shell_session_address(shell->session));
+                       client_session_address(shell->session));
 }
 
 static status list_all(struct shell *shell, struct arena *arena, struct text_table *table)
@@ -204,19 +204,19 @@ static status get_table(struct shell *shell, const char *name, struct arena *are
     BtAdmin__GetTableRequest request = BT_ADMIN__GET_TABLE_REQUEST__INIT;
     struct buffer full = {0};
     const ProtobufCMessage *message = NULL;
-    buffer_append_format(&full, "%s/tables/%s", shell_session_instance(shell->session), name);
+    buffer_append_format(&full, "%s/tables/%s", client_session_instance(shell->session), name);
     request.name = full.failed ? NULL : arena_string(arena, buffer_bytes(&full));
     request.view = BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW;
     buffer_free(&full);
     if (request.name == NULL)
         return status_out_of_memory();
-    status s = shell_session_call(shell->session, TABLE_ADMIN "GetTable", NULL, &request.base,
-                                  &bt_admin__table__descriptor, arena, &message);
+    status s = client_session_call(shell->session, TABLE_ADMIN "GetTable", NULL, &request.base,
+                                   &bt_admin__table__descriptor, arena, &message);
     *out = status_is_ok(s) ? (const void *)message : NULL;
     if (is_not_served(s)) {
         buffer_append_format(&shell->out,
                              "%s does not serve the admin API: no rules of garbage collection.\n",
-                             shell_session_address(shell->session));
+                             client_session_address(shell->session));
     } else if (s.code != STATUS_NOT_FOUND) {
         return s;
     }
@@ -230,14 +230,15 @@ static const char *get_view_query(struct shell *shell, const char *name, struct 
     BtAdmin__GetLogicalViewRequest request = BT_ADMIN__GET_LOGICAL_VIEW_REQUEST__INIT;
     struct buffer full = {0};
     const ProtobufCMessage *message;
-    buffer_append_format(&full, "%s/logicalViews/%s", shell_session_instance(shell->session), name);
+    buffer_append_format(&full, "%s/logicalViews/%s", client_session_instance(shell->session),
+                         name);
     request.name = full.failed ? NULL : arena_string(arena, buffer_bytes(&full));
     buffer_free(&full);
     if (request.name == NULL)
         return NULL;
     status s =
-        shell_session_call(shell->session, INSTANCE_ADMIN "GetLogicalView", NULL, &request.base,
-                           &bt_admin__logical_view__descriptor, arena, &message);
+        client_session_call(shell->session, INSTANCE_ADMIN "GetLogicalView", NULL, &request.base,
+                            &bt_admin__logical_view__descriptor, arena, &message);
     const char *query =
         status_is_ok(s) ? ((const BtAdmin__LogicalView *)(const void *)message)->query : NULL;
     status_ignore(s);

@@ -1,6 +1,5 @@
 /* The options of `trestle sql`: a table for those that come once, and a pass before it for those
  * that may come again (-e, -f, --param), which are taken out of the arguments. */
-#include "base/options.h"
 #include "cmd/sql_shell.h"
 
 #include <stdlib.h>
@@ -13,20 +12,7 @@
     }
 
 static const struct option rows[] = {
-    ROW(STRING, endpoint, NULL, "ADDR:PORT",
-        "The server; by default BIGTABLE_EMULATOR_HOST, else 127.0.0.1:8086."),
-    ROW(STRING, project, "p", "NAME", "The project."),
-    ROW(STRING, instance, "i", "NAME", "The instance."),
-    ROW(STRING, app_profile, NULL, "NAME", "The app profile of each request."),
-    ROW(BOOLEAN, tls, "false", "",
-        "Speaks TLS. The default is true with --ca, or if the endpoint is neither loopback nor "
-        "that "
-        "of BIGTABLE_EMULATOR_HOST."),
-    ROW(STRING, ca, NULL, "FILE",
-        "PEM certificates that the server's must lead to; by default the system's."),
-    ROW(STRING, token_file, NULL, "FILE", "Its first line is the bearer token of each call."),
-    ROW(STRING, token, NULL, "TOKEN",
-        "The token itself, which other users of the machine may see."),
+    TARGET_OPTION_ROWS(struct shell_options, target),
     ROW(ENUM, format, "table", "table|csv|json", "How results are printed."),
     ROW(BOOLEAN, no_header, "false", "", "Tables and CSV without names of columns and counts."),
     ROW(BOOLEAN, explain, "false", "", "Prints how queries would be run, instead of results."),
@@ -84,55 +70,15 @@ static size_t argument_count(const char *const *arguments)
     return count;
 }
 
-/* --- what follows from them --- */
-
-static bool was_given(const struct option_origin *origins, const char *member)
-{
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        if (strcmp(rows[i].member, member) == 0)
-            return origins[i].source == OPTION_FLAG;
-    return false;
-}
-
-static status is_remote(const char *endpoint, bool *out)
-{
-    struct address address;
-    TRY(address_parse(endpoint, &address));
-    *out = !address_is_loopback(&address);
-    return status_ok();
-}
-
-static status settle(struct shell_options *out, const struct option_origin *origins)
-{
-    bool remote = false, has_token = out->token != NULL || out->token_file != NULL;
-    bool is_emulator = out->endpoint == NULL && getenv("BIGTABLE_EMULATOR_HOST") != NULL;
-    if (out->endpoint == NULL)
-        out->endpoint = endpoint_default();
-    if (out->app_profile == NULL)
-        out->app_profile = "";
-    if (out->token != NULL && out->token_file != NULL)
-        return status_make(STATUS_INVALID_ARGUMENT, "--token and --token-file exclude each other");
-    if (out->explain && out->analyze)
-        return status_make(STATUS_INVALID_ARGUMENT, "--explain and --analyze exclude each other");
-    TRY(is_remote(out->endpoint, &remote));
-    if (!was_given(origins, "tls"))
-        out->tls = out->ca != NULL || (remote && !is_emulator);
-    if (!out->tls && out->ca != NULL)
-        return status_make(STATUS_INVALID_ARGUMENT, "--ca needs TLS");
-    if (!out->tls && remote && has_token && !was_given(origins, "tls"))
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "a token is not sent to %s without TLS: say --tls, or --tls=false",
-                           out->endpoint);
-    return status_ok();
-}
-
 static status read_rest(const char *const *rest, struct shell_options *out)
 {
     struct option_origin origins[ROW_COUNT] = {0};
     struct option_values values = {.object = out, .origins = origins};
     const char *const no_environment[] = {NULL};
     TRY(options_read(&table, rest, no_environment, &values));
-    return settle(out, origins);
+    if (out->explain && out->analyze)
+        return status_make(STATUS_INVALID_ARGUMENT, "--explain and --analyze exclude each other");
+    return target_options_settle(&table, origins, &out->target);
 }
 
 status shell_options_read(const char *const *arguments, struct shell_options *out)

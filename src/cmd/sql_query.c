@@ -81,15 +81,15 @@ static status call_prepare(struct shell *shell, const char *query, enum shell_ex
 {
     Bt__PrepareQueryRequest request = BT__PREPARE_QUERY_REQUEST__INIT;
     Bt__ProtoFormat format = BT__PROTO_FORMAT__INIT;
-    request.instance_name = shell_session_instance(shell->session);
-    request.app_profile_id = shell_session_app_profile(shell->session);
+    request.instance_name = client_session_instance(shell->session);
+    request.app_profile_id = client_session_app_profile(shell->session);
     request.query = query;
     request.data_format_case = BT__PREPARE_QUERY_REQUEST__DATA_FORMAT_PROTO_FORMAT;
     request.proto_format = &format;
     const ProtobufCMessage *message;
     TRY(add_types(&request, &shell->parameters, arena));
-    TRY(shell_session_call(shell->session, PREPARE_QUERY, explain_words[explain], &request.base,
-                           &bt__prepare_query_response__descriptor, arena, &message));
+    TRY(client_session_call(shell->session, PREPARE_QUERY, explain_words[explain], &request.base,
+                            &bt__prepare_query_response__descriptor, arena, &message));
     *out = (const void *)message;
     return status_ok();
 }
@@ -187,18 +187,18 @@ static status execute(struct query_run *run, bool *is_expired)
 {
     struct shell *shell = run->shell;
     Bt__ExecuteQueryRequest request = BT__EXECUTE_QUERY_REQUEST__INIT;
-    request.instance_name = shell_session_instance(shell->session);
-    request.app_profile_id = shell_session_app_profile(shell->session);
+    request.instance_name = client_session_instance(shell->session);
+    request.app_profile_id = client_session_app_profile(shell->session);
     request.prepared_query = proto_data(run->prepared);
     request.resume_token = proto_data(buffer_bytes(&run->batches.token));
-    const struct shell_call call = {.path = EXECUTE_QUERY,
-                                    .request = &request.base,
-                                    .timeout_us = INT64_MAX,
-                                    .on_message = take_message,
-                                    .context = run};
+    const struct session_call call = {.path = EXECUTE_QUERY,
+                                      .request = &request.base,
+                                      .timeout_us = INT64_MAX,
+                                      .on_message = take_message,
+                                      .context = run};
     arena_reset(run->message_arena);
     TRY(add_values(&request, &shell->parameters, run->message_arena));
-    return shell_session_stream(shell->session, &call, is_expired);
+    return client_session_stream(shell->session, &call, is_expired);
 }
 
 static status prepare_anew(struct query_run *run)
@@ -238,7 +238,7 @@ static status recover(struct query_run *run, struct recovery *recovery, status f
         !sql_batches_rewind(&run->batches))
         return failure;
     status_free(failure);
-    return shell_session_wait(run->shell->session, (int64_t)FIRST_WAIT_US << recovery->resumes++);
+    return client_session_wait(run->shell->session, (int64_t)FIRST_WAIT_US << recovery->resumes++);
 }
 
 static status run_to_end(struct query_run *run)

@@ -11,15 +11,15 @@
  *     sql_batches.c     rows out of the messages of ExecuteQuery
  *     sql_values.c      values in words
  *     sql_print.c       results as tables, CSV, JSON
- *     sql_session.c     calls
+ *     client_session.c     calls
  *
  * It knows nothing of the server but the public interface, and one header of Trestle's: explain. */
 #ifndef TRESTLE_CMD_SQL_SHELL_H
 #define TRESTLE_CMD_SQL_SHELL_H
 
+#include "cmd/client_session.h"
 #include "cmd/sql_parameters.h"
 #include "cmd/sql_print.h"
-#include "cmd/sql_session.h"
 #include "cmd/sql_split.h"
 
 #include <stdio.h>
@@ -35,14 +35,7 @@ struct shell_input {
 };
 
 struct shell_options {
-    const char *endpoint;
-    const char *project;
-    const char *instance;
-    const char *app_profile;
-    const char *ca;
-    const char *token_file;
-    const char *token;
-    bool tls;
+    struct target_options target;
     int format; /* enum shell_format */
     bool no_header;
     bool explain;
@@ -60,7 +53,7 @@ void shell_options_write_help(struct buffer *out);
 /* --- the shell --- */
 
 struct shell {
-    struct shell_session *session;
+    struct client_session *session;
     struct shell_parameters parameters;
     struct shell_style style;
     enum shell_explain explain; /* of all queries */

@@ -2,14 +2,13 @@
  *
  * SIGINT is blocked, and read from a signalfd while a call runs: there is no handler, and no moment
  * at which a signal would be in the way. */
-#include "cmd/sql_session.h"
+#include "cmd/client_session.h"
 
 #include "google/rpc/error_details.pb-c.h"
 #include "google/rpc/status.pb-c.h"
 #include "os/tls.h"
 #include "wire/grpc_text.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ enum {
     DETAILS_LIMIT = 1 << 20, /* bytes of memory for reading an error's details */
 };
 
-struct shell_session {
+struct client_session {
     struct loop *loop;
     struct endpoint endpoint;
     const char *app_profile;
@@ -34,7 +33,7 @@ struct shell_session {
     struct watch signal_watch;
     bool is_interrupted;
 
-    const struct shell_call *call; /* the running one, or NULL */
+    const struct session_call *call; /* the running one, or NULL */
     struct client_call *running;
     status failure; /* of its messages; owned */
     status result;  /* owned */
@@ -43,17 +42,17 @@ struct shell_session {
 
 /* --- connecting --- */
 
-void shell_session_disconnect(struct shell_session *session)
+void client_session_disconnect(struct client_session *session)
 {
     grpc_link_destroy(session->link);
     session->link = NULL;
     session->link_has_served = false;
 }
 
-static status connect_session(struct shell_session *session)
+static status connect_session(struct client_session *session)
 {
     if (session->link != NULL && grpc_link_is_lost(session->link))
-        shell_session_disconnect(session);
+        client_session_disconnect(session);
     if (session->link != NULL)
         return status_ok();
     return grpc_link_create(session->loop, session->endpoint.addresses,
@@ -63,7 +62,7 @@ static status connect_session(struct shell_session *session)
 
 /* --- interrupts --- */
 
-static void take_signals(struct shell_session *session)
+static void take_signals(struct client_session *session)
 {
     struct signalfd_siginfo info;
     while (session->signals >= 0 && read(session->signals, &info, sizeof info) == sizeof info)
@@ -72,7 +71,7 @@ static void take_signals(struct shell_session *session)
 
 static void signal_ready(struct watch *watch, uint32_t events)
 {
-    struct shell_session *session = LIST_ENTRY(watch, struct shell_session, signal_watch);
+    struct client_session *session = LIST_ENTRY(watch, struct client_session, signal_watch);
     (void)events;
     take_signals(session);
     if (session->running != NULL)
@@ -81,7 +80,7 @@ static void signal_ready(struct watch *watch, uint32_t events)
         loop_stop(session->loop);
 }
 
-static status watch_signals(struct shell_session *session)
+static status watch_signals(struct client_session *session)
 {
     sigset_t interrupt;
     sigemptyset(&interrupt);
@@ -97,40 +96,31 @@ static status watch_signals(struct shell_session *session)
 
 /* --- making and ending --- */
 
-static void append_escaped(struct buffer *out, const char *text)
+static status name_things(struct client_session *session,
+                          const struct client_session_options *options)
 {
-    for (; *text != '\0'; text++)
-        buffer_append_format(
-            out, isalnum((unsigned char)*text) || strchr("-_.~", *text) != NULL ? "%c" : "%%%02X",
-            (unsigned char)*text);
-}
-
-static status name_things(struct shell_session *session,
-                          const struct shell_session_options *options)
-{
-    buffer_append_format(&session->instance, "projects/%s/instances/%s", options->project,
-                         options->instance);
+    buffer_append_format(&session->instance, "projects/%s/instances/%s", options->target.project,
+                         options->target.instance);
     buffer_append_byte(&session->instance, '\0');
     if (session->instance.failed)
         return status_out_of_memory();
-    buffer_append_format(&session->routing, "name=");
-    append_escaped(&session->routing, shell_session_instance(session));
-    buffer_append_format(&session->routing, "&app_profile_id=");
-    append_escaped(&session->routing, options->app_profile);
-    session->app_profile = options->app_profile;
+    endpoint_append_routing(&session->routing, "name", client_session_instance(session));
+    endpoint_append_routing(&session->routing, "app_profile_id", options->target.app_profile);
+    session->app_profile = options->target.app_profile;
     return session->routing.failed ? status_out_of_memory() : status_ok();
 }
 
-static status open_session(struct shell_session *session,
-                           const struct shell_session_options *options)
+static status open_session(struct client_session *session,
+                           const struct client_session_options *options)
 {
-    TRY(endpoint_open(&options->endpoint, &session->endpoint));
+    TRY(endpoint_open(&options->target.server, &session->endpoint));
     TRY(name_things(session, options));
     TRY(loop_create(clock_system(), &session->loop));
     return options->is_interruptible ? watch_signals(session) : status_ok();
 }
 
-status shell_session_create(const struct shell_session_options *options, struct shell_session **out)
+status client_session_create(const struct client_session_options *options,
+                             struct client_session **out)
 {
     *out = calloc(1, sizeof **out);
     if (*out == NULL)
@@ -138,17 +128,17 @@ status shell_session_create(const struct shell_session_options *options, struct 
     (*out)->signals = -1;
     status s = open_session(*out, options);
     if (!status_is_ok(s)) {
-        shell_session_destroy(*out);
+        client_session_destroy(*out);
         *out = NULL;
     }
     return s;
 }
 
-void shell_session_destroy(struct shell_session *session)
+void client_session_destroy(struct client_session *session)
 {
     if (session == NULL)
         return;
-    shell_session_disconnect(session);
+    client_session_disconnect(session);
     if (session->signals >= 0) {
         loop_unwatch(session->loop, &session->signal_watch);
         close(session->signals);
@@ -160,19 +150,29 @@ void shell_session_destroy(struct shell_session *session)
     free(session);
 }
 
-const char *shell_session_address(const struct shell_session *session)
+const char *client_session_address(const struct client_session *session)
 {
     return session->endpoint.identity.authority;
 }
 
-const char *shell_session_instance(const struct shell_session *session)
+const char *client_session_instance(const struct client_session *session)
 {
     return (const char *)session->instance.data;
 }
 
-const char *shell_session_app_profile(const struct shell_session *session)
+const char *client_session_app_profile(const struct client_session *session)
 {
     return session->app_profile;
+}
+
+struct loop *client_session_loop(const struct client_session *session)
+{
+    return session->loop;
+}
+
+const struct endpoint *client_session_endpoint(const struct client_session *session)
+{
+    return &session->endpoint;
 }
 
 /* --- why a call failed --- */
@@ -227,7 +227,7 @@ static bool says(const struct client_call *call, const char *type)
 }
 
 /* UNAVAILABLE, in the words of what the connection died of. */
-static status explain_loss(const struct shell_session *session, status s)
+static status explain_loss(const struct client_session *session, status s)
 {
     status cause = grpc_link_failure(session->link);
     if (status_is_ok(cause) || s.code != STATUS_UNAVAILABLE) {
@@ -235,7 +235,7 @@ static status explain_loss(const struct shell_session *session, status s)
         return s;
     }
     status_free(s);
-    s = status_make(STATUS_UNAVAILABLE, "%s: %s", shell_session_address(session),
+    s = status_make(STATUS_UNAVAILABLE, "%s: %s", client_session_address(session),
                     status_message(cause));
     status_free(cause);
     return s;
@@ -245,7 +245,7 @@ static status explain_loss(const struct shell_session *session, status s)
 
 static void call_took(void *context, struct client_call *call, bytes message)
 {
-    struct shell_session *session = context;
+    struct client_session *session = context;
     if (!status_is_ok(session->failure))
         return;
     session->failure = session->call->on_message(session->call->context, message);
@@ -255,7 +255,7 @@ static void call_took(void *context, struct client_call *call, bytes message)
 
 static void call_ended(void *context, struct client_call *call, status s)
 {
-    struct shell_session *session = context;
+    struct client_session *session = context;
     session->is_expired =
         s.code == STATUS_FAILED_PRECONDITION && says(call, "PREPARED_QUERY_EXPIRED");
     session->running = NULL;
@@ -263,10 +263,11 @@ static void call_ended(void *context, struct client_call *call, status s)
     loop_stop(session->loop);
 }
 
-static status start_call(struct shell_session *session, const struct shell_call *call)
+static status send_call(struct client_session *session, const struct session_call *call,
+                        bytes routing)
 {
     const struct client_metadata metadata[] = {
-        {.name = "x-goog-request-params", .value = buffer_bytes(&session->routing)},
+        {.name = "x-goog-request-params", .value = routing},
         {.name = "trestle-explain", .value = bytes_of(call->explain == NULL ? "" : call->explain)},
     };
     const struct client_call_options options = {.path = call->path,
@@ -282,8 +283,21 @@ static status start_call(struct shell_session *session, const struct shell_call 
     return grpc_link_call(session->link, &options, &message, &session->running);
 }
 
-status shell_session_stream(struct shell_session *session, const struct shell_call *call,
-                            bool *is_expired)
+static status start_call(struct client_session *session, const struct session_call *call)
+{
+    struct buffer routing = {0};
+    if (call->table == NULL)
+        return send_call(session, call, buffer_bytes(&session->routing));
+    endpoint_append_routing(&routing, "table_name", call->table);
+    endpoint_append_routing(&routing, "app_profile_id", session->app_profile);
+    status s =
+        routing.failed ? status_out_of_memory() : send_call(session, call, buffer_bytes(&routing));
+    buffer_free(&routing);
+    return s;
+}
+
+status client_session_stream(struct client_session *session, const struct session_call *call,
+                             bool *is_expired)
 {
     TRY(connect_session(session));
     take_signals(session);
@@ -319,23 +333,23 @@ static status take_answer(void *context, bytes message)
     return status_ok();
 }
 
-status shell_session_call(struct shell_session *session, const char *path, const char *explain,
-                          const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
-                          struct arena *arena, const ProtobufCMessage **out)
+status client_session_call(struct client_session *session, const char *path, const char *explain,
+                           const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+                           struct arena *arena, const ProtobufCMessage **out)
 {
     struct unary_answer answer = {.type = type, .arena = arena};
-    const struct shell_call call = {.path = path,
-                                    .request = request,
-                                    .explain = explain,
-                                    .timeout_us = UNARY_TIMEOUT_US,
-                                    .on_message = take_answer,
-                                    .context = &answer};
+    const struct session_call call = {.path = path,
+                                      .request = request,
+                                      .explain = explain,
+                                      .timeout_us = UNARY_TIMEOUT_US,
+                                      .on_message = take_answer,
+                                      .context = &answer};
     bool is_old = session->link != NULL && session->link_has_served;
-    status s = shell_session_stream(session, &call, NULL);
+    status s = client_session_stream(session, &call, NULL);
     if (s.code == STATUS_UNAVAILABLE && is_old) {
         status_free(s);
-        shell_session_disconnect(session);
-        s = shell_session_stream(session, &call, NULL);
+        client_session_disconnect(session);
+        s = client_session_stream(session, &call, NULL);
     }
     *out = answer.message;
     if (status_is_ok(s) && answer.message == NULL)
@@ -353,7 +367,7 @@ static void wait_is_over(struct timer *timer)
     loop_stop(((struct waiting *)(void *)timer)->loop);
 }
 
-status shell_session_wait(struct shell_session *session, int64_t us)
+status client_session_wait(struct client_session *session, int64_t us)
 {
     struct waiting waiting = {.timer = {.run = wait_is_over}, .loop = session->loop};
     session->is_interrupted = false;
