@@ -64,7 +64,8 @@ void grpc_percent_encode(bytes message, struct buffer *out)
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < message.size; i++) {
         uint8_t c = message.data[i];
-        if (c >= ' ' && c <= '~' && c != '%') {
+        bool is_edge = i == 0 || i + 1 == message.size; /* a blank there is no part of a header */
+        if (c > (is_edge ? ' ' : ' ' - 1) && c <= '~' && c != '%') {
             buffer_append_byte(out, c);
             continue;
         }

@@ -12,8 +12,8 @@ __attribute__((warn_unused_result)) bool grpc_timeout_parse(bytes text, int64_t 
 enum { GRPC_TIMEOUT_TEXT_SIZE = 12 };
 void grpc_timeout_format(int64_t timeout_us, char text[GRPC_TIMEOUT_TEXT_SIZE]);
 
-/* grpc-message: bytes outside of printable ASCII, and '%', become %XX. Decoding leaves a '%' that
- * no two hex digits follow as it is, as the protocol asks. */
+/* grpc-message: bytes outside of printable ASCII, '%', and a blank at either end become %XX.
+ * Decoding leaves a '%' that no two hex digits follow as it is, as the protocol asks. */
 void grpc_percent_encode(bytes message, struct buffer *out);
 void grpc_percent_decode(bytes text, struct buffer *out);
 

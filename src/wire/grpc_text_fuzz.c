@@ -12,6 +12,7 @@ static void check_header_text(bytes text)
 {
     for (size_t i = 0; i < text.size; i++)
         CHECK(text.data[i] >= ' ' && text.data[i] <= '~');
+    CHECK(text.size == 0 || (text.data[0] != ' ' && text.data[text.size - 1] != ' '));
 }
 
 static void check_percent(bytes input)

@@ -66,6 +66,9 @@ static void test_percent(void **state)
     struct buffer back = {0};
     grpc_percent_decode(buffer_bytes(&out), &back);
     assert_true(bytes_equal(buffer_bytes(&back), words));
+    buffer_clear(&out);
+    grpc_percent_encode(bytes_of("  a b  "), &out);
+    assert_true(bytes_equal(buffer_bytes(&out), bytes_of("%20 a b %20")));
     buffer_clear(&back);
     grpc_percent_decode(bytes_of("%c3%BC 100% %zz %4"), &back);
     assert_true(bytes_equal(buffer_bytes(&back), bytes_of("\303\274 100% %zz %4")));
