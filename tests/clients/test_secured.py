@@ -8,34 +8,13 @@ import subprocess
 import sys
 
 import pytest
+from harness.clients import BUILT, build_go, demand, install_node, java_classpath
 from harness.server import EXTERNAL, ROOT
 
 EXAMPLES = ROOT / "examples/secured"
-BUILT = ROOT / "build-test/clients"  # kept: the first run compiles for minutes
 PAGE = ROOT / "docs/operating/security.md"
-FETCH_SECONDS = 400
 RUN_SECONDS = 60
 DENIED = "Access denied. Missing IAM permission: bigtable.tables.mutateRows."
-
-
-def demand(what, *programs):
-    for program in programs:
-        if shutil.which(program) is None:
-            pytest.skip(f"{what} needs {program}, which is not installed")
-
-
-def prepare(what, command, **options):
-    """Runs what fetches a library; without a network that cannot be done."""
-    try:
-        done = subprocess.run(
-            [str(each) for each in command],
-            capture_output=True, text=True, timeout=FETCH_SECONDS, check=False, **options,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"{what} is not there after {FETCH_SECONDS} s")
-    if done.returncode != 0:
-        lines = (done.stdout + done.stderr).strip().splitlines()
-        pytest.skip(f"{what} cannot be had: {lines[0] if lines else done.returncode}")
 
 
 def python():
@@ -43,35 +22,17 @@ def python():
 
 
 def go():
-    demand("the client for Go", "go")
-    program, folder = BUILT / "go/secured", EXAMPLES / "go"
-    prepare("the client for Go", ["go", "build", "cloud.google.com/go/bigtable"], cwd=folder)
-    subprocess.run(["go", "build", "-o", program, "."], cwd=folder, check=True)
-    return [program], {}
+    return [build_go(EXAMPLES / "go", BUILT / "go/secured", "cloud.google.com/go/bigtable")], {}
 
 
 def java():
-    demand("the client for Java", "java", "javac", "mvn")
-    listing = BUILT / "java/classpath"
-    prepare("the client for Java", [
-        "mvn", "-q", "-B", "-f", EXAMPLES / "java/pom.xml", "dependency:build-classpath",
-        f"-Dmdep.outputFile={listing}",
-    ])  # fmt: skip
-    return ["java", "-cp", listing.read_text(), EXAMPLES / "java/Secured.java"], {}
+    classpath = java_classpath(EXAMPLES / "java", BUILT / "java/classpath")
+    return ["java", "-cp", classpath, EXAMPLES / "java/Secured.java"], {}
 
 
 def node():
-    """Of a folder of its own, since that is where Node looks for packages."""
-    demand("the client for Node", "node", "npm")
-    folder, lock = BUILT / "node", EXAMPLES / "node/package-lock.json"
-    stamp = folder / "installed-lock.json"
-    if not stamp.exists() or stamp.read_text() != lock.read_text():
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(EXAMPLES / "node", folder)
-        prepare("the client for Node", ["npm", "ci", "--ignore-scripts", "--no-audit"], cwd=folder)
-        shutil.copy(lock, stamp)
-    shutil.copy(EXAMPLES / "node/secured.mjs", folder)
-    return ["node", folder / "secured.mjs"], {"METADATA_SERVER_DETECTION": "none"}
+    program = install_node(EXAMPLES / "node", BUILT / "node", "secured.mjs")
+    return ["node", program], {"METADATA_SERVER_DETECTION": "none"}
 
 
 def cbt():

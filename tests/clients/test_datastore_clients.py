@@ -1,0 +1,48 @@
+"""Google's Datastore clients for Go, Java and Node: the programs of tests/clients/datastore, by
+each transport that they have. Each runs where its tools are."""
+
+import os
+import subprocess
+import uuid
+
+import pytest
+from harness.clients import BUILT, build_go, install_node, java_classpath
+from harness.server import ROOT
+
+PROGRAMS = ROOT / "tests/clients/datastore"
+RUN_SECONDS = 100
+
+
+def go():
+    library = "cloud.google.com/go/datastore"
+    return [build_go(PROGRAMS / "go", BUILT / "datastore/go/datastore", library)]
+
+
+def java():
+    classpath = java_classpath(PROGRAMS / "java", BUILT / "datastore/java/classpath")
+    return ["java", "-cp", classpath, PROGRAMS / "java/Entities.java"]
+
+
+def node():
+    return ["node", install_node(PROGRAMS / "node", BUILT / "datastore/node", "datastore.mjs")]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "make, transport, checks",
+    [(go, "grpc", 16), (go, "rest", 6), (node, "grpc", 7), (node, "rest", 7), (java, None, 8)],
+)
+def test_a_client(server, make, transport, checks):
+    program = make()
+    project = f"p-{uuid.uuid4().hex[:12]}"
+    done = subprocess.run(
+        [str(each) for each in [*program, project, *([transport] if transport else [])]],
+        env={
+            **os.environ,
+            "DATASTORE_EMULATOR_HOST": server.host,
+            "METADATA_SERVER_DETECTION": "none",
+        },
+        capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len([line for line in done.stdout.splitlines() if line.startswith("ok ")]) == checks
