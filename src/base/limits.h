@@ -56,6 +56,7 @@ enum {
     LIMIT_DS_IN_VALUES = 30,
     LIMIT_DS_NOT_IN_VALUES = 10,
     LIMIT_DS_AGGREGATIONS = 5,
+    LIMIT_DS_STATISTICS_BYTES = 16 * LIMIT_MB,
     LIMIT_DS_NEAREST = 100, /* results of find_nearest */
     LIMIT_DS_VECTOR_DIMENSIONS = 2048,
     LIMIT_DS_NEAREST_BYTES = 10 * LIMIT_MB, /* of those results, which come at once */

@@ -273,6 +273,7 @@ static status create_datastore(struct server *server)
         .metrics = server->metrics,
         .threads = server->settings->datastore_threads,
         .is_pessimistic = server->settings->datastore_concurrency == CONCURRENCY_PESSIMISTIC,
+        .statistics_interval_us = server->settings->datastore_statistics_interval,
     };
     TRY(datastore_init(&server->datastore, &options));
     server->api_services[5] = datastore_service(&server->datastore);

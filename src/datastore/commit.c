@@ -153,3 +153,28 @@ status ds_commit(struct ds_call *call, const ProtobufCMessage *message, Protobuf
     *response = NULL;
     return s;
 }
+
+static status run_own(struct ds_commit *commit, const Ds__CommitRequest *request)
+{
+    TRY(prepare(commit, request));
+    ds_commit_write(commit);
+    ds_moment_end(&commit->open->moments, &commit->writing.moment);
+    return commit->writing.result;
+}
+
+status ds_commit_own(struct datastore *datastore, const struct ds_database *database,
+                     const Ds__CommitRequest *request, struct arena *arena)
+{
+    struct ds_call call = {.datastore = datastore,
+                           .arena = arena,
+                           .project_id = database->project,
+                           .database_id = database->id,
+                           .deadline_us = INT64_MAX};
+    struct ds_commit commit = {.call = &call,
+                               .database = *database,
+                               .now_us = cluster_now_us(datastore->cluster),
+                               .is_own = true};
+    status s = run_own(&commit, request);
+    let_go(&commit);
+    return s;
+}

@@ -58,6 +58,7 @@ struct ds_commit {
     int64_t now_us; /* of the request */
     bool is_transactional;
     struct ds_transaction *transaction; /* taken; NULL: none */
+    bool is_own; /* the server's, which waits for it; it may write what clients may not */
     struct ds_work *works;
     size_t work_count;
     struct ds_written *written; /* by row key */
@@ -73,6 +74,12 @@ struct ds_commit {
     struct task finish; /* what is posted to the call's loop when it is past; set by the owner */
 };
 
+/* A commit of the server's own, without a transaction. Kinds and names may be reserved; the
+ * entities are such as it makes itself, and are not checked otherwise. The request is the arena's.
+ * Blocks until it is durable, and in the present. */
+status ds_commit_own(struct datastore *datastore, const struct ds_database *database,
+                     const Ds__CommitRequest *request, struct arena *arena);
+
 /* Step 1 (commit_check.c), for a commit whose database is open. */
 status ds_commit_prepare(struct ds_commit *commit, const Ds__CommitRequest *request);
 
@@ -82,7 +89,8 @@ status ds_commit_apply(struct ds_commit *commit);
 void ds_commit_unlock(struct ds_commit *commit);
 
 /* Step 4 up to the moment, and the rest (commit_write.c). That posts `finish`, whether it succeeds
- * or not (writing.result), maybe before it returns. */
+ * or not (writing.result), maybe before it returns. Of the server's own the moment is to be ended
+ * instead. */
 status ds_commit_find_rows(struct ds_commit *commit);
 void ds_commit_write(struct ds_commit *commit);
 

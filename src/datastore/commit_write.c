@@ -209,7 +209,7 @@ void ds_commit_write(struct ds_commit *commit)
     writing->arena = commit->call->arena;
     ds_moment_draw(writing->moments, cluster_now_us(commit->call->datastore->cluster),
                    &writing->moment);
-    writing->moment.past = past;
+    writing->moment.past = commit->is_own ? NULL : past;
     writing->result = complete(commit);
     if (status_is_ok(writing->result) && commit->rows.count > 0)
         ds_rows_submit(writing, commit->rows.items, commit->rows.count);

@@ -2,9 +2,17 @@
 #include "datastore/datastore.h"
 
 #include "base/limits.h"
+#include "datastore/care.h"
 #include "datastore/database.h"
 #include "datastore/index_work.h"
 #include "datastore/transaction.h"
+
+static status start_care(struct datastore *datastore, const struct datastore_options *options)
+{
+    const struct ds_care_options care = {.statistics_interval_us = options->statistics_interval_us};
+    return care.statistics_interval_us == 0 ? status_ok()
+                                            : ds_care_start(datastore, &care, &datastore->care);
+}
 
 status datastore_init(struct datastore *datastore, const struct datastore_options *options)
 {
@@ -17,7 +25,8 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
         TRY(ds_range_locks_create(datastore->clock, datastore->metrics, options->threads * 3 / 4,
                                   &datastore->range_locks));
     TRY(ds_transactions_create(datastore->clock, datastore->range_locks, &datastore->transactions));
-    return pool_create(options->threads, LIMIT_POOL_QUEUE, "datastore", &datastore->pool);
+    TRY(pool_create(options->threads, LIMIT_POOL_QUEUE, "datastore", &datastore->pool));
+    return start_care(datastore, options);
 }
 
 size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out)
@@ -36,6 +45,7 @@ void datastore_free(struct datastore *datastore)
 {
     if (datastore->cluster == NULL)
         return;
+    ds_care_stop(datastore->care);
     pool_destroy(datastore->pool);
     ds_transactions_destroy(datastore->transactions);
     ds_range_locks_destroy(datastore->range_locks);

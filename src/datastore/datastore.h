@@ -27,6 +27,7 @@ struct datastore {
     unsigned database_count;
     struct ds_transactions *transactions; /* transaction.h */
     struct ds_range_locks *range_locks;   /* of pessimistic transactions; NULL: there are none */
+    struct ds_care *care;                 /* care.h */
 };
 
 struct datastore_options {
@@ -35,6 +36,7 @@ struct datastore_options {
     struct metrics *metrics;
     unsigned threads; /* requests that run at a time; at least 1 */
     bool is_pessimistic;
+    int64_t statistics_interval_us; /* between two counts of a database; 0: none */
 };
 
 /* Must be freed whether it succeeds or not. */

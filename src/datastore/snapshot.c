@@ -299,6 +299,16 @@ status ds_rows_seek(struct ds_rows_reader *reader, bytes key)
     return open_at(reader, key);
 }
 
+status ds_record_entity(bytes record, struct arena *arena, const Ds__Entity **out)
+{
+    const Datastore__Record *decoded;
+    struct ds_version version;
+    TRY(decode_record(record, arena, &decoded));
+    TRY(take_record(decoded, 0, arena, &version));
+    *out = version.entity;
+    return status_ok();
+}
+
 /* --- changes --- */
 
 status ds_changed_since(const struct ds_snapshot *snapshot, bytes from, bytes to,

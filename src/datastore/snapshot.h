@@ -57,6 +57,9 @@ status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, boo
  * of several indexes skips by. */
 status ds_rows_seek(struct ds_rows_reader *reader, bytes key);
 
+/* The entity that the value of an entity's row holds, in the arena, as when it was stored. */
+status ds_record_entity(bytes record, struct arena *arena, const Ds__Entity **out);
+
 /* --- for who validates what he has read --- */
 
 /* Whether a row of the range has changed since the moment, as far as commits are applied. `from` is

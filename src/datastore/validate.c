@@ -2,6 +2,7 @@
 #include "datastore/validate.h"
 
 #include "base/limits.h"
+#include "datastore/storage_size.h"
 #include "datastore/value.h"
 
 #include <ctype.h>
@@ -155,19 +156,6 @@ static status check_completeness(const Ds__Key *key, enum ds_key_use use)
     return status_ok();
 }
 
-/* As Datastore's page on the size of what is stored has it. */
-static size_t key_bytes(const Ds__Key *key)
-{
-    enum { FIXED = 16, ID = 8 };
-    size_t size = FIXED + ds_key_namespace(key).size;
-    for (size_t i = 0; i < key->n_path; i++) {
-        const Ds__Key__PathElement *element = key->path[i];
-        bool has_name = element->id_type_case == DS__KEY__PATH_ELEMENT__ID_TYPE_NAME;
-        size += strlen(element->kind) + 1 + (has_name ? strlen(element->name) + 1 : ID);
-    }
-    return size;
-}
-
 static status check_path(const Ds__Key *key, enum ds_key_use use)
 {
     if (key->n_path == 0)
@@ -177,7 +165,7 @@ static status check_path(const Ds__Key *key, enum ds_key_use use)
     for (size_t i = 0; i < key->n_path; i++)
         TRY(check_element(key->path[i], use));
     TRY(check_completeness(key, use));
-    if (key_bytes(key) > LIMIT_DS_KEY_BYTES)
+    if (ds_key_storage(key) > LIMIT_DS_KEY_BYTES)
         return INVALID("The key is longer than %d bytes.", LIMIT_DS_KEY_BYTES);
     return status_ok();
 }

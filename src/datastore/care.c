@@ -1,0 +1,233 @@
+/* See care.h. Only the thread touches what is watched. */
+#include "datastore/care.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/control.h"
+#include "datastore/database.h"
+#include "datastore/statistics_pass.h"
+#include "os/thread.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define SECOND_US INT64_C(1000000)
+
+/* A database without statistics gets its first at most this long after it was seen first. */
+#define FIRST_STATISTICS_US (3600 * SECOND_US)
+
+#define NAME_START  "projects/"
+#define NAME_MIDDLE "/databases/"
+
+/* A database that was found. */
+struct watched {
+    struct watched *next;
+    char *project;
+    char *id;
+    struct ds_open_database *open; /* NULL: it has not been looked at */
+    int64_t statistics_due_us;     /* clock_steady_us */
+};
+
+struct ds_care {
+    struct datastore *datastore;
+    struct ds_care_options options;
+    const struct log *log;
+    struct watched *watched;
+    int64_t working_since_us; /* clock_steady_us */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t stop;
+    bool is_stopping;
+};
+
+static int64_t steady_us(const struct ds_care *care)
+{
+    return clock_steady_us(care->datastore->clock);
+}
+
+/* --- resting --- */
+
+/* Returns whether to go on. */
+static bool rest(struct ds_care *care, int64_t us)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t end_ns = until.tv_nsec + us * 1000;
+    until.tv_sec += end_ns / 1000000000;
+    until.tv_nsec = end_ns % 1000000000;
+    pthread_mutex_lock(&care->lock);
+    int waited = 0;
+    while (!care->is_stopping && waited == 0)
+        waited = pthread_cond_clockwait(&care->stop, &care->lock, CLOCK_MONOTONIC, &until);
+    bool goes_on = !care->is_stopping;
+    pthread_mutex_unlock(&care->lock);
+    return goes_on;
+}
+
+status ds_care_rest(struct ds_care *care)
+{
+    int64_t worked_us = steady_us(care) - care->working_since_us;
+    bool goes_on = rest(care, worked_us > 0 ? worked_us : 0);
+    care->working_since_us = steady_us(care);
+    return goes_on ? status_ok() : status_make(STATUS_CANCELLED, "The server stops.");
+}
+
+/* --- which databases there are --- */
+
+static struct watched *find(const struct ds_care *care, bytes project, bytes id)
+{
+    struct watched *at = care->watched;
+    while (at != NULL &&
+           (!bytes_equal(bytes_of(at->project), project) || !bytes_equal(bytes_of(at->id), id)))
+        at = at->next;
+    return at;
+}
+
+static void free_watched(struct watched *watched)
+{
+    free(watched->project);
+    free(watched->id);
+    free(watched);
+}
+
+/* Without memory it is found another time. */
+static void watch(struct ds_care *care, bytes project, bytes id)
+{
+    struct watched *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return;
+    made->project = strndup((const char *)project.data, project.size);
+    made->id = strndup((const char *)id.data, id.size);
+    if (made->project == NULL || made->id == NULL) {
+        free_watched(made);
+        return;
+    }
+    made->next = care->watched;
+    care->watched = made;
+}
+
+/* `projects/P/databases/D`; Bigtable's tables have other names. */
+static bool visit_table(void *context, struct table *table)
+{
+    struct ds_care *care = context;
+    const char *project = table_name(table) + strlen(NAME_START);
+    const char *end = strchr(project, '/');
+    if (end == NULL || strncmp(end, NAME_MIDDLE, strlen(NAME_MIDDLE)) != 0)
+        return true;
+    const char *id = end + strlen(NAME_MIDDLE);
+    bytes of = bytes_make((const uint8_t *)project, (size_t)(end - project));
+    bytes name = strcmp(id, "(default)") == 0 ? bytes_of("") : bytes_of(id);
+    if (find(care, of, name) == NULL)
+        watch(care, of, name);
+    return true;
+}
+
+static void complain(const struct ds_care *care, const struct watched *watched, const char *what,
+                     status s)
+{
+    if (!status_is_ok(s) && s.code != STATUS_CANCELLED)
+        log_warn(care->log, what, LOG_STR("project", watched->project),
+                 LOG_STR("database", watched->id), LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+/* --- statistics --- */
+
+/* When it is seen first: one interval after the last ones, which may be of before the start. */
+static status begin_watch(struct ds_care *care, struct watched *watched)
+{
+    const struct ds_database database = {watched->project, watched->id};
+    int64_t interval_us = care->options.statistics_interval_us;
+    int64_t made_us,
+        wait_us = interval_us < FIRST_STATISTICS_US ? interval_us : FIRST_STATISTICS_US;
+    TRY(ds_database_open(care->datastore, &database, false, &watched->open));
+    if (watched->open == NULL)
+        return status_ok();
+    TRY(ds_statistics_time(watched->open, &made_us));
+    if (made_us > 0)
+        wait_us = made_us + interval_us - cluster_now_us(care->datastore->cluster);
+    watched->statistics_due_us = steady_us(care) + wait_us;
+    return status_ok();
+}
+
+static void make_statistics(struct ds_care *care, struct watched *watched)
+{
+    int64_t interval_us = care->options.statistics_interval_us;
+    if (interval_us == 0 || steady_us(care) < watched->statistics_due_us)
+        return;
+    watched->statistics_due_us = steady_us(care) + interval_us;
+    complain(care, watched, "no statistics of a database were made",
+             ds_statistics_run(care->datastore, watched->open, care));
+}
+
+/* --- the thread --- */
+
+static void look_after(struct ds_care *care, struct watched *watched)
+{
+    if (watched->open == NULL)
+        complain(care, watched, "a database cannot be looked after", begin_watch(care, watched));
+    if (watched->open != NULL)
+        make_statistics(care, watched);
+}
+
+static void look(struct ds_care *care)
+{
+    care->working_since_us = steady_us(care);
+    status_ignore(cluster_list_tables(care->datastore->cluster, bytes_of(NAME_START), bytes_of(""),
+                                      visit_table, care));
+    for (struct watched *each = care->watched; each != NULL; each = each->next)
+        look_after(care, each);
+}
+
+static void *run(void *argument)
+{
+    struct ds_care *care = argument;
+    do {
+        look(care);
+    } while (rest(care, SECOND_US));
+    return NULL;
+}
+
+static void destroy(struct ds_care *care)
+{
+    while (care->watched != NULL) {
+        struct watched *first = care->watched;
+        care->watched = first->next;
+        free_watched(first);
+    }
+    pthread_cond_destroy(&care->stop);
+    pthread_mutex_destroy(&care->lock);
+    free(care);
+}
+
+status ds_care_start(struct datastore *datastore, const struct ds_care_options *options,
+                     struct ds_care **out)
+{
+    struct ds_care *care = calloc(1, sizeof *care);
+    *out = NULL;
+    if (care == NULL)
+        return status_out_of_memory();
+    care->datastore = datastore;
+    care->options = *options;
+    care->log = control_log(datastore->control);
+    pthread_mutex_init(&care->lock, NULL);
+    pthread_cond_init(&care->stop, NULL);
+    status s = thread_start(&care->thread, "datastore-care", run, care);
+    if (status_is_ok(s))
+        *out = care;
+    else
+        destroy(care);
+    return s;
+}
+
+void ds_care_stop(struct ds_care *care)
+{
+    if (care == NULL)
+        return;
+    pthread_mutex_lock(&care->lock);
+    care->is_stopping = true;
+    pthread_cond_signal(&care->stop);
+    pthread_mutex_unlock(&care->lock);
+    pthread_join(care->thread, NULL);
+    destroy(care);
+}

@@ -1,0 +1,25 @@
+/* What is done for databases without being asked: their statistics.
+ *
+ * One thread looks at them once a second, and does what is due for one after the other. It works
+ * for at most half of the time, so that it leaves a processor to those who wait. */
+#ifndef TRESTLE_DATASTORE_CARE_H
+#define TRESTLE_DATASTORE_CARE_H
+
+#include "datastore/datastore.h"
+
+struct ds_care;
+
+struct ds_care_options {
+    int64_t statistics_interval_us; /* between two counts of a database; 0: none */
+};
+
+/* `datastore` is complete but for this. */
+status ds_care_start(struct datastore *datastore, const struct ds_care_options *options,
+                     struct ds_care **out);
+void ds_care_stop(struct ds_care *care); /* waits for the thread; NULL is fine */
+
+/* To be called now and then by what takes long: rests as long as it has worked since. CANCELLED if
+ * it is to end. */
+status ds_care_rest(struct ds_care *care);
+
+#endif
