@@ -2,6 +2,7 @@
 #include "datastore/validate.h"
 
 #include "base/limits.h"
+#include "datastore/meaning.h"
 #include "datastore/storage_size.h"
 #include "datastore/value.h"
 
@@ -12,7 +13,7 @@
 
 /* --- names --- */
 
-static bool is_reserved(const char *name)
+bool ds_name_is_reserved(const char *name)
 {
     size_t size = strlen(name);
     return size >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 2, "__", 2) == 0;
@@ -31,7 +32,7 @@ static status check_name(const char *name, const char *what, bool may_be_reserve
     if (name[0] == '\0')
         return INVALID("The %s is the empty string.", what);
     TRY(check_size(name, what, LIMIT_DS_NAME_BYTES));
-    if (!may_be_reserved && is_reserved(name))
+    if (!may_be_reserved && ds_name_is_reserved(name))
         return INVALID("The %s \"%s\" is reserved.", what, name);
     return status_ok();
 }
@@ -56,11 +57,10 @@ status ds_property_name_check(const char *name)
 /* A part of a partition: of letters, digits and a few signs. */
 static status check_dimension(const char *name, const char *what, const char *signs)
 {
-    TRY(check_size(name, what, LIMIT_DS_PARTITION_BYTES));
-    for (const char *at = name; *at != '\0'; at++)
-        if (!isascii(*at) || (!isalnum(*at) && strchr(signs, *at) == NULL))
-            return INVALID("Illegal string \"%s\" in %s.", name, what);
-    return status_ok();
+    bool is_legal = strlen(name) <= LIMIT_DS_PARTITION_BYTES;
+    for (const char *at = name; *at != '\0' && is_legal; at++)
+        is_legal = isascii(*at) && (isalnum(*at) || strchr(signs, *at) != NULL);
+    return is_legal ? status_ok() : INVALID("Illegal string \"%.200s\" in %s.", name, what);
 }
 
 static const char *separator_of(const char *database)
@@ -80,9 +80,9 @@ static status check_database(const Ds__PartitionId *partition, const struct ds_d
 
 static status check_namespace(const char *name, bool may_be_reserved)
 {
-    if (!may_be_reserved && is_reserved(name))
-        return INVALID("The namespace \"%s\" is reserved.", name);
-    return check_dimension(name, "namespace", "._-");
+    if (!may_be_reserved && ds_name_is_reserved(name))
+        return INVALID("The namespace id \"%s\" is reserved.", name);
+    return check_dimension(name, "namespace id", "._-");
 }
 
 status ds_partition_check(const Ds__PartitionId *partition, const struct ds_database *database)
@@ -152,7 +152,7 @@ static status check_completeness(const Ds__Key *key, enum ds_key_use use)
             return refuse_path("Key path element must not be incomplete", key);
     }
     if (use == DS_KEY_ALLOCATE && ds_key_is_complete(key))
-        return refuse_path("Key path is complete", key);
+        return refuse_path("Key path element must not be complete", key);
     return status_ok();
 }
 
@@ -190,9 +190,10 @@ status ds_key_check(const Ds__Key *key, const struct ds_database *database, enum
 /* Where a value is. */
 struct place {
     const char *name; /* of the property */
-    bool is_excluded; /* from indexes, by itself or by what it is in */
+    bool is_excluded; /* from indexes, by itself: what it is in does not count for limits */
     bool is_in_array;
-    int entities; /* that it is in, besides the one that is stored */
+    bool is_stored; /* not only compared with */
+    int entities;   /* that it is in, besides the one that is stored */
 };
 
 static status check_entity_in_value(const Ds__Entity *entity, struct place place);
@@ -210,9 +211,9 @@ static status check_timestamp(const Pb__Timestamp *timestamp, const char *name)
 static status check_geo_point(const Type__LatLng *point)
 {
     if (!(point->latitude >= -90 && point->latitude <= 90))
-        return INVALID("Latitude outside permitted range [-90.0, 90.0].");
+        return INVALID("Geo point latitude outside permitted range -90.0 to 90.0.");
     if (!(point->longitude >= -180 && point->longitude <= 180))
-        return INVALID("Longitude outside permitted range [-180.0, 180.0].");
+        return INVALID("Geo point longitude outside permitted range -180.0 to 180.0.");
     return status_ok();
 }
 
@@ -245,7 +246,9 @@ static status check_array(const Ds__ArrayValue *array, struct place place)
 
 static status check_value(const Ds__Value *value, struct place place)
 {
-    place.is_excluded = place.is_excluded || value->exclude_from_indexes;
+    place.is_excluded = value->exclude_from_indexes;
+    if (place.is_stored)
+        TRY(ds_meaning_check(value, place.name));
     switch (value->value_type_case) {
     case DS__VALUE__VALUE_TYPE_STRING_VALUE:
         return check_bytes(strlen(value->string_value), place);
@@ -265,7 +268,7 @@ static status check_value(const Ds__Value *value, struct place place)
         place.is_in_array = false;
         return check_entity_in_value(value->entity_value, place);
     case DS__VALUE__VALUE_TYPE__NOT_SET:
-        return INVALID("Property \"%s\" has no value.", place.name);
+        return INVALID("The value \"%s\" does not contain a value.", place.name);
     default:
         return status_ok();
     }
@@ -285,7 +288,7 @@ static status check_properties(const Ds__Entity *entity, struct place place)
         TRY(ds_property_name_check(property->key));
         place.name = property->key;
         if (property->value == NULL)
-            return INVALID("Property \"%s\" has no value.", property->key);
+            return INVALID("The value \"%s\" does not contain a value.", property->key);
         TRY(check_value(property->value, place));
     }
     return status_ok();
@@ -312,7 +315,7 @@ status ds_entity_check(const Ds__Entity *entity, const struct ds_database *datab
     if (entity->key == NULL)
         return INVALID("Entity is missing key.");
     TRY(ds_key_check(entity->key, database, use));
-    TRY(check_properties(entity, (struct place){.entities = 0}));
+    TRY(check_properties(entity, (struct place){.is_stored = true}));
     if (protobuf_c_message_get_packed_size(&entity->base) > LIMIT_DS_ENTITY_BYTES)
         return INVALID("entity is too big");
     return status_ok();

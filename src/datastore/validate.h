@@ -23,6 +23,9 @@ status ds_key_check(const Ds__Key *key, const struct ds_database *database, enum
 /* A namespace to be read; NULL is the one without a name, in the request's database. */
 status ds_partition_check(const Ds__PartitionId *partition, const struct ds_database *database);
 
+/* Whether the name begins and ends with two underscores. */
+bool ds_name_is_reserved(const char *name);
+
 /* A kind, or a property's name, that a query says. */
 status ds_kind_check(const char *kind);
 status ds_property_check(const char *name);

@@ -59,7 +59,7 @@ static void test_keys_are_checked_for_their_use(void **state)
         {"M", DS_KEY_NESTED, NULL},
         {"M", DS_KEY_ALLOCATE, NULL},
         {"M/0/J/'x'/I/7", DS_KEY_INSERT, inner},
-        {"M/1", DS_KEY_ALLOCATE, "Key path is complete: [M: 1]"},
+        {"M/1", DS_KEY_ALLOCATE, "Key path element must not be complete: [M: 1]"},
         {"K/''", DS_KEY_READ, "The key path element name is the empty string."},
         {"/1", DS_KEY_READ, "The kind is the empty string."},
         {"__bad__/1", DS_KEY_INSERT, "The kind \"__bad__\" is reserved."},
@@ -119,16 +119,20 @@ static void test_partitions_are_checked(void **state)
     Ds__Key *key = test_key(arena, "a.b_C-9", "K/1");
     assert_says(ds_key_check(key, &database, DS_KEY_WRITE), NULL);
     key->partition_id->namespace_id = "a b";
-    assert_says(ds_key_check(key, &database, DS_KEY_READ), "Illegal string \"a b\" in namespace.");
+    assert_says(ds_key_check(key, &database, DS_KEY_READ),
+                "Illegal string \"a b\" in namespace id.");
     key->partition_id->namespace_id = "\xc3\xa9";
     assert_says(ds_key_check(key, &database, DS_KEY_READ),
-                "Illegal string \"\xc3\xa9\" in namespace.");
+                "Illegal string \"\xc3\xa9\" in namespace id.");
     key->partition_id->namespace_id = letters(arena, 101);
-    assert_says(ds_key_check(key, &database, DS_KEY_READ),
-                "The namespace is longer than 100 bytes.");
+    assert_says(
+        ds_key_check(key, &database, DS_KEY_READ),
+        "Illegal string \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\" in namespace id.");
     key->partition_id->namespace_id = "__n__";
     assert_says(ds_key_check(key, &database, DS_KEY_READ), NULL);
-    assert_says(ds_key_check(key, &database, DS_KEY_WRITE), "The namespace \"__n__\" is reserved.");
+    assert_says(ds_key_check(key, &database, DS_KEY_WRITE),
+                "The namespace id \"__n__\" is reserved.");
     key->partition_id->namespace_id = "";
     key->partition_id->database_id = "d";
     assert_says(ds_key_check(key, &database, DS_KEY_READ),
@@ -159,7 +163,7 @@ static void test_entities_are_checked(void **state)
         {ENTITY("'__foo__': {'integerValue': 1}"), "The property.name \"__foo__\" is reserved."},
         {ENTITY("'a': {'entityValue': {'properties': {'__b__': {'integerValue': 1}}}}"),
          "The property.name \"__b__\" is reserved."},
-        {ENTITY("'a': {}"), "Property \"a\" has no value."},
+        {ENTITY("'a': {}"), "The value \"a\" does not contain a value."},
         {ENTITY("'a': {'arrayValue': {'values': [{'arrayValue': {}}]}}"),
          "list_value cannot contain a Value containing another list_value."},
         {ENTITY("'a': {'arrayValue': {'values': [{'entityValue': {'properties': "
@@ -168,9 +172,9 @@ static void test_entities_are_checked(void **state)
         {ENTITY("'a': {'arrayValue': {}, 'meaning': 31}"), "Cannot have a zero length vector."},
         {ENTITY("'a': {'arrayValue': {'values': [{'doubleValue': 1}]}, 'meaning': 31}"), NULL},
         {ENTITY("'a': {'geoPointValue': {'latitude': 90.5}}"),
-         "Latitude outside permitted range [-90.0, 90.0]."},
+         "Geo point latitude outside permitted range -90.0 to 90.0."},
         {ENTITY("'a': {'geoPointValue': {'longitude': 'NaN'}}"),
-         "Longitude outside permitted range [-180.0, 180.0]."},
+         "Geo point longitude outside permitted range -180.0 to 180.0."},
         {ENTITY("'a': {'keyValue': {'partitionId': {'projectId': 'other'},"
                 " 'path': [{'kind': '__k__', 'id': 1}]}}"),
          NULL},
@@ -225,28 +229,69 @@ static void test_texts_are_bounded(void **state)
     }
 }
 
-/* What is in an excluded entity or array is excluded. */
-static void test_exclusion_is_inherited(void **state)
+/* Production looks at each text by itself: an entity that is excluded does not excuse it. */
+static void test_exclusion_is_of_the_text_itself(void **state)
 {
-    static const char outer[] = "'a': {'entityValue': {'properties': {'b': "
-                                "{'arrayValue': {'values': [{'stringValue': ''}]}}}}}";
-    struct buffer json = {0};
-    buffer_append_format(&json, "{'properties': {%s}}", outer);
-    char *text = bytes_to_string(buffer_bytes(&json));
-    Ds__Value *value = test_value(*state, "{'entityValue': {}}");
-    value->entity_value = test_entity(*state, text);
-    Ds__Value *entity = value->entity_value->properties[0]->value;
-    Ds__Value *array = entity->entity_value->properties[0]->value;
-    array->array_value->values[0]->string_value = letters(*state, 1501);
+    struct arena *arena = *state;
+    Ds__Value *value = test_value(arena, "{'entityValue': {'properties': {'b': {'arrayValue': "
+                                         "{'values': [{'stringValue': ''}]}}}}}");
+    const Ds__Value *array = value->entity_value->properties[0]->value;
+    Ds__Value *text = array->array_value->values[0];
+    value->exclude_from_indexes = true;
+    text->string_value = letters(arena, 1501);
     assert_says(ds_value_check(value, "v"),
                 "The value of property \"b\" is longer than 1500 bytes.");
-    entity->exclude_from_indexes = true;
+    text->exclude_from_indexes = true;
     assert_says(ds_value_check(value, "v"), NULL);
-    entity->exclude_from_indexes = false;
-    array->exclude_from_indexes = true;
-    assert_says(ds_value_check(value, "v"), NULL);
-    free(text);
-    buffer_free(&json);
+}
+
+static void test_meanings_belong_to_types(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *says;
+    } cases[] = {
+        {"'stringValue': 'x', 'meaning': 15, 'excludeFromIndexes': true", NULL},
+        {"'stringValue': 'x', 'meaning': 15", "Indexed value has meaning 15."},
+        {"'integerValue': 1, 'meaning': 15",
+         "Value \"a\" has a meaning 15 which does not match string_value field."},
+        {"'arrayValue': {'values': [{'integerValue': 1, 'meaning': 16}]}",
+         "Value \"a\" has a meaning 16 which does not match blob_value field."},
+        {"'stringValue': 'x', 'meaning': 6", NULL},
+        {"'geoPointValue': {}, 'meaning': 23", NULL},
+        {"'integerValue': 1, 'meaning': 18", "Projection property cannot be used."},
+        {"'integerValue': 1, 'meaning': 7",
+         "A timestamp in range [0001-01-01T00:00:00Z, 9999-12-31T23:59:59.999999Z] must be stored "
+         "as a timestamp value."},
+        {"'integerValue': '253402300800000000', 'meaning': 7", NULL},
+        {"'integerValue': 1, 'meaning': 99", "Unknown value meaning 99."},
+        {"'integerValue': 1, 'meaning': 31",
+         "Value \"a\" has a meaning 31 which does not match vector field."},
+        {"'arrayValue': {'values': [{'doubleValue': 1}]}, 'meaning': 31", NULL},
+        {"'arrayValue': {'values': [{'doubleValue': 1}]}, 'meaning': 31, "
+         "'excludeFromIndexes': true",
+         NULL},
+        {"'arrayValue': {}, 'meaning': 15",
+         "A Value containing a list_value cannot specify a meaning."},
+        {"'arrayValue': {}, 'excludeFromIndexes': true",
+         "Exclude from indexes cannot be set on a list value"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct buffer json = {0};
+        buffer_append_format(&json, ENTITY("'a': {%s}"), cases[i].json);
+        buffer_append_byte(&json, 0);
+        assert_says(
+            ds_entity_check(test_entity(*state, (const char *)json.data), &database, DS_KEY_WRITE),
+            cases[i].says);
+        buffer_free(&json);
+    }
+}
+
+/* A value to compare with may come from a projection. */
+static void test_meanings_do_not_matter_for_comparing(void **state)
+{
+    assert_says(ds_value_check(test_value(*state, "{'integerValue': 1, 'meaning': 18}"), "a"),
+                NULL);
 }
 
 /* Production takes a blob of the greatest size in an entity with a short key. */
@@ -307,7 +352,9 @@ int main(void)
         cmocka_unit_test(test_entities_are_checked),
         cmocka_unit_test(test_timestamps_have_four_digits_of_years),
         cmocka_unit_test(test_texts_are_bounded),
-        cmocka_unit_test(test_exclusion_is_inherited),
+        cmocka_unit_test(test_exclusion_is_of_the_text_itself),
+        cmocka_unit_test(test_meanings_belong_to_types),
+        cmocka_unit_test(test_meanings_do_not_matter_for_comparing),
         cmocka_unit_test(test_entities_are_bounded),
         cmocka_unit_test(test_nesting_is_bounded),
         cmocka_unit_test(test_entities_are_normalised),
