@@ -31,8 +31,8 @@ static status check_property(struct ds_aggregation *out, const Ds__PropertyRefer
     if (property == NULL)
         return INVALID("An aggregation has no property.");
     TRY(ds_property_check(property->name));
-    if (strcmp(property->name, "__key__") == 0)
-        return INVALID("aggregations are not supported for the property: __key__");
+    if (ds_name_is_reserved(property->name))
+        return INVALID("Aggregations are not supported for the property: %s", property->name);
     out->property = property->name;
     return ds_property_path_parse(property->name, arena, &out->path);
 }
@@ -45,8 +45,9 @@ static status check_operator(const Ds__AggregationQuery__Aggregation *request,
     case OPERATOR(COUNT):
         if (request->count->up_to == NULL)
             return status_ok();
-        if (request->count->up_to->value <= 0)
-            return INVALID("up_to must be greater than 0");
+        if (request->count->up_to->value < 0)
+            return INVALID("The `up_to` value in a COUNT aggregation must be greater than or equal "
+                           "to zero.");
         out->most = request->count->up_to->value;
         return status_ok();
     case OPERATOR(SUM):
@@ -64,6 +65,8 @@ static status set_alias(struct ds_aggregation *out, const char *alias, int *unna
 {
     enum { MOST = 32 };
     out->alias = alias;
+    if (ds_name_is_reserved(alias))
+        return INVALID("The property.name \"%s\" is reserved.", alias);
     if (alias[0] != '\0')
         return ds_property_check(alias);
     char *name = arena_alloc(arena, MOST);
@@ -101,6 +104,32 @@ status ds_aggregations_check(const Ds__AggregationQuery *request, struct arena *
         TRY(check_operator(request->aggregations[out->count], item, arena));
         TRY(set_alias(item, request->aggregations[out->count]->alias, &unnamed, arena));
         TRY(check_alias(out, item->alias));
+    }
+    return status_ok();
+}
+
+static bool is_projected(const struct ds_query *query, const char *property)
+{
+    for (size_t i = 0; i < query->projected_count; i++)
+        if (strcmp(query->projected[i], property) == 0)
+            return true;
+    return false;
+}
+
+status ds_aggregations_check_query(const struct ds_aggregations *aggregations,
+                                   const struct ds_query *query)
+{
+    for (size_t i = 0; i < aggregations->count; i++) {
+        const char *property = aggregations->items[i].property;
+        if (property == NULL || query->result_type == DS__ENTITY_RESULT__RESULT_TYPE__FULL)
+            continue;
+        if (query->result_type == DS__ENTITY_RESULT__RESULT_TYPE__KEY_ONLY)
+            return INVALID("Aggregation over non-key properties is not supported for base query "
+                           "that only returns keys.");
+        if (!is_projected(query, property))
+            return INVALID("The aggregation property %s is not present in the base query's "
+                           "projection.",
+                           property);
     }
     return status_ok();
 }
@@ -179,19 +208,23 @@ static void begin_anew(struct ds_aggregations *aggregations)
     }
 }
 
+/* Offset and limit are of the results that have all properties. */
 static status add_all(struct ds_aggregations *aggregations, const struct ds_query *query,
                       struct ds_results *results)
 {
     bool wants_entity = needs_entities(aggregations), found = true;
     struct ds_result result;
-    for (int64_t i = 0; i < query->offset && found; i++)
-        TRY(ds_results_next(results, false, NULL, &result, &found));
-    for (int64_t i = 0; (query->limit < 0 || i < query->limit) && !is_done(aggregations); i++) {
+    int64_t skipped = 0, added = 0;
+    while ((query->limit < 0 || added < query->limit) && !is_done(aggregations)) {
         TRY(ds_results_next(results, wants_entity, NULL, &result, &found));
         if (!found)
             return status_ok();
-        if (!wants_entity || has_all(aggregations, result.version.entity))
-            add_result(aggregations, result.version.entity);
+        if (wants_entity && !has_all(aggregations, result.version.entity))
+            continue;
+        if (skipped++ < query->offset)
+            continue;
+        add_result(aggregations, result.version.entity);
+        added++;
     }
     return status_ok();
 }

@@ -20,7 +20,12 @@ struct ds_aggregations {
 status ds_aggregations_check(const Ds__AggregationQuery *request, struct arena *arena,
                              struct ds_aggregations *out);
 
-/* Over the query's results, its offset, limit and cursors among it. `reads`: what it took. */
+/* INVALID_ARGUMENT if the query does not give what is to be aggregated. */
+status ds_aggregations_check_query(const struct ds_aggregations *aggregations,
+                                   const struct ds_query *query);
+
+/* Over the query's results, its offset, limit and cursors among it: what is in no aggregation does
+ * not count for offset and limit. `reads`: what it took. */
 status ds_aggregations_run(struct ds_aggregations *aggregations, const struct ds_query *query,
                            const struct ds_plan *plan, struct ds_reading *reading,
                            struct arena *arena, struct ds_reads *reads,

@@ -28,6 +28,7 @@ static status aggregate(struct fake *fake, const char *json, Ds__AggregationResu
     assert_non_null(query);
     TRY(ds_aggregations_check(request, fake->arena, &aggregations));
     TRY(ds_query_check(request->nested_query, NULL, &database, fake->arena, query));
+    TRY(ds_aggregations_check_query(&aggregations, query));
     TRY(ds_plan_make(query, NULL, 0, fake->arena, &plan));
     TRY(ds_cursors_read(request->nested_query, query));
     return ds_aggregations_run(&aggregations, query, &plan, &reading, fake->arena, &fake->reads,
@@ -78,6 +79,25 @@ static void test_sums_and_averages(void **state)
     assert_aggregates(fake, "{'aggregations': [{'sum': " OF("x") "}, {'avg': " OF("x") "}]" OVER_K,
                       "{'aggregateProperties':{'property_1':{'integerValue':'0'},"
                       "'property_2':{'nullValue':null}}}");
+}
+
+/* Who is in no aggregation is not counted by offset and limit either. */
+static void test_offset_and_limit_are_of_what_is_aggregated(void **state)
+{
+    struct fake *fake = *state;
+    fake_put(fake, "K/1", "'m': {'integerValue': 1}");
+    fake_put(fake, "K/2", "'n': {'integerValue': 10}");
+    fake_put(fake, "K/3", "'m': {'integerValue': 1}");
+    fake_put(fake, "K/4", "'n': {'integerValue': 100}");
+    fake_put(fake, "K/5", "'n': {'integerValue': 1000}");
+    assert_aggregates(
+        fake,
+        "{'aggregations': [{'sum': " OF("n") "}, {'count': {}}], 'nestedQuery':"
+                                             " {'kind': [{'name': 'K'}], 'offset': 1, 'limit': 1}}",
+        "{'aggregateProperties':{'property_1':{'integerValue':'100'},"
+        "'property_2':{'integerValue':'1'}}}");
+    assert_aggregates(fake, "{'aggregations': [{'count': {'upTo': '0'}}]" OVER_K,
+                      "{'aggregateProperties':{'property_1':{'integerValue':'0'}}}");
 }
 
 static void test_sums_beyond_an_integer_are_doubles(void **state)
@@ -131,8 +151,24 @@ static void test_what_may_not_be_asked(void **state)
                    " {'count': {}}, {'count': {}}]" OVER_K,
                    "The maximum number of aggregations allowed in an aggregation query is 5. "
                    "Received: 6");
-    assert_refused(fake, "{'aggregations': [{'count': {'upTo': '0'}}]" OVER_K,
-                   "up_to must be greater than 0");
+    assert_refused(fake, "{'aggregations': [{'count': {'upTo': '-1'}}]" OVER_K,
+                   "The `up_to` value in a COUNT aggregation must be greater than or equal to "
+                   "zero.");
+    assert_refused(fake, "{'aggregations': [{'count': {}, 'alias': '__a__'}]" OVER_K,
+                   "The property.name \"__a__\" is reserved.");
+    assert_refused(fake, "{'aggregations': [{'sum': " OF("__key__") "}]" OVER_K,
+                   "Aggregations are not supported for the property: __key__");
+    assert_refused(fake,
+                   "{'aggregations': [{'sum': " OF(
+                       "n") "}], 'nestedQuery': {'kind': "
+                            "[{'name': 'K'}], 'projection': [{'property': {'name': '__key__'}}]}}",
+                   "Aggregation over non-key properties is not supported for base query that only "
+                   "returns keys.");
+    assert_refused(fake,
+                   "{'aggregations': [{'sum': " OF(
+                       "n") "}], 'nestedQuery': {'kind': "
+                            "[{'name': 'K'}], 'projection': [{'property': {'name': 'm'}}]}}",
+                   "The aggregation property n is not present in the base query's projection.");
     assert_refused(
         fake, "{'aggregations': [{'count': {}, 'alias': 'a'}, {'count': {}, 'alias': 'a'}]" OVER_K,
         "The alias \"a\" is of more than one aggregation.");
@@ -146,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_counts),
         TEST(test_sums_and_averages),
+        TEST(test_offset_and_limit_are_of_what_is_aggregated),
         TEST(test_sums_beyond_an_integer_are_doubles),
         TEST(test_each_of_many_counts_once),
         TEST(test_what_may_not_be_asked),

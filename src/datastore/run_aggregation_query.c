@@ -18,8 +18,9 @@ static status check(const struct ds_call *call, const Ds__RunAggregationQueryReq
     if ((*asked)->nested_query->find_nearest != NULL)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "find_nearest cannot be combined with aggregations.");
-    return ds_query_check((*asked)->nested_query, request->partition_id, &database, call->arena,
-                          query);
+    TRY(ds_query_check((*asked)->nested_query, request->partition_id, &database, call->arena,
+                       query));
+    return ds_aggregations_check_query(aggregations, query);
 }
 
 static bool wants_plan_only(const Ds__RunAggregationQueryRequest *request)
