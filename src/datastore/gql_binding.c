@@ -42,8 +42,8 @@ static status check_name(const char *name, struct arena *arena)
     bool is_name = status_is_ok(s) && token.kind == GQL_NAMED_BINDING && lexer.at == text.size;
     status_free(s);
     if (!is_name)
-        return INVALID("Invalid binding name: \"%.200s\".", name);
-    return is_reserved(name) ? INVALID("The binding name \"%.200s\" is reserved.", name)
+        return INVALID("GQL query parameter name \"%.200s\" contains an invalid character.", name);
+    return is_reserved(name) ? INVALID("The GQL query parameter name \"%.200s\" is reserved.", name)
                              : status_ok();
 }
 
@@ -128,6 +128,6 @@ status gql_bindings_check(const struct gql_parser *parser)
 {
     for (size_t i = 0; i < parser->gql->n_positional_bindings; i++)
         if (!parser->positions_used[i])
-            return INVALID("There is no site @%zu for the binding %zu.", i + 1, i + 1);
+            return INVALID("Unused positional binding: %zu.", i + 1);
     return status_ok();
 }

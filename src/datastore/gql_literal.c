@@ -174,7 +174,7 @@ static status blob_value(struct gql_parser *parser, const struct gql_token *name
     if (data == NULL)
         return status_out_of_memory();
     if (!is_base64url(text.text) || !base64_decode(encoded, data, &size))
-        return refuse(parser, &text, "A blob must be base64 for URLs, without padding");
+        return status_make(STATUS_INVALID_ARGUMENT, "Invalid blob text: \"%.200s\".", text.text);
     (*out)->blob_value = (ProtobufCBinaryData){.len = size, .data = data};
     return status_ok();
 }

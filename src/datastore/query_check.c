@@ -72,13 +72,30 @@ static status check_projection(const struct checking *checking)
     return status_ok();
 }
 
-static status check_projected_filters(const struct ds_query *query)
+/* Of the filter as it was sent: what it is made may have no conjunction left. As deep as messages
+ * may be. */
+static bool has_equality(const Ds__Filter *filter, const char *property)
 {
-    for (size_t i = 0; i < query->conjunction_count; i++)
-        for (size_t j = 0; j < query->projected_count; j++)
-            if (ds_equality_find(&query->conjunctions[i], query->projected[j], DS_ASCENDING) !=
-                NULL)
-                return INVALID("cannot use projection on a property with an equality filter");
+    if (filter == NULL)
+        return false;
+    if (filter->filter_type_case == DS__FILTER__FILTER_TYPE_PROPERTY_FILTER) {
+        const Ds__PropertyFilter *one = filter->property_filter;
+        bool is_equality = one->op == DS__PROPERTY_FILTER__OPERATOR__EQUAL ||
+                           one->op == DS__PROPERTY_FILTER__OPERATOR__IN;
+        return is_equality && strcmp(one->property->name, property) == 0;
+    }
+    for (size_t i = 0; i < filter->composite_filter->n_filters; i++)
+        if (has_equality(filter->composite_filter->filters[i], property))
+            return true;
+    return false;
+}
+
+static status check_projected_filters(const struct checking *checking)
+{
+    const struct ds_query *query = checking->query;
+    for (size_t i = 0; i < query->projected_count; i++)
+        if (has_equality(checking->request->filter, query->projected[i]))
+            return INVALID("cannot use projection on a property with an equality filter");
     return status_ok();
 }
 
@@ -224,7 +241,7 @@ static status complete_order(struct checking *checking)
 static status check_kind(const Ds__Query *request, struct ds_query *query)
 {
     if (request->n_kind > 1)
-        return INVALID("query cannot have multiple kinds");
+        return INVALID("multiple kinds not supported");
     if (request->n_kind == 0)
         return status_ok();
     TRY(ds_kind_check(request->kind[0]->name));
@@ -235,9 +252,9 @@ static status check_kind(const Ds__Query *request, struct ds_query *query)
 static status check_numbers(const Ds__Query *request, struct ds_query *query)
 {
     if (request->offset < 0)
-        return INVALID("offset must be >= 0");
+        return INVALID("Offset must be non-negative.");
     if (request->limit != NULL && request->limit->value < 0)
-        return INVALID("limit must be >= 0");
+        return INVALID("Limit must be non-negative.");
     query->offset = request->offset;
     query->limit = request->limit == NULL ? -1 : request->limit->value;
     return status_ok();
@@ -256,6 +273,6 @@ status ds_query_check(const Ds__Query *request, const Ds__PartitionId *partition
     TRY(check_numbers(request, out));
     TRY(ds_filter_check(request->filter, arena, out));
     TRY(check_projection(&checking));
-    TRY(check_projected_filters(out));
+    TRY(check_projected_filters(&checking));
     return complete_order(&checking);
 }

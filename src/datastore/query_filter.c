@@ -19,6 +19,8 @@ struct filtering {
     struct arena *arena;
     struct ds_query *query;
     bool has_exclusion; /* a NOT_EQUAL or NOT_IN was there */
+    bool has_not_in;
+    bool has_union; /* an IN or OR was there */
 };
 
 /* --- checks of a comparison --- */
@@ -39,10 +41,10 @@ static status check_key(const struct filtering *filtering, const Ds__Value *valu
 static status check_value(const struct filtering *filtering, const char *property,
                           const Ds__Value *value)
 {
-    if (value->value_type_case == DS__VALUE__VALUE_TYPE_ENTITY_VALUE ||
-        value->value_type_case == DS__VALUE__VALUE_TYPE_ARRAY_VALUE)
-        return INVALID("A filter on the property \"%s\" cannot compare with an entity or an array.",
-                       property);
+    if (value->value_type_case == DS__VALUE__VALUE_TYPE_ENTITY_VALUE)
+        return INVALID("An entity value is not allowed");
+    if (value->value_type_case == DS__VALUE__VALUE_TYPE_ARRAY_VALUE)
+        return INVALID("A list value is not allowed");
     TRY(ds_value_check(value, property));
     return ds_is_key(property) ? check_key(filtering, value) : status_ok();
 }
@@ -71,14 +73,16 @@ static status check_ancestor(const struct filtering *filtering, const char *prop
                              const Ds__Value *value)
 {
     if (!ds_is_key(property))
-        return INVALID("HAS_ANCESTOR is only for the property %s", DS_KEY_PROPERTY);
+        return INVALID("property must be %s", DS_KEY_PROPERTY);
+    if (value->value_type_case != DS__VALUE__VALUE_TYPE_KEY_VALUE)
+        return INVALID("HAS_ANCESTOR requires a key value");
     return check_value(filtering, property, value);
 }
 
 static status check_exclusion(struct filtering *filtering)
 {
     if (filtering->has_exclusion)
-        return INVALID("A query can have only one NOT_EQUAL or NOT_IN filter.");
+        return INVALID("Only a single 'NOT_EQUAL' or 'NOT_IN' is allowed per query.");
     filtering->has_exclusion = true;
     return status_ok();
 }
@@ -88,9 +92,11 @@ static status check_operator(struct filtering *filtering, const char *property,
 {
     switch (filter->op) {
     case DS_OP(NOT_IN):
+        filtering->has_not_in = true;
         TRY(check_exclusion(filtering));
         return check_list(filtering, property, filter);
     case DS_OP(IN):
+        filtering->has_union = true;
         return check_list(filtering, property, filter);
     case DS_OP(HAS_ANCESTOR):
         return check_ancestor(filtering, property, filter->value);
@@ -104,7 +110,7 @@ static status check_operator(struct filtering *filtering, const char *property,
     case DS_OP(EQUAL):
         return check_value(filtering, property, filter->value);
     default:
-        return INVALID("The filter on the property \"%s\" has no operator.", property);
+        return INVALID("a property filter must specify an operator");
     }
 }
 
@@ -192,9 +198,10 @@ static status expand_composite(struct filtering *filtering, const Ds__CompositeF
 {
     bool is_or = filter->op == DS__COMPOSITE_FILTER__OPERATOR__OR;
     if (!is_or && filter->op != DS__COMPOSITE_FILTER__OPERATOR__AND)
-        return INVALID("A composite filter has no operator.");
+        return INVALID("a composite filter must specify an operator");
     if (filter->n_filters == 0)
         return INVALID("A composite filter must have at least one sub-filter.");
+    filtering->has_union = filtering->has_union || (is_or && filter->n_filters > 1);
     TRY(expand(filtering, filter->filters[0], out));
     for (size_t i = 1; i < filter->n_filters; i++) {
         struct parts before = *out, next;
@@ -213,7 +220,7 @@ static status expand(struct filtering *filtering, const Ds__Filter *filter, stru
     case DS__FILTER__FILTER_TYPE_PROPERTY_FILTER:
         return expand_comparison(filtering, filter->property_filter, out);
     default:
-        return INVALID("A filter is empty.");
+        return INVALID("a filter must have exactly one of its fields set");
     }
 }
 
@@ -226,6 +233,8 @@ status ds_filter_check(const Ds__Filter *filter, struct arena *arena, struct ds_
     TRY(make_parts(&filtering, 1, &parts));
     if (filter != NULL)
         TRY(expand(&filtering, filter, &parts));
+    if (filtering.has_not_in && filtering.has_union)
+        return INVALID("'NOT_IN' cannot be used in the same query with 'IN' or 'OR'.");
     struct ds_conjunction *made = arena_alloc(arena, parts.count * sizeof *made);
     if (made == NULL)
         return status_out_of_memory();
@@ -235,7 +244,8 @@ status ds_filter_check(const Ds__Filter *filter, struct arena *arena, struct ds_
         bool is_empty;
         TRY(ds_terms_gather(arena, parts.parts[i], &made[count], &is_empty));
         if (i > 0 && !bytes_equal(made[count].ancestor, ancestor))
-            return INVALID("All disjunctions of a query must have the same HAS_ANCESTOR filter.");
+            return INVALID("All disjunctions must have a common and unique ancestor "
+                           "constraint.");
         ancestor = made[count].ancestor;
         count += !is_empty;
     }

@@ -74,7 +74,7 @@ static status check_limit(const Ds__Query *request, struct ds_nearest *out)
         return INVALID("find_nearest.limit must be a positive integer of no more than %d.",
                        LIMIT_DS_NEAREST);
     if (request->limit != NULL && request->limit->value < 0)
-        return INVALID("limit must be >= 0");
+        return INVALID("Limit must be non-negative.");
     bool is_less = request->limit != NULL && request->limit->value < limit->value;
     out->limit = (size_t)(is_less ? request->limit->value : limit->value);
     return status_ok();

@@ -150,7 +150,8 @@ static const Ds__Value *key_value(struct arena *arena)
     return value;
 }
 
-static struct term make_term(struct arena *arena, bool *may_exclude, bool is_kindless)
+/* NOT_IN is for queries without IN and OR. */
+static struct term make_term(struct arena *arena, bool *may_exclude, bool unites, bool is_kindless)
 {
     static const Ds__PropertyFilter__Operator ops[] = {OP(EQUAL),        OP(EQUAL),
                                                        OP(EQUAL),        OP(IN),
@@ -159,6 +160,8 @@ static struct term make_term(struct arena *arena, bool *may_exclude, bool is_kin
                                                        OP(NOT_EQUAL),    OP(NOT_IN)};
     struct term term = {.property = is_kindless || one_in(10) ? -1 : (int)random_below(PROPERTIES)};
     term.op = ops[random_below(*may_exclude ? 10 : 8)];
+    if (term.op == (unites ? OP(NOT_IN) : OP(IN)))
+        term.op = unites ? OP(NOT_EQUAL) : OP(EQUAL);
     if (term.op == OP(NOT_EQUAL) || term.op == OP(NOT_IN))
         *may_exclude = false;
     term.count = term.op == OP(IN) || term.op == OP(NOT_IN) ? 1 + (int)random_below(3) : 1;
@@ -210,13 +213,13 @@ static void make_orders(struct asked *asked)
 struct asked random_query(struct arena *arena)
 {
     struct asked asked = {.kind = one_in(10) ? NULL : "K", .part_count = 1};
-    bool may_exclude = true;
-    if (one_in(3))
+    bool may_exclude = true, unites = one_in(2);
+    if (unites && one_in(2))
         asked.part_count = 1 + (int)random_below(3);
     for (int i = 0; i < asked.part_count; i++) {
         asked.parts[i].count = (int)random_below(4) + (asked.part_count > 1);
         for (int j = 0; j < asked.parts[i].count; j++)
-            asked.parts[i].terms[j] = make_term(arena, &may_exclude, asked.kind == NULL);
+            asked.parts[i].terms[j] = make_term(arena, &may_exclude, unites, asked.kind == NULL);
     }
     if (one_in(5))
         asked.ancestor = make_key(arena);

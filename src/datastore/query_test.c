@@ -513,18 +513,22 @@ static void test_what_no_query_may_say(void **state)
     assert_invalid(fake,
                    "'filter': " FILTER("a", "EQUAL", I("1")) ", 'projection': [" PROJECT("a") "]",
                    "cannot use projection on a property with an equality filter");
+    assert_invalid(fake, /* though nothing can fit it */
+                   "'filter': " ALL(FILTER("a", "EQUAL", I("1")) "," FILTER(
+                       "a", "GREATER_THAN", I("1"))) ", 'projection': [" PROJECT("a") "]",
+                   "cannot use projection on a property with an equality filter");
     assert_invalid(fake, "'projection': [" PROJECT("a") "," PROJECT("a") "]",
                    "cannot project a property multiple times");
     assert_invalid(fake, "'order': [" UP("b") "], 'distinctOn': [{'name': 'a'}]",
                    "must specify all group by orderings before any non group by orderings");
-    assert_invalid(fake, "'offset': -1", "offset must be >= 0");
-    assert_invalid(fake, "'limit': -1", "limit must be >= 0");
+    assert_invalid(fake, "'offset': -1", "Offset must be non-negative.");
+    assert_invalid(fake, "'limit': -1", "Limit must be non-negative.");
     assert_invalid(fake, "'filter': " FILTER("__key__", "EQUAL", I("1")),
                    "__key__ filter value must be a Key");
     assert_invalid(
         fake,
         "'filter': " ALL(FILTER("a", "NOT_EQUAL", I("1")) "," FILTER("b", "NOT_EQUAL", I("1"))),
-        "A query can have only one NOT_EQUAL or NOT_IN filter.");
+        "Only a single 'NOT_EQUAL' or 'NOT_IN' is allowed per query.");
     assert_invalid(
         fake, "'filter': " FILTER("a", "GREATER_THAN", I("1")) ", 'order': [" UP("__key__") "]",
         "The first sort property must be the same as the property to which the "
