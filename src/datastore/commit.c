@@ -14,12 +14,14 @@ static status make_result(const struct ds_commit *commit, const struct ds_work *
 {
     struct arena *arena = commit->call->arena;
     const struct ds_written *written = work->written;
+    bool is_left = written->old != NULL && !written->is_changed;
     Ds__MutationResult *result;
     PROTO_NEW(arena, result, DS__MUTATION_RESULT__INIT);
     *out = result;
     result->key = work->has_new_id ? work->key : NULL;
     result->conflict_detected = work->is_conflict;
-    result->version = work->is_conflict ? written->old_version_us : commit->writing.moment.at_us;
+    result->version =
+        work->is_conflict || is_left ? written->old_version_us : commit->writing.moment.at_us;
     result->transform_results = work->transform_results;
     result->n_transform_results = work->transform_count;
     if (written->now == NULL)
@@ -47,6 +49,24 @@ static status answer(const struct ds_commit *commit, ProtobufCMessage **out)
 
 /* --- the transaction --- */
 
+static status check_mode(const Ds__CommitRequest *request)
+{
+    bool has_none =
+        request->transaction_selector_case == DS__COMMIT_REQUEST__TRANSACTION_SELECTOR__NOT_SET;
+    bool is_transactional = request->mode != DS__COMMIT_REQUEST__MODE__NON_TRANSACTIONAL;
+    if (is_transactional && has_none)
+        return status_make(STATUS_INVALID_ARGUMENT, "transactional commit requires a transaction");
+    if (!is_transactional && !has_none)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "non-transaction commit cannot specify a transaction");
+    if (request->transaction_selector_case ==
+            DS__COMMIT_REQUEST__TRANSACTION_SELECTOR_SINGLE_USE_TRANSACTION &&
+        request->single_use_transaction->mode_case == DS__TRANSACTION_OPTIONS__MODE_READ_ONLY)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "single_use_transaction in a commit request must be READ_WRITE.");
+    return status_ok();
+}
+
 static status take_transaction(struct ds_call *call, const Ds__CommitRequest *request,
                                struct ds_transaction **out)
 {
@@ -66,14 +86,7 @@ static status take_transaction(struct ds_call *call, const Ds__CommitRequest *re
 static status check_request(const struct ds_commit *commit, const Ds__CommitRequest *request)
 {
     const struct ds_transaction *transaction = commit->transaction;
-    bool has_none = transaction == NULL;
-    if (commit->is_transactional && has_none)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "A transactional commit must have a transaction.");
-    if (!commit->is_transactional && !has_none)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "A non-transactional commit may not have a transaction.");
-    if (!has_none && transaction->is_read_only && request->n_mutations > 0)
+    if (transaction != NULL && transaction->is_read_only && request->n_mutations > 0)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "Cannot modify entities in a read-only transaction.");
     return status_ok();
@@ -144,6 +157,7 @@ status ds_commit(struct ds_call *call, const ProtobufCMessage *message, Protobuf
                                  .is_transactional =
                                      request->mode != DS__COMMIT_REQUEST__MODE__NON_TRANSACTIONAL,
                                  .finish.run = finish};
+    TRY(check_mode(request));
     TRY(take_transaction(call, request, &commit->transaction));
     status s = prepare(commit, request);
     if (status_is_ok(s))

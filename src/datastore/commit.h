@@ -34,7 +34,8 @@ struct ds_written {
     int64_t create_us;     /* 0: it is made by this commit */
     const Ds__Entity *now; /* NULL: it is deleted, or was never there */
     bool is_changed;
-    int last_operation; /* of the mutation before; 0: none */
+    int last_operation;            /* of the mutation before; 0: none */
+    const Ds__Mutation *versioned; /* the last so far that wants it to have a version; NULL */
 };
 
 /* What is done with one mutation. */
@@ -44,7 +45,6 @@ struct ds_work {
     const Ds__Entity *entity; /* normalised; NULL: a delete */
     bool has_new_id;
     bool is_conflict;
-    bool has_written; /* it changed, or confirmed, the entity: its version is the commit's */
     struct ds_written *written;
     Ds__Value **transform_results;
     size_t transform_count;

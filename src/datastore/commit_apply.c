@@ -175,7 +175,33 @@ static status apply(struct ds_commit *commit, struct ds_work *work)
         return status_ok();
     TRY(make_entity(commit, work, &written->now));
     written->is_changed = written->is_changed || written->now != written->old;
-    work->has_written = true;
+    return status_ok();
+}
+
+/* --- what has changed --- */
+
+static status is_same(const Ds__Entity *old, const Ds__Entity *now, struct arena *arena, bool *out)
+{
+    size_t size = protobuf_c_message_get_packed_size(&old->base);
+    *out = size == protobuf_c_message_get_packed_size(&now->base);
+    if (!*out)
+        return status_ok();
+    uint8_t *both = arena_alloc(arena, 2 * size);
+    if (both == NULL)
+        return status_out_of_memory();
+    protobuf_c_message_pack(&old->base, both);
+    protobuf_c_message_pack(&now->base, both + size);
+    *out = memcmp(both, both + size, size) == 0;
+    return status_ok();
+}
+
+/* An entity that has become what it was is left alone, and keeps its version. */
+static status settle(struct ds_commit *commit, struct ds_written *written)
+{
+    bool is_left = false;
+    if (written->is_changed && written->old != NULL && written->now != NULL)
+        TRY(is_same(written->old, written->now, commit->call->arena, &is_left));
+    written->is_changed = written->is_changed && !is_left;
     return status_ok();
 }
 
@@ -183,5 +209,7 @@ status ds_commit_apply(struct ds_commit *commit)
 {
     for (size_t i = 0; i < commit->work_count; i++)
         TRY(apply(commit, &commit->works[i]));
+    for (size_t i = 0; i < commit->written_count; i++)
+        TRY(settle(commit, &commit->written[i]));
     return status_ok();
 }

@@ -47,10 +47,11 @@ status ds_key_fill(Ds__Key *key, const struct ds_database *database, struct aren
 {
     if (key->partition_id == NULL)
         PROTO_NEW(arena, key->partition_id, DS__PARTITION_ID__INIT);
-    if (key->partition_id->project_id[0] == '\0') {
-        key->partition_id->project_id = database->project;
+    if (key->partition_id->project_id[0] != '\0')
+        return status_ok();
+    key->partition_id->project_id = database->project;
+    if (key->partition_id->database_id[0] == '\0')
         key->partition_id->database_id = database->id;
-    }
     return status_ok();
 }
 

@@ -1,6 +1,7 @@
 /* Lookup: entities by their keys, all as of one moment. */
 #include "base/limits.h"
 #include "datastore/entity_result.h"
+#include "datastore/mask.h"
 #include "datastore/methods.h"
 #include "datastore/reading.h"
 #include "datastore/validate.h"
@@ -128,6 +129,8 @@ static status look_up_all(struct lookup *lookup)
 {
     const Ds__LookupRequest *request = lookup->request;
     TRY(check_keys(lookup));
+    if (request->property_mask != NULL)
+        TRY(ds_mask_check(request->property_mask, DS_MASK_READ, lookup->call->arena));
     if (lookup->reading.transaction != NULL)
         TRY(announce_keys(lookup));
     TRY(make_response(lookup));

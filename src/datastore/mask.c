@@ -5,6 +5,7 @@
 #include "datastore/mask.h"
 
 #include "datastore/property_path.h"
+#include "datastore/validate.h"
 
 #include <stdlib.h>
 
@@ -38,6 +39,21 @@ static status parse_mask(const Ds__PropertyMask *mask, struct arena *arena, stru
     if (count > 1)
         qsort(paths, count, sizeof *paths, compare_paths);
     *out = (struct paths){.paths = paths, .count = count};
+    return status_ok();
+}
+
+status ds_mask_check(const Ds__PropertyMask *mask, enum ds_mask_use use, struct arena *arena)
+{
+    struct paths paths;
+    TRY(parse_mask(mask, arena, &paths));
+    for (size_t i = 0; i < paths.count; i++) {
+        const char *name = paths.paths[i].names[0];
+        if (ds_name_is_reserved(name))
+            return use == DS_MASK_READ
+                       ? status_make(STATUS_INVALID_ARGUMENT, "the name %s is reserved", name)
+                       : status_make(STATUS_INVALID_ARGUMENT,
+                                     "The property_mask.property.name \"%s\" is reserved.", name);
+    }
     return status_ok();
 }
 

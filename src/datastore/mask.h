@@ -7,6 +7,11 @@
 #include "base/status.h"
 #include "google/datastore/v1/datastore.pb-c.h"
 
+enum ds_mask_use { DS_MASK_READ, DS_MASK_WRITE };
+
+/* INVALID_ARGUMENT if a path is none, or of a property that can have no value. */
+status ds_mask_check(const Ds__PropertyMask *mask, enum ds_mask_use use, struct arena *arena);
+
 /* The entity with what the mask names, and its key, which the mask may name too. INVALID_ARGUMENT
  * if a path is none. */
 status ds_mask_read(const Ds__Entity *entity, const Ds__PropertyMask *mask, struct arena *arena,

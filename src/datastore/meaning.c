@@ -2,7 +2,6 @@
  * them. */
 #include "datastore/meaning.h"
 
-#include "datastore/index_rows.h"
 #include "datastore/value.h"
 
 #define INVALID(...) status_make(STATUS_INVALID_ARGUMENT, __VA_ARGS__)

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "datastore/property_path.h"
+#include "datastore/validate.h"
 #include "datastore/value.h"
 #include "wire/proto.h"
 
@@ -275,6 +276,7 @@ static status make_array(const struct operation *operation, const struct element
     TRY(make_value(operation, out));
     (*out)->value_type_case = DS__VALUE__VALUE_TYPE_ARRAY_VALUE;
     (*out)->array_value = array;
+    (*out)->exclude_from_indexes = false; /* only an array's elements say that */
     return status_ok();
 }
 
@@ -336,6 +338,27 @@ static status apply_at(const Ds__PropertyTransform *transform, int64_t now_us, s
     else
         (*result)->exclude_from_indexes = false;
     return ds_property_set(*entity, &path, value, arena, entity);
+}
+
+static status normalise_array(Ds__ArrayValue *array, const struct ds_database *database,
+                              struct arena *arena)
+{
+    for (size_t i = 0; i < array->n_values; i++)
+        TRY(ds_value_normalise(array->values[i], database, arena));
+    return status_ok();
+}
+
+status ds_transform_normalise(const Ds__PropertyTransform *transform,
+                              const struct ds_database *database, struct arena *arena)
+{
+    switch (transform->transform_type_case) {
+    case DS__PROPERTY_TRANSFORM__TRANSFORM_TYPE_APPEND_MISSING_ELEMENTS:
+        return normalise_array(transform->append_missing_elements, database, arena);
+    case DS__PROPERTY_TRANSFORM__TRANSFORM_TYPE_REMOVE_ALL_FROM_ARRAY:
+        return normalise_array(transform->remove_all_from_array, database, arena);
+    default: /* of numbers there is nothing to do */
+        return status_ok();
+    }
 }
 
 status ds_transform(const Ds__Entity *entity, Ds__PropertyTransform *const *transforms,

@@ -5,13 +5,18 @@
  * numbers the property's stays; a NaN makes a NaN.
  * append_missing_elements and remove_all_from_array make an empty array of what is none. Elements
  * are the same if they are equal, 3 and 3.0 too, NaN and NaN; a string is not a blob.
- * A changed property stays excluded from indexes if it was. */
+ * A number stays excluded from indexes if it was; of an array only the elements are. */
 #ifndef TRESTLE_DATASTORE_TRANSFORM_H
 #define TRESTLE_DATASTORE_TRANSFORM_H
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "datastore/key.h"
 #include "google/datastore/v1/datastore.pb-c.h"
+
+/* Makes the operand what ds_entity_normalise makes of an entity's values. */
+status ds_transform_normalise(const Ds__PropertyTransform *transform,
+                              const struct ds_database *database, struct arena *arena);
 
 /* Applies them in order. `entity`, and operands, are normalised; the entity is left as it is;
  * `*out` shares with it what is the same, and must be checked (validate.h) as any entity that is to

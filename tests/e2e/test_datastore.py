@@ -236,7 +236,7 @@ def test_transactions_that_are_none(client, raw):
     raw.api.rollback(request={"project_id": client.project, "transaction": transaction})
     with pytest.raises(exceptions.InvalidArgument):
         raw.commit({"delete": raw.key("K", 1)}, transaction=transaction, mode="TRANSACTIONAL")
-    with pytest.raises(exceptions.InvalidArgument, match="must have a transaction"):
+    with pytest.raises(exceptions.InvalidArgument, match="requires a transaction"):
         raw.commit({"delete": raw.key("K", 1)}, mode="TRANSACTIONAL")
     answer = raw.lookup(raw.key("K", 1), new_transaction={"read_write": {}})
     raw.commit(
