@@ -114,14 +114,21 @@ static const Ds__GqlQueryParameter *find_position(struct gql_parser *parser, con
     return parser->gql->positional_bindings[position - 1];
 }
 
+static status refuse_site(const struct gql_token *token)
+{
+    if (token->kind == GQL_NAMED_BINDING)
+        return INVALID("Absent named binding: %.200s.", token->text);
+    if (strtoull(token->text, NULL, 10) == 0)
+        return INVALID("Invalid binding site @%.200s.", token->text);
+    return INVALID("Absent positional binding: %.200s.", token->text);
+}
+
 status gql_binding(struct gql_parser *parser, const Ds__GqlQueryParameter **out)
 {
     const struct gql_token *token = &parser->token;
     *out = token->kind == GQL_NAMED_BINDING ? find_name(parser, token->text)
                                             : find_position(parser, token->text);
-    if (*out == NULL)
-        return gql_refuse(parser->lexer.text, token, "There is no binding for the site");
-    return gql_advance(parser);
+    return *out == NULL ? refuse_site(token) : gql_advance(parser);
 }
 
 status gql_bindings_check(const struct gql_parser *parser)

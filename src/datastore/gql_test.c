@@ -639,14 +639,11 @@ static void test_bindings_and_sites_must_match(void **state)
         size_t positions;
         const char *words;
     } cases[] = {
-        {"SELECT * WHERE a = @b", 0,
-         "There is no binding for the site: \"@b\" at line 1, column 20."},
-        {"SELECT * WHERE a = @0", 0,
-         "There is no binding for the site: \"@0\" at line 1, column 20."},
-        {"SELECT * WHERE a = @2", 1,
-         "There is no binding for the site: \"@2\" at line 1, column 20."},
+        {"SELECT * WHERE a = @b", 0, "Absent named binding: b."},
+        {"SELECT * WHERE a = @0", 0, "Invalid binding site @0."},
+        {"SELECT * WHERE a = @2", 1, "Absent positional binding: 2."},
         {"SELECT * WHERE a = @99999999999999999999", 1,
-         "There is no binding for the site: \"@99999999999999999999\" at line 1, column 20."},
+         "Absent positional binding: 99999999999999999999."},
         {"SELECT * OFFSET @2", 2, "Unused positional binding: 1."},
         {"SELECT * WHERE a = @from", 0,
          "A value is wanted, and the site is bound to a cursor: \"@from\" at line 1, column 20."},

@@ -172,6 +172,8 @@ static status distinct_names(const struct checking *checking, const char ***out)
             return INVALID("group by is not supported for the property: %s", names[i]);
         if (has_name(names, i, names[i]))
             return INVALID("cannot group by a property multiple times");
+        if (has_equality(request->filter, names[i]))
+            return INVALID("cannot use group by on a property with an equality filter");
     }
     if (checking->query->kind == NULL && request->n_distinct_on > 0)
         return INVALID("kind is required for group by");

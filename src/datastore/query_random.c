@@ -204,7 +204,8 @@ static void make_orders(struct asked *asked)
             asked->orders[asked->order_count++] =
                 (struct order){.property = property, .is_down = one_in(2)};
     }
-    if (asked->order_count > 0 && one_in(6))
+    if (asked->order_count > 0 && one_in(6) && !has_equality(asked, asked->orders[0].property) &&
+        !has_equality(asked, asked->orders[asked->order_count - 1].property))
         asked->distinct_count = 1 + (int)random_below((unsigned)asked->order_count);
     if (one_in(6))
         asked->orders[asked->order_count++] = (struct order){.property = -1, .is_down = one_in(2)};

@@ -517,6 +517,9 @@ static void test_what_no_query_may_say(void **state)
                    "'filter': " ALL(FILTER("a", "EQUAL", I("1")) "," FILTER(
                        "a", "GREATER_THAN", I("1"))) ", 'projection': [" PROJECT("a") "]",
                    "cannot use projection on a property with an equality filter");
+    assert_invalid(fake,
+                   "'filter': " FILTER("a", "EQUAL", I("1")) ", 'distinctOn': [{'name': 'a'}]",
+                   "cannot use group by on a property with an equality filter");
     assert_invalid(fake, "'projection': [" PROJECT("a") "," PROJECT("a") "]",
                    "cannot project a property multiple times");
     assert_invalid(fake, "'order': [" UP("b") "], 'distinctOn': [{'name': 'a'}]",

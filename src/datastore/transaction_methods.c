@@ -27,6 +27,8 @@ status ds_rollback(struct ds_call *call, const ProtobufCMessage *message,
     struct ds_database database = {call->project_id, call->database_id};
     Ds__RollbackResponse *answer;
     PROTO_NEW(call->arena, answer, DS__ROLLBACK_RESPONSE__INIT);
+    if (request->transaction.len == 0)
+        return status_make(STATUS_INVALID_ARGUMENT, "transaction required");
     TRY(ds_transaction_roll_back(call->datastore->transactions, proto_bytes(request->transaction),
                                  &database));
     *response = &answer->base;

@@ -158,10 +158,8 @@ static status check_completeness(const Ds__Key *key, enum ds_key_use use)
 
 static status check_path(const Ds__Key *key, enum ds_key_use use)
 {
-    if (key->n_path == 0)
-        return INVALID("Key path is empty.");
     if (key->n_path > LIMIT_DS_PATH_ELEMENTS)
-        return INVALID("Key path has more than %d elements.", LIMIT_DS_PATH_ELEMENTS);
+        return INVALID("Key path is too long. Cannot exceed %d elements.", LIMIT_DS_PATH_ELEMENTS);
     for (size_t i = 0; i < key->n_path; i++)
         TRY(check_element(key->path[i], use));
     TRY(check_completeness(key, use));
@@ -173,6 +171,8 @@ static status check_path(const Ds__Key *key, enum ds_key_use use)
 status ds_key_check(const Ds__Key *key, const struct ds_database *database, enum ds_key_use use)
 {
     const Ds__PartitionId *partition = key->partition_id;
+    if (key->n_path == 0)
+        return INVALID("Key path is empty.");
     if (partition == NULL || partition->project_id[0] == '\0')
         return INVALID("The project id is the empty string.");
     if (is_of_any_database(use)) {

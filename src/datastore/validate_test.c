@@ -108,7 +108,7 @@ static void test_paths_are_bounded(void **state)
     buffer_append_format(&path, "K/1");
     text = bytes_to_string(buffer_bytes(&path));
     assert_says(ds_key_check(test_key(*state, "", text), &database, DS_KEY_READ),
-                "Key path has more than 100 elements.");
+                "Key path is too long. Cannot exceed 100 elements.");
     free(text);
     buffer_free(&path);
 }

@@ -103,6 +103,8 @@ def test_a_commit_says_its_mode_and_its_transaction(raw):
         raw.api.commit(
             request={**request, "mode": "NON_TRANSACTIONAL", "transaction": b"none"}, retry=None
         )
+    with pytest.raises(exceptions.InvalidArgument, match="transaction required"):
+        raw.api.rollback(request={"project_id": raw.project}, retry=None)
     once = {"single_use_transaction": {"read_only": {}}, "mode": "TRANSACTIONAL"}
     with pytest.raises(exceptions.InvalidArgument, match="must be READ_WRITE"):
         raw.api.commit(request={**request, **once}, retry=None)
