@@ -109,6 +109,9 @@ static void finish(struct task *task)
 {
     struct ds_commit *commit = LIST_ENTRY(task, struct ds_commit, finish);
     ProtobufCMessage *response = NULL;
+    if (status_is_ok(commit->writing.result) && commit->transaction != NULL)
+        metrics_add(commit->call->datastore->metrics, METRIC_datastore_transactions_committed_total,
+                    1);
     let_go(commit);
     status s = commit->writing.result;
     if (status_is_ok(s))

@@ -31,7 +31,10 @@ static status take_locks(struct ds_commit *commit)
     for (size_t i = 0; i < count; i++)
         commit->locks[i] =
             (struct ds_lock){.key = commit->written[i].row_key, .moment = &commit->writing.moment};
-    TRY(ds_locks_take(commit->open->locks, commit->locks, count, LOCK_WAIT_US));
+    status s = ds_locks_take(commit->open->locks, commit->locks, count, LOCK_WAIT_US);
+    if (s.code == STATUS_ABORTED)
+        metrics_add(commit->call->datastore->metrics, METRIC_datastore_lock_timeouts_total, 1);
+    TRY(s);
     commit->lock_count = count;
     return status_ok();
 }

@@ -12,8 +12,9 @@
 
 /* --- what a transaction has read --- */
 
-static status contended(void)
+static status contended(const struct ds_commit *commit)
 {
+    metrics_add(commit->call->datastore->metrics, METRIC_datastore_conflicts_total, 1);
     return status_make(STATUS_ABORTED, "too much contention on these datastore entities. please "
                                        "try again.");
 }
@@ -29,7 +30,7 @@ static status await_earlier(struct ds_commit *commit, const struct ds_read_range
         return status_ok();
     }
     bool is_held = ds_locks_held_before(commit->open->locks, range->from, moments, moment);
-    return is_held ? contended() : status_ok();
+    return is_held ? contended(commit) : status_ok();
 }
 
 /* What was read of an index that is gone nobody has kept since. */
@@ -42,8 +43,8 @@ static status check_range(struct ds_commit *commit, const struct ds_read_range *
     bool has_changed;
     TRY(await_earlier(commit, range));
     TRY(ds_changed_since(&then, range->from, range->to, commit->call->arena, &has_changed));
-    return has_changed || !ds_indexes_keeps(commit->open->indexes, range->from) ? contended()
-                                                                                : status_ok();
+    bool is_kept = ds_indexes_keeps(commit->open->indexes, range->from);
+    return has_changed || !is_kept ? contended(commit) : status_ok();
 }
 
 static status check_reads(struct ds_commit *commit)

@@ -7,17 +7,20 @@
 #include <endian.h>
 #include <stdlib.h>
 
-enum { BUCKETS = 1024, NOTES_LIMIT = 16 << 20 };
+/* `SWEEP_US`: how often those that have expired are looked for, at the least. */
+enum { BUCKETS = 1024, NOTES_LIMIT = 16 << 20, SWEEP_US = 10 * 1000 * 1000 };
 
 struct ds_transactions {
     struct clock *clock;
+    struct metrics *metrics;      /* may be NULL */
     struct ds_range_locks *locks; /* NULL: all are optimistic */
     pthread_mutex_t lock;
     pthread_cond_t given_back;
     struct ds_transaction *buckets[BUCKETS];
     unsigned count;
-    uint64_t begun; /* so far: numbers of ids, and ages */
-    uint64_t run;   /* of this server's run: ids of another are none */
+    int64_t swept_us; /* when those that have expired were looked for */
+    uint64_t begun;   /* so far: numbers of ids, and ages */
+    uint64_t run;     /* of this server's run: ids of another are none */
 };
 
 /* An id: its number; how old it is, which is the number of the first that was begun of what is done
@@ -30,18 +33,25 @@ struct id {
 
 _Static_assert(sizeof(struct id) == DS_TRANSACTION_ID_SIZE, "ids have no gaps");
 
-status ds_transactions_create(struct clock *clock, struct ds_range_locks *locks,
-                              struct ds_transactions **out)
+status ds_transactions_create(struct clock *clock, struct metrics *metrics,
+                              struct ds_range_locks *locks, struct ds_transactions **out)
 {
     struct ds_transactions *transactions = *out = calloc(1, sizeof *transactions);
     if (transactions == NULL)
         return status_out_of_memory();
     transactions->clock = clock;
+    transactions->metrics = metrics;
     transactions->locks = locks;
     transactions->run = (uint64_t)clock_wall_us(clock) ^ (uintptr_t)transactions;
     pthread_mutex_init(&transactions->lock, NULL);
     pthread_cond_init(&transactions->given_back, NULL);
     return status_ok();
+}
+
+static void count(struct ds_transactions *transactions, enum metric metric, int64_t change)
+{
+    if (transactions->metrics != NULL)
+        metrics_add(transactions->metrics, metric, change);
 }
 
 static void destroy(struct ds_transactions *transactions, struct ds_transaction *transaction)
@@ -85,6 +95,7 @@ static void take_out(struct ds_transactions *transactions, struct ds_transaction
         at = &(*at)->next;
     *at = transaction->next;
     transactions->count--;
+    count(transactions, METRIC_datastore_transactions, -1);
 }
 
 /* Those that have expired, to be destroyed without the lock: they have locks of their own. */
@@ -98,9 +109,11 @@ static struct ds_transaction *drop_expired(struct ds_transactions *transactions)
             if (now_us <= atomic_load(&at->locker.until_us))
                 continue;
             take_out(transactions, at);
+            count(transactions, METRIC_datastore_transactions_expired_total, 1);
             at->next = expired;
             expired = at;
         }
+    transactions->swept_us = now_us;
     return expired;
 }
 
@@ -145,7 +158,8 @@ static uint64_t age_of(const struct ds_transactions *transactions, uint64_t numb
 static status add(struct ds_transactions *transactions, struct ds_transaction *transaction,
                   bytes previous, struct ds_transaction **expired)
 {
-    if (transactions->count >= LIMIT_DS_TRANSACTIONS)
+    if (transactions->count >= LIMIT_DS_TRANSACTIONS ||
+        clock_steady_us(transactions->clock) - transactions->swept_us > SWEEP_US)
         *expired = drop_expired(transactions);
     if (transactions->count >= LIMIT_DS_TRANSACTIONS)
         return status_make(STATUS_RESOURCE_EXHAUSTED, "There are %d transactions already.",
@@ -158,6 +172,8 @@ static status add(struct ds_transactions *transactions, struct ds_transaction *t
     transaction->next = *bucket;
     *bucket = transaction;
     transactions->count++;
+    count(transactions, METRIC_datastore_transactions, 1);
+    count(transactions, METRIC_datastore_transactions_begun_total, 1);
     return status_ok();
 }
 
@@ -204,6 +220,7 @@ static status take(struct ds_transactions *transactions, bytes id,
         pthread_cond_wait(&transactions->given_back, &transactions->lock);
     if (*out != NULL && !ds_locker_keep(&(*out)->locker, clock_steady_us(transactions->clock))) {
         take_out(transactions, *out);
+        count(transactions, METRIC_datastore_transactions_expired_total, 1);
         *expired = *out;
         *out = NULL;
     }
@@ -268,6 +285,7 @@ status ds_transaction_roll_back(struct ds_transactions *transactions, bytes id,
     struct ds_transaction *transaction;
     status s = ds_transaction_take(transactions, id, database, &transaction);
     if (status_is_ok(s)) {
+        count(transactions, METRIC_datastore_transactions_rolled_back_total, 1);
         ds_transaction_end(transactions, transaction);
         return s;
     }

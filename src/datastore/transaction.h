@@ -39,9 +39,10 @@ struct ds_transaction {
     bool is_taken;
 };
 
-/* `locks`: those of pessimistic transactions; NULL: transactions are optimistic. */
-status ds_transactions_create(struct clock *clock, struct ds_range_locks *locks,
-                              struct ds_transactions **out);
+/* `locks`: those of pessimistic transactions; NULL: transactions are optimistic. `metrics` may be
+ * NULL. */
+status ds_transactions_create(struct clock *clock, struct metrics *metrics,
+                              struct ds_range_locks *locks, struct ds_transactions **out);
 void ds_transactions_destroy(struct ds_transactions *transactions); /* NULL is fine */
 
 struct ds_beginning {

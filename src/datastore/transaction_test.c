@@ -19,6 +19,7 @@ static int64_t read_hands(struct clock *clock)
 
 struct fixture {
     struct hands hands;
+    struct metrics *metrics;
     struct ds_transactions *transactions;
 };
 
@@ -27,7 +28,8 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     f->hands.clock = (struct clock){read_hands, read_hands};
-    assert_ok(ds_transactions_create(&f->hands.clock, NULL, &f->transactions));
+    assert_ok(metrics_create(&f->metrics));
+    assert_ok(ds_transactions_create(&f->hands.clock, f->metrics, NULL, &f->transactions));
     *state = f;
     return 0;
 }
@@ -36,6 +38,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
     ds_transactions_destroy(f->transactions);
+    metrics_destroy(f->metrics);
     free(f);
     return 0;
 }
@@ -97,6 +100,21 @@ static void it_expires(void **state)
     assert_gone(f, idle, &first);
     f->hands.us = DS_TRANSACTION_US + 1;
     assert_gone(f, busy, &first);
+}
+
+static void who_is_left_alone_is_forgotten(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t id[DS_TRANSACTION_ID_SIZE];
+    begin(f, id);
+    f->hands.us = DS_IDLE_US;
+    begin(f, id);
+    assert_int_equal(metrics_value(f->metrics, METRIC_datastore_transactions), 2);
+    f->hands.us = 2 * DS_IDLE_US;
+    begin(f, id);
+    assert_int_equal(metrics_value(f->metrics, METRIC_datastore_transactions), 2);
+    assert_int_equal(metrics_value(f->metrics, METRIC_datastore_transactions_begun_total), 3);
+    assert_int_equal(metrics_value(f->metrics, METRIC_datastore_transactions_expired_total), 1);
 }
 
 static void it_is_as_old_as_what_it_does_anew(void **state)
@@ -192,9 +210,13 @@ static void a_request_waits_for_the_one_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_transaction_is_its_databases),    TEST(it_expires),
-        TEST(it_is_as_old_as_what_it_does_anew), TEST(what_it_reads_is_noted),
-        TEST(it_cannot_read_without_end),        TEST(a_request_waits_for_the_one_before),
+        TEST(a_transaction_is_its_databases),
+        TEST(it_expires),
+        TEST(who_is_left_alone_is_forgotten),
+        TEST(it_is_as_old_as_what_it_does_anew),
+        TEST(what_it_reads_is_noted),
+        TEST(it_cannot_read_without_end),
+        TEST(a_request_waits_for_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
