@@ -22,6 +22,7 @@ C_PREFIXES = {
     "google.cloud.location": "Location",
     "google.datastore.v1": "Ds",
     "google.datastore.admin.v1": "DsAdmin",
+    "google.firestore.admin.v1": "FsAdmin",
     "google.iam.v1": "Iam",
     "google.longrunning": "Lro",
     "google.protobuf": "Pb",

@@ -18,7 +18,11 @@ static const char *const forms[KIND_COUNT] = {
     [KIND_LOGICAL_VIEW] = "projects/P/instances/I/logicalViews/V",
     [KIND_MATERIALIZED_VIEW] = "projects/P/instances/I/materializedViews/V",
     [KIND_LOCATION] = "projects/P/locations/L",
+    [KIND_DATABASE] = "projects/P/databases/D",
+    [KIND_COLLECTION_GROUP] = "projects/P/databases/D/collectionGroups/K",
+    [KIND_FIELD] = "projects/P/databases/D/collectionGroups/K/fields/F",
     [KIND_PROJECT_OPERATION] = "projects/P/operations/O",
+    [KIND_DATABASE_OPERATION] = "projects/P/databases/D/operations/O",
     [KIND_OPERATION] = "operations/projects/P/…",
 };
 

@@ -22,8 +22,12 @@ enum access_kind {
     KIND_LOGICAL_VIEW,
     KIND_MATERIALIZED_VIEW,
     KIND_LOCATION,
-    KIND_PROJECT_OPERATION, /* of Datastore */
-    KIND_OPERATION,         /* "operations/" before the name of what it works on, and more behind */
+    KIND_DATABASE, /* of Datastore, as are those up to KIND_OPERATION */
+    KIND_COLLECTION_GROUP,
+    KIND_FIELD,
+    KIND_PROJECT_OPERATION,
+    KIND_DATABASE_OPERATION,
+    KIND_OPERATION, /* "operations/" before the name of what it works on, and more behind */
     KIND_COUNT
 };
 

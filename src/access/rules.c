@@ -9,6 +9,7 @@
 #include "google/cloud/location/locations.pb-c.h"
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/datastore/v1/datastore.pb-c.h"
+#include "google/firestore/admin/v1/firestore_admin.pb-c.h"
 #include "google/iam/v1/iam_policy.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
@@ -22,6 +23,7 @@
 #define SERVICE_LOCATIONS       "google.cloud.location.Locations"
 #define SERVICE_DATASTORE       "google.datastore.v1.Datastore"
 #define SERVICE_DATASTORE_ADMIN "google.datastore.admin.v1.DatastoreAdmin"
+#define SERVICE_FIRESTORE_ADMIN "google.firestore.admin.v1.FirestoreAdmin"
 
 static const struct requirement requirements[] = {
 #define RPC_IF(service_, method_, request_, field_, kind_, permission_, when_)                     \

@@ -2,7 +2,7 @@
  *
  * Operations are asked for by the names that were handed out. Lists are asked for by the start of
  * such names: operations/projects/P or operations/projects/P/instances/I, as gcloud does, and
- * projects/P for those of Datastore. */
+ * projects/P or projects/P/databases/D for those of Datastore. */
 #include "control/operations.h"
 
 #include "bigtable/resource_call.h"
@@ -53,19 +53,30 @@ static status keep_those(struct resource_page *page, const char *filter, struct 
     return status_ok();
 }
 
+/* projects/P, or projects/P/databases/D */
+static bool is_of_datastore(const char *name)
+{
+    static const char projects[] = "projects/", databases[] = "databases/";
+    if (strncmp(name, projects, strlen(projects)) != 0)
+        return false;
+    const char *rest = name + strlen(projects), *slash = strchr(rest, '/');
+    if (slash == NULL)
+        return *rest != '\0';
+    rest = slash + 1 + strlen(databases);
+    return strncmp(slash + 1, databases, strlen(databases)) == 0 && *rest != '\0' &&
+           strchr(rest, '/') == NULL;
+}
+
 /* What operations may be listed under. */
 static status check_parent(const char *name)
 {
-    if (strncmp(name, "operations/projects/", strlen("operations/projects/")) == 0)
-        return status_ok();
-    const char *slash = strncmp(name, "projects/", strlen("projects/")) == 0
-                            ? strchr(name + strlen("projects/"), '/')
-                            : name;
-    if (slash == NULL && name[strlen("projects/")] != '\0')
+    if (strncmp(name, "operations/projects/", strlen("operations/projects/")) == 0 ||
+        is_of_datastore(name))
         return status_ok();
     return status_make(STATUS_INVALID_ARGUMENT,
                        "Invalid name '%s': expected operations/projects/{project}, "
-                       "operations/projects/{project}/instances/{instance}, or projects/{project}",
+                       "operations/projects/{project}/instances/{instance}, projects/{project}, or "
+                       "projects/{project}/databases/{database}",
                        name);
 }
 

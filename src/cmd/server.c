@@ -31,6 +31,7 @@
 #include "google/cloud/location/locations.pb-c.h"
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/datastore/v1/datastore.pb-c.h"
+#include "google/firestore/admin/v1/firestore_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { API_SERVICES = 7, SERVICES = API_SERVICES + 3 };
+enum { API_SERVICES = 8, SERVICES = API_SERVICES + 3 };
 
 /* An event loop, its thread, its connections. */
 struct worker {
@@ -59,6 +60,7 @@ static const ProtobufCServiceDescriptor *const rest_services[] = {
     &location__locations__descriptor,
     &ds__datastore__descriptor,
     &ds_admin__datastore_admin__descriptor,
+    &fs_admin__firestore_admin__descriptor,
 };
 
 struct server {
@@ -274,10 +276,12 @@ static status create_datastore(struct server *server)
         .threads = server->settings->datastore_threads,
         .is_pessimistic = server->settings->datastore_concurrency == CONCURRENCY_PESSIMISTIC,
         .statistics_interval_us = server->settings->datastore_statistics_interval,
+        .ttl_interval_us = server->settings->datastore_ttl_interval,
     };
     TRY(datastore_init(&server->datastore, &options));
     server->api_services[5] = datastore_service(&server->datastore);
     server->api_services[6] = datastore_admin_service(&server->datastore);
+    server->api_services[7] = datastore_firestore_service(&server->datastore);
     return status_ok();
 }
 

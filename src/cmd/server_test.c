@@ -184,6 +184,12 @@ struct grpc_service datastore_admin_service(struct datastore *datastore)
     return (struct grpc_service){.name = "test.DatastoreAdmin"};
 }
 
+struct grpc_service datastore_firestore_service(struct datastore *datastore)
+{
+    (void)datastore;
+    return (struct grpc_service){.name = "test.FirestoreAdmin"};
+}
+
 /* --- servers --- */
 
 static const struct log silent = {.fd = -1, .level = LOG_ERROR};

@@ -5,6 +5,7 @@
  *
  *     operations/projects/P/instances/I/locations/L/operations/<version of the edit>
  *     projects/P/operations/<version of the edit>        Datastore's
+ *     projects/P/databases/D/operations/<the same>       of its fields, as Firestore has it
  *
  * A quick change stages its operation, finished, in its own edit: either both are there or neither.
  * Long work (a backup) stages one that runs. It is carried out by its *kind*, on a thread where it

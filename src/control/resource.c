@@ -3,6 +3,7 @@
 
 #include "google/bigtable/admin/v2/instance.pb-c.h"
 #include "google/bigtable/admin/v2/table.pb-c.h"
+#include "google/firestore/admin/v1/field.pb-c.h"
 #include "google/iam/v1/policy.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 #include "trestle/catalog.pb-c.h"
@@ -16,6 +17,7 @@ static const struct resource_type types[] = {
     {RESOURCE_AUTHORIZED_VIEW, "Authorized view", "authorizedViews",
      (enum resource_kind)RESOURCE_TABLE_PARENT, &bt_admin__authorized_view__descriptor},
     {RESOURCE_CLUSTER, "Cluster", "clusters", RESOURCE_INSTANCE, &bt_admin__cluster__descriptor},
+    {RESOURCE_FIELD, "Field", NULL, (enum resource_kind)0, &fs_admin__field__descriptor},
     {RESOURCE_INSTANCE, "Instance", "instances", (enum resource_kind)0,
      &bt_admin__instance__descriptor},
     {RESOURCE_LOGICAL_VIEW, "Logical view", "logicalViews", RESOURCE_INSTANCE,

@@ -21,6 +21,7 @@
 enum resource_kind {
     RESOURCE_AUTHORIZED_VIEW = 'a',
     RESOURCE_CLUSTER = 'c',
+    RESOURCE_FIELD = 'f', /* of a Datastore database: when entities expire */
     RESOURCE_INSTANCE = 'i',
     RESOURCE_LOGICAL_VIEW = 'l',
     RESOURCE_MATERIALIZED_VIEW = 'm',

@@ -1,4 +1,5 @@
-/* The methods of google.datastore.admin.v1.DatastoreAdmin: what service.c registers. */
+/* The methods of google.datastore.admin.v1.DatastoreAdmin, and of
+ * google.firestore.admin.v1.FirestoreAdmin: what service.c registers. */
 #ifndef TRESTLE_DATASTORE_ADMIN_METHODS_H
 #define TRESTLE_DATASTORE_ADMIN_METHODS_H
 
@@ -8,5 +9,14 @@ ds_run ds_create_index;
 ds_run ds_delete_index;
 ds_run ds_get_index;
 ds_run ds_list_indexes;
+
+ds_run ds_get_field;
+ds_run ds_update_field;
+ds_run ds_list_fields;
+
+/* ds_method.locate of these. */
+status ds_get_field_locate(struct ds_call *call, const ProtobufCMessage *request);
+status ds_update_field_locate(struct ds_call *call, const ProtobufCMessage *request);
+status ds_list_fields_locate(struct ds_call *call, const ProtobufCMessage *request);
 
 #endif

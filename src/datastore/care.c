@@ -3,9 +3,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/siphash.h"
 #include "control/control.h"
 #include "datastore/database.h"
 #include "datastore/statistics_pass.h"
+#include "datastore/ttl.h"
+#include "datastore/ttl_pass.h"
 #include "os/thread.h"
 
 #include <stdlib.h>
@@ -26,6 +29,9 @@ struct watched {
     char *id;
     struct ds_open_database *open; /* NULL: it has not been looked at */
     int64_t statistics_due_us;     /* clock_steady_us */
+    int64_t ttl_due_us;
+    unsigned ttl_looks;            /* since all entities were looked at */
+    struct fingerprint ttl_fields; /* of the names of those by which entities expire */
 };
 
 struct ds_care {
@@ -147,6 +153,7 @@ static status begin_watch(struct ds_care *care, struct watched *watched)
     if (made_us > 0)
         wait_us = made_us + interval_us - cluster_now_us(care->datastore->cluster);
     watched->statistics_due_us = steady_us(care) + wait_us;
+    watched->ttl_due_us = steady_us(care) + care->options.ttl_interval_us;
     return status_ok();
 }
 
@@ -160,14 +167,64 @@ static void make_statistics(struct ds_care *care, struct watched *watched)
              ds_statistics_run(care->datastore, watched->open, care));
 }
 
+/* --- what expires --- */
+
+/* Entities whose property is in no index are found by looking at all of them: once in so many
+ * looks, and when there are other properties than before. */
+enum { LOOKS_AT_INDEXES = 24, ARENA_BYTES = 16 << 20 };
+
+static bool is_all_due(struct watched *watched, const struct vector *fields)
+{
+    const struct ds_field_name *items = fields->items;
+    struct siphash hash;
+    siphash_start(&hash);
+    for (size_t i = 0; i < fields->count; i++)
+        siphash_add(&hash, bytes_of(items[i].name));
+    struct fingerprint print = siphash_finish(&hash);
+    bool is_due = watched->ttl_looks == 0 || !fingerprint_equal(print, watched->ttl_fields);
+    watched->ttl_fields = print;
+    watched->ttl_looks = is_due ? 1 : (watched->ttl_looks + 1) % LOOKS_AT_INDEXES;
+    return is_due;
+}
+
+static status delete_expired(struct ds_care *care, struct watched *watched, struct arena *arena)
+{
+    const struct ds_database database = {watched->project, watched->id};
+    struct vector fields = {0}; /* of struct ds_field_name */
+    int64_t deleted = 0;
+    TRY(ds_ttl_list(care->datastore->control, &database, arena, &fields));
+    if (fields.count == 0)
+        return status_ok();
+    status s = ds_ttl_run(care->datastore, watched->open, &fields, is_all_due(watched, &fields),
+                          care, &deleted);
+    if (deleted > 0)
+        log_info(care->log, "expired entities were deleted", LOG_STR("project", watched->project),
+                 LOG_STR("database", watched->id), LOG_INT("entities", deleted));
+    return s;
+}
+
+static void look_for_expired(struct ds_care *care, struct watched *watched)
+{
+    int64_t interval_us = care->options.ttl_interval_us;
+    if (interval_us == 0 || steady_us(care) < watched->ttl_due_us)
+        return;
+    watched->ttl_due_us = steady_us(care) + interval_us;
+    struct arena *arena = arena_create(ARENA_BYTES);
+    status s = arena == NULL ? status_out_of_memory() : delete_expired(care, watched, arena);
+    complain(care, watched, "expired entities are kept for now", s);
+    arena_destroy(arena);
+}
+
 /* --- the thread --- */
 
 static void look_after(struct ds_care *care, struct watched *watched)
 {
     if (watched->open == NULL)
         complain(care, watched, "a database cannot be looked after", begin_watch(care, watched));
-    if (watched->open != NULL)
-        make_statistics(care, watched);
+    if (watched->open == NULL)
+        return;
+    look_for_expired(care, watched);
+    make_statistics(care, watched);
 }
 
 static void look(struct ds_care *care)

@@ -1,4 +1,5 @@
-/* What is done for databases without being asked: their statistics.
+/* What is done for databases without being asked: their statistics, and the end of entities that
+ * have expired.
  *
  * One thread looks at them once a second, and does what is due for one after the other. It works
  * for at most half of the time, so that it leaves a processor to those who wait. */
@@ -11,6 +12,7 @@ struct ds_care;
 
 struct ds_care_options {
     int64_t statistics_interval_us; /* between two counts of a database; 0: none */
+    int64_t ttl_interval_us;        /* between two looks for what has expired; 0: none */
 };
 
 /* `datastore` is complete but for this. */

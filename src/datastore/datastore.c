@@ -9,9 +9,9 @@
 
 static status start_care(struct datastore *datastore, const struct datastore_options *options)
 {
-    const struct ds_care_options care = {.statistics_interval_us = options->statistics_interval_us};
-    return care.statistics_interval_us == 0 ? status_ok()
-                                            : ds_care_start(datastore, &care, &datastore->care);
+    const struct ds_care_options care = {.statistics_interval_us = options->statistics_interval_us,
+                                         .ttl_interval_us = options->ttl_interval_us};
+    return ds_care_start(datastore, &care, &datastore->care);
 }
 
 status datastore_init(struct datastore *datastore, const struct datastore_options *options)

@@ -1,7 +1,8 @@
 /* The services of Datastore's API over one cluster: tables of methods for wire/grpc.h.
  *
- * google.datastore.v1.Datastore and google.datastore.admin.v1.DatastoreAdmin. Methods that are not
- * built answer UNIMPLEMENTED. How a database lies in a table: docs/internals/datastore-layout.md.
+ * google.datastore.v1.Datastore, google.datastore.admin.v1.DatastoreAdmin, and of
+ * google.firestore.admin.v1.FirestoreAdmin the methods on fields. Methods that are not built answer
+ * UNIMPLEMENTED. How a database lies in a table: docs/internals/datastore-layout.md.
  */
 #ifndef TRESTLE_DATASTORE_DATASTORE_H
 #define TRESTLE_DATASTORE_DATASTORE_H
@@ -37,6 +38,7 @@ struct datastore_options {
     unsigned threads; /* requests that run at a time; at least 1 */
     bool is_pessimistic;
     int64_t statistics_interval_us; /* between two counts of a database; 0: none */
+    int64_t ttl_interval_us;        /* between two looks for what has expired; 0: none */
 };
 
 /* Must be freed whether it succeeds or not. */
@@ -52,5 +54,6 @@ void datastore_free(struct datastore *datastore);
 
 struct grpc_service datastore_service(struct datastore *datastore);
 struct grpc_service datastore_admin_service(struct datastore *datastore);
+struct grpc_service datastore_firestore_service(struct datastore *datastore);
 
 #endif

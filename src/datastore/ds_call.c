@@ -124,6 +124,8 @@ static status start(struct ds_call *call, bytes wire, const struct ds_method *me
     TRY(proto_decode(method->request, wire, call->arena, &request));
     call->project_id = text_of(request, "project_id");
     call->database_id = text_of(request, "database_id");
+    if (method->locate != NULL)
+        TRY(method->locate(call, request));
     TRY(ds_check_database(call->project_id, call->database_id));
     TRY(check_routing(call));
     if (method->run == NULL)

@@ -27,6 +27,9 @@ typedef status ds_run(struct ds_call *call, const ProtobufCMessage *request,
 struct ds_method {
     const char *name; /* "Lookup" */
     const ProtobufCMessageDescriptor *request;
+    /* Sets the call's project_id and database_id, on the loop's thread, for requests that say them
+     * in a name; NULL: the request has fields of these names. */
+    status (*locate)(struct ds_call *call, const ProtobufCMessage *request);
     ds_run *run; /* NULL: not built, UNIMPLEMENTED */
 };
 

@@ -123,12 +123,21 @@ static status answer_later(struct ds_call *call, const ProtobufCMessage *request
     return status_ok();
 }
 
-static const struct ds_method allocating = {"AllocateIds", &ds__allocate_ids_request__descriptor,
-                                            allocate};
-static const struct ds_method refusing = {"AllocateIds", &ds__allocate_ids_request__descriptor,
-                                          refuse};
-static const struct ds_method taking_time = {"AllocateIds", &ds__allocate_ids_request__descriptor,
-                                             answer_later};
+/* As of requests that say in a name where they go. */
+static status locate(struct ds_call *call, const ProtobufCMessage *request)
+{
+    assert_string_equal(((const Ds__AllocateIdsRequest *)request)->project_id, "p");
+    call->project_id = "of a name";
+    return status_ok();
+}
+
+#define METHOD(runs)                                                                               \
+    .name = "AllocateIds", .request = &ds__allocate_ids_request__descriptor, .run = (runs)
+
+static const struct ds_method allocating = {METHOD(allocate)};
+static const struct ds_method refusing = {METHOD(refuse)};
+static const struct ds_method taking_time = {METHOD(answer_later)};
+static const struct ds_method located = {METHOD(answer_later), .locate = locate};
 
 /* --- calls --- */
 
@@ -218,6 +227,16 @@ static void a_method_may_answer_later(void **state)
     expect_end(call, STATUS_OK, "");
 }
 
+static void a_method_may_say_where_its_requests_go(void **state)
+{
+    struct grpc_call *call = *state;
+    start(call, &located);
+    run_pool();
+    assert_string_equal(left_open->project_id, "of a name");
+    ds_call_finish(left_open, status_make(STATUS_ABORTED, "seen"), NULL);
+    expect_end(call, STATUS_ABORTED, "seen");
+}
+
 static void nobody_works_for_a_client_that_has_gone(void **state)
 {
     struct grpc_call *call = *state;
@@ -286,6 +305,7 @@ int main(void)
         TEST(a_method_runs_on_the_pool),
         TEST(a_failure_is_the_end),
         TEST(a_method_may_answer_later),
+        TEST(a_method_may_say_where_its_requests_go),
         TEST(nobody_works_for_a_client_that_has_gone),
         TEST(a_full_pool_is_said),
         TEST(what_cannot_be_decoded_never_runs),

@@ -39,7 +39,7 @@ static status visit_rows(struct ds_walk *walk, struct buffer *next)
 
 static status run_turn(struct ds_walk *walk, struct arena *arena, struct buffer *next)
 {
-    static const uint8_t to[] = {DS_ENTITY_ROW + 1};
+    const uint8_t to[] = {(uint8_t)(walk->rows + 1)};
     choose_moment(walk);
     TRY(ds_rows_open(&walk->snapshot, buffer_bytes(next), bytes_make(to, sizeof to), arena,
                      &walk->reader));
@@ -51,7 +51,7 @@ static status run_turn(struct ds_walk *walk, struct arena *arena, struct buffer 
 
 static status walk_all(struct ds_walk *walk, struct arena *arena, struct buffer *next)
 {
-    buffer_append_byte(next, DS_ENTITY_ROW);
+    buffer_append_byte(next, (uint8_t)walk->rows);
     while (next->size > 0) {
         arena_reset(arena);
         TRY(run_turn(walk, arena, next));
@@ -72,4 +72,16 @@ status ds_walk_run(struct ds_walk *walk)
     arena_destroy(walk->arena);
     arena_destroy(arena);
     return s;
+}
+
+status ds_walk_key(const struct ds_database *database, bytes row_key, struct arena *arena,
+                   Ds__Key **out)
+{
+    struct ds_row row;
+    bytes kept = arena_copy(arena, row_key); /* what the key points to */
+    if (kept.data == NULL)
+        return status_out_of_memory();
+    if (!ds_row_parse(kept, NULL, &row))
+        return ds_damaged("a row key");
+    return ds_row_entity(&row, database->project, database->id, arena, out);
 }

@@ -1,4 +1,4 @@
-/* The methods of both services: which there are, and what runs them. A method that is not built has
+/* The methods of the services: which there are, and what runs them. A method that is not built has
  * NULL there. */
 #include "datastore/admin_methods.h"
 #include "datastore/methods.h"
@@ -6,15 +6,19 @@
 
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/datastore/v1/datastore.pb-c.h"
+#include "google/firestore/admin/v1/firestore_admin.pb-c.h"
 
 /* `handle_<type>`, the handler of a table of methods, for the request message of this C prefix. */
-#define METHOD(method_name, prefix, runs)                                                          \
+#define LOCATED_METHOD(method_name, prefix, runs, locates)                                         \
     static void handle_##prefix(void *context, struct grpc_call *call, bytes request)              \
     {                                                                                              \
-        static const struct ds_method method = {                                                   \
-            .name = method_name, .request = &prefix##_request__descriptor, .run = (runs)};         \
+        static const struct ds_method method = {.name = method_name,                               \
+                                                .request = &prefix##_request__descriptor,          \
+                                                .run = (runs),                                     \
+                                                .locate = (locates)};                              \
         ds_call_start(context, call, request, &method);                                            \
     }
+#define METHOD(method_name, prefix, runs) LOCATED_METHOD(method_name, prefix, runs, NULL)
 
 METHOD("Lookup", ds__lookup, ds_lookup)
 METHOD("RunQuery", ds__run_query, ds_run_query)
@@ -31,6 +35,10 @@ METHOD("CreateIndex", ds_admin__create_index, ds_create_index)
 METHOD("DeleteIndex", ds_admin__delete_index, ds_delete_index)
 METHOD("GetIndex", ds_admin__get_index, ds_get_index)
 METHOD("ListIndexes", ds_admin__list_indexes, ds_list_indexes)
+
+LOCATED_METHOD("GetField", fs_admin__get_field, ds_get_field, ds_get_field_locate)
+LOCATED_METHOD("UpdateField", fs_admin__update_field, ds_update_field, ds_update_field_locate)
+LOCATED_METHOD("ListFields", fs_admin__list_fields, ds_list_fields, ds_list_fields_locate)
 
 struct grpc_service datastore_service(struct datastore *datastore)
 {
@@ -61,6 +69,19 @@ struct grpc_service datastore_admin_service(struct datastore *datastore)
         {"ListIndexes", GRPC_UNARY, handle_ds_admin__list_indexes},
     };
     return (struct grpc_service){.name = "google.datastore.admin.v1.DatastoreAdmin",
+                                 .methods = methods,
+                                 .method_count = sizeof methods / sizeof *methods,
+                                 .context = datastore};
+}
+
+struct grpc_service datastore_firestore_service(struct datastore *datastore)
+{
+    static const struct grpc_method methods[] = {
+        {"GetField", GRPC_UNARY, handle_fs_admin__get_field},
+        {"UpdateField", GRPC_UNARY, handle_fs_admin__update_field},
+        {"ListFields", GRPC_UNARY, handle_fs_admin__list_fields},
+    };
+    return (struct grpc_service){.name = "google.firestore.admin.v1.FirestoreAdmin",
                                  .methods = methods,
                                  .method_count = sizeof methods / sizeof *methods,
                                  .context = datastore};

@@ -118,8 +118,7 @@ static bool is_old(const struct pass *pass, const Ds__Entity *entity)
            ds_timestamp_us(time->timestamp_value) < pass->at_us;
 }
 
-static status delete_if_old(struct ds_walk *walk, const struct ds_row_found *row,
-                            const struct ds_row *parsed)
+static status delete_if_old(struct ds_walk *walk, const struct ds_row_found *row)
 {
     struct pass *pass = walk->context;
     const Ds__Entity *entity;
@@ -127,13 +126,7 @@ static status delete_if_old(struct ds_walk *walk, const struct ds_row_found *row
     TRY(ds_record_entity(row->value, walk->arena, &entity));
     if (!is_old(pass, entity))
         return status_ok();
-    bytes kept = arena_copy(pass->arena, row->key); /* what the key points to */
-    struct ds_row of = *parsed;
-    if (kept.data == NULL)
-        return status_out_of_memory();
-    if (!ds_row_parse(kept, NULL, &of))
-        return ds_damaged("a row key");
-    TRY(ds_row_entity(&of, pass->database.project, pass->database.id, pass->arena, &key));
+    TRY(ds_walk_key(&pass->database, row->key, pass->arena, &key));
     return add_mutation(pass, NULL, key);
 }
 
@@ -146,7 +139,7 @@ static status look_at(struct ds_walk *walk, const struct ds_row_found *row)
         return ds_damaged("a row key");
     status s = range_of(&parsed, &from, &behind);
     if (status_is_ok(s) && bytes_start_with(row->key, buffer_bytes(&from)))
-        s = delete_if_old(walk, row, &parsed);
+        s = delete_if_old(walk, row);
     else if (status_is_ok(s))
         s = ds_rows_seek(walk->reader, bytes_compare(row->key, buffer_bytes(&from)) < 0
                                            ? buffer_bytes(&from)
@@ -164,6 +157,7 @@ static status walk_with(struct pass *pass,
     struct ds_walk walk = {.datastore = pass->datastore,
                            .open = pass->open,
                            .care = pass->care,
+                           .rows = DS_ENTITY_ROW,
                            .visit = visit,
                            .context = pass};
     return ds_walk_run(&walk);

@@ -4,6 +4,8 @@
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
+#include "google/firestore/admin/v1/field.pb-c.h"
+#include "google/firestore/admin/v1/operation.pb-c.h"
 #include "google/protobuf/any.pb-c.h"
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/empty.pb-c.h"
@@ -141,6 +143,8 @@ static const ProtobufCMessageDescriptor *const packable[] = {
     &ds_admin__import_entities_metadata__descriptor,
     &ds_admin__index__descriptor,
     &ds_admin__index_operation_metadata__descriptor,
+    &fs_admin__field__descriptor,
+    &fs_admin__field_operation_metadata__descriptor,
     &pb__empty__descriptor,
     &rpc__bad_request__descriptor,
     &rpc__debug_info__descriptor,

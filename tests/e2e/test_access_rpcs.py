@@ -78,7 +78,7 @@ Question = collections.namedtuple("Question", "service method field name permiss
 def questions():
     """One for each RPC, field and kind of name, and the levels of the permissions."""
     rows, least = rows_of_the_reference()
-    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5 + 2 + 8 + 6
+    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5 + 2 + 8 + 6 + 3
     permissions = collections.defaultdict(list)
     for service, method, field, form, permission in rows:
         permissions[service, method, field, name_of(form)].append(permission)
@@ -127,15 +127,28 @@ def http_rules(verb, *uris, **more):
     return [{"method": verb, "uri": uri, **more} for uri in uris]
 
 
-OPERATION_URIS = "/v2/{name=operations/**}", "/v1/{name=projects/*/operations/*}"
+OPERATION_URIS = (
+    "/v2/{name=operations/**}",
+    "/v1/{name=projects/*/operations/*}",
+    "/v1/{name=projects/*/databases/*/operations/*}",
+)
 OPERATIONS_HTTP = {
     "GetOperation": http_rules("get", *OPERATION_URIS),
     "DeleteOperation": http_rules("delete", *OPERATION_URIS),
     "CancelOperation": http_rules("post", *(f"{uri}:cancel" for uri in OPERATION_URIS), body="*"),
     "WaitOperation": http_rules("post", *(f"{uri}:wait" for uri in OPERATION_URIS), body="*"),
     "ListOperations": http_rules(
-        "get", "/v2/{name=operations/projects/**}/operations", "/v1/{name=projects/*}/operations"
+        "get",
+        "/v2/{name=operations/projects/**}/operations",
+        "/v1/{name=projects/*}/operations",
+        "/v1/{name=projects/*/databases/*}/operations",
     ),
+}
+KIND_URI = "projects/*/databases/*/collectionGroups/*"
+FIELDS_HTTP = {
+    "GetField": http_rules("get", f"/v1/{{name={KIND_URI}/fields/*}}"),
+    "UpdateField": http_rules("patch", f"/v1/{{field.name={KIND_URI}/fields/*}}", body="field"),
+    "ListFields": http_rules("get", f"/v1/{{parent={KIND_URI}}}/fields"),
 }
 
 
@@ -143,6 +156,8 @@ def http_options(service, method):
     """The HTTP rules of Google's own client: dictionaries of method, uri and body."""
     if service == "google.longrunning.Operations":
         return OPERATIONS_HTTP.get(method, [])
+    if service == "google.firestore.admin.v1.FirestoreAdmin":
+        return FIELDS_HTTP[method]
     if service == "google.cloud.location.Locations":
         end = "/locations" if method == "ListLocations" else ""
         form = "projects/*" if end else "projects/*/locations/*"

@@ -3,7 +3,7 @@ names, numbers, types, labels, oneofs, enum values, methods, in both directions.
 
 What differs on purpose:
 - `optional` fields are one-member oneofs called has_<field>;
-- ADDITIONS, which the packages leave out;
+- ADDITIONS, which the packages leave out, and UNCOMPARED;
 - the packages describe the services in code only: their methods come from the stubs.
 """
 
@@ -46,6 +46,9 @@ ADDITIONS = {
     "google.bigtable.v2.Bigtable/OpenAuthorizedView",
     "google.bigtable.v2.Bigtable/OpenMaterializedView",
 }
+
+# Of these no package is installed.
+UNCOMPARED = "google.firestore."
 
 PLAIN_MODULES = [
     "google.cloud.location.locations_pb2",
@@ -207,7 +210,8 @@ def test_nothing_is_missing(ours, official):
 
 
 def test_nothing_is_invented(ours, official):
-    assert ours.keys() - official.keys() == ADDITIONS
+    more = {name for name in ours.keys() - official.keys() if not name.startswith(UNCOMPARED)}
+    assert more == ADDITIONS
 
 
 def test_every_fact_agrees(ours, official):

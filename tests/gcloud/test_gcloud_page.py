@@ -57,3 +57,7 @@ def test_with_tls_and_a_token(secure, tmp_path):
     (tmp_path / "token").write_text("nobody\n")
     with pytest.raises(AssertionError, match="UNAUTHENTICATED|invalid authentication credentials"):
         run(example("With TLS and a token"), server.server.host, tmp_path)
+
+
+def test_entities_that_expire(fresh_server, tmp_path):
+    run(example("Datastore: entities that expire"), fresh_server().host, tmp_path)
