@@ -14,6 +14,7 @@ from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.query import And, Or, PropertyFilter
 from google.cloud.datastore_v1 import types
 from harness.datastore import Raw, client_of, entity, fresh_client
+from harness.indexes import Indexes
 
 UTC = datetime.timezone.utc
 pytestmark = pytest.mark.filterwarnings("ignore:Detected filter using positional")
@@ -333,6 +334,36 @@ def test_filters(cast):
     query.add_filter(filter=PropertyFilter("alive", "=", False))
     query.add_filter(filter=PropertyFilter("family", "IN", ["East", "South"]))
     assert names(query.fetch()) == ["Hal"]
+
+
+@pytest.fixture
+def indexed(cast, server):
+    """With the composite indexes that queries below an ancestor need."""
+    indexes = Indexes(server.host, cast.project)
+    for names in ["appearances"], ["name", "family"], ["family", "appearances"], ["alive"]:
+        indexes.create("Person", *names, ancestor=True)
+    indexes.close()
+    return cast
+
+
+def test_orders_below_an_ancestor(indexed):
+    query = persons(indexed, order=["appearances"])
+    everything = ["Hal", "Ada", "Dora", "Bea", "Ella", "Fay", "Gus", "Cleo"]
+    assert names(query.fetch()) == everything
+    page = query.fetch(limit=3, offset=2)
+    assert names(page) == everything[2:5]
+    assert names(query.fetch(start_cursor=page.next_page_token)) == everything[5:]
+    query.add_filter("appearances", ">=", 20)
+    assert names(query.fetch()) == everything[2:]
+    query.add_filter("family", "=", "South")
+    assert names(query.fetch()) == ["Bea"]
+    query = persons(indexed, projection=["name", "family"], order=["name", "family"])
+    found = [tuple(dict(each).values()) for each in query.fetch()]
+    assert len(found) == 10 and [each for each in found if "Bea" in each] == [
+        ("Bea", "North"), ("Bea", "South"),
+    ]  # fmt: skip
+    query = persons(indexed, distinct_on=["alive"], order=["alive"])
+    assert names(query.fetch()) == ["Ada", "Cleo"]
 
 
 def test_filters_without_an_ancestor(cast):
