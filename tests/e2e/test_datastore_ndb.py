@@ -3,13 +3,14 @@
 import datetime
 import pickle
 import threading
+import time
 import zlib
 from unittest import mock
 
 import pytest
 from google.api_core import exceptions
 from google.cloud import ndb
-from google.cloud.ndb import _cache, global_cache, metadata
+from google.cloud.ndb import _cache, global_cache, metadata, stats
 from google.cloud.ndb.exceptions import BadRequestError, BadValueError, NestedRetryException
 from harness.datastore import client_of, entity, fresh_client, ndb_client
 
@@ -618,8 +619,40 @@ def test_kinds_namespaces_and_properties(client):
         assert metadata.get_properties_of_kind("Melon") == ["grams"]
 
 
-def test_an_ndb_of_the_past_is_read_by_all(client, low, server):
-    """What one client wrote in a namespace of a database the other reads."""
+def test_statistics(fresh_server):
+    """Each of ndb's models of them, in the empty namespace and in another."""
+    server = fresh_server("--datastore-statistics-interval", "1s")
+    client = ndb_client(server.host, "p")
+    with client.context(cache_policy=False):
+        ndb.put_multi([Counter(id=n + 1, n=n) for n in range(5)])
+        Room(parent=ndb.Key("Counter", 1), name="r").put()
+        ndb.put_multi([Counter(n=n, namespace="east") for n in range(2)])
+        end = time.monotonic() + 60
+        while (total := stats.GlobalStat.query().get()) is None or total.count < 8:
+            assert time.monotonic() < end, "nothing was counted"
+            time.sleep(0.1)
+        assert total.bytes > total.entity_bytes > 0 and total.builtin_index_count > 0
+        kinds = {kind.kind_name: kind for kind in stats.KindStat.query()}
+        assert {name: kind.count for name, kind in kinds.items()} == {"Counter": 7, "Room": 1}
+        assert kinds["Room"].timestamp.date() == datetime.datetime.now(UTC).date()
+        assert [kind.kind_name for kind in stats.KindNonRootEntityStat.query()] == ["Room"]
+        assert stats.KindRootEntityStat.query().get().count == 7
+        spaces = stats.NamespaceStat.query().fetch()
+        assert {space.subject_namespace: space.count for space in spaces} == {"": 6, "east": 2}
+        types = stats.KindPropertyNamePropertyTypeStat.query().fetch()
+        assert {(t.kind_name, t.property_name, t.property_type, t.count) for t in types} == {
+            ("Counter", "n", "Integer", 7), ("Room", "name", "String", 1),
+        }  # fmt: skip
+        assert {each.property_type for each in stats.PropertyTypeStat.query()} == {
+            "Integer", "String",
+        }  # fmt: skip
+    with client.context(namespace="east", cache_policy=False):
+        assert stats.NamespaceGlobalStat.query().get().count == 2
+        assert stats.NamespaceKindStat.query().get().kind_name == "Counter"
+
+
+def test_what_one_client_writes_the_other_reads(client, low, server):
+    """In a namespace."""
     with client.context(cache_policy=False, namespace="n"):
         Counter(id="x", n=3).put()
     other = client_of(server.host, low.project, namespace="n")
