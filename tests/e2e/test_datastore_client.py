@@ -358,7 +358,7 @@ def test_orders_below_an_ancestor(indexed):
     query.add_filter("family", "=", "South")
     assert names(query.fetch()) == ["Bea"]
     query = persons(indexed, projection=["name", "family"], order=["name", "family"])
-    found = [tuple(dict(each).values()) for each in query.fetch()]
+    found = [(each["name"], each["family"]) for each in query.fetch()]
     assert len(found) == 10 and [each for each in found if "Bea" in each] == [
         ("Bea", "North"), ("Bea", "South"),
     ]  # fmt: skip
@@ -529,11 +529,40 @@ def test_aggregations(cast):
     assert row(cast.aggregation_query(alive).count("n")) == {"n": 4}
     with pytest.raises(exceptions.BadRequest):
         row(asked().count("same").count("same"))
+    words = "Aggregations are not supported for the property: __key__"
+    with pytest.raises(exceptions.BadRequest, match=words):
+        row(asked().sum("__key__"))
     six = asked()
     for at in range(6):
         six.count(f"c{at}")
     with pytest.raises(exceptions.BadRequest, match="is 5. Received: 6"):
         row(six)
+
+
+def test_aggregations_of_nothing(grpc_client):
+    """Of no entities, and of what are no numbers; the client shows what is null as 0.0."""
+    grpc_client.put_multi([entity(grpc_client, "K", n + 1, n=n, word="w") for n in range(3)])
+
+    def aggregated(kind, property_name):
+        of = {"property": {"name": property_name}}
+        answer = grpc_client._datastore_api.run_aggregation_query(
+            request={
+                "project_id": grpc_client.project,
+                "aggregation_query": {
+                    "nested_query": {"kind": [{"name": kind}]},
+                    "aggregations": [{"alias": "sum", "sum": of}, {"alias": "avg", "avg": of}],
+                },
+            }
+        )
+        (row,) = answer.batch.aggregation_results
+        return [types.Value.pb(row.aggregate_properties[name]) for name in ("sum", "avg")]
+
+    for kind, name in ("K", "word"), ("K", "absent"), ("None", "n"):
+        total, mean = aggregated(kind, name)
+        assert total.WhichOneof("value_type") == "integer_value" and total.integer_value == 0
+        assert mean.WhichOneof("value_type") == "null_value"
+    total, mean = aggregated("K", "n")
+    assert (total.integer_value, mean.double_value) == (3, 1.0)
 
 
 def test_aggregations_in_transactions_and_explained(cast):
