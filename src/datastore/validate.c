@@ -323,9 +323,14 @@ status ds_entity_check(const Ds__Entity *entity, const struct ds_database *datab
 
 /* --- normalising --- */
 
+enum { NS_A_US = 1000 };
+
 status ds_value_normalise(Ds__Value *value, const struct ds_database *database, struct arena *arena)
 {
     switch (value->value_type_case) {
+    case DS__VALUE__VALUE_TYPE_TIMESTAMP_VALUE:
+        value->timestamp_value->nanos -= value->timestamp_value->nanos % NS_A_US;
+        return status_ok();
     case DS__VALUE__VALUE_TYPE_KEY_VALUE:
         return ds_key_fill(value->key_value, database, arena);
     case DS__VALUE__VALUE_TYPE_ENTITY_VALUE:

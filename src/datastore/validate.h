@@ -44,7 +44,7 @@ status ds_entity_check(const Ds__Entity *entity, const struct ds_database *datab
 
 /* To be called before anything else: ds_key_fill for its key and for all keys in its values; and
  * properties, here and in values, are sorted by name, of those with one name the last kept, as
- * protobuf has it for maps. */
+ * protobuf has it for maps. Timestamps are rounded down to microseconds, as entity.proto has it. */
 status ds_entity_normalise(Ds__Entity *entity, const struct ds_database *database,
                            struct arena *arena);
 

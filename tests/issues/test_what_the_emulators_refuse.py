@@ -53,6 +53,15 @@ def test_what_changes_nothing_keeps_the_version(raw):
     assert changed.version < gone[0].version < gone[1].version
 
 
+def test_timestamps_are_of_microseconds(raw):
+    """Nanoseconds were kept, though the index, and so the order, has none."""
+    entity = raw.entity("K", 1)
+    types.Entity.pb(entity).properties["t"].timestamp_value.FromNanoseconds(-1)
+    raw.commit({"upsert": entity})
+    read = raw.lookup(raw.key("K", 1)).found[0].entity
+    assert types.Entity.pb(read).properties["t"].timestamp_value.nanos == 999_999_000
+
+
 def test_what_is_new_has_no_version(raw):
     """An insert with a base version was looked up, and told as a conflict, or as none."""
     with pytest.raises(exceptions.InvalidArgument, match="with a base version greater than zero"):
