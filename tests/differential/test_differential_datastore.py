@@ -1,15 +1,17 @@
-"""Datastore against Google's emulators, in short: ./dev differential datastore has as much of it as
-one likes."""
+"""Datastore against Google's emulators, in short: ./dev differential datastore has as much of it
+as one likes."""
 
 from pathlib import Path
 
 import pytest
 from differential.datastore import __main__ as differential
-from differential.datastore import known
+from differential.datastore import known, record
+from differential.datastore.sides import Side
 from harness import datastore_emulators as emulators
 
 FIXED = "20261121"
 OPERATIONS = 300
+RECORDED = Path(__file__).parents[1] / "data/datastore/emulators.txt"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,27 @@ def test_a_difference_is_shown_and_made_small(server, hosts, capfd, monkeypatch)
     assert f"--- differs: ./dev differential datastore --seed {FIXED} --only " in shown
     small = shown.split("--- small (")[1]
     assert int(small.split()[0]) <= 3
+
+
+def replay(server):
+    side = Side("trestle", server.host)
+    try:
+        return list(record.replay(side, RECORDED))
+    finally:
+        side.close()
+
+
+def test_datastore_is_as_the_emulators_had_it(server):
+    """Made by the command that README.md names. It needs no emulators."""
+    rounds = replay(server)
+    assert sum(one.counts["operations"] for one in rounds) >= 490
+    assert [each.case for one in rounds for each in one.differences] == []
+
+
+def test_what_was_recorded_is_looked_at(server, monkeypatch):
+    monkeypatch.setattr(known, "RULES", [])
+    sides = {each.case.side for one in replay(server) for each in one.differences}
+    assert sides == {"classic", "firestore"}
 
 
 def test_the_readme_has_the_table():

@@ -1,8 +1,8 @@
 """A differential test of the Datastore API against Google's two emulators: README.md says more.
 
-    python -m differential.datastore --seed S --operations N [--against classic|firestore|both]
-    python -m differential.datastore --seed S --only ROUND
-    python -m differential.datastore --rules
+python -m differential.datastore --seed S --operations N [--against classic|firestore|both]
+python -m differential.datastore --seed S --only ROUND
+python -m differential.datastore --rules
 """
 
 import argparse
@@ -14,8 +14,9 @@ import re
 import sys
 import tempfile
 import time
+from pathlib import Path
 
-from differential.datastore import known
+from differential.datastore import known, record
 from differential.datastore.compare import OPERATIONS_A_ROUND, kind_of, run_round
 from differential.datastore.shrink import shrink
 from differential.datastore.sides import Side
@@ -46,6 +47,8 @@ def arguments_of(argv):
     parser.add_argument("--kind", default="", metavar="PATTERN",
                         help="show only those whose kind has this in it")  # fmt: skip
     parser.add_argument("--rules", action="store_true", help="print what is known to differ")
+    parser.add_argument("--record", type=Path, metavar="FILE",
+                        help="write what the emulators answer to the first rounds")  # fmt: skip
     parser.add_argument("--no-shrink", action="store_true", help="show differences as they come")
     return parser.parse_args(argv)
 
@@ -132,6 +135,18 @@ def run(arguments, hosts):
     return differences
 
 
+def write_record(arguments, hosts):
+    """All rounds of so many operations; 1 if there were differences, which are shown."""
+    sides = [Side(*each) for each in hosts]
+    sizes = [size for _, size in rounds_of(arguments)]
+    differences = record.record(sides, arguments.seed, sizes, arguments.record)
+    for side in sides:
+        side.close()
+    for each in differences:
+        print(described(each.case))
+    return 1 if differences else 0
+
+
 def hosts_of(arguments, directory, started):
     """Of all sides, ours first; those that nobody has started are."""
     given = dict(each.split("=", 1) for each in arguments.host or [])
@@ -157,7 +172,10 @@ def main(argv=None):
     started = []
     with tempfile.TemporaryDirectory() as directory:
         try:
-            return 1 if run(arguments, hosts_of(arguments, directory, started)) else 0
+            hosts = hosts_of(arguments, directory, started)
+            if arguments.record:
+                return write_record(arguments, hosts)
+            return 1 if run(arguments, hosts) else 0
         finally:
             for each in started:
                 each.close()

@@ -53,11 +53,11 @@ def has_other_words(ours, answers):
 class Round:
     """Operations one after the other, on sessions of their own."""
 
-    def __init__(self, ours, emulators, may_index=True):
+    def __init__(self, ours, emulators):
         project = f"d{os.getpid()}-{next(PROJECTS)}"
         self.ours = Session(ours, project)
         self.emulators = {each.name: Session(each, project) for each in emulators}
-        self.indexes = indexes.Indexes(self.ours) if may_index else None
+        self.indexes = indexes.Indexes(self.ours)
         self.done, self.differences = [], []
         self.counts = collections.Counter()
         self.is_cut = False  # what is left of the story goes
@@ -73,18 +73,25 @@ class Round:
         if operation.get("last"):
             self.end_transactions()
 
+    def close(self):
+        self.indexes.close()
+
     def end_transactions(self):
         for session in (self.ours, *self.emulators.values()):
             session.end_transactions()
 
+    def answers_of(self, operation):
+        """Of the emulators, by their names."""
+        return {name: each.answer(operation) for name, each in self.emulators.items()}
+
     def ask(self, operation):
         ours = self.ours.answer(operation)
-        answers = {name: each.answer(operation) for name, each in self.emulators.items()}
+        answers = self.answers_of(operation)
         self.counts["operations"] += 1
         self.counts["rpc", operation["rpc"]] += 1
         if indexes.is_missing(ours):
             self.counts["wanted an index"] += 1
-            ours = self.indexes.answer(operation, ours) if self.indexes else ours
+            ours = self.indexes.answer(operation, ours)
         if indexes.is_missing(ours):
             self.counts["not compared: no index"] += 1
             return
@@ -128,14 +135,20 @@ class Round:
         if operation["rpc"] != "Commit":
             return
         mutations = operation["request"]["mutations"]
-        keys = [key_of(mutation) for mutation in mutations]
+        keys = self.keys_of_story(operation)
         for name, theirs in answers.items():
             are_refused = "error" in ours and "error" in theirs
-            are_alike = theirs == ours and not known.may_be_unlike(name, mutations)
-            if known.may_be_in_part(operation) if are_refused else not are_alike:
+            are_alike = theirs == ours and not known.may_be_unlike(name, operation)
+            if known.may_be_in_part(name, operation) if are_refused else not are_alike:
                 self.mend_all(self.emulators[name], keys)
             elif name == "firestore" and any("propertyTransforms" in each for each in mutations):
                 self.mend_flags(self.emulators[name], keys)
+
+    def keys_of_story(self, operation):
+        """What has been written in the transactions that this belongs to, or by it alone."""
+        done = itertools.takewhile(lambda each: each.get("story"), reversed(self.done))
+        told = list(done) if operation.get("story") else [operation]
+        return [key_of(each) for one in told for each in one["request"].get("mutations", ())]
 
     def mend_all(self, session, keys):
         for key in [key for key in keys if self.is_unlike(session, key)]:
@@ -177,11 +190,12 @@ def run_round(task):
     """In a process of its own, maybe: all that it gets and gives can be pickled."""
     hosts, seed, number, count = task
     sides = [Side(name, host) for name, host in hosts]
+    one = Round(sides[0], sides[1:])
     try:
-        one = Round(sides[0], sides[1:])
         for operation in operations_of(seed, number, count):
             one.run(operation)
     finally:
+        one.close()
         for side in sides:
             side.close()
     return number, one.counts, one.differences

@@ -203,8 +203,10 @@ def with_aggregation(make):
     ])  # fmt: skip
     request = {"aggregationQuery": {"nestedQuery": kind, "aggregations": aggregations}}
     if make.chance(0.2):
-        request["aggregationQuery"]["nestedQuery"] = {**kind,
-        "projection": [{"property": {"name": "b"}}]}
+        request["aggregationQuery"]["nestedQuery"] = {
+            **kind,
+            "projection": [{"property": {"name": "b"}}],
+        }
     return {"rpc": "RunAggregationQuery", "request": request}
 
 
@@ -238,8 +240,9 @@ def with_gql(make):
     ]  # fmt: skip
     request = {"queryString": make.dice.choice(texts), "allowLiterals": make.chance(0.85)}
     if make.chance(0.2):
-        request["namedBindings"] = {make.dice.choice(["x", "y", "__x__",
-        "a b"]): {"value": values.integer(1)}}
+        request["namedBindings"] = {
+            make.dice.choice(["x", "y", "__x__", "a b"]): {"value": values.integer(1)}
+        }
     if make.chance(0.1):
         request["positionalBindings"] = [{"value": values.integer(1)}]
     return {"rpc": "RunQuery", "request": {"gqlQuery": request}}

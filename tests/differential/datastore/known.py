@@ -48,13 +48,18 @@ def table():
     return "\n".join(["| rule | emulator | difference |", "|---|---|---|", *rows])
 
 
-def may_be_unlike(side, mutations):
+def may_be_unlike(side, operation):
     """Whether a write leaves something else there, though the answers are alike: see the rules on
-    masks, transforms and backquotes."""
+    masks, transforms, backquotes and transactions."""
+    mutations = operation["request"]["mutations"]
     changes = [each for each in mutations if {"propertyMask", "propertyTransforms"} & set(each)]
     if side == "classic":
-        return bool(changes)
+        return bool(changes) or is_told(operation)
     return "`" in json.dumps([each.get("propertyMask") for each in changes])
+
+
+def is_told(operation):
+    return bool(operation.get("story"))
 
 
 def without_flags(thing):
@@ -68,11 +73,13 @@ def without_flags(thing):
     }
 
 
-def may_be_in_part(operation):
+def may_be_in_part(side, operation):
     """Whether the emulators write what comes before the mutation that they refuse: a commit of the
-    server is all or nothing in either mode, and the API asks for no less."""
+    server is all or nothing in either mode, and the API asks for no less. The classic one keeps it
+    for the transaction's next commit, too."""
     request = operation["request"]
-    return request.get("mode") != "TRANSACTIONAL" and len(request["mutations"]) > 1
+    parts = request.get("mode") != "TRANSACTIONAL" and len(request["mutations"]) > 1
+    return parts or (side == "classic" and is_told(operation))
 
 
 def refuses(case, words):
@@ -124,13 +131,25 @@ def mutations_have(case, *fields):
 
 
 def is_in_transaction(case):
-    return bool(case.operation.get("story"))
+    return is_told(case.operation)
 
 
 def flat(results):
     """Those of all pages."""
     pages = results if results and isinstance(results[0], list) else [results]
     return [each for page in pages for each in page]
+
+
+def unmarked(results):
+    """Of all pages, without versions and the meanings of what is projected."""
+    return [re.sub(r" v[-+=?0]$|~18", "", each) for each in flat(results)]
+
+
+def has_array(case, name="t"):
+    """Whether the query is about the property that has arrays mostly."""
+    asked = query_of(case)
+    text = text_of(case).split("queryString")[-1] if "queryString" in text_of(case) else ""
+    return f'"name": "{name}"' in json.dumps(asked) or bool(re.search(rf"\b{name}\b", text))
 
 
 # --- both ---
@@ -174,6 +193,15 @@ def allocated_words(case):
     both = (case.ours["words"], case.theirs["words"])
     same = all(each.startswith("Key path element must not be") for each in both)
     return case.operation["rpc"] == "AllocateIds" and same
+
+
+@rule()
+def distinct_arrays(case):
+    """DISTINCT ON an array, of whole entities: ours come once, at their first value, and then they
+    are grouped; Google's are grouped first, and come once (classic) or once for each group."""
+    text = text_of(case)
+    groups = '"distinctOn": [{"name": "t"}' in text or re.search(r"DISTINCT ON \(t\b", text)
+    return case.field in ("results", "more", "skipped", "values") and groups
 
 
 # --- the classic emulator ---
@@ -224,7 +252,7 @@ def classic_masks(case):
 @rule(field="results")
 def projected_meanings(case):
     """What is projected has meaning 18 and is an integer, a double or a string, whatever it was;
-    ours has its type, and the meaning if it was a timestamp; of -0.0 it is 0.0, as in the index."""
+    ours has its type, and the meaning of a timestamp; of -0.0 it is 0.0, as in the index."""
 
     def without(results):
         return re.sub(r" v[-+=?0]|~18|\bb(?=['\"])|-(?=0\.0\b)", "", repr(flat(results)))
@@ -236,8 +264,8 @@ def projected_meanings(case):
 
 @rule(field="words")
 def gql_expected(case):
-    """An error in the text of a query names other tokens that it could go on with, and numbers that
-    cannot be in other words."""
+    """An error in the text of a query names other tokens that it could go on with, and tells of
+    numbers that cannot be in other words."""
     both = (case.ours["words"], case.theirs["words"])
     syntax = (
         "Encountered", "Lexical error", "Disallowed literal", "The offset", "Offset must",
@@ -287,11 +315,13 @@ def classic_empty_arrays(case):
     """An empty array is a null in its indexes."""
     if case.operation["rpc"] != "RunQuery":
         return False
-    ours, theirs = flat(case.ours["results"]), flat(case.theirs["results"])
-    without = [each for each in theirs if "=[]" not in each]
-    are_keys = case.ours["type"] == "KEY_ONLY" and set(ours) <= set(theirs)
+    ours, theirs = unmarked(case.ours["results"]), unmarked(case.theirs["results"])
+    without = [each for each in theirs if each in ours or "=[]" not in each]
+    is_limited = "limit" in text_of(case).lower() and ours[: len(without)] == without
+    are_parts = case.ours["type"] != "FULL" and set(ours) <= set(theirs)
     are_skipped = "offset" in text_of(case).lower() and theirs[-len(ours) :] == ours
-    return ours == without or (len(ours) < len(theirs) and (are_keys or are_skipped))
+    fewer = len(without) < len(theirs) or len(ours) < len(theirs)
+    return fewer and (ours == without or is_limited or are_parts or are_skipped)
 
 
 @rule(CLASSIC, "skipped")
@@ -332,7 +362,7 @@ def classic_reserved_masks(case):
 
 @rule(CLASSIC, "error")
 def classic_goes_on(case):
-    """It takes a transaction that has ended, if it was begun with a read and fails later."""
+    """It takes a transaction whose commit has failed, with what was written before that."""
     gone = ("Invalid transaction", "The referenced transaction", "Cannot modify")
     return is_in_transaction(case) and case.ours.get("words", "").startswith(gone)
 
@@ -372,6 +402,12 @@ def classic_ancestor_twice(case):
 def classic_groups(case):
     """A transaction sees a group of entities as it is when it first reads of it."""
     return is_in_transaction(case) and '"transaction"' in text_of(case)
+
+
+@rule(CLASSIC, "error")
+def classic_group_orders(case):
+    """It passes over orders of properties with equality filters before it looks at groups."""
+    return accepts(case, "^must specify all group by orderings before any non group by")
 
 
 @rule(CLASSIC, "error")
@@ -475,27 +511,29 @@ def firestore_twice(case):
     """An entity whose array has several of the values comes several times."""
     if case.operation["rpc"] != "RunQuery":
         return False
-    ours, theirs = flat(case.ours["results"]), flat(case.theirs["results"])
+    ours, theirs = unmarked(case.ours["results"]), unmarked(case.theirs["results"])
     once = list(dict.fromkeys(theirs))
-    twice = [each for each in once if theirs.count(each) > 1]
-    return all("=[" in each for each in twice) and bool(twice) and once == ours[: len(once)]
+    may_be = [each for each in once if theirs.count(each) > 1 or each not in ours]
+    are_arrays = all("=[" in each for each in may_be) or has_array(case)
+    is_skipped = "offset" in text_of(case).lower() and set(ours) <= set(theirs)
+    return bool(may_be) and are_arrays and (once == ours[: len(once)] or is_skipped)
 
 
 @rule(FIRESTORE, "results")
 def firestore_excluded(case):
     """What is in an entity that is excluded from indexes is indexed nevertheless."""
-
-    def without(results):
-        return [each for each in flat(results) if "}!" not in each]
-
-    if case.operation["rpc"] != "RunQuery":
+    if case.operation["rpc"] != "RunQuery" or not has_array(case, "e.x"):
         return False
-    ours, theirs = case.ours["results"], case.theirs["results"]
-    are_keys = case.ours.get("type") == "KEY_ONLY" and "e.x" in text_of(case)
-    more_keys = are_keys and set(flat(ours)) <= {
-        each.replace(" v=", " v0") for each in flat(theirs)
-    }
-    return more_keys or without(ours) == without(theirs)
+    ours, theirs = unmarked(case.ours["results"]), unmarked(case.theirs["results"])
+    without = [each for each in theirs if each in ours or "}!" not in each]
+    are_parts = case.ours["type"] != "FULL" and set(ours) <= set(theirs)
+    return are_parts or ours[: len(without)] == without
+
+
+@rule(FIRESTORE, "skipped")
+def firestore_excluded_skips(case):
+    """So it may be one of those that are skipped."""
+    return "offset" in text_of(case).lower() and has_array(case, "e.x")
 
 
 @rule(FIRESTORE, "error")
@@ -511,11 +549,12 @@ def firestore_versions_alike(case):
     return refuses(case, "^Mutations for the same entity must have the same")
 
 
-@rule(FIRESTORE, "error")
-def firestore_inserted_versions(case):
-    """It looks at one mutation after the other: that an insert has a version comes later."""
+@rule(field="error")
+def inserted_versions(case):
+    """They look at one mutation after the other: that an insert has a version comes later."""
     ours = case.ours.get("words", "").startswith("Cannot insert an entity with a base version")
-    return ours and case.theirs.get("error") in ("NOT_FOUND", "ALREADY_EXISTS")
+    theirs = case.theirs.get("error") in ("NOT_FOUND", "ALREADY_EXISTS", "FAILED_PRECONDITION")
+    return ours and theirs
 
 
 @rule(FIRESTORE)
@@ -531,14 +570,13 @@ def firestore_one_key(case):
 def firestore_counts_twice(case):
     """So it is counted several times."""
     counted = [each for each in case.ours["values"].values() if each.isdigit()]
-    return counted and '"name": "t"' in json.dumps(query_of(case))
+    return counted and has_array(case)
 
 
 @rule(FIRESTORE, "skipped")
 def firestore_skips_twice(case):
     """And skipped."""
-    asked = query_of(case)
-    return "offset" in asked and '"name": "t"' in json.dumps(asked)
+    return "offset" in text_of(case).lower() and has_array(case)
 
 
 @rule(FIRESTORE, "error")

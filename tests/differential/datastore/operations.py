@@ -90,8 +90,9 @@ class Operations:
             if self.chance(0.5):
                 made["conflictResolutionStrategy"] = self.dice.choice(["SERVER_VALUE", "FAIL"])
         if verb != "delete" and self.chance(0.12):
-            paths = self.dice.sample(["a", "b", "t", "e.x", "e", "s", "nil"],
-            self.dice.randint(0, 3))
+            paths = self.dice.sample(
+                ["a", "b", "t", "e.x", "e", "s", "nil"], self.dice.randint(0, 3)
+            )
             made["propertyMask"] = {"paths": paths}
         if verb != "delete" and self.chance(0.15):
             made["propertyTransforms"] = [
@@ -145,8 +146,9 @@ class Operations:
             return made
         if self.chance(0.3):
             query["limit"] = self.dice.choice([1, 2, 3])
-            made["then"] = self.dice.choice([["end"] * 3, ["end"] * 3, ["result", "end"],
-            ["until"]])
+            made["then"] = self.dice.choice(
+                [["end"] * 3, ["end"] * 3, ["result", "end"], ["until"]]
+            )
         return made
 
     def aggregation(self):
@@ -274,5 +276,5 @@ def key_of(mutation):
     """The key of a mutation, as JSON."""
     for verb in WRITES:
         if verb in mutation:
-            return mutation[verb] if verb == "delete" else mutation[verb]["key"]
+            return mutation[verb] if verb == "delete" else mutation[verb].get("key", {})
     return {}

@@ -59,8 +59,9 @@ class Queries:
 
     def key_comparison(self, namespace):
         if self.chance(0.08):
-            keys = [{"keyValue": self.values.key(namespace)} for _ in range(self.dice.randint(1,
-            3))]
+            keys = [
+                {"keyValue": self.values.key(namespace)} for _ in range(self.dice.randint(1, 3))
+            ]
             return filter_of(KEY, "IN", {"arrayValue": {"values": keys}})
         operator = self.dice.choice([*RANGES, "EQUAL"])
         return filter_of(KEY, operator, {"keyValue": self.values.key(namespace)})

@@ -28,6 +28,8 @@ class Shrinker:
                 one.run(operation)
         except (json_format.ParseError, KeyError, TypeError, ValueError):  # it is none any more
             return False
+        finally:
+            one.close()
         for difference in one.differences:
             if kind_of(difference.case) == self.kind:
                 self.best = difference

@@ -81,7 +81,8 @@ class Session:
         try:
             return self.ask(operation, self.resolve(copy.deepcopy(operation["request"])))
         except grpc.RpcError as error:
-            return {"error": error.code().name, "words": error.details()}
+            words = error.details().replace(self.project, "PROJECT")
+            return {"error": error.code().name, "words": words}
 
     def ask(self, operation, request):
         rpc, label = operation["rpc"], operation.get("as")
