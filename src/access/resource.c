@@ -20,6 +20,7 @@ static const char *const forms[KIND_COUNT] = {
     [KIND_LOCATION] = "projects/P/locations/L",
     [KIND_DATABASE] = "projects/P/databases/D",
     [KIND_COLLECTION_GROUP] = "projects/P/databases/D/collectionGroups/K",
+    [KIND_COLLECTION_INDEX] = "projects/P/databases/D/collectionGroups/K/indexes/I",
     [KIND_FIELD] = "projects/P/databases/D/collectionGroups/K/fields/F",
     [KIND_PROJECT_OPERATION] = "projects/P/operations/O",
     [KIND_DATABASE_OPERATION] = "projects/P/databases/D/operations/O",

@@ -10,6 +10,17 @@ ds_run ds_delete_index;
 ds_run ds_get_index;
 ds_run ds_list_indexes;
 
+ds_run fs_create_index;
+ds_run fs_delete_index;
+ds_run fs_get_index;
+ds_run fs_list_indexes;
+
+/* ds_method.locate of these. */
+status fs_create_index_locate(struct ds_call *call, const ProtobufCMessage *request);
+status fs_delete_index_locate(struct ds_call *call, const ProtobufCMessage *request);
+status fs_get_index_locate(struct ds_call *call, const ProtobufCMessage *request);
+status fs_list_indexes_locate(struct ds_call *call, const ProtobufCMessage *request);
+
 ds_run ds_get_field;
 ds_run ds_update_field;
 ds_run ds_list_fields;

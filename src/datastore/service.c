@@ -36,6 +36,10 @@ METHOD("DeleteIndex", ds_admin__delete_index, ds_delete_index)
 METHOD("GetIndex", ds_admin__get_index, ds_get_index)
 METHOD("ListIndexes", ds_admin__list_indexes, ds_list_indexes)
 
+LOCATED_METHOD("CreateIndex", fs_admin__create_index, fs_create_index, fs_create_index_locate)
+LOCATED_METHOD("ListIndexes", fs_admin__list_indexes, fs_list_indexes, fs_list_indexes_locate)
+LOCATED_METHOD("GetIndex", fs_admin__get_index, fs_get_index, fs_get_index_locate)
+LOCATED_METHOD("DeleteIndex", fs_admin__delete_index, fs_delete_index, fs_delete_index_locate)
 LOCATED_METHOD("GetField", fs_admin__get_field, ds_get_field, ds_get_field_locate)
 LOCATED_METHOD("UpdateField", fs_admin__update_field, ds_update_field, ds_update_field_locate)
 LOCATED_METHOD("ListFields", fs_admin__list_fields, ds_list_fields, ds_list_fields_locate)
@@ -77,6 +81,10 @@ struct grpc_service datastore_admin_service(struct datastore *datastore)
 struct grpc_service datastore_firestore_service(struct datastore *datastore)
 {
     static const struct grpc_method methods[] = {
+        {"CreateIndex", GRPC_UNARY, handle_fs_admin__create_index},
+        {"ListIndexes", GRPC_UNARY, handle_fs_admin__list_indexes},
+        {"GetIndex", GRPC_UNARY, handle_fs_admin__get_index},
+        {"DeleteIndex", GRPC_UNARY, handle_fs_admin__delete_index},
         {"GetField", GRPC_UNARY, handle_fs_admin__get_field},
         {"UpdateField", GRPC_UNARY, handle_fs_admin__update_field},
         {"ListFields", GRPC_UNARY, handle_fs_admin__list_fields},

@@ -78,7 +78,7 @@ Question = collections.namedtuple("Question", "service method field name permiss
 def questions():
     """One for each RPC, field and kind of name, and the levels of the permissions."""
     rows, least = rows_of_the_reference()
-    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5 + 2 + 8 + 6 + 3
+    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5 + 2 + 8 + 6 + 7
     permissions = collections.defaultdict(list)
     for service, method, field, form, permission in rows:
         permissions[service, method, field, name_of(form)].append(permission)
@@ -145,7 +145,11 @@ OPERATIONS_HTTP = {
     ),
 }
 KIND_URI = "projects/*/databases/*/collectionGroups/*"
-FIELDS_HTTP = {
+FIRESTORE_HTTP = {
+    "CreateIndex": http_rules("post", f"/v1/{{parent={KIND_URI}}}/indexes", body="index"),
+    "ListIndexes": http_rules("get", f"/v1/{{parent={KIND_URI}}}/indexes"),
+    "GetIndex": http_rules("get", f"/v1/{{name={KIND_URI}/indexes/*}}"),
+    "DeleteIndex": http_rules("delete", f"/v1/{{name={KIND_URI}/indexes/*}}"),
     "GetField": http_rules("get", f"/v1/{{name={KIND_URI}/fields/*}}"),
     "UpdateField": http_rules("patch", f"/v1/{{field.name={KIND_URI}/fields/*}}", body="field"),
     "ListFields": http_rules("get", f"/v1/{{parent={KIND_URI}}}/fields"),
@@ -157,7 +161,7 @@ def http_options(service, method):
     if service == "google.longrunning.Operations":
         return OPERATIONS_HTTP.get(method, [])
     if service == "google.firestore.admin.v1.FirestoreAdmin":
-        return FIELDS_HTTP[method]
+        return FIRESTORE_HTTP[method]
     if service == "google.cloud.location.Locations":
         end = "/locations" if method == "ListLocations" else ""
         form = "projects/*" if end else "projects/*/locations/*"

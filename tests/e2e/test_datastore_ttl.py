@@ -181,7 +181,7 @@ def test_by_grpc(server, client):
         listed = call("ListFields", parent=f"{parent}/-", filter="ttlConfig:*")
         assert [field.name for field in listed.fields] == [name]
         with pytest.raises(grpc.RpcError) as error:
-            channel.unary_unary(f"/{SERVICE}/CreateIndex")(b"", timeout=30)
+            channel.unary_unary(f"/{SERVICE}/CreateDatabase")(b"", timeout=30)
         assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 

@@ -44,6 +44,22 @@ def run(example, host, directory):
         assert not expected or done.stdout.splitlines() == expected, command
 
 
+ORDERS = """
+indexes:
+- kind: Order
+  properties:
+  - name: customer
+  - name: placed
+    direction: desc
+"""
+
+
+@pytest.mark.slow_gcloud
+def test_datastore(fresh_server, tmp_path):
+    (tmp_path / "index.yaml").write_text(ORDERS)
+    run(example("Datastore's indexes"), fresh_server().host, tmp_path)
+
+
 @pytest.mark.slow_gcloud
 def test_without_tls(fresh_server, tmp_path):
     run(example("Without TLS"), fresh_server().host, tmp_path)
