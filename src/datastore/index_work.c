@@ -42,11 +42,16 @@ static status make_metadata(struct index_work *work, DsAdmin__OperationType type
     return ds_time_message(work->asked->start_us, work->arena, &work->metadata->common->start_time);
 }
 
+static void show_progress(struct index_work *work)
+{
+    work->metadata->progress_entities->work_completed = work->definition->entities;
+}
+
 static void report_now_and_then(void *context)
 {
     struct index_work *work = context;
     int64_t now_us = clock_steady_us(work->datastore->clock);
-    work->metadata->progress_entities->work_completed = work->definition->entities;
+    show_progress(work);
     if (now_us - work->reported_us < REPORT_EVERY_US)
         return;
     work->reported_us = now_us;
@@ -55,6 +60,7 @@ static void report_now_and_then(void *context)
 
 static status set_ended(struct index_work *work, status outcome)
 {
+    show_progress(work);
     return ds_operation_ended(work->metadata->common, ds_operation_state_of(outcome),
                               cluster_now_us(work->datastore->cluster), work->arena);
 }
