@@ -5,8 +5,9 @@ index anew after each: `./dev crash indexes --help`.
 Writers commit one to ten random mutations at a time, of entities with values of all types, in
 arrays and in one another. After each start every entity must be what was acknowledged, and of a
 commit that was under way all or nothing must be there; and the doctor, before, must find the rows
-of all indexes to be those that the entities make. Kills, power cuts, thresholds and seeds are those
-of run.py.
+of all indexes to be those that the entities make. Meanwhile composite indexes are made and deleted:
+what a kill cuts short goes on after the start. Kills, power cuts, thresholds and seeds are those of
+run.py.
 """
 
 import random
@@ -15,6 +16,7 @@ import threading
 
 import grpc
 import run
+from google.cloud.datastore_admin_v1 import types as admin_types
 from google.cloud.datastore_v1 import types
 from run import Failure
 
@@ -36,6 +38,14 @@ VALUES = [
 ]
 Commit = types.CommitRequest.pb(types.CommitRequest()).__class__
 Lookup = types.LookupRequest.pb(types.LookupRequest()).__class__
+
+
+# What an index may be refused for: it is there, is being made or deleted, or is gone.
+REFUSALS = {
+    grpc.StatusCode.ALREADY_EXISTS,
+    grpc.StatusCode.FAILED_PRECONDITION,
+    grpc.StatusCode.NOT_FOUND,
+}
 
 
 class Stub:
@@ -127,13 +137,68 @@ class Writer(threading.Thread):
         return self.random.choice(VALUES)
 
 
+class Administrator(threading.Thread):
+    """Makes and deletes composite indexes until the server is gone."""
+
+    def __init__(self, seed, cycle, host, dying):
+        super().__init__(name="administrator")
+        self.random, self.dying = random.Random(f"{seed}/{cycle}/administrator"), dying
+        self.channel = grpc.insecure_channel(host)
+        self.changes, self.failure = 0, None
+
+    def call(self, method, answer, **fields):
+        request = getattr(admin_types, f"{method}Request")(project_id=PROJECT, **fields)
+        stub = self.channel.unary_unary(
+            f"/google.datastore.admin.v1.DatastoreAdmin/{method}",
+            type(request).serialize, answer.deserialize if answer else None,
+        )  # fmt: skip
+        return stub(request, timeout=REQUEST_SECONDS)
+
+    def run(self):
+        try:
+            while not self.dying.is_set():
+                self.step()
+        except grpc.RpcError as error:
+            if not self.dying.is_set():
+                self.failure = f"{error.code()}: {error.details()}"
+        finally:
+            self.channel.close()
+
+    def step(self):
+        try:
+            self.change()
+            self.changes += 1
+        except grpc.RpcError as error:
+            if error.code() not in REFUSALS:
+                raise
+        self.dying.wait(0.02)
+
+    def change(self):
+        indexes = self.call("ListIndexes", admin_types.ListIndexesResponse).indexes
+        if len(indexes) > 6 or (indexes and self.random.random() < 0.4):
+            self.call("DeleteIndex", None, index_id=self.random.choice(indexes).index_id)
+        else:
+            self.call("CreateIndex", None, index=self.new_index())
+
+    def new_index(self):
+        names = self.random.sample([*PROPERTIES, "token"], self.random.choice([2, 2, 3]))
+        return admin_types.Index(
+            kind=self.random.choice([*KINDS, "Child"]),
+            ancestor=self.random.choice(["NONE", "ALL_ANCESTORS"]),
+            properties=[
+                {"name": name, "direction": self.random.choice(["ASCENDING", "DESCENDING"])}
+                for name in names
+            ],
+        )
+
+
 class IndexCrash(run.Crash):
     def __init__(self, options):
         super().__init__(options)
         self.table = ""  # nothing to be made
         self.tokens = [{} for _ in range(options.writers)]
         self.doubts_of = [{} for _ in range(options.writers)]
-        self.doctors = 0
+        self.doctors = self.changes = 0
 
     def between(self, plan):
         plan.has_doctor = True
@@ -150,8 +215,10 @@ class IndexCrash(run.Crash):
             Writer(i, self.options.seed, cycle, self.server.host, self.tokens[i], dying)
             for i in range(self.options.writers)
         ]
-        for writer in writers:
-            writer.start()
+        administrator = Administrator(self.options.seed, cycle, self.server.host, dying)
+        threads = [*writers, administrator]
+        for thread in threads:
+            thread.start()
         writers[0].join(plan.seconds)
         dying.set()
         if plan.is_stopped:
@@ -162,7 +229,9 @@ class IndexCrash(run.Crash):
             writer.join()
             self.doubts_of[writer.number] = writer.doubt
             self.ledger.count(writer.commits)
-        failures = [f"{w.name}: {w.failure}" for w in writers if w.failure is not None]
+        administrator.join()
+        self.changes += administrator.changes
+        failures = [f"{each.name}: {each.failure}" for each in threads if each.failure is not None]
         if failures:
             raise Failure(failures)
 
@@ -211,7 +280,8 @@ class IndexCrash(run.Crash):
     def summary(self, lost):
         return (
             f"{self.cycles} cycles, {self.ledger.acknowledged} acknowledged commits, {lost} lost; "
-            f"{self.doctors} times every index was made anew\n"
+            f"{self.doctors} times every index was made anew, {self.changes} changes of composite "
+            "indexes\n"
             f"in doubt: {self.doubts[0]} were not done, {self.doubts[1]} were"
         )
 
