@@ -16,8 +16,10 @@
 
 #define SECOND_US INT64_C(1000000)
 
-/* A database without statistics gets its first at most this long after it was seen first. */
+/* A database without statistics gets its first at most this long after it was seen first, and what
+ * has expired in it is looked for. */
 #define FIRST_STATISTICS_US (3600 * SECOND_US)
+#define FIRST_LOOK_US       (60 * SECOND_US)
 
 #define NAME_START  "projects/"
 #define NAME_MIDDLE "/databases/"
@@ -139,21 +141,25 @@ static void complain(const struct ds_care *care, const struct watched *watched, 
 
 /* --- statistics --- */
 
+static int64_t shorter(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* When it is seen first: one interval after the last ones, which may be of before the start. */
 static status begin_watch(struct ds_care *care, struct watched *watched)
 {
     const struct ds_database database = {watched->project, watched->id};
     int64_t interval_us = care->options.statistics_interval_us;
-    int64_t made_us,
-        wait_us = interval_us < FIRST_STATISTICS_US ? interval_us : FIRST_STATISTICS_US;
-    TRY(ds_database_open(care->datastore, &database, false, &watched->open));
+    int64_t made_us, wait_us = shorter(interval_us, FIRST_STATISTICS_US);
+    TRY(ds_database_visit(care->datastore, &database, &watched->open));
     if (watched->open == NULL)
         return status_ok();
     TRY(ds_statistics_time(watched->open, &made_us));
     if (made_us > 0)
         wait_us = made_us + interval_us - cluster_now_us(care->datastore->cluster);
     watched->statistics_due_us = steady_us(care) + wait_us;
-    watched->ttl_due_us = steady_us(care) + care->options.ttl_interval_us;
+    watched->ttl_due_us = steady_us(care) + shorter(care->options.ttl_interval_us, FIRST_LOOK_US);
     return status_ok();
 }
 

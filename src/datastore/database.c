@@ -124,6 +124,18 @@ status ds_database_open(struct datastore *datastore, const struct ds_database *d
     return s;
 }
 
+status ds_database_visit(struct datastore *datastore, const struct ds_database *database,
+                         struct ds_open_database **out)
+{
+    status s = status_ok();
+    pthread_mutex_lock(&datastore->databases_lock);
+    *out = find(datastore, database);
+    if (*out == NULL && datastore->database_count < LIMIT_DS_DATABASES / 2)
+        s = add(datastore, database, false, out);
+    pthread_mutex_unlock(&datastore->databases_lock);
+    return s;
+}
+
 void ds_databases_close(struct datastore *datastore)
 {
     while (datastore->databases != NULL) {

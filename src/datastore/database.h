@@ -38,6 +38,11 @@ struct ds_open_database {
 status ds_database_open(struct datastore *datastore, const struct ds_database *database, bool make,
                         struct ds_open_database **out);
 
+/* For who works through all of them: the same without making it; also NULL if it is not open, and
+ * half of those that may be are. */
+status ds_database_visit(struct datastore *datastore, const struct ds_database *database,
+                         struct ds_open_database **out);
+
 /* For datastore_free: all of them. */
 void ds_databases_close(struct datastore *datastore);
 

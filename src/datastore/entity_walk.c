@@ -1,7 +1,9 @@
 /* See entity_walk.h. */
 #include "datastore/entity_walk.h"
 
-enum { ROWS_A_TURN = 1000, ARENA_BYTES = 64 << 20 };
+#include "base/limits.h"
+
+enum { ROWS_A_TURN = 1000, READER_BYTES = 64 << 20 };
 
 #define MOMENT_US (DS_HISTORY_US / 2)
 
@@ -62,9 +64,9 @@ static status walk_all(struct ds_walk *walk, struct arena *arena, struct buffer 
 
 status ds_walk_run(struct ds_walk *walk)
 {
-    struct arena *arena = arena_create(ARENA_BYTES);
+    struct arena *arena = arena_create(READER_BYTES);
     struct buffer next = {0};
-    walk->arena = arena_create(ARENA_BYTES);
+    walk->arena = arena_create(LIMIT_ARENA_DATASTORE_BYTES); /* as the commit that wrote it */
     walk->snapshot.table = NULL;
     status s = arena == NULL || walk->arena == NULL ? status_out_of_memory()
                                                     : walk_all(walk, arena, &next);
