@@ -52,7 +52,8 @@ enum {
     LIMIT_DS_COMPOSITE_BYTES = 2 * LIMIT_MB, /* the row keys of an entity's composite rows */
     LIMIT_DS_COMPOSITE_INDEXES = 200,        /* of a database */
     LIMIT_DS_INDEX_PROPERTIES = 100,
-    LIMIT_DS_DISJUNCTIONS = 30, /* of a query's filter in disjunctive normal form */
+    LIMIT_DS_QUERY_PROPERTIES = 100, /* projected, ordered by, distinct on, filtered by */
+    LIMIT_DS_DISJUNCTIONS = 30,      /* of a query's filter in disjunctive normal form */
     LIMIT_DS_IN_VALUES = 30,
     LIMIT_DS_NOT_IN_VALUES = 10,
     LIMIT_DS_AGGREGATIONS = 5,

@@ -1,6 +1,7 @@
 /* Queries, checked and completed: see query_check.h. */
 #include "datastore/query_check.h"
 
+#include "base/limits.h"
 #include "datastore/index_rows.h"
 #include "datastore/query_terms.h"
 #include "datastore/validate.h"
@@ -262,6 +263,22 @@ static status check_numbers(const Ds__Query *request, struct ds_query *query)
     return status_ok();
 }
 
+/* More than an index can have nothing could serve; and each of them is held against the others. */
+static status check_count(const char *what, size_t count)
+{
+    if (count <= LIMIT_DS_QUERY_PROPERTIES)
+        return status_ok();
+    return INVALID("A query has up to %d %s. There are %zu in your query.",
+                   LIMIT_DS_QUERY_PROPERTIES, what, count);
+}
+
+static status check_counts(const Ds__Query *request)
+{
+    TRY(check_count("projections", request->n_projection));
+    TRY(check_count("orders", request->n_order));
+    return check_count("properties that its results are distinct on", request->n_distinct_on);
+}
+
 status ds_query_check(const Ds__Query *request, const Ds__PartitionId *partition,
                       const struct ds_database *database, struct arena *arena, struct ds_query *out)
 {
@@ -273,6 +290,7 @@ status ds_query_check(const Ds__Query *request, const Ds__PartitionId *partition
     TRY(ds_partition_check(partition, database));
     TRY(check_kind(request, out));
     TRY(check_numbers(request, out));
+    TRY(check_counts(request));
     TRY(ds_filter_check(request->filter, arena, out));
     TRY(check_projection(&checking));
     TRY(check_projected_filters(&checking));

@@ -144,6 +144,9 @@ static status make_parts(const struct filtering *filtering, size_t count, struct
 static status set_terms(const struct filtering *filtering, struct ds_terms a, struct ds_terms b,
                         struct ds_terms *out)
 {
+    if (a.count + b.count > LIMIT_DS_QUERY_PROPERTIES)
+        return INVALID("A query has up to %d filters of one conjunction.",
+                       LIMIT_DS_QUERY_PROPERTIES);
     struct ds_term *terms = arena_alloc(filtering->arena, (a.count + b.count) * sizeof *terms);
     if (terms == NULL)
         return status_out_of_memory();

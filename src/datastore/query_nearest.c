@@ -215,6 +215,7 @@ struct finding {
     const struct ds_nearest *nearest;
     struct candidate *kept; /* the nearest first */
     size_t count;
+    size_t bytes;        /* of memory, of those kept */
     struct arena *spare; /* NULL: there is none yet */
     double *scratch;     /* a vector */
 };
@@ -227,18 +228,29 @@ static bool comes_before(const struct finding *finding, const struct candidate *
     return first != second ? first < second : ds_key_compare(a->key, b->key) < 0;
 }
 
+static status check_memory(const struct finding *finding)
+{
+    if (finding->bytes <= LIMIT_ARENA_DATASTORE_BYTES)
+        return status_ok();
+    return status_make(STATUS_RESOURCE_EXHAUSTED,
+                       "The entities that find_nearest has to keep are too large. Ask for fewer.");
+}
+
 /* Keeps the candidate, whose arena is the spare one, if it is among the nearest so far. */
-static void offer(struct finding *finding, const struct candidate *candidate)
+static status offer(struct finding *finding, const struct candidate *candidate)
 {
     size_t at = finding->count;
     bool is_full = finding->count == finding->nearest->limit;
     if (is_full && (at == 0 || !comes_before(finding, candidate, &finding->kept[at - 1])))
-        return;
+        return status_ok();
     finding->spare = is_full ? finding->kept[--at].arena : NULL;
+    finding->bytes += arena_footprint(candidate->arena);
+    finding->bytes -= is_full ? arena_footprint(finding->spare) : 0;
     for (; at > 0 && comes_before(finding, candidate, &finding->kept[at - 1]); at--)
         finding->kept[at] = finding->kept[at - 1];
     finding->kept[at] = *candidate;
     finding->count += !is_full;
+    return check_memory(finding);
 }
 
 /* Whether the entity has a vector that can be compared, and how far it is. */
@@ -270,8 +282,7 @@ static status look_at_next(struct finding *finding, struct ds_results *results, 
     candidate.key = result.version.entity->key;
     candidate.version = result.version;
     candidate.arena = finding->spare;
-    offer(finding, &candidate);
-    return status_ok();
+    return offer(finding, &candidate);
 }
 
 static status find(struct finding *finding, const struct ds_query *query,
