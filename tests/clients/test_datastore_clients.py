@@ -10,7 +10,7 @@ from harness.clients import BUILT, build_go, install_node, java_classpath
 from harness.server import ROOT
 
 PROGRAMS = ROOT / "tests/clients/datastore"
-RUN_SECONDS = 100
+RUN_SECONDS = 180
 
 
 def go():

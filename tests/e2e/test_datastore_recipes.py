@@ -23,6 +23,8 @@ import migration  # noqa: E402
 import queries  # noqa: E402
 from recipes import hash_of  # noqa: E402
 
+pytestmark = pytest.mark.timeout(300)  # each run of a program imports Google's client for seconds
+
 
 @pytest.fixture
 def client(server):
