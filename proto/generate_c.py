@@ -35,6 +35,7 @@ C_PREFIXES = {
     "trestle.catalog": "Catalog",
     "trestle.datastore": "Datastore",
     "trestle.descriptors": "Descriptors",
+    "trestle.export": "Export",
     "trestle.query": "Query",
 }
 

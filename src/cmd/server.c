@@ -277,6 +277,7 @@ static status create_datastore(struct server *server)
         .is_pessimistic = server->settings->datastore_concurrency == CONCURRENCY_PESSIMISTIC,
         .statistics_interval_us = server->settings->datastore_statistics_interval,
         .ttl_interval_us = server->settings->datastore_ttl_interval,
+        .export_directory = server->settings->export_directory,
     };
     TRY(datastore_init(&server->datastore, &options));
     server->api_services[5] = datastore_service(&server->datastore);

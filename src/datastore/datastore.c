@@ -6,6 +6,7 @@
 #include "datastore/database.h"
 #include "datastore/index_work.h"
 #include "datastore/transaction.h"
+#include "datastore/transfers.h"
 
 static status start_care(struct datastore *datastore, const struct datastore_options *options)
 {
@@ -19,7 +20,8 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
     *datastore = (struct datastore){.cluster = options->cluster,
                                     .control = options->control,
                                     .metrics = options->metrics,
-                                    .clock = cluster_clock(options->cluster)};
+                                    .clock = cluster_clock(options->cluster),
+                                    .export_directory = options->export_directory};
     pthread_mutex_init(&datastore->databases_lock, NULL);
     if (options->is_pessimistic)
         TRY(ds_range_locks_create(datastore->clock, datastore->metrics, options->threads * 3 / 4,
@@ -35,6 +37,8 @@ size_t datastore_kinds(struct datastore *datastore, struct operation_kind *out)
     const struct operation_kind kinds[] = {
         {DS_CREATE_INDEX, datastore, ds_create_index_run, ds_index_recover},
         {DS_DELETE_INDEX, datastore, ds_delete_index_run, ds_index_recover},
+        {DS_EXPORT, datastore, ds_export_operation, ds_transfer_recover},
+        {DS_IMPORT, datastore, ds_import_operation, ds_transfer_recover},
     };
     enum { COUNT = sizeof kinds / sizeof *kinds };
     static_assert(COUNT <= DATASTORE_KINDS_MOST, "the callers' arrays");

@@ -29,6 +29,7 @@ struct datastore {
     struct ds_transactions *transactions; /* transaction.h */
     struct ds_range_locks *range_locks;   /* of pessimistic transactions; NULL: there are none */
     struct ds_care *care;                 /* care.h */
+    const char *export_directory;         /* see datastore_options */
 };
 
 struct datastore_options {
@@ -39,6 +40,7 @@ struct datastore_options {
     bool is_pessimistic;
     int64_t statistics_interval_us; /* between two counts of a database; 0: none */
     int64_t ttl_interval_us;        /* between two looks for what has expired; 0: none */
+    const char *export_directory;   /* where buckets for exports are; NULL: none. Outlives it */
 };
 
 /* Must be freed whether it succeeds or not. */

@@ -3,6 +3,7 @@
 #include "datastore/admin_methods.h"
 #include "datastore/methods.h"
 #include "datastore/queries.h"
+#include "datastore/transfers.h"
 
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/datastore/v1/datastore.pb-c.h"
@@ -29,8 +30,8 @@ METHOD("Rollback", ds__rollback, ds_rollback)
 METHOD("AllocateIds", ds__allocate_ids, ds_allocate_ids)
 METHOD("ReserveIds", ds__reserve_ids, ds_reserve_ids)
 
-METHOD("ExportEntities", ds_admin__export_entities, NULL)
-METHOD("ImportEntities", ds_admin__import_entities, NULL)
+METHOD("ExportEntities", ds_admin__export_entities, ds_export_entities)
+METHOD("ImportEntities", ds_admin__import_entities, ds_import_entities)
 METHOD("CreateIndex", ds_admin__create_index, ds_create_index)
 METHOD("DeleteIndex", ds_admin__delete_index, ds_delete_index)
 METHOD("GetIndex", ds_admin__get_index, ds_get_index)

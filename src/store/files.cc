@@ -176,6 +176,45 @@ status files_read(files *files, const char *path, size_t most, struct buffer *ou
     });
 }
 
+struct file_reader {
+    std::string path;
+    std::unique_ptr<FSSequentialFile> file;
+};
+
+status files_open(files *files, const char *path, file_reader **out)
+{
+    *out = nullptr;
+    return guarded([&] {
+        auto reader = std::make_unique<file_reader>();
+        reader->path = path;
+        TRY(file_status(
+            system_of(files)->NewSequentialFile(path, FileOptions(), &reader->file, nullptr),
+            path));
+        *out = reader.release();
+        return status_ok();
+    });
+}
+
+status file_reader_next(file_reader *reader, uint8_t *to, size_t size, size_t *got)
+{
+    *got = 0;
+    return guarded([&] {
+        Slice piece;
+        char *scratch = reinterpret_cast<char *>(to);
+        TRY(file_status(reader->file->Read(size, IOOptions(), &piece, scratch, nullptr),
+                        reader->path));
+        if (piece.data() != scratch)
+            memcpy(to, piece.data(), piece.size());
+        *got = piece.size();
+        return status_ok();
+    });
+}
+
+void file_reader_close(file_reader *reader)
+{
+    delete reader;
+}
+
 static status pace(const store_pacer *pacer, uint64_t bytes)
 {
     return pacer->go_on(pacer->context, bytes) ? status_ok()

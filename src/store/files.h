@@ -32,6 +32,13 @@ status files_remove_directory(struct files *files, const char *path);
 /* Appends the whole file. NOT_FOUND; DATA_LOSS if it is larger than `most` bytes. */
 status files_read(struct files *files, const char *path, size_t most, struct buffer *out);
 
+/* A file that is read from its beginning to its end. One thread at a time. NOT_FOUND. */
+struct file_reader;
+status files_open(struct files *files, const char *path, struct file_reader **out);
+/* Up to `size` bytes; 0 at the end only. */
+status file_reader_next(struct file_reader *reader, uint8_t *to, size_t size, size_t *got);
+void file_reader_close(struct file_reader *reader); /* NULL is fine */
+
 /* Puts the content in place of the file's, durably, so that a crash finds the one or the other.
  * What a crash leaves behind is `path` with ".new" at its end. */
 status files_replace(struct files *files, const char *path, bytes content);
