@@ -324,7 +324,7 @@ static status row_of_entity(struct checking *checking, bytes index_key, bytes *o
 static status name_orphan(struct checking *checking, bytes row_key)
 {
     struct ds_index_rows rows;
-    bytes entity_key, value;
+    bytes entity_key = bytes_make(NULL, 0), value;
     bool found, is_own = false;
     TRY(row_of_entity(checking, row_key, &entity_key));
     TRY(look_up(checking, entity_key, &value, &found));

@@ -178,7 +178,7 @@ static struct ds_index_row index_row(struct fixture *f, const Ds__Entity *entity
 {
     struct ds_index_rows rows = index_rows(f, entity);
     for (size_t i = 0; i < rows.count; i++)
-        if (rows.rows[i].key.data[0] == letter)
+        if (rows.rows[i].key.data[0] == (uint8_t)letter)
             return rows.rows[i];
     fail_msg("no row %c", letter);
     return (struct ds_index_row){.key = bytes_make(NULL, 0)};

@@ -1,6 +1,7 @@
 /* See index_work.h: what the operations do, but for the rows (index_backfill.h). */
 #include "datastore/index_work.h"
 
+#include "base/check.h"
 #include "base/limits.h"
 #include "datastore/ds_operation.h"
 #include "datastore/entity_result.h"
@@ -200,8 +201,10 @@ static status run(void *context, struct operation *operation, DsAdmin__Operation
     if (work.arena == NULL)
         return status_out_of_memory();
     status s = begin(&work, type);
-    if (status_is_ok(s))
+    if (status_is_ok(s)) {
+        CHECK(work.open != NULL);
         s = what(&work);
+    }
     arena_destroy(work.arena);
     return s;
 }

@@ -167,7 +167,7 @@ void ds_read_indexes(struct ds_reading *reading)
 
 static void give_back_indexes(struct ds_reading *reading)
 {
-    if (reading->indexes != NULL)
+    if (reading->open != NULL && reading->indexes != NULL)
         ds_indexes_give_back(reading->open->indexes, reading->indexes);
     reading->indexes = NULL;
 }
