@@ -16,15 +16,16 @@ def counted(server):
 def test_what_becomes_of_transactions(fresh_server):
     server = fresh_server()
     raw = Raw(fresh_client(server.host))
-    write = {"upsert": raw.entity("K", 1, n=1)}
-    raw.commit(write)
+    raw.commit({"upsert": raw.entity("K", 1, n=1)})
     assert counted(server) == ([0, 0, 0, 0], [0, 0])
     late = raw.begin(read_write={})
     raw.lookup(raw.key("K", 1), transaction=late)
-    raw.transact(write)
+    raw.transact({"upsert": raw.entity("K", 1, n=2)})
     assert counted(server) == ([2, 1, 0, 0], [1, 0])
     with pytest.raises(exceptions.Aborted):
-        raw.commit(write, transaction=late, mode="TRANSACTIONAL")
+        raw.commit(
+            {"upsert": raw.entity("K", 1, n=3)}, transaction=late, mode="TRANSACTIONAL"
+        )
     raw.begin(read_only={})
     assert counted(server) == ([3, 1, 0, 0], [1, 1])
     gone = raw.begin(read_only={})
