@@ -4,9 +4,9 @@
  *  2. The entities that are written are locked, or claimed if transactions are pessimistic
  *     (range_locks.h), and read.
  *  3. Each mutation is applied to what the ones before have made of its entity.
- *  4. The rows of indexes that come and go are found, and claimed if need be; then the commit draws
- *     its moment. One of an optimistic transaction looks whether what the transaction has read is
- *     still so, and that no commit before it is about to change it.
+ *  4. The rows of indexes that come and go are found, and claimed or announced (in_flight.h); then
+ *     the commit draws its moment. One of an optimistic transaction looks whether what the
+ *     transaction has read is still so, and that no commit before it is about to change it.
  *  5. All rows enter the commit queue as one group. No thread waits for the disk: when they are
  *     durable, and the commits before are, the call's loop unlocks the entities, ends the
  *     transaction and answers.
@@ -69,6 +69,7 @@ struct ds_commit {
     struct ds_locker own_locker;
     const struct ds_index_set *indexes; /* taken before the moment is drawn; NULL: not yet */
     struct vector rows;                 /* of struct ds_row_write */
+    struct ds_flight flight;            /* of an optimistic commit: all rows' keys */
     struct ds_rows_writing writing;     /* its moment is the commit's */
     int32_t index_updates;
     struct task finish; /* what is posted to the call's loop when it is past; set by the owner */

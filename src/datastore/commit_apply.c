@@ -43,6 +43,7 @@ void ds_commit_unlock(struct ds_commit *commit)
 {
     ds_locks_release(commit->open->locks, commit->locks, commit->lock_count);
     commit->lock_count = 0;
+    ds_in_flight_remove(&commit->open->in_flight, &commit->flight);
     if (commit->locker != NULL)
         ds_range_locks_release(commit->call->datastore->range_locks, commit->locker);
 }

@@ -19,18 +19,21 @@ static status contended(const struct ds_commit *commit)
                                        "try again.");
 }
 
-/* With the moment drawn: every commit before it has applied what it does to the range, or ABORTED
- * for one that is about to change an entity of it. Only for more than an entity that takes time. */
-static status await_earlier(struct ds_commit *commit, const struct ds_read_range *range)
+/* With the moment drawn: every commit before it has applied what it does to the range; ABORTED if
+ * one is about to change it. */
+static status check_earlier(const struct ds_commit *commit, const struct ds_read_range *range)
 {
-    struct ds_moments *moments = commit->writing.moments;
+    struct ds_open_database *open = commit->open;
     const struct ds_moment *moment = &commit->writing.moment;
-    if (commit->locker != NULL || !ds_is_one_entity(range->from, range->to)) {
-        ds_moment_wait_for_earlier(moments, moment);
+    if (commit->locker != NULL) { /* others have claimed their rows, and announced nothing */
+        ds_moment_wait_for_earlier(&open->moments, moment);
         return status_ok();
     }
-    bool is_held = ds_locks_held_before(commit->open->locks, range->from, moments, moment);
-    return is_held ? contended(commit) : status_ok();
+    bool is_met =
+        ds_is_one_entity(range->from, range->to)
+            ? ds_locks_held_before(open->locks, range->from, &open->moments, moment)
+            : ds_in_flight_meets(&open->in_flight, range->from, range->to, &open->moments, moment);
+    return is_met ? contended(commit) : status_ok();
 }
 
 /* What was read of an index that is gone nobody has kept since. */
@@ -41,7 +44,7 @@ static status check_range(struct ds_commit *commit, const struct ds_read_range *
                                      .at_us = commit->transaction->at_us,
                                      .call = commit->call->call};
     bool has_changed;
-    TRY(await_earlier(commit, range));
+    TRY(check_earlier(commit, range));
     TRY(ds_changed_since(&then, range->from, range->to, commit->call->arena, &has_changed));
     bool is_kept = ds_indexes_keeps(commit->open->indexes, range->from);
     return has_changed || !is_kept ? contended(commit) : status_ok();
@@ -153,28 +156,51 @@ static int compare_bytes(const void *a, const void *b)
     return bytes_compare(*(const bytes *)a, *(const bytes *)b);
 }
 
+/* The keys of what has been found. `spare`: for so many more. */
+static status collect_keys(const struct ds_commit *commit, size_t spare, bytes **out)
+{
+    const struct ds_row_write *rows = commit->rows.items;
+    bytes *keys = *out =
+        arena_alloc(commit->call->arena, (commit->rows.count + spare) * sizeof *keys);
+    if (keys == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < commit->rows.count; i++)
+        keys[i] = rows[i].key;
+    return status_ok();
+}
+
 /* Before a moment is drawn: who waits for a moment must not wait for a transaction. */
 static status claim_rows(struct ds_commit *commit)
 {
-    const struct ds_row_write *rows = commit->rows.items;
     size_t count = commit->rows.count;
-    if (commit->locker == NULL || count == 0)
+    bytes *keys;
+    if (count == 0)
         return status_ok();
-    bytes *keys = arena_alloc(commit->call->arena, count * sizeof *keys);
-    if (keys == NULL)
-        return status_out_of_memory();
-    for (size_t i = 0; i < count; i++)
-        keys[i] = rows[i].key;
+    TRY(collect_keys(commit, 0, &keys));
     qsort(keys, count, sizeof *keys, compare_bytes);
     return ds_range_locks_claim(commit->call->datastore->range_locks, commit->locker,
                                 (struct ds_claim){keys, count}, commit->call->call);
+}
+
+/* Before a moment is drawn: who draws a later one is to know of it. */
+static status announce_rows(struct ds_commit *commit)
+{
+    size_t count = commit->rows.count;
+    bytes *keys;
+    TRY(collect_keys(commit, commit->written_count, &keys));
+    for (size_t i = 0; i < commit->written_count; i++)
+        keys[count++] = commit->written[i].row_key;
+    commit->flight =
+        (struct ds_flight){.keys = keys, .count = count, .moment = &commit->writing.moment};
+    ds_in_flight_add(&commit->open->in_flight, &commit->flight);
+    return status_ok();
 }
 
 status ds_commit_find_rows(struct ds_commit *commit)
 {
     commit->indexes = ds_indexes_take(commit->open->indexes);
     TRY(make_other_rows(commit));
-    return claim_rows(commit);
+    return commit->locker != NULL ? claim_rows(commit) : announce_rows(commit);
 }
 
 /* --- with the moment drawn --- */

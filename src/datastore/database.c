@@ -49,6 +49,7 @@ static void close_database(struct ds_open_database *open)
     if (open->table != NULL)
         table_release(open->table);
     ds_indexes_destroy(open->indexes);
+    ds_in_flight_free(&open->in_flight);
     ds_moments_free(&open->moments);
     ds_locks_destroy(open->locks);
     pthread_mutex_destroy(&open->ids_lock);
@@ -67,6 +68,7 @@ static status new_database(const struct ds_database *database, struct table *tab
     }
     open->table = table;
     ds_moments_init(&open->moments);
+    ds_in_flight_init(&open->in_flight);
     pthread_mutex_init(&open->ids_lock, NULL);
     open->project = strdup(database->project);
     open->id = strdup(database->id);

@@ -6,6 +6,7 @@
 
 #include "datastore/datastore.h"
 #include "datastore/entity_locks.h"
+#include "datastore/in_flight.h"
 #include "datastore/key.h"
 #include "datastore/moments.h"
 
@@ -25,6 +26,7 @@ struct ds_open_database {
     struct table *table; /* held */
     struct ds_moments moments;
     struct ds_locks *locks;
+    struct ds_in_flight in_flight;
     struct ds_indexes *indexes; /* indexes.h */
     /* Automatic ids (allocate.h): the next counter, and up to which counters are claimed, durably.
      */

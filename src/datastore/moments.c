@@ -146,7 +146,7 @@ bool ds_moment_is_under_way_before(struct ds_moments *moments, const struct ds_m
                                    const struct ds_moment *second)
 {
     pthread_mutex_lock(&moments->lock);
-    bool is_it = first->at_us != 0 && first->at_us < second->at_us && !first->is_past;
+    bool is_it = first->at_us != 0 && first->at_us < second->at_us && !first->is_done;
     pthread_mutex_unlock(&moments->lock);
     return is_it;
 }

@@ -74,8 +74,8 @@ int64_t ds_moments_present(struct ds_moments *moments, int64_t now_us);
  */
 void ds_moments_reach(struct ds_moments *moments, int64_t at_us);
 
-/* Whether the first comes before the second, which is drawn, and is not past. One that is all
- * zeroes is not drawn: it will come later. */
+/* Whether the first comes before the second, which is drawn, and is not applied yet, nor given up.
+ * One that is all zeroes is not drawn: it will come later. */
 bool ds_moment_is_under_way_before(struct ds_moments *moments, const struct ds_moment *first,
                                    const struct ds_moment *second);
 
