@@ -1,7 +1,8 @@
 /* The index rows of an entity: see index_rows.h.
  *
  * First all indexed values are collected, each with the path of its property, sorted and without
- * duplicates: *entries*. Rows are made of those. */
+ * duplicates: *entries*. Rows are made of those, those of built-in indexes in the order of their
+ * keys: A, C, D, K. */
 #include "datastore/index_rows.h"
 
 #include "base/limits.h"
@@ -22,6 +23,7 @@ struct making {
     struct buffer scratch; /* for whatever is being encoded */
     bytes name_space;
     bytes kind;
+    bytes kind_texts; /* ds_kind_texts */
     bytes path;
     size_t ancestors; /* elements of the path */
     struct vector entries;
@@ -163,24 +165,48 @@ static status add_property_row(struct making *making, const struct entry *entry,
 {
     struct buffer *out = &making->scratch;
     buffer_clear(out);
-    ds_property_prefix(out, making->name_space, making->kind, entry->name, flip);
+    ds_property_prefix_after(out, making->kind_texts, entry->name, flip);
     ds_bytes_append(out, entry->value, flip);
     buffer_append_bytes(out, making->path);
     return add_row(making, bytes_make(&entry->type, 1));
 }
 
-static status add_built_in_rows(struct making *making)
+static status add_ascending_rows(struct making *making)
 {
     const struct entry *entries = making->entries.items;
+    for (size_t i = 0; i < making->entries.count; i++)
+        TRY(add_property_row(making, &entries[i], DS_ASCENDING));
+    return status_ok();
+}
+
+/* Behind the last entry with the name of this one. */
+static size_t end_of_name(const struct making *making, size_t first)
+{
+    const struct entry *entries = making->entries.items;
+    size_t end = first + 1;
+    while (end < making->entries.count && bytes_equal(entries[end].name, entries[first].name))
+        end++;
+    return end;
+}
+
+/* Names rise in these as well; of each the values fall. */
+static status add_descending_rows(struct making *making)
+{
+    const struct entry *entries = making->entries.items;
+    for (size_t first = 0, end; first < making->entries.count; first = end) {
+        end = end_of_name(making, first);
+        for (size_t i = end; i > first; i--)
+            TRY(add_property_row(making, &entries[i - 1], DS_DESCENDING));
+    }
+    return status_ok();
+}
+
+static status add_kind_row(struct making *making)
+{
     buffer_clear(&making->scratch);
     ds_kind_prefix(&making->scratch, making->name_space, making->kind);
     buffer_append_bytes(&making->scratch, making->path);
-    TRY(add_row(making, bytes_make(NULL, 0)));
-    for (size_t i = 0; i < making->entries.count; i++) {
-        TRY(add_property_row(making, &entries[i], DS_ASCENDING));
-        TRY(add_property_row(making, &entries[i], DS_DESCENDING));
-    }
-    return status_ok();
+    return add_row(making, bytes_make(NULL, 0));
 }
 
 /* --- rows of composite indexes --- */
@@ -210,10 +236,10 @@ static size_t first_entry(const struct making *making, bytes name)
 static struct column find_column(const struct making *making, bytes name)
 {
     const struct entry *entries = making->entries.items;
-    size_t first = first_entry(making, name), end = first;
-    while (end < making->entries.count && bytes_equal(entries[end].name, name))
-        end++;
-    return (struct column){.entries = end > first ? entries + first : NULL, .count = end - first};
+    size_t first = first_entry(making, name);
+    if (first == making->entries.count || !bytes_equal(entries[first].name, name))
+        return (struct column){.count = 0};
+    return (struct column){.entries = entries + first, .count = end_of_name(making, first) - first};
 }
 
 /* How many rows there are to be; at most one more than may be. */
@@ -301,20 +327,40 @@ static status add_composite_rows(struct making *making, const struct ds_index *i
     return status_ok();
 }
 
-/* --- all of them --- */
-
 static int compare_rows(const void *a, const void *b)
 {
     const struct ds_index_row *first = a, *second = b;
     return bytes_compare(first->key, second->key);
 }
 
-static status make_rows(struct making *making, const Ds__Entity *entity,
-                        const struct ds_index *indexes, size_t count)
+static status add_all_composite_rows(struct making *making, const struct ds_index *indexes,
+                                     size_t count)
+{
+    size_t before = making->rows.count;
+    for (size_t i = 0; i < count; i++)
+        if (bytes_equal(bytes_of(indexes[i].kind), making->kind))
+            TRY(add_composite_rows(making, &indexes[i]));
+    size_t added = making->rows.count - before;
+    if (added > 1)
+        qsort((struct ds_index_row *)making->rows.items + before, added,
+              sizeof(struct ds_index_row), compare_rows);
+    return status_ok();
+}
+
+/* --- all of them --- */
+
+static status encode_key(struct making *making, const Ds__Key *key)
 {
     buffer_clear(&making->scratch);
-    ds_path_append(&making->scratch, entity->key);
-    TRY(keep(making, &making->path));
+    ds_kind_texts(&making->scratch, making->name_space, making->kind);
+    TRY(keep(making, &making->kind_texts));
+    buffer_clear(&making->scratch);
+    ds_path_append(&making->scratch, key);
+    return keep(making, &making->path);
+}
+
+static status collect_entries(struct making *making, const Ds__Entity *entity)
+{
     TRY(collect_properties(making, bytes_make(NULL, 0), entity));
     sort_entries(&making->entries);
     making->values = making->entries.count;
@@ -323,12 +369,18 @@ static status make_rows(struct making *making, const Ds__Entity *entity,
     TRY(add_scatter_entry(making));
     if (making->entries.count > making->values)
         sort_entries(&making->entries);
-    TRY(add_built_in_rows(making));
-    for (size_t i = 0; i < count; i++)
-        if (bytes_equal(bytes_of(indexes[i].kind), making->kind))
-            TRY(add_composite_rows(making, &indexes[i]));
-    qsort(making->rows.items, making->rows.count, sizeof(struct ds_index_row), compare_rows);
     return status_ok();
+}
+
+static status make_rows(struct making *making, const Ds__Entity *entity,
+                        const struct ds_index *indexes, size_t count)
+{
+    TRY(encode_key(making, entity->key));
+    TRY(collect_entries(making, entity));
+    TRY(add_ascending_rows(making));
+    TRY(add_all_composite_rows(making, indexes, count));
+    TRY(add_descending_rows(making));
+    return add_kind_row(making);
 }
 
 static status rows_of(const Ds__Entity *entity, const struct ds_index *indexes, size_t count,

@@ -26,11 +26,30 @@ void ds_kind_prefix(struct buffer *out, bytes name_space, bytes kind)
     key_text_append(out, kind);
 }
 
+static uint8_t letter_of(enum ds_flip flip)
+{
+    return flip == DS_DESCENDING ? DS_DESCENDING_ROW : DS_ASCENDING_ROW;
+}
+
 void ds_property_prefix(struct buffer *out, bytes name_space, bytes kind, bytes property,
                         enum ds_flip flip)
 {
-    append_start(out, flip == DS_DESCENDING ? DS_DESCENDING_ROW : DS_ASCENDING_ROW, name_space);
+    buffer_append_byte(out, letter_of(flip));
+    ds_kind_texts(out, name_space, kind);
+    key_text_append(out, property);
+}
+
+void ds_kind_texts(struct buffer *out, bytes name_space, bytes kind)
+{
+    key_text_append(out, name_space);
     key_text_append(out, kind);
+}
+
+void ds_property_prefix_after(struct buffer *out, bytes kind_texts, bytes property,
+                              enum ds_flip flip)
+{
+    buffer_append_byte(out, letter_of(flip));
+    buffer_append_bytes(out, kind_texts);
     key_text_append(out, property);
 }
 

@@ -32,6 +32,11 @@ void ds_kind_prefix(struct buffer *out, bytes name_space, bytes kind);
 void ds_property_prefix(struct buffer *out, bytes name_space, bytes kind, bytes property,
                         enum ds_flip flip);
 
+/* For many rows of one kind: what stands behind their letter, and the same prefix made with it. */
+void ds_kind_texts(struct buffer *out, bytes name_space, bytes kind);
+void ds_property_prefix_after(struct buffer *out, bytes kind_texts, bytes property,
+                              enum ds_flip flip);
+
 /* `ancestor`: the path whose descendants' rows, and its own, these are; empty if and only if the
  * index is one without ancestors. Values follow, each in its direction. */
 void ds_composite_prefix(struct buffer *out, bytes name_space, uint64_t index, bytes ancestor);
