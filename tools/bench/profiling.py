@@ -131,9 +131,10 @@ def main():
     parser.add_argument("workloads", nargs="+", help="of `trestle bench`; scan:10 is of 10 rows")
     parser.add_argument("--cells", type=int, default=1, help="cells of a row")
     parser.add_argument("--seconds", type=int, default=4, help="for each workload")
+    parser.add_argument("--datastore", action="store_true", help="workloads on entities")
     options = parser.parse_args()
     with Server(trestle_command()) as server:
-        result_of(run(server, options, "load"))
+        result_of(run(server, options, "entities" if options.datastore else "load"))
         print_table({w: profile(server, options, w) for w in options.workloads})
 
 
