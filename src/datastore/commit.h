@@ -30,6 +30,7 @@ struct ds_written {
     const Ds__Key *key; /* complete */
     bytes row_key;
     const Ds__Entity *old; /* NULL: it is not there */
+    bytes old_stored;      /* its serialised form */
     int64_t old_version_us;
     int64_t create_us;     /* 0: it is made by this commit */
     const Ds__Entity *now; /* NULL: it is deleted, or was never there */

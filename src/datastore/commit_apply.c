@@ -58,6 +58,7 @@ static status read_entity(struct ds_commit *commit, struct ds_written *written)
     struct ds_version version;
     TRY(ds_snapshot_get(&newest, written->key, commit->call->arena, &version));
     written->old = written->now = version.entity;
+    written->old_stored = version.stored;
     written->old_version_us = version.version_us;
     written->create_us = version.create_us;
     return status_ok();

@@ -73,21 +73,31 @@ static status check_shared(const struct ds_commit *commit)
 
 /* --- rows --- */
 
-static status encode_record(const Ds__Entity *entity, int64_t create_us, int64_t version_us,
+/* `entity`: its serialised form. */
+static status encode_record(bytes entity, int64_t create_us, int64_t version_us,
                             struct arena *arena, bytes *out)
 {
     Datastore__Record record = DATASTORE__RECORD__INIT;
-    struct buffer encoded = {0}, whole = {0};
-    proto_encode(&entity->base, &encoded);
-    record.entity = proto_data(buffer_bytes(&encoded));
+    struct buffer encoded = {0};
+    record.entity = proto_data(entity);
     record.create_us = create_us;
     record.version_us = version_us;
-    proto_encode(&record.base, &whole);
-    *out = arena_copy(arena, buffer_bytes(&whole));
-    bool failed = encoded.failed || whole.failed || out->data == NULL;
+    proto_encode(&record.base, &encoded);
+    *out = arena_copy(arena, buffer_bytes(&encoded));
+    bool failed = encoded.failed || out->data == NULL;
     buffer_free(&encoded);
-    buffer_free(&whole);
     return failed ? status_out_of_memory() : status_ok();
+}
+
+static status encode_new(const Ds__Entity *entity, int64_t create_us, struct arena *arena,
+                         bytes *out)
+{
+    struct buffer encoded = {0};
+    proto_encode(&entity->base, &encoded);
+    status s = encoded.failed ? status_out_of_memory()
+                              : encode_record(buffer_bytes(&encoded), create_us, 0, arena, out);
+    buffer_free(&encoded);
+    return s;
 }
 
 static status add_entity(struct ds_commit *commit, const struct ds_written *written)
@@ -97,9 +107,9 @@ static status add_entity(struct ds_commit *commit, const struct ds_written *writ
         .key = written->row_key, .is = written->now != NULL, .was = written->old != NULL};
     int64_t create_us = written->create_us == 0 ? commit->writing.moment.at_us : written->create_us;
     if (row.is)
-        TRY(encode_record(written->now, create_us, 0, arena, &row.now));
+        TRY(encode_new(written->now, create_us, arena, &row.now));
     if (row.was)
-        TRY(encode_record(written->old, written->create_us, written->old_version_us, arena,
+        TRY(encode_record(written->old_stored, written->create_us, written->old_version_us, arena,
                           &row.past));
     return vector_add(&commit->rows, arena, &row, sizeof row);
 }

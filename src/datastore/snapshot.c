@@ -100,8 +100,10 @@ static status take_record(const Datastore__Record *record, int64_t version_us, s
 {
     ProtobufCMessage *entity;
     TRY(proto_decode(&ds__entity__descriptor, proto_bytes(record->entity), arena, &entity));
-    *out = (struct ds_version){
-        .entity = (const void *)entity, .version_us = version_us, .create_us = record->create_us};
+    *out = (struct ds_version){.entity = (const void *)entity,
+                               .stored = proto_bytes(record->entity),
+                               .version_us = version_us,
+                               .create_us = record->create_us};
     return status_ok();
 }
 

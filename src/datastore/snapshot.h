@@ -28,6 +28,7 @@ struct ds_snapshot {
 
 struct ds_version {
     const Ds__Entity *entity; /* NULL: it is not there. In the arena; normalised as when stored */
+    bytes stored;             /* its serialised form, as it is stored; in the arena */
     int64_t version_us;       /* of the commit that wrote it, or that deleted it (0: unknown) */
     int64_t create_us;
 };
