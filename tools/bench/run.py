@@ -108,6 +108,9 @@ def parse(arguments):
         "--datastore", action="store_true", help="Datastore beside both of Google's emulators"
     )
     parser.add_argument("--entities", type=int, default=1_000_000, help="of Datastore")
+    parser.add_argument(
+        "--emulator-entities", type=int, default=200_000, help="of the emulators, and beside them"
+    )
     parser.add_argument("--datastore-runs", type=int, default=5, help="of each of its operations")
     parser.add_argument("--warm-seconds", type=float, default=10, help="before them, each server")
     parser.add_argument("--large-seconds", type=int, default=20, help="for each of its workloads")
