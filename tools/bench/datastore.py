@@ -91,9 +91,11 @@ def measure_one(clients, operation, options):
     for name, client in clients.items():
         say(f"{operation.name}: warming up, {name}")
         client.run(operation.name, duration=options.warm_seconds, **operation.calls)
-    for _ in range(options.datastore_runs):
+    for turn in range(options.datastore_runs):
         for name, client in clients.items():
-            results[name].append(client.run(operation.name, **operation.calls))
+            # With the seed of the run before, entities would be written again as they are.
+            result = client.run(operation.name, seed=1000 + turn, **operation.calls)
+            results[name].append(result)
     rates = [f"{name} {number(rate(results[name]))}" for name in clients]
     say(f"{operation.name}: {', '.join(rates)}")
     return results
