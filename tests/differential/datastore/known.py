@@ -316,12 +316,19 @@ def classic_empty_arrays(case):
     if case.operation["rpc"] != "RunQuery":
         return False
     ours, theirs = unmarked(case.ours["results"]), unmarked(case.theirs["results"])
-    without = [each for each in theirs if each in ours or "=[]" not in each]
-    is_limited = "limit" in text_of(case).lower() and ours[: len(without)] == without
-    are_parts = case.ours["type"] != "FULL" and set(ours) <= set(theirs)
-    are_skipped = "offset" in text_of(case).lower() and theirs[-len(ours) :] == ours
-    fewer = len(without) < len(theirs) or len(ours) < len(theirs)
-    return fewer and (ours == without or is_limited or are_parts or are_skipped)
+    is_limited = "limit" in text_of(case).lower()
+    is_skipped = "offset" in text_of(case).lower() and theirs[-len(ours) :] == ours
+    if case.ours["type"] == "FULL":
+        common = [each for each in theirs if each in ours or "=[]" not in each]
+    else:
+        common = [each for each in theirs if each in ours]
+    is_part = ours == common or (is_limited and ours[: len(common)] == common)
+    return (
+        len(common) < len(theirs)
+        and (is_part or is_skipped)
+        or len(ours) < len(theirs)
+        and (is_skipped)
+    )
 
 
 @rule(CLASSIC, "skipped")
@@ -398,16 +405,39 @@ def classic_ancestor_twice(case):
     return refuses(case, "^duplicate ancestor or parent constraint")
 
 
-@rule(CLASSIC, "found")
+@rule(CLASSIC)
 def classic_groups(case):
     """A transaction sees a group of entities as it is when it first reads of it."""
-    return is_in_transaction(case) and '"transaction"' in text_of(case)
+    is_read = case.field in ("found", "missing") and '"transaction"' in text_of(case)
+    return is_in_transaction(case) and is_read
 
 
 @rule(CLASSIC, "error")
 def classic_group_orders(case):
     """It passes over orders of properties with equality filters before it looks at groups."""
     return accepts(case, "^must specify all group by orderings before any non group by")
+
+
+@rule(CLASSIC, "results")
+def classic_key_ranges(case):
+    """A range of keys puts results in the order of keys, also those of a projection."""
+    asked = query_of(case)
+    ranges = re.search(r'"__key__"}, "op": "(LESS|GREATER)', json.dumps(asked))
+    return case.ours.get("type") == "PROJECTION" and ranges and "order" not in asked
+
+
+@rule(CLASSIC, "keys")
+def classic_ids(case):
+    """It allocates an id again that nobody has used."""
+    return case.operation["rpc"] == "AllocateIds"
+
+
+@rule(CLASSIC, "results")
+def classic_projected_twice(case):
+    """A projection in the order of an array that is not projected has a result for each value."""
+    ours, theirs = unmarked(case.ours["results"]), unmarked(case.theirs["results"])
+    of_array = case.ours.get("type") == "PROJECTION" and has_array(case)
+    return of_array and list(dict.fromkeys(theirs)) == ours
 
 
 @rule(CLASSIC, "error")
@@ -528,6 +558,12 @@ def firestore_excluded(case):
     without = [each for each in theirs if each in ours or "}!" not in each]
     are_parts = case.ours["type"] != "FULL" and set(ours) <= set(theirs)
     return are_parts or ours[: len(without)] == without
+
+
+@rule(FIRESTORE, "values")
+def firestore_excluded_counts(case):
+    """So it is counted."""
+    return has_array(case, "e.x")
 
 
 @rule(FIRESTORE, "skipped")

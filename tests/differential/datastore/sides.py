@@ -12,7 +12,7 @@ from differential.datastore.normal import Normaliser, base64_of
 from differential.datastore.operations import key_of
 
 SERVICE = "/google.datastore.v1.Datastore/"
-SECONDS = 15
+SECONDS = 60
 RPCS = ["Lookup", "RunQuery", "RunAggregationQuery", "BeginTransaction", "Commit", "Rollback",
         "AllocateIds", "ReserveIds"]  # fmt: skip
 OLD_VERSION = "1"
