@@ -685,7 +685,7 @@ def firestore_key_order(case):
     """An order by the key does not end the order: what lacks a property behind it is left out,
     as in no index that there could be."""
     names = [each["property"]["name"] for each in query_of(case).get("order", [])]
-    return "__key__" in names[:-1]
+    return "__key__" in names[:-1] or re.search(r"ORDER BY .*__key__( DESC)?,", text_of(case))
 
 
 @rule(FIRESTORE, "values")
