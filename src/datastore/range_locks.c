@@ -283,7 +283,7 @@ static status wait_for(struct ds_range_locks *locks, struct ds_locker *locker,
                        const struct grpc_call *call)
 {
     int64_t until_us = clock_steady_us(locks->clock) + WAIT_US;
-    status s = status_ok();
+    status s;
     count(locks, METRIC_datastore_lock_waits_total);
     if (locks->waiting >= locks->most_waiting)
         doom(locks, youngest_that_waits(locks, locker));
