@@ -97,6 +97,16 @@ static status check_mask(const FsAdmin__UpdateFieldRequest *request)
     return status_ok();
 }
 
+/* Entities that live on for a while behind their moment would be gone too early. */
+static status check_offset(const FsAdmin__Field *field)
+{
+    const Pb__Duration *offset =
+        field->ttl_config == NULL ? NULL : field->ttl_config->expiration_offset;
+    if (offset == NULL || (offset->seconds == 0 && offset->nanos == 0))
+        return status_ok();
+    return status_make(STATUS_UNIMPLEMENTED, "ttl_config.expiration_offset is not supported.");
+}
+
 static status check_others(const struct update *update, struct control *control)
 {
     const struct ds_field_name *field = &update->field;
@@ -161,6 +171,7 @@ status ds_update_field(struct ds_call *call, const ProtobufCMessage *message,
     struct update update = {.call = call, .is_enabled = request->field->ttl_config != NULL};
     TRY(ds_field_parse(request->field->name, call->arena, &update.field));
     TRY(check_mask(request));
+    TRY(check_offset(request->field));
     TRY(control_edit(call->datastore->control, change, &update));
     union {
         const ProtobufCMessage *given;
