@@ -99,7 +99,7 @@ static void let_go(struct ds_commit *commit)
 {
     if (commit->open != NULL)
         ds_commit_unlock(commit);
-    if (commit->indexes != NULL)
+    if (commit->open != NULL && commit->indexes != NULL)
         ds_indexes_give_back(commit->open->indexes, commit->indexes);
     if (commit->transaction != NULL)
         ds_transaction_end(commit->call->datastore->transactions, commit->transaction);

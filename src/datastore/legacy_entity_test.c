@@ -85,12 +85,12 @@ static void test_every_type_comes_back(void **state)
         "'stringValue': ''",
         "'blobValue': 'AP8='",
         "'geoPointValue': {'latitude': 1.5, 'longitude': -2.5}",
-        "'keyValue': {'partitionId': {'projectId': 'p'}, 'path': [{'kind': 'A', 'name': 'x'}, "
-        "{'kind': 'B', 'id': '7'}]}",
-        "'keyValue': {'partitionId': {'projectId': 'other', 'databaseId': 'd', 'namespaceId': "
-        "'n'}, 'path': [{'kind': 'A', 'id': '-1'}]}",
-        "'entityValue': {'properties': {'a': {'integerValue': '1'}, 'b': {'stringValue': 'x', "
-        "'excludeFromIndexes': true}}}",
+        ("'keyValue': {'partitionId': {'projectId': 'p'}, 'path': [{'kind': 'A', 'name': 'x'}, "
+         "{'kind': 'B', 'id': '7'}]}"),
+        ("'keyValue': {'partitionId': {'projectId': 'other', 'databaseId': 'd', 'namespaceId': "
+         "'n'}, 'path': [{'kind': 'A', 'id': '-1'}]}"),
+        ("'entityValue': {'properties': {'a': {'integerValue': '1'}, 'b': {'stringValue': 'x', "
+         "'excludeFromIndexes': true}}}"),
         "'entityValue': {'key': {'partitionId': {'projectId': 'p'}, 'path': [{'kind': 'I'}]}}",
         "'entityValue': {}",
     };

@@ -259,9 +259,9 @@ status dynamo_export_open(const char *source, struct arena *arena, struct dynamo
     struct dynamo_file *file;
     struct stat about;
     *out = (struct dynamo_export){.export_time_us = -1};
-    if (strcmp(source, "-") != 0 && stat(source, &about) != 0)
-        return status_from_errno(errno, "cannot read %s", source);
-    if (strcmp(source, "-") == 0 || !S_ISDIR(about.st_mode))
+    if (strcmp(source, "-") == 0)
         return add_file(&opening, source, &file);
-    return open_directory(&opening);
+    if (stat(source, &about) != 0)
+        return status_from_errno(errno, "cannot read %s", source);
+    return S_ISDIR(about.st_mode) ? open_directory(&opening) : add_file(&opening, source, &file);
 }
