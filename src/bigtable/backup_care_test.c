@@ -1,6 +1,7 @@
 /* What time does to backups, over a cluster of the test's own, by a clock that the test turns. */
 #include "bigtable/backup_care.h"
 
+#include "bigtable/backup_jobs.h"
 #include "bigtable/backup_methods.h"
 #include "bigtable/table_methods.h"
 #include "cluster/testing.h"
@@ -37,6 +38,18 @@ struct fixture {
     struct backup_attempts attempts;
 };
 
+/* Without the care of backups, which bigtable_start would begin, too: here the tests are it. */
+static void start_operations(struct fixture *f)
+{
+    const struct operation_kind *const kinds[BIGTABLE_KINDS] = {
+        &create_backup_kind, &copy_backup_kind, &restore_table_kind};
+    for (size_t i = 0; i < BIGTABLE_KINDS; i++) {
+        f->bigtable.kinds[i] = *kinds[i];
+        f->bigtable.kinds[i].context = &f->bigtable;
+    }
+    assert_ok(operations_start(f->bigtable.control, f->bigtable.kinds, BIGTABLE_KINDS));
+}
+
 static void open_services(struct fixture *f)
 {
     open_test_cluster(&f->base);
@@ -50,6 +63,7 @@ static void open_services(struct fixture *f)
                                              .backups_expire = true,
                                              .auto_create = true};
     assert_ok(bigtable_init(&f->bigtable, &options));
+    start_operations(f);
 }
 
 static void close_services(struct fixture *f)
