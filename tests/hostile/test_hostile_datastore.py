@@ -45,10 +45,8 @@ def vector(*numbers):
 
 def put_large(raw, number):
     """An entity whose values take many times their bytes once they are decoded."""
-    nulls = types.Value(
-        array_value={"values": [types.Value(null_value=0)] * (LARGE // 4)},
-        exclude_from_indexes=True,
-    )
+    null = types.Value(null_value=0, exclude_from_indexes=True)
+    nulls = types.Value(array_value={"values": [null] * (LARGE // 8)})
     entity = types.Entity(
         key=raw.key("K", number), properties={"v": vector(number, 0), "nulls": nulls}
     )
