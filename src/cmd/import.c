@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int fail(status s)
+static int fail(status s, int exit_status)
 {
     fprintf(stderr, "trestle import: %s\n", status_message(s));
-    int exit_status = s.code == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILURE;
     status_free(s);
     return exit_status;
 }
@@ -22,13 +21,10 @@ static int dynamodb_command(const char *const *arguments)
         return command_print(import_options_write_help);
     status s = import_options_read(arguments, &options);
     if (!status_is_ok(s))
-        return fail(s);
+        return fail(s, s.code == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILURE);
     s = import_dynamodb(&options, &is_perfect);
-    if (!status_is_ok(s)) {
-        int ignored = fail(s);
-        (void)ignored;
-        return EXIT_FAILURE;
-    }
+    if (!status_is_ok(s))
+        return fail(s, EXIT_FAILURE);
     return is_perfect ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

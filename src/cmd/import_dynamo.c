@@ -7,6 +7,7 @@
 #include "cmd/row_writer.h"
 #include "move/dynamo_export.h"
 #include "move/input.h"
+#include "os/digest.h"
 #include "wire/grpc_text.h"
 #include "wire/json.h"
 

@@ -18,8 +18,9 @@ struct assembly {
     struct arena *arena;         /* of the row */
     struct arena *message_arena; /* of the message */
     struct move_change row;
-    const char *family; /* of the cell before */
+    const char *family; /* of the cell that is read, or the one before */
     bytes qualifier;
+    int64_t timestamp_us;
     struct buffer value; /* of a cell that comes in parts */
     bool is_within_cell;
     struct buffer last_key; /* of the last row that came whole */
@@ -71,43 +72,26 @@ static status take_row_key(struct assembly *a, const Bt__ReadRowsResponse__CellC
     return a->row.row_key.size > 0 ? status_ok() : bad_chunks("a cell has no row");
 }
 
-static status make_room(struct assembly *a)
-{
-    struct move_change *row = &a->row;
-    if (row->count < row->capacity)
-        return status_ok();
-    size_t capacity = row->capacity == 0 ? 16 : 2 * row->capacity;
-    struct move_cell *cells = arena_alloc(a->arena, capacity * sizeof *cells);
-    if (cells == NULL)
-        return status_out_of_memory();
-    if (row->count > 0)
-        memcpy(cells, row->cells, row->count * sizeof *cells);
-    row->cells = cells;
-    row->capacity = capacity;
-    return status_ok();
-}
-
 static status begin_cell(struct assembly *a, const Bt__ReadRowsResponse__CellChunk *chunk)
 {
     TRY(take_row_key(a, chunk));
     TRY(take_column(a, chunk));
-    TRY(make_room(a));
-    a->row.cells[a->row.count] = (struct move_cell){
-        .family = a->family, .qualifier = a->qualifier, .timestamp_us = chunk->timestamp_micros};
+    a->timestamp_us = chunk->timestamp_micros;
     buffer_clear(&a->value);
     return status_ok();
 }
 
 static status end_cell(struct assembly *a)
 {
-    struct move_cell *cell = &a->row.cells[a->row.count];
-    cell->value =
-        a->value.failed ? bytes_make(NULL, 0) : arena_copy(a->arena, buffer_bytes(&a->value));
-    if (cell->value.data == NULL)
-        return status_out_of_memory();
-    a->row.bytes += cell->qualifier.size + cell->value.size;
-    a->row.count++;
-    return status_ok();
+    const struct move_cell cell = {
+        .family = a->family,
+        .qualifier = a->qualifier,
+        .timestamp_us = a->timestamp_us,
+        .value =
+            a->value.failed ? bytes_make(NULL, 0) : arena_copy(a->arena, buffer_bytes(&a->value)),
+    };
+    return cell.value.data == NULL ? status_out_of_memory()
+                                   : move_change_add(&a->row, a->arena, &cell);
 }
 
 static status end_row(struct assembly *a)

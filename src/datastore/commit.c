@@ -195,3 +195,17 @@ status ds_commit_own(struct datastore *datastore, const struct ds_database *data
     let_go(&commit);
     return s;
 }
+
+status ds_commit_mutations(struct datastore *datastore, const struct ds_database *database,
+                           struct vector *mutations, struct arena *arena)
+{
+    Ds__CommitRequest request = DS__COMMIT_REQUEST__INIT;
+    request.mode = DS__COMMIT_REQUEST__MODE__NON_TRANSACTIONAL;
+    request.mutations = mutations->items;
+    request.n_mutations = mutations->count;
+    status s =
+        mutations->count == 0 ? status_ok() : ds_commit_own(datastore, database, &request, arena);
+    *mutations = (struct vector){0};
+    arena_reset(arena);
+    return s;
+}

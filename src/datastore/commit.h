@@ -82,6 +82,11 @@ struct ds_commit {
 status ds_commit_own(struct datastore *datastore, const struct ds_database *database,
                      const Ds__CommitRequest *request, struct arena *arena);
 
+/* The same of a list of Ds__Mutation *, not transactional, if there are any. The list is empty
+ * then, and the arena, which has it, as new. */
+status ds_commit_mutations(struct datastore *datastore, const struct ds_database *database,
+                           struct vector *mutations, struct arena *arena);
+
 /* Step 1 (commit_check.c), for a commit whose database is open. */
 status ds_commit_prepare(struct ds_commit *commit, const Ds__CommitRequest *request);
 

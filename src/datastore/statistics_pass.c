@@ -45,16 +45,7 @@ static status count_entity(struct ds_walk *walk, const struct ds_row_found *row)
 
 static status commit(struct pass *pass)
 {
-    Ds__CommitRequest request = DS__COMMIT_REQUEST__INIT;
-    request.mode = DS__COMMIT_REQUEST__MODE__NON_TRANSACTIONAL;
-    request.mutations = pass->mutations.items;
-    request.n_mutations = pass->mutations.count;
-    status s = request.n_mutations == 0
-                   ? status_ok()
-                   : ds_commit_own(pass->datastore, &pass->database, &request, pass->arena);
-    pass->mutations = (struct vector){0};
-    arena_reset(pass->arena);
-    TRY(s);
+    TRY(ds_commit_mutations(pass->datastore, &pass->database, &pass->mutations, pass->arena));
     return ds_care_rest(pass->care);
 }
 

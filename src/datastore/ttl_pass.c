@@ -28,16 +28,9 @@ struct pass {
 /* One that is held up by others is left for the next pass. */
 static status commit(struct pass *pass)
 {
-    Ds__CommitRequest request = DS__COMMIT_REQUEST__INIT;
-    request.mode = DS__COMMIT_REQUEST__MODE__NON_TRANSACTIONAL;
-    request.mutations = pass->mutations.items;
-    request.n_mutations = pass->mutations.count;
-    status s = request.n_mutations == 0
-                   ? status_ok()
-                   : ds_commit_own(pass->datastore, &pass->database, &request, pass->arena);
-    pass->deleted += status_is_ok(s) ? (int64_t)request.n_mutations : 0;
-    pass->mutations = (struct vector){0};
-    arena_reset(pass->arena);
+    size_t count = pass->mutations.count;
+    status s = ds_commit_mutations(pass->datastore, &pass->database, &pass->mutations, pass->arena);
+    pass->deleted += status_is_ok(s) ? (int64_t)count : 0;
     if (s.code == STATUS_ABORTED)
         status_free(s);
     else

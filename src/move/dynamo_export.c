@@ -2,6 +2,7 @@
 #include "move/dynamo_export.h"
 
 #include "move/input.h"
+#include "sql/vector.h"
 #include "wire/json.h"
 
 #include <dirent.h>
@@ -14,13 +15,11 @@
 
 #define DAMAGED(...) status_make(STATUS_DATA_LOSS, __VA_ARGS__)
 
-enum { FILES_AT_FIRST = 64 };
-
 struct opening {
     const char *source;
     struct arena *arena;
     struct dynamo_export *out;
-    size_t capacity;
+    struct vector files; /* of struct dynamo_file */
 };
 
 static const char *join(struct arena *arena, const char *directory, const char *name)
@@ -39,32 +38,17 @@ static bool is_there(const char *path)
 
 /* --- files --- */
 
-static bool has_room(struct opening *opening)
+/* Takes the file as one of the export. Its path is the arena's, or lives as long. */
+static status add_file(struct opening *opening, struct dynamo_file file)
 {
-    struct dynamo_export *out = opening->out;
-    if (out->count < opening->capacity)
-        return true;
-    size_t capacity = opening->capacity == 0 ? FILES_AT_FIRST : 2 * opening->capacity;
-    struct dynamo_file *files = arena_alloc(opening->arena, capacity * sizeof *files);
-    if (files == NULL)
-        return false;
-    if (out->count > 0)
-        memcpy(files, out->files, out->count * sizeof *files);
-    out->files = files;
-    opening->capacity = capacity;
-    return true;
-}
-
-/* The path is the arena's, or lives as long. */
-static status add_file(struct opening *opening, const char *path, struct dynamo_file **added)
-{
-    if (path == NULL || !has_room(opening))
+    if (file.path == NULL)
         return status_out_of_memory();
-    const char *slash = strrchr(path, '/');
-    const char *name = slash == NULL ? path : slash + 1;
-    *added = &opening->out->files[opening->out->count++];
-    **added = (struct dynamo_file){
-        .path = path, .format = strstr(name, ".ion") != NULL ? DYNAMO_ION : DYNAMO_JSON};
+    const char *slash = strrchr(file.path, '/');
+    const char *name = slash == NULL ? file.path : slash + 1;
+    file.format = strstr(name, ".ion") != NULL ? DYNAMO_ION : DYNAMO_JSON;
+    TRY(vector_add(&opening->files, opening->arena, &file, sizeof file));
+    opening->out->files = opening->files.items;
+    opening->out->count = opening->files.count;
     return status_ok();
 }
 
@@ -92,10 +76,10 @@ static int compare_paths(const void *a, const void *b)
 
 static status add_entries(struct opening *opening, const char *directory, DIR *stream)
 {
-    struct dynamo_file *added;
     for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
         if (is_data_file(entry->d_name))
-            TRY(add_file(opening, join(opening->arena, directory, entry->d_name), &added));
+            TRY(add_file(opening, (struct dynamo_file){
+                                      .path = join(opening->arena, directory, entry->d_name)}));
     if (opening->out->count == 0)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "%s has neither a manifest nor files *.json, *.json.gz, *.ion, *.ion.gz",
@@ -149,15 +133,14 @@ static status find_data_file(const struct opening *opening, const char *key, con
 
 static status add_manifest_line(struct opening *opening, const json_t *line)
 {
-    const char *key, *path;
-    struct dynamo_file *file;
+    const char *key;
+    struct dynamo_file file = {
+        .has_manifest = true,
+        .items = (uint64_t)json_integer_value(json_object_get(line, "itemCount"))};
     TRY(copy_text(opening, line, "dataFileS3Key", &key));
-    TRY(find_data_file(opening, key, &path));
-    TRY(add_file(opening, path, &file));
-    TRY(copy_text(opening, line, "md5Checksum", &file->md5));
-    file->has_manifest = true;
-    file->items = (uint64_t)json_integer_value(json_object_get(line, "itemCount"));
-    return status_ok();
+    TRY(find_data_file(opening, key, &file.path));
+    TRY(copy_text(opening, line, "md5Checksum", &file.md5));
+    return add_file(opening, file);
 }
 
 static status parse_line(bytes text, const char *path, uint64_t number, json_t **out)
@@ -256,12 +239,12 @@ static status open_directory(struct opening *opening)
 status dynamo_export_open(const char *source, struct arena *arena, struct dynamo_export *out)
 {
     struct opening opening = {.source = source, .arena = arena, .out = out};
-    struct dynamo_file *file;
+    const struct dynamo_file file = {.path = source};
     struct stat about;
     *out = (struct dynamo_export){.export_time_us = -1};
     if (strcmp(source, "-") == 0)
-        return add_file(&opening, source, &file);
+        return add_file(&opening, file);
     if (stat(source, &about) != 0)
         return status_from_errno(errno, "cannot read %s", source);
-    return S_ISDIR(about.st_mode) ? open_directory(&opening) : add_file(&opening, source, &file);
+    return S_ISDIR(about.st_mode) ? open_directory(&opening) : add_file(&opening, file);
 }

@@ -1,8 +1,6 @@
 /* See input.h. */
 #include "move/input.h"
 
-#include "base/check.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +17,6 @@ enum {
 struct input {
     char *path;
     int fd;
-    struct digest *digest;
     uint64_t bytes_read;
     uint64_t bytes_total;
 
@@ -55,7 +52,7 @@ static status fill_raw(struct input *input)
     input->raw_left = bytes_make(input->raw, (size_t)count);
     input->raw_has_ended = count == 0;
     input->bytes_read += (size_t)count;
-    return digest_add(input->digest, input->raw_left);
+    return status_ok();
 }
 
 static status need_raw(struct input *input)
@@ -142,7 +139,6 @@ static status open_file(struct input *input)
     if (S_ISDIR(about.st_mode))
         return status_make(STATUS_INVALID_ARGUMENT, "%s is a directory", input->path);
     input->bytes_total = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
-    TRY(digest_create(DIGEST_MD5, &input->digest));
     return start_reading(input);
 }
 
@@ -170,7 +166,6 @@ void input_close(struct input *input)
         inflateEnd(&input->gzip);
     if (input->fd > STDIN_FILENO)
         close(input->fd);
-    digest_destroy(input->digest);
     buffer_free(&input->text);
     free(input->path);
     free(input);
@@ -255,11 +250,4 @@ uint64_t input_bytes_read(const struct input *input)
 uint64_t input_bytes_total(const struct input *input)
 {
     return input->bytes_total;
-}
-
-status input_md5(struct input *input, uint8_t out[DIGEST_MOST_BYTES])
-{
-    size_t size;
-    CHECK(input->raw_has_ended);
-    return digest_finish(input->digest, out, &size);
 }

@@ -1,6 +1,5 @@
-/* A file of lines, as imports read it: plain or gzip (whichever it is; also several gzip members
- * one behind the other), with the digest of the file as it lies there, for those whose manifest
- * names one.
+/* A file of lines, as imports read it: plain or gzip, whichever it is; also several gzip members
+ * one behind the other.
  *
  * A file ends in one of three ways: at its end; in the middle of a gzip member, which is DATA_LOSS
  * (the lines before have been given out); by a failure of the system. Memory is two buffers and the
@@ -9,7 +8,6 @@
 #define TRESTLE_MOVE_INPUT_H
 
 #include "base/status.h"
-#include "os/digest.h"
 
 struct input;
 
@@ -34,8 +32,5 @@ uint64_t input_line_number(const struct input *input);
  */
 uint64_t input_bytes_read(const struct input *input);
 uint64_t input_bytes_total(const struct input *input);
-
-/* MD5 of the whole file, once the end has come. */
-status input_md5(struct input *input, uint8_t out[DIGEST_MOST_BYTES]);
 
 #endif

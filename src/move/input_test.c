@@ -183,20 +183,6 @@ static void a_gzip_that_was_cut_off_is_data_loss(void **state)
     buffer_free(&out);
 }
 
-static void the_digest_is_the_files(void **state)
-{
-    struct fixture *f = *state;
-    struct buffer out = {0};
-    struct input *input;
-    uint8_t md5[DIGEST_MOST_BYTES];
-    write_plain(f, "abc", 3);
-    assert_ok(read_lines(f, &out, &input));
-    assert_ok(input_md5(input, md5));
-    assert_memory_equal(md5, "\x90\x01\x50\x98\x3c\xd2\x4f\xb0", 8);
-    input_close(input);
-    buffer_free(&out);
-}
-
 static void what_cannot_be_read_is_said(void **state)
 {
     (void)state;
@@ -216,7 +202,6 @@ int main(void)
         TEST(long_lines_come_whole),
         TEST(pieces_are_read),
         TEST(a_gzip_that_was_cut_off_is_data_loss),
-        TEST(the_digest_is_the_files),
         TEST(what_cannot_be_read_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

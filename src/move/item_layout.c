@@ -138,35 +138,16 @@ static bool is_key(const struct item_layout *layout, bytes name)
 
 /* --- cells --- */
 
-static status make_room(struct laying *laying)
-{
-    struct move_change *change = laying->change;
-    if (change->count < change->capacity)
-        return status_ok();
-    size_t capacity = change->capacity == 0 ? 16 : 2 * change->capacity;
-    struct move_cell *cells = arena_alloc(laying->arena, capacity * sizeof *cells);
-    if (cells == NULL)
-        return status_out_of_memory();
-    if (change->count > 0)
-        memcpy(cells, change->cells, change->count * sizeof *cells);
-    change->cells = cells;
-    change->capacity = capacity;
-    return status_ok();
-}
-
 static status add_cell(struct laying *laying, const char *family, bytes qualifier, bytes value)
 {
-    struct move_change *change = laying->change;
+    const struct move_cell cell = {.family = family,
+                                   .qualifier = qualifier,
+                                   .timestamp_us = laying->timestamp_us,
+                                   .value = value};
     if (qualifier.size > LIMIT_QUALIFIER_BYTES)
         return INVALID("the name %.*s… has %zu bytes, more than %d", shown(qualifier),
                        (const char *)qualifier.data, qualifier.size, LIMIT_QUALIFIER_BYTES);
-    TRY(make_room(laying));
-    change->cells[change->count++] = (struct move_cell){.family = family,
-                                                        .qualifier = qualifier,
-                                                        .timestamp_us = laying->timestamp_us,
-                                                        .value = value};
-    change->bytes += qualifier.size + value.size;
-    return status_ok();
+    return move_change_add(laying->change, laying->arena, &cell);
 }
 
 static status plain_text(const struct laying *laying, const struct item_value *value, bytes *out)
