@@ -579,12 +579,34 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
     return noted;
 }
 
+/* For one question alone: `peer` is all zeroes, and free_peer's afterwards. */
+static status recognise_once(struct access *access, const struct http_client *client,
+                             bytes credential, struct access_peer *peer)
+{
+    set_text(&peer->subject, bytes_of(client->subject == NULL ? "" : client->subject));
+    if (peer->subject.failed)
+        return status_out_of_memory();
+    return recognise(access, peer, credential);
+}
+
+status access_identify(struct access *access, const struct http_client *client, bytes credential,
+                       struct buffer *principal)
+{
+    struct access_peer peer = {0};
+    status s = recognise_once(access, client, credential, &peer);
+    if (status_is_ok(s))
+        buffer_append_bytes(principal, buffer_bytes(&peer.identity.principal));
+    if (principal->failed && status_is_ok(s))
+        s = status_out_of_memory();
+    free_peer(&peer);
+    return s;
+}
+
 status access_check(struct access *access, const struct http_client *client, bytes credential,
                     enum access_permission permission, bytes resource)
 {
     struct access_peer peer = {0};
-    set_text(&peer.subject, bytes_of(client->subject == NULL ? "" : client->subject));
-    status s = peer.subject.failed ? status_out_of_memory() : recognise(access, &peer, credential);
+    status s = recognise_once(access, client, credential, &peer);
     if (status_is_ok(s)) {
         const struct identity *identity = &peer.identity;
         struct permission_set set =

@@ -62,6 +62,10 @@ void access_drop_policy(struct access *access, bytes resource);
 status access_check(struct access *access, const struct http_client *client, bytes credential,
                     enum access_permission permission, bytes resource);
 
+/* Appends who that is: nothing for somebody who has shown nothing. UNAUTHENTICATED. Any thread. */
+status access_identify(struct access *access, const struct http_client *client, bytes credential,
+                       struct buffer *principal);
+
 /* --- calls; all on the loop's thread --- */
 
 /* Takes `subject`, of the client's certificate, or NULL. NULL without memory. */

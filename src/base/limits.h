@@ -145,6 +145,12 @@ enum {
      * before. And those of all requests together. Beyond: closed. */
     LIMIT_HTTP_BODY_BYTES = 64 * LIMIT_MB,
     LIMIT_HTTP1_BODIES_BYTES = 256 * LIMIT_MB,
+    /* Of people at the console, beyond which the one that was used least lately ends; how long one
+     * lasts that nobody uses, and how long at most. Beyond: the login page. */
+    LIMIT_CONSOLE_SESSIONS = 256,
+    LIMIT_CONSOLE_IDLE_SECONDS = 60 * 60,
+    LIMIT_CONSOLE_SESSION_SECONDS = 12 * 60 * 60,
+    LIMIT_CONSOLE_TOKEN_BYTES = 8 * LIMIT_KB, /* to log in with. Beyond: 401 */
 };
 
 /* --- the server --- */

@@ -305,3 +305,34 @@ void metrics_write(struct metrics *metrics, struct buffer *out)
     for (struct rpc_metrics *rpc = first; rpc != NULL; rpc = rpc->next)
         write_rpc_duration(rpc, out);
 }
+
+/* --- the page --- */
+
+void metrics_write_markdown(struct buffer *out)
+{
+    buffer_append_format(
+        out,
+        "# Metrics\n\n"
+        "Written by `./dev docs` from `src/base/metrics.def`: change it there.\n\n"
+        "The server shows them on its page `/metrics`, in Prometheus's text format, with\n"
+        "`trestle_` before each name but those that begin with `process_`. Counters begin at 0 "
+        "when it\nstarts. Histograms have the series `_bucket`, `_sum` and `_count`.\n\n"
+        "| metric | type | what it is |\n|---|---|---|\n");
+#define METRIC(kind, name, sentence)                                                               \
+    buffer_append_format(out, "| `%s` | %s | %s |\n", #name, TYPE_##kind, sentence);
+#define METRIC_HISTOGRAM(name, unit, sentence)                                                     \
+    buffer_append_format(out, "| `%s` | histogram | %s |\n", #name, sentence);
+#include "base/metrics.def"
+#undef METRIC
+#undef METRIC_HISTOGRAM
+    buffer_append_format(
+        out, "| `rpcs_total{method,code}` | counter | RPCs that have ended, by method and "
+             "status. |\n"
+             "| `rpc_seconds{method}` | histogram | How long they took. |\n"
+             "| `process_cpu_seconds_total` | counter | CPU time of the process. |\n"
+             "| `process_resident_memory_bytes` | gauge | Resident memory. |\n"
+             "| `process_open_fds` | gauge | Open file descriptors. |\n\n"
+             "A method has its full name, `google.bigtable.v2.Bigtable/ReadRows`, and is not there "
+             "until\n"
+             "it was called.\n");
+}

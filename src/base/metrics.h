@@ -53,4 +53,7 @@ void metrics_rpc_ended(struct rpc_metrics *rpc, enum status_code code, int64_t d
 /* Prometheus's text format, version 0.0.4. Methods that were never called are left out. */
 void metrics_write(struct metrics *metrics, struct buffer *out);
 
+/* The page docs/reference/metrics.md. */
+void metrics_write_markdown(struct buffer *out);
+
 #endif

@@ -104,6 +104,70 @@ void options_write_help(const struct option_table *table, struct buffer *out)
                              "A flag outranks the environment, which outranks the file.\n");
 }
 
+/* --- what they are set to --- */
+
+static bool is_public(const struct option *option)
+{
+    static const char *const units[] = {"FILE", "DIR", "ADDR:PORT"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(option->unit, units[i]) == 0)
+            return true;
+    return false;
+}
+
+static void append_text(struct buffer *out, const struct option *option, const char *text)
+{
+    if (text == NULL)
+        buffer_append_format(out, "none");
+    else
+        buffer_append_format(out, "%s", is_public(option) ? text : "(given, and not shown)");
+}
+
+static void append_word(struct buffer *out, const char *words, int place)
+{
+    for (; place > 0; place--)
+        words += strcspn(words, "|") + 1;
+    buffer_append(out, words, strcspn(words, "|"));
+}
+
+static void append_value(struct buffer *out, const struct option *option, const void *member)
+{
+    switch (option->kind) {
+    case OPTION_STRING:
+        append_text(out, option, *(const char *const *)member);
+        break;
+    case OPTION_BOOLEAN:
+        buffer_append_format(out, "%s", *(const bool *)member ? "true" : "false");
+        break;
+    case OPTION_ENUM:
+        append_word(out, option->unit, *(const int *)member);
+        break;
+    case OPTION_SIZE:
+    case OPTION_INTEGER:
+    case OPTION_DURATION:
+        append_number(out, option, *(const int64_t *)member);
+        break;
+    }
+}
+
+void options_write_values(const struct option_table *table, const struct option_values *values,
+                          struct buffer *out)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct option *option = &table->rows[i];
+        char name[OPTION_NAME_SIZE];
+        option_name(option, name);
+        buffer_append_format(out, "%s = ", name);
+        append_value(out, option, (const char *)values->object + option->offset);
+        if (values->origins[i].source != OPTION_PRESET) {
+            buffer_append_format(out, "  (");
+            options_origin(table, values, option->member, out);
+            buffer_append_format(out, ")");
+        }
+        buffer_append_format(out, "\n");
+    }
+}
+
 static void append_cell(struct buffer *out, const char *text)
 {
     for (; *text != '\0'; text++) {

@@ -94,6 +94,11 @@ const char *settings_unknown_variable(const char *const **environment)
     return options_unknown_variable(&table, environment);
 }
 
+void settings_write_values(const struct settings *settings, struct buffer *out)
+{
+    options_write_values(&table, &settings->sources, out);
+}
+
 void settings_write_help(struct buffer *out)
 {
     options_write_help(&table, out);

@@ -51,6 +51,9 @@ settings_refuse(const struct settings *settings, const char *member, const char 
 /* See options_unknown_variable. */
 const char *settings_unknown_variable(const char *const **environment);
 
+/* See options_write_values. */
+void settings_write_values(const struct settings *settings, struct buffer *out);
+
 void settings_write_help(struct buffer *out);
 void settings_write_markdown(struct buffer *out);
 

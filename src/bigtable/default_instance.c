@@ -109,9 +109,17 @@ static status adopt(struct adoption *adoption, const char *table)
     return stage_instance(adoption->edit, adoption->arena, instance);
 }
 
+/* Datastore's tables have no instance, and nor do the server's own. */
+static bool has_instance(const char *table)
+{
+    return strstr(table, "/instances/") != NULL;
+}
+
 static bool visit_table(void *context, struct table *table)
 {
     struct adoption *adoption = context;
+    if (!has_instance(table_name(table)))
+        return true;
     adoption->failure = adopt(adoption, table_name(table));
     return status_is_ok(adoption->failure);
 }

@@ -255,7 +255,7 @@ static status open_parts(struct cluster *cluster)
     TRY(care_create(cluster, &cluster->care));
     TRY(mender_create(cluster, &cluster->mender));
     TRY(start_commits(cluster));
-    TRY(heat_create(&cluster->heat));
+    TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));
     metrics_set(cluster->options.metrics, METRIC_store_healthy, 1);
     metrics_add(cluster->options.metrics, METRIC_tables, (int64_t)cluster->table_count);
@@ -326,6 +326,8 @@ void cluster_close(struct cluster *cluster)
     mender_stop(cluster->mender); /* before maintenance, which it may leave a table to */
     maintenance_stop(cluster->maintenance);
     cluster->maintenance = NULL;
+    if (cluster->heat != NULL && cluster->commits != NULL)
+        heat_stop(cluster);
     heat_destroy(cluster->heat);
     care_stop(cluster->care);
     if (cluster->commits != NULL)
@@ -375,7 +377,7 @@ double cluster_write_load(struct cluster *cluster)
     return commit_queue_load(cluster->commits);
 }
 
-void cluster_measure(struct cluster *cluster)
+static void measure_store(struct cluster *cluster)
 {
     struct metrics *metrics = cluster->options.metrics;
     struct store_statistics statistics;
@@ -383,5 +385,23 @@ void cluster_measure(struct cluster *cluster)
     metrics_set(metrics, METRIC_store_stalled, statistics.is_stalled);
     metrics_set(metrics, METRIC_store_stall_milliseconds_total,
                 (int64_t)(statistics.stalls_us / 1000));
+    metrics_set(metrics, METRIC_store_cache_bytes, (int64_t)statistics.cache_used_bytes);
+    metrics_set(metrics, METRIC_store_write_buffer_bytes,
+                (int64_t)statistics.write_buffer_used_bytes);
+    metrics_set(metrics, METRIC_store_table_bytes, (int64_t)statistics.table_bytes);
+    metrics_set(metrics, METRIC_store_log_bytes, (int64_t)statistics.log_bytes);
+    metrics_set(metrics, METRIC_store_compaction_pending_bytes,
+                (int64_t)statistics.compaction_pending_bytes);
+    metrics_set(metrics, METRIC_store_written_bytes_total, (int64_t)statistics.bytes_written);
+    metrics_set(metrics, METRIC_store_syncs_total, (int64_t)statistics.syncs);
+}
+
+void cluster_measure(struct cluster *cluster)
+{
+    struct metrics *metrics = cluster->options.metrics;
+    measure_store(cluster);
+    metrics_set(metrics, METRIC_commit_queue_percent,
+                (int64_t)(100 * commit_queue_load(cluster->commits)));
+    metrics_set(metrics, METRIC_hot_tablets, (int64_t)heat_hot_count(cluster));
     metrics_set(metrics, METRIC_commit_milliseconds, commit_under_way_us(cluster->commits) / 1000);
 }

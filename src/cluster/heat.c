@@ -1,8 +1,8 @@
-/* See heat.h. Looks are maintenance's alone; `lock` guards what they have found. */
+/* See heat.h. Looks are maintenance's alone. */
 #include "cluster/heat.h"
 
-#include "base/list.h"
 #include "cluster/cluster_private.h"
+#include "cluster/heat_hot.h"
 #include "cluster/index.h"
 #include "os/process.h"
 #include "os/thread.h"
@@ -11,60 +11,181 @@
 
 #define KEEP_US (INT64_C(24) * 3600 * 1000000)
 
-struct hot_entry {
-    struct link link;
-    struct hot_tablet hot; /* the table's name and the keys lie behind it */
-};
-
 struct heat {
-    int64_t looked_us; /* by the steady clock; 0: never */
+    int64_t looked_us; /* when the window began, by the steady clock */
     int64_t looked_wall_us;
-    int64_t cpu_us; /* what the process had taken then */
-
-    pthread_mutex_t lock;
-    struct list entries; /* the oldest first */
-    size_t count;
-    uint64_t last_id;
+    int64_t cpu_us;     /* what the process had taken then */
+    bool has_caught_up; /* with what was kept before the start */
+    struct hot_list hot;
 };
 
-status heat_create(struct heat **out)
+/* --- life --- */
+
+static void note_kept_hot(void *context, const struct hot_tablet *hot)
+{
+    hot_list_add(context, hot);
+}
+
+status heat_create(struct cluster *cluster, struct heat **out)
 {
     struct heat *heat = *out = calloc(1, sizeof *heat);
     if (heat == NULL)
         return status_out_of_memory();
-    pthread_mutex_init(&heat->lock, NULL);
-    return status_ok();
-}
-
-static struct hot_entry *oldest(const struct heat *heat)
-{
-    return LIST_ENTRY(heat->entries.first, struct hot_entry, link);
-}
-
-static void forget_oldest(struct heat *heat)
-{
-    free(LIST_ENTRY(list_take(&heat->entries), struct hot_entry, link));
-    heat->count--;
+    hot_list_init(&heat->hot);
+    heat->looked_us = clock_steady_us(cluster->options.clock);
+    heat->looked_wall_us = clock_wall_us(cluster->options.clock);
+    heat->cpu_us = process_usage().cpu_us;
+    return heat_store_hot(cluster, note_kept_hot, &heat->hot);
 }
 
 void heat_destroy(struct heat *heat)
 {
     if (heat == NULL)
         return;
-    while (heat->count > 0)
-        forget_oldest(heat);
-    pthread_mutex_destroy(&heat->lock);
+    hot_list_free(&heat->hot);
     free(heat);
 }
 
-/* --- a look --- */
+/* --- counting --- */
+
+bool heat_counts_table(const struct cluster *cluster, const char *name)
+{
+    return cluster->options.heat && strcmp(name, HEAT_TABLE) != 0;
+}
+
+/* Made by whoever comes first. NULL without memory. */
+static struct heat_counts *make_counts(struct table *table)
+{
+    struct heat_counts *counts = heat_counts_create(), *others = NULL;
+    if (counts == NULL || atomic_compare_exchange_strong(&table->heat.counts, &others, counts))
+        return counts;
+    heat_counts_destroy(counts);
+    return others;
+}
+
+static struct heat_counts *counts_of(struct table *table)
+{
+    if (!table->heat.is_counted)
+        return NULL;
+    struct heat_counts *counts = atomic_load_explicit(&table->heat.counts, memory_order_acquire);
+    return counts != NULL ? counts : make_counts(table);
+}
+
+struct heat_mark heat_begin(struct table *table)
+{
+    struct heat_counts *counts = counts_of(table);
+    struct heat_mark mark = {.weight = counts == NULL ? 0 : heat_counts_choose(counts)};
+    if (mark.weight > 0)
+        mark.began_us = clock_steady_us(table->cluster->options.clock);
+    return mark;
+}
+
+static void end(struct table *table, struct heat_mark mark, bool is_write, bytes row_key,
+                uint64_t bytes)
+{
+    struct heat_counts *counts = counts_of(table);
+    int64_t us = clock_steady_us(table->cluster->options.clock) - mark.began_us;
+    if (mark.weight > 0 && counts != NULL)
+        heat_counts_add(counts, &(struct heat_event){.key = row_key,
+                                                     .is_write = is_write,
+                                                     .weight = mark.weight,
+                                                     .rows = 1,
+                                                     .bytes = bytes,
+                                                     .us = us > 0 ? (uint64_t)us : 1,
+                                                     .largest_row = is_write ? 0 : bytes});
+}
+
+void heat_end_read(struct table *table, struct heat_mark mark, bytes row_key, uint64_t bytes)
+{
+    end(table, mark, false, row_key, bytes);
+}
+
+void heat_end_write(struct table *table, struct heat_mark mark, bytes row_key, uint64_t bytes)
+{
+    end(table, mark, true, row_key, bytes);
+}
+
+void heat_note_passed(struct table *table, bytes row_key, const struct heat_passed *passed)
+{
+    struct heat_counts *counts = counts_of(table);
+    if (counts != NULL)
+        heat_counts_add(counts, &(struct heat_event){.key = row_key,
+                                                     .weight = 1,
+                                                     .rows = passed->rows,
+                                                     .bytes = passed->bytes,
+                                                     .largest_row = passed->largest_row});
+}
+
+/* --- all tables --- */
+
+struct tables {
+    struct table **items;
+    size_t count;
+};
+
+/* All but the one that this is kept in. */
+static status hold_tables(struct cluster *cluster, struct tables *tables)
+{
+    size_t count, kept = 0;
+    TRY(index_find_all(cluster, bytes_make(NULL, 0), &tables->items, &count));
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(tables->items[i]->name, HEAT_TABLE) != 0)
+            tables->items[kept++] = tables->items[i];
+        else
+            table_release(tables->items[i]);
+    }
+    tables->count = kept;
+    return status_ok();
+}
+
+static void release_tables(struct tables *tables)
+{
+    for (size_t i = 0; i < tables->count; i++)
+        table_release(tables->items[i]);
+    free(tables->items);
+}
+
+static void report(const struct cluster *cluster, status s, const char *what)
+{
+    if (!status_is_ok(s))
+        log_warn(cluster->options.log, what, LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+/* Those that are counted share the ranges that there may be; a table that has come late may find
+ * them taken, until the others choose again. Returns how many are taken then. */
+static size_t choose_ranges(const struct tables *tables, bool is_end)
+{
+    size_t counted = 0, taken = 0;
+    for (size_t i = 0; i < tables->count; i++) {
+        counted += atomic_load(&tables->items[i]->heat.counts) != NULL;
+        taken += heat_table_ranges(tables->items[i]);
+    }
+    for (size_t i = 0; i < tables->count && counted > 0; i++) {
+        struct table *table = tables->items[i];
+        size_t own = heat_table_ranges(table), others = taken - own;
+        size_t left = others < HEAT_MOST_IN_ALL ? HEAT_MOST_IN_ALL - others : 1;
+        size_t most = HEAT_MOST_IN_ALL / counted;
+        most = most > HEAT_MOST_RANGES ? HEAT_MOST_RANGES : most;
+        most = most > left ? left : most;
+        heat_table_choose(table, most == 0 ? 1 : most, is_end);
+        taken = others + heat_table_ranges(table);
+    }
+    return taken;
+}
+
+/* --- the end of a window --- */
 
 struct look {
-    struct heat *heat;
+    struct cluster *cluster;
     int64_t from_us;
     int64_t until_us;
     uint64_t rows; /* that all tablets served in the window */
     double percent_a_row;
+    bool is_whole;                    /* and not cut short by a stop */
+    const struct heat_record *record; /* of the table that is looked at */
+    uint64_t table_rows;              /* that its tablets served */
+    struct heat_batch batch;
 };
 
 static void count_rows(struct look *look, const struct table *table, struct tablet *tablet)
@@ -77,45 +198,28 @@ static void count_rows(struct look *look, const struct table *table, struct tabl
     look->rows += tablet->heat.rows;
 }
 
-static bytes copy_behind(char **at, bytes text)
+static void sum_rows(struct look *look, const struct table *table, struct tablet *tablet)
 {
-    bytes copy = bytes_make(*at, text.size);
-    if (text.size > 0)
-        memcpy(*at, text.data, text.size);
-    *at += text.size;
-    return copy;
+    (void)table;
+    look->table_rows += tablet->heat.rows;
 }
 
-/* Without memory it goes unnoticed. */
-static void remember(struct heat *heat, const struct hot_tablet *hot)
-{
-    bytes name = bytes_make(hot->table, strlen(hot->table) + 1);
-    struct hot_entry *entry = malloc(sizeof *entry + name.size + hot->start.size + hot->end.size);
-    if (entry == NULL)
-        return;
-    char *at = (char *)(entry + 1);
-    entry->hot = *hot;
-    entry->hot.table = (const char *)copy_behind(&at, name).data;
-    entry->hot.start = copy_behind(&at, hot->start);
-    entry->hot.end = copy_behind(&at, hot->end);
-    pthread_mutex_lock(&heat->lock);
-    entry->hot.id = ++heat->last_id;
-    list_append(&heat->entries, &entry->link);
-    if (++heat->count > HEAT_MOST)
-        forget_oldest(heat);
-    pthread_mutex_unlock(&heat->lock);
-}
-
+/* Without memory it goes unnoticed, and what is not kept is known until the end of the process. */
 static void note_if_hot(struct look *look, const struct table *table, struct tablet *tablet)
 {
-    const struct hot_tablet hot = {.table = table->name,
-                                   .start = tablet->start,
-                                   .end = tablet->end,
-                                   .from_us = look->from_us,
-                                   .until_us = look->until_us,
-                                   .cpu_percent = (double)tablet->heat.rows * look->percent_a_row};
-    if (hot.cpu_percent >= HEAT_LEAST_PERCENT)
-        remember(look->heat, &hot);
+    struct hot_tablet hot = {.table = table->name,
+                             .start = tablet->start,
+                             .end = tablet->end,
+                             .from_us = look->from_us,
+                             .until_us = look->until_us,
+                             .cpu_percent = (double)tablet->heat.rows * look->percent_a_row};
+    if (hot.cpu_percent < HEAT_LEAST_PERCENT)
+        return;
+    const struct heat_counts *counts = atomic_load(&table->heat.counts);
+    if (counts != NULL)
+        heat_record_narrow(look->record, heat_counts_ranges(counts), &hot.start, &hot.end);
+    hot.id = hot_list_add(&look->cluster->heat->hot, &hot);
+    report(look->cluster, heat_batch_put_hot(&look->batch, &hot), "a hot tablet is not kept");
 }
 
 static status for_tablets_of(struct table *table, struct look *look,
@@ -132,76 +236,131 @@ static status for_tablets_of(struct table *table, struct look *look,
     return status_ok();
 }
 
-static status for_tablets(struct table *const *tables, size_t count, struct look *look,
-                          void (*visit)(struct look *, const struct table *, struct tablet *))
+/* What the table's ranges were asked for, and which of its tablets were hot. */
+static status look_at(struct table *table, struct look *look)
 {
-    for (size_t i = 0; i < count; i++)
-        TRY(for_tablets_of(tables[i], look, visit));
-    return status_ok();
+    struct heat_record record;
+    TRY(heat_table_take(table, &record));
+    record.from_us = look->from_us;
+    record.until_us = look->until_us;
+    look->record = &record;
+    look->table_rows = 0;
+    TRY(for_tablets_of(table, look, sum_rows));
+    record.cpu_percent = (double)look->table_rows * look->percent_a_row;
+    if (look->is_whole && look->rows > 0)
+        TRY(for_tablets_of(table, look, note_if_hot));
+    if (record.count == 0)
+        return status_ok();
+    heat_table_kept(table, look->from_us);
+    return heat_batch_put(&look->batch, table->id, HEAT_WINDOWS, &record);
 }
 
 /* `percent` is how much of the machine the process took. */
-static status look_around(struct cluster *cluster, struct look *look, double percent)
+static status look_around(const struct tables *tables, struct look *look, double percent)
 {
-    struct table **tables;
-    size_t count;
-    TRY(index_find_all(cluster, bytes_make(NULL, 0), &tables, &count));
-    status s = for_tablets(tables, count, look, count_rows);
-    if (status_is_ok(s) && look->rows > 0) {
+    for (size_t i = 0; i < tables->count; i++)
+        TRY(for_tablets_of(tables->items[i], look, count_rows));
+    if (look->rows > 0)
         look->percent_a_row = percent / (double)look->rows;
-        s = for_tablets(tables, count, look, note_if_hot);
-    }
-    for (size_t i = 0; i < count; i++)
-        table_release(tables[i]);
-    free(tables);
-    return s;
+    for (size_t i = 0; i < tables->count; i++)
+        TRY(look_at(tables->items[i], look));
+    return heat_batch_write(&look->batch, look->cluster);
 }
 
-static void forget_old(struct heat *heat, int64_t wall_us)
+/* From fine to coarse, since each is made of what was kept of the one before. */
+static status let_decay(const struct tables *tables, struct look *look)
 {
-    pthread_mutex_lock(&heat->lock);
-    while (heat->count > 0 && oldest(heat)->hot.until_us < wall_us - KEEP_US)
-        forget_oldest(heat);
-    pthread_mutex_unlock(&heat->lock);
+    for (enum heat_level level = HEAT_TEN_MINUTES; level < HEAT_LEVELS; level++) {
+        for (size_t i = 0; i < tables->count; i++)
+            TRY(heat_table_decay(tables->items[i], level, look->until_us, &look->batch));
+        TRY(heat_batch_write(&look->batch, look->cluster));
+    }
+    return status_ok();
 }
 
-/* The first look has nothing to compare with: it only counts. */
-static void take_look(struct cluster *cluster, int64_t now_us)
+static status catch_up(struct cluster *cluster, const struct tables *tables, int64_t now_us)
+{
+    for (size_t i = 0; i < tables->count && !cluster->heat->has_caught_up; i++)
+        TRY(heat_table_catch_up(tables->items[i], now_us));
+    cluster->heat->has_caught_up = true;
+    return status_ok();
+}
+
+static void end_window(const struct tables *tables, struct look *look, double percent)
+{
+    enum { LOOK_MEMORY = 512 << 20 };
+    look->batch.arena = arena_create(LOOK_MEMORY);
+    status s =
+        look->batch.arena == NULL ? status_out_of_memory() : look_around(tables, look, percent);
+    if (status_is_ok(s))
+        s = let_decay(tables, look);
+    heat_batch_drop(&look->batch);
+    arena_destroy(look->batch.arena);
+    report(look->cluster, s, "what is hot went unnoticed, or is not kept");
+}
+
+static void take_look(struct cluster *cluster, const struct tables *tables, int64_t now_us,
+                      bool is_whole)
 {
     struct heat *heat = cluster->heat;
     int64_t cpu_us = process_usage().cpu_us;
     double could_us = (double)(now_us - heat->looked_us) * thread_processors();
-    struct look look = {.heat = heat,
+    int64_t wall_us = clock_wall_us(cluster->options.clock);
+    double percent = could_us > 0 ? 100 * (double)(cpu_us - heat->cpu_us) / could_us : 0;
+    struct look look = {.cluster = cluster,
                         .from_us = heat->looked_wall_us,
-                        .until_us = clock_wall_us(cluster->options.clock)};
-    double percent = heat->looked_us == 0 ? 0 : 100 * (double)(cpu_us - heat->cpu_us) / could_us;
-    forget_old(heat, look.until_us);
-    status s = look_around(cluster, &look, percent);
-    if (!status_is_ok(s))
-        log_warn(cluster->options.log, "what is hot went unnoticed",
-                 LOG_STR("cause", status_message(s)));
-    status_free(s);
+                        .until_us = wall_us,
+                        .is_whole = is_whole};
+    hot_list_forget(&heat->hot, wall_us - KEEP_US);
+    report(cluster, catch_up(cluster, tables, wall_us), "kept heat may decay too late");
+    end_window(tables, &look, percent);
     heat->looked_us = now_us;
-    heat->looked_wall_us = look.until_us;
+    heat->looked_wall_us = wall_us;
     heat->cpu_us = cpu_us;
 }
 
 void heat_run(struct cluster *cluster)
 {
+    struct tables tables;
     int64_t now_us = clock_steady_us(cluster->options.clock);
-    if (now_us - cluster->heat->looked_us >= cluster->options.heat_window_us)
-        take_look(cluster, now_us);
+    bool is_over = now_us - cluster->heat->looked_us >= cluster->options.heat_window_us;
+    status s = hold_tables(cluster, &tables);
+    if (!status_is_ok(s)) {
+        report(cluster, s, "what is hot goes unnoticed for now");
+        return;
+    }
+    if (is_over)
+        take_look(cluster, &tables, now_us, true);
+    size_t ranges = choose_ranges(&tables, is_over);
+    metrics_set(cluster->options.metrics, METRIC_heat_ranges, (int64_t)ranges);
+    release_tables(&tables);
+}
+
+void heat_stop(struct cluster *cluster)
+{
+    struct tables tables;
+    struct table *table;
+    status s = cluster_table(cluster, bytes_of(HEAT_TABLE), &table);
+    bool was_kept = status_is_ok(s);
+    status_free(s);
+    if (!was_kept)
+        return;
+    table_release(table);
+    s = hold_tables(cluster, &tables);
+    if (status_is_ok(s)) {
+        take_look(cluster, &tables, clock_steady_us(cluster->options.clock), false);
+        release_tables(&tables);
+    }
+    status_free(s);
 }
 
 void cluster_hot_tablets(struct cluster *cluster, uint64_t after,
                          bool (*visit)(void *context, const struct hot_tablet *hot), void *context)
 {
-    struct heat *heat = cluster->heat;
-    bool goes_on = true;
-    pthread_mutex_lock(&heat->lock);
-    for (struct link *at = heat->entries.first; at != NULL && goes_on; at = at->next) {
-        const struct hot_tablet *hot = &LIST_ENTRY(at, struct hot_entry, link)->hot;
-        goes_on = hot->id <= after || visit(context, hot);
-    }
-    pthread_mutex_unlock(&heat->lock);
+    hot_list_visit(&cluster->heat->hot, after, visit, context);
+}
+
+size_t heat_hot_count(struct cluster *cluster)
+{
+    return hot_list_count(&cluster->heat->hot);
 }

@@ -4,7 +4,7 @@
  *     dropping deleted tables that are kept no longer (deletions.h)
  *     giving back the space of dropped row ranges
  *     splitting and merging tablets (balance.h)
- *     finding out which tablets are hot (heat.h)
+ *     what rows were asked for: ranges, keeping, hot tablets (heat.h)
  *     collecting garbage without traffic (gc_pass.h) */
 #ifndef TRESTLE_CLUSTER_MAINTENANCE_H
 #define TRESTLE_CLUSTER_MAINTENANCE_H

@@ -31,8 +31,7 @@ static size_t shared_prefix(bytes a, bytes b)
     return i;
 }
 
-/* A string halfway between low < high: at or after `low`, before `high`. */
-static void halfway(bytes low, bytes high, struct buffer *out)
+void key_halfway(bytes low, bytes high, struct buffer *out)
 {
     size_t shared = shared_prefix(low, high);
     uint64_t from = leading_bytes(low, shared);
@@ -69,7 +68,7 @@ static bytes current_row(const struct search *search)
 /* Looks at the string halfway; returns whether it has found the middle, which is in `low` then. */
 static bool step(struct search *search)
 {
-    halfway(buffer_bytes(&search->low), buffer_bytes(&search->high), &search->middle);
+    key_halfway(buffer_bytes(&search->low), buffer_bytes(&search->high), &search->middle);
     buffer_clear(&search->record_key);
     row_record_key(&search->record_key, buffer_bytes(&search->middle));
     if (search->middle.failed || search->record_key.failed)

@@ -12,4 +12,8 @@
 status rows_midpoint(struct keyspace *keyspace, bytes from, bytes to, struct buffer *key,
                      bool *found);
 
+/* Sets `out` (cleared first) to a string halfway between low < high: at or after `low`, before
+ * `high`, with some bytes more than they share. */
+void key_halfway(bytes low, bytes high, struct buffer *out);
+
 #endif

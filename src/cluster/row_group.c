@@ -15,10 +15,18 @@ static void release_tablets(struct row_group *group)
         tablet_release(group->tablets[i]);
 }
 
+static void count_heat(const struct row_group *group)
+{
+    for (size_t i = 0; i < group->count && group->heat.weight > 0; i++)
+        heat_end_write(group->table, group->heat, group->rows[i].row_key,
+                       group->rows[i].change.fragment.size);
+}
+
 static void end(struct task *task)
 {
     struct row_group *group = LIST_ENTRY(&task->link, struct row_group, commit.done.link);
     status result = group->commit.result;
+    count_heat(group);
     free_changes(group);
     release_tablets(group);
     group->done(group, result);
@@ -51,6 +59,7 @@ static struct commit *commit_of(struct row_group *group, size_t row)
 
 static void route(struct row_group *group)
 {
+    group->heat = heat_begin(group->table);
     for (size_t i = 0; i < group->count; i++) {
         struct grouped_row *row = &group->rows[i];
         struct tablet *tablet = group->tablets[i] = table_route(group->table, row->row_key);

@@ -14,6 +14,7 @@
 #define TRESTLE_CLUSTER_ROW_GROUP_H
 
 #include "cluster/cluster.h"
+#include "cluster/heat.h"
 #include "os/loop.h"
 #include "row/fragment.h"
 #include "tablet/commit.h"
@@ -34,7 +35,8 @@ struct row_group {
     struct loop *loop;   /* where `done` runs; NULL: on the commit thread, where it must be quick */
     void (*done)(struct row_group *group, status result); /* takes the status */
     /* private */
-    atomic_int holders;   /* the queue, and row_group_submit: the last one ends it */
+    atomic_int holders; /* the queue, and row_group_submit: the last one ends it */
+    struct heat_mark heat;
     struct commit commit; /* of the first row */
     struct commit *others;
     struct tablet **tablets;

@@ -41,13 +41,18 @@ static bool lock_row(struct cluster *cluster, struct commit *commit, struct row_
     return row_lock_acquire(cluster->locks, commit->row_hash, waiter);
 }
 
+static uint64_t change_size(const struct packed_change *change)
+{
+    uint64_t size = change->fragment.size;
+    for (size_t i = 0; i < change->big_count; i++)
+        size += change->big[i].value.size;
+    return size;
+}
+
 static void count_write(struct tablet *tablet, const struct packed_change *change)
 {
     atomic_fetch_add_explicit(&tablet->rows_written, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&tablet->bytes_written, change->fragment.size, memory_order_relaxed);
-    for (size_t i = 0; i < change->big_count; i++)
-        atomic_fetch_add_explicit(&tablet->bytes_written, change->big[i].value.size,
-                                  memory_order_relaxed);
+    atomic_fetch_add_explicit(&tablet->bytes_written, change_size(change), memory_order_relaxed);
 }
 
 /* --- writes --- */
@@ -69,6 +74,8 @@ static void write_done(struct task *task)
     status result = write->commit.result;
     if (write->is_repeated && status_is_ok(result))
         result = check_first_write(write);
+    if (write->heat.weight > 0)
+        heat_end_write(write->table, write->heat, write->row_key, change_size(&write->change));
     buffer_free(&write->change.fragment);
     tablet_release(write->tablet);
     write->done(write, result);
@@ -130,6 +137,7 @@ static void grant_write(struct row_lock_waiter *waiter)
 void rows_write(struct row_write *write)
 {
     write->tablet = table_route(write->table, write->row_key);
+    write->heat = heat_begin(write->table);
     write->commit = (struct commit){.keyspace = write->tablet->keyspace,
                                     .row_key = write->row_key,
                                     .change = &write->change,
@@ -144,10 +152,20 @@ void rows_write(struct row_write *write)
 
 /* --- updates --- */
 
+static void count_heat(struct row_update *update)
+{
+    if (update->heat.weight == 0)
+        return;
+    heat_end_read(update->table, update->heat, update->row_key, update->bytes_read);
+    if (update->commit.change != NULL)
+        heat_end_write(update->table, update->heat, update->row_key, change_size(&update->change));
+}
+
 /* On the loop, with the lock held: gives it back and ends. */
 static void end_update(struct row_update *update, status result)
 {
     row_lock_release(update->table->cluster->locks, update->commit.row_hash);
+    count_heat(update);
     store_value_release(&update->record);
     buffer_free(&update->change.fragment);
     tablet_release(update->tablet);
@@ -213,6 +231,7 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
     enum row_outcome outcome = ROW_ABSENT;
     status s = row_read(update->tablet->keyspace, &options, update->row_key, reach, &row, &outcome);
     bool was_read = !status_is_ok(s) || outcome != ROW_NOT_CACHED;
+    update->bytes_read = row.record.size;
     if (status_is_ok(s) && outcome == ROW_TOO_LARGE)
         s = status_make(STATUS_FAILED_PRECONDITION, "The row has more than %d bytes",
                         LIMIT_ROW_BYTES);
@@ -279,6 +298,8 @@ static void grant_update(struct row_lock_waiter *waiter)
 void rows_update(struct row_update *update)
 {
     update->tablet = table_route(update->table, update->row_key);
+    update->heat = heat_begin(update->table);
+    update->bytes_read = 0;
     update->change = (struct packed_change){0};
     update->record = (struct store_value){0};
     update->commit = (struct commit){.keyspace = update->tablet->keyspace,

@@ -6,6 +6,7 @@
 #define TRESTLE_CLUSTER_ROWS_H
 
 #include "cluster/cluster.h"
+#include "cluster/heat.h"
 #include "os/loop.h"
 #include "row/columns.h"
 #include "row/filter.h"
@@ -28,6 +29,7 @@ struct row_write {
     void (*done)(struct row_write *write, status result); /* takes the status */
     /* private */
     struct tablet *tablet;
+    struct heat_mark heat;
     struct commit commit;
     struct row_lock_waiter waiter;
     bool is_repeated;  /* its token was claimed before */
@@ -57,6 +59,8 @@ struct row_update {
     void (*done)(struct row_update *update, status result); /* takes the status */
     /* private */
     struct tablet *tablet;
+    struct heat_mark heat;
+    size_t bytes_read;
     struct packed_change change;
     struct store_value record; /* what commit.record points to */
     struct commit commit;

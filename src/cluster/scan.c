@@ -19,6 +19,7 @@
 enum {
     ROW_MEMORY = 1 << 30, /* a row of the largest size, read, copied and filtered */
     ROW_BUDGET = 32,      /* steps without a row, of as many rows each, before a call returns */
+    HEAT_STEPS = 16,      /* of a range, at most, that are counted together */
 };
 
 struct scan {
@@ -43,6 +44,10 @@ struct scan {
     struct buffer last_scanned;
     uint64_t random;
     struct scan_counts counts;
+    struct heat_mark heat; /* of the single row that is being read */
+    bool has_heat_mark;
+    struct heat_passed passed; /* up to last_scanned, not yet counted */
+    unsigned group_size;       /* in steps, when they are */
 };
 
 /* --- life --- */
@@ -92,10 +97,19 @@ status scan_create(const struct scan_spec *spec, struct scan **out)
     return s;
 }
 
+static void count_passed(struct scan *scan)
+{
+    if (scan->passed.rows == 0)
+        return;
+    heat_note_passed(scan->table, row_range_reader_last_scanned(scan->reader), &scan->passed);
+    scan->passed = (struct heat_passed){0};
+}
+
 static void drop_reader(struct scan *scan)
 {
     if (scan->reader == NULL)
         return;
+    count_passed(scan);
     row_range_reader_destroy(scan->reader);
     tablet_release(scan->tablet);
     scan->reader = NULL;
@@ -220,12 +234,57 @@ static void look_after(struct scan *scan, struct tablet *tablet)
         mender_take(cluster->mender, scan->table, tablet->keyspace, &scan->row);
 }
 
+/* --- heat --- */
+
+static uint64_t bytes_of_row(const struct row *row)
+{
+    uint64_t size = row->record.size;
+    for (size_t i = 0; fragment_has_spilled(row->record) && i < row->cells.count; i++)
+        size += row->cells.items[i].value.size;
+    return size;
+}
+
+/* Also while the row is asked for once more, on another thread. */
+static void begin_point(struct scan *scan)
+{
+    if (!scan->has_heat_mark)
+        scan->heat = heat_begin(scan->table);
+    scan->has_heat_mark = true;
+}
+
+static void end_point(struct scan *scan, bytes key)
+{
+    if (scan->heat.weight > 0)
+        heat_end_read(scan->table, scan->heat, key, bytes_of_row(&scan->row));
+    scan->has_heat_mark = false;
+}
+
+/* A step of a range counts as a row, whether it found one or not. Of a short scan each is counted
+ * by itself, and in longer ones other rows are the last of their group each time, so that a small
+ * table's ranges all get theirs. */
+static void note_passed(struct scan *scan, bool has_row)
+{
+    bool is_short = scan->counts.rows_seen < HEAT_STEPS;
+    uint64_t bytes = has_row ? bytes_of_row(&scan->row) : 0;
+    struct heat_passed *passed = &scan->passed;
+    passed->bytes += bytes;
+    if (passed->largest_row < bytes)
+        passed->largest_row = bytes;
+    if (++passed->rows < scan->group_size && !is_short)
+        return;
+    count_passed(scan);
+    scan->group_size = is_short ? 1 + (unsigned)(scan->random >> 8) % HEAT_STEPS : HEAT_STEPS;
+}
+
+/* --- steps --- */
+
 /* A range of one key: no reader, and no tablet but for the counting. */
 static status read_point(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
 {
     bytes key = current_range(scan)->from;
     *outcome = ROW_ABSENT;
     if (!filter_rejects_key(scan->filter, key)) {
+        begin_point(scan);
         struct tablet *tablet = table_route(scan->table, key);
         status s = row_read(tablet->keyspace, &scan->options, key, reach, &scan->row, outcome);
         s = name_tablet(s, scan, tablet);
@@ -239,6 +298,8 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
     }
     if (*outcome == ROW_NOT_CACHED)
         return status_ok();
+    if (scan->has_heat_mark)
+        end_point(scan, key);
     next_range(scan);
     return note_scanned(scan, key);
 }
@@ -256,8 +317,11 @@ static status read_in_range(struct scan *scan, enum store_reach reach, enum row_
         *outcome == ROW_FOUND) /* else the row may be none of his business */
         TRY(note_scanned(scan, last));
     atomic_fetch_add_explicit(&scan->tablet->rows_read, 1, memory_order_relaxed);
-    if (last.size > 0)
+    if (last.size > 0) {
         key_sample_note(&scan->tablet->asked_for, last);
+        if (*outcome != ROW_NOT_CACHED && *outcome != ROW_END)
+            note_passed(scan, *outcome == ROW_FOUND);
+    }
     if (*outcome != ROW_END)
         return status_ok();
     *outcome = ROW_ABSENT;

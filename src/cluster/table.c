@@ -109,6 +109,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->name = name;
     table->is_deleted = record->deleted_us > 0;
     table->deleted_us = record->deleted_us;
+    table->heat.is_counted = heat_counts_table(cluster, name);
     pthread_mutex_init(&table->map_lock, NULL);
     atomic_init(&table->references, 1);
     atomic_init(&table->description, description);
@@ -126,6 +127,7 @@ void table_destroy(struct table *table)
         description_destroy(at);
     }
     pthread_mutex_destroy(&table->map_lock);
+    heat_table_free(&table->heat);
     buffer_free(&table->gc.next);
     free(table->tablets);
     free(table->name);

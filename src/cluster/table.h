@@ -18,6 +18,7 @@
 
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
+#include "cluster/heat_table.h"
 #include "cluster/settle.h"
 #include "row/fold.h"
 #include "tablet/tablet.h"
@@ -59,6 +60,7 @@ struct table {
     size_t tablet_capacity;
     struct table_gc gc;
     struct table_settling settling;
+    struct table_heat heat;
     bool is_deleted;    /* it is not in the index; with admin held, as the next */
     int64_t deleted_us; /* when, if it is kept; 0: it is not */
     bool is_doomed;     /* its records are gone; set before its last reference goes */

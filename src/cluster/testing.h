@@ -44,6 +44,7 @@ static inline struct cluster_options test_cluster_options(const char *directory)
                                     .merge_after_us = INT64_C(3600) * 1000000,
                                     .gc_on_read = true,
                                     .gc_interval_us = INT64_C(3600) * 1000000,
+                                    .heat = true,
                                     .heat_window_us = INT64_C(3600) * 1000000};
 }
 

@@ -321,18 +321,26 @@ static status lookup_response(bytes message, struct arena *arena, struct bench_a
 
 /* --- RunQuery --- */
 
-static void encode_query(Ds__Filter *filter, struct buffer *message, struct bench_answer *answer)
+/* `order` may be NULL; with it the first GROUP results are asked for, without it there are no
+ * more. */
+static void encode_query(Ds__Filter *filter, Ds__PropertyOrder *order, struct buffer *message,
+                         struct bench_answer *answer)
 {
     Ds__KindExpression kind = DS__KIND_EXPRESSION__INIT;
     Ds__KindExpression *kinds[] = {&kind};
     Ds__PartitionId partition = DS__PARTITION_ID__INIT;
     Ds__Query query = DS__QUERY__INIT;
     Ds__RunQueryRequest request = DS__RUN_QUERY_REQUEST__INIT;
+    Pb__Int32Value limit = PB__INT32_VALUE__INIT;
+    limit.value = GROUP;
     kind.name = KIND;
     partition.project_id = PROJECT;
     query.kind = kinds;
     query.n_kind = 1;
     query.filter = filter;
+    query.order = &order;
+    query.n_order = order != NULL;
+    query.limit = order != NULL ? &limit : NULL;
     request.project_id = PROJECT;
     request.partition_id = &partition;
     request.query_type_case = DS__RUN_QUERY_REQUEST__QUERY_TYPE_QUERY;
@@ -365,11 +373,17 @@ static void make_condition(struct condition *condition, const char *property,
     condition->filter.property_filter = &condition->part;
 }
 
-static void make_equality(struct condition *condition, const char *property, uint64_t value)
+static void make_comparison(struct condition *condition, const char *property,
+                            Ds__PropertyFilter__Operator op, uint64_t value)
 {
-    make_condition(condition, property, DS__PROPERTY_FILTER__OPERATOR__EQUAL);
+    make_condition(condition, property, op);
     condition->value.value_type_case = DS__VALUE__VALUE_TYPE_INTEGER_VALUE;
     condition->value.integer_value = (int64_t)value;
+}
+
+static void make_equality(struct condition *condition, const char *property, uint64_t value)
+{
+    make_comparison(condition, property, DS__PROPERTY_FILTER__OPERATOR__EQUAL, value);
 }
 
 static status ancestor_request(struct bench_context *context, uint64_t number, struct arena *arena,
@@ -381,7 +395,7 @@ static status ancestor_request(struct bench_context *context, uint64_t number, s
     group.value.value_type_case = DS__VALUE__VALUE_TYPE_KEY_VALUE;
     TRY(group_key(random_below(context, context->options->rows / GROUP), arena,
                   &group.value.key_value));
-    encode_query(&group.filter, message, answer);
+    encode_query(&group.filter, NULL, message, answer);
     return status_ok();
 }
 
@@ -392,7 +406,43 @@ static status find_request(struct bench_context *context, uint64_t number, struc
     (void)arena;
     struct condition set;
     make_equality(&set, "set", random_below(context, context->options->rows / GROUP));
-    encode_query(&set.filter, message, answer);
+    encode_query(&set.filter, NULL, message, answer);
+    return status_ok();
+}
+
+/* Entities whose number is beyond any one, with GROUP of them behind it at least. */
+static void encode_walk(struct bench_context *context, bool is_up, struct buffer *message,
+                        struct bench_answer *answer)
+{
+    uint64_t rows = context->options->rows;
+    uint64_t number = random_below(context, rows < GROUP ? 0 : rows - GROUP + 1);
+    struct condition from;
+    Ds__PropertyOrder order = DS__PROPERTY_ORDER__INIT;
+    make_comparison(&from, "number",
+                    is_up ? DS__PROPERTY_FILTER__OPERATOR__GREATER_THAN_OR_EQUAL
+                          : DS__PROPERTY_FILTER__OPERATOR__LESS_THAN,
+                    is_up ? number : number + GROUP);
+    order.property = &from.property;
+    order.direction = is_up ? DS__PROPERTY_ORDER__DIRECTION__ASCENDING
+                            : DS__PROPERTY_ORDER__DIRECTION__DESCENDING;
+    encode_query(&from.filter, &order, message, answer);
+}
+
+static status up_request(struct bench_context *context, uint64_t number, struct arena *arena,
+                         struct buffer *message, struct bench_answer *answer)
+{
+    (void)number;
+    (void)arena;
+    encode_walk(context, true, message, answer);
+    return status_ok();
+}
+
+static status down_request(struct bench_context *context, uint64_t number, struct arena *arena,
+                           struct buffer *message, struct bench_answer *answer)
+{
+    (void)number;
+    (void)arena;
+    encode_walk(context, false, message, answer);
     return status_ok();
 }
 
@@ -412,7 +462,7 @@ static status merge_request(struct bench_context *context, uint64_t number, stru
     composite.n_filters = 2;
     filter.filter_type_case = DS__FILTER__FILTER_TYPE_COMPOSITE_FILTER;
     filter.composite_filter = &composite;
-    encode_query(&filter, message, answer);
+    encode_query(&filter, NULL, message, answer);
     return status_ok();
 }
 
@@ -513,6 +563,8 @@ const struct bench_workload bench_get = {.name = "get", .request = get_request, 
 const struct bench_workload bench_ancestor = {
     .name = "ancestor", .request = ancestor_request, QUERY};
 const struct bench_workload bench_find = {.name = "find", .request = find_request, QUERY};
+const struct bench_workload bench_up = {.name = "up", .request = up_request, QUERY};
+const struct bench_workload bench_down = {.name = "down", .request = down_request, QUERY};
 const struct bench_workload bench_merge = {.name = "merge", .request = merge_request, QUERY};
 const struct bench_workload bench_transaction = {.name = "transaction",
                                                  .method = DATASTORE "BeginTransaction",

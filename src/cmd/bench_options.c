@@ -1,5 +1,5 @@
+#include "client/endpoint.h"
 #include "cmd/bench.h"
-#include "cmd/endpoint.h"
 
 #define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
     {                                                                                              \

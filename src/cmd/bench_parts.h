@@ -60,6 +60,8 @@ extern const struct bench_workload bench_update;
 extern const struct bench_workload bench_get;
 extern const struct bench_workload bench_ancestor;
 extern const struct bench_workload bench_find;
+extern const struct bench_workload bench_up;
+extern const struct bench_workload bench_down;
 extern const struct bench_workload bench_merge;
 extern const struct bench_workload bench_transaction;
 status bench_add_prepare(struct bench_client *client, struct bench_context *context);

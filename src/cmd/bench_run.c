@@ -7,8 +7,8 @@
  * idle until the next request is due. If none is idle then, the request is late, and its latency
  * counts from when it was due: a server that answers nothing for a second does not get away with
  * one slow request. */
+#include "client/endpoint.h"
 #include "cmd/bench.h"
-#include "cmd/endpoint.h"
 
 #include <stdlib.h>
 

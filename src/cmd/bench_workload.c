@@ -228,7 +228,7 @@ static const struct bench_workload ping = {.name = "ping",
 const char bench_mix_names[] = "load,overwrite,batch,write,read,query,scan,sift,limit,reverse,"
                                "mixed,rmw,add,hot,hotread,wide,ping";
 const char bench_datastore_names[] =
-    "entities,put,batchput,update,get,ancestor,find,merge,transaction";
+    "entities,put,batchput,update,get,ancestor,find,up,down,merge,transaction";
 
 static const struct bench_mix mixes[] = {
     {"load", {&load, &load}, rows_of_load, bench_table_prepare},
@@ -255,6 +255,8 @@ static const struct bench_mix mixes[] = {
     {"get", {&bench_get, &bench_get}, NULL, NULL},
     {"ancestor", {&bench_ancestor, &bench_ancestor}, NULL, NULL},
     {"find", {&bench_find, &bench_find}, NULL, NULL},
+    {"up", {&bench_up, &bench_up}, NULL, NULL},
+    {"down", {&bench_down, &bench_down}, NULL, NULL},
     {"merge", {&bench_merge, &bench_merge}, NULL, NULL},
     {"transaction", {&bench_transaction, &bench_transaction}, NULL, NULL},
 };

@@ -17,6 +17,7 @@
 #include "cmd/doctor.h"
 
 #include "cluster/catalog.h"
+#include "cluster/heat_store.h"
 #include "cmd/command.h"
 #include "cmd/doctor_backups.h"
 #include "control/control.h"
@@ -349,6 +350,18 @@ static status check_keyspace(struct doctor *doctor, struct found_table *table, u
     return s;
 }
 
+/* A table of the server's own is named if it is damaged, and else not: nobody made it, and it is
+ * there or not by how long the server has run. */
+static void print_summary(const struct found_table *table)
+{
+    if (strcmp(table->name, HEAT_TABLE) == 0)
+        return;
+    printf("%s%s: %zu tablets, %" PRIu64 " rows, %" PRIu64 " cells, %" PRIu64
+           " spilled cells, %" PRIu64 " bytes\n",
+           table->name, table->is_deleted ? " (deleted)" : "", table->tablet_count, table->rows,
+           table->cells, table->spilled_cells, table->bytes);
+}
+
 /* What cannot be read at all (a block whose sum is wrong) is damage, too; the rest of that keyspace
  * stays unread. */
 static void check_table(struct doctor *doctor, struct found_table *table)
@@ -364,10 +377,7 @@ static void check_table(struct doctor *doctor, struct found_table *table)
             report(doctor, table, status_message(s));
         status_free(s);
     }
-    printf("%s%s: %zu tablets, %" PRIu64 " rows, %" PRIu64 " cells, %" PRIu64
-           " spilled cells, %" PRIu64 " bytes\n",
-           table->name, table->is_deleted ? " (deleted)" : "", table->tablet_count, table->rows,
-           table->cells, table->spilled_cells, table->bytes);
+    print_summary(table);
 }
 
 /* --- the command --- */

@@ -1,10 +1,14 @@
-/* `trestle import`: which of the sources. See import.h. */
+/* `trestle import`: which of the sources, and what becomes of it. */
 #include "cmd/import.h"
 
 #include "cmd/command.h"
+#include "transfer/endpoint_sink.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { SETUP_LIMIT = 16 << 20 };
 
 static int fail(status s, int exit_status)
 {
@@ -13,26 +17,167 @@ static int fail(status s, int exit_status)
     return exit_status;
 }
 
-static int dynamodb_command(const char *const *arguments)
+int import_refuse(status s)
 {
-    struct import_options options;
-    bool is_perfect = false;
-    if (command_asks_for(arguments, "--help"))
-        return command_print(import_options_write_help);
-    status s = import_options_read(arguments, &options);
-    if (!status_is_ok(s))
-        return fail(s, s.code == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILURE);
-    s = import_dynamodb(&options, &is_perfect);
+    return fail(s, s.code == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILURE);
+}
+
+int import_end(status s, bool is_perfect)
+{
     if (!status_is_ok(s))
         return fail(s, EXIT_FAILURE);
     return is_perfect ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* --- running --- */
+
+struct import {
+    const struct transfer_options *options;
+    const struct import_target *target;
+    const struct transfer_source *source;
+    struct transfer_job *job;
+    struct arena *setup;
+    struct client_session *session;
+    const BtAdmin__Table *schema;
+    struct buffer table; /* its full name, and a NUL */
+    struct endpoint_sink *sink;
+    struct verification *verification; /* NULL: none is asked for */
+};
+
+/* The table as it is there, for who does not know what families rows will have. */
+static status find_table(struct import *import)
+{
+    const char *table_id = import->target->table_id;
+    status s = transfer_get_schema(import->session, table_id, import->setup, &import->schema);
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    return status_make(STATUS_FAILED_PRECONDITION,
+                       "there is no table %s: --families says what it is to be made with",
+                       table_id);
+}
+
+static status prepare_table(struct import *import)
+{
+    const struct import_target *target = import->target;
+    if (target->schema == NULL && target->family_count == 0)
+        return find_table(import);
+    struct transfer_table table = {.id = target->table_id,
+                                   .schema = target->schema,
+                                   .splits = target->splits,
+                                   .split_count = target->split_count};
+    if (table.schema == NULL)
+        TRY(transfer_make_schema(target->families, target->family_count, import->setup,
+                                 &table.schema));
+    import->schema = table.schema;
+    return transfer_prepare_table(import->session, &table, import->setup);
+}
+
+/* Looks at the server, but for a dry run. */
+static status connect_import(struct import *import)
+{
+    const struct import_target *target = import->target;
+    const struct client_session_options server = {.target = *target->server, .loop = target->loop};
+    if (import->options->dry_run)
+        return status_ok();
+    TRY(client_session_create(&server, &import->session));
+    buffer_append_format(&import->table, "%s/tables/%s%c", client_session_instance(import->session),
+                         target->table_id, 0);
+    if (import->table.failed)
+        return status_out_of_memory();
+    TRY(prepare_table(import));
+    const char *table = (const char *)import->table.data;
+    const struct endpoint_sink_options sink = {.session = import->session,
+                                               .table = table,
+                                               .schema = import->schema,
+                                               .rows_per_second = import->options->rate,
+                                               .refusal = transfer_job_refusal(import->job)};
+    TRY(endpoint_sink_create(&sink, &import->sink));
+    if (import->options->verify == VERIFY_NONE)
+        return status_ok();
+    return verification_create(import->session, table, import->options->verify == VERIFY_SAMPLE,
+                               &import->verification);
+}
+
+static void print_result(const struct import *import, const struct transfer_result *result)
+{
+    const struct transfer_counts *counts = &result->counts;
+    printf("%" PRIu64 " %s read, %" PRIu64 " %s, %" PRIu64 " rejected%s%s\n", counts->records,
+           import->source->noun, counts->records - counts->rejected - counts->ended,
+           import->options->dry_run ? "fine" : "written", counts->rejected,
+           counts->rejected > 0 ? ": see " : "",
+           counts->rejected > 0 ? transfer_job_rejects(import->job) : "");
+    if (counts->ended > 0)
+        printf("%" PRIu64 " %s left out, because they had ended\n", counts->ended,
+               import->source->noun);
+    if (result->is_verified)
+        printf("%" PRIu64 " rows compared, %" PRIu64 " different\n", result->compared,
+               result->different);
+}
+
+static status run(struct import *import, bool *is_perfect)
+{
+    struct transfer_result result;
+    import->setup = arena_create(SETUP_LIMIT);
+    if (import->setup == NULL)
+        return status_out_of_memory();
+    TRY(transfer_job_create(import->options, import->target->table_id, import->target->identity,
+                            import->source, &import->job));
+    TRY(connect_import(import));
+    struct transfer_sink rows = {0};
+    if (import->sink != NULL)
+        rows = endpoint_sink_interface(import->sink);
+    TRY(transfer_job_run(import->job, import->sink == NULL ? NULL : &rows, import->verification,
+                         &result));
+    print_result(import, &result);
+    *is_perfect = result.counts.rejected == 0 && result.different == 0;
+    return status_ok();
+}
+
+status import_run(const struct transfer_options *options, const struct import_target *target,
+                  const struct transfer_source *source, bool *is_perfect)
+{
+    struct import import = {.options = options, .target = target, .source = source};
+    *is_perfect = false;
+    status s = run(&import, is_perfect);
+    endpoint_sink_destroy(import.sink);
+    verification_destroy(import.verification);
+    client_session_destroy(import.session);
+    transfer_job_destroy(import.job);
+    buffer_free(&import.table);
+    arena_destroy(import.setup);
+    return s;
+}
+
+/* --- which --- */
+
+static const struct kind {
+    const char *name;
+    int (*run)(const char *const *arguments);
+    const char *sentence;
+} kinds[] = {
+    {"dynamodb", import_dynamodb_command, "what DynamoDB has exported"},
+    {"csv", import_csv_command, "comma-separated values, as cbt import takes them, or of your own"},
+    {"jsonl", import_jsonl_command, "JSON, an object a line"},
+    {"avro", import_avro_command, "Avro, as Google's Dataflow templates write it, or of your own"},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static void write_help(struct buffer *out)
+{
+    buffer_append_bytes(out, bytes_of("usage: trestle import KIND SOURCE [OPTION…]\n\n"));
+    for (size_t i = 0; i < KINDS; i++)
+        buffer_append_format(out, "  %-8s  %s\n", kinds[i].name, kinds[i].sentence);
+    buffer_append_bytes(out, bytes_of("\ntrestle import KIND --help lists its options.\n"));
+}
+
 int import_command(const char *const *arguments)
 {
-    if (arguments[0] != NULL && strcmp(arguments[0], "dynamodb") == 0)
-        return dynamodb_command(arguments + 1);
+    for (size_t i = 0; arguments[0] != NULL && i < KINDS; i++)
+        if (strcmp(arguments[0], kinds[i].name) == 0)
+            return kinds[i].run(arguments + 1);
     if (command_asks_for(arguments, "--help"))
-        return command_print(import_options_write_help);
-    return command_usage_error("import", "what from? trestle import dynamodb SOURCE …");
+        return command_print(write_help);
+    return command_usage_error("import", "what from? trestle import --help lists the kinds");
 }

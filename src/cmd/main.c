@@ -1,10 +1,14 @@
 /* The program: finds the sub-command. */
+#include "cmd/advise.h"
 #include "cmd/bench.h"
 #include "cmd/command.h"
+#include "cmd/copy.h"
 #include "cmd/doctor.h"
+#include "cmd/export.h"
 #include "cmd/import.h"
 #include "cmd/serve.h"
 #include "cmd/sql_shell.h"
+#include "cmd/support_bundle.h"
 #include "cmd/token.h"
 
 #include <stdio.h>
@@ -16,8 +20,15 @@ struct command {
     const char *sentence;
 };
 
+static void write_version_help(struct buffer *out)
+{
+    buffer_append_format(out, "usage: trestle version\n");
+}
+
 static int version_command(const char *const *arguments)
 {
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_version_help);
     if (*arguments != NULL)
         return command_usage_error("version", "takes no arguments");
     puts("trestle " TRESTLE_VERSION);
@@ -29,8 +40,12 @@ static int help_command(const char *const *arguments);
 static const struct command commands[] = {
     {"serve", serve_command, "serve a data directory to Bigtable clients"},
     {"doctor", doctor_command, "examine the data directory of a stopped server"},
-    {"import", import_command, "bring in what another database has exported"},
+    {"import", import_command, "bring in rows of files, and what another database has exported"},
+    {"export", export_command, "write a table into files that others read"},
+    {"copy", copy_command, "copy a table from one Bigtable endpoint to another"},
+    {"advise", advise_command, "say what is wrong with a table's keys and columns"},
     {"sql", sql_command, "query any Bigtable endpoint with GoogleSQL"},
+    {"support-bundle", support_bundle_command, "gather what somebody who helps needs to know"},
     {"bench", bench_command, "put load on a server and measure it"},
     {"token", token_command, "make a bearer token"},
     {"permissions", permissions_command, "print what each RPC needs"},
@@ -42,7 +57,7 @@ static void print_help(FILE *to)
 {
     fputs("usage: trestle COMMAND [ARGUMENT...]\n\n", to);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].sentence);
+        fprintf(to, "  %-14s %s\n", commands[i].name, commands[i].sentence);
     fputs("\n`trestle COMMAND --help` says more.\n", to);
 }
 

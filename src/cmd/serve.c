@@ -5,6 +5,7 @@
  * client that has gone shows in the write. */
 #include "cmd/serve.h"
 
+#include "base/metrics.h"
 #include "cmd/command.h"
 #include "cmd/server.h"
 
@@ -128,6 +129,8 @@ int serve_command(const char *const *arguments)
 {
     if (command_asks_for(arguments, "--help"))
         return command_print(settings_write_help);
+    if (command_asks_for(arguments, "--metrics-markdown"))
+        return command_print(metrics_write_markdown);
     if (command_asks_for(arguments, "--help-markdown"))
         return command_print(settings_write_markdown);
     struct settings settings;

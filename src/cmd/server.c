@@ -15,6 +15,7 @@
 #include "cmd/connection.h"
 #include "cmd/pages.h"
 #include "cmd/reload.h"
+#include "console/console.h"
 #include "datastore/datastore.h"
 #include "os/listener.h"
 #include "os/pool.h"
@@ -91,6 +92,7 @@ struct server {
     struct http1_server *http1;
     struct access_peer *rest_peer; /* NULL with access control off */
     struct rest *rest;
+    struct console *console;
     struct task close_rest;
     atomic_bool rest_is_closed;
     struct worker *workers;
@@ -170,6 +172,7 @@ static status open_cluster(struct server *server)
         .balance = settings->balance,
         .gc_on_read = settings->gc_on_read,
         .gc_interval_us = settings->gc_interval,
+        .heat = settings->heat,
         .heat_window_us = settings->heat_window,
         .undelete_window_us = settings->undelete_window,
     };
@@ -362,8 +365,11 @@ static status create_access(struct server *server)
 static void serve_http(void *context, struct http_request *request)
 {
     struct server *server = context;
-    if (rest_is_for(http_request_target(request)))
+    const char *target = http_request_target(request);
+    if (rest_is_for(target))
         rest_handle(server->rest, request);
+    else if (console_is_for(target))
+        console_handle(server->console, request);
     else
         pages_handle(&server->pages, request);
 }
@@ -414,8 +420,13 @@ static status create_http1(struct server *server)
         if (server->rest_peer == NULL)
             return status_out_of_memory();
     }
-    return rest_create(server->grpc, server->rest_peer, server->router,
-                       http1_server_loop(server->http1), &server->rest);
+    TRY(rest_create(server->grpc, server->rest_peer, server->router,
+                    http1_server_loop(server->http1), &server->rest));
+    const struct console_options options = {.rest = server->rest,
+                                            .access = server->access,
+                                            .clock = server->clock,
+                                            .is_secure = server->tls != NULL};
+    return console_create(&options, &server->console);
 }
 
 static void drain_worker(struct task *task)
@@ -625,6 +636,7 @@ void server_destroy(struct server *server)
     stop_workers(server);
     listener_close(server->listener);
     http1_server_destroy(server->http1);
+    console_destroy(server->console);
     rest_destroy(server->rest);
     access_peer_destroy(server->rest_peer);
     http_router_destroy(server->router);

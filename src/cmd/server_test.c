@@ -5,8 +5,8 @@
 #include "base/failmalloc.h"
 #include "base/testing.h"
 #include "bigtable/services.h"
+#include "client/grpc_link.h"
 #include "cluster/backup.h"
-#include "cmd/grpc_link.h"
 #include "datastore/datastore.h"
 #include "os/thread.h"
 

@@ -17,7 +17,7 @@
 #ifndef TRESTLE_CMD_SQL_SHELL_H
 #define TRESTLE_CMD_SQL_SHELL_H
 
-#include "cmd/client_session.h"
+#include "client/client_session.h"
 #include "cmd/sql_parameters.h"
 #include "cmd/sql_print.h"
 #include "cmd/sql_split.h"

@@ -110,8 +110,16 @@ int token_command(const char *const *arguments)
     return status_is_ok(s) ? EXIT_SUCCESS : fail(s);
 }
 
+static void write_permissions_help(struct buffer *out)
+{
+    buffer_append_format(out, "usage: trestle permissions\n\n"
+                              "Prints a page (Markdown) of the permission that each RPC needs.\n");
+}
+
 int permissions_command(const char *const *arguments)
 {
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_permissions_help);
     if (*arguments != NULL)
         return command_usage_error("permissions", "takes no arguments");
     return command_print(access_write_markdown);

@@ -22,8 +22,9 @@ static status read_row(struct ds_open_database *open, bytes key, struct arena *a
     struct buffer after = {0};
     buffer_append_bytes(&after, key);
     buffer_append_byte(&after, 0);
-    status s = after.failed ? status_out_of_memory()
-                            : ds_rows_open(&newest, key, buffer_bytes(&after), arena, &reader);
+    status s = after.failed
+                   ? status_out_of_memory()
+                   : ds_rows_open(&newest, DS_FORWARDS, key, buffer_bytes(&after), arena, &reader);
     if (status_is_ok(s)) {
         s = ds_rows_next(reader, &row, found);
         if (status_is_ok(s) && *found)

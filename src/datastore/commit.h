@@ -34,6 +34,7 @@ struct ds_written {
     int64_t old_version_us;
     int64_t create_us;     /* 0: it is made by this commit */
     const Ds__Entity *now; /* NULL: it is deleted, or was never there */
+    bytes now_stored;      /* its serialised form, when all mutations have been applied */
     bool is_changed;
     int last_operation;            /* of the mutation before; 0: none */
     const Ds__Mutation *versioned; /* the last so far that wants it to have a version; NULL */

@@ -185,28 +185,24 @@ static status apply(struct ds_commit *commit, struct ds_work *work)
 
 /* --- what has changed --- */
 
-static status is_same(const Ds__Entity *old, const Ds__Entity *now, struct arena *arena, bool *out)
+static status encode(const Ds__Entity *entity, struct arena *arena, bytes *out)
 {
-    size_t size = protobuf_c_message_get_packed_size(&old->base);
-    *out = size == protobuf_c_message_get_packed_size(&now->base);
-    if (!*out)
-        return status_ok();
-    uint8_t *both = arena_alloc(arena, 2 * size);
-    if (both == NULL)
-        return status_out_of_memory();
-    protobuf_c_message_pack(&old->base, both);
-    protobuf_c_message_pack(&now->base, both + size);
-    *out = memcmp(both, both + size, size) == 0;
-    return status_ok();
+    struct buffer encoded = {0};
+    proto_encode(&entity->base, &encoded);
+    *out = arena_copy(arena, buffer_bytes(&encoded));
+    bool failed = encoded.failed || out->data == NULL;
+    buffer_free(&encoded);
+    return failed ? status_out_of_memory() : status_ok();
 }
 
 /* An entity that has become what it was is left alone, and keeps its version. */
 static status settle(struct ds_commit *commit, struct ds_written *written)
 {
-    bool is_left = false;
-    if (written->is_changed && written->old != NULL && written->now != NULL)
-        TRY(is_same(written->old, written->now, commit->call->arena, &is_left));
-    written->is_changed = written->is_changed && !is_left;
+    if (!written->is_changed || written->now == NULL)
+        return status_ok();
+    TRY(encode(written->now, commit->call->arena, &written->now_stored));
+    if (written->old != NULL)
+        written->is_changed = !bytes_equal(written->now_stored, written->old_stored);
     return status_ok();
 }
 

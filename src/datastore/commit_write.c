@@ -89,17 +89,6 @@ static status encode_record(bytes entity, int64_t create_us, int64_t version_us,
     return failed ? status_out_of_memory() : status_ok();
 }
 
-static status encode_new(const Ds__Entity *entity, int64_t create_us, struct arena *arena,
-                         bytes *out)
-{
-    struct buffer encoded = {0};
-    proto_encode(&entity->base, &encoded);
-    status s = encoded.failed ? status_out_of_memory()
-                              : encode_record(buffer_bytes(&encoded), create_us, 0, arena, out);
-    buffer_free(&encoded);
-    return s;
-}
-
 static status add_entity(struct ds_commit *commit, const struct ds_written *written)
 {
     struct arena *arena = commit->call->arena;
@@ -107,7 +96,7 @@ static status add_entity(struct ds_commit *commit, const struct ds_written *writ
         .key = written->row_key, .is = written->now != NULL, .was = written->old != NULL};
     int64_t create_us = written->create_us == 0 ? commit->writing.moment.at_us : written->create_us;
     if (row.is)
-        TRY(encode_new(written->now, create_us, arena, &row.now));
+        TRY(encode_record(written->now_stored, create_us, 0, arena, &row.now));
     if (row.was)
         TRY(encode_record(written->old_stored, written->create_us, written->old_version_us, arena,
                           &row.past));

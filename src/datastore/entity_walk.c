@@ -43,8 +43,8 @@ static status run_turn(struct ds_walk *walk, struct arena *arena, struct buffer 
 {
     const uint8_t to[] = {(uint8_t)(walk->rows + 1)};
     choose_moment(walk);
-    TRY(ds_rows_open(&walk->snapshot, buffer_bytes(next), bytes_make(to, sizeof to), arena,
-                     &walk->reader));
+    TRY(ds_rows_open(&walk->snapshot, DS_FORWARDS, buffer_bytes(next), bytes_make(to, sizeof to),
+                     arena, &walk->reader));
     status s = visit_rows(walk, next);
     ds_rows_close(walk->reader);
     walk->reader = NULL;

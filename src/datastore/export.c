@@ -338,7 +338,7 @@ static status read_entities(struct exporting *e)
     struct ds_rows_reader *reader;
     bytes from, to;
     TRY(range_of(e, &from, &to));
-    TRY(ds_rows_open(&e->export->snapshot, from, to, e->arena, &reader));
+    TRY(ds_rows_open(&e->export->snapshot, DS_FORWARDS, from, to, e->arena, &reader));
     status s = read_rows(e, reader);
     ds_rows_close(reader);
     return s;

@@ -115,7 +115,8 @@ static status collect(struct chunk *chunk)
     status s = copy(chunk->arena, &from, &start);
     buffer_free(&from);
     TRY(s);
-    TRY(ds_rows_open(&chunk->newest, start, bytes_make(&end, 1), chunk->arena, &reader));
+    TRY(ds_rows_open(&chunk->newest, DS_FORWARDS, start, bytes_make(&end, 1), chunk->arena,
+                     &reader));
     s = collect_from(chunk, reader);
     ds_rows_close(reader);
     return s;

@@ -204,7 +204,7 @@ static void test_what_commits_write_is_whole(void **state)
     put_entity(f, "K/2", "'a': {'stringValue': 'no', 'excludeFromIndexes': true}");
     assert_reported(f, "");
     assert_int_equal(f->check.entities, 3);
-    assert_int_equal(f->check.index_rows, 3 + 2 * (2 + 2));
+    assert_int_equal(f->check.index_rows, 3 + (2 + 2));
 }
 
 static void test_what_was_does_not_count(void **state)
@@ -222,7 +222,7 @@ static void test_what_was_does_not_count(void **state)
 static void test_a_missing_row_is_found(void **state)
 {
     struct fixture *f = *state;
-    for (const char *letter = "KAD"; *letter != '\0'; letter++) {
+    for (const char *letter = "KA"; *letter != '\0'; letter++) {
         const Ds__Entity *entity = put_entity(f, "K/1", "'a': {'integerValue': '5'}");
         struct ds_index_row row = index_row(f, entity, *letter);
         char expected[100];
@@ -251,7 +251,6 @@ static void test_rows_without_an_entity_are_found(void **state)
     const Ds__Entity *entity = put_entity(f, "K/1", "'a': {'integerValue': '5'}");
     remove_row(f, row_of(f, entity));
     assert_reported(f, "A: an index row without its entity\n"
-                       "D: an index row without its entity\n"
                        "K: an index row without its entity\n");
 }
 
@@ -260,10 +259,10 @@ static void test_wrong_types_are_found(void **state)
 {
     struct fixture *f = *state;
     const Ds__Entity *entity = put_entity(f, "K/1", "'a': {'stringValue': 'x'}");
-    struct ds_index_row row = index_row(f, entity, 'D');
+    struct ds_index_row row = index_row(f, entity, 'A');
     const bytes blob = bytes_make("\x12", 1);
     write_row(f, row.key, &blob);
-    assert_reported(f, "D: an index row with other types than its entity's\n");
+    assert_reported(f, "A: an index row with other types than its entity's\n");
 }
 
 /* One too few and one too many of a kind: only the sums tell. */
@@ -309,7 +308,7 @@ static void test_composite_indexes_are_held_against_entities(void **state)
     const Ds__Entity *entity = put_entity(f, "P/1/K/1", both);
     put_entity(f, "K/2", "'a': {'integerValue': '5'}");
     assert_reported(f, "");
-    assert_int_equal(f->check.index_rows, (1 + 4 + 2) + (1 + 2));
+    assert_int_equal(f->check.index_rows, (1 + 2 + 2) + (1 + 1));
     struct ds_index_row row = index_row(f, entity, 'C');
     remove_row(f, row.key);
     assert_reported(f, "C: an index row that its entity should have\n");

@@ -2,7 +2,7 @@
  *
  * First all indexed values are collected, each with the path of its property, sorted and without
  * duplicates: *entries*. Rows are made of those, those of built-in indexes in the order of their
- * keys: A, C, D, K. */
+ * keys: A, C, K. */
 #include "datastore/index_rows.h"
 
 #include "base/limits.h"
@@ -161,43 +161,21 @@ static status add_row(struct making *making, bytes types)
     return vector_add(&making->rows, making->arena, &row, sizeof row);
 }
 
-static status add_property_row(struct making *making, const struct entry *entry, enum ds_flip flip)
+static status add_property_row(struct making *making, const struct entry *entry)
 {
     struct buffer *out = &making->scratch;
     buffer_clear(out);
-    ds_property_prefix_after(out, making->kind_texts, entry->name, flip);
-    ds_bytes_append(out, entry->value, flip);
+    ds_property_prefix_after(out, making->kind_texts, entry->name);
+    buffer_append_bytes(out, entry->value);
     buffer_append_bytes(out, making->path);
     return add_row(making, bytes_make(&entry->type, 1));
 }
 
-static status add_ascending_rows(struct making *making)
+static status add_property_rows(struct making *making)
 {
     const struct entry *entries = making->entries.items;
     for (size_t i = 0; i < making->entries.count; i++)
-        TRY(add_property_row(making, &entries[i], DS_ASCENDING));
-    return status_ok();
-}
-
-/* Behind the last entry with the name of this one. */
-static size_t end_of_name(const struct making *making, size_t first)
-{
-    const struct entry *entries = making->entries.items;
-    size_t end = first + 1;
-    while (end < making->entries.count && bytes_equal(entries[end].name, entries[first].name))
-        end++;
-    return end;
-}
-
-/* Names rise in these as well; of each the values fall. */
-static status add_descending_rows(struct making *making)
-{
-    const struct entry *entries = making->entries.items;
-    for (size_t first = 0, end; first < making->entries.count; first = end) {
-        end = end_of_name(making, first);
-        for (size_t i = end; i > first; i--)
-            TRY(add_property_row(making, &entries[i - 1], DS_DESCENDING));
-    }
+        TRY(add_property_row(making, &entries[i]));
     return status_ok();
 }
 
@@ -231,6 +209,16 @@ static size_t first_entry(const struct making *making, bytes name)
             high = middle;
     }
     return low;
+}
+
+/* Behind the last entry with the name of this one. */
+static size_t end_of_name(const struct making *making, size_t first)
+{
+    const struct entry *entries = making->entries.items;
+    size_t end = first + 1;
+    while (end < making->entries.count && bytes_equal(entries[end].name, entries[first].name))
+        end++;
+    return end;
 }
 
 static struct column find_column(const struct making *making, bytes name)
@@ -377,9 +365,8 @@ static status make_rows(struct making *making, const Ds__Entity *entity,
 {
     TRY(encode_key(making, entity->key));
     TRY(collect_entries(making, entity));
-    TRY(add_ascending_rows(making));
+    TRY(add_property_rows(making));
     TRY(add_all_composite_rows(making, indexes, count));
-    TRY(add_descending_rows(making));
     return add_kind_row(making);
 }
 

@@ -1,9 +1,9 @@
 /* The index rows of an entity, and what of them a change makes come and go.
  *
- * Of the built-in indexes an entity has its row in that of its kind, and one in each direction for
- * each different value of each property. Arrays give their elements, entities within it their
- * properties, under "outer.inner". What is excluded from indexes gives nothing, nor does what is in
- * it, an empty array, or a vector (an array of meaning 31).
+ * Of the built-in indexes an entity has its row in that of its kind, and one for each different
+ * value of each property, which is read in both directions. Arrays give their elements, entities
+ * within it their properties, under "outer.inner". What is excluded from indexes gives nothing, nor
+ * does what is in it, an empty array, or a vector (an array of meaning 31).
  *
  * One entity in DS_SCATTER_SHARE, chosen by a hash of its path, is indexed as if it had a property
  * DS_SCATTER_PROPERTY: other bits of the hash, as a blob. Ordered by it, a query gives a sample of

@@ -286,7 +286,7 @@ static status read_definitions(struct ds_open_database *open, bytes from, size_t
         .table = open->table, .database = {open->project, open->id}, .at_us = INT64_MAX};
     struct ds_rows_reader *reader;
     bool found = true;
-    TRY(ds_rows_open(&newest, from, bytes_make(&end, 1), arena, &reader));
+    TRY(ds_rows_open(&newest, DS_FORWARDS, from, bytes_make(&end, 1), arena, &reader));
     status s = status_ok();
     while (status_is_ok(s) && found && out->count < most) {
         Datastore__CompositeIndex *definition;

@@ -23,10 +23,11 @@ struct ds_rows_reader {
     size_t at;
 };
 
-status ds_rows_open(const struct ds_snapshot *snapshot, bytes from, bytes to, struct arena *arena,
-                    struct ds_rows_reader **out)
+status ds_rows_open(const struct ds_snapshot *snapshot, enum ds_way way, bytes from, bytes to,
+                    struct arena *arena, struct ds_rows_reader **out)
 {
     (void)snapshot;
+    (void)way;
     (void)to;
     *out = arena_zalloc(arena, sizeof **out);
     assert_non_null(*out);

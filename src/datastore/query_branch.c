@@ -2,11 +2,13 @@
 #include "datastore/query_branch.h"
 
 #include "datastore/query_cursor.h"
+#include "datastore/query_descent.h"
 #include "row/row_key.h"
 
 struct scan {
     const struct ds_scan_plan *plan;
-    struct ds_rows_reader *reader; /* NULL: nothing has been read yet */
+    struct ds_rows_reader *reader; /* one of the two; NULL: nothing has been read yet */
+    struct ds_descent *descent;    /* of a built-in index downwards: its keys are mirrored */
     struct buffer opened;          /* the first row key that was asked for */
     struct buffer key;             /* of the row where it is; empty: none */
     struct buffer types;
@@ -36,11 +38,38 @@ static bytes suffix_of(const struct scan *scan)
     return bytes_from(buffer_bytes(&scan->key), scan->plan->prefix.size);
 }
 
+static bool is_open(const struct scan *scan)
+{
+    return scan->reader != NULL || scan->descent != NULL;
+}
+
+static status open_reader(struct ds_branch *branch, struct scan *scan, bytes from)
+{
+    const struct ds_scan_plan *plan = scan->plan;
+    const struct ds_snapshot *snapshot = &branch->reading->snapshot;
+    if (plan->flip == DS_DESCENDING)
+        return ds_descent_open(snapshot, plan->prefix, from, plan->to, branch->arena,
+                               &scan->descent);
+    return ds_rows_open(snapshot, DS_FORWARDS, from, plan->to, branch->arena, &scan->reader);
+}
+
+static status next_row(struct scan *scan, struct ds_row_found *row, bool *found)
+{
+    return scan->descent != NULL ? ds_descent_next(scan->descent, row, found)
+                                 : ds_rows_next(scan->reader, row, found);
+}
+
+static status send_reader(struct scan *scan, bytes key)
+{
+    return scan->descent != NULL ? ds_descent_seek(scan->descent, key)
+                                 : ds_rows_seek(scan->reader, key);
+}
+
 static status take_row(struct ds_branch *branch, struct scan *scan)
 {
     struct ds_row_found row;
     bool found;
-    TRY(ds_rows_next(scan->reader, &row, &found));
+    TRY(next_row(scan, &row, &found));
     scan->is_at_end = !found;
     if (!found)
         return status_ok();
@@ -67,7 +96,7 @@ static status open_scan(struct ds_branch *branch, struct scan *scan, bytes from)
     buffer_append_bytes(&scan->opened, from);
     if (scan->opened.failed)
         return status_out_of_memory();
-    TRY(ds_rows_open(&branch->reading->snapshot, from, plan->to, branch->arena, &scan->reader));
+    TRY(open_reader(branch, scan, from));
     return take_row(branch, scan);
 }
 
@@ -78,7 +107,7 @@ static status seek_scan(struct ds_branch *branch, struct scan *scan)
     bytes target = buffer_bytes(&branch->target);
     if (scan->is_at_end || (scan->key.size > 0 && bytes_compare(suffix_of(scan), target) >= 0))
         return status_ok();
-    if (scan->reader != NULL) {
+    if (is_open(scan)) {
         TRY(take_row(branch, scan));
         if (scan->is_at_end || bytes_compare(suffix_of(scan), target) >= 0)
             return status_ok();
@@ -89,9 +118,9 @@ static status seek_scan(struct ds_branch *branch, struct scan *scan)
     buffer_append_bytes(key, target);
     if (key->failed)
         return status_out_of_memory();
-    if (scan->reader == NULL)
+    if (!is_open(scan))
         return open_scan(branch, scan, buffer_bytes(key));
-    TRY(ds_rows_seek(scan->reader, buffer_bytes(key)));
+    TRY(send_reader(scan, buffer_bytes(key)));
     return take_row(branch, scan);
 }
 
@@ -99,7 +128,8 @@ static status seek_scan(struct ds_branch *branch, struct scan *scan)
 static status note_scan(struct ds_branch *branch, struct scan *scan)
 {
     bytes to = scan->plan->to;
-    if (scan->reader == NULL)
+    bytes from = buffer_bytes(&scan->opened);
+    if (!is_open(scan))
         return status_ok();
     if (!scan->is_at_end) {
         buffer_append_byte(&scan->key, 0);
@@ -107,12 +137,15 @@ static status note_scan(struct ds_branch *branch, struct scan *scan)
             return status_out_of_memory();
         to = buffer_bytes(&scan->key);
     }
-    return ds_reading_note_range(branch->reading, buffer_bytes(&scan->opened), to);
+    if (scan->descent != NULL)
+        return ds_descent_note(branch->reading, scan->plan->prefix, from, to);
+    return ds_reading_note_range(branch->reading, from, to);
 }
 
 static void free_scan(struct scan *scan)
 {
     ds_rows_close(scan->reader);
+    ds_descent_close(scan->descent);
     buffer_free(&scan->opened);
     buffer_free(&scan->key);
     buffer_free(&scan->types);

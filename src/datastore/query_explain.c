@@ -49,8 +49,7 @@ static status describe(const struct ds_scan_plan *scan, struct arena *arena, con
     const struct ds_index *index = scan->index;
     buffer_append_byte(&text, '(');
     if (scan->property != NULL)
-        append_property(&text, scan->property,
-                        scan->row_kind == DS_DESCENDING_ROW ? DS_DESCENDING : DS_ASCENDING);
+        append_property(&text, scan->property, scan->flip);
     for (size_t i = 0; index != NULL && i < index->shape.values; i++)
         append_property(&text, index->properties[i], index->shape.flips[i]);
     bool is_down = index != NULL && index->shape.key_flip == DS_DESCENDING;

@@ -11,8 +11,9 @@
 
 struct ds_rows_reader {
     struct fake *fake;
-    size_t at;
-    bytes to;
+    enum ds_way way;
+    size_t at;      /* backwards: behind the row that is next */
+    bytes end;      /* of the range; backwards its beginning */
     uint8_t *shown; /* a copy, so that what is used too late shows */
 };
 
@@ -182,16 +183,20 @@ status ds_snapshot_get(const struct ds_snapshot *snapshot, const Ds__Key *key, s
     return status_ok();
 }
 
-status ds_rows_open(const struct ds_snapshot *snapshot, bytes from, bytes to, struct arena *arena,
-                    struct ds_rows_reader **out)
+status ds_rows_open(const struct ds_snapshot *snapshot, enum ds_way way, bytes from, bytes to,
+                    struct arena *arena, struct ds_rows_reader **out)
 {
+    struct fake *fake = fake_of(snapshot);
     struct ds_rows_reader *reader = malloc(sizeof *reader);
     CHECK(reader != NULL && (to.size == 0 || bytes_compare(from, to) < 0));
-    *reader = (struct ds_rows_reader){.fake = fake_of(snapshot), .to = arena_copy(arena, to)};
-    CHECK(reader->to.data != NULL);
-    fake_of(snapshot)->opened++;
+    *reader = (struct ds_rows_reader){.fake = fake,
+                                      .way = way,
+                                      .at = way == DS_FORWARDS ? 0 : fake->rows.count,
+                                      .end = arena_copy(arena, way == DS_FORWARDS ? to : from)};
+    CHECK(reader->end.data != NULL);
+    fake->opened++;
     *out = reader;
-    return ds_rows_seek(reader, from);
+    return ds_rows_seek(reader, way == DS_FORWARDS ? from : to);
 }
 
 void ds_rows_close(struct ds_rows_reader *reader)
@@ -203,15 +208,27 @@ void ds_rows_close(struct ds_rows_reader *reader)
     free(reader);
 }
 
+/* The next row and, if there is one, on to the one after it. */
+static const struct ds_index_row *take_row(struct ds_rows_reader *reader)
+{
+    const struct ds_index_row *rows = reader->fake->rows.items;
+    if (reader->way == DS_BACKWARDS)
+        return reader->at > 0 && bytes_compare(rows[reader->at - 1].key, reader->end) >= 0
+                   ? &rows[--reader->at]
+                   : NULL;
+    return reader->at < reader->fake->rows.count &&
+                   (reader->end.size == 0 || bytes_compare(rows[reader->at].key, reader->end) < 0)
+               ? &rows[reader->at++]
+               : NULL;
+}
+
 status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, bool *found)
 {
-    const struct vector *rows = &reader->fake->rows;
-    const struct ds_index_row *at = NULL;
-    if (reader->at < rows->count)
-        at = (const struct ds_index_row *)rows->items + reader->at;
+    const struct ds_index_row *at = take_row(reader);
+    reader->fake->read += at != NULL;
     free(reader->shown);
     reader->shown = NULL;
-    *found = at != NULL && (reader->to.size == 0 || bytes_compare(at->key, reader->to) < 0);
+    *found = at != NULL;
     if (!*found)
         return status_ok();
     reader->shown = malloc(at->key.size);
@@ -219,15 +236,19 @@ status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, boo
     memcpy(reader->shown, at->key.data, at->key.size);
     *row = (struct ds_row_found){.key = bytes_make(reader->shown, at->key.size),
                                  .value = reader->fake->past.count > 0 ? (bytes){0} : at->types};
-    reader->at++;
     return status_ok();
 }
 
 status ds_rows_seek(struct ds_rows_reader *reader, bytes key)
 {
     const struct ds_index_row *rows = reader->fake->rows.items;
-    size_t low = reader->at, high = reader->fake->rows.count;
-    CHECK(low == 0 || bytes_compare(rows[low - 1].key, key) < 0);
+    bool is_up = reader->way == DS_FORWARDS;
+    size_t count = reader->fake->rows.count;
+    size_t low = is_up ? reader->at : 0, high = is_up ? count : reader->at;
+    CHECK(!is_up || low == 0 || bytes_compare(rows[low - 1].key, key) < 0);
+    CHECK(is_up || high == count || key.size == 0 || bytes_compare(key, rows[high].key) <= 0);
+    if (!is_up && key.size == 0)
+        return status_ok();
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (bytes_compare(rows[middle].key, key) < 0)
@@ -246,9 +267,8 @@ status ds_reading_note_range(struct ds_reading *reading, bytes from, bytes to)
     fake->noted++;
     if (from.data[0] == DS_ENTITY_ROW)
         return status_ok();
-    fake->noted_from = arena_copy(fake->arena, from);
-    fake->noted_to = arena_copy(fake->arena, to);
-    return status_ok();
+    struct ds_read_range range = {arena_copy(fake->arena, from), arena_copy(fake->arena, to)};
+    return vector_add(&fake->ranges, fake->arena, &range, sizeof range);
 }
 
 /* --- running --- */

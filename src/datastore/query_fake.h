@@ -8,14 +8,15 @@
 
 struct fake {
     struct arena *arena;
-    struct vector entities;     /* const Ds__Entity * */
-    struct vector past;         /* the same: of which only index rows are left */
-    struct vector indexes;      /* struct ds_index */
-    struct vector rows;         /* struct ds_index_row, sorted when a reading begins */
-    size_t noted;               /* ranges */
-    bytes noted_from, noted_to; /* the last of an index */
-    struct ds_reads reads;      /* of the last batch */
-    size_t opened;              /* readers that are not closed */
+    struct vector entities; /* const Ds__Entity * */
+    struct vector past;     /* the same: of which only index rows are left */
+    struct vector indexes;  /* struct ds_index */
+    struct vector rows;     /* struct ds_index_row, sorted when a reading begins */
+    size_t noted;           /* ranges */
+    struct vector ranges;   /* those of indexes: struct ds_read_range */
+    struct ds_reads reads;  /* of the last batch */
+    size_t opened;          /* readers that are not closed */
+    size_t read;            /* rows */
 };
 
 /* For cmocka: `*state` is a fake. */

@@ -40,18 +40,18 @@ static struct ds_index_rows rows_with_prefix(const struct matching *matching)
     return found;
 }
 
-static struct ds_index_rows rows_of(struct matching *matching, const char *property,
-                                    enum ds_flip flip)
+/* The entity's rows of the property, by its values, ascending. */
+static struct ds_index_rows rows_of(struct matching *matching, const char *property)
 {
     buffer_clear(&matching->scratch);
     ds_property_prefix(&matching->scratch, ds_key_namespace(matching->entity->key),
-                       ds_key_kind(matching->entity->key), bytes_of(property), flip);
+                       ds_key_kind(matching->entity->key), bytes_of(property));
     return rows_with_prefix(matching);
 }
 
 static bool has_value(struct matching *matching, const struct ds_equality *equality)
 {
-    struct ds_index_rows rows = rows_of(matching, equality->property, DS_ASCENDING);
+    struct ds_index_rows rows = rows_of(matching, equality->property);
     size_t prefix = matching->scratch.size;
     for (size_t i = 0; i < rows.count; i++) {
         bytes rest = bytes_from(rows.rows[i].key, prefix);
@@ -61,42 +61,42 @@ static bool has_value(struct matching *matching, const struct ds_equality *equal
     return false;
 }
 
-/* `value` is in the direction. */
-static status is_in_range(struct matching *matching, const struct ds_range *range, bytes value,
-                          enum ds_flip flip, bool *out)
+/* Whether the bytes, turned into the direction, are those. */
+static bool is_turned(bytes value, enum ds_flip flip, bytes turned)
 {
-    *out = true;
-    if (range == NULL)
-        return status_ok();
-    buffer_clear(&matching->scratch);
-    ds_bytes_append(&matching->scratch, value, flip);
-    bytes ascending = buffer_bytes(&matching->scratch);
-    *out = ds_range_compare(range, ascending) == 0 && !ds_range_excludes(range, ascending);
-    return matching->scratch.failed ? status_out_of_memory() : status_ok();
+    bool is_same = value.size == turned.size;
+    for (size_t i = 0; i < value.size && is_same; i++)
+        is_same = (value.data[i] ^ (uint8_t)flip) == turned.data[i];
+    return is_same;
+}
+
+static bool is_in_range(const struct ds_range *range, bytes value)
+{
+    return range == NULL ||
+           (ds_range_compare(range, value) == 0 && !ds_range_excludes(range, value));
 }
 
 /* Appends the first value of an ordered property that is in its range, of one that is projected the
- * one that is asked for. `*found` false: there is none. */
-static status append_first(struct matching *matching, const struct ds_conjunction *conjunction,
-                           size_t at, bool *found)
+ * one that is asked for. False: there is none. */
+static bool append_first(struct matching *matching, const struct ds_conjunction *conjunction,
+                         size_t at)
 {
     const struct ds_order *order = &matching->query->orders[at];
     const struct ds_range *range = ds_range_find(conjunction, order->property);
-    struct ds_index_rows rows = rows_of(matching, order->property, order->flip);
+    struct ds_index_rows rows = rows_of(matching, order->property);
     size_t prefix = matching->scratch.size;
-    *found = false;
-    for (size_t i = 0; i < rows.count && !*found; i++) {
-        bytes rest = bytes_from(rows.rows[i].key, prefix);
-        bytes value = bytes_make(rest.data, ds_value_size(rest, order->flip));
-        if (order->is_projected && !bytes_equal(value, matching->hit[at]))
+    for (size_t i = 0; i < rows.count; i++) {
+        size_t next = order->flip == DS_ASCENDING ? i : rows.count - 1 - i;
+        bytes rest = bytes_from(rows.rows[next].key, prefix);
+        bytes value = bytes_make(rest.data, ds_value_size(rest, DS_ASCENDING));
+        if ((order->is_projected && !is_turned(value, order->flip, matching->hit[at])) ||
+            !is_in_range(range, value))
             continue;
-        TRY(is_in_range(matching, range, value, order->flip, found));
-        if (!*found)
-            continue;
-        buffer_append_bytes(&matching->position, value);
-        buffer_append_byte(&matching->position_types, rows.rows[i].types.data[0]);
+        ds_bytes_append(&matching->position, value, order->flip);
+        buffer_append_byte(&matching->position_types, rows.rows[next].types.data[0]);
+        return true;
     }
-    return status_ok();
+    return false;
 }
 
 static bool fits(struct matching *matching, const struct ds_conjunction *conjunction)
@@ -111,18 +111,17 @@ static bool fits(struct matching *matching, const struct ds_conjunction *conjunc
     return true;
 }
 
-static status append_value(struct matching *matching, const struct ds_conjunction *conjunction,
-                           size_t at, bool *found)
+static bool append_value(struct matching *matching, const struct ds_conjunction *conjunction,
+                         size_t at)
 {
     const struct ds_order *order = &matching->query->orders[at];
     const struct ds_equality *equality =
         ds_equality_find(conjunction, order->property, order->flip);
     if (equality == NULL)
-        return append_first(matching, conjunction, at, found);
-    *found = true;
+        return append_first(matching, conjunction, at);
     ds_bytes_append(&matching->position, equality->value, order->flip);
     buffer_append_byte(&matching->position_types, 0);
-    return status_ok();
+    return true;
 }
 
 static void keep_first(struct matching *matching)
@@ -137,21 +136,17 @@ static void keep_first(struct matching *matching)
     buffer_append_bytes(&matching->types, buffer_bytes(&matching->position_types));
 }
 
-static status match_conjunction(struct matching *matching, const struct ds_conjunction *conjunction)
+static void match_conjunction(struct matching *matching, const struct ds_conjunction *conjunction)
 {
     buffer_clear(&matching->position);
     buffer_clear(&matching->position_types);
     if (!fits(matching, conjunction))
-        return status_ok();
-    for (size_t i = 0; i < matching->query->order_count; i++) {
-        bool found;
-        TRY(append_value(matching, conjunction, i, &found));
-        if (!found)
-            return status_ok();
-    }
+        return;
+    for (size_t i = 0; i < matching->query->order_count; i++)
+        if (!append_value(matching, conjunction, i))
+            return;
     ds_row_path_append(&matching->position, matching->path, matching->query->key_flip);
     keep_first(matching);
-    return status_ok();
 }
 
 static status match(struct matching *matching, bytes position, struct ds_match *out)
@@ -167,7 +162,7 @@ static status match(struct matching *matching, bytes position, struct ds_match *
         return ds_damaged("a row without its values");
     TRY(ds_index_rows(matching->entity, NULL, 0, matching->arena, &matching->rows));
     for (size_t i = 0; i < query->conjunction_count; i++)
-        TRY(match_conjunction(matching, &query->conjunctions[i]));
+        match_conjunction(matching, &query->conjunctions[i]);
     if (matching->first.failed || matching->types.failed || matching->position.failed ||
         matching->position_types.failed || matching->scratch.failed)
         return status_out_of_memory();

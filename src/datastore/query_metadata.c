@@ -67,7 +67,7 @@ static status open_rows(struct ds_metadata *metadata, struct arena *arena)
     if (failed)
         return status_out_of_memory();
     TRY(ds_reading_note_range(metadata->reading, start, metadata->to));
-    return ds_rows_open(&metadata->reading->snapshot, start, metadata->to, arena,
+    return ds_rows_open(&metadata->reading->snapshot, DS_FORWARDS, start, metadata->to, arena,
                         &metadata->reader);
 }
 
@@ -243,8 +243,8 @@ static status find_types(struct ds_metadata *metadata, struct arena *arena, Ds__
     buffer_append_bytes(&from, buffer_bytes(&metadata->prefix));
     struct ds_rows_reader *reader = NULL;
     status s = from.failed ? status_out_of_memory()
-                           : ds_rows_open(&metadata->reading->snapshot, buffer_bytes(&from),
-                                          metadata->to, arena, &reader);
+                           : ds_rows_open(&metadata->reading->snapshot, DS_FORWARDS,
+                                          buffer_bytes(&from), metadata->to, arena, &reader);
     while (status_is_ok(s) && found && types->n_values < TYPES) {
         struct ds_row_found row;
         size_t size = metadata->prefix.size;

@@ -90,7 +90,7 @@ static status add_keys_scan(struct planning *planning)
 {
     struct buffer prefix = {0};
     const struct ds_query *query = planning->query;
-    struct ds_scan_plan scan = {.row_kind = query->kind == NULL ? DS_ENTITY_ROW : DS_KIND_ROW};
+    struct ds_scan_plan scan = {.property = NULL};
     if (query->kind == NULL)
         ds_entity_prefix(&prefix, bytes_of(query->name_space));
     else
@@ -103,12 +103,9 @@ static status add_property_scan(struct planning *planning, const char *property,
                                 bytes value)
 {
     struct buffer prefix = {0};
-    struct ds_scan_plan scan = {.row_kind =
-                                    flip == DS_ASCENDING ? DS_ASCENDING_ROW : DS_DESCENDING_ROW,
-                                .property = property,
-                                .type_offset = value.size > 0};
+    struct ds_scan_plan scan = {.property = property, .flip = flip, .type_offset = value.size > 0};
     ds_property_prefix(&prefix, bytes_of(planning->query->name_space),
-                       bytes_of(planning->query->kind), bytes_of(property), flip);
+                       bytes_of(planning->query->kind), bytes_of(property));
     buffer_append_bytes(&prefix, value);
     return add_scan(planning, &prefix, scan);
 }
@@ -167,8 +164,7 @@ static status add_composite_scan(struct planning *planning, const struct ds_inde
     struct buffer prefix = {0};
     const struct ds_conjunction *conjunction = planning->conjunction;
     size_t equalities = index->shape.values - planning->varying_count;
-    struct ds_scan_plan scan = {
-        .row_kind = DS_COMPOSITE_ROW, .index = index, .type_offset = equalities};
+    struct ds_scan_plan scan = {.index = index, .type_offset = equalities};
     ds_composite_prefix(&prefix, bytes_of(planning->query->name_space), index->id,
                         index->shape.has_ancestors ? conjunction->ancestor : bytes_make(NULL, 0));
     for (size_t i = 0; i < equalities; i++) {

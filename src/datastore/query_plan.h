@@ -4,7 +4,9 @@
  * A scan is the rows with one prefix; what stands behind it is the *suffix*: the values of those
  * ordered properties that the conjunction has no equality for, and the path. All scans of a branch
  * have the same suffixes in the same order, so that what all of them have is what fits all
- * equalities (a zig-zag merge). A position is a suffix with the constants of the equalities put in.
+ * equalities (a zig-zag merge). Of a built-in index that is read downwards the suffixes are those
+ * that rows of inverted values would have (query_descent.h). A position is a suffix with the
+ * constants of the equalities put in.
  *
  * The built-in indexes serve any equalities if the order is that of keys, and one ordered property
  * by itself; composite indexes, which begin with equalities in any order and end with the ordered
@@ -16,11 +18,11 @@
 #include "datastore/query_check.h"
 
 struct ds_scan_plan {
-    enum ds_row_kind row_kind;
     const char *property;         /* of a built-in index */
+    enum ds_flip flip;            /* of a built-in index's values: how it is read */
     const struct ds_index *index; /* of a composite one */
     bytes prefix; /* with the values of equalities, and the ancestor if it is in it */
-    bytes from;   /* the range of what is read */
+    bytes from;   /* the range of what is read; downwards as in query_descent.h */
     bytes to;
     size_t type_offset; /* of the types in a row's cell, the first that is of the suffix */
 };

@@ -399,11 +399,13 @@ static void test_what_was_looked_at_is_noted(void **state)
     put_grid(fake);
     ds_kind_prefix(&prefix, bytes_of(""), bytes_of("K"));
     run(fake, "'limit': 1");
-    assert_true(bytes_equal(fake->noted_from, buffer_bytes(&prefix)));
-    assert_true(bytes_start_with(fake->noted_to, buffer_bytes(&prefix)));
     run(fake, "");
-    assert_true(bytes_equal(fake->noted_from, buffer_bytes(&prefix)));
-    assert_false(bytes_start_with(fake->noted_to, buffer_bytes(&prefix)));
+    const struct ds_read_range *ranges = fake->ranges.items;
+    assert_int_equal(fake->ranges.count, 2);
+    assert_true(bytes_equal(ranges[0].from, buffer_bytes(&prefix)));
+    assert_true(bytes_start_with(ranges[0].to, buffer_bytes(&prefix)));
+    assert_true(bytes_equal(ranges[1].from, buffer_bytes(&prefix)));
+    assert_false(bytes_start_with(ranges[1].to, buffer_bytes(&prefix)));
     buffer_free(&prefix);
 }
 

@@ -26,15 +26,9 @@ void ds_kind_prefix(struct buffer *out, bytes name_space, bytes kind)
     key_text_append(out, kind);
 }
 
-static uint8_t letter_of(enum ds_flip flip)
+void ds_property_prefix(struct buffer *out, bytes name_space, bytes kind, bytes property)
 {
-    return flip == DS_DESCENDING ? DS_DESCENDING_ROW : DS_ASCENDING_ROW;
-}
-
-void ds_property_prefix(struct buffer *out, bytes name_space, bytes kind, bytes property,
-                        enum ds_flip flip)
-{
-    buffer_append_byte(out, letter_of(flip));
+    buffer_append_byte(out, DS_ASCENDING_ROW);
     ds_kind_texts(out, name_space, kind);
     key_text_append(out, property);
 }
@@ -45,10 +39,9 @@ void ds_kind_texts(struct buffer *out, bytes name_space, bytes kind)
     key_text_append(out, kind);
 }
 
-void ds_property_prefix_after(struct buffer *out, bytes kind_texts, bytes property,
-                              enum ds_flip flip)
+void ds_property_prefix_after(struct buffer *out, bytes kind_texts, bytes property)
 {
-    buffer_append_byte(out, letter_of(flip));
+    buffer_append_byte(out, DS_ASCENDING_ROW);
     buffer_append_bytes(out, kind_texts);
     key_text_append(out, property);
 }
@@ -84,10 +77,10 @@ void ds_kind_row(struct buffer *out, const Ds__Key *key)
     ds_path_append(out, key);
 }
 
-void ds_property_row(struct buffer *out, bytes name_space, bytes kind, bytes property,
-                     enum ds_flip flip, bytes value, bytes path)
+void ds_property_row(struct buffer *out, bytes name_space, bytes kind, bytes property, bytes value,
+                     bytes path)
 {
-    ds_property_prefix(out, name_space, kind, property, flip);
+    ds_property_prefix(out, name_space, kind, property);
     buffer_append_bytes(out, value);
     buffer_append_bytes(out, path);
 }
@@ -182,10 +175,9 @@ bool ds_composite_row_index(bytes row_key, uint64_t *out)
 
 static bool parse_property(bytes rest, struct ds_row *row)
 {
-    row->flip = row->kind == DS_DESCENDING_ROW ? DS_DESCENDING : DS_ASCENDING;
     if (!take_text(&rest, &row->name_space) || !take_text(&rest, &row->kind_name) ||
         !take_text(&rest, &row->property) ||
-        !take(&rest, ds_value_size(rest, row->flip), &row->values))
+        !take(&rest, ds_value_size(rest, DS_ASCENDING), &row->values))
         return false;
     row->path = rest;
     return ds_path_is_valid(rest);
@@ -213,7 +205,6 @@ bool ds_row_parse(bytes row_key, const struct ds_index_shape *shape, struct ds_r
     case DS_KIND_ROW:
         return parse_entity(rest, out);
     case DS_ASCENDING_ROW:
-    case DS_DESCENDING_ROW:
         return parse_property(rest, out);
     case DS_COMPOSITE_ROW:
         return parse_composite(rest, shape, out);

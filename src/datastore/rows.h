@@ -16,7 +16,6 @@ enum ds_row_kind {
     DS_ENTITY_ROW = 'E',
     DS_KIND_ROW = 'K',
     DS_ASCENDING_ROW = 'A',
-    DS_DESCENDING_ROW = 'D',
     DS_COMPOSITE_ROW = 'C',
     DS_NUMBERS_ROW = 'I',
     DS_INDEX_ROW = 'X',
@@ -27,15 +26,13 @@ enum ds_row_kind {
 void ds_entity_prefix(struct buffer *out, bytes name_space);
 void ds_kind_prefix(struct buffer *out, bytes name_space, bytes kind);
 
-/* The built-in index of a property, in a direction. What ds_value_append gives, with the same
- * `flip`, makes it the prefix of one value. */
-void ds_property_prefix(struct buffer *out, bytes name_space, bytes kind, bytes property,
-                        enum ds_flip flip);
+/* The built-in index of a property. What ds_value_append gives, ascending, makes it the prefix of
+ * one value. */
+void ds_property_prefix(struct buffer *out, bytes name_space, bytes kind, bytes property);
 
 /* For many rows of one kind: what stands behind their letter, and the same prefix made with it. */
 void ds_kind_texts(struct buffer *out, bytes name_space, bytes kind);
-void ds_property_prefix_after(struct buffer *out, bytes kind_texts, bytes property,
-                              enum ds_flip flip);
+void ds_property_prefix_after(struct buffer *out, bytes kind_texts, bytes property);
 
 /* `ancestor`: the path whose descendants' rows, and its own, these are; empty if and only if the
  * index is one without ancestors. Values follow, each in its direction. */
@@ -51,9 +48,9 @@ void ds_row_path_append(struct buffer *out, bytes path, enum ds_flip key_flip);
 void ds_entity_row(struct buffer *out, const Ds__Key *key);
 void ds_kind_row(struct buffer *out, const Ds__Key *key);
 
-/* `value` is encoded, in the direction of `flip`; `path` that of the entity. */
-void ds_property_row(struct buffer *out, bytes name_space, bytes kind, bytes property,
-                     enum ds_flip flip, bytes value, bytes path);
+/* `value` is encoded, ascending; `path` that of the entity. */
+void ds_property_row(struct buffer *out, bytes name_space, bytes kind, bytes property, bytes value,
+                     bytes path);
 
 void ds_numbers_row(struct buffer *out, bytes name_space, bytes kind);
 void ds_index_row(struct buffer *out, uint64_t index);
@@ -81,7 +78,6 @@ struct ds_row {
     bytes ancestor;        /* its path; empty without */
     bytes values;          /* one behind the other, as they are in the row key */
     bytes path;            /* the entity's; empty for I and X */
-    enum ds_flip flip;     /* of an A or D row's value */
     enum ds_flip key_flip; /* of the path; if it is descending, its mark is inverted, too */
 };
 

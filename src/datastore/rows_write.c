@@ -6,35 +6,47 @@
 
 /* --- packing --- */
 
-static status pack(struct table *table, const struct ds_row_write *row, int64_t at_us,
-                   struct arena *arena, struct grouped_row *out)
+/* What is the same for all rows of a group. */
+struct packing {
+    struct arena *arena;
+    uint32_t is; /* families */
+    uint32_t was;
+    int64_t at_us;
+    size_t big_value;
+};
+
+static status pack(const struct packing *packing, const struct ds_row_write *row,
+                   struct grouped_row *out)
 {
-    const struct schema *schema = table_schema(table);
-    uint32_t is = schema_family_named(schema, bytes_of(DS_FAMILY_IS))->id;
-    uint32_t was = schema_family_named(schema, bytes_of(DS_FAMILY_WAS))->id;
     bytes column = bytes_make(NULL, 0);
-    struct row_change *change = row_change_create(arena);
+    struct row_change *change = row_change_create(packing->arena);
     if (change == NULL)
         return status_out_of_memory();
     row_change_reserve(change, row->was ? 2 : 1);
     if (row->is)
-        row_change_set(change, is, column, at_us, row->now);
+        row_change_set(change, packing->is, column, packing->at_us, row->now);
     else
-        row_change_delete_family(change, is);
+        row_change_delete_family(change, packing->is);
     if (row->was)
-        row_change_set(change, was, column, at_us, row->past);
+        row_change_set(change, packing->was, column, packing->at_us, row->past);
     out->row_key = row->key;
-    return row_change_pack(change, rows_big_value(table), &out->change);
+    return row_change_pack(change, packing->big_value, &out->change);
 }
 
 static status pack_all(struct table *table, const struct ds_row_write *rows, size_t count,
                        int64_t at_us, struct arena *arena, struct grouped_row **out)
 {
+    const struct schema *schema = table_schema(table);
+    const struct packing packing = {.arena = arena,
+                                    .is = schema_family_named(schema, bytes_of(DS_FAMILY_IS))->id,
+                                    .was = schema_family_named(schema, bytes_of(DS_FAMILY_WAS))->id,
+                                    .at_us = at_us,
+                                    .big_value = rows_big_value(table)};
     *out = arena_zalloc(arena, count * sizeof **out);
     if (*out == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++) {
-        status s = pack(table, &rows[i], at_us, arena, &(*out)[i]);
+        status s = pack(&packing, &rows[i], &(*out)[i]);
         if (status_is_ok(s))
             continue;
         while (i-- > 0)

@@ -42,18 +42,13 @@ static struct seen look_at(const struct cell_list *cells, int64_t at_us)
 
 /* --- one row --- */
 
-static status open_scan(struct table *table, const struct key_range *ranges, size_t count,
-                        struct arena *arena, struct scan **out)
+static status open_scan(struct scan_spec spec, struct scan **out)
 {
     *out = NULL;
-    if (table == NULL) /* a database that nobody has written to */
+    if (spec.table == NULL) /* a database that nobody has written to */
         return status_ok();
-    return scan_create(&(struct scan_spec){.table = table,
-                                           .ranges = ranges,
-                                           .range_count = count,
-                                           .schema = table_schema(table),
-                                           .arena = arena},
-                       out);
+    spec.schema = table_schema(spec.table);
+    return scan_create(&spec, out);
 }
 
 static status check_call(const struct ds_snapshot *snapshot)
@@ -135,7 +130,10 @@ status ds_snapshot_get(const struct ds_snapshot *snapshot, const Ds__Key *key, s
     struct scan *scan;
     bool found;
     *out = (struct ds_version){0};
-    TRY(open_scan(snapshot->table, &range, 1, arena, &scan));
+    TRY(open_scan(
+        (struct scan_spec){
+            .table = snapshot->table, .ranges = &range, .range_count = 1, .arena = arena},
+        &scan));
     status s = next_row(snapshot, scan, &row, &found);
     if (status_is_ok(s) && found)
         s = entity_of(row.cells, snapshot->at_us, arena, out);
@@ -150,50 +148,63 @@ enum { NEXTS_BEFORE_SEEK = 8, SCRATCH_LIMIT = 64 << 20 };
 
 struct ds_rows_reader {
     struct ds_snapshot snapshot;
+    enum ds_way way;
     struct key_range range; /* what the scan reads */
-    bytes to;
+    bytes end;              /* where reading ends: a copy of `to`, or backwards of `from` */
     struct scan *scan;
     struct arena *arena;   /* of the scan: made anew with it */
     struct arena *scratch; /* of entities that are looked at */
-    struct buffer from;
-    bool has_row; /* one that a seek came upon is to be given next */
+    struct buffer edge;    /* where the scan begins, or backwards ends */
+    bool has_row;          /* one that a seek came upon is to be given next */
     struct scan_row row;
 };
 
-static status open_at(struct ds_rows_reader *reader, bytes from)
+static status open_at(struct ds_rows_reader *reader, bytes at)
 {
     scan_destroy(reader->scan);
     reader->scan = NULL;
     reader->has_row = false;
-    buffer_clear(&reader->from);
-    buffer_append_bytes(&reader->from, from);
-    if (reader->from.failed)
+    buffer_clear(&reader->edge);
+    buffer_append_bytes(&reader->edge, at);
+    if (reader->edge.failed)
         return status_out_of_memory();
     arena_reset(reader->arena);
-    reader->range = (struct key_range){.from = buffer_bytes(&reader->from), .to = reader->to};
-    size_t count = key_ends_before(reader->range.from, reader->to) || reader->to.size == 0;
-    return open_scan(reader->snapshot.table, &reader->range, count, reader->arena, &reader->scan);
+    bytes edge = buffer_bytes(&reader->edge);
+    struct key_range range = {.from = edge, .to = reader->end};
+    if (reader->way == DS_BACKWARDS)
+        range = (struct key_range){.from = reader->end, .to = edge};
+    reader->range = range;
+    size_t count = range.to.size == 0 || bytes_compare(range.from, range.to) < 0;
+    return open_scan((struct scan_spec){.table = reader->snapshot.table,
+                                        .ranges = &reader->range,
+                                        .range_count = count,
+                                        .reversed = reader->way == DS_BACKWARDS,
+                                        .arena = reader->arena},
+                     &reader->scan);
 }
 
-static status begin(struct ds_rows_reader *reader, bytes from)
+static status begin(struct ds_rows_reader *reader, bytes at)
 {
     reader->arena = arena_create(LIMIT_ROW_BYTES);
     reader->scratch = arena_create(SCRATCH_LIMIT);
     if (reader->arena == NULL || reader->scratch == NULL)
         return status_out_of_memory();
-    return open_at(reader, from);
+    return open_at(reader, at);
 }
 
-status ds_rows_open(const struct ds_snapshot *snapshot, bytes from, bytes to, struct arena *arena,
-                    struct ds_rows_reader **out)
+status ds_rows_open(const struct ds_snapshot *snapshot, enum ds_way way, bytes from, bytes to,
+                    struct arena *arena, struct ds_rows_reader **out)
 {
     struct ds_rows_reader *reader = *out = arena_zalloc(arena, sizeof *reader);
+    bytes end = way == DS_FORWARDS ? to : from;
     if (reader == NULL)
         return status_out_of_memory();
     reader->snapshot = *snapshot;
-    reader->to = arena_copy(arena, to);
-    status s =
-        to.size > 0 && reader->to.data == NULL ? status_out_of_memory() : begin(reader, from);
+    reader->way = way;
+    reader->end = arena_copy(arena, end);
+    status s = end.size > 0 && reader->end.data == NULL
+                   ? status_out_of_memory()
+                   : begin(reader, way == DS_FORWARDS ? from : to);
     if (!status_is_ok(s)) {
         ds_rows_close(reader);
         *out = NULL;
@@ -208,7 +219,7 @@ void ds_rows_close(struct ds_rows_reader *reader)
     scan_destroy(reader->scan);
     arena_destroy(reader->arena);
     arena_destroy(reader->scratch);
-    buffer_free(&reader->from);
+    buffer_free(&reader->edge);
 }
 
 static bool has_row(const struct ds_index_rows *rows, bytes key)
@@ -289,12 +300,19 @@ status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, boo
     }
 }
 
+/* Whether a row of this key comes after what a seek leaps over. */
+static bool is_reached(const struct ds_rows_reader *reader, bytes row_key, bytes key)
+{
+    int order = bytes_compare(row_key, key);
+    return reader->way == DS_FORWARDS ? order >= 0 : order < 0;
+}
+
 status ds_rows_seek(struct ds_rows_reader *reader, bytes key)
 {
     for (int i = 0; i < NEXTS_BEFORE_SEEK; i++) {
         if (!reader->has_row)
             TRY(next_row(&reader->snapshot, reader->scan, &reader->row, &reader->has_row));
-        if (!reader->has_row || bytes_compare(reader->row.key, key) >= 0)
+        if (!reader->has_row || is_reached(reader, reader->row.key, key))
             return status_ok();
         reader->has_row = false;
     }
@@ -321,7 +339,10 @@ status ds_changed_since(const struct ds_snapshot *snapshot, bytes from, bytes to
     struct scan *scan;
     bool found = true;
     *out = false;
-    TRY(open_scan(snapshot->table, &range, 1, arena, &scan));
+    TRY(open_scan(
+        (struct scan_spec){
+            .table = snapshot->table, .ranges = &range, .range_count = 1, .arena = arena},
+        &scan));
     status s = next_row(snapshot, scan, &row, &found);
     while (status_is_ok(s) && found && !*out) {
         for (size_t i = 0; i < row.cells->count; i++)

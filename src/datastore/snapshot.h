@@ -46,16 +46,20 @@ struct ds_row_found {
 
 struct ds_rows_reader;
 
-/* Rows from `from` up to `to` (exclusive; empty: no bound), forwards. The bounds are copied. */
-status ds_rows_open(const struct ds_snapshot *snapshot, bytes from, bytes to, struct arena *arena,
-                    struct ds_rows_reader **out);
+enum ds_way { DS_FORWARDS, DS_BACKWARDS };
+
+/* Rows from `from` up to `to` (exclusive; empty: no bound), or from there down. The bounds are
+ * copied. */
+status ds_rows_open(const struct ds_snapshot *snapshot, enum ds_way way, bytes from, bytes to,
+                    struct arena *arena, struct ds_rows_reader **out);
 void ds_rows_close(struct ds_rows_reader *reader); /* NULL is fine */
 
 /* The next; `*found` false at the end. */
 status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, bool *found);
 
 /* On to the first row at or after `key`, which is not before the rows that were given: what a merge
- * of several indexes skips by. */
+ * of several indexes skips by. Backwards to the last row before `key`, which is at or before all
+ * that were given. */
 status ds_rows_seek(struct ds_rows_reader *reader, bytes key);
 
 /* The entity that the value of an entity's row holds, in the arena, as when it was stored. */

@@ -151,7 +151,7 @@ static status add_rows(struct counting *counting, const struct ds_tally_name *of
     return add(counting->statistics, &counting->name, kind, amount);
 }
 
-/* Rows of both directions, which have the same size. */
+/* Counted twice: production has a row in each direction, and they have the same size. */
 static status count_property_row(struct counting *counting, const struct ds_row *row, bytes types)
 {
     Ds__Value *value;
@@ -223,10 +223,8 @@ static status count_row(struct counting *counting, const struct ds_index_row *fo
         return ds_row_parse(found->key, NULL, &row)
                    ? count_property_row(counting, &row, found->types)
                    : ds_damaged("a row of an index");
-    case DS_COMPOSITE_ROW:
+    default:
         return count_composite_row(counting, found, index_of(found->key, indexes, count));
-    default: /* descending: counted with the ascending one */
-        return status_ok();
     }
 }
 

@@ -3,7 +3,7 @@
  * Entities are counted one by one: those of each kind, roots and others; their values by kind,
  * property and type, with the rows of the built-in indexes that they make; the rows of each
  * composite index. All else is summed up from these when statistics are made. Sizes are those of
- * storage_size.h.
+ * storage_size.h, and rows those of production, which has two of a value, one in each direction.
  *
  * Values are counted one by one, those in arrays and in entities too, the latter under
  * "outer.inner". Statistics themselves are not counted, nor are the rows of the sample

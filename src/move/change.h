@@ -1,4 +1,5 @@
-/* What one record of a source makes of one row. */
+/* What one record of a source makes of one row: cells that are added to what it has, or what it is
+ * from now on. */
 #ifndef TRESTLE_MOVE_CHANGE_H
 #define TRESTLE_MOVE_CHANGE_H
 
@@ -19,10 +20,22 @@ struct move_change {
     size_t count;
     size_t capacity; /* of `cells`, for move_change_add */
     size_t bytes;    /* of qualifiers and values */
+    int64_t ends_us; /* when it is over and need not be there any more; 0: never */
+
+    /* The row is these cells and nothing else; without any it is gone. Changes of one row of which
+     * one replaces are made in their order. */
+    bool replaces;
+    bool yields;        /* it does not, if the row has a cell that is later than `written_us` */
+    int64_t written_us; /* of whole milliseconds */
+    bool is_undated;    /* the cells' timestamps are not known: for comparing alone */
 };
 
 /* Adds a copy of the cell, whose bytes stay where they are. */
 status move_change_add(struct move_change *change, struct arena *arena,
                        const struct move_cell *cell);
+
+/* INVALID_ARGUMENT, in words, if no table takes the row: its key is empty or too long, a name or a
+ * value is, a timestamp is negative or of parts of a millisecond. */
+status move_change_check(const struct move_change *change);
 
 #endif

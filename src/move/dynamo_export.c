@@ -2,7 +2,9 @@
 #include "move/dynamo_export.h"
 
 #include "move/input.h"
+#include "os/digest.h"
 #include "sql/vector.h"
+#include "wire/grpc_text.h"
 #include "wire/json.h"
 
 #include <dirent.h>
@@ -15,8 +17,18 @@
 
 #define DAMAGED(...) status_make(STATUS_DATA_LOSS, __VA_ARGS__)
 
+/* An export of those that are opened. */
+struct manifest {
+    const char *directory;
+    bool is_incremental;
+    uint64_t items;
+    int64_t from_us; /* of an incremental one: the time that it has, from and to */
+    int64_t time_us; /* -1: not known */
+};
+
 struct opening {
-    const char *source;
+    const char *source;      /* as it was given */
+    struct manifest *export; /* that is being read; NULL: there is no manifest */
     struct arena *arena;
     struct dynamo_export *out;
     struct vector files; /* of struct dynamo_file */
@@ -46,6 +58,7 @@ static status add_file(struct opening *opening, struct dynamo_file file)
     const char *slash = strrchr(file.path, '/');
     const char *name = slash == NULL ? file.path : slash + 1;
     file.format = strstr(name, ".ion") != NULL ? DYNAMO_ION : DYNAMO_JSON;
+    file.export_time_us = opening->export == NULL ? -1 : opening->export->time_us;
     TRY(vector_add(&opening->files, opening->arena, &file, sizeof file));
     opening->out->files = opening->files.items;
     opening->out->count = opening->files.count;
@@ -118,13 +131,14 @@ static status find_data_file(const struct opening *opening, const char *key, con
     static const char *const places[] = {"/data/", "/../data/", "/"};
     const char *slash = strrchr(key, '/');
     const char *name = slash == NULL ? key : slash + 1;
-    size_t size = strlen(opening->source) + strlen(name) + sizeof "/../data/";
+    const char *directory = opening->export->directory;
+    size_t size = strlen(directory) + strlen(name) + sizeof "/../data/";
     char *path = arena_alloc(opening->arena, size);
     if (path == NULL)
         return status_out_of_memory();
     *out = path;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, size, "%s%s%s", opening->source, places[i], name);
+        snprintf(path, size, "%s%s%s", directory, places[i], name);
         if (is_there(path))
             return status_ok();
     }
@@ -173,7 +187,7 @@ static status read_lines(struct opening *opening, const char *path, struct input
 static status read_files_manifest(struct opening *opening)
 {
     struct input *input;
-    const char *path = join(opening->arena, opening->source, "manifest-files.json");
+    const char *path = join(opening->arena, opening->export->directory, "manifest-files.json");
     if (path == NULL)
         return status_out_of_memory();
     TRY(input_open(path, &input));
@@ -182,45 +196,145 @@ static status read_files_manifest(struct opening *opening)
     return s;
 }
 
-static status read_summary(struct opening *opening, const json_t *summary)
+/* -1 if the summary does not say it. */
+static int64_t time_of(const json_t *summary, const char *name)
 {
-    struct dynamo_export *out = opening->out;
-    const char *time = json_string_value(json_object_get(summary, "exportTime"));
-    const char *type = json_string_value(json_object_get(summary, "exportType"));
+    const char *text = json_string_value(json_object_get(summary, name));
     int64_t seconds;
     int32_t nanos;
+    if (text == NULL || !json_parse_timestamp(bytes_of(text), &seconds, &nanos))
+        return -1;
+    return seconds * 1000 * 1000 + nanos / 1000;
+}
+
+static status read_summary(const json_t *summary, struct manifest *out)
+{
+    const char *type = json_string_value(json_object_get(summary, "exportType"));
     if (!json_is_integer(json_object_get(summary, "itemCount")))
-        return DAMAGED("manifest-summary.json has no itemCount");
+        return DAMAGED("%s/manifest-summary.json has no itemCount", out->directory);
     out->items = (uint64_t)json_integer_value(json_object_get(summary, "itemCount"));
     out->is_incremental = type != NULL && strcmp(type, "INCREMENTAL_EXPORT") == 0;
-    if (time != NULL && json_parse_timestamp(bytes_of(time), &seconds, &nanos))
-        out->export_time_us = seconds * 1000 * 1000;
+    out->from_us = time_of(summary, "exportFromTime");
+    out->time_us = time_of(summary, out->is_incremental ? "exportToTime" : "exportTime");
     return status_ok();
 }
 
-static status check_sum(const struct dynamo_export *out)
-{
-    uint64_t items = 0;
-    for (size_t i = 0; i < out->count; i++)
-        items += out->files[i].items;
-    return items == out->items
-               ? status_ok()
-               : DAMAGED("manifest-summary.json counts %llu items, manifest-files.json %llu",
-                         (unsigned long long)out->items, (unsigned long long)items);
-}
-
-static status open_manifest(struct opening *opening, const char *path)
+static status load_summary(const char *path, struct manifest *out)
 {
     json_error_t error;
     json_t *summary = json_load_file(path, 0, &error);
     if (summary == NULL)
         return DAMAGED("%s is no JSON: %s", path, error.text);
-    status s = read_summary(opening, summary);
+    status s = read_summary(summary, out);
     json_decref(summary);
-    TRY(s);
+    return s;
+}
+
+static status check_sum(const struct opening *opening, size_t first)
+{
+    uint64_t items = 0;
+    for (size_t i = first; i < opening->out->count; i++)
+        items += opening->out->files[i].items;
+    return items == opening->export->items
+               ? status_ok()
+               : DAMAGED("manifest-summary.json counts %llu items, manifest-files.json %llu",
+                         (unsigned long long)opening->export->items, (unsigned long long)items);
+}
+
+/* Its files, behind those of the exports before. */
+static status open_export(struct opening *opening, struct manifest *export)
+{
+    size_t first = opening->out->count;
+    opening->export = export;
     opening->out->has_manifest = true;
+    opening->out->is_incremental |= export->is_incremental;
+    opening->out->items += export->items;
     TRY(read_files_manifest(opening));
-    return check_sum(opening->out);
+    return check_sum(opening, first);
+}
+
+static status open_manifest(struct opening *opening, const char *path)
+{
+    struct manifest *export = arena_zalloc(opening->arena, sizeof *export);
+    if (export == NULL)
+        return status_out_of_memory();
+    export->directory = opening->source;
+    TRY(load_summary(path, export));
+    return open_export(opening, export);
+}
+
+/* --- several exports --- */
+
+static int compare_manifests(const void *a, const void *b)
+{
+    const struct manifest *x = a, *y = b;
+    if (x->is_incremental != y->is_incremental)
+        return x->is_incremental - y->is_incremental;
+    return (x->time_us > y->time_us) - (x->time_us < y->time_us);
+}
+
+static status find_exports(struct opening *opening, DIR *stream, struct vector *out)
+{
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        struct manifest export = {.directory =
+                                      join(opening->arena, opening->source, entry->d_name)};
+        const char *path = export.directory == NULL
+                               ? NULL
+                               : join(opening->arena, export.directory, "manifest-summary.json");
+        if (path == NULL)
+            return status_out_of_memory();
+        if (entry->d_name[0] == '.' || !is_there(path))
+            continue;
+        TRY(load_summary(path, &export));
+        if (export.is_incremental && (export.time_us < 0 || export.from_us < 0))
+            return DAMAGED("%s does not say which time it is of", path);
+        TRY(vector_add(out, opening->arena, &export, sizeof export));
+    }
+    if (out->count > 0)
+        qsort(out->items, out->count, sizeof(struct manifest), compare_manifests);
+    return status_ok();
+}
+
+/* From the end of one to the beginning of the next nothing may be missing. */
+static status check_gap(const struct manifest *before, const struct manifest *next)
+{
+    return before->time_us < 0 || next->from_us <= before->time_us
+               ? status_ok()
+               : DAMAGED("between the exports %s and %s there is a time that neither has",
+                         before->directory, next->directory);
+}
+
+static status open_exports(struct opening *opening, struct manifest *exports, size_t count)
+{
+    const struct manifest *before = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct manifest *export = &exports[i];
+        if (before != NULL && !export->is_incremental)
+            return status_make(STATUS_INVALID_ARGUMENT, "%s and %s are both full exports",
+                               before->directory, export->directory);
+        if (before != NULL && export->time_us <= before->time_us)
+            continue;
+        if (before != NULL)
+            TRY(check_gap(before, export));
+        TRY(open_export(opening, export));
+        before = export;
+    }
+    return status_ok();
+}
+
+/* `*found`: there are some. */
+static status look_for_exports(struct opening *opening, bool *found)
+{
+    struct vector exports = {0};
+    DIR *stream = opendir(opening->source);
+    *found = false;
+    if (stream == NULL)
+        return status_from_errno(errno, "cannot read the directory %s", opening->source);
+    status s = find_exports(opening, stream, &exports);
+    closedir(stream);
+    TRY(s);
+    *found = exports.count > 0;
+    return open_exports(opening, exports.items, exports.count);
 }
 
 /* --- all of it --- */
@@ -231,8 +345,12 @@ static status open_directory(struct opening *opening)
     const char *data = join(opening->arena, opening->source, "data");
     if (summary == NULL || data == NULL)
         return status_out_of_memory();
+    bool found;
     if (is_there(summary))
         return open_manifest(opening, summary);
+    TRY(look_for_exports(opening, &found));
+    if (found)
+        return status_ok();
     return list_directory(opening, is_there(data) ? data : opening->source);
 }
 
@@ -241,10 +359,32 @@ status dynamo_export_open(const char *source, struct arena *arena, struct dynamo
     struct opening opening = {.source = source, .arena = arena, .out = out};
     const struct dynamo_file file = {.path = source};
     struct stat about;
-    *out = (struct dynamo_export){.export_time_us = -1};
+    *out = (struct dynamo_export){0};
     if (strcmp(source, "-") == 0)
         return add_file(&opening, file);
     if (stat(source, &about) != 0)
         return status_from_errno(errno, "cannot read %s", source);
     return S_ISDIR(about.st_mode) ? open_directory(&opening) : add_file(&opening, file);
+}
+
+/* --- checking --- */
+
+status dynamo_file_check(const struct dynamo_file *file)
+{
+    uint8_t md5[DIGEST_MOST_BYTES];
+    size_t size;
+    struct buffer actual = {0};
+    if (!file->has_manifest)
+        return status_ok();
+    TRY(digest_file(DIGEST_MD5, file->path, md5, &size));
+    base64_encode(bytes_make(md5, size), &actual);
+    bytes expected = bytes_of(file->md5);
+    while (expected.size > 0 && expected.data[expected.size - 1] == '=')
+        expected.size--;
+    bool is_same = !actual.failed && bytes_equal(buffer_bytes(&actual), expected);
+    status s = is_same ? status_ok()
+                       : DAMAGED("%s has the MD5 %.*s; the manifest says %s", file->path,
+                                 (int)actual.size, (const char *)actual.data, file->md5);
+    buffer_free(&actual);
+    return s;
 }

@@ -97,7 +97,7 @@ static void a_full_export_is_its_manifest(void **state)
     check_files(f, "/AWSDynamoDB/01/data/b.json.gz /AWSDynamoDB/01/data/a.ion.gz");
     assert_true(f->export.has_manifest && !f->export.is_incremental);
     assert_int_equal(f->export.items, 7);
-    assert_int_equal(f->export.export_time_us, 1731060000000000);
+    assert_int_equal(f->export.files[0].export_time_us, 1731060000000000);
     assert_int_equal(f->export.files[0].items, 3);
     assert_string_equal(f->export.files[0].md5, "sum");
     assert_int_equal(f->export.files[0].format, DYNAMO_JSON);
@@ -113,8 +113,67 @@ static void incremental_exports_share_their_data(void **state)
     write_file(f, "data/a.json.gz", "");
     assert_ok(open_export(f, "/01"));
     assert_true(f->export.is_incremental);
-    assert_int_equal(f->export.export_time_us, -1);
+    assert_int_equal(f->export.files[0].export_time_us, -1);
     check_files(f, "/01/../data/a.json.gz");
+}
+
+/* With one data file, "data/NAME.json", beside the exports. */
+static void write_incremental(const struct fixture *f, const char *name, const char *from,
+                              const char *to)
+{
+    char path[100], text[300];
+    snprintf(path, sizeof path, "%s/manifest-summary.json", name);
+    snprintf(text, sizeof text,
+             "{\"itemCount\":1,\"exportType\":\"INCREMENTAL_EXPORT\",\"exportFromTime\":"
+             "\"2024-11-%sZ\",\"exportToTime\":\"2024-11-%sZ\"}",
+             from, to);
+    write_file(f, path, text);
+    snprintf(path, sizeof path, "%s/manifest-files.json", name);
+    snprintf(text, sizeof text, LINE("1", "AWSDynamoDB/data/%s.json"), name);
+    write_file(f, path, text);
+    snprintf(path, sizeof path, "data/%s.json", name);
+    write_file(f, path, "");
+}
+
+static void write_full(const struct fixture *f, const char *name)
+{
+    char path[100];
+    snprintf(path, sizeof path, "%s/manifest-summary.json", name);
+    write_file(f, path, SUMMARY("1"));
+    snprintf(path, sizeof path, "%s/manifest-files.json", name);
+    write_file(f, path, LINE("1", "AWSDynamoDB/x/data/full.json"));
+    snprintf(path, sizeof path, "%s/data/full.json", name);
+    write_file(f, path, "");
+}
+
+static void exports_come_in_the_order_of_their_times(void **state)
+{
+    struct fixture *f = *state;
+    write_incremental(f, "01", "08T12:00:00", "08T13:00:00");
+    write_incremental(f, "02", "08T09:30:00.500", "08T12:00:00");
+    write_incremental(f, "03", "08T09:00:00", "08T09:30:00"); /* before the full one */
+    write_full(f, "04");
+    assert_ok(open_export(f, ""));
+    check_files(f, "/04/data/full.json /02/../data/02.json /01/../data/01.json");
+    assert_true(f->export.is_incremental && f->export.has_manifest);
+    assert_int_equal(f->export.items, 3);
+    assert_int_equal(f->export.files[0].export_time_us, 1731060000000000);
+    assert_int_equal(f->export.files[2].export_time_us, 1731070800000000);
+}
+
+static void what_does_not_make_a_whole_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    write_full(f, "01");
+    write_incremental(f, "02", "08T11:00:00", "08T12:00:00");
+    status s = open_export(f, "");
+    assert_non_null(strstr(status_message(s), "there is a time that neither has"));
+    assert_status(s, STATUS_DATA_LOSS);
+    write_full(f, "03");
+    assert_status(open_export(f, ""), STATUS_INVALID_ARGUMENT);
+    write_file(f, "02/manifest-summary.json",
+               "{\"itemCount\":1,\"exportType\":\"INCREMENTAL_EXPORT\"}");
+    assert_status(open_export(f, ""), STATUS_DATA_LOSS);
 }
 
 static void files_do_without_a_manifest(void **state)
@@ -160,6 +219,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_full_export_is_its_manifest),
         TEST(incremental_exports_share_their_data),
+        TEST(exports_come_in_the_order_of_their_times),
+        TEST(what_does_not_make_a_whole_is_refused),
         TEST(files_do_without_a_manifest),
         TEST(what_is_wrong_is_said),
     };

@@ -1,11 +1,15 @@
-/* A line of a DynamoDB export: an item as it is, or what became of it in a while.
+/* A line of a DynamoDB export: an item as it is, or what became of it in a while; or a record of a
+ * table's stream, which says the latter, too.
  *
  *     full           {"Item":{…}}
  *     incremental    {"Metadata":{"WriteTimestampMicros":{"N":"…"}},"Keys":{…},
  *                     "OldImage":{…},"NewImage":{…}}; without a new image the item is gone
  *
  * Both as DynamoDB's JSON and as Ion text (DynamoDB Developer Guide, "DynamoDB table export output
- * format"). What else a line has is passed over. */
+ * format"). What else a line has is passed over.
+ *
+ *     stream         {"eventName":"MODIFY","dynamodb":{"Keys":{…},"NewImage":{…},
+ *                     "SequenceNumber":"…","ApproximateCreationDateTime":1480000000}} */
 #ifndef TRESTLE_MOVE_DYNAMO_RECORD_H
 #define TRESTLE_MOVE_DYNAMO_RECORD_H
 
@@ -24,5 +28,10 @@ struct dynamo_record {
  * the arena. */
 status dynamo_record_read(enum dynamo_format format, bytes line, struct arena *arena,
                           struct dynamo_record *out);
+
+/* A record of a stream; `sequence` is a part of the text. Its time is that of whole seconds, or of
+ * less, as the service gives it. Fails as dynamo_record_read. */
+status dynamo_record_read_stream(bytes text, struct arena *arena, struct dynamo_record *out,
+                                 bytes *sequence);
 
 #endif

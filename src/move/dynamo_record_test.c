@@ -52,8 +52,12 @@ static void incremental_exports_have_what_became_of_them(void **state)
          "\"Keys\":{\"PK\":{\"S\":\"a\"}}}",
          "{\"PK\":{\"S\":\"a\"}}", true},
         {DYNAMO_ION,
-         "$ion_1_0 {Record:{Keys:{}}, Metadata:{WriteTimestampMicros:1680109764000000.},"
+         "$ion_1_0 {Other:{Keys:{}}, Metadata:{WriteTimestampMicros:1680109764000000.},"
          "Keys:{PK:\"a\"},NewImage:{PK:\"a\",v:2.}}",
+         "{\"PK\":{\"S\":\"a\"},\"v\":{\"N\":\"2\"}}", false},
+        {DYNAMO_ION,
+         "$ion_1_0 {Record:{Metadata:{WriteTimestampMicros:1680109764000000.},Keys:{PK:\"a\"},"
+         "NewImage:{PK:\"a\",v:2.}}}",
          "{\"PK\":{\"S\":\"a\"},\"v\":{\"N\":\"2\"}}", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -95,12 +99,64 @@ static void mistakes_are_told(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+#define STREAM_HEAD                                                                                \
+    "{\"awsRegion\":\"r\",\"userIdentity\":{\"type\":\"Service\"},\"dynamodb\":{"                  \
+    "\"ApproximateCreationDateTime\":1.480642020123E9,\"SizeBytes\":5,"
+
+static void records_of_streams_say_the_same(void **state)
+{
+    struct dynamo_record record;
+    bytes sequence;
+    assert_ok(dynamo_record_read_stream(
+        bytes_of(STREAM_HEAD "\"Keys\":{\"k\":{\"S\":\"a\"}},\"SequenceNumber\":\"42\","
+                             "\"NewImage\":{\"k\":{\"S\":\"a\"},\"v\":{\"N\":\"2\"}}},"
+                             "\"eventName\":\"MODIFY\"}"),
+        *state, &record, &sequence));
+    assert_true(record.is_incremental && !record.is_gone);
+    assert_int_equal(record.written_us, 1480642020123000);
+    assert_true(bytes_equal(sequence, bytes_of("42")));
+    check_item(&record, *state, "{\"k\":{\"S\":\"a\"},\"v\":{\"N\":\"2\"}}");
+    assert_ok(dynamo_record_read_stream(
+        bytes_of("{\"eventName\":\"REMOVE\",\"dynamodb\":{\"Keys\":{\"k\":{\"S\":\"a\"}},"
+                 "\"SequenceNumber\":\"43\",\"ApproximateCreationDateTime\":7}}"),
+        *state, &record, &sequence));
+    assert_true(record.is_gone);
+    assert_int_equal(record.written_us, 7000000);
+    check_item(&record, *state, "{\"k\":{\"S\":\"a\"}}");
+}
+
+static void mistakes_in_streams_are_told(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "byte 1: '{' is expected"},
+        {"{\"dynamodb\":1}", "byte 13: '{' is expected"},
+        {"{\"dynamodb\":{\"SequenceNumber\":\"1\"}}",
+         "the record has no ApproximateCreationDateTime"},
+        {STREAM_HEAD "\"Keys\":{}}}", "the record has no SequenceNumber"},
+        {STREAM_HEAD "\"SequenceNumber\":\"1\",\"Keys\":{}},\"eventName\":\"INSERT\"}",
+         "the record has no NewImage"},
+        {"{\"dynamodb\":{\"ApproximateCreationDateTime\":-1}}",
+         "ApproximateCreationDateTime is no time"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dynamo_record record;
+        bytes sequence;
+        status s = dynamo_record_read_stream(bytes_of(cases[i].text), *state, &record, &sequence);
+        assert_string_equal(status_message(s), cases[i].message);
+        assert_status(s, STATUS_INVALID_ARGUMENT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(full_exports_have_items),
         TEST(incremental_exports_have_what_became_of_them),
         TEST(mistakes_are_told),
+        TEST(records_of_streams_say_the_same),
+        TEST(mistakes_in_streams_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,7 @@ struct input {
     struct buffer text;
     size_t at; /* of the text: what is before has been given out */
     uint64_t line_number;
+    size_t line_most;
 };
 
 static const char *shown_path(const struct input *input)
@@ -120,7 +121,6 @@ static status read_text(struct input *input, uint8_t *to, size_t room, size_t *m
 
 static status start_reading(struct input *input)
 {
-    TRY(fill_raw(input));
     input->is_gzip = bytes_start_with(input->raw_left, bytes_of("\x1f\x8b"));
     if (input->is_gzip && inflateInit2(&input->gzip, AUTOMATIC_GZIP) != Z_OK) {
         input->is_gzip = false;
@@ -139,23 +139,48 @@ static status open_file(struct input *input)
     if (S_ISDIR(about.st_mode))
         return status_make(STATUS_INVALID_ARGUMENT, "%s is a directory", input->path);
     input->bytes_total = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
+    TRY(fill_raw(input));
     return start_reading(input);
+}
+
+static status open_bytes(struct input *input, bytes content)
+{
+    input->raw_left = content;
+    input->raw_has_ended = true;
+    input->bytes_read = input->bytes_total = content.size;
+    return start_reading(input);
+}
+
+static status make_input(const char *path, struct input **out)
+{
+    struct input *input = *out = calloc(1, sizeof *input);
+    if (input == NULL)
+        return status_out_of_memory();
+    input->fd = -1;
+    input->line_most = INPUT_LINE_MOST;
+    input->path = strdup(path);
+    return input->path == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status end_opening(status s, struct input **out)
+{
+    if (!status_is_ok(s)) {
+        input_close(*out);
+        *out = NULL;
+    }
+    return s;
 }
 
 status input_open(const char *path, struct input **out)
 {
-    struct input *input = calloc(1, sizeof *input);
-    *out = NULL;
-    if (input == NULL)
-        return status_out_of_memory();
-    input->fd = -1;
-    input->path = strdup(path);
-    status s = input->path == NULL ? status_out_of_memory() : open_file(input);
-    if (status_is_ok(s))
-        *out = input;
-    else
-        input_close(input);
-    return s;
+    status s = make_input(path, out);
+    return end_opening(status_is_ok(s) ? open_file(*out) : s, out);
+}
+
+status input_open_bytes(bytes content, struct input **out)
+{
+    status s = make_input("bytes", out);
+    return end_opening(status_is_ok(s) ? open_bytes(*out, content) : s, out);
 }
 
 void input_close(struct input *input)
@@ -183,10 +208,6 @@ static status more_text(struct input *input, bool *is_end)
         text->size -= input->at;
         input->at = 0;
     }
-    if (text->size > INPUT_LINE_MOST)
-        return status_make(STATUS_RESOURCE_EXHAUSTED, "%s: line %llu has more than %d bytes",
-                           shown_path(input), (unsigned long long)input->line_number + 1,
-                           INPUT_LINE_MOST);
     uint8_t *to = buffer_reserve(text, TEXT_SIZE);
     if (to == NULL)
         return status_out_of_memory();
@@ -201,17 +222,36 @@ static bytes without_return(const uint8_t *data, size_t size)
     return bytes_make(data, size > 0 && data[size - 1] == '\r' ? size - 1 : size);
 }
 
+/* What is left of a line that is too long. */
+static status pass_over(struct input *input)
+{
+    const uint8_t *feed = NULL;
+    bool has_ended = false;
+    while (feed == NULL && !has_ended) {
+        input->at = input->text.size;
+        TRY(more_text(input, &has_ended));
+        if (input->text.size > 0)
+            feed = memchr(input->text.data, '\n', input->text.size);
+    }
+    input->at = feed != NULL ? (size_t)(feed - input->text.data) + 1 : input->text.size;
+    input->line_number++;
+    return status_make(STATUS_OUT_OF_RANGE, "the line has more than %zu bytes", input->line_most);
+}
+
 status input_line(struct input *input, bytes *line, bool *is_end)
 {
     size_t searched = 0;
     bool has_ended = false;
     const uint8_t *feed = NULL;
+    *is_end = false;
     for (;;) {
         size_t left = input->text.size - input->at;
         if (left > searched)
             feed = memchr(input->text.data + input->at + searched, '\n', left - searched);
         if (feed != NULL || has_ended)
             break;
+        if (left > input->line_most)
+            return pass_over(input);
         searched = left;
         TRY(more_text(input, &has_ended));
     }
@@ -235,6 +275,16 @@ status input_read(struct input *input, uint8_t *to, size_t size, size_t *taken)
         *taken += made;
     }
     return status_ok();
+}
+
+void input_limit_lines(struct input *input, size_t most)
+{
+    input->line_most = most;
+}
+
+size_t input_line_limit(const struct input *input)
+{
+    return input->line_most;
 }
 
 uint64_t input_line_number(const struct input *input)

@@ -11,14 +11,22 @@
 
 struct input;
 
-enum { INPUT_LINE_MOST = 64 << 20 }; /* bytes; a longer line is RESOURCE_EXHAUSTED */
+/* Bytes. A row of 256 MB has a line of 350 MB in base64. */
+enum { INPUT_LINE_MOST = 512 << 20 };
 
 /* "-" is standard input. NOT_FOUND, PERMISSION_DENIED, … */
 status input_open(const char *path, struct input **out);
+/* What is in memory, which outlives the input. */
+status input_open_bytes(bytes content, struct input **out);
 void input_close(struct input *input); /* NULL is fine */
 
+/* Longer lines than these are refused; INPUT_LINE_MOST at first. */
+void input_limit_lines(struct input *input, size_t most);
+size_t input_line_limit(const struct input *input);
+
 /* The next line without its line feed (nor the carriage return before it), until the next call;
- * the last one needs no line feed. `*is_end`: there is none, and `line` is not set. */
+ * the last one needs no line feed. `*is_end`: there is none, and `line` is not set. A line of more
+ * than the limit is OUT_OF_RANGE; the next call goes on behind it. */
 status input_line(struct input *input, bytes *line, bool *is_end);
 
 /* The next `size` bytes at most, for formats without lines; fewer only at the end: 0 there. Not to

@@ -139,6 +139,45 @@ static void long_lines_come_whole(void **state)
     free(text);
 }
 
+/* Whatever stands at the end of one piece that is read, or of the file. */
+static void a_line_that_is_too_long_is_passed_over(void **state)
+{
+    enum { MOST = 1 << 20 };
+    static const char before[] = "one\n", behind[] = "\nthree\n";
+    const size_t size = MOST + (1 << 20);
+    struct fixture *f = *state;
+    struct input *input;
+    bytes line;
+    bool is_end;
+    char *text = calloc(1, sizeof before + size + sizeof behind);
+    assert_non_null(text);
+    memcpy(text, before, sizeof before - 1);
+    memset(text + sizeof before - 1, 'x', size);
+    memcpy(text + sizeof before - 1 + size, behind, sizeof behind - 1);
+    write_plain(f, text, strlen(text));
+    assert_ok(input_open(f->path, &input));
+    input_limit_lines(input, MOST);
+    assert_ok(input_line(input, &line, &is_end));
+    assert_status(input_line(input, &line, &is_end), STATUS_OUT_OF_RANGE);
+    assert_int_equal(input_line_number(input), 2);
+    assert_ok(input_line(input, &line, &is_end));
+    assert_true(bytes_equal(line, bytes_of("three")));
+    assert_int_equal(input_line_number(input), 3);
+    assert_ok(input_line(input, &line, &is_end));
+    assert_true(is_end);
+    input_close(input);
+
+    write_plain(f, text, strlen(text) - strlen(behind));
+    assert_ok(input_open(f->path, &input));
+    input_limit_lines(input, MOST);
+    assert_ok(input_line(input, &line, &is_end));
+    assert_status(input_line(input, &line, &is_end), STATUS_OUT_OF_RANGE);
+    assert_ok(input_line(input, &line, &is_end));
+    assert_true(is_end);
+    input_close(input);
+    free(text);
+}
+
 static void pieces_are_read(void **state)
 {
     struct fixture *f = *state;
@@ -200,6 +239,7 @@ int main(void)
         TEST(lines_are_read),
         TEST(members_follow_each_other),
         TEST(long_lines_come_whole),
+        TEST(a_line_that_is_too_long_is_passed_over),
         TEST(pieces_are_read),
         TEST(a_gzip_that_was_cut_off_is_data_loss),
         TEST(what_cannot_be_read_is_said),

@@ -10,27 +10,95 @@ struct flattening {
     void *context;
 };
 
-/* A BigDecimal prints as it was written, save for a power; a long as its digits. */
+/* --- numbers --- */
+
+/* A decimal as Java's BigDecimal has it: digits, of which `scale` stand behind the point. */
+struct decimal {
+    bool is_negative;
+    struct buffer digits; /* "0" or without zeroes at the beginning */
+    int scale;
+};
+
+static void read_decimal(bytes text, struct decimal *out)
+{
+    bool is_fraction = false;
+    size_t at = 0;
+    for (; at < text.size && text.data[at] != 'e' && text.data[at] != 'E'; at++) {
+        uint8_t byte = text.data[at];
+        out->is_negative |= byte == '-';
+        is_fraction |= byte == '.';
+        if (byte < '0' || byte > '9')
+            continue;
+        out->scale += is_fraction;
+        if (out->digits.size == 1 && out->digits.data[0] == '0')
+            buffer_clear(&out->digits);
+        buffer_append_byte(&out->digits, byte);
+    }
+    int power = 0;
+    bool is_below = at + 1 < text.size && text.data[at + 1] == '-';
+    for (at++; at < text.size; at++)
+        if (text.data[at] >= '0' && text.data[at] <= '9' && power < 1000)
+            power = 10 * power + (text.data[at] - '0');
+    out->scale -= is_below ? -power : power;
+    out->is_negative &= !bytes_equal(buffer_bytes(&out->digits), bytes_of("0"));
+}
+
+static void append_plain(const struct decimal *decimal, struct buffer *out)
+{
+    bytes digits = buffer_bytes(&decimal->digits);
+    size_t behind = (size_t)decimal->scale;
+    size_t before = digits.size > behind ? digits.size - behind : 0;
+    buffer_append_bytes(out, before > 0 ? bytes_make(digits.data, before) : bytes_of("0"));
+    if (behind == 0)
+        return;
+    buffer_append_byte(out, '.');
+    for (size_t i = digits.size - before; i < behind; i++)
+        buffer_append_byte(out, '0');
+    buffer_append_bytes(out, bytes_from(digits, before));
+}
+
+/* BigDecimal.toString: "1.5E+3" where there would be zeroes that nobody wrote, or many. */
+static void append_decimal(const struct decimal *decimal, struct buffer *out)
+{
+    const int least_plain = -6;
+    bytes digits = buffer_bytes(&decimal->digits);
+    int power = (int)digits.size - 1 - decimal->scale;
+    if (decimal->is_negative)
+        buffer_append_byte(out, '-');
+    if (decimal->scale >= 0 && power >= least_plain) {
+        append_plain(decimal, out);
+        return;
+    }
+    size_t before = digits.size > 0;
+    buffer_append_bytes(out, bytes_make(digits.data, before));
+    if (digits.size > before)
+        buffer_append_byte(out, '.');
+    buffer_append_bytes(out, bytes_from(digits, before));
+    if (power != 0)
+        buffer_append_format(out, "E%+d", power);
+}
+
+/* With a point it is a BigDecimal, else a long. Numbers at which the utility fails ("1e5" is no
+ * long) are plain. */
 static status number_text(const struct flattening *flattening, bytes text, bytes *out)
 {
     struct item_number number;
-    int64_t integer;
-    struct buffer plain = {0};
-    bool has_point = text.size > 0 && memchr(text.data, '.', text.size) != NULL;
-    bool has_power = text.size > 0 && (memchr(text.data, 'e', text.size) != NULL ||
-                                       memchr(text.data, 'E', text.size) != NULL);
+    struct decimal decimal = {.scale = 0};
+    struct buffer shown = {0};
     TRY(item_number_parse(text, &number));
-    if (has_point && !has_power) {
-        *out = text;
-        return status_ok();
+    if (text.size == 0 || memchr(text.data, '.', text.size) == NULL) {
+        item_number_append_plain(&number, &shown);
+        return item_keep(flattening->arena, &shown, out);
     }
-    if (has_power || !item_number_to_int64(&number, &integer))
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "%.*s is a number that Google's utility cannot read", (int)text.size,
-                           (const char *)text.data);
-    item_number_append_plain(&number, &plain);
-    return item_keep(flattening->arena, &plain, out);
+    read_decimal(text, &decimal);
+    if (!decimal.digits.failed)
+        append_decimal(&decimal, &shown);
+    shown.failed |= decimal.digits.failed;
+    buffer_free(&decimal.digits);
+    return item_keep(flattening->arena, &shown, out);
 }
+
+/* --- other values --- */
 
 static status base64_text(const struct flattening *flattening, bytes binary, bytes *out)
 {

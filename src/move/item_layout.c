@@ -2,29 +2,17 @@
 #include "move/item_layout.h"
 
 #include "base/limits.h"
+#include "move/item_cells.h"
 #include "move/item_google.h"
 #include "move/item_private.h"
-#include "wire/json.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-enum { MS = 1000 /* microseconds */ };
 
 struct laying {
     const struct item_layout *layout;
     struct arena *arena;
     struct move_change *change;
+    const char *family;
     int64_t timestamp_us;
 };
-
-#define INVALID(...) status_make(STATUS_INVALID_ARGUMENT, __VA_ARGS__)
-
-static int shown(bytes name)
-{
-    enum { MOST = 100 };
-    return name.size < MOST ? (int)name.size : MOST;
-}
 
 static bool has_name(const struct item_names *names, bytes name)
 {
@@ -35,37 +23,6 @@ static bool has_name(const struct item_names *names, bytes name)
 }
 
 /* --- row keys --- */
-
-static status find_key(const struct item_value *item, const char *name,
-                       const struct item_value **out)
-{
-    *out = item_find(item, bytes_of(name));
-    if (*out == NULL)
-        return INVALID("the key attribute %s is not there", name);
-    if ((*out)->type != ITEM_STRING && (*out)->type != ITEM_NUMBER && (*out)->type != ITEM_BINARY)
-        return INVALID("the key attribute %s is of type %s", name, item_type_name((*out)->type));
-    return (*out)->text.size > 0 ? status_ok() : INVALID("the key attribute %s is empty", name);
-}
-
-static status append_number(const struct item_layout *layout, bytes text, struct buffer *out)
-{
-    struct item_number number;
-    TRY(item_number_parse(text, &number));
-    if (layout->orders_numbers)
-        item_number_append_ordered(&number, out);
-    else
-        item_number_append_plain(&number, out);
-    return status_ok();
-}
-
-static status append_component(const struct item_layout *layout, const struct item_value *value,
-                               struct buffer *out)
-{
-    if (value->type == ITEM_NUMBER)
-        return append_number(layout, value->text, out);
-    buffer_append_bytes(out, value->text);
-    return status_ok();
-}
 
 static void append_escaped(const struct item_layout *layout, bytes text, struct buffer *out)
 {
@@ -83,36 +40,28 @@ static status append_partition_key(const struct item_layout *layout, const struc
     bool is_escaped =
         layout->sort_key != NULL && !(value->type == ITEM_NUMBER && layout->orders_numbers);
     if (!is_escaped)
-        return append_component(layout, value, out);
+        return item_append_key(value, layout->orders_numbers, out);
     struct buffer plain = {0};
-    status s = append_component(layout, value, &plain);
+    status s = item_append_key(value, layout->orders_numbers, &plain);
     append_escaped(layout, buffer_bytes(&plain), out);
     out->failed |= plain.failed;
     buffer_free(&plain);
     return s;
 }
 
-/* A salt says nothing but spreads: all items of a partition have the same. */
-static void append_salt(const struct item_layout *layout, bytes partition_key, struct buffer *out)
-{
-    unsigned salt = (unsigned)(bytes_hash(partition_key) % layout->salts);
-    int digits = snprintf(NULL, 0, "%u", layout->salts - 1);
-    buffer_append_format(out, "%0*u%s", digits, salt, layout->delimiter);
-}
-
 static status append_row_key(const struct item_layout *layout, const struct item_value *item,
                              struct buffer *out)
 {
     const struct item_value *partition, *sort;
-    TRY(find_key(item, layout->partition_key, &partition));
+    TRY(item_find_key(item, bytes_of(layout->partition_key), &partition));
     if (layout->salts > 0)
-        append_salt(layout, partition->text, out);
+        TRY(item_append_salt(partition->text, layout->salts, layout->delimiter, out));
     TRY(append_partition_key(layout, partition, out));
     if (layout->sort_key == NULL)
         return status_ok();
-    TRY(find_key(item, layout->sort_key, &sort));
+    TRY(item_find_key(item, bytes_of(layout->sort_key), &sort));
     buffer_append_bytes(out, bytes_of(layout->delimiter));
-    return append_component(layout, sort, out);
+    return item_append_key(sort, layout->orders_numbers, out);
 }
 
 static status make_row_key(const struct laying *laying, const struct item_value *item)
@@ -125,8 +74,8 @@ static status make_row_key(const struct laying *laying, const struct item_value 
     }
     TRY(item_keep(laying->arena, &key, &laying->change->row_key));
     if (laying->change->row_key.size > LIMIT_ROW_KEY_BYTES)
-        return INVALID("the row key has %zu bytes, more than %d", laying->change->row_key.size,
-                       LIMIT_ROW_KEY_BYTES);
+        return ITEM_INVALID("the row key has %zu bytes, more than %d", laying->change->row_key.size,
+                            LIMIT_ROW_KEY_BYTES);
     return status_ok();
 }
 
@@ -144,101 +93,33 @@ static status add_cell(struct laying *laying, const char *family, bytes qualifie
                                    .qualifier = qualifier,
                                    .timestamp_us = laying->timestamp_us,
                                    .value = value};
-    if (qualifier.size > LIMIT_QUALIFIER_BYTES)
-        return INVALID("the name %.*s… has %zu bytes, more than %d", shown(qualifier),
-                       (const char *)qualifier.data, qualifier.size, LIMIT_QUALIFIER_BYTES);
-    return move_change_add(laying->change, laying->arena, &cell);
-}
-
-static status plain_text(const struct laying *laying, const struct item_value *value, bytes *out)
-{
-    struct buffer text = {0};
-    switch (value->type) {
-    case ITEM_STRING:
-    case ITEM_NUMBER:
-    case ITEM_BINARY:
-        *out = value->text;
-        return status_ok();
-    case ITEM_BOOL:
-        *out = bytes_of(value->boolean ? "true" : "false");
-        return status_ok();
-    case ITEM_NULL:
-        *out = bytes_of("");
-        return status_ok();
-    default:
-        item_write_plain(value, &text);
-        return item_keep(laying->arena, &text, out);
-    }
+    return item_add_cell(laying->change, laying->arena, &cell);
 }
 
 /* --- as columns --- */
-
-static status add_counter(struct laying *laying, const struct item_value *value)
-{
-    struct item_number number;
-    int64_t integer = 0;
-    uint8_t *to = arena_alloc(laying->arena, sizeof integer);
-    if (to == NULL)
-        return status_out_of_memory();
-    if (value->type != ITEM_NUMBER)
-        return INVALID("the counter %.*s is of type %s", shown(value->name),
-                       (const char *)value->name.data, item_type_name(value->type));
-    TRY(item_number_parse(value->text, &number));
-    if (!item_number_to_int64(&number, &integer))
-        return INVALID("the counter %.*s is no integer of 64 bits", shown(value->name),
-                       (const char *)value->name.data);
-    for (int i = 0; i < 8; i++)
-        to[i] = (uint8_t)((uint64_t)integer >> (56 - 8 * i));
-    return add_cell(laying, laying->layout->family, value->name, bytes_make(to, 8));
-}
-
-/* A set's members are qualifiers, each with a zero byte; a map's names are. */
-static status add_family(struct laying *laying, const struct item_value *value)
-{
-    const char *family = arena_string(laying->arena, value->name);
-    bytes member;
-    if (family == NULL)
-        return status_out_of_memory();
-    for (size_t i = 0; i < value->count; i++) {
-        const struct item_value *element = &value->elements[i];
-        TRY(plain_text(laying, element, &member));
-        TRY(value->type == ITEM_MAP ? add_cell(laying, family, element->name, member)
-                                    : add_cell(laying, family, member, bytes_make("", 1)));
-    }
-    return status_ok();
-}
-
-static bool has_family(const struct item_value *value)
-{
-    return value->type == ITEM_MAP || value->type == ITEM_STRING_SET ||
-           value->type == ITEM_NUMBER_SET || value->type == ITEM_BINARY_SET;
-}
 
 static status add_column(struct laying *laying, const struct item_value *value)
 {
     const struct item_layout *layout = laying->layout;
     bytes text;
-    if (has_name(&layout->counters, value->name))
-        return add_counter(laying, value);
     if (has_name(&layout->families, value->name)) {
-        if (has_family(value))
-            return add_family(laying, value);
-        return INVALID("%.*s is to be a family, and is no set or map", shown(value->name),
-                       (const char *)value->name.data);
+        const char *family = arena_string(laying->arena, value->name);
+        return family == NULL ? status_out_of_memory()
+                              : item_add_family(value, family, laying->timestamp_us, laying->arena,
+                                                laying->change);
     }
-    TRY(plain_text(laying, value, &text));
-    return add_cell(laying, layout->family, value->name, text);
+    TRY(has_name(&layout->counters, value->name) ? item_counter(value, laying->arena, &text)
+                                                 : item_text(value, laying->arena, &text));
+    return add_cell(laying, laying->family, value->name, text);
 }
 
 /* --- losslessly --- */
 
 static status add_lossless(struct laying *laying, const struct item_value *value)
 {
-    struct buffer json = {0};
     bytes text;
-    item_write_json(value, &json);
-    TRY(item_keep(laying->arena, &json, &text));
-    return add_cell(laying, laying->layout->family, value->name, text);
+    TRY(item_typed_json(value, laying->arena, &text));
+    return add_cell(laying, laying->family, value->name, text);
 }
 
 status item_pick_up(const struct move_cell *cells, size_t count, struct arena *arena,
@@ -252,7 +133,7 @@ status item_pick_up(const struct move_cell *cells, size_t count, struct arena *a
         status s = item_read_json(cells[i].value, arena, &out->elements[i]);
         if (s.code == STATUS_INVALID_ARGUMENT) {
             status lost = status_make(STATUS_DATA_LOSS, "the column %.*s holds no attribute: %s",
-                                      shown(cells[i].qualifier),
+                                      item_shown(cells[i].qualifier),
                                       (const char *)cells[i].qualifier.data, status_message(s));
             status_free(s);
             return lost;
@@ -270,56 +151,35 @@ status item_pick_up(const struct move_cell *cells, size_t count, struct arena *a
 static status add_google_cell(void *context, bytes name, bytes value)
 {
     struct laying *laying = context;
-    return add_cell(laying, laying->layout->family, name, value);
+    return add_cell(laying, laying->family, name, value);
 }
 
 /* --- when --- */
 
-/* Seconds since 1970 if it is less than 10^11 (the year 5138), else milliseconds. */
-static bool time_of_number(bytes text, int64_t *us)
-{
-    const int64_t seconds_most = 100ll * 1000 * 1000 * 1000;
-    struct item_number number;
-    struct buffer plain = {0};
-    status s = item_number_parse(text, &number);
-    if (!status_is_ok(s)) {
-        status_free(s);
-        return false;
-    }
-    item_number_append_plain(&number, &plain);
-    buffer_append_byte(&plain, '\0');
-    double value = plain.failed ? -1 : strtod((const char *)plain.data, NULL);
-    buffer_free(&plain);
-    if (value < 0 || value >= 1e14)
-        return false;
-    double ms = value < (double)seconds_most ? value * 1000 : value;
-    *us = (int64_t)(ms + 0.5) * MS;
-    return true;
-}
-
-static bool time_of(const struct item_value *value, int64_t *us)
-{
-    int64_t seconds;
-    int32_t nanos;
-    if (value->type == ITEM_NUMBER)
-        return time_of_number(value->text, us);
-    if (value->type != ITEM_STRING || !json_parse_timestamp(value->text, &seconds, &nanos))
-        return false;
-    *us = seconds * 1000 * 1000 + nanos / (1000 * 1000) * MS;
-    return seconds >= 0;
-}
-
 static status find_time(struct laying *laying, const struct item_value *item)
 {
     const struct item_layout *layout = laying->layout;
+    laying->family = layout->family;
     laying->timestamp_us = layout->form == ITEM_AS_GOOGLE ? 0 : layout->default_us;
     if (layout->timestamp == NULL)
         return status_ok();
     const struct item_value *value = item_find(item, bytes_of(layout->timestamp));
-    if (value == NULL || time_of(value, &laying->timestamp_us))
+    if (value == NULL || item_time(value, &laying->timestamp_us))
         return status_ok();
-    return INVALID("%s is no time: neither seconds or milliseconds since 1970, nor as in RFC 3339",
-                   layout->timestamp);
+    return ITEM_INVALID(
+        "%s is no time: neither seconds or milliseconds since 1970, nor as in RFC 3339",
+        layout->timestamp);
+}
+
+/* What ends lies in a family whose rule ends it then. */
+static void find_end(struct laying *laying, const struct item_value *item)
+{
+    const struct item_ttl *ttl = &laying->layout->ttl;
+    laying->change->ends_us = item_end(item, ttl->attribute, laying->layout->now_us);
+    if (laying->change->ends_us == 0 || ttl->family == NULL)
+        return;
+    laying->family = ttl->family;
+    laying->timestamp_us = item_dated(laying->change->ends_us, ttl->age_us);
 }
 
 /* --- all of it --- */
@@ -344,16 +204,19 @@ static status add_presence(struct laying *laying)
 {
     if (laying->change->count > 0)
         return status_ok();
-    return add_cell(laying, laying->layout->family, bytes_of(""), bytes_of(""));
+    return add_cell(laying, laying->family, bytes_of(""), bytes_of(""));
 }
 
 status item_lay_out(const struct item_layout *layout, const struct item_value *item,
                     struct arena *arena, struct move_change *out)
 {
     struct laying laying = {.layout = layout, .arena = arena, .change = out};
+    if (layout->mapping != NULL)
+        return item_map(layout->mapping, item, layout->default_us, layout->now_us, arena, out);
     *out = (struct move_change){0};
     TRY(make_row_key(&laying, item));
     TRY(find_time(&laying, item));
+    find_end(&laying, item);
     TRY(add_attributes(&laying, item));
     return add_presence(&laying);
 }

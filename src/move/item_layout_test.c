@@ -94,8 +94,33 @@ static void googles_utility_flattens_maps(void **state)
     check(*state, &layout, all_types,
           "k | f:b@0=AP8= | f:l@0=[1,\"x\"] | f:m.a@0=1 | f:m.n.b@0=true | f:n@0=1.50 | f:o@0=false"
           " | f:s@0=text | f:t@0=[\"y\",\"x\"] | f:u@0=");
-    check_refused(*state, &layout, "{\"Id\":{\"S\":\"k\"},\"n\":{\"N\":\"1E5\"}}",
-                  "1E5 is a number that Google's utility cannot read");
+}
+
+/* As Java's Long and BigDecimal print them. */
+static void googles_utility_prints_numbers_as_java(void **state)
+{
+    static const char *const numbers[][2] = {
+        {"007", "7"},
+        {"-12", "-12"},
+        {"1.50", "1.50"},
+        {"1.5E3", "1.5E+3"},
+        {"-0.0", "0.0"},
+        {"0.000001", "0.000001"},
+        {"0.0000001", "1E-7"},
+        {"1.0E10", "1.0E+10"},
+        {"1.5E-9", "1.5E-9"},
+        {"123.4E1", "1234"},
+        {"00.5", "0.5"},
+        {"1E5", "100000"},
+        {"99999999999999999999", "99999999999999999999"},
+    };
+    struct item_layout layout = layout_of(ITEM_AS_GOOGLE);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char json[128], expected[128];
+        snprintf(json, sizeof json, "{\"Id\":{\"S\":\"k\"},\"n\":{\"N\":\"%s\"}}", numbers[i][0]);
+        snprintf(expected, sizeof expected, "k | f:n@0=%s", numbers[i][1]);
+        check(*state, &layout, json, expected);
+    }
 }
 
 static void a_lossless_row_gives_the_item_back(void **state)
@@ -228,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(columns_are_what_a_client_would_write),
         TEST(googles_utility_flattens_maps),
+        TEST(googles_utility_prints_numbers_as_java),
         TEST(a_lossless_row_gives_the_item_back),
         TEST(row_keys_are_made_of_both_keys),
         TEST(salts_spread),

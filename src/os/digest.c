@@ -1,7 +1,11 @@
 /* Digests: see digest.h. */
 #include "os/digest.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
 
 static const EVP_MD *implementation_of(enum digest_kind kind)
 {
@@ -36,6 +40,15 @@ status digest_compute(enum digest_kind kind, bytes text, uint8_t out[DIGEST_MOST
         return has_failed();
     *size = written;
     return status_ok();
+}
+
+status hmac_sha256(bytes key, bytes text, uint8_t out[HMAC_SHA256_BYTES])
+{
+    if (key.size > INT_MAX)
+        return status_make(STATUS_INVALID_ARGUMENT, "the key is too long");
+    const uint8_t *made =
+        HMAC(EVP_sha256(), data_of(key), (int)key.size, data_of(text), text.size, out, NULL);
+    return made != NULL ? status_ok() : has_failed();
 }
 
 /* --- piece by piece: OpenSSL's context under a name of ours --- */
@@ -77,4 +90,25 @@ status digest_finish(struct digest *digest, uint8_t out[DIGEST_MOST_BYTES], size
         return has_failed();
     *size = written;
     return status_ok();
+}
+
+status digest_file(enum digest_kind kind, const char *path, uint8_t out[DIGEST_MOST_BYTES],
+                   size_t *size)
+{
+    FILE *stream = fopen(path, "re");
+    struct digest *digest = NULL;
+    uint8_t piece[16 << 10];
+    size_t taken;
+    if (stream == NULL)
+        return status_from_errno(errno, "cannot open %s", path);
+    status s = digest_create(kind, &digest);
+    while (status_is_ok(s) && (taken = fread(piece, 1, sizeof piece, stream)) > 0)
+        s = digest_add(digest, bytes_make(piece, taken));
+    if (status_is_ok(s) && ferror(stream))
+        s = status_from_errno(errno, "cannot read %s", path);
+    if (status_is_ok(s))
+        s = digest_finish(digest, out, size);
+    digest_destroy(digest);
+    fclose(stream);
+    return s;
 }

@@ -1,4 +1,4 @@
-/* Digests of bytes: MD5 and the SHA family, by OpenSSL. */
+/* Digests of bytes: MD5 and the SHA family, and HMAC; by OpenSSL. */
 #ifndef TRESTLE_OS_DIGEST_H
 #define TRESTLE_OS_DIGEST_H
 
@@ -13,6 +13,11 @@ enum { DIGEST_MOST_BYTES = 64 };
 status digest_compute(enum digest_kind kind, bytes text, uint8_t out[DIGEST_MOST_BYTES],
                       size_t *size);
 
+enum { HMAC_SHA256_BYTES = 32 };
+
+/* HMAC with SHA-256 (RFC 2104). UNAVAILABLE as above. Any thread. */
+status hmac_sha256(bytes key, bytes text, uint8_t out[HMAC_SHA256_BYTES]);
+
 /* The digest of what comes piece by piece. */
 struct digest;
 
@@ -21,5 +26,9 @@ void digest_destroy(struct digest *digest);                       /* NULL is fin
 status digest_add(struct digest *digest, bytes piece);
 /* Of all pieces so far; none may follow. */
 status digest_finish(struct digest *digest, uint8_t out[DIGEST_MOST_BYTES], size_t *size);
+
+/* Of what is in the file. NOT_FOUND, … */
+status digest_file(enum digest_kind kind, const char *path, uint8_t out[DIGEST_MOST_BYTES],
+                   size_t *size);
 
 #endif

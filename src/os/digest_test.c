@@ -45,11 +45,22 @@ static void pieces_make_the_digest_of_the_whole(void **state)
     digest_destroy(NULL);
 }
 
+/* RFC 4231, case 2. */
+static void hmac_holds_the_standards_vector(void **state)
+{
+    static const char *const start = "\x5b\xdc\xc1\x46\xbf\x60\x75\x4e";
+    uint8_t out[HMAC_SHA256_BYTES];
+    (void)state;
+    assert_ok(hmac_sha256(bytes_of("Jefe"), bytes_of("what do ya want for nothing?"), out));
+    assert_memory_equal(out, start, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_standards_vectors_hold),
         cmocka_unit_test(pieces_make_the_digest_of_the_whole),
+        cmocka_unit_test(hmac_holds_the_standards_vector),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,8 @@ void testing_write_identity(const char *certificate_file, const char *key_file)
 
 void testing_write_key(const char *key_file, const char *type)
 {
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, type);
+    bool is_rsa = strcmp(type, "RSA") == 0;
+    EVP_PKEY *key = is_rsa ? EVP_RSA_gen(2048) : EVP_PKEY_Q_keygen(NULL, NULL, type);
     assert_non_null(key);
     write_key(key_file, key);
     EVP_PKEY_free(key);

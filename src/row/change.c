@@ -157,9 +157,12 @@ static bool expect_big_cells(struct row_change *change, struct packer *packer)
     return packer->out->big != NULL;
 }
 
+/* One mutation by itself is what it comes to. */
 static bool combine(struct row_change *change, struct packer *packer)
 {
     struct combiner combiner;
+    if (change->count == 1)
+        return pack_entry(packer, &change->entries[0]);
     combiner_start(&combiner, pack_entry, packer);
     bool ok = true;
     for (size_t i = 0; ok && i < change->count; i++)

@@ -178,22 +178,27 @@ void row_lock_wait(struct row_locks *locks, uint64_t hash)
     acquire_blocking(stripe_of(locks, hash));
 }
 
-static int compare_stripes(const void *a, const void *b)
+/* Puts each stripe's index in place of its rows' hashes, once and in rising order. An index is a
+ * hash of its own stripe. */
+static size_t sort_stripes(uint64_t *hashes, size_t count)
 {
-    const uint64_t *left = a, *right = b;
-    size_t l = stripe_index(*left), r = stripe_index(*right);
-    return (l > r) - (l < r);
+    enum { WORD_BITS = 64 };
+    uint64_t wanted[STRIPE_COUNT / WORD_BITS] = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t index = stripe_index(hashes[i]);
+        wanted[index / WORD_BITS] |= (uint64_t)1 << index % WORD_BITS;
+    }
+    for (size_t i = 0; i < STRIPE_COUNT / WORD_BITS; i++)
+        for (uint64_t word = wanted[i]; word != 0; word &= word - 1)
+            hashes[kept++] = i * WORD_BITS + (size_t)__builtin_ctzll(word);
+    return kept;
 }
 
 void row_locks_acquire_many(struct row_locks *locks, uint64_t *hashes, size_t *count)
 {
-    size_t kept = 0;
-    qsort(hashes, *count, sizeof *hashes, compare_stripes);
+    *count = sort_stripes(hashes, *count);
     for (size_t i = 0; i < *count; i++)
-        if (kept == 0 || compare_stripes(&hashes[kept - 1], &hashes[i]) != 0)
-            hashes[kept++] = hashes[i];
-    *count = kept;
-    for (size_t i = 0; i < kept; i++)
         acquire_blocking(stripe_of(locks, hashes[i]));
 }
 

@@ -44,8 +44,8 @@ void row_lock_note_version(struct row_locks *locks, uint64_t hash, uint64_t vers
 uint64_t row_lock_version(struct row_locks *locks, uint64_t hash);
 
 /* Takes the stripes of several rows, each once, waiting as long as that needs: for changes of them
- * all at once. On threads that nobody who holds a stripe waits for. Sorts the hashes, and leaves
- * one of each stripe: `*count` of them, for the release. */
+ * all at once. On threads that nobody who holds a stripe waits for. Leaves in place of the hashes
+ * one of each stripe, `*count` of them, for the release. */
 void row_locks_acquire_many(struct row_locks *locks, uint64_t *hashes, size_t *count);
 /* `version`: the newest that entered the queue meanwhile. */
 void row_locks_release_many(struct row_locks *locks, const uint64_t *hashes, size_t count,

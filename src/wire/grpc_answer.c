@@ -19,7 +19,9 @@ static void add_http_headers(struct fields *fields, const struct grpc_call *call
     fields_add(fields, ":status", bytes_of(code));
     if (call->http_type != NULL)
         fields_add_fixed(fields, "content-type", call->http_type);
-    fields_add_fixed(fields, "cache-control", "no-store");
+    fields_add_fixed(fields, "cache-control",
+                     call->http_caching == NULL ? HTTP_NOT_KEPT : call->http_caching);
+    fields_add_metadata(fields, &call->header_metadata);
     if (call->http_code == UNAUTHORIZED)
         fields_add_fixed(fields, "www-authenticate", HTTP_CHALLENGE);
 }
@@ -192,6 +194,7 @@ static void submit_http_end(struct grpc_call *call)
         call->final.code = STATUS_OK;
         call->http_code = SERVICE_UNAVAILABLE;
         call->http_type = NULL;
+        call->http_caching = NULL;
     }
     submit_headers(call);
 }

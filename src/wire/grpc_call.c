@@ -417,9 +417,11 @@ void grpc_call_visit_headers(const struct grpc_call *call, void *context,
     }
 }
 
-void grpc_call_answer_http(struct grpc_call *call, unsigned code, const char *content_type)
+void grpc_call_answer_http(struct grpc_call *call, unsigned code, const char *content_type,
+                           const char *caching)
 {
     call->http_code = code;
+    call->http_caching = caching;
     call->http_type = content_type;
 }
 

@@ -115,9 +115,10 @@ struct grpc_call {
     struct timer deadline;
 
     /* The answer. */
-    unsigned http_code;    /* of one that is no gRPC call; 0: not said yet */
-    const char *http_type; /* of its content; NULL: not said */
-    size_t output_limit;   /* above it the call is congested; fixed before the handler runs */
+    unsigned http_code;       /* of one that is no gRPC call; 0: not said yet */
+    const char *http_type;    /* of its content; NULL: not said */
+    const char *http_caching; /* NULL: nobody may keep it */
+    size_t output_limit;      /* above it the call is congested; fixed before the handler runs */
     struct message_queue queue;
     const void *note;                      /* see grpc_call_set_note */
     const struct metadata *shared_headers; /* NULL: none */

@@ -32,6 +32,8 @@ void http_request_headers(const struct http_request *request, void *context,
                           void (*each)(void *context, bytes name, bytes value))
 {
     request->way->headers(request, context, each);
+    if (request->credential.size > 0)
+        each(context, bytes_of("authorization"), request->credential);
 }
 
 struct header_search {
@@ -56,6 +58,22 @@ bool http_request_header(const struct http_request *request, const char *name, b
     http_request_headers(request, &search, look_at_header);
     *value = search.value;
     return search.is_found;
+}
+
+void http_request_stand_for(struct http_request *request, const char *target, bytes credential)
+{
+    request->target = target;
+    request->credential = credential;
+}
+
+void http_answer_header(struct http_request *request, const char *name, const char *value)
+{
+    request->way->header(request, name, value);
+}
+
+void http_answer_caching(struct http_request *request, const char *control)
+{
+    request->caching = control;
 }
 
 void http_answer_begin(struct http_request *request, unsigned code, const char *content_type)

@@ -6,7 +6,8 @@
  *     http_answer_end(request)                 after it the request is not touched again
  *
  * What is added goes out as it comes. An answer 401 asks for a bearer token by its header
- * `WWW-Authenticate`. All is for the thread of one loop: the HTTP/1.1 server's. */
+ * `WWW-Authenticate`. Nobody may keep an answer, unless http_answer_caching said otherwise. All is
+ * for the thread of one loop: the HTTP/1.1 server's. */
 #ifndef TRESTLE_WIRE_HTTP_H
 #define TRESTLE_WIRE_HTTP_H
 
@@ -36,6 +37,20 @@ void http_request_headers(const struct http_request *request, void *context,
 /* The value of the first header of that name, written in lower case; false if there is none. */
 bool http_request_header(const struct http_request *request, const char *name, bytes *value);
 const struct http_client *http_request_client(const struct http_request *request);
+
+/* For a handler that hands the request on: from now on it is for that target, a part of the one
+ * that it had or a text that outlives the request, and has, beside its own headers,
+ * `authorization: <credential>`, which must outlive the next handler's return. Empty: it has not.
+ */
+void http_request_stand_for(struct http_request *request, const char *target, bytes credential);
+
+/* Before http_answer_begin: one more header, a copy. Left out without memory, beyond
+ * METADATA_MOST (wire/metadata.h), and if HTTP/2 does not allow the bytes. Not for Content-Type,
+ * Cache-Control and WWW-Authenticate. */
+void http_answer_header(struct http_request *request, const char *name, const char *value);
+
+/* Before http_answer_begin: the value of Cache-Control, a literal, in place of "no-store". */
+void http_answer_caching(struct http_request *request, const char *control);
 
 /* `content_type`: a literal; NULL: none is sent. */
 void http_answer_begin(struct http_request *request, unsigned code, const char *content_type);

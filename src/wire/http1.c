@@ -78,7 +78,8 @@ struct http1_request {
     struct watch watch;
     bool is_suspended;
 
-    struct buffer answer; /* what waits, from `sent` on */
+    struct buffer headers; /* of the answer: name and value in turn, each with a NUL after it */
+    struct buffer answer;  /* what waits, from `sent` on */
     size_t sent;
     bool has_ended;
     bool wants_writable;
@@ -227,15 +228,29 @@ static struct MHD_Response *make_response(struct http1_request *request)
     return response;
 }
 
+static enum MHD_Result add_given_headers(const struct http1_request *request,
+                                         struct MHD_Response *response)
+{
+    enum MHD_Result result = MHD_YES;
+    for (size_t at = 0; at < request->headers.size && result == MHD_YES;) {
+        const char *name = (const char *)request->headers.data + at;
+        const char *value = name + strlen(name) + 1;
+        result = MHD_add_response_header(response, name, value);
+        at += strlen(name) + strlen(value) + 2;
+    }
+    return result;
+}
+
 static enum MHD_Result add_headers(const struct http1_request *request,
                                    struct MHD_Response *response)
 {
     const struct http_request *base = &request->base;
-    enum MHD_Result result = MHD_YES;
-    if (base->content_type != NULL)
+    const char *caching = base->caching == NULL ? HTTP_NOT_KEPT : base->caching;
+    enum MHD_Result result = add_given_headers(request, response);
+    if (result == MHD_YES && base->content_type != NULL)
         result = MHD_add_response_header(response, "Content-Type", base->content_type);
     if (result == MHD_YES)
-        result = MHD_add_response_header(response, "Cache-Control", "no-store");
+        result = MHD_add_response_header(response, "Cache-Control", caching);
     if (result == MHD_YES && base->code == MHD_HTTP_UNAUTHORIZED)
         result = MHD_add_response_header(response, "WWW-Authenticate", HTTP_CHALLENGE);
     if (result == MHD_YES && request->server->is_draining)
@@ -259,6 +274,18 @@ static enum MHD_Result send_answer(struct http1_request *request)
         result = MHD_queue_response(request->connection, request->base.code, response);
     MHD_destroy_response(response);
     return result;
+}
+
+static void header(struct http_request *base, const char *name, const char *value)
+{
+    struct http1_request *request = request_of(base);
+    size_t before = request->headers.size;
+    buffer_append(&request->headers, name, strlen(name) + 1);
+    buffer_append(&request->headers, value, strlen(value) + 1);
+    if (request->headers.failed) {
+        request->headers.size = before;
+        request->headers.failed = false;
+    }
 }
 
 static void add(struct http_request *base, bytes more)
@@ -311,7 +338,7 @@ static void visit_headers(const struct http_request *base, void *context,
  * follows. Without memory that is NULL. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
-    static const struct http_way way = {visit_headers, add, end, is_congested};
+    static const struct http_way way = {visit_headers, header, add, end, is_congested};
     struct http1_server *server = context;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -434,6 +461,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         request->next->previous = request->previous;
     server->body_bytes -= request->body.size;
     buffer_free(&request->body);
+    buffer_free(&request->headers);
     buffer_free(&request->answer);
     free(request->target);
     request->magic = 0;

@@ -50,8 +50,14 @@ static struct http2_request *request_of(struct http_request *base)
 static void begin(struct http2_request *request)
 {
     if (!request->has_begun)
-        grpc_call_answer_http(request->call, request->base.code, request->base.content_type);
+        grpc_call_answer_http(request->call, request->base.code, request->base.content_type,
+                              request->base.caching);
     request->has_begun = true;
+}
+
+static void header(struct http_request *base, const char *name, const char *value)
+{
+    grpc_call_add_header(request_of(base)->call, name, bytes_of(value));
 }
 
 static void add(struct http_request *base, bytes more)
@@ -141,7 +147,7 @@ static char *copy(struct arena *arena, const char *text)
 /* NULL without memory. */
 static struct http2_request *make_request(struct grpc_call *call, const struct http_client *client)
 {
-    static const struct http_way way = {visit_headers, add, end, is_congested};
+    static const struct http_way way = {visit_headers, header, add, end, is_congested};
     struct arena *arena = grpc_call_arena(call);
     struct http2_request *request = arena_zalloc(arena, sizeof *request);
     bytes method = bytes_of("POST"), target;

@@ -8,6 +8,7 @@
 struct http_way {
     void (*headers)(const struct http_request *request, void *context,
                     void (*each)(void *context, bytes name, bytes value));
+    void (*header)(struct http_request *request, const char *name, const char *value);
     void (*add)(struct http_request *request, bytes more);
     void (*end)(struct http_request *request);
     bool (*is_congested)(struct http_request *request);
@@ -20,9 +21,11 @@ struct http_request {
     bytes body;
     bool is_too_large;
     const struct http_client *client;
+    bytes credential; /* see http_request_stand_for */
 
     unsigned code; /* of the answer */
     const char *content_type;
+    const char *caching; /* NULL: HTTP_NOT_KEPT */
     void *context;
     void (*on_writable)(void *context);
     void (*on_gone)(void *context);
@@ -30,5 +33,8 @@ struct http_request {
 
 /* What a client that gets 401 is told to show. */
 #define HTTP_CHALLENGE "Bearer realm=\"Trestle\""
+
+/* Cache-Control of what nobody may keep. */
+#define HTTP_NOT_KEPT "no-store"
 
 #endif

@@ -31,6 +31,7 @@ static bool is_metadata(bytes name)
 {
     static const char prefix[] = "x-goog-";
     return is_named(name, "authorization") || is_named(name, "bigtable-features") ||
+           is_named(name, "trestle-explain") ||
            (name.size >= strlen(prefix) &&
             strncasecmp((const char *)name.data, prefix, strlen(prefix)) == 0);
 }

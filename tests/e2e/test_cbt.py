@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from harness.server import EXTERNAL
+from harness.server import EXTERNAL, binary
 
 CBT = shutil.which("cbt")
 COMMAND_SECONDS = 60
@@ -118,3 +118,39 @@ def test_tables_and_rows(cbt, tmp_path):
     assert cbt("count t").strip() == "0"
     cbt("deletetable t")
     assert cbt("ls").split() == []
+
+
+def test_import(cbt, server, rpc, tmp_path):
+    """With all its options; of what `trestle export` writes for it, and of what it leaves out."""
+    cbt("createtable t families=f,g")
+    table = "projects/cbt/instances/i/tables/t"
+    (tmp_path / "one.csv").write_text(",a,b\n" + "".join(f"r{i:04},{i},x\n" for i in range(1200)))
+    cbt("import t one.csv column-family=f batch-size=100 workers=3")
+    rows = rpc.read(table)
+    assert [(key, [cell.value for cell in cells]) for key, cells in rows] == [
+        (b"r%04d" % i, [b"%d" % i, b"x"]) for i in range(1200)
+    ]
+    cbt("deleteallrows t")
+
+    text = ',f,,g\n,a,"b,c",d\nr1,1@1000,,3\nr2,"x ""y""\nz@2000",,@3000\nr3,,,\n'
+    (tmp_path / "two.csv").write_text(text)
+    cbt("import t two.csv timestamp=value-encoded app-profile=default")
+    rows = dict(rpc.read(table))
+    now = rows[b"r1"][1].timestamp
+    assert {key: [tuple(cell[:4]) for cell in cells] for key, cells in rows.items()} == {
+        b"r1": [("f", b"a", 1000, b"1"), ("g", b"d", now, b"3")],
+        b"r2": [("f", b"a", 2000, b'x "y"\nz'), ("g", b"d", 3000, b"")],
+    }
+
+    trestle = [binary(), "--endpoint", server.host, "--project", "cbt"]
+    exported = subprocess.run(
+        [trestle[0], "export", "csv", "t", "out.csv", *trestle[1:], "--form", "cbt",
+         "--columns", "a=f:a,b=f:b", "--value-timestamps"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=COMMAND_SECONDS,
+    )  # fmt: skip
+    assert exported.returncode == 0, exported.stderr
+    wanted = {key: [c for c in cells if c.family == "f"] for key, cells in rows.items()}
+    cbt("deleteallrows t")
+    cbt("import t out.csv timestamp=value-encoded")
+    assert dict(rpc.read(table)) == wanted
+    cbt("deletetable t")

@@ -123,6 +123,18 @@ def test_mutations_of_one_entity_follow_each_other(raw):
         raw.commit({"upsert": raw.entity("K", 1, n=1)}, {"delete": raw.key("K", 1)})
 
 
+def test_what_becomes_what_it_was_keeps_its_version(raw):
+    def written(*mutations):
+        raw.transact(*mutations)
+        return raw.lookup(raw.key("K", 1)).found[0].version
+
+    first = written({"upsert": raw.entity("K", 1, n=1, m=2)})
+    assert written({"upsert": raw.entity("K", 1, m=2, n=1)}) == first
+    back = {"update": raw.entity("K", 1, n=1, m=2)}
+    assert written({"update": raw.entity("K", 1, n=5)}, back) == first
+    assert written({"upsert": raw.entity("K", 1, n=1, m=3)}) > first
+
+
 def test_base_versions(raw):
     version = raw.commit({"upsert": raw.entity("K", 1, n=1)}).mutation_results[0].version
     raw.commit({"upsert": raw.entity("K", 1, n=2), "base_version": version})

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery
+from harness.rpc import INSTANCE, Rpc
 from harness.server import ROOT, binary
 
 EXAMPLE = ROOT / "examples/debian-packages"
@@ -119,6 +120,44 @@ def test_widest_row(table, source):
     name = max(source, key=lambda name: len(source[name].get("rdep", {})))
     assert len(source[name]["rdep"]) > 10_000
     assert row_of(table.read_row(name)) == source[name]
+
+
+# --- elsewhere ---
+
+
+def test_a_copy_is_equal(loaded, server, fresh_server, rpc, tmp_path):
+    """By `trestle copy`, to another server: row by row, with timestamps."""
+    target = fresh_server().host
+    done = subprocess.run(
+        [binary(), "copy", packages.TABLE, "--from-endpoint", server.host, "--endpoint", target],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    there = Rpc(target)
+    name = f"{INSTANCE}/tables/{packages.TABLE}"
+    assert there.read(name) == rpc.read(name)
+    there.close()
+
+
+@pytest.fixture(scope="module")
+def all_rows(loaded, rpc):
+    return rpc.read(f"{INSTANCE}/tables/{packages.TABLE}")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "avro"])
+def test_files_bring_it_back(loaded, rpc, all_rows, tmp_path, kind):
+    """Out by `trestle export`, and back by `trestle import`: row by row, with timestamps."""
+    again, families = f"{packages.TABLE}-{kind}", ",".join(packages.FAMILIES)
+    for words in (
+        ["export", kind, packages.TABLE, f"rows.{kind}"],
+        ["import", kind, f"rows.{kind}", "--table", again, "--families", families],
+    ):
+        done = subprocess.run(
+            [binary(), *words], env=loaded, cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    assert rpc.read(f"{INSTANCE}/tables/{again}") == all_rows
+    rpc.delete_table(f"{INSTANCE}/tables/{again}")
 
 
 # --- the queries ---

@@ -15,14 +15,15 @@ VALUE = bytes(1000)
 
 
 @contextlib.contextmanager
-def load(connect, host, name):
-    """Scans of the rows from m on, again and again."""
+def load(connect, host, name, start=b"m", end=b""):
+    """Scans of the rows from `start` on, again and again."""
     over = threading.Event()
+    rows = {"start_key_closed": start, **({"end_key_open": end} if end else {})}
 
     def scan():
         rpc = connect(host)
         while not over.is_set():
-            rpc.read(name, rows={"row_ranges": [{"start_key_closed": b"m"}]})
+            rpc.read(name, rows={"row_ranges": [rows]})
 
     thread = threading.Thread(target=scan)
     thread.start()
@@ -35,6 +36,10 @@ def load(connect, host, name):
 
 def hot_tablets(admin, **fields):
     return list(admin.instances.list_hot_tablets(request={"parent": CLUSTER, **fields}))
+
+
+def facts(hot):
+    return (hot.name, hot.table_name, hot.start_time, hot.end_time, hot.start_key, hot.end_key)
 
 
 def wait_for(admin, count):
@@ -69,6 +74,27 @@ def test_what_is_scanned_is_hot(fresh_server, connect, administer):
     assert hot_tablets(admin, start_time=later)[0] == found[1]
     assert hot_tablets(admin, end_time=later) == found[:1]
     assert hot_tablets(admin, end_time=found[0].start_time - second) == []
+
+
+def test_the_part_of_a_tablet_that_is_hot_is_named(fresh_server, connect, administer):
+    """Also after a kill: what was told is kept."""
+    server = fresh_server("--heat-window", "1s", "--balance=false")
+    rpc, admin = connect(server.host), administer(server.host)
+    name = rpc.create_table("t")
+    rows = [(b"%c%04d" % (ord("a") + i // 100, i), [set_cell("f", b"q", VALUE, 1000)])
+            for i in range(2000)]  # fmt: skip
+    assert set(rpc.mutate_rows(name, rows)) == {0}
+    with load(connect, server.host, name, b"f", b"g"):
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not any(each.start_key >= "e" and "" < each.end_key <= "h"
+                      for each in hot_tablets(admin)):  # fmt: skip
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    found = hot_tablets(admin)
+    server.kill()
+    server.start()
+    again = hot_tablets(administer(server.host))
+    assert [facts(each) for each in again[: len(found)]] == [facts(each) for each in found]
 
 
 @pytest.mark.parametrize("fields", [

@@ -1,6 +1,7 @@
 """`trestle import dynamodb`: exports of all types and both formats, in all three layouts; imports
 that are killed; bad input."""
 
+import base64
 import gzip
 import json
 import signal
@@ -13,6 +14,7 @@ import pytest
 from harness.dynamo_exports import (
     ALL_TYPES,
     b64,
+    edge_items,
     item_json,
     line,
     plain,
@@ -20,52 +22,12 @@ from harness.dynamo_exports import (
     write_export,
     write_manifest,
 )
+from harness.importer import SECONDS, Importer
 from harness.rpc import fails_with
-from harness.server import ROOT, binary
+from harness.server import ROOT
 
 EXPORTED_US = 1731060000000000  # as write_export says
 SAMPLE = ROOT.parent / "shared/data/dynamodb-export-sample.json.gz"
-SECONDS = 120
-
-
-class Importer:
-    """The command on one table, in a directory of its own."""
-
-    def __init__(self, rpc, host, directory, table_id):
-        self.rpc, self.host, self.directory, self.table_id = rpc, host, directory, table_id
-        self.table = f"projects/p/instances/i/tables/{table_id}"
-        self.partition_key = "Id"
-
-    def command(self, source, *options):
-        return [
-            binary(), "import", "dynamodb", str(source), "--endpoint", self.host,
-            "--table", self.table_id, "--partition-key", self.partition_key, *map(str, options),
-        ]  # fmt: skip
-
-    def run(self, source, *options):
-        return subprocess.run(
-            self.command(source, *options), cwd=self.directory, capture_output=True, text=True,
-            timeout=SECONDS,
-        )  # fmt: skip
-
-    def run_well(self, source, *options):
-        done = self.run(source, *options)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def rows(self):
-        """{row key: {"family:qualifier": (timestamp, value)}}"""
-        return {
-            key: {
-                f"{cell.family}:{cell.qualifier.decode()}": (cell.timestamp, cell.value)
-                for cell in cells
-            }
-            for key, cells in self.rpc.read(self.table)
-        }
-
-    def rejects(self):
-        path = self.directory / f"{self.table_id}.rejects.jsonl"
-        return [json.loads(text) for text in path.read_text().splitlines()]
 
 
 @pytest.fixture
@@ -141,6 +103,25 @@ def test_googles_layout(importer, tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("form", ["json", "ion"])
+@pytest.mark.parametrize("layout", [[], ["--lossless"], ["--compat", "google"]])
+def test_items_at_the_edges_arrive(importer, tmp_path, form, layout):
+    items = [*edge_items(), {"Id": ("S", "all"), **ALL_TYPES}]
+    write_export(tmp_path / "export", [items[:4], items[4:]], form)
+    out = importer.run_well(tmp_path / "export", *layout, "--verify", "full")
+    assert out == (
+        f"{len(items)} items read, {len(items)} written, 0 rejected\n"
+        f"{len(items)} rows compared, 0 different\n"
+    )
+    rows = importer.rows()
+    assert len(rows) == len(items)
+    if layout:
+        return
+    for item in items[1:]:
+        wanted = dict(item)
+        check_row(rows[wanted.pop("Id")[1].encode()], wanted)
+
+
 def test_counters_families_and_timestamps(importer, tmp_path, rpc):
     item = {"Id": ("S", "k"), "At": ("N", "1730928816"), "Likes": ("N", "258"),
             "Tags": ("SS", ["a", "b"]), "Spec": ("M", {"cpu": ("N", "4")})}  # fmt: skip
@@ -170,7 +151,7 @@ def test_the_sample_export(importer, layout):
 
 def test_a_killed_import_goes_on(importer, tmp_path):
     items = list(random_items(8000))
-    write_export(tmp_path / "export", [items[:2500], items[2500:4000], items[4000:]])
+    write_export(tmp_path / "export", [items[:2500], items[2500:4000], [*items[4000:], items[0]]])
     command = importer.command(tmp_path / "export", "--rate", 1000, "--verify", "full")
     checkpoint = tmp_path / f"{importer.table_id}.checkpoint"
     done_before = 0
@@ -178,7 +159,7 @@ def test_a_killed_import_goes_on(importer, tmp_path):
         running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline and running.poll() is None:
-            done = json.loads(checkpoint.read_text())["items"] if checkpoint.exists() else 0
+            done = json.loads(checkpoint.read_text())["records"] if checkpoint.exists() else 0
             if done > done_before:
                 break
             time.sleep(0.02)
@@ -187,11 +168,14 @@ def test_a_killed_import_goes_on(importer, tmp_path):
         done_before = done
     assert done_before > 0
     out = importer.run(tmp_path / "export", "--verify", "full", "--rate", 0)
-    assert out.returncode == 0, out.stderr
     assert f"{done_before} items are done" in out.stderr
+    # It remembers the first item, which comes again as the last.
+    assert out.returncode == 1
     assert out.stdout == (
-        "8000 items read, 8000 written, 0 rejected\n8000 rows compared, 0 different\n"
+        f"8001 items read, 8000 written, 1 rejected: see {importer.table_id}.rejects.jsonl\n"
+        "8000 rows compared, 0 different\n"
     )
+    assert [each["line"] for each in importer.rejects()] == [4001]
     rows = importer.rows()
     assert len(rows) == 8000
     for item in items[::500]:
@@ -204,13 +188,13 @@ def test_a_checkpoint_is_of_one_import(importer, tmp_path):
     write_export(tmp_path / "export", [list(random_items(3))])
     checkpoint = tmp_path / f"{importer.table_id}.checkpoint"
     checkpoint.write_text(json.dumps({
-        "import": "another", "file": 0, "line": 0, "items": 0, "rejected": 0, "bytes": 0,
-        "rejects_bytes": 0, "timestamp_us": 0}))  # fmt: skip
+        "transfer": "another", "records": 0, "rejected": 0, "bytes": 0, "rejects_bytes": 0,
+        "source": {"file": 0, "line": 0, "timestamp_us": 0}}))  # fmt: skip
     done = importer.run(tmp_path / "export")
     assert done.returncode == 1
-    assert "is of another import, or of other options: another" in done.stderr
+    assert "is of something else, or of other options: another" in done.stderr
     checkpoint.write_text("{")
-    assert "is no JSON; without it the import begins anew" in importer.run(
+    assert "is no JSON; without it all begins anew" in importer.run(
         tmp_path / "export"
     ).stderr
 
@@ -263,6 +247,36 @@ def test_bad_lines_are_kept_with_their_reasons(importer, tmp_path):
     assert list(importer.rows()) == [b"k0", b"k1", b"k2"]
 
 
+def test_what_is_too_large_is_rejected_alone(importer, tmp_path):
+    path = tmp_path / "data.json"
+    with open(path, "w") as out:
+        out.write(line({"Id": ("S", "a"), "v": ("S", "x" * 20_000_000)}))
+        out.write(line({"Id": ("S", "b"), "v": ("S", "x" * 70_000_000)}))
+        out.write(line({"Id": ("S", "c"), **{f"n{i}": ("N", "1") for i in range(100_001)}}))
+        out.write(line({"Id": ("S", "d")}))
+    done = importer.run(path, "--verify", "full")
+    assert done.returncode == 1
+    assert done.stdout.startswith("4 items read, 2 written, 2 rejected")
+    assert [(each["line"], each["reason"]) for each in importer.rejects()] == [
+        (2, "the line has more than 67108864 bytes"),
+        (3, "the item makes more than 100000 cells, which is the most that a row can be written "
+            "with"),
+    ]  # fmt: skip
+    rows = importer.rows()
+    assert list(rows) == [b"a", b"d"]
+    assert len(rows[b"a"]["item:v"][1]) == 20_000_000
+
+
+def test_bytes_that_are_no_text_are_kept_as_base64(importer, tmp_path):
+    path = tmp_path / "data.json"
+    bad = b'{"Item":{"Id":{"S":"\xff"}}}'
+    path.write_bytes(bad + b'\n{"Item":{"Id":{"N":"1\xfe"}}}\n')
+    assert importer.run(path).returncode == 1
+    rejects = importer.rejects()
+    assert base64.b64decode(rejects[0]["record_base64"]) == bad
+    assert rejects[1]["reason"].endswith("is not UTF-8, or has a bad escape")
+
+
 def test_what_the_server_refuses_is_kept_too(importer, tmp_path, rpc):
     rpc.create_table(importer.table_id, families=("item",))
     path = tmp_path / "data.json"
@@ -275,13 +289,24 @@ def test_what_the_server_refuses_is_kept_too(importer, tmp_path, rpc):
     assert importer.rows() == {}
 
 
-def test_rows_that_fall_together_are_found(importer, tmp_path):
-    items = [{"Id": ("S", "k"), "n": ("N", str(i))} for i in range(2)]
-    write_export(tmp_path / "export", [items])
+def test_items_that_would_be_one_row_are_named(importer, tmp_path):
+    items = [{"Id": ("S", "k"), "n": ("N", str(i))} for i in range(3)]
+    paths = write_export(tmp_path / "export", [items[:2], items[2:]])
     done = importer.run(tmp_path / "export", "--verify", "full")
     assert done.returncode == 1
-    assert "2 rows compared, 1 different\n" in done.stdout
-    assert ":1: the row is missing, or is another" in done.stderr
+    assert "3 items read, 1 written, 2 rejected" in done.stdout
+    assert "1 rows compared, 0 different\n" in done.stdout
+    assert [(each["file"], each["line"], each["reason"]) for each in importer.rejects()] == [
+        (str(paths[0]), 2, "one before it has the row key k"),
+        (str(paths[1]), 1, "one before it has the row key k"),
+    ]
+    assert importer.rows() == {b"k": {"item:n": (EXPORTED_US, b"0")}}
+    # Nothing is lost: what was rejected is there, and can be imported as something else.
+    records = "".join(each["record"] + "\n" for each in importer.rejects())
+    (tmp_path / "mended.json").write_text(records)
+    out = importer.run_well(tmp_path / "mended.json", "--sort-key", "n")
+    assert out.startswith("2 items read, 2 written")
+    assert list(importer.rows()) == [b"k", b"k#1", b"k#2"]
 
 
 def test_a_wrong_md5_is_found_before_anything_is_written(importer, tmp_path):
@@ -327,6 +352,8 @@ def test_counts_are_held_against_the_manifest(importer, tmp_path):
         (["--delimiter", ""], "--delimiter"),
         (["--counters", "a", "--lossless"], "need neither --lossless nor --compat"),
         (["--salts", "1001"], "salts"),
+        (["--mapping", "m.json"], "--mapping says how items become rows: leave out"),
+        (["--ttl-family", "e:30d"], "--ttl-family needs --ttl-attribute"),
         (["--nonsense"], "nonsense"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -165,8 +166,26 @@ def test_metrics(server, rpc, table_name):
         name, value = line.rsplit(" ", 1)
         float(value)
         assert name.startswith(("trestle_", "process_"))
-    assert "# TYPE trestle_" in page
     assert "MutateRow" in page
+    told = re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE)
+    listed = run_trestle("serve", "--metrics-markdown").stdout
+    rows = re.findall(r"^\| `(\w+)(?:\{.*\})?` \| (\w+) \|", listed, re.MULTILINE)
+    names = [(name if name.startswith("process_") else f"trestle_{name}", kind)
+             for name, kind in rows]  # fmt: skip
+    assert sorted(told) == sorted(names)
+
+
+def test_metrics_of_the_store(server, rpc, table_name):
+    def now(name):
+        page = server.get("/metrics")[1]
+        return int(re.search(rf"^trestle_{name} (\d+)$", page, re.MULTILINE)[1])
+
+    syncs, written = now("store_syncs_total"), now("store_written_bytes_total")
+    rpc.mutate(table_name, b"k", set_cell("f", b"q", b"v" * 10000))
+    assert now("store_syncs_total") > syncs
+    assert now("store_written_bytes_total") >= written + 10000
+    assert now("store_write_buffer_bytes") > 0
+    assert now("store_log_bytes") > 0
 
 
 def test_grpc_health(rpc):

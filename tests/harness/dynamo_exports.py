@@ -127,14 +127,14 @@ def write_export(directory, files, form="json"):
     return paths
 
 
-def write_manifest(directory, paths, counts):
+def write_manifest(directory, paths, counts, **more):
     lines = []
     for path, count in zip(paths, counts, strict=True):
         digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).digest()
         key = f"prefix/AWSDynamoDB/01-abc/data/{path.name}"
         lines.append({"itemCount": count, "md5Checksum": b64(digest), "dataFileS3Key": key})
     summary = {"version": "2020-06-30", "exportTime": "2024-11-08T10:00:00Z",
-               "itemCount": sum(counts), "outputFormat": "DYNAMODB_JSON"}  # fmt: skip
+               "itemCount": sum(counts), "outputFormat": "DYNAMODB_JSON", **more}  # fmt: skip
     (directory / "manifest-files.json").write_text("".join(json.dumps(x) + "\n" for x in lines))
     (directory / "manifest-summary.json").write_text(json.dumps(summary))
 
@@ -148,3 +148,54 @@ def random_items(count, seed=1):
             item[name] = ALL_TYPES[name]
         item["pad"] = ("S", "x" * chance.randrange(200))
         yield item
+
+
+def edge_items():
+    """Items at the edges of what DynamoDB takes."""
+    deep = ("S", "bottom")
+    for level in range(31):
+        deep = ("L", [deep]) if level % 2 else ("M", {"k": deep})
+    edges = [
+        {},  # nothing but its key
+        {"digits": ("N", "1" * 38), "least": ("N", "1E-130"), "most": ("N", "9.9E+125"),
+         "small": ("N", "-0.000000000000000000000000000000000000001"), "zero": ("N", "0")},
+        {"": ("S", "an empty name"), "a.b": ("S", "x"), "a:b": ("S", "y"),
+         "\u00e9\U0001f600": ("N", "1"), 'q"\\': ("S", "\x01\x7f")},
+        {"deep": deep},
+        {"empty list": ("L", []), "empty map": ("M", {}), "nulls": ("L", [("NULL", True)] * 3)},
+        {"long": ("S", "\u6f22" * 100000)},
+        {"bytes": ("B", bytes(range(256)) * 100), "one": ("B", b"\0"), "none": ("B", b"")},
+        {"many": ("SS", [f"member {i}" for i in range(2000)]),
+         "numbers": ("NS", [str(i / 8) for i in range(500)]),
+         "blobs": ("BS", [bytes([i, i]) for i in range(256)])},
+        {f"attribute {i}": ("N", str(i)) for i in range(1000)},
+    ]  # fmt: skip
+    for number, attributes in enumerate(edges):
+        yield {"Id": ("S", f"edge-{number}"), **attributes}
+
+
+def change_line(key, at_us, new=None, old=None, form="json"):
+    """A line of an incremental export: what became of the item with this key."""
+    images = {"Keys": key, "OldImage": old, "NewImage": new}
+    images = {name: image for name, image in images.items() if image is not None}
+    if form == "ion":
+        parts = [f"Metadata:{{WriteTimestampMicros:{at_us}.}}"]
+        parts += [f"{name}:{ion_struct(image)}" for name, image in images.items()]
+        return "$ion_1_0 {" + ",".join(parts) + "}\n"
+    made = {"Metadata": {"WriteTimestampMicros": {"N": str(at_us)}}}
+    made |= {name: item_json(image) for name, image in images.items()}
+    return json.dumps(made, ensure_ascii=False) + "\n"
+
+
+def write_incremental(root, name, start, end, lines, form="json"):
+    """An incremental export of the window from `start` to `end` (as RFC 3339) in a directory of
+    exports, which share `data`."""
+    (root / name).mkdir(parents=True)
+    (root / "data").mkdir(exist_ok=True)
+    path = root / "data" / f"{name}.{form}.gz"
+    path.write_bytes(gzip.compress("".join(lines).encode()))
+    write_manifest(
+        root / name, [path], [len(lines)], exportType="INCREMENTAL_EXPORT", exportTime=end,
+        exportFromTime=start, exportToTime=end, outputView="NEW_AND_OLD_IMAGES",
+    )  # fmt: skip
+    return path

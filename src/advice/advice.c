@@ -1,0 +1,99 @@
+/* See advice.h: the table of rules, and findings. */
+#include "advice/advice_private.h"
+
+#include "base/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const struct advice_rule advice_rules[ADVICE_RULES] = {
+#define RULE(member_, id_, severity_, title_, when_, why_, remedy_)                                \
+    [RULE_##member_] = {.id = id_,                                                                 \
+                        .severity = ADVICE_##severity_,                                            \
+                        .title = title_,                                                           \
+                        .when = when_,                                                             \
+                        .why = why_,                                                               \
+                        .remedy = remedy_},
+#include "advice/rules.def"
+#undef RULE
+};
+
+const char *advice_severity_name(enum advice_severity severity)
+{
+    static const char *const names[] = {"info", "warning", "critical"};
+    return names[severity];
+}
+
+/* --- findings --- */
+
+status advise(struct advisor *advisor, enum advice_rule_number rule, struct advice_finding **out,
+              const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    CHECK(advisor->out->count < ADVICE_RULES);
+    char *evidence = arena_string(advisor->arena, bytes_of(text));
+    if (evidence == NULL)
+        return status_out_of_memory();
+    *out = &advisor->out->findings[advisor->out->count++];
+    **out = (struct advice_finding){.rule = &advice_rules[rule], .evidence = evidence};
+    return status_ok();
+}
+
+void finding_add_key(struct advice_finding *finding, bytes key)
+{
+    if (finding->key_count < ADVICE_KEYS_SHOWN)
+        finding->keys[finding->key_count++] = key;
+}
+
+void finding_add_better(struct advice_finding *finding, bytes key, bytes better)
+{
+    if (finding->better_count < ADVICE_KEYS_SHOWN)
+        finding->better[finding->better_count++] =
+            (struct advice_better){.key = key, .better = better};
+}
+
+const struct advice_row *row_to_show(const struct advice_observations *seen, size_t index)
+{
+    size_t at = seen->row_count * (2 * index + 1) / (2 * ADVICE_KEYS_SHOWN);
+    return &seen->rows[at];
+}
+
+status keep_text(struct advisor *advisor, struct buffer *text, bytes *out)
+{
+    *out = text->failed ? bytes_make(NULL, 0) : arena_copy(advisor->arena, buffer_bytes(text));
+    buffer_free(text);
+    return out->data == NULL ? status_out_of_memory() : status_ok();
+}
+
+/* --- all rules --- */
+
+/* By severity; of one severity as they were found, which is the rules' order. */
+static void sort_findings(struct advice *advice)
+{
+    for (size_t i = 1; i < advice->count; i++) {
+        struct advice_finding finding = advice->findings[i];
+        size_t at = i;
+        for (; at > 0 && advice->findings[at - 1].rule->severity < finding.rule->severity; at--)
+            advice->findings[at] = advice->findings[at - 1];
+        advice->findings[at] = finding;
+    }
+}
+
+status advice_find(const struct advice_observations *seen, struct arena *arena, struct advice *out)
+{
+    struct advisor advisor = {.seen = seen, .arena = arena, .out = out};
+    out->count = 0;
+    TRY(advise_on_keys(&advisor));
+    TRY(advise_on_domains(&advisor));
+    TRY(advise_on_sizes(&advisor));
+    TRY(advise_on_names(&advisor));
+    TRY(advise_on_versions(&advisor));
+    TRY(advise_on_heat(&advisor));
+    TRY(advise_on_siblings(&advisor));
+    sort_findings(out);
+    return status_ok();
+}

@@ -1,0 +1,131 @@
+/* The schema advisor: what is wrong with a table, as far as a sample of it shows.
+ *
+ * Pure functions over observations, which somebody else has gathered: no I/O, no clock. Each best
+ * practice is a rule (rules.def). What always holds
+ *  1. A rule speaks only where the evidence is there. A false alarm is worse than a miss: every
+ *     threshold leans that way, and what was not observed is no reason for anything.
+ *  2. A rule has at most one finding; of several families or rows it tells the worst.
+ *  3. What is found depends on the observations alone, not on their order of arrival. */
+#ifndef TRESTLE_ADVICE_ADVICE_H
+#define TRESTLE_ADVICE_ADVICE_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+enum advice_severity { ADVICE_INFO, ADVICE_WARNING, ADVICE_CRITICAL };
+
+enum advice_rule_number {
+#define RULE(member, id, severity, title, when, why, remedy) RULE_##member,
+#include "advice/rules.def"
+#undef RULE
+    ADVICE_RULES
+};
+
+struct advice_rule {
+    const char *id;
+    enum advice_severity severity;
+    const char *title;
+    const char *when; /* it is found */
+    const char *why;  /* it matters */
+    const char *remedy;
+};
+
+extern const struct advice_rule advice_rules[ADVICE_RULES];
+
+const char *advice_severity_name(enum advice_severity severity);
+
+/* --- what was observed --- */
+
+struct advice_family {
+    const char *name;
+    bool has_rule;       /* a garbage-collection rule */
+    bool is_aggregate;   /* its cells are states, not versions of a value */
+    int64_t most_age_us; /* that a cell can reach; INT64_MAX: any */
+};
+
+struct advice_cell {
+    uint32_t family; /* its place among the families */
+    bytes qualifier;
+    int64_t timestamp_us;
+    uint64_t size; /* of the value */
+};
+
+struct advice_row {
+    bytes key;
+    uint32_t place;            /* rows of one place were read in one go: none lies between them */
+    struct advice_cell *cells; /* in the row's order: versions of a column stand together */
+    size_t cell_count;
+    bool is_cut;   /* it has more cells than these */
+    uint64_t size; /* of keys, qualifiers and values; an estimate if it is cut */
+};
+
+/* Rows between two keys, of which all were read. */
+struct advice_range {
+    bytes start;
+    bytes end;       /* empty: the table's */
+    uint64_t stored; /* bytes that it takes, as the server tells */
+    uint64_t read;   /* bytes of its rows */
+    size_t rows;
+};
+
+/* A tablet that took much of a node's processors for a while. */
+struct advice_heat {
+    bytes start;
+    bytes end;
+    int64_t from_us; /* since 1970 */
+    int64_t until_us;
+    double cpu_percent;
+    bool is_one_row; /* and was seen to be */
+};
+
+/* Another table of the instance. */
+struct advice_sibling {
+    const char *id;
+    bool is_known; /* what follows is */
+    bool has_same_families;
+    uint64_t size;
+};
+
+struct advice_observations {
+    const char *table_id;
+    int64_t now_us; /* since 1970 */
+    uint64_t table_size;
+    const struct advice_family *families;
+    size_t family_count;
+    const struct advice_row *rows; /* by key, no two the same */
+    size_t row_count;
+    const struct advice_range *ranges;
+    size_t range_count;
+    const struct advice_heat *heat;
+    size_t heat_count;
+    const struct advice_sibling *siblings;
+    size_t sibling_count;
+};
+
+/* --- what follows --- */
+
+enum { ADVICE_KEYS_SHOWN = 3 };
+
+struct advice_better {
+    bytes key;    /* that is there */
+    bytes better; /* how it might be */
+};
+
+struct advice_finding {
+    const struct advice_rule *rule;
+    const char *evidence; /* a sentence or two with numbers */
+    bytes keys[ADVICE_KEYS_SHOWN];
+    size_t key_count;
+    struct advice_better better[ADVICE_KEYS_SHOWN];
+    size_t better_count;
+};
+
+struct advice {
+    struct advice_finding findings[ADVICE_RULES]; /* the most severe first */
+    size_t count;
+};
+
+/* What it makes is the arena's, or points into the observations. Fails without memory only. */
+status advice_find(const struct advice_observations *seen, struct arena *arena, struct advice *out);
+
+#endif

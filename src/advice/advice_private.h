@@ -1,0 +1,40 @@
+/* Shared by the files of rules: what each of them looks at, and how it says what it found. */
+#ifndef TRESTLE_ADVICE_ADVICE_PRIVATE_H
+#define TRESTLE_ADVICE_ADVICE_PRIVATE_H
+
+#include "advice/advice.h"
+#include "advice/thresholds.h"
+
+struct advisor {
+    const struct advice_observations *seen;
+    struct arena *arena;
+    struct advice *out;
+};
+
+/* Adds a finding, whose evidence is as printf makes it. */
+__attribute__((format(printf, 4, 5))) status advise(struct advisor *advisor,
+                                                    enum advice_rule_number rule,
+                                                    struct advice_finding **out, const char *format,
+                                                    ...);
+
+/* Both do nothing when there are ADVICE_KEYS_SHOWN. */
+void finding_add_key(struct advice_finding *finding, bytes key);
+void finding_add_better(struct advice_finding *finding, bytes key, bytes better);
+
+/* Rows from all over the sample, not its first ones: the index-th of ADVICE_KEYS_SHOWN. */
+const struct advice_row *row_to_show(const struct advice_observations *seen, size_t index);
+
+/* The text that the buffer has, which is freed, as a copy in the arena. */
+status keep_text(struct advisor *advisor, struct buffer *text, bytes *out);
+
+/* --- the rules, in groups --- */
+
+status advise_on_keys(struct advisor *advisor);    /* key_rules.c */
+status advise_on_domains(struct advisor *advisor); /* domain_rule.c */
+status advise_on_sizes(struct advisor *advisor);   /* size_rules.c */
+status advise_on_names(struct advisor *advisor);
+status advise_on_versions(struct advisor *advisor); /* version_rules.c */
+status advise_on_heat(struct advisor *advisor);     /* heat_rules.c */
+status advise_on_siblings(struct advisor *advisor); /* sibling_rule.c */
+
+#endif

@@ -1,0 +1,105 @@
+/* Keys that begin with the name of a host as people write it, its top-level domain last. */
+#include "advice/key_start.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+/* The usual ones. Those that are also endings of files (.sh, .py, .md, .pl, .rs) are not here. */
+static const char *const top_level[] = {
+    "com", "org", "net", "edu", "gov", "mil", "int", "info", "biz", "io", "dev", "app", "cloud",
+    "co",  "uk",  "de",  "fr",  "es",  "it",  "nl",  "be",   "eu",  "ch", "at",  "se",  "no",
+    "dk",  "fi",  "pt",  "cz",  "gr",  "ie",  "ru",  "ua",   "cn",  "jp", "kr",  "in",  "au",
+    "nz",  "ca",  "us",  "mx",  "br",  "ar",  "cl",  "za",   "il",  "tr", "sg",  "hk",  "tw",
+};
+
+static bool is_top_level(bytes label)
+{
+    for (size_t i = 0; i < sizeof top_level / sizeof *top_level; i++)
+        if (strlen(top_level[i]) == label.size &&
+            strncasecmp(top_level[i], (const char *)label.data, label.size) == 0)
+            return true;
+    return false;
+}
+
+static size_t scheme_size(bytes key)
+{
+    static const char *const schemes[] = {"https://", "http://"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (bytes_start_with(key, bytes_of(schemes[i])))
+            return strlen(schemes[i]);
+    return 0;
+}
+
+/* The name at the start of the key; empty if it is none, or reversed already. "@" behind it says
+ * that it is the first half of an address. */
+static bytes host_of(bytes key)
+{
+    size_t size = 0, dots = 0, first_dot = 0, last_dot = 0;
+    const bytes none = bytes_make(NULL, 0);
+    key = bytes_from(key, scheme_size(key));
+    for (; size < key.size; size++) {
+        uint8_t c = key.data[size];
+        if (c == '.') {
+            first_dot = dots++ == 0 ? size : first_dot;
+            last_dot = size;
+        } else if (!isalnum(c) && c != '-') {
+            break;
+        }
+    }
+    bool is_name = dots > 0 && first_dot > 0 && last_dot + 1 < size &&
+                   (size == key.size || (key.data[size] != '@' && key.data[size] != '_'));
+    if (!is_name || is_top_level(bytes_make(key.data, first_dot)))
+        return none;
+    bytes last = bytes_make(key.data + last_dot + 1, size - last_dot - 1);
+    return is_top_level(last) ? bytes_make(key.data, size) : none;
+}
+
+/* com.example.www, and what the key has behind it; without "https://". */
+static status reversed(struct advisor *advisor, bytes key, bytes *out)
+{
+    bytes host = host_of(key);
+    struct buffer text = {0};
+    size_t end = host.size;
+    *out = bytes_make(NULL, 0);
+    if (host.size == 0)
+        return status_ok();
+    for (size_t at = host.size; at-- > 0;) {
+        if (host.data[at] != '.' && at > 0)
+            continue;
+        size_t start = at == 0 ? 0 : at + 1;
+        buffer_append(&text, host.data + start, end - start);
+        if (at > 0)
+            buffer_append_byte(&text, '.');
+        end = at;
+    }
+    buffer_append_bytes(&text, bytes_from(key, (size_t)(host.data - key.data) + host.size));
+    return keep_text(advisor, &text, out);
+}
+
+status advise_on_domains(struct advisor *advisor)
+{
+    const struct advice_observations *seen = advisor->seen;
+    struct advice_finding *finding;
+    size_t hosts = 0, changes = 0;
+    bytes last = {0};
+    for (size_t i = 0; i < seen->row_count; i++) {
+        bytes host = host_of(seen->rows[i].key);
+        hosts += host.size > 0;
+        changes += host.size > 0 && !bytes_equal(host, last);
+        last = host.size > 0 ? host : last;
+    }
+    bool is_found = seen->row_count >= KEYS_LEAST && changes > 2 &&
+                    hosts * 100 >= seen->row_count * DOMAINS_PERCENT;
+    if (!is_found)
+        return status_ok();
+    TRY(advise(advisor, RULE_key_domain, &finding,
+               "%zu of %zu sampled keys begin with the name of a host.", hosts, seen->row_count));
+    for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
+        bytes key = row_to_show(seen, i)->key, better;
+        finding_add_key(finding, key);
+        TRY(reversed(advisor, key, &better));
+        if (better.size > 0)
+            finding_add_better(finding, key, better);
+    }
+    return status_ok();
+}

@@ -1,0 +1,293 @@
+/* How keys begin: each form is found, and what only resembles it is not. */
+#include "advice/testing.h"
+
+/* splitmix64 by Steele, Lea and Flood: numbers that look random, the same each time. */
+static uint64_t scatter(uint64_t number)
+{
+    number += 0x9e3779b97f4a7c15;
+    number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
+    number = (number ^ number >> 27) * 0x94d049bb133111eb;
+    return number ^ number >> 31;
+}
+
+static const char *word(uint64_t number)
+{
+    static const char *const words[] = {
+        "amber", "basil", "cedar", "delta",  "ember", "fable", "grove",  "hazel", "ivory", "jade",
+        "koala", "lemon", "maple", "nectar", "olive", "pearl", "quartz", "raven", "sage",  "tulip",
+    };
+    return words[number % (sizeof words / sizeof *words)];
+}
+
+typedef int writer(char key[SAMPLE_KEY], uint64_t number);
+
+#define WRITER(name, ...)                                                                          \
+    static int name(char key[SAMPLE_KEY], uint64_t n)                                              \
+    {                                                                                              \
+        return snprintf(key, SAMPLE_KEY, __VA_ARGS__);                                             \
+    }
+
+#define U(expression) ((unsigned long long)(expression))
+
+/* times */
+WRITER(date, "2024-%02llu-%02llu#%s%llu", U(n / 80 % 12 + 1), U(n % 28 + 1), word(n), U(n))
+WRITER(date_and_clock, "2024-01-%02lluT%02llu:%02llu:00Z", U(n / 500 + 1), U(n / 24 % 24),
+       U(n % 60))
+WRITER(month, "2024/%02llu/%s%llu", U(n % 12 + 1), word(n), U(n))
+WRITER(plain_date, "202401%02llu%02llu%02llu#%llu", U(n % 28 + 1), U(n % 24), U(n % 60), U(n))
+WRITER(seconds, "%llu#%s", U(1700000000 + 977 * n), word(n))
+WRITER(millis, "%llu", U(1700000000000 + 977777 * n))
+WRITER(micros, "%llu|%s", U(1700000000000000 + 977777777 * n), word(n))
+WRITER(nanos, "%llu|%s", U(1700000000000000000 + 977777777777 * n), word(n))
+WRITER(reversed_millis, "%llu#%s", U(INT64_MAX - 1700000000000 - 977777 * n), word(n))
+WRITER(events, "events#2024-%02llu-%02llu#%llu", U(n % 12 + 1), U(n % 28 + 1), U(n))
+WRITER(uuid_7, "%08llx-%04llx-7%03llx-8%03llx-%012llx", U((1700000000000 + 977777 * n) >> 16),
+       U((1700000000000 + 977777 * n) & 0xffff), U(scatter(n) & 0xfff), U(scatter(n) >> 52),
+       U(scatter(n) >> 16))
+WRITER(object_id, "%08llx%016llx", U(1700000000 + 977 * n), U(scatter(n)))
+
+/* what is like a time */
+WRITER(date_last, "%s%llu#2024-01-%02llu", word(n), U(n), U(n % 28 + 1))
+WRITER(time_last, "%s#%llu#%llu", word(n), U(n), U(1700000000 + n))
+WRITER(phone, "%010llu", U(2000000000 + scatter(n) % 7999999999))
+WRITER(eight_digits, "%08llu", U(scatter(n) % 100000000))
+WRITER(thirteen_digits, "%013llu", U(scatter(n) % 10000000000000))
+WRITER(version, "%llu.%llu.%llu", U(n % 30), U(n / 30), U(n % 7))
+WRITER(article, "%04llu-%02llu-%s", U(scatter(n) % 10000), U(scatter(n + 9) % 100), word(n))
+WRITER(one_day, "2024-01-15#%s#%llu", word(n), U(scatter(n)))
+
+/* numbers */
+WRITER(padded, "%010llu", U(5000 + n + n / 10 * 333))
+WRITER(not_padded, "%llu", U(990 + n + n / 10 * 33))
+WRITER(order, "order%07llu", U(n + n / 10 * 333))
+WRITER(order_of_user, "%07llu#%s", U(n + n / 10 * 333), word(n))
+WRITER(by_tens, "%09llu", U(10 * (n + n / 10 * 333)))
+WRITER(random_numbers, "%010llu", U(scatter(n) % 10000000000))
+WRITER(half_full, "%06llu", U(2 * n + scatter(n) % 2))
+WRITER(buckets, "%03llu#%s%llu", U(n % 100), word(n), U(n))
+WRITER(many_of_each, "%06llu#2024-01-%02llu", U(n / 25), U(n % 25 + 1))
+WRITER(postcode, "%05llu", U(10000 + 3 * n + scatter(n) % 3))
+
+/* random bytes */
+WRITER(uuid_4, "%08llx-%04llx-4%03llx-8%03llx-%012llx", U(scatter(n) >> 32),
+       U(scatter(n) >> 16 & 0xffff), U(scatter(n) & 0xfff), U(scatter(n + 7777) >> 52),
+       U(scatter(n + 7777) >> 16))
+WRITER(md5, "%016llx%016llx#%s", U(scatter(n)), U(scatter(n + 7777)), word(n))
+WRITER(upper_hex, "%016llX/%s", U(scatter(n)), word(n))
+WRITER(user_hash, "user#%016llx", U(scatter(n)))
+WRITER(words, "%s#%s#%llu", word(n), word(scatter(n)), U(n))
+WRITER(salted, "%02llx#%s%llu", U(scatter(n) % 256), word(n), U(n))
+WRITER(hex_counter, "%016llx", U(n * 77))
+WRITER(hex_words, "%s%02llu-decade", n % 2 == 0 ? "facade" : "deface", U(n % 100))
+WRITER(mac, "00:1b:44:%02llx:%02llx:%02llx", U(n / 250), U(n % 250), U(scatter(n) % 256))
+
+/* hosts */
+WRITER(host, "www.%s%llu.com/%s", word(n), U(n / 9), word(scatter(n)))
+WRITER(address, "https://%s%llu.example.co.uk/", word(n), U(n))
+WRITER(reversed_host, "com.%s%llu.www/%s", word(n), U(n / 9), word(scatter(n)))
+WRITER(mail, "%s%llu@example.com", word(n), U(n))
+WRITER(dotted_mail, "%s.com%llu.x@example.com", word(n), U(n))
+WRITER(file, "%s%llu.py", word(n), U(n))
+WRITER(ip, "10.%llu.%llu.7", U(n / 250), U(n % 250))
+WRITER(java, "org.%s.%s%llu", word(n), word(scatter(n)), U(n))
+
+static const struct {
+    const char *name;
+    writer *write;
+    const char *rule;   /* NULL: none */
+    const char *better; /* how one suggestion begins; NULL: any, or none */
+} cases[] = {
+#define CASE(write, rule, better)                                                                  \
+    {                                                                                              \
+#write, write, rule, better                                                                \
+    }
+    CASE(date, "key-time-first", NULL),
+    CASE(date_and_clock, "key-time-first", NULL),
+    CASE(month, "key-time-first", NULL),
+    CASE(plain_date, "key-time-first", NULL),
+    CASE(seconds, "key-time-first", NULL),
+    CASE(millis, "key-time-first", NULL),
+    CASE(micros, "key-time-first", NULL),
+    CASE(nanos, "key-time-first", NULL),
+    CASE(reversed_millis, "key-time-first", NULL),
+    CASE(events, "key-time-first", "events#"),
+    CASE(uuid_7, "key-time-first", NULL),
+    CASE(object_id, "key-time-first", NULL),
+    CASE(date_last, NULL, NULL),
+    CASE(time_last, NULL, NULL),
+    CASE(phone, NULL, NULL),
+    CASE(eight_digits, NULL, NULL),
+    CASE(thirteen_digits, NULL, NULL),
+    CASE(version, NULL, NULL),
+    CASE(article, NULL, NULL),
+    CASE(one_day, NULL, NULL),
+    CASE(padded, "key-sequential", NULL),
+    CASE(not_padded, "key-sequential", NULL),
+    CASE(order, "key-sequential", "order"),
+    CASE(order_of_user, "key-sequential", NULL),
+    CASE(by_tens, "key-sequential", NULL),
+    CASE(random_numbers, NULL, NULL),
+    CASE(half_full, NULL, NULL),
+    CASE(buckets, NULL, NULL),
+    CASE(many_of_each, NULL, NULL),
+    CASE(postcode, NULL, NULL),
+    CASE(uuid_4, "key-hashed", NULL),
+    CASE(md5, "key-hashed", NULL),
+    CASE(upper_hex, "key-hashed", NULL),
+    CASE(user_hash, "key-hashed", NULL),
+    CASE(words, NULL, NULL),
+    CASE(salted, NULL, NULL),
+    CASE(hex_counter, NULL, NULL),
+    CASE(hex_words, NULL, NULL),
+    CASE(mac, NULL, NULL),
+    CASE(host, "key-domain", "com."),
+    CASE(address, "key-domain", "uk.co.example."),
+    CASE(reversed_host, NULL, NULL),
+    CASE(mail, NULL, NULL),
+    CASE(dotted_mail, NULL, NULL),
+    CASE(file, NULL, NULL),
+    CASE(ip, NULL, NULL),
+    CASE(java, NULL, NULL),
+};
+
+static void fill(struct made_sample *sample, writer *write, size_t count)
+{
+    sample->seen.row_count = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        char key[SAMPLE_KEY];
+        int size = write(key, i);
+        assert_true(size > 0 && size < SAMPLE_KEY);
+        sample_add(sample, bytes_make(key, (size_t)size));
+    }
+}
+
+static void each_form_is_told_from_what_is_like_it(void **state)
+{
+    struct made_sample *sample = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        print_message("# %s\n", cases[i].name);
+        fill(sample, cases[i].write, SAMPLE_ROWS);
+        sample_expect(sample, cases[i].rule);
+        if (cases[i].better == NULL)
+            continue;
+        const struct advice_finding *finding = sample_finding(sample, cases[i].rule);
+        assert_true(finding->better_count > 0);
+        assert_true(bytes_start_with(finding->better[0].better, bytes_of(cases[i].better)));
+    }
+}
+
+static void few_keys_say_nothing(void **state)
+{
+    struct made_sample *sample = *state;
+    fill(sample, date, KEYS_LEAST - 1);
+    sample_expect(sample, NULL);
+    fill(sample, date, KEYS_LEAST);
+    sample_expect(sample, "key-time-first");
+    fill(sample, events, KEYS_PREFIX_LEAST - 1);
+    sample_expect(sample, NULL);
+    fill(sample, uuid_4, KEYS_HASHED_LEAST - 1);
+    sample_expect(sample, NULL);
+    fill(sample, host, KEYS_LEAST - 1);
+    sample_expect(sample, NULL);
+}
+
+/* 95 % are enough, less is not. */
+static void a_few_other_keys_do_not_matter(void **state)
+{
+    struct made_sample *sample = *state;
+    for (size_t others = 50; others <= 51; others++) {
+        fill(sample, seconds, SAMPLE_ROWS - others);
+        for (size_t i = 0; i < others; i++) {
+            char key[SAMPLE_KEY];
+            sample_add(sample, bytes_make(key, (size_t)words(key, i)));
+        }
+        sample_expect(sample, others == 50 ? "key-time-first" : NULL);
+    }
+}
+
+static void add_number(struct made_sample *sample, uint64_t number, const char *text)
+{
+    bytes rest = bytes_of(text);
+    uint8_t key[SAMPLE_KEY];
+    for (size_t i = 0; i < sizeof number; i++)
+        key[i] = (uint8_t)(number >> (8 * (sizeof number - 1 - i)));
+    memcpy(key + sizeof number, rest.data, rest.size);
+    sample_add(sample, bytes_make(key, sizeof number + rest.size));
+}
+
+static void numbers_of_eight_bytes_are_numbers(void **state)
+{
+    struct made_sample *sample = *state;
+    for (uint64_t i = 0; i < SAMPLE_ROWS; i++)
+        add_number(sample, 1700000000000 + 977777 * i, word(i));
+    sample_expect(sample, "key-time-first");
+    sample->seen.row_count = 0;
+    for (uint64_t i = 0; i < SAMPLE_ROWS; i++)
+        add_number(sample, i + i / 10 * 333, "");
+    sample_expect(sample, "key-sequential");
+    sample->seen.row_count = 0;
+    for (uint64_t i = 0; i < SAMPLE_ROWS; i++)
+        add_number(sample, scatter(i), word(i));
+    sample_expect(sample, "key-hashed");
+    sample->seen.row_count = 0;
+    for (uint64_t i = 0; i < SAMPLE_ROWS; i++)
+        add_number(sample, scatter(i) >> 24, word(i));
+    sample_expect(sample, NULL);
+}
+
+static void write_times(struct made_sample *sample, int64_t step_us, bool is_in_order)
+{
+    for (size_t i = 0; i < sample->seen.row_count; i++) {
+        uint64_t number = strtoull((const char *)sample->rows[i].key.data, NULL, 10);
+        uint64_t moment = is_in_order ? number : scatter(number) % 2000;
+        sample->rows[i].cells[0].timestamp_us =
+            SAMPLE_NOW_US - YEAR_US / 2 + (int64_t)moment * step_us;
+    }
+}
+
+/* Numbers with gaps are consecutive if they were written in their order, and not just loaded so. */
+static void gaps_are_filled_by_the_order_of_writes(void **state)
+{
+    struct made_sample *sample = *state;
+    fill(sample, half_full, SAMPLE_ROWS);
+    write_times(sample, HOUR_US, true);
+    sample_expect(sample, "key-sequential");
+    write_times(sample, HOUR_US, false);
+    sample_expect(sample, NULL);
+    write_times(sample, SECOND_US, true);
+    sample_expect(sample, NULL);
+}
+
+static void keys_of_all_bytes_are_looked_at(void **state)
+{
+    struct made_sample *sample = *state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        sample->seen.row_count = 0;
+        for (uint64_t i = 0; i < 60; i++) {
+            uint8_t key[16];
+            size_t size = 1 + scatter(seed * 1000 + i) % sizeof key;
+            for (size_t at = 0; at < size; at++) /* digits, letters, delimiters, zeroes */
+                key[at] = (uint8_t) "0129afz#-T:.\0/@\xff"[scatter(seed + i * 99 + at * 7) % 16];
+            sample_add(sample, bytes_make(key, size));
+        }
+        sample_expect(sample, NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_form_is_told_from_what_is_like_it, sample_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(few_keys_say_nothing, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(a_few_other_keys_do_not_matter, sample_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(numbers_of_eight_bytes_are_numbers, sample_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(gaps_are_filled_by_the_order_of_writes, sample_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(keys_of_all_bytes_are_looked_at, sample_setup,
+                                        sample_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

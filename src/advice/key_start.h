@@ -1,0 +1,39 @@
+/* The place in all keys from where on they are looked at: their start, or behind a word that all of
+ * them begin with. Shared by the rules about how keys begin. */
+#ifndef TRESTLE_ADVICE_KEY_START_H
+#define TRESTLE_ADVICE_KEY_START_H
+
+#include "advice/advice_private.h"
+
+struct key_start {
+    const struct advice_observations *seen;
+    size_t start;
+};
+
+/* Where the word of letters ends with which all keys begin, and the delimiters behind it; 0: there
+ * is none. */
+size_t key_start_behind_word(const struct advice_observations *seen);
+
+/* What the row's key is from there on. */
+bytes key_start_field(const struct key_start *keys, size_t row);
+
+/* Whether so many of all keys are enough to say that this is how keys begin. */
+bool key_start_fits(size_t found, size_t all);
+
+/* For sentences: `begin with`, or `begin with "order#" and`. */
+enum { KEY_START_OPENING = 64 };
+void key_start_opening(const struct key_start *keys, char out[KEY_START_OPENING]);
+
+/* The key with the first `size` bytes of its field at the end; empty if that is all of it. */
+status key_start_promote(struct advisor *advisor, const struct key_start *keys, bytes key,
+                         size_t size, bytes *out);
+
+bool is_one_of(uint8_t c, const char *characters);
+bool is_one_of_delimiters(uint8_t c);
+
+/* The rules, in the order in which they are tried. */
+status look_for_times(struct advisor *advisor, const struct key_start *keys, bool *is_found);
+status look_for_numbers(struct advisor *advisor, const struct key_start *keys, bool *is_found);
+status look_for_randomness(struct advisor *advisor, const struct key_start *keys);
+
+#endif

@@ -1,0 +1,184 @@
+/* See report.h. */
+#include "advice/report.h"
+
+#include "wire/json.h"
+
+#include <ctype.h>
+
+static void append(struct buffer *out, const char *text)
+{
+    buffer_append_bytes(out, bytes_of(text));
+}
+
+void advice_write_key(bytes key, struct buffer *out)
+{
+    enum { SHOWN_MOST = 80 };
+    for (size_t i = 0; i < key.size; i++) {
+        if (i == SHOWN_MOST) {
+            append(out, "...");
+            return;
+        }
+        bool is_plain = key.data[i] < 0x80 && isprint(key.data[i]) && key.data[i] != '\\';
+        buffer_append_format(out, is_plain ? "%c" : "\\x%02x", key.data[i]);
+    }
+}
+
+/* --- text --- */
+
+static void append_key_or_edge(bytes key, struct buffer *out)
+{
+    if (key.size == 0)
+        append(out, "(the edge of the table)");
+    else
+        advice_write_key(key, out);
+}
+
+static void write_finding(const struct advice_finding *finding, struct buffer *out)
+{
+    const struct advice_rule *rule = finding->rule;
+    buffer_append_format(out, "\n%s: %s (%s)\n  %s\n", advice_severity_name(rule->severity),
+                         rule->title, rule->id, finding->evidence);
+    for (size_t i = 0; i < finding->key_count; i++) {
+        append(out, i == 0 ? "  Keys: " : "        ");
+        append_key_or_edge(finding->keys[i], out);
+        append(out, "\n");
+    }
+    buffer_append_format(out, "  Why it matters: %s\n  What to do: %s\n", rule->why, rule->remedy);
+    for (size_t i = 0; i < finding->better_count; i++) {
+        append(out, i == 0 ? "  Better: " : "          ");
+        advice_write_key(finding->better[i].better, out);
+        append(out, "  for  ");
+        advice_write_key(finding->better[i].key, out);
+        append(out, "\n");
+    }
+}
+
+void advice_write_text(const struct advice_observations *seen, const struct advice_sample *sample,
+                       const struct advice *advice, struct buffer *out)
+{
+    buffer_append_format(out, "%s: %zu rows sampled at %zu places, %.1f MiB read%s\n",
+                         seen->table_id, seen->row_count, sample->places,
+                         (double)sample->bytes / (1 << 20),
+                         sample->is_cut ? ", which is all that --bytes allows" : "");
+    if (sample->note != NULL)
+        buffer_append_format(out, "%s\n", sample->note);
+    for (size_t i = 0; i < advice->count; i++)
+        write_finding(&advice->findings[i], out);
+    if (advice->count == 0)
+        append(out, "nothing was found\n");
+}
+
+/* --- JSON --- */
+
+static void append_string(struct buffer *out, const char *name, const char *value)
+{
+    json_encode_string(bytes_of(name), out);
+    append(out, ": ");
+    json_encode_string(bytes_of(value), out);
+}
+
+static void append_json_key(struct buffer *out, bytes key)
+{
+    struct buffer text = {0};
+    advice_write_key(key, &text);
+    json_encode_string(buffer_bytes(&text), out);
+    out->failed |= text.failed;
+    buffer_free(&text);
+}
+
+static void append_rule(const struct advice_rule *rule, bool with_when, struct buffer *out)
+{
+    append_string(out, "rule", rule->id);
+    append(out, ", ");
+    append_string(out, "severity", advice_severity_name(rule->severity));
+    append(out, ", ");
+    append_string(out, "title", rule->title);
+    append(out, ",\n     ");
+    if (with_when) {
+        append_string(out, "when", rule->when);
+        append(out, ",\n     ");
+    }
+    append_string(out, "why", rule->why);
+    append(out, ",\n     ");
+    append_string(out, "remedy", rule->remedy);
+}
+
+static void append_finding(const struct advice_finding *finding, struct buffer *out)
+{
+    append(out, "\n    {");
+    append_rule(finding->rule, false, out);
+    append(out, ",\n     ");
+    append_string(out, "evidence", finding->evidence);
+    append(out, ",\n     \"keys\": [");
+    for (size_t i = 0; i < finding->key_count; i++) {
+        append(out, i == 0 ? "" : ", ");
+        append_json_key(out, finding->keys[i]);
+    }
+    append(out, "], \"better\": [");
+    for (size_t i = 0; i < finding->better_count; i++) {
+        append(out, i == 0 ? "{\"key\": " : ", {\"key\": ");
+        append_json_key(out, finding->better[i].key);
+        append(out, ", \"better\": ");
+        append_json_key(out, finding->better[i].better);
+        append(out, "}");
+    }
+    append(out, "]}");
+}
+
+void advice_write_json(const struct advice_observations *seen, const struct advice_sample *sample,
+                       const struct advice *advice, struct buffer *out)
+{
+    append(out, "{\n  ");
+    append_string(out, "table", seen->table_id);
+    buffer_append_format(
+        out,
+        ",\n  \"sample\": {\"rows\": %zu, \"places\": %zu, \"bytes\": %llu, \"isCut\": %s, "
+        "\"hasHotTablets\": %s},\n  \"tableBytes\": %llu,\n  \"findings\": [",
+        seen->row_count, sample->places, (unsigned long long)sample->bytes,
+        sample->is_cut ? "true" : "false", sample->has_heat ? "true" : "false",
+        (unsigned long long)seen->table_size);
+    for (size_t i = 0; i < advice->count; i++) {
+        append(out, i == 0 ? "" : ",");
+        append_finding(&advice->findings[i], out);
+    }
+    append(out, advice->count == 0 ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+/* --- the rules --- */
+
+void advice_write_rules_text(struct buffer *out)
+{
+    for (size_t i = 0; i < ADVICE_RULES; i++) {
+        const struct advice_rule *rule = &advice_rules[i];
+        buffer_append_format(out,
+                             "%s%s (%s): %s\n  Found when: %s\n  Why it matters: %s\n"
+                             "  What to do: %s\n",
+                             i == 0 ? "" : "\n", rule->id, advice_severity_name(rule->severity),
+                             rule->title, rule->when, rule->why, rule->remedy);
+    }
+}
+
+void advice_write_rules_json(struct buffer *out)
+{
+    append(out, "[");
+    for (size_t i = 0; i < ADVICE_RULES; i++) {
+        append(out, i == 0 ? "\n    {" : ",\n    {");
+        append_rule(&advice_rules[i], true, out);
+        append(out, "}");
+    }
+    append(out, "\n]\n");
+}
+
+void advice_write_rules_markdown(struct buffer *out)
+{
+    append(out, "# The rules of trestle advise\n\nMade by `./dev docs` from "
+                "`src/advice/rules.def`. What they are used for: [advise.md](advise.md).\n");
+    for (size_t i = 0; i < ADVICE_RULES; i++) {
+        const struct advice_rule *rule = &advice_rules[i];
+        buffer_append_format(out,
+                             "\n## %s\n\n%s. Severity: %s.\n\n- **Found when**: %s\n"
+                             "- **Why it matters**: %s\n- **What to do**: %s\n",
+                             rule->id, rule->title, advice_severity_name(rule->severity),
+                             rule->when, rule->why, rule->remedy);
+    }
+}

@@ -1,0 +1,29 @@
+/* Advice in words, for a terminal, and as JSON for programs. */
+#ifndef TRESTLE_ADVICE_REPORT_H
+#define TRESTLE_ADVICE_REPORT_H
+
+#include "advice/advice.h"
+
+/* What the sample was, for the report's head. */
+struct advice_sample {
+    size_t places;
+    uint64_t bytes;   /* read */
+    bool is_cut;      /* the bytes allowed were read before all places were */
+    bool has_heat;    /* the server answers ListHotTablets */
+    const char *note; /* what could not be looked at, in a sentence; NULL: nothing */
+};
+
+/* Key bytes as text: what is not printable as \xNN, and no more than some 80 characters. */
+void advice_write_key(bytes key, struct buffer *out);
+
+/* All append; `out->failed` says whether there was memory. */
+void advice_write_text(const struct advice_observations *seen, const struct advice_sample *sample,
+                       const struct advice *advice, struct buffer *out);
+void advice_write_json(const struct advice_observations *seen, const struct advice_sample *sample,
+                       const struct advice *advice, struct buffer *out);
+
+void advice_write_rules_text(struct buffer *out);
+void advice_write_rules_json(struct buffer *out);
+void advice_write_rules_markdown(struct buffer *out);
+
+#endif

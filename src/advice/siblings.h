@@ -1,0 +1,10 @@
+/* Tables whose names say that they are parts of one: "events_2024_01", "events_2024_02". */
+#ifndef TRESTLE_ADVICE_SIBLINGS_H
+#define TRESTLE_ADVICE_SIBLINGS_H
+
+#include <stdbool.h>
+
+/* Whether the names differ, and differ in their numbers only, beside letters that they share. */
+bool are_siblings(const char *table_id, const char *other_id);
+
+#endif

@@ -1,0 +1,58 @@
+/* From where on a rule speaks. The sentences of rules.def name them, too. */
+#ifndef TRESTLE_ADVICE_THRESHOLDS_H
+#define TRESTLE_ADVICE_THRESHOLDS_H
+
+#include <stdint.h>
+
+enum {
+    KEYS_LEAST = 20,         /* that must have been sampled before something is said about keys */
+    KEYS_PREFIX_LEAST = 100, /* the same behind a word that all of them begin with */
+    KEYS_HASHED_LEAST = 50,
+    KEYS_PERCENT = 95, /* of them that must have the form */
+    DOMAINS_PERCENT = 80,
+    KEY_LONG_BYTES = 1024,
+    KEY_AVERAGE_BYTES = 256,
+
+    NUMBERS_SPAN = 1000,   /* fewer are buckets */
+    NUMBERS_PAIRS = 20,    /* of neighbours that differ */
+    NUMBERS_STEP = 100,    /* the largest that is a step */
+    NUMBERS_PERCENT = 90,  /* of neighbours that are one step apart */
+    NUMBERS_NEAR = 10,     /* numbers with gaps */
+    NUMBERS_IN_ORDER = 95, /* percent of pairs that were written in the numbers' order */
+
+    ROW_BYTES = 100 << 20,
+    CELL_BYTES = 10 << 20,
+    FAMILIES = 100,
+    FAMILY_NAME_BYTES = 16,
+    QUALIFIER_BYTES = 32,
+    QUALIFIER_PERCENT = 50,
+
+    REWRITES = 100,
+    COLUMNS_LEAST = 20,
+    VERSIONS_WITHOUT_RULE = 10,
+    VERSIONS_MANY = 100,
+    OLD_LEAST = 20,
+    OLD_PERCENT = 10,
+
+    TOMBSTONE_BYTES = 8 << 20,
+    TOMBSTONE_TIMES = 20,
+
+    HOT_PERCENT = 10,
+    HOT_TIMES = 2,
+    HOT_SHARE_PERCENT = 50,
+    RAMP_PERCENT = 40,
+    RAMP_TIMES = 2,
+
+    SIBLINGS = 10, /* the table itself among them */
+};
+
+#define SECOND_US     ((int64_t)1000 * 1000)
+#define HOUR_US       (3600 * SECOND_US)
+#define DAY_US        (24 * HOUR_US)
+#define YEAR_US       (365 * DAY_US)
+#define RAMP_US       (300 * SECOND_US)
+#define SIBLING_BYTES ((uint64_t)1 << 30)
+#define FIRST_TIME_US (1104537600 * SECOND_US) /* 2005: what is earlier is no time of a write */
+#define TIME_AHEAD_US (2 * YEAR_US)
+
+#endif

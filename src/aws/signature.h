@@ -1,0 +1,41 @@
+/* Signature Version 4: how a request says to AWS's services who sent it ("Create a signed AWS API
+ * request", IAM User Guide).
+ *
+ * What is signed: the method, the path, the headers that are given and the body's digest, at a
+ * time, for one service in one region. Requests have no query here, and paths nothing to escape. */
+#ifndef TRESTLE_AWS_SIGNATURE_H
+#define TRESTLE_AWS_SIGNATURE_H
+
+#include "base/status.h"
+
+struct aws_header {
+    const char *name; /* in lower case */
+    const char *value;
+};
+
+struct aws_request {
+    const char *method;
+    const char *path;
+    const struct aws_header *headers; /* that are signed: sorted by name, `host` among them */
+    size_t header_count;
+    bytes body;
+};
+
+struct aws_signer {
+    const char *access_key;
+    const char *secret_key;
+    const char *region;
+    const char *service;
+};
+
+enum { AWS_TIME_SIZE = sizeof "20150830T123600Z" };
+
+/* As the header x-amz-date has it. Microseconds since 1970. */
+void aws_time_format(int64_t wall_us, char out[AWS_TIME_SIZE]);
+
+/* Appends the value of the header `authorization`. `time` is that of aws_time_format. Any thread.
+ */
+status aws_sign(const struct aws_signer *signer, const struct aws_request *request,
+                const char *time, struct buffer *out);
+
+#endif

@@ -1,0 +1,60 @@
+/* Calls to a Bigtable endpoint, one at a time: each runs the event loop until it has ended. */
+#ifndef TRESTLE_CLIENT_CLIENT_SESSION_H
+#define TRESTLE_CLIENT_CLIENT_SESSION_H
+
+#include "client/target_options.h"
+#include "wire/proto.h"
+
+struct client_session;
+
+struct client_session_options {
+    struct target_options target;
+    struct loop *loop;     /* NULL: one of its own; else it outlives the session */
+    bool is_interruptible; /* SIGINT, which is blocked in the process then, cancels calls */
+};
+
+/* Does not connect yet. The options' strings must outlive the session. INVALID_ARGUMENT. */
+status client_session_create(const struct client_session_options *options,
+                             struct client_session **out);
+void client_session_destroy(struct client_session *session); /* NULL is fine */
+
+/* The server's HOST:PORT; "projects/p/instances/i"; the app profile. */
+const char *client_session_address(const struct client_session *session);
+const char *client_session_instance(const struct client_session *session);
+const char *client_session_app_profile(const struct client_session *session);
+
+/* What carries the session's calls, for those who make more than one at a time. */
+struct loop *client_session_loop(const struct client_session *session);
+const struct endpoint *client_session_endpoint(const struct client_session *session);
+
+struct session_call {
+    const char *path;
+    const ProtobufCMessage *request;
+    const char *explain;  /* the header trestle-explain; NULL: none */
+    const char *features; /* the header bigtable-features; NULL: none */
+    const char *table;    /* of a call about a table, by its full name; NULL: about the instance */
+    int64_t timeout_us;   /* INT64_MAX: none */
+    /* For each message of the answer. A failure cancels the call, and is what it ends with. */
+    status (*on_message)(void *context, bytes message);
+    void *context;
+};
+
+/* Makes the call, on a new connection if there is none. UNAVAILABLE says why, if that is known;
+ * CANCELLED also for SIGINT. `*is_expired`, if wanted: whether the server says that the prepared
+ * query has expired. */
+status client_session_stream(struct client_session *session, const struct session_call *call,
+                             bool *is_expired);
+
+/* A call with one answer of that type, decoded into the arena. Made again on a new connection if
+ * the old one turned out to be lost. */
+status client_session_call(struct client_session *session, const char *path, const char *explain,
+                           const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+                           struct arena *arena, const ProtobufCMessage **out);
+
+/* Lets time pass. CANCELLED for SIGINT. */
+status client_session_wait(struct client_session *session, int64_t us);
+
+/* Forgets the connection, so that the next call makes another. */
+void client_session_disconnect(struct client_session *session);
+
+#endif

@@ -1,0 +1,58 @@
+/* See endpoint.h. */
+#include "client/endpoint.h"
+
+#include "os/tls.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+const char *endpoint_default(void)
+{
+    const char *emulator = getenv("BIGTABLE_EMULATOR_HOST");
+    return emulator == NULL ? "127.0.0.1:8086" : emulator;
+}
+
+/* "[::1]:8086" is on the host "::1". */
+static status find_host(const char *address, struct buffer *host)
+{
+    const char *colon = strrchr(address, ':');
+    bytes name = bytes_make(address, colon == NULL ? strlen(address) : (size_t)(colon - address));
+    if (name.size >= 2 && name.data[0] == '[')
+        name = bytes_make(name.data + 1, name.size - 2);
+    buffer_append_bytes(host, name);
+    buffer_append_byte(host, '\0');
+    return host->failed ? status_out_of_memory() : status_ok();
+}
+
+status endpoint_open(const struct endpoint_options *options, struct endpoint *out)
+{
+    *out = (struct endpoint){0};
+    TRY(address_parse_all(options->address, out->addresses, ENDPOINT_ADDRESSES_MOST,
+                          &out->address_count));
+    TRY(find_host(options->address, &out->host));
+    out->identity =
+        (struct grpc_identity){.authority = options->address, .host = (const char *)out->host.data};
+    const struct credential_options credential = {.token = options->token,
+                                                  .token_file = options->token_file,
+                                                  .account_file = options->account_file,
+                                                  .host = out->identity.host,
+                                                  .clock = clock_system()};
+    TRY(credential_create(&credential, &out->identity.credential));
+    return options->tls ? tls_client_create(options->ca, &out->identity.tls) : status_ok();
+}
+
+void endpoint_close(struct endpoint *endpoint)
+{
+    tls_context_destroy(endpoint->identity.tls);
+    credential_destroy(endpoint->identity.credential);
+    buffer_free(&endpoint->host);
+}
+
+void endpoint_append_routing(struct buffer *out, const char *name, const char *value)
+{
+    buffer_append_format(out, "%s%s=", out->size > 0 ? "&" : "", name);
+    for (; *value != '\0'; value++)
+        buffer_append_format(
+            out, isalnum((unsigned char)*value) || strchr("-_.~", *value) != NULL ? "%c" : "%%%02X",
+            (unsigned char)*value);
+}

@@ -1,0 +1,37 @@
+/* The server that a command is a client of: where it is, who it must be, and who we are. */
+#ifndef TRESTLE_CLIENT_ENDPOINT_H
+#define TRESTLE_CLIENT_ENDPOINT_H
+
+#include "client/grpc_link.h"
+
+struct endpoint_options {
+    const char *address;      /* HOST:PORT */
+    const char *ca;           /* PEM file of the server's authority; NULL: the system's */
+    const char *token_file;   /* whose first line is a bearer token; NULL: none */
+    const char *token;        /* the token itself; NULL: none */
+    const char *account_file; /* a Google service account's key; NULL: none */
+    bool tls;
+};
+
+enum { ENDPOINT_ADDRESSES_MOST = 8 };
+
+struct endpoint {
+    struct address addresses[ENDPOINT_ADDRESSES_MOST]; /* of which one will do */
+    size_t address_count;
+    struct grpc_identity identity; /* for links; what it points to is the endpoint's */
+    struct buffer host;            /* and a NUL */
+};
+
+/* BIGTABLE_EMULATOR_HOST, else where `trestle serve` is by default. */
+const char *endpoint_default(void);
+
+/* Looks the address up, which may block, and reads the files. The address's string must outlive
+ * the endpoint. INVALID_ARGUMENT. What a failure leaves is to be closed, too. */
+status endpoint_open(const struct endpoint_options *options, struct endpoint *out);
+void endpoint_close(struct endpoint *endpoint); /* all zeroes is fine */
+
+/* Appends "name=value", escaped, to what a call's header x-goog-request-params says, by which
+ * Google's front ends find their way. */
+void endpoint_append_routing(struct buffer *out, const char *name, const char *value);
+
+#endif

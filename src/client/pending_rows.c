@@ -1,0 +1,38 @@
+/* See pending_rows.h. */
+#include "client/pending_rows.h"
+
+#include "base/check.h"
+
+bool pending_rows_blocks(const struct pending_rows *rows, const struct move_change *change)
+{
+    if (!change->replaces && rows->replacing == 0) /* as in most transfers */
+        return false;
+    uint64_t hash = bytes_hash(change->row_key);
+    const struct pending_row *row = rows->buckets[hash % PENDING_BUCKETS];
+    for (; row != NULL; row = row->next)
+        if (row->hash == hash && (row->replaces || change->replaces))
+            return true;
+    return false;
+}
+
+void pending_rows_add(struct pending_rows *rows, const struct move_change *change,
+                      struct pending_row *row)
+{
+    row->hash = bytes_hash(change->row_key);
+    row->replaces = change->replaces;
+    rows->replacing += row->replaces;
+    struct pending_row **bucket = &rows->buckets[row->hash % PENDING_BUCKETS];
+    row->next = *bucket;
+    *bucket = row;
+}
+
+void pending_rows_remove(struct pending_rows *rows, struct pending_row *row)
+{
+    struct pending_row **at = &rows->buckets[row->hash % PENDING_BUCKETS];
+    while (*at != row) {
+        CHECK(*at != NULL);
+        at = &(*at)->next;
+    }
+    *at = row->next;
+    rows->replacing -= row->replaces;
+}

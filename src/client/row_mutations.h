@@ -1,0 +1,24 @@
+/* Changes of rows as Bigtable's mutations. */
+#ifndef TRESTLE_CLIENT_ROW_MUTATIONS_H
+#define TRESTLE_CLIENT_ROW_MUTATIONS_H
+
+#include "google/bigtable/v2/bigtable.pb-c.h"
+#include "move/change.h"
+
+/* All of an arena, copies of what the change had. */
+struct row_mutations {
+    ProtobufCBinaryData row_key;
+    Bt__Mutation **all;
+    size_t count;
+};
+
+/* `aggregates`: names of families whose cells are states, and NULL; NULL: there are none. */
+status row_mutations_make(const struct move_change *change, const char *const *aggregates,
+                          struct arena *arena, struct row_mutations *out);
+
+/* The request that makes them if the row has no cell later than `written_us`, but for table and
+ * profile. */
+status row_mutations_condition(const struct row_mutations *mutations, int64_t written_us,
+                               struct arena *arena, Bt__CheckAndMutateRowRequest **out);
+
+#endif

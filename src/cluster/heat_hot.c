@@ -1,0 +1,101 @@
+/* See heat_hot.h. */
+#include "cluster/heat_hot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct hot_entry {
+    struct link link;
+    struct hot_tablet hot; /* the table's name and the keys lie behind it */
+};
+
+void hot_list_init(struct hot_list *list)
+{
+    *list = (struct hot_list){.count = 0};
+    pthread_mutex_init(&list->lock, NULL);
+}
+
+static struct hot_entry *oldest(const struct hot_list *list)
+{
+    return LIST_ENTRY(list->entries.first, struct hot_entry, link);
+}
+
+static void forget_oldest(struct hot_list *list)
+{
+    free(LIST_ENTRY(list_take(&list->entries), struct hot_entry, link));
+    list->count--;
+}
+
+void hot_list_free(struct hot_list *list)
+{
+    while (list->count > 0)
+        forget_oldest(list);
+    pthread_mutex_destroy(&list->lock);
+}
+
+static bytes copy_behind(char **at, bytes text)
+{
+    bytes copy = bytes_make(*at, text.size);
+    if (text.size > 0)
+        memcpy(*at, text.data, text.size);
+    *at += text.size;
+    return copy;
+}
+
+static struct hot_entry *make_entry(const struct hot_tablet *hot)
+{
+    bytes name = bytes_make(hot->table, strlen(hot->table) + 1);
+    struct hot_entry *entry = malloc(sizeof *entry + name.size + hot->start.size + hot->end.size);
+    if (entry == NULL)
+        return NULL;
+    char *at = (char *)(entry + 1);
+    entry->hot = *hot;
+    entry->hot.table = (const char *)copy_behind(&at, name).data;
+    entry->hot.start = copy_behind(&at, hot->start);
+    entry->hot.end = copy_behind(&at, hot->end);
+    return entry;
+}
+
+uint64_t hot_list_add(struct hot_list *list, const struct hot_tablet *hot)
+{
+    struct hot_entry *entry = make_entry(hot);
+    pthread_mutex_lock(&list->lock);
+    list->last_id = hot->id > 0 ? hot->id : list->last_id + 1;
+    uint64_t id = list->last_id;
+    if (entry != NULL) {
+        entry->hot.id = id;
+        list_append(&list->entries, &entry->link);
+        if (++list->count > HEAT_MOST)
+            forget_oldest(list);
+    }
+    pthread_mutex_unlock(&list->lock);
+    return id;
+}
+
+void hot_list_forget(struct hot_list *list, int64_t before_us)
+{
+    pthread_mutex_lock(&list->lock);
+    while (list->count > 0 && oldest(list)->hot.until_us < before_us)
+        forget_oldest(list);
+    pthread_mutex_unlock(&list->lock);
+}
+
+void hot_list_visit(struct hot_list *list, uint64_t after,
+                    bool (*visit)(void *context, const struct hot_tablet *hot), void *context)
+{
+    bool goes_on = true;
+    pthread_mutex_lock(&list->lock);
+    for (struct link *at = list->entries.first; at != NULL && goes_on; at = at->next) {
+        const struct hot_tablet *hot = &LIST_ENTRY(at, struct hot_entry, link)->hot;
+        goes_on = hot->id <= after || visit(context, hot);
+    }
+    pthread_mutex_unlock(&list->lock);
+}
+
+size_t hot_list_count(struct hot_list *list)
+{
+    pthread_mutex_lock(&list->lock);
+    size_t count = list->count;
+    pthread_mutex_unlock(&list->lock);
+    return count;
+}

@@ -1,0 +1,314 @@
+/* Tests of heat that is kept, over windows, ten minutes, hours, and starts. Time passes when a test
+ * says so. */
+#include "cluster/heat_matrix.h"
+
+#include "cluster/heat_store.h"
+#include "cluster/row_group.h"
+#include "cluster/testing.h"
+
+struct turned_clock {
+    struct clock clock;
+    _Atomic int64_t now_us;
+};
+
+static int64_t turned(struct clock *clock)
+{
+    return ((struct turned_clock *)(void *)clock)->now_us;
+}
+
+static struct turned_clock hands = {.clock = {.wall_us = turned, .steady_us = turned}};
+
+#define MINUTE_US (INT64_C(60) * 1000000)
+#define HOUR_US   (60 * MINUTE_US)
+#define DAY_US    (24 * HOUR_US)
+#define BEGIN_US  (50 * 365 * DAY_US) /* at a full hour */
+
+static int setup(void **state)
+{
+    struct cluster_fixture *f = cluster_fixture_create(NULL);
+    hands.now_us = BEGIN_US;
+    f->options.clock = &hands.clock;
+    f->options.heat_window_us = MINUTE_US;
+    f->options.balance = false;
+    reopen_test_cluster(f);
+    maintenance_run_once(f->cluster->maintenance);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    cluster_fixture_destroy(*state);
+    return 0;
+}
+
+static void pass(struct cluster_fixture *f, int64_t us)
+{
+    hands.now_us += us;
+    maintenance_run_once(f->cluster->maintenance);
+}
+
+static void write_rows(struct cluster_fixture *f, const char *prefix, unsigned count)
+{
+    char row[32];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(row, sizeof row, "%s%04u", prefix, i);
+        set_cell(f, row, "some value that has a length");
+    }
+}
+
+static struct heat_matrix read_matrix(struct cluster_fixture *f, int64_t from_us)
+{
+    struct heat_matrix matrix;
+    assert_ok(
+        heat_matrix_read(f->table, from_us, hands.now_us, HEAT_MOST_RANGES, f->arena, &matrix));
+    return matrix;
+}
+
+static struct heat_record sum_of(struct cluster_fixture *f, int64_t from_us)
+{
+    struct heat_matrix matrix = read_matrix(f, from_us);
+    struct heat_record sum;
+    assert_ok(heat_matrix_sum(&matrix, f->arena, &sum));
+    return sum;
+}
+
+static uint64_t total(const struct heat_record *record, enum heat_number number)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < record->count; i++)
+        sum += record->entries[i].sum.numbers[number];
+    return sum;
+}
+
+static uint64_t total_under(const struct heat_record *record, const char *prefix,
+                            enum heat_number number)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < record->count; i++)
+        if (bytes_start_with(record->entries[i].start, bytes_of(prefix)))
+            sum += record->entries[i].sum.numbers[number];
+    return sum;
+}
+
+/* --- counting, by every way there is to a row --- */
+
+static void read_range(struct cluster_fixture *f, bool is_point)
+{
+    struct key_range range = {
+        .from = bytes_of("a0000"), .to = bytes_of("a0010"), .is_point = is_point};
+    struct buffer text = {0};
+    assert_ok(scan_text(f, &range, 1, false, 0, &text));
+    buffer_free(&text);
+}
+
+struct test_update {
+    struct row_update update;
+    struct task start;
+    struct event *event;
+    struct cluster_fixture *fixture;
+};
+
+static status decide(struct row_update *update, const struct cell_list *cells,
+                     struct packed_change *change, bool *writes)
+{
+    struct test_update *self = (struct test_update *)(void *)update;
+    (void)cells;
+    *writes = true;
+    return row_change_pack(setting(self->fixture, FAMILY_F, "q", 2, "w"), 1 << 20, change);
+}
+
+static void update_done(struct row_update *update, status result)
+{
+    event_add(((struct test_update *)(void *)update)->event, result);
+}
+
+static void start_update(struct task *task)
+{
+    rows_update(&LIST_ENTRY(&task->link, struct test_update, start.link)->update);
+}
+
+static void update_row(struct cluster_fixture *f, const char *row)
+{
+    struct event event;
+    struct test_update self = {.update = {.table = f->table,
+                                          .row_key = bytes_of(row),
+                                          .schema = table_schema(f->table),
+                                          .arena = f->arena,
+                                          .loop = f->loop,
+                                          .decide = decide,
+                                          .done = update_done},
+                               .start = {.run = start_update},
+                               .event = &event,
+                               .fixture = f};
+    event_init(&event);
+    loop_post(f->loop, &self.start);
+    assert_ok(event_wait(&event, 1));
+}
+
+static void group_done(struct row_group *group, status result)
+{
+    (void)group;
+    assert_ok(result);
+}
+
+static void write_group(struct cluster_fixture *f)
+{
+    struct grouped_row rows[] = {{.row_key = bytes_of("a0001")}, {.row_key = bytes_of("z0001")}};
+    struct row_group group = {
+        .table = f->table, .rows = rows, .count = 2, .arena = f->arena, .done = group_done};
+    for (unsigned i = 0; i < 2; i++)
+        assert_ok(row_change_pack(setting(f, FAMILY_F, "q", 3, "v"), 1 << 20, &rows[i].change));
+    assert_ok(row_group_submit(&group));
+    set_cell(f, "m", "v"); /* behind it in the queue */
+}
+
+static void whoever_comes_is_counted(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_rows(f, "a", 20);
+    pass(f, MINUTE_US);
+    int64_t from_us = hands.now_us;
+    read_range(f, false);
+    read_range(f, true);
+    update_row(f, "a0003");
+    write_group(f);
+    pass(f, MINUTE_US);
+    struct heat_record sum = sum_of(f, from_us);
+    assert_int_equal(total(&sum, HEAT_READS), 10 + 1 + 1);
+    assert_int_equal(total(&sum, HEAT_TIMED_READS), 2);
+    assert_int_equal(total(&sum, HEAT_WRITES), 1 + 2 + 1);
+    assert_int_equal(total(&sum, HEAT_TIMED_WRITES), 4);
+    assert_int_equal(total_under(&sum, "z", HEAT_WRITES), 0); /* it has no range of its own yet */
+    assert_true(total(&sum, HEAT_READ_BYTES) > 11 * strlen("some value that has a length"));
+    assert_true(total(&sum, HEAT_WRITTEN_BYTES) > 0);
+    assert_true(total(&sum, HEAT_LARGEST_ROW) > strlen("some value that has a length"));
+}
+
+static void nothing_is_counted_if_it_is_switched_off(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.heat = false;
+    reopen_test_cluster(f);
+    write_rows(f, "a", 20);
+    read_range(f, false);
+    pass(f, MINUTE_US);
+    pass(f, MINUTE_US);
+    assert_int_equal(read_matrix(f, 0).time_count, 0);
+    struct table *kept;
+    assert_status(cluster_table(f->cluster, bytes_of(HEAT_TABLE), &kept), STATUS_NOT_FOUND);
+}
+
+/* --- ranges --- */
+
+static void a_hot_range_stands_out(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_rows(f, "cold", 200);
+    write_rows(f, "hot", 20);
+    write_rows(f, "warm", 200);
+    pass(f, MINUTE_US);
+    int64_t from_us = hands.now_us;
+    for (unsigned i = 0; i < 9; i++)
+        write_rows(f, "hot", 20);
+    write_rows(f, "cold", 20);
+    pass(f, MINUTE_US);
+    struct heat_record sum = sum_of(f, from_us);
+    struct heat_run run = heat_busiest_run(&sum, 0, sum.count - 1, 1u << HEAT_WRITES, 0.85);
+    assert_true(bytes_start_with(sum.entries[run.first].start, bytes_of("hot")) ||
+                bytes_start_with(sum.entries[run.first].end, bytes_of("hot")));
+    assert_true(bytes_compare(sum.entries[run.last].end, bytes_of("warm0005")) < 0);
+    assert_int_equal(total(&sum, HEAT_WRITES), 200);
+    assert_in_range(total_under(&sum, "hot", HEAT_WRITES), 160, 180);
+}
+
+static void ranges_follow_what_is_written_within_a_window(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cell(f, "a", "v");
+    pass(f, 1000000); /* now it has ranges: one */
+    write_rows(f, "a", 3000);
+    pass(f, 1000000); /* more than was there by far */
+    write_rows(f, "a", 100);
+    pass(f, MINUTE_US);
+    struct heat_record sum = sum_of(f, 0);
+    assert_in_range(total(&sum, HEAT_WRITES), 3000, 3200); /* so many are estimated */
+    struct heat_run run = heat_busiest_run(&sum, 0, sum.count - 1, 1u << HEAT_WRITES, 0.05);
+    assert_true(sum.count > 10);
+    assert_true(bytes_compare(sum.entries[run.first].start, bytes_of("a0100")) < 0);
+}
+
+/* --- time --- */
+
+static void each_window_has_its_column(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (unsigned i = 1; i <= 3; i++) {
+        write_rows(f, "a", 10 * i);
+        pass(f, MINUTE_US);
+    }
+    pass(f, MINUTE_US); /* nothing happened in it */
+    struct heat_matrix matrix = read_matrix(f, 0);
+    assert_int_equal(matrix.time_count, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t writes = 0;
+        assert_int_equal(matrix.times[i].from_us, BEGIN_US + i * MINUTE_US);
+        assert_int_equal(matrix.times[i].until_us, BEGIN_US + (i + 1) * MINUTE_US);
+        for (size_t range = 0; range < matrix.range_count; range++)
+            if (matrix.times[i].sums[range] != NULL)
+                writes += matrix.times[i].sums[range]->numbers[HEAT_WRITES];
+        assert_int_equal(writes, 10 * (i + 1));
+    }
+}
+
+static void a_start_changes_nothing(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_rows(f, "a", 10);
+    pass(f, MINUTE_US);
+    write_rows(f, "a", 5); /* of a window that the stop cuts short */
+    hands.now_us += MINUTE_US / 2;
+    reopen_test_cluster(f);
+    struct heat_record sum = sum_of(f, 0);
+    assert_int_equal(total(&sum, HEAT_WRITES), 15);
+    assert_int_equal(sum.until_us, BEGIN_US + MINUTE_US + MINUTE_US / 2);
+}
+
+static void minutes_become_hours(void **state)
+{
+    struct cluster_fixture *f = *state;
+    enum { HOURS = 3 };
+    for (unsigned i = 0; i < HOURS * 60; i++) {
+        set_cell(f, i % 2 == 0 ? "a" : "z", "v");
+        pass(f, MINUTE_US);
+        if (i == 75)
+            reopen_test_cluster(f);
+    }
+    pass(f, 7 * HOUR_US); /* the minutes have gone */
+    struct heat_matrix matrix = read_matrix(f, BEGIN_US);
+    struct heat_record sum = sum_of(f, BEGIN_US);
+    assert_int_equal(matrix.time_count, HOURS * 6);
+    assert_int_equal(total(&sum, HEAT_WRITES), HOURS * 60);
+    pass(f, 5 * DAY_US); /* and so have the ten minutes */
+    matrix = read_matrix(f, BEGIN_US);
+    sum = sum_of(f, BEGIN_US);
+    assert_int_equal(matrix.time_count, HOURS);
+    assert_int_equal(total(&sum, HEAT_WRITES), HOURS * 60);
+    pass(f, 28 * DAY_US);
+    assert_int_equal(read_matrix(f, BEGIN_US).time_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(whoever_comes_is_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_is_counted_if_it_is_switched_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hot_range_stands_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(ranges_follow_what_is_written_within_a_window, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(each_window_has_its_column, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_start_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(minutes_become_hours, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,29 @@
+/* Ranges of row keys that a table's heat is counted by: where each begins. Immutable.
+ *
+ * They cover all keys: the first begins with the first key, the last has no end. */
+#ifndef TRESTLE_CLUSTER_HEAT_RANGES_H
+#define TRESTLE_CLUSTER_HEAT_RANGES_H
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+enum { HEAT_MOST_RANGES = 1024 }; /* of a table */
+
+struct heat_ranges {
+    size_t count;
+    bytes shared;    /* what all borders begin with */
+    bytes *borders;  /* count - 1 of them, rising: where the ranges after the first begin */
+    uint64_t *heads; /* of each, the eight bytes after `shared`, as a number */
+};
+
+/* Copies the borders, which rise and of which none is empty. */
+status heat_ranges_create(const bytes *borders, size_t border_count, struct heat_ranges **out);
+void heat_ranges_destroy(struct heat_ranges *ranges); /* NULL is fine */
+
+/* Which of them has the key. Any thread. */
+size_t heat_ranges_find(const struct heat_ranges *ranges, bytes key);
+
+bytes heat_range_start(const struct heat_ranges *ranges, size_t range); /* empty for the first */
+bytes heat_range_end(const struct heat_ranges *ranges, size_t range);   /* empty for the last */
+
+#endif

@@ -1,0 +1,43 @@
+/* What a table's heat says about its row keys, in sentences: for the console and for advice.
+ *
+ * Each sign names where it is. What few requests have shown is no sign. */
+#ifndef TRESTLE_CLUSTER_HEAT_SIGNS_H
+#define TRESTLE_CLUSTER_HEAT_SIGNS_H
+
+#include "cluster/heat_record.h"
+
+struct table;
+
+enum heat_sign_kind {
+    HEAT_SIGN_WRITE_FRONTIER, /* keys rise: each new row is after those before */
+    HEAT_SIGN_HOT_WRITES,     /* a small part of the data takes most of the writes */
+    HEAT_SIGN_HOT_READS,
+    HEAT_SIGN_HOT_KEY,       /* one row does, of reads and writes of single rows */
+    HEAT_SIGN_READ_PRESSURE, /* reads take much of the machine */
+    HEAT_SIGN_LARGE_ROWS,
+};
+
+enum {
+    HEAT_SIGN_LEAST_ROWS = 100,             /* that were asked for, for a sign */
+    HEAT_SIGN_LARGE_ROW = 100 * 1000 * 1000 /* bytes: what Bigtable advises as a row's most */
+};
+
+struct heat_sign {
+    enum heat_sign_kind kind;
+    bytes start; /* the range, as of a tablet */
+    bytes end;
+    bytes key;            /* the hot one, or the last at the frontier; else empty */
+    double share;         /* of the table's writes, reads, requests, or bytes read: 0 to 1 */
+    const char *sentence; /* in ASCII: bytes of keys that are not are shown as \xNN */
+};
+
+/* `heat` is what was counted in some time, and `data` ranges of even size of the table's data,
+ * which say how small a part of it a range is. Signs are in the arena. */
+status heat_signs_of(const struct heat_record *heat, const struct heat_ranges *data,
+                     struct arena *arena, struct heat_sign **out, size_t *count);
+
+/* The same for what was kept of that time. Blocks: for threads that may. */
+status heat_signs_read(struct table *table, int64_t from_us, int64_t until_us, struct arena *arena,
+                       struct heat_sign **out, size_t *count);
+
+#endif

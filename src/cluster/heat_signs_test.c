@@ -1,0 +1,357 @@
+/* Tests of what heat says: loads as they are, with a clock that a test turns, and heat that is made
+ * up. Each load is held against the sentence, the matrix and the hot tablets. */
+#include "cluster/heat_signs.h"
+
+#include "cluster/heat_matrix.h"
+#include "cluster/testing.h"
+
+struct turned_clock {
+    struct clock clock;
+    _Atomic int64_t now_us;
+};
+
+static int64_t turned(struct clock *clock)
+{
+    return ((struct turned_clock *)(void *)clock)->now_us;
+}
+
+static struct turned_clock hands = {.clock = {.wall_us = turned, .steady_us = turned}};
+
+#define MINUTE_US (INT64_C(60) * 1000000)
+#define BEGIN_US  (INT64_C(1763800000) * 1000000) /* in November 2025 */
+
+static int setup(void **state)
+{
+    struct cluster_fixture *f = cluster_fixture_create(NULL);
+    hands.now_us = BEGIN_US;
+    f->options.clock = &hands.clock;
+    f->options.heat_window_us = MINUTE_US;
+    f->options.balance = false;
+    reopen_test_cluster(f);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    cluster_fixture_destroy(*state);
+    return 0;
+}
+
+static void pass(struct cluster_fixture *f, int64_t us)
+{
+    hands.now_us += us;
+    maintenance_run_once(f->cluster->maintenance);
+}
+
+static void write_row(struct cluster_fixture *f, const char *format, unsigned number)
+{
+    char row[64];
+    snprintf(row, sizeof row, format, number); /* NOLINT: the tests' own formats */
+    set_cell(f, row, "some value that has a length");
+}
+
+/* Three prefixes with as many rows each, and the beginning of the minute that counts. */
+static void fill(struct cluster_fixture *f)
+{
+    for (unsigned i = 0; i < 400; i++) {
+        write_row(f, "customer/%05u", i);
+        write_row(f, "order/%05u", i);
+        write_row(f, "visit/%05u", i);
+    }
+    pass(f, MINUTE_US);
+}
+
+struct signs {
+    struct heat_sign *items;
+    size_t count;
+};
+
+static struct signs signs_since(struct cluster_fixture *f, int64_t from_us)
+{
+    struct signs signs;
+    assert_ok(
+        heat_signs_read(f->table, from_us, hands.now_us, f->arena, &signs.items, &signs.count));
+    for (size_t i = 0; i < signs.count; i++)
+        print_message("  %s\n", signs.items[i].sentence);
+    return signs;
+}
+
+static const struct heat_sign *only_of(const struct signs *signs, enum heat_sign_kind kind)
+{
+    assert_int_equal(signs->count, 1);
+    assert_int_equal(signs->items[0].kind, kind);
+    return &signs->items[0];
+}
+
+/* --- the matrix, and the hot tablets --- */
+
+static bool lies_in(bytes start, bytes end, const char *from, const char *to)
+{
+    return bytes_compare(start, bytes_of(from)) >= 0 &&
+           (to[0] == '\0' || (end.size > 0 && bytes_compare(end, bytes_of(to)) <= 0));
+}
+
+/* Nine tenths of the writes are in ranges that lie there. */
+static void assert_matrix(struct cluster_fixture *f, int64_t from_us, const char *from,
+                          const char *to)
+{
+    struct heat_matrix matrix;
+    uint64_t inside = 0, all = 0;
+    assert_ok(
+        heat_matrix_read(f->table, from_us, hands.now_us, HEAT_MOST_RANGES, f->arena, &matrix));
+    assert_int_equal(matrix.time_count, 1);
+    for (size_t i = 0; i < matrix.range_count; i++) {
+        const struct heat_sum *sum = matrix.times[0].sums[i];
+        bytes end = i + 1 < matrix.range_count ? matrix.starts[i + 1] : bytes_make(NULL, 0);
+        if (sum == NULL)
+            continue;
+        all += sum->numbers[HEAT_WRITES];
+        if (lies_in(matrix.starts[i], end, from, to))
+            inside += sum->numbers[HEAT_WRITES];
+    }
+    assert_true(inside * 10 >= all * 8);
+}
+
+struct hot_search {
+    const char *from;
+    const char *to;
+    int64_t from_us;
+    unsigned count;
+    bool all_lie_there;
+};
+
+static bool look_at_hot(void *context, const struct hot_tablet *hot)
+{
+    struct hot_search *search = context;
+    if (hot->from_us < search->from_us)
+        return true;
+    search->count++;
+    search->all_lie_there &= lies_in(hot->start, hot->end, search->from, search->to);
+    return true;
+}
+
+/* The process has used what it has in a minute that took as long as the test: that is less than a
+ * hot tablet's share. So the minute is a few microseconds long here. */
+static void assert_hot_tablet(struct cluster_fixture *f, int64_t from_us, const char *from,
+                              const char *to)
+{
+    struct hot_search search = {.from = from, .to = to, .from_us = from_us, .all_lie_there = true};
+    cluster_hot_tablets(f->cluster, 0, look_at_hot, &search);
+    assert_int_equal(search.count, 1);
+    assert_true(search.all_lie_there);
+}
+
+static int setup_short_minute(void **state)
+{
+    struct cluster_fixture *f = cluster_fixture_create(NULL);
+    hands.now_us = BEGIN_US;
+    f->options.clock = &hands.clock;
+    f->options.heat_window_us = 10;
+    f->options.balance = false;
+    reopen_test_cluster(f);
+    *state = f;
+    return 0;
+}
+
+/* --- loads --- */
+
+static void load_hotspot(struct cluster_fixture *f)
+{
+    for (unsigned i = 0; i < 900; i++)
+        write_row(f, "order/%05u", 200 + i * 7 % 30);
+    for (unsigned i = 0; i < 50; i++) {
+        write_row(f, "customer/%05u", i * 37 % 400);
+        write_row(f, "visit/%05u", i * 37 % 400);
+    }
+}
+
+static void load_sequence(struct cluster_fixture *f)
+{
+    for (unsigned i = 0; i < 900; i++)
+        write_row(f, "visit/%05u", 400 + i);
+    for (unsigned i = 0; i < 90; i++)
+        write_row(f, "customer/%05u", i * 37 % 400);
+}
+
+static void load_times(struct cluster_fixture *f)
+{
+    for (unsigned i = 0; i < 900; i++) {
+        char row[64];
+        snprintf(row, sizeof row, "1763800%03u123#sensor%u", i, i * 7 % 13);
+        set_cell(f, row, "21.5");
+    }
+}
+
+static void a_hot_prefix_is_named(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    int64_t from_us = hands.now_us;
+    load_hotspot(f);
+    pass(f, MINUTE_US);
+    struct signs signs = signs_since(f, from_us);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_HOT_WRITES);
+    assert_true(lies_in(sign->start, sign->end, "order/00190", "order/00240"));
+    assert_true(sign->share >= 0.75);
+    assert_non_null(strstr(sign->sentence, "from \"order/00"));
+    assert_matrix(f, from_us, "order/00190", "order/00240");
+}
+
+static void a_sequence_is_named(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    int64_t from_us = hands.now_us;
+    load_sequence(f);
+    pass(f, MINUTE_US);
+    struct signs signs = signs_since(f, from_us);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_WRITE_FRONTIER);
+    assert_true(lies_in(sign->start, sign->end, "visit/00390", ""));
+    assert_true(bytes_equal(sign->key, bytes_of("visit/01299")));
+    assert_non_null(strstr(sign->sentence, "in sequence"));
+    assert_matrix(f, from_us, "visit/00390", "");
+}
+
+static void keys_that_begin_with_a_time_are_named(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (unsigned i = 0; i < 400; i++)
+        write_row(f, "1763799%03u123#sensor", i);
+    pass(f, MINUTE_US);
+    int64_t from_us = hands.now_us;
+    load_times(f);
+    pass(f, MINUTE_US);
+    struct signs signs = signs_since(f, from_us);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_WRITE_FRONTIER);
+    assert_true(lies_in(sign->start, sign->end, "1763799390", ""));
+    assert_true(bytes_start_with(sign->key, bytes_of("1763800899123#")));
+    assert_non_null(strstr(sign->sentence, "begin with a time"));
+    assert_matrix(f, from_us, "1763799390", "");
+}
+
+static void the_hot_tablet_is_where_the_load_is(void **state)
+{
+    struct cluster_fixture *f = *state;
+    static const struct {
+        void (*run)(struct cluster_fixture *f);
+        const char *from;
+        const char *to;
+    } loads[] = {{load_hotspot, "order/00190", "order/00240"},
+                 {load_sequence, "visit/00390", ""},
+                 {load_times, "", "customer/00010"}};
+    fill(f);
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
+        pass(f, 10); /* so that ranges fit what the load before has written */
+        int64_t from_us = hands.now_us;
+        loads[i].run(f);
+        hands.now_us += 10;
+        maintenance_run_once(f->cluster->maintenance);
+        assert_hot_tablet(f, from_us, loads[i].from, loads[i].to);
+    }
+}
+
+static void an_even_load_is_no_sign(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    int64_t from_us = hands.now_us;
+    for (unsigned i = 0; i < 400; i++) {
+        write_row(f, "customer/%05u", i * 37 % 400);
+        write_row(f, "order/%05u", i * 91 % 400);
+        write_row(f, "visit/%05u", i * 11 % 400);
+    }
+    pass(f, MINUTE_US);
+    assert_int_equal(signs_since(f, from_us).count, 0);
+}
+
+static void a_hot_row_is_named(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    int64_t from_us = hands.now_us;
+    for (unsigned i = 0; i < 400; i++) {
+        write_row(f, "order/%05u", i * 37 % 400);
+        set_cell(f, "order/00123", "v");
+    }
+    pass(f, MINUTE_US);
+    struct signs signs = signs_since(f, from_us);
+    assert_true(signs.count >= 1);
+    const struct heat_sign *sign = &signs.items[signs.count - 1];
+    assert_int_equal(sign->kind, HEAT_SIGN_HOT_KEY);
+    assert_true(bytes_equal(sign->key, bytes_of("order/00123")));
+    assert_true(sign->share > 0.4 && sign->share <= 0.51);
+}
+
+static void a_few_requests_are_no_sign(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f);
+    int64_t from_us = hands.now_us;
+    for (unsigned i = 0; i < 50; i++)
+        set_cell(f, "order/00123", "v");
+    pass(f, MINUTE_US);
+    assert_int_equal(signs_since(f, from_us).count, 0);
+    assert_int_equal(signs_since(f, hands.now_us).count, 0);
+}
+
+/* --- made up --- */
+
+static struct signs signs_of(struct cluster_fixture *f, struct heat_entry *entries, size_t count,
+                             double cpu_percent)
+{
+    bytes borders[] = {bytes_of("b"), bytes_of("c"), bytes_of("d")};
+    struct heat_record heat = {
+        .until_us = BEGIN_US, .cpu_percent = cpu_percent, .count = count, .entries = entries};
+    struct heat_ranges *data;
+    struct signs signs;
+    assert_ok(heat_ranges_create(borders, 3, &data));
+    assert_ok(heat_signs_of(&heat, data, f->arena, &signs.items, &signs.count));
+    heat_ranges_destroy(data);
+    return signs;
+}
+
+static void reads_that_take_the_machine_are_named(void **state)
+{
+    struct heat_entry entries[] = {
+        {.end = bytes_of("b"), .sum.numbers = {[HEAT_READS] = 500, [HEAT_READ_BYTES] = 1000}},
+        {.start = bytes_of("b"), .sum.numbers = {[HEAT_READS] = 500, [HEAT_READ_BYTES] = 9000000}}};
+    assert_int_equal(signs_of(*state, entries, 2, 40).count, 0);
+    struct signs signs = signs_of(*state, entries, 2, 80);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_READ_PRESSURE);
+    assert_true(bytes_equal(sign->start, bytes_of("b")));
+    assert_string_equal(sign->sentence,
+                        "Read pressure: reads take 80 % of all processors, and 100 % of what they "
+                        "read is of rows from \"b\" to the last, 9 KB a row.");
+}
+
+static void large_rows_are_named(void **state)
+{
+    struct heat_entry entries[] = {
+        {.end = bytes_of("b"), .sum.numbers = {[HEAT_READS] = 1, [HEAT_LARGEST_ROW] = 99999999}},
+        {.start = bytes_of("b"), .end = bytes_of("c\n"), .sum.numbers = {[HEAT_READS] = 1}}};
+    assert_int_equal(signs_of(*state, entries, 2, 1).count, 0);
+    entries[1].sum.numbers[HEAT_LARGEST_ROW] = 123456789;
+    struct signs signs = signs_of(*state, entries, 2, 1);
+    const struct heat_sign *sign = only_of(&signs, HEAT_SIGN_LARGE_ROWS);
+    assert_string_equal(sign->sentence,
+                        "Large rows: one of 123 MB was read, from \"b\" up to \"c\\x0a\"; more "
+                        "than 100 MB is more than a row should have.");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_hot_prefix_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_sequence_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(keys_that_begin_with_a_time_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_hot_tablet_is_where_the_load_is, setup_short_minute,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_even_load_is_no_sign, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hot_row_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_few_requests_are_no_sign, setup, teardown),
+        cmocka_unit_test_setup_teardown(reads_that_take_the_machine_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(large_rows_are_named, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* See heat_table.h. */
+#include "cluster/heat_table.h"
+
+#include "cluster/cluster_private.h"
+#include "cluster/heat_choice.h"
+#include "cluster/heat_grid.h"
+
+#include <stdlib.h>
+
+#define SECOND_US INT64_C(1000000)
+#define HOUR_US   (3600 * SECOND_US)
+
+enum { PART_MEMORY = 256 << 20 };
+
+void heat_table_free(struct table_heat *heat)
+{
+    heat_counts_destroy(atomic_load(&heat->counts));
+    arena_destroy(heat->arena);
+}
+
+size_t heat_table_ranges(const struct table *table)
+{
+    const struct heat_counts *counts = atomic_load(&table->heat.counts);
+    return counts == NULL || table->heat.chosen_us == 0 ? 0 : heat_counts_ranges(counts)->count;
+}
+
+/* --- taking what was counted --- */
+
+/* As a record of its own, in the table's arena: the ranges may go. */
+static status keep_part(struct table_heat *heat, const struct heat_ranges *ranges,
+                        const struct heat_cell *sums)
+{
+    struct heat_record record = {.count = 0};
+    struct buffer encoded = {0};
+    if (heat->arena == NULL)
+        heat->arena = arena_create(PART_MEMORY);
+    if (heat->arena == NULL)
+        return status_out_of_memory();
+    TRY(heat_record_of(ranges, sums, heat->arena, &record));
+    if (record.count == 0)
+        return status_ok();
+    heat_record_encode(&record, &encoded);
+    bytes copy = arena_copy(heat->arena, buffer_bytes(&encoded));
+    status s = encoded.failed || copy.data == NULL ? status_out_of_memory() : status_ok();
+    buffer_free(&encoded);
+    TRY(s);
+    return heat_record_decode(copy, 0, heat->arena, &heat->parts[heat->part_count++]);
+}
+
+/* `next` is taken over; NULL: the ranges stay. */
+static status take_part(struct table_heat *heat, struct heat_ranges *next)
+{
+    struct heat_counts *counts = atomic_load(&heat->counts);
+    const struct heat_ranges *ranges = heat_counts_ranges(counts);
+    struct heat_cell *sums = calloc(ranges->count, sizeof *sums);
+    struct heat_ranges *former = NULL;
+    if (sums == NULL) {
+        heat_ranges_destroy(next);
+        return status_out_of_memory();
+    }
+    former = heat_counts_take(counts, sums, next);
+    status s = keep_part(heat, ranges, sums);
+    heat_ranges_destroy(former);
+    free(sums);
+    return s;
+}
+
+status heat_table_take(struct table *table, struct heat_record *out)
+{
+    struct table_heat *heat = &table->heat;
+    struct heat_counts *counts = atomic_load(&heat->counts);
+    *out = (struct heat_record){.count = 0};
+    if (counts == NULL)
+        return status_ok();
+    status s = heat_counts_any(counts) ? take_part(heat, NULL) : status_ok();
+    if (status_is_ok(s) && heat->part_count == 1)
+        *out = heat->parts[0];
+    else if (status_is_ok(s) && heat->part_count > 1)
+        s = heat_records_combine(heat->parts, heat->part_count, HEAT_MOST_RANGES, heat->arena, out);
+    return s;
+}
+
+static void begin_window(struct table_heat *heat)
+{
+    heat->part_count = 0;
+    if (heat->arena != NULL)
+        arena_reset(heat->arena);
+}
+
+/* --- ranges --- */
+
+static uint64_t bytes_written_to(struct table *table)
+{
+    uint64_t written = 0;
+    struct tablet **tablets;
+    size_t count;
+    status s = table_tablets(table, &tablets, &count);
+    if (!status_is_ok(s)) {
+        status_free(s);
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        written += atomic_load_explicit(&tablets[i]->bytes_written, memory_order_relaxed);
+        tablet_release(tablets[i]);
+    }
+    free(tablets);
+    return written;
+}
+
+/* When so much was written that the ranges cannot fit any more, or from time to time. Between two
+ * windows that is soon, since it costs no part. (A tablet that is made anew has been written
+ * nothing.) */
+static bool is_due(const struct table_heat *heat, uint64_t written, int64_t now_us, bool is_end)
+{
+    enum { LEAST_GROWTH = 64 << 10, SMALL_GROWTH = 1 << 10 };
+    if (heat->chosen_us == 0 || written < heat->written_then)
+        return true;
+    uint64_t more = written - heat->written_then;
+    if (!is_end)
+        return more > heat->chosen_size / 2 + LEAST_GROWTH;
+    return more > heat->chosen_size / 8 + SMALL_GROWTH ||
+           now_us - heat->chosen_us >= 600 * SECOND_US;
+}
+
+static status choose(struct table *table, size_t most, uint64_t written, int64_t now_us)
+{
+    struct table_heat *heat = &table->heat;
+    struct heat_ranges *ranges;
+    uint64_t size;
+    TRY(heat_choose_ranges(table, most, HEAT_MOST_WALKED, &size, &ranges));
+    TRY(take_part(heat, ranges));
+    heat->chosen_us = now_us;
+    heat->chosen_size = size;
+    heat->written_then = written;
+    return status_ok();
+}
+
+/* A table that nobody has come to for long gives its ranges back. */
+static status give_up(struct table_heat *heat)
+{
+    struct heat_ranges *whole;
+    TRY(heat_ranges_create(NULL, 0, &whole));
+    TRY(take_part(heat, whole));
+    heat->chosen_us = 0;
+    arena_destroy(heat->arena);
+    heat->arena = NULL;
+    heat->part_count = 0;
+    return status_ok();
+}
+
+static status tend(struct table *table, size_t most, bool is_end, int64_t now_us)
+{
+    struct table_heat *heat = &table->heat;
+    bool is_busy = (is_end && heat->part_count > 0) || heat_counts_any(atomic_load(&heat->counts));
+    if (is_end)
+        begin_window(heat);
+    if (is_busy)
+        heat->counted_us = now_us;
+    else if (heat->chosen_us > 0 && now_us - heat->counted_us >= HOUR_US)
+        return give_up(heat);
+    if (!is_busy || heat->part_count + 2 > HEAT_PARTS)
+        return status_ok();
+    uint64_t written = bytes_written_to(table);
+    return is_due(heat, written, now_us, is_end) ? choose(table, most, written, now_us)
+                                                 : status_ok();
+}
+
+void heat_table_choose(struct table *table, size_t most, bool is_end)
+{
+    const struct cluster_options *options = &table->cluster->options;
+    if (atomic_load(&table->heat.counts) == NULL)
+        return;
+    status s = tend(table, most, is_end, clock_steady_us(options->clock));
+    if (!status_is_ok(s))
+        log_warn(options->log, "a table's ranges for counting stay as they are",
+                 LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+/* --- decay --- */
+
+static int64_t span_begin(int64_t at_us, enum heat_level level)
+{
+    return at_us - at_us % heat_level_span_us(level);
+}
+
+static void note_kept(struct table_heat *heat, enum heat_level level, int64_t from_us)
+{
+    heat->last_us[level] = from_us;
+    if (level + 1 < HEAT_LEVELS && heat->due_us[level + 1] == 0)
+        heat->due_us[level + 1] = span_begin(from_us, level + 1);
+}
+
+void heat_table_kept(struct table *table, int64_t from_us)
+{
+    note_kept(&table->heat, HEAT_WINDOWS, from_us);
+}
+
+/* The next span that something is due for, after the one that began at `done_us`. */
+static int64_t next_due(const struct table_heat *heat, enum heat_level level, int64_t done_us)
+{
+    int64_t last = span_begin(heat->last_us[level - 1], level);
+    return last > done_us ? last : 0;
+}
+
+static status put_combined(struct table *table, enum heat_level level, int64_t from_us,
+                           struct heat_batch *batch)
+{
+    struct heat_record *records, sum;
+    size_t count;
+    TRY(heat_store_read(table->cluster, table->id, level - 1, from_us,
+                        from_us + heat_level_span_us(level), batch->arena, &records, &count));
+    if (count == 0)
+        return status_ok();
+    TRY(heat_records_combine(records, count, HEAT_MOST_RANGES, batch->arena, &sum));
+    TRY(heat_batch_put(batch, table->id, level, &sum));
+    note_kept(&table->heat, level, sum.from_us);
+    return status_ok();
+}
+
+status heat_table_decay(struct table *table, enum heat_level level, int64_t now_us,
+                        struct heat_batch *batch)
+{
+    struct table_heat *heat = &table->heat;
+    int64_t from_us = heat->due_us[level];
+    if (from_us == 0 || from_us + heat_level_span_us(level) > now_us)
+        return status_ok();
+    TRY(put_combined(table, level, from_us, batch));
+    heat->due_us[level] = next_due(heat, level, from_us);
+    return status_ok();
+}
+
+/* What decays anew comes to the same, as long as all of it is still there. */
+status heat_table_catch_up(struct table *table, int64_t now_us)
+{
+    for (enum heat_level level = HEAT_WINDOWS; level + 1 < HEAT_LEVELS; level++) {
+        int64_t newest_us;
+        TRY(heat_store_newest(table->cluster, table->id, level, &newest_us));
+        int64_t whole_until_us =
+            newest_us + heat_level_kept_us(level) - 2 * heat_level_span_us(level + 1);
+        if (newest_us > 0 && now_us < whole_until_us)
+            note_kept(&table->heat, level, newest_us);
+    }
+    return status_ok();
+}

@@ -1,0 +1,55 @@
+/* A table's heat from second to second: which ranges it is counted by, what a window came to, and
+ * how that decays. Private to cluster/, and to maintenance's thread. */
+#ifndef TRESTLE_CLUSTER_HEAT_TABLE_H
+#define TRESTLE_CLUSTER_HEAT_TABLE_H
+
+#include "cluster/heat_store.h"
+
+struct cluster;
+struct table;
+
+enum {
+    HEAT_MOST_IN_ALL = 4096, /* ranges of all tables that are counted, but for one of each */
+    HEAT_PARTS = 16,         /* that a window may have, each with ranges of its own */
+};
+
+struct table_heat {
+    bool is_counted;                    /* else nothing of it ever is */
+    struct heat_counts *_Atomic counts; /* NULL: nobody has come yet */
+    /* The rest is maintenance's. */
+    int64_t chosen_us;     /* when the ranges were, by the steady clock; 0: they are to be */
+    int64_t counted_us;    /* when something was counted last */
+    uint64_t chosen_size;  /* the table's, then */
+    uint64_t written_then; /* what its tablets had been written */
+    struct arena *arena;   /* for `parts`; NULL: there are none */
+    struct heat_record parts[HEAT_PARTS]; /* of this window, so far */
+    size_t part_count;
+    /* The last record of each level, and the beginning of the first span of the next one that it,
+     * or one before it, is still to go into; 0: none. */
+    int64_t last_us[HEAT_LEVELS];
+    int64_t due_us[HEAT_LEVELS];
+};
+
+void heat_table_free(struct table_heat *heat);
+
+/* Ranges that it is counted by; 0: it is not, at present. */
+size_t heat_table_ranges(const struct table *table);
+
+/* Chooses its ranges, or others, if that is due: at most `most`. `is_end`: of a window. */
+void heat_table_choose(struct table *table, size_t most, bool is_end);
+
+/* What was counted in the window that ends, in one record whose times are to be set; count 0 if
+ * there was nothing. It is valid until the next call, which begins the next window. */
+status heat_table_take(struct table *table, struct heat_record *out);
+
+/* Notes that such a record was kept. */
+void heat_table_kept(struct table *table, int64_t from_us);
+
+/* Adds to the batch what the records of the level before come to, if a span of this one is over. */
+status heat_table_decay(struct table *table, enum heat_level level, int64_t now_us,
+                        struct heat_batch *batch);
+
+/* At the start: what was kept, and is still to decay. */
+status heat_table_catch_up(struct table *table, int64_t now_us);
+
+#endif

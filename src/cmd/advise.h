@@ -1,0 +1,12 @@
+/* `trestle advise`: what is wrong with a table, by the best practices for its keys and columns.
+ *
+ *     trestle advise TABLE [--endpoint ADDR:PORT] [--format text|json] [--fail-on SEVERITY] …
+ *     trestle advise --rules [--format text|json|markdown] */
+#ifndef TRESTLE_CMD_ADVISE_H
+#define TRESTLE_CMD_ADVISE_H
+
+/* Returns the exit status: 0 if nothing was found that is as severe as --fail-on; 1 if something
+ * was, or if the table could not be looked at; 2 for options that make no sense. */
+int advise_command(const char *const *arguments);
+
+#endif

@@ -1,0 +1,253 @@
+/* See advise_tables.h. */
+#include "cmd/advise_tables.h"
+
+#include "advice/siblings.h"
+#include "cmd/advise_rows.h"
+#include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
+#include "google/bigtable/v2/bigtable.pb-c.h"
+#include "transfer/table.h"
+
+#include <stdlib.h>
+
+#define SAMPLE_ROW_KEYS "/google.bigtable.v2.Bigtable/SampleRowKeys"
+#define TABLE_ADMIN     "/google.bigtable.admin.v2.BigtableTableAdmin/"
+#define INSTANCE_ADMIN  "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
+
+/* What a server may have no answer to. The status is freed then. */
+static bool is_no_answer(status *s)
+{
+    bool is_none = s->code == STATUS_UNIMPLEMENTED || s->code == STATUS_PERMISSION_DENIED ||
+                   s->code == STATUS_NOT_FOUND;
+    if (is_none) {
+        status_free(*s);
+        *s = status_ok();
+    }
+    return is_none;
+}
+
+/* --- SampleRowKeys --- */
+
+static status grow(struct table_samples *samples)
+{
+    if (samples->count < samples->capacity)
+        return status_ok();
+    size_t capacity = samples->capacity == 0 ? 64 : 2 * samples->capacity;
+    struct table_sample *grown = arena_alloc(samples->arena, capacity * sizeof *grown);
+    if (grown == NULL)
+        return status_out_of_memory();
+    if (samples->count > 0)
+        memcpy(grown, samples->all, samples->count * sizeof *grown);
+    samples->all = grown;
+    samples->capacity = capacity;
+    return status_ok();
+}
+
+static status take_sample(void *context, bytes message)
+{
+    struct table_samples *samples = context;
+    ProtobufCMessage *decoded;
+    bytes kept = arena_copy(samples->arena, message);
+    if (kept.data == NULL)
+        return status_out_of_memory();
+    TRY(proto_decode(&bt__sample_row_keys_response__descriptor, kept, samples->arena, &decoded));
+    const Bt__SampleRowKeysResponse *answer = (const void *)decoded;
+    TRY(grow(samples));
+    samples->all[samples->count++] = (struct table_sample){
+        .key = proto_bytes(answer->row_key),
+        .offset = answer->offset_bytes < 0 ? 0 : (uint64_t)answer->offset_bytes,
+    };
+    return status_ok();
+}
+
+status table_samples_read(struct client_session *session, const char *table, struct arena *arena,
+                          struct table_samples *out)
+{
+    Bt__SampleRowKeysRequest request = BT__SAMPLE_ROW_KEYS_REQUEST__INIT;
+    *out = (struct table_samples){.arena = arena};
+    request.table_name = table;
+    request.app_profile_id = client_session_app_profile(session);
+    const struct session_call call = {.path = SAMPLE_ROW_KEYS,
+                                      .request = &request.base,
+                                      .table = table,
+                                      .timeout_us = INT64_MAX,
+                                      .on_message = take_sample,
+                                      .context = out};
+    return client_session_stream(session, &call, NULL);
+}
+
+uint64_t table_samples_size(const struct table_samples *samples)
+{
+    return samples->count == 0 ? 0 : samples->all[samples->count - 1].offset;
+}
+
+/* --- ListHotTablets --- */
+
+struct heat_list {
+    struct client_session *session;
+    const char *table;
+    struct arena *arena;
+    struct buffer found; /* struct advice_heat */
+};
+
+static int64_t time_of(const Pb__Timestamp *timestamp)
+{
+    const int64_t us_per_s = 1000 * 1000, ns_per_us = 1000;
+    if (timestamp == NULL || timestamp->seconds < 0 ||
+        timestamp->seconds > INT64_MAX / us_per_s - 1)
+        return 0;
+    return timestamp->seconds * us_per_s + timestamp->nanos / ns_per_us;
+}
+
+static status take_tablet(struct heat_list *list, const BtAdmin__HotTablet *tablet)
+{
+    struct advice_heat heat = {.from_us = time_of(tablet->start_time),
+                               .until_us = time_of(tablet->end_time),
+                               .cpu_percent = (double)tablet->node_cpu_usage_percent};
+    if (strcmp(tablet->table_name, list->table) != 0)
+        return status_ok();
+    heat.start = sample_key_of_text(bytes_of(tablet->start_key), list->arena);
+    heat.end = sample_key_of_text(bytes_of(tablet->end_key), list->arena);
+    if (heat.start.data == NULL || heat.end.data == NULL)
+        return status_out_of_memory();
+    buffer_append(&list->found, &heat, sizeof heat);
+    return list->found.failed ? status_out_of_memory() : status_ok();
+}
+
+static status list_cluster(struct heat_list *list, const char *cluster)
+{
+    enum { PAGES_MOST = 20 };
+    BtAdmin__ListHotTabletsRequest request = BT_ADMIN__LIST_HOT_TABLETS_REQUEST__INIT;
+    request.parent = cluster;
+    for (size_t page = 0; page < PAGES_MOST; page++) {
+        const ProtobufCMessage *message;
+        TRY(client_session_call(list->session, INSTANCE_ADMIN "ListHotTablets", NULL, &request.base,
+                                &bt_admin__list_hot_tablets_response__descriptor, list->arena,
+                                &message));
+        const BtAdmin__ListHotTabletsResponse *answer = (const void *)message;
+        for (size_t i = 0; i < answer->n_hot_tablets; i++)
+            TRY(take_tablet(list, answer->hot_tablets[i]));
+        request.page_token = answer->next_page_token;
+        if (request.page_token[0] == '\0')
+            break;
+    }
+    return status_ok();
+}
+
+static status list_clusters(struct heat_list *list)
+{
+    const ProtobufCMessage *message;
+    BtAdmin__ListClustersRequest request = BT_ADMIN__LIST_CLUSTERS_REQUEST__INIT;
+    request.parent = client_session_instance(list->session);
+    TRY(client_session_call(list->session, INSTANCE_ADMIN "ListClusters", NULL, &request.base,
+                            &bt_admin__list_clusters_response__descriptor, list->arena, &message));
+    const BtAdmin__ListClustersResponse *answer = (const void *)message;
+    for (size_t i = 0; i < answer->n_clusters; i++)
+        TRY(list_cluster(list, answer->clusters[i]->name));
+    return status_ok();
+}
+
+status hot_tablets_list(struct client_session *session, const char *table, struct arena *arena,
+                        struct advice_heat **out, size_t *count, bool *is_answered)
+{
+    struct heat_list list = {.session = session, .table = table, .arena = arena};
+    status s = list_clusters(&list);
+    *is_answered = !is_no_answer(&s);
+    bytes kept = arena_copy(arena, buffer_bytes(&list.found));
+    *out = (struct advice_heat *)(uintptr_t)kept.data;
+    *count = kept.size / sizeof **out;
+    buffer_free(&list.found);
+    return kept.data == NULL && status_is_ok(s) ? status_out_of_memory() : s;
+}
+
+/* --- other tables --- */
+
+static const char *id_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash == NULL ? name : slash + 1;
+}
+
+static status add_siblings(const BtAdmin__ListTablesResponse *answer, const char *table_id,
+                           struct buffer *found)
+{
+    for (size_t i = 0; i < answer->n_tables; i++) {
+        const struct advice_sibling sibling = {.id = id_of(answer->tables[i]->name)};
+        if (are_siblings(table_id, sibling.id))
+            buffer_append(found, &sibling, sizeof sibling);
+    }
+    return found->failed ? status_out_of_memory() : status_ok();
+}
+
+static status list_tables(struct client_session *session, const char *table_id, struct arena *arena,
+                          struct buffer *found)
+{
+    enum { PAGES_MOST = 100 };
+    BtAdmin__ListTablesRequest request = BT_ADMIN__LIST_TABLES_REQUEST__INIT;
+    request.parent = client_session_instance(session);
+    for (size_t page = 0; page < PAGES_MOST; page++) {
+        const ProtobufCMessage *message;
+        TRY(client_session_call(session, TABLE_ADMIN "ListTables", NULL, &request.base,
+                                &bt_admin__list_tables_response__descriptor, arena, &message));
+        const BtAdmin__ListTablesResponse *answer = (const void *)message;
+        TRY(add_siblings(answer, table_id, found));
+        request.page_token = answer->next_page_token;
+        if (request.page_token[0] == '\0')
+            break;
+    }
+    return status_ok();
+}
+
+static bool has_family(const BtAdmin__Table *table, const char *name)
+{
+    for (size_t i = 0; i < table->n_column_families; i++)
+        if (strcmp(table->column_families[i]->key, name) == 0)
+            return true;
+    return false;
+}
+
+static bool has_same_families(const BtAdmin__Table *one, const BtAdmin__Table *other)
+{
+    if (one->n_column_families != other->n_column_families)
+        return false;
+    for (size_t i = 0; i < one->n_column_families; i++)
+        if (!has_family(other, one->column_families[i]->key))
+            return false;
+    return true;
+}
+
+/* A table that has gone meanwhile, or is not the caller's to see, stays unknown. */
+static status look_at(struct client_session *session, const BtAdmin__Table *schema,
+                      struct arena *arena, struct advice_sibling *sibling)
+{
+    const BtAdmin__Table *other;
+    struct table_samples samples;
+    status s = transfer_get_schema(session, sibling->id, arena, &other);
+    if (is_no_answer(&s) || !status_is_ok(s))
+        return s;
+    s = table_samples_read(session, other->name, arena, &samples);
+    if (is_no_answer(&s) || !status_is_ok(s))
+        return s;
+    sibling->has_same_families = has_same_families(schema, other);
+    sibling->size = table_samples_size(&samples);
+    sibling->is_known = true;
+    return status_ok();
+}
+
+status siblings_list(struct client_session *session, const BtAdmin__Table *schema,
+                     const char *table_id, struct arena *arena, struct advice_observations *out)
+{
+    struct buffer found = {0};
+    status s = list_tables(session, table_id, arena, &found);
+    bytes kept = arena_copy(arena, buffer_bytes(&found));
+    buffer_free(&found);
+    if (is_no_answer(&s) || !status_is_ok(s))
+        return s;
+    if (kept.data == NULL)
+        return status_out_of_memory();
+    struct advice_sibling *siblings = (struct advice_sibling *)(uintptr_t)kept.data;
+    out->siblings = siblings;
+    out->sibling_count = kept.size / sizeof *siblings;
+    for (size_t i = 0; i < out->sibling_count && i < SIBLINGS_KNOWN; i++)
+        TRY(look_at(session, schema, arena, &siblings[i]));
+    return status_ok();
+}

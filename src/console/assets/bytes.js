@@ -1,0 +1,222 @@
+// Bytes as they come by JSON (base64), as they are shown, and as they are typed.
+
+export function fromBase64(text) {
+  const binary = atob(text ?? "");
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+export function toBase64(bytes) {
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+// In addresses, where + and / mean something.
+export const toUrl = (bytes) =>
+  toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+export const fromUrl = (text) => fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
+
+export function equal(a, b) {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
+
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+
+// Nothing that moves the cursor, turns the line round, or is not to be seen.
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/u;
+const LAYOUT = /[\t\r\n]/g;
+
+// The text, or null if the bytes are none that one could read.
+export function asText(bytes) {
+  try {
+    const text = strict.decode(bytes);
+    return UNSEEN.test(text.replace(LAYOUT, "")) ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+const hexByte = (byte) => byte.toString(16).padStart(2, "0");
+
+function escapeByte(byte) {
+  if (byte === 0x5c) return "\\\\";
+  return byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${hexByte(byte)}`;
+}
+
+// One line that unescape() reads back: text as it is, \xNN for what is none.
+export function escape(bytes) {
+  const text = asText(bytes);
+  if (text !== null && !/[\t\r\n]/.test(text)) return text.replaceAll("\\", "\\\\");
+  return Array.from(bytes, escapeByte).join("");
+}
+
+// What escape() writes, typed by hand. Throws an Error with words for the person.
+export function unescape(text) {
+  const out = [];
+  for (let at = 0; at < text.length;) {
+    if (text[at] !== "\\") {
+      const character = String.fromCodePoint(text.codePointAt(at));
+      out.push(...encoder.encode(character));
+      at += character.length;
+    } else if (text[at + 1] === "\\") {
+      out.push(0x5c);
+      at += 2;
+    } else {
+      const found = /^\\x([0-9a-fA-F]{2})/.exec(text.slice(at, at + 4));
+      if (!found)
+        throw new Error(
+          "After a backslash comes x and two hexadecimal digits, or a second backslash.",
+        );
+      out.push(parseInt(found[1], 16));
+      at += 4;
+    }
+  }
+  return Uint8Array.from(out);
+}
+
+// The least key that is greater than all with that prefix; null if there is none.
+export function afterPrefix(prefix) {
+  let size = prefix.length;
+  while (size > 0 && prefix[size - 1] === 0xff) size--;
+  if (size === 0) return null;
+  const end = prefix.slice(0, size);
+  end[size - 1]++;
+  return end;
+}
+
+export function compare(a, b) {
+  const shared = Math.min(a.length, b.length);
+  for (let i = 0; i < shared; i++) if (a[i] !== b[i]) return a[i] - b[i];
+  return a.length - b.length;
+}
+
+// --- values, by the ways to show them ---
+
+const INTEGER_BYTES = 8;
+
+export function asInteger(bytes) {
+  if (bytes.length !== INTEGER_BYTES) return null;
+  return new DataView(bytes.buffer, bytes.byteOffset, INTEGER_BYTES).getBigInt64(0).toString();
+}
+
+export const asHex = (bytes) => Array.from(bytes, hexByte).join(" ");
+
+// Written with indents, numbers as they were.
+export function asJson(bytes) {
+  const text = asText(bytes);
+  if (text === null || !/^\s*[[{]/.test(text)) return null;
+  try {
+    JSON.parse(text);
+    return indentJson(text);
+  } catch {
+    return null;
+  }
+}
+
+// Without reading numbers: those of 64 bits would lose digits.
+function indentJson(text) {
+  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? [];
+  let depth = 0,
+    out = "";
+  tokens.forEach((token, i) => {
+    const line = () => `\n${"  ".repeat(depth)}`;
+    if (token === "}" || token === "]") {
+      depth--;
+      out += tokens[i - 1] === (token === "}" ? "{" : "[") ? token : line() + token;
+      return;
+    }
+    const previous = tokens[i - 1];
+    if (previous === "{" || previous === "[" || previous === ",") out += line();
+    out += token === ":" ? ": " : token;
+    if (token === "{" || token === "[") depth++;
+  });
+  return out;
+}
+
+export const WAYS = [
+  ["auto", "As found"],
+  ["text", "Text"],
+  ["integer", "Integers"],
+  ["hex", "Hexadecimal"],
+  ["json", "JSON"],
+];
+
+const SHOWERS = {
+  text: asText,
+  integer: asInteger,
+  hex: asHex,
+  json: asJson,
+};
+
+// {kind, text}: by the way that was asked for if the bytes allow it, else by the first that fits.
+export function show(bytes, way = "auto") {
+  if (bytes.length === 0) return { kind: "empty", text: "" };
+  const order = way === "auto" ? ["json", "text", "integer"] : [way, "text", "integer"];
+  for (const kind of order) {
+    const text = SHOWERS[kind](bytes);
+    if (text !== null) return { kind, text };
+  }
+  return { kind: "hex", text: asHex(bytes) };
+}
+
+// The bytes that somebody has typed in one of those ways. Throws an Error with words.
+export function parse(text, way) {
+  if (way === "integer") {
+    if (!/^\s*-?\d+\s*$/.test(text))
+      throw new Error("An integer is digits, with a minus before them if it is negative.");
+    const value = BigInt(text.trim());
+    if (BigInt.asIntN(64, value) !== value)
+      throw new Error("The integer does not fit into 64 bits.");
+    const view = new DataView(new ArrayBuffer(INTEGER_BYTES));
+    view.setBigInt64(0, value);
+    return new Uint8Array(view.buffer);
+  }
+  if (way === "hex") {
+    const digits = text.replaceAll(/\s/g, "");
+    if (!/^([0-9a-fA-F]{2})*$/.test(digits))
+      throw new Error("Hexadecimal is two digits for each byte.");
+    return Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+  }
+  if (way === "json") {
+    try {
+      JSON.parse(text);
+    } catch (error) {
+      throw new Error(`It is not JSON: ${error.message}`);
+    }
+  }
+  return encoder.encode(text);
+}
+
+// --- numbers for people ---
+
+const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+
+export function bytesText(count) {
+  let value = Number(count ?? 0),
+    unit = 0;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : 1;
+  return `${value.toFixed(digits)} ${UNITS[unit]}`;
+}
+
+export const countText = (count) => Number(count).toLocaleString("en-US");
+
+// Microseconds since 1970, with all their digits; a number that is no date as it is.
+export function timeText(micros) {
+  const value = BigInt(micros ?? 0);
+  const millis = Number(value / 1000n),
+    rest = Number(value % 1000n);
+  const date = new Date(millis);
+  if (value < 0n || Number.isNaN(date.getTime()) || millis < 1e11) return value.toString();
+  const text = date.toISOString().replace("T", " ").replace("Z", "");
+  return rest === 0 ? text : text + String(rest).padStart(3, "0");
+}
+
+// "2026-11-22T02:25:54.622898Z" without what nobody looks at.
+export const dateText = (text) => (text ? text.slice(0, 19).replace("T", " ") : "");

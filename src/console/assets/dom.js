@@ -1,0 +1,202 @@
+// Elements, and the parts that every page is made of. Text is always text: nothing here reads HTML.
+
+export function h(tag, properties, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element && typeof value !== "string") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined && child !== false),
+  );
+  return element;
+}
+
+export const link = (href, text, more) => h("a", { href, ...more }, text);
+
+// A number, which stands under the others of its column.
+export const number = (text) => h("td", { class: "number" }, text);
+
+export function notice(kind, title, ...more) {
+  return h(
+    "div",
+    { class: `notice ${kind}`, role: kind === "error" ? "alert" : "status" },
+    h("strong", null, title),
+    ...more.map((child) => (typeof child === "string" ? h("p", null, child) : child)),
+  );
+}
+
+export const loading = (what) =>
+  h(
+    "div",
+    { class: "notice loading", role: "status" },
+    h("span", { class: "spinner", "aria-hidden": "true" }),
+    what,
+  );
+
+export function failure(error, retry) {
+  const title =
+    { 403: "You may not see this", 404: "There is no such thing", 0: "No answer" }[error.code] ??
+    "That did not work";
+  return notice(
+    "error",
+    title,
+    error.message,
+    retry && h("button", { type: "button", onclick: retry }, "Try again"),
+  );
+}
+
+// Puts into `place` what `load` gives, and meanwhile, and if it fails, something that says so.
+export async function fill(place, what, load) {
+  place.replaceChildren(loading(what));
+  place.setAttribute("aria-busy", "true");
+  try {
+    place.replaceChildren(...[await load()].flat(Infinity).filter(Boolean));
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    if (!("code" in error)) console.error(error);
+    place.replaceChildren(failure(error, () => fill(place, what, load)));
+  } finally {
+    place.removeAttribute("aria-busy");
+  }
+}
+
+// columns: [{title, number}], rows: arrays of elements or texts. Scrolls sideways by itself.
+export function table(caption, columns, rows) {
+  const cell = (content, column) =>
+    content instanceof HTMLTableCellElement
+      ? content
+      : h(
+          "td",
+          { class: column.number ? "number" : column.class, "data-title": column.title },
+          content,
+        );
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h(
+      "table",
+      null,
+      h("caption", { class: "hidden" }, caption),
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          columns.map((column) =>
+            h(
+              "th",
+              { scope: "col", class: column.number ? "number" : column.class },
+              column.title === "" ? h("span", { class: "hidden" }, "Actions") : column.title,
+            ),
+          ),
+        ),
+      ),
+      h(
+        "tbody",
+        null,
+        rows.map((row) =>
+          h(
+            "tr",
+            null,
+            row.map((content, i) => cell(content, columns[i])),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+let fieldCount = 0;
+
+// A label and what it is for.
+export function field(label, input, hint) {
+  const id = `field-${++fieldCount}`;
+  input.id = id;
+  if (hint) input.setAttribute("aria-describedby", `${id}-hint`);
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: id }, label),
+    input,
+    hint && h("span", { class: "hint", id: `${id}-hint` }, hint),
+  );
+}
+
+export function select(options, chosen) {
+  return h(
+    "select",
+    null,
+    options.map(([value, text]) =>
+      h("option", { value, selected: String(value) === String(chosen) }, text),
+    ),
+  );
+}
+
+// --- what lies over the page ---
+
+// Asks; `act` does what was agreed to, and the dialog stays, with what went wrong, if it fails.
+export function dialog({ title, body, yes, isDangerous, act }) {
+  const back = document.activeElement;
+  const wrong = h("div", { class: "wrong" });
+  const agree = h("button", { type: "submit", class: isDangerous ? "danger" : "primary" }, yes);
+  const cancel = h(
+    "button",
+    { type: "button", onclick: () => box.close() },
+    act ? "Cancel" : "Close",
+  );
+  const form = h(
+    "form",
+    { method: "dialog" },
+    h("h2", { id: "dialog-title" }, title),
+    body,
+    wrong,
+    h("div", { class: "actions" }, cancel, act && agree),
+  );
+  const box = h("dialog", { "aria-labelledby": "dialog-title" }, form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (!act) return;
+    agree.disabled = true;
+    wrong.replaceChildren();
+    try {
+      await act();
+      box.close();
+    } catch (error) {
+      wrong.replaceChildren(failure(error));
+    }
+    agree.disabled = false;
+  });
+  box.addEventListener("close", () => {
+    box.remove();
+    back?.focus?.();
+  });
+  document.body.append(box);
+  box.showModal();
+  if (isDangerous || !act) cancel.focus(); // what cannot be undone wants more than one key
+  return box;
+}
+
+// Says what has been done, for some seconds, and to who cannot see it, too.
+export function toast(...content) {
+  let place = document.getElementById("toasts");
+  if (!place) {
+    place = h("div", { id: "toasts", role: "status", "aria-live": "polite" });
+    document.body.append(place);
+  }
+  const message = h("div", { class: "toast" }, ...content);
+  place.append(message);
+  setTimeout(() => message.remove(), 6000);
+}
+
+// A file made here and now.
+export function download(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  h("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}

@@ -1,0 +1,80 @@
+// All instances, of all projects, or of one by name for who may not see them all.
+import * as api from "./api.js";
+import { dateText } from "./bytes.js";
+import { failure, field, h, link, notice, table } from "./dom.js";
+import { instanceUrl, placeOf, state } from "./parts.js";
+
+function row(instance) {
+  const place = placeOf(instance.name);
+  return [
+    link(instanceUrl(place), place.instance),
+    place.project,
+    instance.displayName ?? "",
+    (instance.type ?? "").toLowerCase(),
+    state(instance.state),
+    dateText(instance.createTime),
+  ];
+}
+
+function listing(found) {
+  if (found.length === 0) {
+    return notice(
+      "empty",
+      "There is no instance yet",
+      "On loopback an instance comes into being when a client first uses it. Elsewhere, and by " +
+        "other names, CreateInstance makes one: with gcloud, a client library, or REST.",
+    );
+  }
+  const columns = [
+    { title: "Instance" },
+    { title: "Project" },
+    { title: "Name" },
+    { title: "Type" },
+    { title: "State" },
+    { title: "Created (UTC)", class: "time" },
+  ];
+  return table("Instances", columns, found.map(row));
+}
+
+function projectForm(project) {
+  const input = h("input", {
+    name: "project",
+    value: project,
+    required: true,
+    spellcheck: "false",
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    location.hash = `#/?project=${encodeURIComponent(input.value.trim())}`;
+  };
+  return h(
+    "form",
+    { class: "controls", onsubmit: submit },
+    field("Project", input),
+    h("button", { type: "submit" }, "Show its instances"),
+  );
+}
+
+export async function instances(_place, parameters, signal) {
+  const project = parameters.get("project") ?? "";
+  const head = h("h1", null, "Instances", project && h("small", null, project));
+  const path = `/v2/projects/${encodeURIComponent(project || "-")}/instances`;
+  let shown;
+  try {
+    shown = [
+      project && projectForm(project),
+      listing((await api.get(path, { signal })).instances ?? []),
+    ];
+  } catch (error) {
+    if (error.code !== 403) throw error;
+    const words = project
+      ? failure(error)
+      : notice(
+          "empty",
+          "You may not list the instances of all projects",
+          "Name the one that you work in.",
+        );
+    shown = [words, projectForm(project)];
+  }
+  return { title: "Instances", content: [head, shown] };
+}

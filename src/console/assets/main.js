@@ -1,0 +1,230 @@
+// The frame around the pages, and which page an address stands for:
+//
+//     #/                                       instances
+//     #/operations                             operations
+//     #/p/PROJECT/i/INSTANCE                   an instance: its tables
+//     #/p/PROJECT/i/INSTANCE/query             … and by the same pattern clusters, backups
+//     #/p/PROJECT/i/INSTANCE/t/TABLE           a table
+//     #/p/PROJECT/i/INSTANCE/t/TABLE/rows?…    its rows
+import * as api from "./api.js";
+import { backups, clusters, tables } from "./instance.js";
+import { dialog, failure, h, link, loading, notice } from "./dom.js";
+import { instances } from "./instances.js";
+import { login } from "./login.js";
+import { operations } from "./operations.js";
+import { query } from "./query.js";
+import { rows } from "./rows.js";
+import { table } from "./table.js";
+import { themeSwitch } from "./themes.js";
+
+const INSTANCE = "/p/([^/]+)/i/([^/]+)";
+const ROUTES = [
+  [/^\/?$/, instances, []],
+  [/^\/operations$/, operations, []],
+  [new RegExp(`^${INSTANCE}$`), tables, ["project", "instance"]],
+  [new RegExp(`^${INSTANCE}/clusters$`), clusters, ["project", "instance"]],
+  [new RegExp(`^${INSTANCE}/backups$`), backups, ["project", "instance"]],
+  [new RegExp(`^${INSTANCE}/query$`), query, ["project", "instance"]],
+  [new RegExp(`^${INSTANCE}/t/([^/]+)$`), table, ["project", "instance", "table"]],
+  [new RegExp(`^${INSTANCE}/t/([^/]+)/rows$`), rows, ["project", "instance", "table"]],
+];
+
+const SHORTCUTS = [
+  ["?", "this list"],
+  ["g i", "instances"],
+  ["g o", "operations"],
+  ["/", "the first field of the page"],
+  ["n  p", "next and previous rows or results"],
+  ["Ctrl + Enter", "run the query"],
+  ["Escape", "close what lies over the page"],
+];
+
+const app = document.getElementById("app");
+let who = { authentication: false, session: false, principal: "" };
+let leaving = new AbortController();
+
+// --- the frame ---
+
+function brand() {
+  return h(
+    "a",
+    { class: "brand", href: "#/" },
+    h("span", { class: "mark", "aria-hidden": "true" }),
+    "Trestle",
+  );
+}
+
+function account() {
+  if (!who.authentication) return null;
+  return h(
+    "span",
+    { class: "account" },
+    h("span", { class: "principal" }, who.principal),
+    who.session && h("button", { type: "button", onclick: logOut }, "Log out"),
+  );
+}
+
+function navigation(path) {
+  const isInstances = path === "/" || path.startsWith("/p/");
+  return h(
+    "nav",
+    { "aria-label": "Console" },
+    link("#/", "Instances", { "aria-current": isInstances && "page" }),
+    link("#/operations", "Operations", { "aria-current": path === "/operations" && "page" }),
+  );
+}
+
+function frame(path, place) {
+  app.replaceChildren(
+    h(
+      "header",
+      null,
+      brand(),
+      navigation(path),
+      h("span", { class: "space" }),
+      account(),
+      themeSwitch(),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          onclick: showShortcuts,
+          "aria-label": "Keyboard shortcuts",
+        },
+        "?",
+      ),
+    ),
+    place,
+  );
+}
+
+async function logOut() {
+  await api.logOut();
+  await start();
+}
+
+function showShortcuts() {
+  dialog({
+    title: "Keyboard",
+    body: h(
+      "dl",
+      { class: "keys" },
+      SHORTCUTS.map(([keys, what]) => [
+        h(
+          "dt",
+          null,
+          keys.split("  ").map((key) => h("kbd", null, key)),
+        ),
+        h("dd", null, what),
+      ]),
+    ),
+  });
+}
+
+// --- which page ---
+
+function find(path) {
+  for (const [pattern, page, names] of ROUTES) {
+    const found = pattern.exec(path);
+    if (found) {
+      const place = names.map((name, i) => [name, decodeURIComponent(found[i + 1])]);
+      return { page, place: Object.fromEntries(place) };
+    }
+  }
+  return null;
+}
+
+async function go() {
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const [path, search] = (location.hash.slice(1) || "/").split("?");
+  const place = h("main", { id: "main", tabindex: "-1" }, loading("Loading"));
+  frame(path, place);
+  const found = find(path);
+  try {
+    const page = found
+      ? await found.page(found.place, new URLSearchParams(search), signal)
+      : notPage();
+    if (signal.aborted) return;
+    document.title = `${page.title} · Trestle`;
+    place.replaceChildren(...page.content.flat(Infinity).filter(Boolean));
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!("code" in error)) console.error(error);
+    place.replaceChildren(h("h1", null, "No page"), failure(error, go));
+  }
+}
+
+const notPage = () => ({
+  title: "No such page",
+  content: [
+    h("h1", null, "No such page"),
+    notice("empty", "Nothing is at this address", link("#/", "All instances")),
+  ],
+});
+
+// --- the keyboard ---
+
+let before = ""; // the first key of two
+
+function isTyping(target) {
+  return target.closest("input, textarea, select, dialog") !== null;
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  const keys = before + event.key;
+  before = event.key === "g" ? "g" : "";
+  const click = (selector) => document.querySelector(`main ${selector}:not([disabled])`)?.click();
+  const actions = {
+    "?": showShortcuts,
+    gi: () => (location.hash = "#/"),
+    go: () => (location.hash = "#/operations"),
+    n: () => click("[data-key=next]"),
+    p: () => click("[data-key=previous]"),
+    "/": () => {
+      event.preventDefault();
+      document.querySelector("main input, main textarea, main select")?.focus();
+    },
+  };
+  actions[keys]?.();
+}
+
+// A link to #main would be a page of its own.
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+// --- the beginning ---
+
+function showLogin() {
+  leaving.abort();
+  app.replaceChildren(login(start));
+}
+
+async function start() {
+  try {
+    who = await api.session();
+  } catch (error) {
+    app.replaceChildren(
+      h("main", { id: "main" }, h("h1", null, "Trestle"), failure(error, start)),
+    );
+    return;
+  }
+  if (who.authentication && who.principal === "") showLogin();
+  else await go();
+}
+
+api.whenUnauthenticated(() => {
+  who = { authentication: true, session: false, principal: "" };
+  showLogin();
+});
+document.querySelector(".skip").addEventListener("click", skip);
+addEventListener("hashchange", () => {
+  if (!who.authentication || who.principal !== "") go();
+});
+addEventListener("keydown", onKey);
+start();

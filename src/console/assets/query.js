@@ -1,0 +1,279 @@
+// The SQL editor: a query, its rows or its plan, and the rows as a file.
+import * as api from "./api.js";
+import { countText, fromBase64 } from "./bytes.js";
+import { cellText, isNumber, rowsOf, toCsv, toJson } from "./sql_values.js";
+import { download, failure, field, h, loading, notice, select, table } from "./dom.js";
+import { instanceHead } from "./parts.js";
+
+const LIMITS = [100, 1000, 10000, 100000];
+const ROWS_A_PAGE = 200; // on the screen: more would make the page slow
+const CELL_CHARACTERS = 300;
+const MEMBERS_SHOWN = 10;
+
+// --- asking ---
+
+async function prepare(instance, sql, explain, signal) {
+  const headers = explain ? { "trestle-explain": explain } : {};
+  const answer = await api.call(
+    "POST",
+    `${api.pathOf(instance)}:prepareQuery`,
+    { query: sql, protoFormat: {} },
+    { signal, headers },
+  );
+  return { columns: answer.metadata.protoSchema?.columns ?? [], prepared: answer.preparedQuery };
+}
+
+function joined(parts) {
+  const all = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+  parts.reduce((at, part) => (all.set(part, at), at + part.length), 0);
+  return all;
+}
+
+// A batch comes in parts, of which the last has a checksum; `reset` takes back what was sent since
+// the last resume token.
+async function execute(instance, { columns, prepared }, most, signal, progress) {
+  let rows = [],
+    parts = [],
+    sure = 0;
+  const path = `${api.pathOf(instance)}:executeQuery`;
+  for await (const { results } of api.stream(
+    "POST",
+    path,
+    { preparedQuery: prepared },
+    { signal },
+  )) {
+    if (!results) continue;
+    if (results.reset) [rows, parts] = [rows.slice(0, sure), []];
+    if (results.protoRowsBatch) parts.push(fromBase64(results.protoRowsBatch.batchData));
+    if (results.batchChecksum !== undefined) {
+      for (const row of rowsOf(joined(parts), columns)) {
+        rows.push(row);
+        if (rows.length > most) break;
+        await api.breathe();
+      }
+      parts = [];
+      progress(rows.length);
+    }
+    if (results.resumeToken) sure = rows.length;
+    if (rows.length > most) return { rows: rows.slice(0, most), isCut: true };
+  }
+  return { rows, isCut: false };
+}
+
+// --- showing ---
+
+const shorten = (text) =>
+  text.length > CELL_CHARACTERS ? `${text.slice(0, CELL_CHARACTERS)}…` : text;
+
+// A map or a struct is a line for each of its members.
+function lines(found) {
+  const members = Object.entries(found);
+  const more = members.length - MEMBERS_SHOWN;
+  return h(
+    "div",
+    { class: "lines" },
+    members
+      .slice(0, MEMBERS_SHOWN)
+      .map(([name, value]) => h("div", null, h("b", null, name), shorten(cellText(value)))),
+    more > 0 && h("div", null, h("em", null, `and ${countText(more)} more`)),
+  );
+}
+
+function cell(found) {
+  if (found === null) return h("em", null, "NULL");
+  if (typeof found === "object" && !Array.isArray(found)) return lines(found);
+  return shorten(cellText(found));
+}
+
+function pageOf(columns, rows, first) {
+  const heads = columns.map((column, i) => ({
+    title: column.name || `_${i}`,
+    number: isNumber(column),
+  }));
+  return table(
+    "Rows of the result",
+    heads,
+    rows.slice(first, first + ROWS_A_PAGE).map((row) => row.map(cell)),
+  );
+}
+
+function exports_(place, columns, rows) {
+  const name = `${place.instance}-query`;
+  return [
+    h(
+      "button",
+      {
+        type: "button",
+        onclick: () => download(`${name}.csv`, "text/csv", toCsv(columns, rows)),
+      },
+      "Export CSV",
+    ),
+    h(
+      "button",
+      {
+        type: "button",
+        onclick: () => download(`${name}.json`, "application/json", toJson(columns, rows)),
+      },
+      "Export JSON",
+    ),
+  ];
+}
+
+function showRows(place, columns, { rows, isCut }, millis) {
+  const shown = h("div", null);
+  const where = h("span", { class: "note" });
+  let first = 0;
+  const go = (to) => {
+    first = to;
+    shown.replaceChildren(pageOf(columns, rows, first));
+    previous.disabled = first === 0;
+    next.disabled = first + ROWS_A_PAGE >= rows.length;
+    const last = Math.min(rows.length, first + ROWS_A_PAGE);
+    where.textContent = `rows ${countText(first + 1)} to ${countText(last)}`;
+  };
+  const previous = h(
+    "button",
+    { type: "button", "data-key": "previous", onclick: () => go(first - ROWS_A_PAGE) },
+    "Previous",
+  );
+  const next = h(
+    "button",
+    { type: "button", "data-key": "next", onclick: () => go(first + ROWS_A_PAGE) },
+    "Next",
+  );
+  const summary =
+    `${countText(rows.length)} row${rows.length === 1 ? "" : "s"} in ${countText(millis)} ms` +
+    (isCut ? ", and there are more: it was stopped there" : "");
+  if (rows.length === 0)
+    return [
+      h("p", { class: "note", role: "status" }, summary),
+      notice("empty", "The result has no rows"),
+    ];
+  go(0);
+  return [
+    h(
+      "div",
+      { class: "controls" },
+      h("span", { class: "note", role: "status" }, summary),
+      h("span", { class: "space" }),
+      exports_(place, columns, rows),
+    ),
+    shown,
+    rows.length > ROWS_A_PAGE && h("div", { class: "pager" }, previous, next, where),
+  ];
+}
+
+// A plan is rows of one text column, drawn as they are.
+const showPlan = ({ rows }) =>
+  h(
+    "pre",
+    { class: "plan", tabindex: "0", "aria-label": "Plan" },
+    rows.map(([line]) => line).join("\n"),
+  );
+
+// --- the page ---
+
+const keep = (key) => {
+  try {
+    return sessionStorage.getItem(key) ?? "";
+  } catch {
+    return "";
+  }
+};
+const store = (key, text) => {
+  try {
+    sessionStorage.setItem(key, text);
+  } catch {
+    // A page that may not keep anything begins empty the next time.
+  }
+};
+
+// An identifier, in backticks if it is not one as it is.
+const identifier = (name) =>
+  /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "\\`")}\``;
+
+export async function query(place, parameters, signal) {
+  const instance = api.instanceName(place);
+  const key = `trestle-query ${instance}`;
+  const from = parameters.get("table");
+  const text = from ? `SELECT * FROM ${identifier(from)} LIMIT 100` : keep(key);
+  const editor = h("textarea", {
+    class: "code",
+    rows: "7",
+    spellcheck: "false",
+    autocomplete: "off",
+    placeholder: "SELECT _key FROM …",
+  });
+  editor.value = text;
+  const most = select(
+    LIMITS.map((limit) => [limit, countText(limit)]),
+    1000,
+  );
+  const shown = h("div", { class: "results" });
+  let running = null;
+
+  const run = async (explain) => {
+    const sql = editor.value.trim();
+    if (sql === "" || running) return;
+    store(key, editor.value);
+    running = new AbortController();
+    signal.addEventListener("abort", () => running?.abort());
+    const status = h("span", null, "Running");
+    shown.replaceChildren(loading(status));
+    stop.disabled = false;
+    const begun = performance.now();
+    try {
+      const query = await prepare(instance, sql, explain, running.signal);
+      const progress = (count) => (status.textContent = `${countText(count)} rows so far`);
+      const limit = explain ? Infinity : Number(most.value);
+      const result = await execute(instance, query, limit, running.signal, progress);
+      const millis = Math.round(performance.now() - begun);
+      const parts = explain ? [showPlan(result)] : showRows(place, query.columns, result, millis);
+      shown.replaceChildren(...parts.flat(Infinity).filter(Boolean));
+    } catch (error) {
+      const words = error.name === "AbortError" ? notice("empty", "Stopped") : failure(error);
+      shown.replaceChildren(words);
+      if (!("code" in error) && error.name !== "AbortError") console.error(error);
+    }
+    running = null;
+    stop.disabled = true;
+  };
+
+  const stop = h(
+    "button",
+    { type: "button", disabled: true, onclick: () => running?.abort() },
+    "Stop",
+  );
+  const onKey = (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      run();
+    }
+  };
+  editor.addEventListener("keydown", onKey);
+  const submit = (event) => {
+    event.preventDefault();
+    run();
+  };
+  return {
+    title: `Query ${place.instance}`,
+    content: [
+      instanceHead(place, "query"),
+      h(
+        "form",
+        { onsubmit: submit },
+        field("SQL", editor, "Ctrl + Enter runs it. Tab leaves the field, as everywhere."),
+        h(
+          "div",
+          { class: "controls" },
+          h("button", { type: "submit", class: "primary" }, "Run"),
+          h("button", { type: "button", onclick: () => run("plan") }, "Plan"),
+          h("button", { type: "button", onclick: () => run("analyze") }, "Run and explain"),
+          stop,
+          field("Rows at most", most),
+        ),
+      ),
+      shown,
+    ],
+  };
+}

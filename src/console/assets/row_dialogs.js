@@ -1,0 +1,241 @@
+// Looking at one cell, and changing or deleting what is in a row. What deletes asks first.
+import * as api from "./api.js";
+import {
+  WAYS,
+  asHex,
+  asInteger,
+  asJson,
+  asText,
+  bytesText,
+  escape,
+  parse,
+  show,
+  timeText,
+  toBase64,
+  unescape,
+} from "./bytes.js";
+import { columnText } from "./read_rows.js";
+import { dialog, field, h, select, toast } from "./dom.js";
+
+const INPUT_WAYS = WAYS.filter(([way]) => way !== "auto");
+const SHOWN_MOST = 1 << 20; // characters of a value
+
+async function mutate(place, key, mutations) {
+  await api.call("POST", `${api.pathOf(api.tableName(place))}:mutateRow`, {
+    rowKey: toBase64(key),
+    mutations,
+  });
+}
+
+const facts = (pairs) =>
+  h(
+    "dl",
+    { class: "facts" },
+    pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
+  );
+
+const cellFacts = (row, cell) =>
+  facts([
+    ["Row", escape(row.key)],
+    ["Column", columnText(cell)],
+    ["Time (UTC)", timeText(cell.time)],
+    ["Size", bytesText(cell.value.length)],
+  ]);
+
+// --- looking ---
+
+export function showCell(row, cell, way) {
+  const ways = [
+    ["json", asJson],
+    ["text", asText],
+    ["integer", asInteger],
+    ["hex", asHex],
+  ];
+  const texts = ways
+    .map(([name, decode]) => [name, decode(cell.value)])
+    .filter(([, text]) => text !== null);
+  const { kind } = show(cell.value, way);
+  const shown = h("pre", { tabindex: "0", "aria-label": "Value" });
+  const choose = (name) => {
+    const [, text] = texts.find(([each]) => each === name) ?? texts[0];
+    shown.textContent = text.length > SHOWN_MOST ? `${text.slice(0, SHOWN_MOST)}…` : text;
+  };
+  const names = Object.fromEntries(WAYS);
+  const chooser = select(
+    texts.map(([name]) => [name, names[name]]),
+    kind,
+  );
+  chooser.addEventListener("change", () => choose(chooser.value));
+  choose(kind);
+  dialog({ title: "A cell", body: [cellFacts(row, cell), field("Shown as", chooser), shown] });
+}
+
+// --- writing ---
+
+// The fields of a value, and what they come to.
+function valueFields(value, way) {
+  const { kind } = value ? show(value, way) : { kind: "text" };
+  const chosen = kind === "empty" ? "text" : kind;
+  const as = select(INPUT_WAYS, chosen);
+  const text = h("textarea", { rows: "6", spellcheck: "false", class: "code" });
+  if (value) text.value = chosen === "json" ? asText(value) : show(value, chosen).text;
+  return {
+    fields: [field("Value", text), field("Written as", as)],
+    read: () => parse(text.value, as.value),
+  };
+}
+
+export function editCell({ place, row, cell, way, refresh }) {
+  const value = valueFields(cell.value, way);
+  const when = select(
+    [
+      ["now", "a new version, of now"],
+      ["same", "this version, replaced"],
+    ],
+    "now",
+  );
+  dialog({
+    title: "Edit a cell",
+    body: [cellFacts(row, cell), value.fields, field("Write it as", when)],
+    yes: "Write",
+    act: async () => {
+      await mutate(place, row.key, [
+        {
+          setCell: {
+            familyName: cell.family,
+            columnQualifier: toBase64(cell.qualifier),
+            timestampMicros: when.value === "same" ? cell.time : "-1",
+            value: toBase64(value.read()),
+          },
+        },
+      ]);
+      toast("The cell has been written.");
+      refresh();
+    },
+  });
+}
+
+// A new row, or a further cell of `row`.
+export function addRow({ place, families, row, view, refresh }) {
+  const known = row?.key ?? view.key;
+  const key = h("input", {
+    required: true,
+    spellcheck: "false",
+    value: known ? escape(known) : "",
+    readOnly: known !== null,
+  });
+  const family = select(
+    families.map((name) => [name, name]),
+    view.family,
+  );
+  const qualifier = h("input", { spellcheck: "false" });
+  const value = valueFields(null, "text");
+  dialog({
+    title: known ? "Add a cell" : "Add a row",
+    body: [
+      field("Row key", key, "\\xNN is a byte by number"),
+      field("Family", family),
+      field("Column", qualifier),
+      value.fields,
+    ],
+    yes: "Write",
+    act: async () => {
+      await mutate(place, unescape(key.value), [
+        {
+          setCell: {
+            familyName: family.value,
+            columnQualifier: toBase64(unescape(qualifier.value)),
+            timestampMicros: "-1",
+            value: toBase64(value.read()),
+          },
+        },
+      ]);
+      toast("The cell has been written.");
+      refresh();
+    },
+  });
+}
+
+// --- deleting ---
+
+function confirm({ title, words, yes, done, act, refresh }) {
+  dialog({
+    title,
+    yes,
+    isDangerous: true,
+    body: words,
+    act: async () => {
+      await act();
+      toast(done);
+      refresh();
+    },
+  });
+}
+
+export function deleteCell({ place, row, cell, refresh }) {
+  confirm({
+    title: "Delete this version?",
+    words: [
+      cellFacts(row, cell),
+      h("p", null, "An older version, if there is one, is what readers see then."),
+    ],
+    yes: "Delete the cell",
+    done: "The cell has been deleted.",
+    refresh,
+    act: () =>
+      mutate(place, row.key, [
+        {
+          deleteFromColumn: {
+            familyName: cell.family,
+            columnQualifier: toBase64(cell.qualifier),
+            timeRange: { startTimestampMicros: cell.time, endTimestampMicros: endOf(cell.time) },
+          },
+        },
+      ]),
+  });
+}
+
+// A range of times ends where the next version could begin: a millisecond later, or a microsecond
+// where tables count those.
+const endOf = (time) => (BigInt(time) + (BigInt(time) % 1000n === 0n ? 1000n : 1n)).toString();
+
+export function deleteColumn({ place, row, cell, refresh }) {
+  confirm({
+    title: `Delete ${columnText(cell)}?`,
+    words: h(
+      "p",
+      null,
+      `All versions of this column in the row ${escape(row.key)} are gone then.`,
+    ),
+    yes: "Delete the column",
+    done: "The column has been deleted.",
+    refresh,
+    act: () =>
+      mutate(place, row.key, [
+        {
+          deleteFromColumn: {
+            familyName: cell.family,
+            columnQualifier: toBase64(cell.qualifier),
+          },
+        },
+      ]),
+  });
+}
+
+export function deleteRow({ place, row, refresh }) {
+  confirm({
+    title: "Delete the row?",
+    words: [
+      facts([["Row", escape(row.key)]]),
+      h(
+        "p",
+        null,
+        "All its cells are gone then, with all their versions, and with those that are not shown.",
+      ),
+    ],
+    yes: "Delete the row",
+    done: "The row has been deleted.",
+    refresh,
+    act: () => mutate(place, row.key, [{ deleteFromRow: {} }]),
+  });
+}

@@ -1,0 +1,395 @@
+// The data browser: rows of a key range, page by page, and changes of them.
+//
+// The address says what is shown (prefix, from, to: keys in base64; family, versions, way, limit),
+// and where the page begins (after, before), so that it can be kept, sent, and gone back to.
+import * as api from "./api.js";
+import {
+  WAYS,
+  afterPrefix,
+  compare,
+  escape,
+  fromUrl,
+  show,
+  timeText,
+  toBase64,
+  toUrl,
+  unescape,
+} from "./bytes.js";
+import { columnText, readRows, MOST_BYTES } from "./read_rows.js";
+import {
+  addRow,
+  deleteCell,
+  deleteColumn,
+  deleteRow,
+  editCell,
+  showCell,
+} from "./row_dialogs.js";
+import { fill, field, h, notice, select } from "./dom.js";
+import { rowsUrl, tableHead } from "./parts.js";
+
+const LIMITS = [25, 50, 100, 250];
+const CELLS_A_ROW = 100; // of one row among others; a row by itself shows more
+const CELLS_ALONE = 1000;
+const SHOWN_CHARACTERS = 160;
+
+// --- what is asked for ---
+
+const keyOf = (parameters, name) => (parameters.get(name) ? fromUrl(parameters.get(name)) : null);
+
+function viewOf(parameters) {
+  return {
+    prefix: keyOf(parameters, "prefix"),
+    from: keyOf(parameters, "from"),
+    to: keyOf(parameters, "to"),
+    key: keyOf(parameters, "key"), // one row alone
+    after: keyOf(parameters, "after"),
+    before: keyOf(parameters, "before"),
+    family: parameters.get("family") ?? "",
+    versions: Math.max(1, Number(parameters.get("versions")) || 1),
+    way: parameters.get("way") ?? "auto",
+    limit: LIMITS.includes(Number(parameters.get("limit")))
+      ? Number(parameters.get("limit"))
+      : 50,
+  };
+}
+
+const later = (a, b) => (a === null || (b !== null && compare(b, a) > 0) ? b : a);
+const earlier = (a, b) => (a === null || (b !== null && compare(b, a) < 0) ? b : a);
+
+// The range of the view, met with where the page begins; null if nothing can be in it.
+function rangeOf(view) {
+  const start = later(view.from, view.prefix);
+  const end = earlier(view.to, view.prefix && afterPrefix(view.prefix));
+  const range = {};
+  if (view.after) range.startKeyOpen = toBase64(view.after);
+  else if (start) range.startKeyClosed = toBase64(start);
+  if (view.before) range.endKeyOpen = toBase64(view.before);
+  else if (end) range.endKeyOpen = toBase64(end);
+  const low = view.after ?? start,
+    high = view.before ?? end;
+  return low && high && compare(low, high) >= 0 ? null : range;
+}
+
+function filterOf(view) {
+  const filters = [];
+  if (view.family)
+    filters.push({ familyNameRegexFilter: view.family.replaceAll(/[^a-zA-Z0-9_]/g, "\\$&") });
+  filters.push({ cellsPerColumnLimitFilter: view.versions });
+  // One more than is shown tells whether there are more.
+  filters.push({ cellsPerRowLimitFilter: (view.key ? CELLS_ALONE : CELLS_A_ROW) + 1 });
+  return { chain: { filters } };
+}
+
+function requestOf(view, range) {
+  const rows = view.key ? { rowKeys: [toBase64(view.key)] } : { rowRanges: [range] };
+  return {
+    rows,
+    filter: filterOf(view),
+    rowsLimit: String(view.limit + 1),
+    reversed: view.before !== null,
+  };
+}
+
+async function load(place, view, signal) {
+  const range = rangeOf(view);
+  if (range === null) return { rows: [], hasMore: false, isCut: false };
+  const { rows, isCut } = await readRows(api.tableName(place), requestOf(view, range), signal);
+  const hasMore = isCut || rows.length > view.limit;
+  const page = rows.slice(0, view.limit);
+  return { rows: view.before ? page.reverse() : page, hasMore, isCut };
+}
+
+// --- how it is shown ---
+
+function shorten(text) {
+  const line = text.replaceAll(/\s+/g, " ");
+  return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line;
+}
+
+function valueButton(cell, view, row) {
+  const { kind, text } = show(cell.value, view.way);
+  const words = kind === "empty" ? h("em", null, "empty") : shorten(text);
+  return h(
+    "button",
+    {
+      type: "button",
+      class: `value ${kind}`,
+      title: kind,
+      onclick: () => showCell(row, cell, view.way),
+    },
+    words,
+  );
+}
+
+const action = (text, what, onclick, more) =>
+  h(
+    "button",
+    { type: "button", class: "small quiet", "aria-label": what, onclick, ...more },
+    text,
+  );
+
+function cellRow(page, row, cell, isFirst, span) {
+  const { place, view, refresh } = page;
+  const name = columnText(cell);
+  const about = { place, row, cell, refresh };
+  return h(
+    "tr",
+    { class: isFirst && "first" },
+    isFirst &&
+      h(
+        "th",
+        { scope: "rowgroup", class: "key", rowspan: String(span) },
+        h(
+          "a",
+          { href: rowsUrl(place, { key: toUrl(row.key), versions: "10" }) },
+          escape(row.key),
+        ),
+        h(
+          "span",
+          { class: "row-actions" },
+          action("Add cell", `Add a cell to row ${escape(row.key)}`, () =>
+            addRow({ ...page, row }),
+          ),
+          action("Delete row", `Delete row ${escape(row.key)}`, () => deleteRow(about)),
+        ),
+      ),
+    h("td", { class: "column", "data-title": "Column" }, name),
+    h("td", { class: "value", "data-title": "Value" }, valueButton(cell, view, row)),
+    h("td", { class: "time", "data-title": "Time (UTC)" }, timeText(cell.time)),
+    h(
+      "td",
+      { class: "narrow" },
+      h(
+        "span",
+        { class: "row-actions" },
+        action("Edit", `Edit ${name} of row ${escape(row.key)}`, () =>
+          editCell({ ...about, way: view.way }),
+        ),
+        action("Delete", `Delete this version of ${name} of row ${escape(row.key)}`, () =>
+          deleteCell(about),
+        ),
+        view.key &&
+          action("Delete column", `Delete all versions of ${name}`, () => deleteColumn(about)),
+      ),
+    ),
+  );
+}
+
+function rowGroup(page, row) {
+  const most = page.view.key ? CELLS_ALONE : CELLS_A_ROW;
+  const cells = row.cells.slice(0, most);
+  const isCut = row.cells.length > most;
+  const span = cells.length + (isCut ? 1 : 0);
+  return h(
+    "tbody",
+    null,
+    cells.map((cell, i) => cellRow(page, row, cell, i === 0, span)),
+    isCut &&
+      h(
+        "tr",
+        null,
+        h(
+          "td",
+          { colspan: "4", class: "note" },
+          `The row has more cells than these ${most}. `,
+          !page.view.key &&
+            h("a", { href: rowsUrl(page.place, { key: toUrl(row.key) }) }, "Show the row alone"),
+        ),
+      ),
+  );
+}
+
+function dataTable(page, rows) {
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
+    h(
+      "table",
+      { class: "data" },
+      h("caption", { class: "hidden" }, "Rows"),
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          ["Row key", "Column", "Value"].map((title) => h("th", { scope: "col" }, title)),
+          h("th", { scope: "col", class: "time" }, "Time (UTC)"),
+          h("th", { scope: "col", class: "narrow" }, h("span", { class: "hidden" }, "Actions")),
+        ),
+      ),
+      rows.map((row) => rowGroup(page, row)),
+    ),
+  );
+}
+
+// Forwards and back, by the keys at the page's edges.
+function pager(place, parameters, view, rows, hasMore) {
+  const move = (name, row) => {
+    const next = new URLSearchParams(parameters);
+    next.delete("after");
+    next.delete("before");
+    if (row) next.set(name, toUrl(row.key));
+    return () => (location.hash = rowsUrl(place, Object.fromEntries(next)));
+  };
+  const isFirst = view.before ? !hasMore : !view.after;
+  const isLast = view.before ? rows.length === 0 : !hasMore;
+  const edge = (text, more, onclick) => h("button", { type: "button", onclick, ...more }, text);
+  const count = rows.reduce((sum, row) => sum + row.cells.length, 0);
+  return h(
+    "div",
+    { class: "pager" },
+    edge("First page", { disabled: isFirst }, move()),
+    edge(
+      "Previous",
+      { disabled: isFirst || rows.length === 0, "data-key": "previous" },
+      move("before", rows[0]),
+    ),
+    edge(
+      "Next",
+      { disabled: isLast || rows.length === 0, "data-key": "next" },
+      move("after", rows.at(-1)),
+    ),
+    h(
+      "span",
+      { class: "note" },
+      `${rows.length} row${rows.length === 1 ? "" : "s"}, ` +
+        `${count} cell${count === 1 ? "" : "s"} on this page`,
+    ),
+  );
+}
+
+const cutNote = () =>
+  notice(
+    "warning",
+    "This page is not whole",
+    `It stopped after ${MOST_BYTES >> 20} MiB: the rest of it is on the next one.`,
+  );
+
+async function results(page, parameters, signal) {
+  const { place, view } = page;
+  const { rows, hasMore, isCut } = await load(place, view, signal);
+  if (rows.length === 0 && isCut) {
+    return notice(
+      "warning",
+      "The first row alone is too large for a page",
+      "A client library, or SQL that asks for some of its columns, gets at it.",
+    );
+  }
+  if (rows.length === 0)
+    return [
+      notice(
+        "empty",
+        "No row is here",
+        view.key
+          ? "The row is not there any more, or has no cells left."
+          : "No row has a cell that fits what was asked for.",
+      ),
+      (view.after || view.before) && pager(place, parameters, view, rows, false),
+    ];
+  return [
+    isCut && cutNote(),
+    dataTable(page, rows),
+    !view.key && pager(place, parameters, view, rows, hasMore),
+  ];
+}
+
+// --- what one may ask for ---
+
+function keyInput(name, value) {
+  return h("input", {
+    name,
+    value: value ? escape(value) : "",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+}
+
+function controls(place, view, families) {
+  const wrong = h("div", { class: "wrong" });
+  const inputs = {
+    prefix: keyInput("prefix", view.prefix),
+    from: keyInput("from", view.from),
+    to: keyInput("to", view.to),
+    family: select([["", "all"], ...families.map((name) => [name, name])], view.family),
+    versions: h("input", {
+      type: "number",
+      min: "1",
+      max: "1000",
+      value: String(view.versions),
+      class: "short",
+    }),
+    way: select(WAYS, view.way),
+    limit: select(
+      LIMITS.map((limit) => [limit, limit]),
+      view.limit,
+    ),
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    const wanted = {};
+    try {
+      for (const name of ["prefix", "from", "to"])
+        if (inputs[name].value !== "") wanted[name] = toUrl(unescape(inputs[name].value));
+    } catch (error) {
+      wrong.replaceChildren(notice("error", "A key cannot be read", error.message));
+      return;
+    }
+    for (const name of ["family", "versions", "way", "limit"]) wanted[name] = inputs[name].value;
+    const url = rowsUrl(place, wanted);
+    if (location.hash === url) dispatchEvent(new HashChangeEvent("hashchange"));
+    else location.hash = url;
+  };
+  return h(
+    "form",
+    { class: "controls", onsubmit: submit, "aria-label": "Which rows" },
+    field("Key prefix", inputs.prefix, "\\xNN is a byte by number"),
+    field("From key", inputs.from, "with it"),
+    field("To key", inputs.to, "without it"),
+    field("Family", inputs.family),
+    field("Versions", inputs.versions),
+    field("Show values as", inputs.way),
+    field("Rows a page", inputs.limit),
+    h("button", { type: "submit", class: "primary" }, "Read"),
+    wrong,
+  );
+}
+
+export async function rows(place, parameters, signal) {
+  const view = viewOf(parameters);
+  const found = await api.get(`${api.pathOf(api.tableName(place))}?view=SCHEMA_VIEW`, { signal });
+  const families = Object.keys(found.columnFamilies ?? {}).sort();
+  const shown = h("div", { class: "results" });
+  const refresh = () => fill(shown, "Reading rows", () => results(page, parameters, signal));
+  const page = { place, view, families, granularity: found.granularity, refresh };
+  refresh();
+  return {
+    title: `Data of ${place.table}`,
+    content: [
+      tableHead(place, "rows"),
+      view.key
+        ? h(
+            "p",
+            { class: "controls" },
+            h("a", { href: rowsUrl(place) }, "All rows"),
+            h(
+              "span",
+              { class: "note" },
+              `The row ${escape(view.key)}, up to ${view.versions} versions of each column`,
+            ),
+          )
+        : controls(place, view, families),
+      h(
+        "div",
+        { class: "controls" },
+        h(
+          "button",
+          { type: "button", onclick: () => addRow(page) },
+          view.key ? "Add a cell" : "Add a row",
+        ),
+        h("button", { type: "button", onclick: refresh }, "Refresh"),
+      ),
+      shown,
+    ],
+  };
+}

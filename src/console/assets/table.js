@@ -1,0 +1,101 @@
+// One table: what it keeps, and how it lies.
+import * as api from "./api.js";
+import { bytesText, countText, escape, toUrl } from "./bytes.js";
+import { fill, h, link, notice, table as listing } from "./dom.js";
+import { durationText, gcText, rowsUrl, tableHead, typeText } from "./parts.js";
+import { sampleTablets } from "./tablets.js";
+
+const TABLETS_SHOWN = 500;
+
+function families(found) {
+  const all = Object.entries(found.columnFamilies ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (all.length === 0)
+    return notice("empty", "There is no column family", "Nothing can be written without one.");
+  const columns = [
+    { title: "Family" },
+    { title: "Values" },
+    { title: "Garbage collection removes", class: "prose" },
+  ];
+  return listing(
+    "Column families",
+    columns,
+    all.map(([name, family]) => [name, typeText(family.valueType), gcText(family.gcRule)]),
+  );
+}
+
+function facts(found) {
+  const policy = found.effectiveAutomatedBackupPolicy ?? found.automatedBackupPolicy;
+  const protection = found.deletionProtection ? "on: it cannot be deleted" : "off";
+  const pairs = [
+    ["Timestamps", found.granularity === "MICROS" ? "microseconds" : "milliseconds"],
+    ["Deletion protection", protection],
+    [
+      "Automated backups",
+      policy && !policy.disabled
+        ? `every ${durationText(policy.frequency ?? "86400s")}, ` +
+          `kept for ${durationText(policy.retentionPeriod ?? "604800s")}`
+        : "off",
+    ],
+  ];
+  if (found.restoreInfo?.backupInfo)
+    pairs.push(["Restored from", found.restoreInfo.backupInfo.backup]);
+  return h(
+    "dl",
+    { class: "facts" },
+    pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
+  );
+}
+
+const keyText = (key, edge) => (key.length === 0 ? h("em", null, edge) : escape(key));
+
+function tabletRow(place, tablet) {
+  const from = tablet.from.length > 0 ? { from: toUrl(tablet.from) } : {};
+  return [
+    h("td", { class: "key" }, keyText(tablet.from, "the first key")),
+    h("td", { class: "key" }, keyText(tablet.to, "the last key")),
+    bytesText(tablet.end - tablet.start),
+    link(rowsUrl(place, from), "Data"),
+  ];
+}
+
+async function tablets(place, signal) {
+  const found = await sampleTablets(api.tableName(place), signal);
+  const columns = [
+    { title: "From" },
+    { title: "To, not with it" },
+    { title: "Size, about", number: true },
+    { title: "", class: "narrow" },
+  ];
+  const total = found.at(-1)?.end ?? 0;
+  return [
+    h(
+      "p",
+      { class: "note" },
+      `${bytesText(total)} in ${countText(found.length)} tablet${found.length === 1 ? "" : "s"}` +
+        (found.length > TABLETS_SHOWN ? `, of which the first ${TABLETS_SHOWN}` : "") +
+        ".",
+    ),
+    listing(
+      "Tablets",
+      columns,
+      found.slice(0, TABLETS_SHOWN).map((tablet) => tabletRow(place, tablet)),
+    ),
+  ];
+}
+
+export async function table(place, _parameters, signal) {
+  const found = await api.get(`${api.pathOf(api.tableName(place))}?view=FULL`, { signal });
+  const below = h("div", null);
+  fill(below, "Asking for the tablets", () => tablets(place, signal));
+  return {
+    title: place.table,
+    content: [
+      tableHead(place, "table"),
+      facts(found),
+      h("h2", null, "Column families"),
+      families(found),
+      h("h2", null, "Tablets"),
+      below,
+    ],
+  };
+}

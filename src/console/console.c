@@ -1,0 +1,317 @@
+/* See console.h. */
+#include "console/console.h"
+
+#include "base/limits.h"
+#include "console/assets.h"
+#include "console/request_origin.h"
+#include "console/sessions.h"
+#include "wire/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ROOT       "/console"
+#define API        "/console/api"
+#define COOKIE     "trestle-session"
+#define PLAIN_TEXT "text/plain; charset=utf-8"
+
+enum {
+    NO_CONTENT = 204,
+    MOVED = 308,
+    UNAUTHORIZED = 401,
+    FORBIDDEN = 403,
+    NOT_FOUND = 404,
+    WRONG_METHOD = 405,
+    UNAVAILABLE = 503,
+    COOKIE_LINE_SIZE = TOKEN_TEXT_SIZE + 128,
+};
+
+struct console {
+    struct console_options options;
+    struct sessions *sessions;
+};
+
+/* --- answers --- */
+
+/* What a page of ours may do, which is to talk to this server, and nothing else: no script or style
+ * stands in the page itself, and no other page may show it in a frame. */
+static void add_policy(struct http_request *request)
+{
+    static const char *const headers[][2] = {
+        {"content-security-policy", "default-src 'self'; base-uri 'none'; form-action 'none'; "
+                                    "frame-ancestors 'none'; object-src 'none'"},
+        {"x-content-type-options", "nosniff"},
+        {"x-frame-options", "DENY"},
+        {"referrer-policy", "same-origin"},
+        {"cross-origin-opener-policy", "same-origin"},
+        {"cross-origin-resource-policy", "same-origin"},
+    };
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        http_answer_header(request, headers[i][0], headers[i][1]);
+}
+
+static void answer(struct http_request *request, unsigned code, const char *words)
+{
+    http_answer_begin(request, code, PLAIN_TEXT);
+    http_answer_add(request, bytes_of(words));
+    http_answer_add(request, bytes_of("\n"));
+    http_answer_end(request);
+}
+
+static void answer_status(struct http_request *request, status s)
+{
+    answer(request, s.code == STATUS_UNAUTHENTICATED ? UNAUTHORIZED : UNAVAILABLE,
+           status_message(s));
+    status_free(s);
+}
+
+/* --- the cookie --- */
+
+struct cookie_search {
+    bytes value;
+    bool is_found;
+};
+
+/* One of "a=1; b=2". */
+static void look_at_cookie(struct cookie_search *search, bytes pair)
+{
+    static const char name[] = COOKIE "=";
+    while (pair.size > 0 && pair.data[0] == ' ')
+        pair = bytes_from(pair, 1);
+    if (search->is_found || !bytes_start_with(pair, bytes_of(name)))
+        return;
+    search->value = bytes_from(pair, strlen(name));
+    search->is_found = true;
+}
+
+/* HTTP/2 may send each in a header of its own. */
+static void look_at_header(void *context, bytes name, bytes value)
+{
+    if (name.size != strlen("cookie") ||
+        strncasecmp((const char *)name.data, "cookie", name.size) != 0)
+        return;
+    while (value.size > 0) {
+        const uint8_t *end = memchr(value.data, ';', value.size);
+        size_t size = end == NULL ? value.size : (size_t)(end - value.data);
+        look_at_cookie(context, bytes_make(value.data, size));
+        value = bytes_from(value, end == NULL ? size : size + 1);
+    }
+}
+
+/* Empty: there is none. */
+static bytes cookie_of(const struct http_request *request)
+{
+    struct cookie_search search = {0};
+    http_request_headers(request, &search, look_at_header);
+    return search.value;
+}
+
+/* An empty value takes it from the browser. */
+static void set_cookie(const struct console *console, struct http_request *request,
+                       const char *value)
+{
+    char line[COOKIE_LINE_SIZE];
+    snprintf(line, sizeof line, COOKIE "=%s; Path=" ROOT "; HttpOnly; SameSite=Strict%s%s", value,
+             console->options.is_secure ? "; Secure" : "", *value == '\0' ? "; Max-Age=0" : "");
+    http_answer_header(request, "set-cookie", line);
+}
+
+/* --- what it serves --- */
+
+/* The credential by which the request is made: the session's, unless it has one of its own. */
+static bytes credential_of(struct console *console, const struct http_request *request)
+{
+    bytes credential, own;
+    bytes cookie = cookie_of(request);
+    if (cookie.size == 0 || http_request_header(request, "authorization", &own) ||
+        !sessions_find(console->sessions, cookie, &credential))
+        return bytes_make(NULL, 0);
+    return credential;
+}
+
+static void show_session(struct console *console, struct http_request *request)
+{
+    struct buffer principal = {0}, text = {0};
+    bytes credential = credential_of(console, request);
+    if (console->options.access != NULL) /* a token that is not good any more is nobody's */
+        status_ignore(access_identify(console->options.access, http_request_client(request),
+                                      credential, &principal));
+    buffer_append_format(&text, "{\"authentication\":%s,\"session\":%s,\"principal\":",
+                         console->options.access == NULL ? "false" : "true",
+                         credential.size > 0 ? "true" : "false");
+    json_encode_string(buffer_bytes(&principal), &text);
+    buffer_append_bytes(&text, bytes_of("}\n"));
+    if (text.failed || principal.failed) {
+        answer_status(request, status_out_of_memory());
+    } else {
+        http_answer_begin(request, 200, "application/json; charset=utf-8");
+        http_answer_add(request, buffer_bytes(&text));
+        http_answer_end(request);
+    }
+    buffer_free(&principal);
+    buffer_free(&text);
+}
+
+static bool is_printable(bytes text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+/* Begins a session if the token, which is the body, is somebody's. */
+static status log_in(struct console *console, struct http_request *request)
+{
+    bytes token = http_request_body(request);
+    struct buffer credential = {0}, principal = {0};
+    char cookie[TOKEN_TEXT_SIZE];
+    if (console->options.access == NULL)
+        return status_make(STATUS_UNAUTHENTICATED, "access control is off: nobody logs in here");
+    if (http_request_is_too_large(request) || token.size == 0 ||
+        token.size > LIMIT_CONSOLE_TOKEN_BYTES || !is_printable(token))
+        return status_make(STATUS_UNAUTHENTICATED, "it is no token");
+    buffer_append_bytes(&credential, bytes_of("Bearer "));
+    buffer_append_bytes(&credential, token);
+    status s = credential.failed
+                   ? status_out_of_memory()
+                   : access_identify(console->options.access, http_request_client(request),
+                                     buffer_bytes(&credential), &principal);
+    if (status_is_ok(s))
+        s = sessions_begin(console->sessions, buffer_bytes(&credential), cookie);
+    if (status_is_ok(s)) {
+        sessions_end(console->sessions, cookie_of(request));
+        set_cookie(console, request, cookie);
+    }
+    buffer_free(&principal);
+    buffer_free(&credential);
+    return s;
+}
+
+static void answer_login(struct console *console, struct http_request *request)
+{
+    status s = log_in(console, request);
+    if (!status_is_ok(s)) {
+        answer_status(request, s);
+        return;
+    }
+    http_answer_begin(request, NO_CONTENT, NULL);
+    http_answer_end(request);
+}
+
+static void answer_logout(struct console *console, struct http_request *request)
+{
+    sessions_end(console->sessions, cookie_of(request));
+    set_cookie(console, request, "");
+    http_answer_begin(request, NO_CONTENT, NULL);
+    http_answer_end(request);
+}
+
+static void hand_on(struct console *console, struct http_request *request)
+{
+    const char *target = http_request_target(request) + strlen(API);
+    http_request_stand_for(request, target, credential_of(console, request));
+    rest_handle(console->options.rest, request);
+}
+
+static void show_asset(struct http_request *request, bytes path)
+{
+    const char *method = http_request_method(request);
+    const struct asset *asset = asset_find(path);
+    if (asset == NULL)
+        answer(request, NOT_FOUND, "there is no such page");
+    else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        answer(request, WRONG_METHOD, "GET or HEAD only");
+    else
+        asset_answer(asset, request);
+}
+
+/* --- where to --- */
+
+/* What only the console's own pages ask. */
+static const struct {
+    const char *path;
+    const char *method;
+    void (*show)(struct console *console, struct http_request *request);
+} paths[] = {
+    {"session", "GET", show_session},
+    {"login", "POST", answer_login},
+    {"logout", "POST", answer_logout},
+};
+
+static void show(struct console *console, struct http_request *request, bytes path)
+{
+    const char *target = http_request_target(request);
+    if (strncmp(target, API, strlen(API)) == 0 && rest_is_for(target + strlen(API))) {
+        hand_on(console, request);
+        return;
+    }
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (!bytes_equal(path, bytes_of(paths[i].path)))
+            continue;
+        if (strcmp(http_request_method(request), paths[i].method) == 0)
+            paths[i].show(console, request);
+        else
+            answer(request, WRONG_METHOD, "not by this method");
+        return;
+    }
+    answer(request, NOT_FOUND, "there is no such page");
+}
+
+static bool is_own(bytes path)
+{
+    return bytes_start_with(path, bytes_of("api/")) || bytes_equal(path, bytes_of("session")) ||
+           bytes_equal(path, bytes_of("login")) || bytes_equal(path, bytes_of("logout"));
+}
+
+void console_handle(struct console *console, struct http_request *request)
+{
+    const char *target = http_request_target(request);
+    bytes path = bytes_make(target, strcspn(target, "?"));
+    add_policy(request);
+    if (path.size == strlen(ROOT)) {
+        http_answer_header(request, "location", ROOT "/");
+        answer(request, MOVED, "the console is at " ROOT "/");
+        return;
+    }
+    path = bytes_from(path, strlen(ROOT "/"));
+    if (!is_own(path))
+        show_asset(request, path);
+    else if (request_is_of_console(request))
+        show(console, request, path);
+    else
+        answer(request, FORBIDDEN, "only the console's own pages may ask this");
+}
+
+bool console_is_for(const char *target)
+{
+    size_t size = strlen(ROOT);
+    return strncmp(target, ROOT, size) == 0 &&
+           (target[size] == '/' || target[size] == '?' || target[size] == '\0');
+}
+
+/* --- life --- */
+
+status console_create(const struct console_options *options, struct console **out)
+{
+    *out = NULL;
+    struct console *console = calloc(1, sizeof *console);
+    if (console == NULL)
+        return status_out_of_memory();
+    console->options = *options;
+    status s = sessions_create(options->clock, &console->sessions);
+    if (!status_is_ok(s)) {
+        console_destroy(console);
+        return s;
+    }
+    *out = console;
+    return s;
+}
+
+void console_destroy(struct console *console)
+{
+    if (console == NULL)
+        return;
+    sessions_destroy(console->sessions);
+    free(console);
+}

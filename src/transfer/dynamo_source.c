@@ -1,0 +1,272 @@
+/* Files are read one behind the other, line by line. A record's tag is the number of its file and
+ * that of its line. */
+#include "transfer/dynamo_source.h"
+
+#include "base/clock.h"
+#include "move/dynamo_change.h"
+#include "move/dynamo_export.h"
+#include "move/input.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum {
+    SETUP_LIMIT = 64 << 20,
+    LINE_BITS = 40,
+    LINE_MOST = 64 << 20, /* bytes; an item has 400 KB, in whichever words */
+    US_PER_MS = 1000,
+};
+
+struct dynamo_source {
+    struct arena *setup;
+    struct dynamo_export export;
+    struct item_layout layout;
+    uint64_t total;        /* bytes of all files */
+    uint64_t file;         /* that is being read */
+    uint64_t line;         /* up to which its lines have been given out */
+    struct input *input;   /* NULL: it is not open */
+    uint64_t items;        /* lines of it that are not blank */
+    uint64_t bytes_before; /* of the files before */
+};
+
+/* --- before the first row --- */
+
+static uint64_t file_size(const struct dynamo_file *file)
+{
+    struct stat about;
+    return stat(file->path, &about) == 0 ? (uint64_t)about.st_size : 0;
+}
+
+/* Each file's sum, if there is a manifest; and the size of all. */
+static status check_files(struct dynamo_source *source)
+{
+    for (size_t i = 0; i < source->export.count; i++) {
+        const struct dynamo_file *file = &source->export.files[i];
+        source->total += file_size(file);
+        TRY(dynamo_file_check(file));
+    }
+    return status_ok();
+}
+
+static status prepare(struct dynamo_source *source, const char *path)
+{
+    int64_t now_us = clock_wall_us(clock_system());
+    source->setup = arena_create(SETUP_LIMIT);
+    if (source->setup == NULL)
+        return status_out_of_memory();
+    TRY(dynamo_export_open(path, source->setup, &source->export));
+    if (source->export.is_incremental)
+        TRY(dynamo_change_check(&source->layout, DYNAMO_BY_TIME));
+    source->layout.default_us = now_us / US_PER_MS * US_PER_MS;
+    source->layout.now_us = now_us;
+    return check_files(source);
+}
+
+status dynamo_source_create(const char *path, const struct item_layout *layout,
+                            struct dynamo_source **out)
+{
+    struct dynamo_source *source = *out = calloc(1, sizeof *source);
+    if (source == NULL)
+        return status_out_of_memory();
+    source->layout = *layout;
+    status s = prepare(source, path);
+    if (status_is_ok(s))
+        return s;
+    dynamo_source_destroy(source);
+    *out = NULL;
+    return s;
+}
+
+void dynamo_source_destroy(struct dynamo_source *source)
+{
+    if (source == NULL)
+        return;
+    input_close(source->input);
+    arena_destroy(source->setup);
+    free(source);
+}
+
+/* --- files --- */
+
+static const struct dynamo_file *current(const struct dynamo_source *source)
+{
+    return &source->export.files[source->file];
+}
+
+static void close_file(struct dynamo_source *source)
+{
+    input_close(source->input);
+    source->input = NULL;
+    source->items = 0;
+}
+
+static status end_file(struct dynamo_source *source)
+{
+    const struct dynamo_file *file = current(source);
+    uint64_t items = source->items;
+    source->bytes_before += input_bytes_read(source->input);
+    close_file(source);
+    source->file++;
+    source->line = 0;
+    if (!file->has_manifest || file->items == items)
+        return status_ok();
+    return status_make(STATUS_DATA_LOSS, "%s has %" PRIu64 " items; the manifest says %" PRIu64,
+                       file->path, items, file->items);
+}
+
+/* Names file and line in what the input says. */
+static status place(const struct dynamo_source *source, status s)
+{
+    if (status_is_ok(s))
+        return s;
+    status placed = status_make(s.code, "%s, behind line %" PRIu64 ": %s", current(source)->path,
+                                input_line_number(source->input), status_message(s));
+    status_free(s);
+    return placed;
+}
+
+static bool is_blank(bytes line)
+{
+    for (size_t i = 0; i < line.size; i++)
+        if (strchr(" \t\r", line.data[i]) == NULL || line.data[i] == '\0')
+            return false;
+    return true;
+}
+
+/* The next line of the file that has something in it and has not been given out, or its `*fault`:
+ * it is too long; `*is_end` of the file. Lines before are read, too: they count, and may be in one
+ * gzip member with it. */
+static status next_line(struct dynamo_source *source, bytes *line, status *fault, bool *is_end)
+{
+    *fault = status_ok();
+    if (source->input == NULL) {
+        TRY(input_open(current(source)->path, &source->input));
+        input_limit_lines(source->input, LINE_MOST);
+    }
+    for (;;) {
+        status_free(*fault);
+        *fault = input_line(source->input, line, is_end);
+        bool is_line = status_is_ok(*fault) || fault->code == STATUS_OUT_OF_RANGE;
+        if (!is_line || *is_end)
+            return place(source, *fault);
+        if (status_is_ok(*fault) && is_blank(*line))
+            continue;
+        source->items++;
+        if (input_line_number(source->input) > source->line)
+            break;
+    }
+    source->line = input_line_number(source->input);
+    return status_ok();
+}
+
+/* --- records --- */
+
+/* An item as it is has the time of its export. */
+static status lay_out(const struct dynamo_source *source, bytes line, struct arena *arena,
+                      struct transfer_record *out)
+{
+    struct dynamo_record record;
+    struct item_layout layout = source->layout;
+    if (current(source)->export_time_us >= 0)
+        layout.default_us = current(source)->export_time_us / US_PER_MS * US_PER_MS;
+    TRY(dynamo_record_read(current(source)->format, line, arena, &record));
+    out->is_update = record.is_incremental;
+    return dynamo_change_lay_out(&layout, DYNAMO_BY_TIME, &record, arena, &out->change);
+}
+
+static status next(void *context, struct arena *arena, struct transfer_record *out, bool *is_end)
+{
+    struct dynamo_source *source = context;
+    bytes line;
+    status fault;
+    for (;;) {
+        *is_end = source->file == source->export.count;
+        if (*is_end)
+            return status_ok();
+        bool is_end_of_file;
+        TRY(next_line(source, &line, &fault, &is_end_of_file));
+        if (!is_end_of_file)
+            break;
+        TRY(end_file(source));
+    }
+    out->tag = source->file << LINE_BITS | source->line;
+    if (!status_is_ok(fault)) {
+        out->failure = fault;
+        return status_ok();
+    }
+    out->text = line;
+    out->failure = lay_out(source, line, arena, out);
+    return status_ok();
+}
+
+static void describe(void *context, uint64_t tag, struct transfer_place *out)
+{
+    const struct dynamo_source *source = context;
+    *out = (struct transfer_place){.file = source->export.files[tag >> LINE_BITS].path,
+                                   .line = tag & ((1ull << LINE_BITS) - 1)};
+}
+
+static void progress(void *context, struct transfer_progress *out)
+{
+    const struct dynamo_source *source = context;
+    uint64_t bytes = source->input == NULL ? 0 : input_bytes_read(source->input);
+    *out =
+        (struct transfer_progress){.bytes = source->bytes_before + bytes, .total = source->total};
+}
+
+/* --- positions --- */
+
+/* Cells have the same time when the transfer goes on after a kill. */
+static json_t *save(void *context)
+{
+    const struct dynamo_source *source = context;
+    return json_pack("{s:I, s:I, s:I}", "file", (json_int_t)source->file, "line",
+                     (json_int_t)source->line, "timestamp_us",
+                     (json_int_t)source->layout.default_us);
+}
+
+static void go_to(struct dynamo_source *source, uint64_t file, uint64_t line)
+{
+    close_file(source);
+    source->file = file;
+    source->line = line;
+    source->bytes_before = 0;
+    for (size_t i = 0; i < file; i++)
+        source->bytes_before += file_size(&source->export.files[i]);
+}
+
+static status restore(void *context, const json_t *position)
+{
+    struct dynamo_source *source = context;
+    json_int_t file, line, timestamp_us;
+    /* jansson does not change what it unpacks. */
+    if (json_unpack((json_t *)(uintptr_t)position, "{s:I, s:I, s:I}", "file", &file, "line", &line,
+                    "timestamp_us", &timestamp_us) != 0 ||
+        file < 0 || (uint64_t)file > source->export.count || line < 0)
+        return status_make(STATUS_DATA_LOSS, "the checkpoint's position cannot be read");
+    source->layout.default_us = timestamp_us;
+    go_to(source, (uint64_t)file, (uint64_t)line);
+    return status_ok();
+}
+
+static status rewind_source(void *context)
+{
+    go_to(context, 0, 0);
+    return status_ok();
+}
+
+struct transfer_source dynamo_source_interface(struct dynamo_source *source)
+{
+    const struct item_mapping *mapping = source->layout.mapping;
+    return (struct transfer_source){.context = source,
+                                    .noun = "items",
+                                    .unique = mapping != NULL && mapping->has_items ? UNIQUE_CELLS
+                                                                                    : UNIQUE_ROWS,
+                                    .next = next,
+                                    .save = save,
+                                    .restore = restore,
+                                    .rewind = rewind_source,
+                                    .describe = describe,
+                                    .progress = progress};
+}

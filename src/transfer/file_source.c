@@ -1,0 +1,194 @@
+/* A record's tag is the number of its file and its own in it (row_file.h). Going on behind a record
+ * means to read its file from the beginning, and to pass over what is not behind it. */
+#include "transfer/file_source.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { NUMBER_BITS = 40 };
+
+struct file_source {
+    const char *const *paths;
+    size_t count;
+    struct row_format format;
+    size_t file;           /* that is being read; `count` behind the last */
+    uint64_t number;       /* up to which its records have been given out */
+    struct row_file *open; /* NULL: it is not */
+    uint64_t bytes_before; /* of the files before */
+    uint64_t total;        /* bytes of all files; 0: not known */
+};
+
+static bool is_standard_input(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+static uint64_t file_size(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
+}
+
+static uint64_t size_of_files(const struct file_source *source, size_t count)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += file_size(source->paths[i]);
+    return size;
+}
+
+static void close_file(struct file_source *source)
+{
+    row_file_close(source->open);
+    source->open = NULL;
+}
+
+static status open_file(struct file_source *source)
+{
+    if (source->open != NULL || source->file == source->count)
+        return status_ok();
+    return row_file_open(source->paths[source->file], &source->format, &source->open);
+}
+
+status file_source_create(const char *const *paths, size_t count, const struct row_format *format,
+                          struct file_source **out)
+{
+    struct file_source *source = *out = calloc(1, sizeof *source);
+    if (source == NULL)
+        return status_out_of_memory();
+    source->paths = paths;
+    source->count = count;
+    source->format = *format;
+    source->total = size_of_files(source, count);
+    status s = open_file(source);
+    if (status_is_ok(s))
+        return s;
+    file_source_destroy(source);
+    *out = NULL;
+    return s;
+}
+
+void file_source_destroy(struct file_source *source)
+{
+    if (source == NULL)
+        return;
+    close_file(source);
+    free(source);
+}
+
+/* --- records --- */
+
+static void end_file(struct file_source *source)
+{
+    source->bytes_before += row_file_bytes_read(source->open);
+    close_file(source);
+    source->file++;
+    source->number = 0;
+}
+
+/* Of the file that is open: what has been given out is passed over. */
+static status next_record(struct file_source *source, struct arena *arena, struct row_record *out,
+                          bool *is_end)
+{
+    for (;;) {
+        TRY(row_file_next(source->open, arena, out, is_end));
+        if (*is_end || out->number > source->number)
+            return status_ok();
+        status_free(out->failure);
+        arena_reset(arena);
+    }
+}
+
+static status next(void *context, struct arena *arena, struct transfer_record *out, bool *is_end)
+{
+    struct file_source *source = context;
+    struct row_record record = {0};
+    for (;;) {
+        bool is_end_of_file = false;
+        *is_end = source->file == source->count;
+        if (*is_end)
+            return status_ok();
+        TRY(open_file(source));
+        TRY(next_record(source, arena, &record, &is_end_of_file));
+        if (!is_end_of_file)
+            break;
+        end_file(source);
+    }
+    source->number = record.number;
+    *out = (struct transfer_record){.tag = (uint64_t)source->file << NUMBER_BITS | record.number,
+                                    .text = record.text,
+                                    .change = record.row,
+                                    .failure = record.failure};
+    return status_ok();
+}
+
+static void describe(void *context, uint64_t tag, struct transfer_place *out)
+{
+    const struct file_source *source = context;
+    const char *path = source->paths[tag >> NUMBER_BITS];
+    *out = (struct transfer_place){.file = is_standard_input(path) ? "standard input" : path,
+                                   .line = tag & ((1ull << NUMBER_BITS) - 1)};
+}
+
+static void progress(void *context, struct transfer_progress *out)
+{
+    const struct file_source *source = context;
+    uint64_t bytes = source->open == NULL ? 0 : row_file_bytes_read(source->open);
+    *out =
+        (struct transfer_progress){.bytes = source->bytes_before + bytes, .total = source->total};
+}
+
+/* --- positions --- */
+
+/* Cells have the same time when the transfer goes on after a kill. */
+static json_t *save(void *context)
+{
+    const struct file_source *source = context;
+    return json_pack("{s:I, s:I, s:I}", "file", (json_int_t)source->file, "number",
+                     (json_int_t)source->number, "timestamp_us",
+                     (json_int_t)source->format.layout.default_us);
+}
+
+static status go_to(struct file_source *source, uint64_t file, uint64_t number)
+{
+    close_file(source);
+    source->file = (size_t)file;
+    source->number = number;
+    source->bytes_before = size_of_files(source, source->file);
+    return open_file(source);
+}
+
+static status restore(void *context, const json_t *position)
+{
+    struct file_source *source = context;
+    json_int_t file, number, timestamp_us;
+    /* jansson does not change what it unpacks. */
+    if (json_unpack((json_t *)(uintptr_t)position, "{s:I, s:I, s:I}", "file", &file, "number",
+                    &number, "timestamp_us", &timestamp_us) != 0 ||
+        file < 0 || (uint64_t)file > source->count || number < 0)
+        return status_make(STATUS_DATA_LOSS, "the checkpoint's position cannot be read");
+    source->format.layout.default_us = timestamp_us;
+    return go_to(source, (uint64_t)file, (uint64_t)number);
+}
+
+static status rewind_source(void *context)
+{
+    struct file_source *source = context;
+    return go_to(source, 0, 0);
+}
+
+struct transfer_source file_source_interface(struct file_source *source)
+{
+    struct transfer_source interface = {.context = source,
+                                        .noun = "rows",
+                                        .next = next,
+                                        .save = save,
+                                        .restore = restore,
+                                        .rewind = rewind_source,
+                                        .describe = describe,
+                                        .progress = progress};
+    for (size_t i = 0; i < source->count; i++)
+        if (is_standard_input(source->paths[i]))
+            interface.rewind = NULL;
+    return interface;
+}

@@ -1,0 +1,343 @@
+#include "transfer/job.h"
+
+#include "transfer/checkpoint.h"
+#include "transfer/rejects.h"
+#include "transfer/seen.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    RECORD_LIMIT = 512 << 20, /* of the memory that one record takes */
+    CHECKPOINT_US = 2 * 1000 * 1000,
+    RECORDS_BETWEEN_LOOKS = 64, /* at the clock */
+};
+
+struct transfer_job {
+    struct transfer_options options;
+    const char *identity;
+    const struct transfer_source *source;
+    const struct transfer_sink *sink; /* NULL: a dry run, or not running yet */
+    struct verification *verification;
+    struct clock *clock;
+    struct buffer checkpoint_path; /* and a NUL, as the next */
+    struct buffer rejects_path;
+    struct checkpoint checkpoint;
+    bool goes_on; /* from a checkpoint */
+    struct buffer seen_path;
+    struct seen *seen;
+    struct rejects rejects;
+    struct progress progress;
+    struct arena *record;
+    int64_t checkpoint_us;
+    status failure; /* of what was called back; owned */
+};
+
+/* --- making and ending --- */
+
+static void name_file(const char *given, const char *table_id, const char *ending,
+                      struct buffer *out)
+{
+    if (given != NULL)
+        buffer_append_format(out, "%s%c", given, 0);
+    else
+        buffer_append_format(out, "%s%s%c", table_id, ending, 0);
+}
+
+static status prepare(struct transfer_job *job, const char *table_id)
+{
+    name_file(job->options.checkpoint, table_id, ".checkpoint", &job->checkpoint_path);
+    name_file(job->options.rejects, table_id, ".rejects.jsonl", &job->rejects_path);
+    name_file(job->options.checkpoint, table_id, ".checkpoint", &job->seen_path);
+    if (job->seen_path.size > 0)
+        job->seen_path.size--; /* the NUL */
+    buffer_append(&job->seen_path, ".keys", sizeof ".keys");
+    job->record = arena_create(RECORD_LIMIT);
+    if (job->checkpoint_path.failed || job->rejects_path.failed || job->seen_path.failed ||
+        job->record == NULL)
+        return status_out_of_memory();
+    TRY(seen_create(job->source->unique,
+                    job->options.dry_run ? NULL : (const char *)job->seen_path.data, &job->seen));
+    if (!job->options.dry_run)
+        TRY(checkpoint_read((const char *)job->checkpoint_path.data, job->identity,
+                            &job->checkpoint, &job->goes_on));
+    TRY(rejects_open(&job->rejects, transfer_job_rejects(job), job->checkpoint.rejects_bytes));
+    TRY(seen_restore(job->seen, job->checkpoint.seen_bytes));
+    return job->goes_on ? job->source->restore(job->source->context, job->checkpoint.source)
+                        : status_ok();
+}
+
+status transfer_job_create(const struct transfer_options *options, const char *table_id,
+                           const char *identity, const struct transfer_source *source,
+                           struct transfer_job **out)
+{
+    struct transfer_job *job = *out = calloc(1, sizeof *job);
+    if (job == NULL)
+        return status_out_of_memory();
+    job->options = *options;
+    job->identity = identity;
+    job->source = source;
+    job->clock = clock_system();
+    status s = prepare(job, table_id);
+    if (status_is_ok(s))
+        return s;
+    transfer_job_destroy(job);
+    *out = NULL;
+    return s;
+}
+
+void transfer_job_destroy(struct transfer_job *job)
+{
+    if (job == NULL)
+        return;
+    rejects_close(&job->rejects);
+    checkpoint_clear(&job->checkpoint);
+    arena_destroy(job->record);
+    status_free(job->failure);
+    buffer_free(&job->checkpoint_path);
+    buffer_free(&job->rejects_path);
+    buffer_free(&job->seen_path);
+    seen_destroy(job->seen);
+    free(job);
+}
+
+const char *transfer_job_rejects(const struct transfer_job *job)
+{
+    return (const char *)job->rejects_path.data;
+}
+
+/* --- rejects --- */
+
+static status reject(struct transfer_job *job, uint64_t tag, status why, bytes text)
+{
+    struct transfer_place place;
+    job->source->describe(job->source->context, tag, &place);
+    job->checkpoint.counts.rejected++;
+    return rejects_add(&job->rejects, &place, status_message(why), text);
+}
+
+static void refused(void *context, uint64_t tag, status why)
+{
+    struct transfer_job *job = context;
+    if (status_is_ok(job->failure))
+        job->failure = reject(job, tag, why, bytes_of(""));
+}
+
+struct transfer_refusal transfer_job_refusal(struct transfer_job *job)
+{
+    return (struct transfer_refusal){.context = job, .refused = refused};
+}
+
+/* --- checkpoints --- */
+
+/* A position in place of the one before. */
+static status save(json_t *(*function)(void *), void *context, json_t **out)
+{
+    json_decref(*out);
+    *out = function(context);
+    return *out == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status checkpoint(struct transfer_job *job)
+{
+    const struct transfer_sink *sink = job->sink;
+    if (sink == NULL)
+        return status_ok();
+    TRY(sink->flush(sink->context));
+    TRY(status_copy(job->failure));
+    TRY(rejects_flush(&job->rejects));
+    job->checkpoint.rejects_bytes = job->rejects.bytes;
+    TRY(seen_save(job->seen, &job->checkpoint.seen_bytes));
+    TRY(save(job->source->save, job->source->context, &job->checkpoint.source));
+    if (sink->save != NULL)
+        TRY(save(sink->save, sink->context, &job->checkpoint.sink));
+    job->checkpoint_us = clock_steady_us(job->clock);
+    return checkpoint_write((const char *)job->checkpoint_path.data, job->identity,
+                            &job->checkpoint);
+}
+
+/* Returns the size of the source. */
+static uint64_t count_bytes(struct transfer_job *job)
+{
+    struct transfer_progress progress;
+    job->source->progress(job->source->context, &progress);
+    job->checkpoint.counts.bytes = progress.bytes;
+    return progress.total;
+}
+
+static status look_at_clock(struct transfer_job *job)
+{
+    uint64_t total = count_bytes(job);
+    progress_show(&job->progress, &job->checkpoint.counts, total);
+    if (clock_steady_us(job->clock) - job->checkpoint_us < CHECKPOINT_US)
+        return status_ok();
+    return checkpoint(job);
+}
+
+/* --- records --- */
+
+static status add_to_verification(struct transfer_job *job, const struct transfer_record *record)
+{
+    struct transfer_place place;
+    if (job->verification == NULL || !verification_is_sample(job->verification))
+        return status_ok();
+    job->source->describe(job->source->context, record->tag, &place);
+    return verification_add(job->verification, &record->change, &place);
+}
+
+static bool has_ended(const struct move_change *change)
+{
+    return change->ends_us != 0 && change->ends_us <= clock_wall_us(clock_system());
+}
+
+/* What is wrong with a record that is to be in the table: its failure, or one that would overwrite
+ * another. */
+static status find_fault(struct seen *seen, const struct transfer_record *record)
+{
+    TRY(record->failure);
+    if (record->is_update || has_ended(&record->change))
+        return status_ok();
+    return seen_add(seen, &record->change);
+}
+
+/* What is wrong with the record is not wrong with the transfer. */
+static status take_record(struct transfer_job *job, const struct transfer_record *record)
+{
+    status fault = find_fault(job->seen, record);
+    job->checkpoint.counts.records++;
+    if (!status_is_ok(fault)) {
+        status s = reject(job, record->tag, fault, record->text);
+        status_free(fault);
+        return s;
+    }
+    if (has_ended(&record->change)) {
+        job->checkpoint.counts.ended++;
+        return status_ok();
+    }
+    if (job->sink == NULL)
+        return status_ok();
+    TRY(job->sink->add(job->sink->context, &record->change, record->tag));
+    return add_to_verification(job, record);
+}
+
+static status take_all(struct transfer_job *job)
+{
+    for (;;) {
+        struct transfer_record record = {0};
+        bool is_end = false;
+        arena_reset(job->record);
+        TRY(job->source->next(job->source->context, job->record, &record, &is_end));
+        if (is_end)
+            break;
+        if (!record.is_pause)
+            TRY(take_record(job, &record));
+        if (record.is_pause || job->checkpoint.counts.records % RECORDS_BETWEEN_LOOKS == 0)
+            TRY(look_at_clock(job));
+    }
+    count_bytes(job);
+    return checkpoint(job);
+}
+
+/* --- verifying --- */
+
+static status verify_record(const struct transfer_source *source, struct seen *seen,
+                            struct arena *arena, struct verification *verification, bool *is_end)
+{
+    struct transfer_record record = {0};
+    struct transfer_place place;
+    arena_reset(arena);
+    TRY(source->next(source->context, arena, &record, is_end));
+    if (*is_end || record.is_pause)
+        return status_ok();
+    status fault = find_fault(seen, &record);
+    bool is_rejected = !status_is_ok(fault);
+    status_free(fault);
+    if (is_rejected || has_ended(&record.change))
+        return status_ok();
+    source->describe(source->context, record.tag, &place);
+    return verification_add(verification, &record.change, &place);
+}
+
+status transfer_verify(const struct transfer_source *source, struct verification *verification)
+{
+    struct arena *arena = arena_create(RECORD_LIMIT);
+    struct seen *seen = NULL;
+    bool is_end = false;
+    status s = arena == NULL ? status_out_of_memory() : seen_create(source->unique, NULL, &seen);
+    while (status_is_ok(s) && !is_end)
+        s = verify_record(source, seen, arena, verification, &is_end);
+    seen_destroy(seen);
+    arena_destroy(arena);
+    return s;
+}
+
+static status verify(struct transfer_job *job, struct transfer_result *out)
+{
+    const struct transfer_source *source = job->source;
+    if (job->sink == NULL || job->verification == NULL)
+        return status_ok();
+    if (!verification_is_sample(job->verification)) {
+        TRY(source->rewind(source->context));
+        TRY(transfer_verify(source, job->verification));
+    }
+    out->is_verified = true;
+    return verification_finish(job->verification, &out->compared, &out->different);
+}
+
+/* --- all of it --- */
+
+static status begin(struct transfer_job *job)
+{
+    const struct transfer_sink *sink = job->sink;
+    progress_begin(&job->progress, job->clock, job->source->noun, job->options.quiet);
+    job->progress.at_start = job->checkpoint.counts;
+    job->checkpoint_us = clock_steady_us(job->clock);
+    if (!job->goes_on)
+        return job->source->is_live ? checkpoint(job) : status_ok();
+    if (!job->options.quiet)
+        fprintf(stderr, "going on where %s says: %" PRIu64 " %s are done\n",
+                (const char *)job->checkpoint_path.data, job->checkpoint.counts.records,
+                job->source->noun);
+    if (sink == NULL || sink->restore == NULL)
+        return status_ok();
+    return sink->restore(sink->context, job->checkpoint.sink);
+}
+
+static status finish(struct transfer_job *job)
+{
+    struct transfer_progress progress;
+    job->source->progress(job->source->context, &progress);
+    progress_end(&job->progress, &job->checkpoint.counts, progress.total);
+    if (job->sink == NULL || job->sink->finish == NULL)
+        return status_ok();
+    return job->sink->finish(job->sink->context);
+}
+
+static status end_checkpoint(struct transfer_job *job)
+{
+    const char *path = (const char *)job->checkpoint_path.data;
+    const struct transfer_source *source = job->source;
+    if (source->goes_on != NULL && source->goes_on(source->context))
+        return status_ok();
+    if (job->sink != NULL && unlink(path) != 0)
+        return status_from_errno(errno, "cannot remove %s", path);
+    seen_remove_file(job->seen);
+    return status_ok();
+}
+
+status transfer_job_run(struct transfer_job *job, const struct transfer_sink *sink,
+                        struct verification *verification, struct transfer_result *out)
+{
+    *out = (struct transfer_result){0};
+    job->sink = sink;
+    job->verification = verification;
+    TRY(begin(job));
+    TRY(take_all(job));
+    out->counts = job->checkpoint.counts;
+    TRY(finish(job));
+    TRY(verify(job, out));
+    return end_checkpoint(job);
+}

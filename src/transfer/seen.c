@@ -1,0 +1,237 @@
+/* See seen.h. The hashes are in a table with open addressing, at most three quarters full. */
+#include "transfer/seen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    FIRST_SLOTS = 1 << 12,
+    SLOTS_MOST = 1 << 24,
+    SHOWN_MOST = 100, /* bytes of a row key */
+};
+
+struct seen {
+    enum transfer_unique unique;
+    char *path;      /* NULL: none */
+    uint64_t *slots; /* 0: free */
+    size_t slot_count;
+    size_t count;
+    struct buffer fresh; /* hashes that the file does not have yet */
+    uint64_t saved_bytes;
+};
+
+status seen_create(enum transfer_unique unique, const char *path, struct seen **out)
+{
+    struct seen *seen = *out = calloc(1, sizeof *seen);
+    if (seen == NULL)
+        return status_out_of_memory();
+    seen->unique = unique;
+    seen->path = path == NULL ? NULL : strdup(path);
+    seen->slots = calloc(FIRST_SLOTS, sizeof *seen->slots);
+    seen->slot_count = FIRST_SLOTS;
+    if (seen->slots != NULL && (path == NULL || seen->path != NULL))
+        return status_ok();
+    seen_destroy(seen);
+    *out = NULL;
+    return status_out_of_memory();
+}
+
+void seen_destroy(struct seen *seen)
+{
+    if (seen == NULL)
+        return;
+    buffer_free(&seen->fresh);
+    free(seen->slots);
+    free(seen->path);
+    free(seen);
+}
+
+/* --- the table --- */
+
+/* Where the hash is, or would be. */
+static uint64_t *find_slot(uint64_t *slots, size_t slot_count, uint64_t hash)
+{
+    size_t at = hash & (slot_count - 1);
+    while (slots[at] != 0 && slots[at] != hash)
+        at = (at + 1) & (slot_count - 1);
+    return &slots[at];
+}
+
+static status grow(struct seen *seen)
+{
+    size_t slot_count = 2 * seen->slot_count;
+    uint64_t *slots = calloc(slot_count, sizeof *slots);
+    if (slots == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < seen->slot_count; i++)
+        if (seen->slots[i] != 0)
+            *find_slot(slots, slot_count, seen->slots[i]) = seen->slots[i];
+    free(seen->slots);
+    seen->slots = slots;
+    seen->slot_count = slot_count;
+    return status_ok();
+}
+
+/* `*is_full`: there is no room for more. */
+static status make_room(struct seen *seen, bool *is_full)
+{
+    bool is_crowded = seen->count >= seen->slot_count / 4 * 3;
+    *is_full = is_crowded && seen->slot_count == SLOTS_MOST;
+    return is_crowded && !*is_full ? grow(seen) : status_ok();
+}
+
+static bool has(const struct seen *seen, uint64_t hash)
+{
+    return *find_slot(seen->slots, seen->slot_count, hash) != 0;
+}
+
+/* `*is_new`: it was not there. */
+static status keep(struct seen *seen, uint64_t hash, bool *is_new)
+{
+    bool is_full;
+    TRY(make_room(seen, &is_full));
+    uint64_t *slot = find_slot(seen->slots, seen->slot_count, hash);
+    *is_new = *slot == 0;
+    if (!*is_new || is_full)
+        return status_ok();
+    *slot = hash;
+    seen->count++;
+    if (seen->path != NULL)
+        buffer_append(&seen->fresh, &hash, sizeof hash);
+    return seen->fresh.failed ? status_out_of_memory() : status_ok();
+}
+
+/* --- records --- */
+
+static uint64_t not_zero(uint64_t hash)
+{
+    return hash == 0 ? 1 : hash;
+}
+
+static uint64_t cell_hash(uint64_t row_hash, const struct move_cell *cell)
+{
+    const uint64_t parts[] = {row_hash, bytes_hash(bytes_of(cell->family)),
+                              bytes_hash(cell->qualifier), (uint64_t)cell->timestamp_us};
+    return not_zero(bytes_hash(bytes_make(parts, sizeof parts)));
+}
+
+static int shown(bytes b)
+{
+    return b.size < SHOWN_MOST ? (int)b.size : SHOWN_MOST;
+}
+
+static status add_row(struct seen *seen, bytes row_key)
+{
+    bool is_new;
+    TRY(keep(seen, not_zero(bytes_hash(row_key)), &is_new));
+    return is_new ? status_ok()
+                  : status_make(STATUS_ALREADY_EXISTS, "one before it has the row key %.*s",
+                                shown(row_key), (const char *)row_key.data);
+}
+
+static status refuse_cell(const struct move_change *change, const struct move_cell *cell,
+                          const char *who)
+{
+    return status_make(STATUS_ALREADY_EXISTS, "%s the cell %s:%.*s of the row %.*s at %lld", who,
+                       cell->family, shown(cell->qualifier), (const char *)cell->qualifier.data,
+                       shown(change->row_key), (const char *)change->row_key.data,
+                       (long long)cell->timestamp_us);
+}
+
+/* None is kept of a record of which one is there. */
+static status add_cells(struct seen *seen, const struct move_change *change)
+{
+    uint64_t row_hash = bytes_hash(change->row_key);
+    bool is_new;
+    for (size_t i = 0; i < change->count; i++)
+        if (has(seen, cell_hash(row_hash, &change->cells[i])))
+            return refuse_cell(change, &change->cells[i], "one before it has");
+    for (size_t i = 0; i < change->count; i++) {
+        TRY(keep(seen, cell_hash(row_hash, &change->cells[i]), &is_new));
+        if (!is_new)
+            return refuse_cell(change, &change->cells[i], "it has twice");
+    }
+    return status_ok();
+}
+
+status seen_add(struct seen *seen, const struct move_change *change)
+{
+    if (seen->unique == UNIQUE_ROWS)
+        return add_row(seen, change->row_key);
+    return seen->unique == UNIQUE_CELLS ? add_cells(seen, change) : status_ok();
+}
+
+/* --- the file --- */
+
+static status cannot(const struct seen *seen, const char *what)
+{
+    return status_from_errno(errno, "cannot %s %s", what, seen->path);
+}
+
+static status write_fresh(const struct seen *seen, int fd)
+{
+    for (size_t done = 0; done < seen->fresh.size;) {
+        ssize_t count = write(fd, seen->fresh.data + done, seen->fresh.size - done);
+        if (count < 0)
+            return cannot(seen, "write");
+        done += (size_t)count;
+    }
+    return fsync(fd) == 0 ? status_ok() : cannot(seen, "sync");
+}
+
+status seen_save(struct seen *seen, uint64_t *bytes)
+{
+    *bytes = seen->saved_bytes;
+    if (seen->path == NULL || seen->fresh.size == 0)
+        return status_ok();
+    int flags = seen->saved_bytes == 0 ? O_TRUNC : O_APPEND;
+    int fd = open(seen->path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+    if (fd < 0)
+        return cannot(seen, "write");
+    status s = write_fresh(seen, fd);
+    close(fd);
+    TRY(s);
+    *bytes = seen->saved_bytes += seen->fresh.size;
+    buffer_clear(&seen->fresh);
+    return status_ok();
+}
+
+static status read_hashes(struct seen *seen, FILE *file, uint64_t count)
+{
+    uint64_t hash;
+    bool is_new;
+    for (uint64_t i = 0; i < count; i++) {
+        if (fread(&hash, sizeof hash, 1, file) != 1 || hash == 0)
+            return status_make(STATUS_DATA_LOSS,
+                               "%s is shorter than the checkpoint says; without both all begins "
+                               "anew",
+                               seen->path);
+        TRY(keep(seen, hash, &is_new));
+    }
+    return status_ok();
+}
+
+status seen_restore(struct seen *seen, uint64_t bytes)
+{
+    if (seen->path == NULL || bytes == 0)
+        return status_ok();
+    FILE *file = fopen(seen->path, "r+e");
+    if (file == NULL)
+        return cannot(seen, "read");
+    status s = read_hashes(seen, file, bytes / sizeof(uint64_t));
+    if (status_is_ok(s) && ftruncate(fileno(file), (off_t)bytes) != 0)
+        s = cannot(seen, "write");
+    fclose(file);
+    buffer_clear(&seen->fresh);
+    seen->saved_bytes = bytes;
+    return s;
+}
+
+void seen_remove_file(const struct seen *seen)
+{
+    if (seen->path != NULL)
+        unlink(seen->path);
+}

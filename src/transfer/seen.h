@@ -1,0 +1,30 @@
+/* What has come already, so that of two records that would overwrite each other the second is
+ * noticed: row keys, or cells (row key, family, qualifier, timestamp).
+ *
+ * Of each a hash of 64 bits is kept, 11 to 22 bytes of memory, of the first twelve million; of what
+ * comes after those only their doubles are noticed. They go into a file, too, so that a transfer
+ * that goes on knows what came before. One thread. */
+#ifndef TRESTLE_TRANSFER_SEEN_H
+#define TRESTLE_TRANSFER_SEEN_H
+
+#include "transfer/source.h"
+
+struct seen;
+
+/* `path`: of the file, which is made by the first seen_save; copied. NULL: none. UNIQUE_NOTHING
+ * notices nothing. */
+status seen_create(enum transfer_unique unique, const char *path, struct seen **out);
+void seen_destroy(struct seen *seen); /* NULL is fine; the file stays */
+
+/* ALREADY_EXISTS, in words that name what it is the second of. */
+status seen_add(struct seen *seen, const struct move_change *change);
+
+/* The file has all of them, durably, and is so long. */
+status seen_save(struct seen *seen, uint64_t *bytes);
+
+/* Takes what the first so many bytes of the file have; what is behind them goes. DATA_LOSS. */
+status seen_restore(struct seen *seen, uint64_t bytes);
+
+void seen_remove_file(const struct seen *seen);
+
+#endif

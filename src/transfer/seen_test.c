@@ -1,0 +1,131 @@
+/* What has come is noticed when it comes again, also by another process. */
+#include "transfer/seen.h"
+
+#include "base/testing.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+struct place {
+    char directory[64];
+    char path[96];
+};
+
+static int setup(void **state)
+{
+    struct place *place = calloc(1, sizeof *place);
+    assert_non_null(place);
+    snprintf(place->directory, sizeof place->directory, "/tmp/trestle-seen-XXXXXX");
+    assert_non_null(mkdtemp(place->directory));
+    snprintf(place->path, sizeof place->path, "%s/keys", place->directory);
+    *state = place;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct place *place = *state;
+    unlink(place->path);
+    rmdir(place->directory);
+    free(place);
+    return 0;
+}
+
+static struct seen *make(enum transfer_unique unique, const char *path)
+{
+    struct seen *seen;
+    assert_ok(seen_create(unique, path, &seen));
+    return seen;
+}
+
+static status add_row(struct seen *seen, uint64_t number)
+{
+    const struct move_change change = {.row_key = bytes_make(&number, sizeof number)};
+    return seen_add(seen, &change);
+}
+
+static void assert_seen(status s)
+{
+    assert_status(s, STATUS_ALREADY_EXISTS);
+}
+
+static void a_row_comes_once(void **state)
+{
+    enum { ROWS = 20000 };
+    struct seen *seen = make(UNIQUE_ROWS, NULL);
+    (void)state;
+    for (uint64_t i = 0; i < ROWS; i++)
+        assert_ok(add_row(seen, i));
+    for (uint64_t i = 0; i < ROWS; i++)
+        assert_seen(add_row(seen, i));
+    seen_destroy(seen);
+    seen = make(UNIQUE_NOTHING, NULL);
+    assert_ok(add_row(seen, 1));
+    assert_ok(add_row(seen, 1));
+    seen_destroy(seen);
+}
+
+static status add_cells(struct seen *seen, const char *row_key, const char *first,
+                        const char *second)
+{
+    struct move_cell cells[] = {{.family = "f", .qualifier = bytes_of(first)},
+                                {.family = "f", .qualifier = bytes_of(second)}};
+    const struct move_change change = {
+        .row_key = bytes_of(row_key), .cells = cells, .count = sizeof cells / sizeof *cells};
+    return seen_add(seen, &change);
+}
+
+static void a_cell_comes_once(void **state)
+{
+    struct seen *seen = make(UNIQUE_CELLS, NULL);
+    (void)state;
+    assert_ok(add_cells(seen, "r", "a", "b"));
+    assert_ok(add_cells(seen, "s", "a", "b"));
+    status s = add_cells(seen, "r", "c", "b");
+    assert_string_equal(status_message(s), "one before it has the cell f:b of the row r at 0");
+    status_free(s);
+    assert_ok(add_cells(seen, "r", "c", "d")); /* what was refused has left nothing */
+    s = add_cells(seen, "t", "a", "a");
+    assert_string_equal(status_message(s), "it has twice the cell f:a of the row t at 0");
+    status_free(s);
+    seen_destroy(seen);
+}
+
+static void another_process_knows_what_had_been_saved(void **state)
+{
+    const struct place *place = *state;
+    uint64_t bytes, later;
+    struct seen *seen = make(UNIQUE_ROWS, place->path);
+    assert_ok(add_row(seen, 1));
+    assert_ok(add_row(seen, 2));
+    assert_ok(seen_save(seen, &bytes));
+    assert_ok(add_row(seen, 3));
+    assert_ok(seen_save(seen, &later));
+    assert_true(later > bytes);
+    seen_destroy(seen);
+
+    seen = make(UNIQUE_ROWS, place->path);
+    assert_ok(seen_restore(seen, bytes));
+    assert_seen(add_row(seen, 1));
+    assert_seen(add_row(seen, 2));
+    assert_ok(add_row(seen, 3));
+    assert_ok(seen_save(seen, &later));
+    assert_int_equal(later, bytes / 2 * 3);
+    seen_destroy(seen);
+
+    seen = make(UNIQUE_ROWS, place->path);
+    assert_status(seen_restore(seen, 100 * bytes), STATUS_DATA_LOSS);
+    seen_remove_file(seen);
+    seen_destroy(seen);
+    assert_int_equal(access(place->path, F_OK), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_row_comes_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cell_comes_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(another_process_knows_what_had_been_saved, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

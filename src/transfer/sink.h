@@ -1,0 +1,33 @@
+/* Where a transfer's records go: the rows of a table, a file. One thread. */
+#ifndef TRESTLE_TRANSFER_SINK_H
+#define TRESTLE_TRANSFER_SINK_H
+
+#include "move/change.h"
+
+#include <jansson.h>
+
+struct transfer_sink {
+    void *context;
+
+    /* Copies what it needs of the change. */
+    status (*add)(void *context, const struct move_change *change, uint64_t tag);
+
+    /* All that was added is durable, or has been refused, when it returns. */
+    status (*flush)(void *context);
+
+    /* What it has to know to go on behind its last flush. A new reference; NULL: no memory. Both
+     * are NULL if what is written twice is there once. */
+    json_t *(*save)(void *context);
+    status (*restore)(void *context, const json_t *position);
+
+    /* Behind the last record and its flush: footers and the like. NULL: there is nothing to do. */
+    status (*finish)(void *context);
+};
+
+/* For sinks that find out later: the record with this tag will not be written. */
+struct transfer_refusal {
+    void *context;
+    void (*refused)(void *context, uint64_t tag, status why); /* which stays the caller's */
+};
+
+#endif

@@ -1,0 +1,152 @@
+#include "transfer/table.h"
+
+#include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
+
+#define ADMIN "/google.bigtable.admin.v2.BigtableTableAdmin/"
+
+static status versions_rule(uint32_t versions, struct arena *arena, BtAdmin__GcRule **out)
+{
+    PROTO_NEW(arena, *out, BT_ADMIN__GC_RULE__INIT);
+    (*out)->rule_case = BT_ADMIN__GC_RULE__RULE_MAX_NUM_VERSIONS;
+    (*out)->max_num_versions = (int32_t)versions;
+    return status_ok();
+}
+
+static status age_rule(int64_t age_us, struct arena *arena, BtAdmin__GcRule **out)
+{
+    const int64_t us_per_s = 1000 * 1000;
+    PROTO_NEW(arena, *out, BT_ADMIN__GC_RULE__INIT);
+    (*out)->rule_case = BT_ADMIN__GC_RULE__RULE_MAX_AGE;
+    PROTO_NEW(arena, (*out)->max_age, PB__DURATION__INIT);
+    (*out)->max_age->seconds = age_us / us_per_s;
+    return status_ok();
+}
+
+/* What either rule takes goes. */
+static status either_rule(const struct move_family *family, struct arena *arena,
+                          BtAdmin__GcRule **out)
+{
+    enum { RULES = 2 };
+    BtAdmin__GcRule__Union *either;
+    PROTO_NEW(arena, *out, BT_ADMIN__GC_RULE__INIT);
+    PROTO_NEW(arena, either, BT_ADMIN__GC_RULE__UNION__INIT);
+    either->rules = arena_alloc(arena, RULES * sizeof *either->rules);
+    if (either->rules == NULL)
+        return status_out_of_memory();
+    TRY(versions_rule(family->versions, arena, &either->rules[0]));
+    TRY(age_rule(family->age_us, arena, &either->rules[1]));
+    either->n_rules = RULES;
+    (*out)->rule_case = BT_ADMIN__GC_RULE__RULE_UNION;
+    (*out)->union_ = either;
+    return status_ok();
+}
+
+static status make_family(const struct move_family *from, struct arena *arena,
+                          BtAdmin__Table__ColumnFamiliesEntry **out)
+{
+    BtAdmin__ColumnFamily *family;
+    PROTO_NEW(arena, *out, BT_ADMIN__TABLE__COLUMN_FAMILIES_ENTRY__INIT);
+    PROTO_NEW(arena, family, BT_ADMIN__COLUMN_FAMILY__INIT);
+    (*out)->key = from->name;
+    (*out)->value = family;
+    if (from->versions != 0 && from->age_us != 0)
+        return either_rule(from, arena, &family->gc_rule);
+    if (from->versions != 0)
+        return versions_rule(from->versions, arena, &family->gc_rule);
+    return from->age_us == 0 ? status_ok() : age_rule(from->age_us, arena, &family->gc_rule);
+}
+
+status transfer_make_schema(const struct move_family *families, size_t count, struct arena *arena,
+                            const BtAdmin__Table **out)
+{
+    BtAdmin__Table *table;
+    PROTO_NEW(arena, table, BT_ADMIN__TABLE__INIT);
+    table->column_families = arena_alloc(arena, count * sizeof *table->column_families);
+    if (table->column_families == NULL)
+        return status_out_of_memory();
+    for (; table->n_column_families < count; table->n_column_families++)
+        TRY(make_family(&families[table->n_column_families], arena,
+                        &table->column_families[table->n_column_families]));
+    *out = table;
+    return status_ok();
+}
+
+status transfer_get_schema(struct client_session *session, const char *table_id,
+                           struct arena *arena, const BtAdmin__Table **out)
+{
+    BtAdmin__GetTableRequest request = BT_ADMIN__GET_TABLE_REQUEST__INIT;
+    const ProtobufCMessage *answer;
+    struct buffer name = {0};
+    buffer_append_format(&name, "%s/tables/%s%c", client_session_instance(session), table_id, 0);
+    if (name.failed)
+        return status_out_of_memory();
+    request.name = (const char *)name.data;
+    request.view = BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW;
+    status s = client_session_call(session, ADMIN "GetTable", NULL, &request.base,
+                                   &bt_admin__table__descriptor, arena, &answer);
+    buffer_free(&name);
+    *out = (const void *)answer;
+    return s;
+}
+
+static status make_splits(const struct transfer_table *table, struct arena *arena,
+                          BtAdmin__CreateTableRequest *request)
+{
+    request->initial_splits =
+        arena_alloc(arena, (table->split_count + 1) * sizeof *request->initial_splits);
+    if (request->initial_splits == NULL)
+        return status_out_of_memory();
+    for (; request->n_initial_splits < table->split_count; request->n_initial_splits++) {
+        BtAdmin__CreateTableRequest__Split *split;
+        PROTO_NEW(arena, split, BT_ADMIN__CREATE_TABLE_REQUEST__SPLIT__INIT);
+        split->key = proto_data(table->splits[request->n_initial_splits]);
+        request->initial_splits[request->n_initial_splits] = split;
+    }
+    return status_ok();
+}
+
+static status create_table(struct client_session *session, const struct transfer_table *table,
+                           struct arena *arena)
+{
+    BtAdmin__CreateTableRequest request = BT_ADMIN__CREATE_TABLE_REQUEST__INIT;
+    BtAdmin__Table wanted = BT_ADMIN__TABLE__INIT;
+    const ProtobufCMessage *answer;
+    request.parent = client_session_instance(session);
+    request.table_id = table->id;
+    request.table = &wanted;
+    wanted.column_families = table->schema->column_families;
+    wanted.n_column_families = table->schema->n_column_families;
+    TRY(make_splits(table, arena, &request));
+    return client_session_call(session, ADMIN "CreateTable", NULL, &request.base,
+                               &bt_admin__table__descriptor, arena, &answer);
+}
+
+static bool has_family(const BtAdmin__Table *table, const char *name)
+{
+    for (size_t i = 0; i < table->n_column_families; i++)
+        if (strcmp(table->column_families[i]->key, name) == 0)
+            return true;
+    return false;
+}
+
+static status check_families(const BtAdmin__Table *table, const BtAdmin__Table *wanted)
+{
+    for (size_t i = 0; i < wanted->n_column_families; i++)
+        if (!has_family(table, wanted->column_families[i]->key))
+            return status_make(STATUS_FAILED_PRECONDITION, "the table %s has no column family %s",
+                               table->name, wanted->column_families[i]->key);
+    return status_ok();
+}
+
+status transfer_prepare_table(struct client_session *session, const struct transfer_table *table,
+                              struct arena *arena)
+{
+    const BtAdmin__Table *found;
+    status s = transfer_get_schema(session, table->id, arena, &found);
+    if (status_is_ok(s))
+        return check_families(found, table->schema);
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    return create_table(session, table, arena);
+}

@@ -1,0 +1,29 @@
+/* The table that a transfer writes to. */
+#ifndef TRESTLE_TRANSFER_TABLE_H
+#define TRESTLE_TRANSFER_TABLE_H
+
+#include "client/client_session.h"
+#include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
+#include "move/family.h"
+
+/* What a table that is missing is made with. */
+struct transfer_table {
+    const char *id;
+    const BtAdmin__Table *schema; /* its families */
+    const bytes *splits;          /* row keys */
+    size_t split_count;
+};
+
+/* Makes the table if it is not there. FAILED_PRECONDITION if it is and lacks a family. */
+status transfer_prepare_table(struct client_session *session, const struct transfer_table *table,
+                              struct arena *arena);
+
+/* A schema of these families, with their rules. */
+status transfer_make_schema(const struct move_family *families, size_t count, struct arena *arena,
+                            const BtAdmin__Table **out);
+
+/* A table's schema, as the server has it. NOT_FOUND. */
+status transfer_get_schema(struct client_session *session, const char *table_id,
+                           struct arena *arena, const BtAdmin__Table **out);
+
+#endif

@@ -1,0 +1,299 @@
+/* Rows gather in slots. All of them: when the slots are full, they are read and compared. A sample:
+ * the slots are a reservoir, in which each row that came has the same chance to be, and are
+ * compared at the end. A row is as it should be if each of its cells is there, at its timestamp,
+ * with its value; what else is in it is not our concern, unless the record says all of the row.
+ * Of several records that say all of one row the last one counts. */
+#include "transfer/verification.h"
+
+#include "client/row_reader.h"
+#include "transfer/suspects.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    SLOTS = 1000,
+    SLOT_LIMIT = 512 << 20,
+    SAMPLED_BYTES = 32 << 10, /* larger rows are not sampled: a sample is to be small */
+    SHOWN_MOST = 20,
+};
+
+enum verdict { ROW_DIFFERS, ROW_IS_SAME, ROW_IS_LATER /* than the record, which yields to it */ };
+
+struct slot {
+    struct arena *arena;
+    struct move_change row;
+    struct transfer_place place;
+    uint64_t number; /* in the order in which they came */
+    enum verdict verdict;
+};
+
+struct verification {
+    struct client_session *session;
+    const char *table;
+    bool is_sample;
+    struct slot slots[SLOTS];
+    size_t count;
+    uint64_t seen;
+    uint64_t number;
+    uint64_t random;
+    uint64_t compared;
+    struct suspects suspects;
+};
+
+status verification_create(struct client_session *session, const char *table, bool is_sample,
+                           struct verification **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL)
+        return status_out_of_memory();
+    (*out)->session = session;
+    (*out)->table = table;
+    (*out)->is_sample = is_sample;
+    return status_ok();
+}
+
+void verification_destroy(struct verification *verification)
+{
+    if (verification == NULL)
+        return;
+    for (size_t i = 0; i < SLOTS; i++)
+        arena_destroy(verification->slots[i].arena);
+    suspects_free(&verification->suspects);
+    free(verification);
+}
+
+bool verification_is_sample(const struct verification *verification)
+{
+    return verification->is_sample;
+}
+
+/* --- comparing --- */
+
+/* Looks from `*place` on, and then before it: cells mostly come in the order in which they are
+ * expected. `*place` is the one behind it then. */
+static bool has_cell(const struct move_change *row, const struct move_cell *cell, bool is_undated,
+                     size_t *place)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        size_t index = *place + i < row->count ? *place + i : *place + i - row->count;
+        const struct move_cell *at = &row->cells[index];
+        if ((is_undated || at->timestamp_us == cell->timestamp_us) &&
+            bytes_equal(at->qualifier, cell->qualifier) && strcmp(at->family, cell->family) == 0) {
+            *place = index + 1;
+            return bytes_equal(at->value, cell->value);
+        }
+    }
+    return false;
+}
+
+static bool has_all(const struct move_change *row, const struct move_change *expected)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < expected->count; i++)
+        if (!has_cell(row, &expected->cells[i], expected->is_undated, &place))
+            return false;
+    return !expected->replaces || row->count == expected->count;
+}
+
+static bool has_later_cell(const struct move_change *row, int64_t us)
+{
+    for (size_t i = 0; i < row->count; i++)
+        if (row->cells[i].timestamp_us > us)
+            return true;
+    return false;
+}
+
+static enum verdict judge(const struct move_change *row, const struct move_change *expected)
+{
+    if (expected->yields && has_later_cell(row, expected->written_us))
+        return ROW_IS_LATER;
+    return has_all(row, expected) ? ROW_IS_SAME : ROW_DIFFERS;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+    const struct slot *x = a, *y = b;
+    int order = bytes_compare(x->row.row_key, y->row.row_key);
+    return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* The first slot whose row key is not before this one. */
+static size_t first_slot(const struct verification *v, bytes row_key)
+{
+    size_t low = 0, high = v->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (bytes_compare(v->slots[middle].row.row_key, row_key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static status take_row(void *context, const struct move_change *row)
+{
+    struct verification *v = context;
+    for (size_t i = first_slot(v, row->row_key);
+         i < v->count && bytes_equal(v->slots[i].row.row_key, row->row_key); i++)
+        v->slots[i].verdict = judge(row, &v->slots[i].row);
+    return status_ok();
+}
+
+static status read_slots(struct verification *v, struct arena *arena)
+{
+    Bt__RowSet rows = BT__ROW_SET__INIT;
+    rows.row_keys = arena_alloc(arena, v->count * sizeof *rows.row_keys);
+    if (rows.row_keys == NULL)
+        return status_out_of_memory();
+    for (; rows.n_row_keys < v->count; rows.n_row_keys++)
+        rows.row_keys[rows.n_row_keys] = proto_data(v->slots[rows.n_row_keys].row.row_key);
+    const struct row_reading reading = {.session = v->session,
+                                        .table = v->table,
+                                        .app_profile = client_session_app_profile(v->session),
+                                        .rows = &rows,
+                                        .context = v,
+                                        .on_row = take_row};
+    return rows_read(&reading);
+}
+
+/* It may be gone. */
+static bool is_over(const struct move_change *row)
+{
+    return row->ends_us != 0 && row->ends_us <= clock_wall_us(clock_system());
+}
+
+static status count_result(struct verification *v, const struct slot *slot)
+{
+    v->compared++;
+    if (slot->verdict == ROW_DIFFERS && !is_over(&slot->row))
+        return suspects_add(&v->suspects, slot->row.row_key, &slot->place);
+    if (slot->verdict == ROW_IS_SAME && slot->row.replaces)
+        suspects_clear(&v->suspects, slot->row.row_key);
+    return status_ok();
+}
+
+static status count_results(struct verification *v)
+{
+    for (size_t i = 0; i < v->count; i++)
+        TRY(count_result(v, &v->slots[i]));
+    v->count = 0;
+    return status_ok();
+}
+
+static void show_suspects(const struct verification *v)
+{
+    uint64_t shown = 0;
+    for (size_t i = 0; i < v->suspects.count && shown < SHOWN_MOST; i++) {
+        const struct suspect *suspect = &v->suspects.all[i];
+        if (suspect->is_cleared)
+            continue;
+        shown++;
+        fprintf(stderr, "%s:%" PRIu64 ": the row is missing, or is another\n", suspect->place.file,
+                suspect->place.line);
+    }
+    if (v->suspects.standing > shown)
+        fprintf(stderr, "… and %" PRIu64 " more\n", v->suspects.standing - shown);
+}
+
+static status compare_all(struct verification *v)
+{
+    struct arena *arena = arena_create(SLOT_LIMIT);
+    if (arena == NULL)
+        return status_out_of_memory();
+    qsort(v->slots, v->count, sizeof v->slots[0], compare_slots);
+    status s = v->count == 0 ? status_ok() : read_slots(v, arena);
+    arena_destroy(arena);
+    return status_is_ok(s) ? count_results(v) : s;
+}
+
+/* --- gathering --- */
+
+static status copy_cell(const struct move_cell *cell, struct arena *arena, struct move_cell *out)
+{
+    *out = *cell;
+    out->family = arena_string(arena, bytes_of(cell->family));
+    out->qualifier = arena_copy(arena, cell->qualifier);
+    out->value = arena_copy(arena, cell->value);
+    bool is_whole = out->family != NULL && out->qualifier.data != NULL && out->value.data != NULL;
+    return is_whole ? status_ok() : status_out_of_memory();
+}
+
+static status fill_slot(struct verification *v, struct slot *slot, const struct move_change *row,
+                        const struct transfer_place *place)
+{
+    if (slot->arena == NULL)
+        slot->arena = arena_create(SLOT_LIMIT);
+    if (slot->arena == NULL)
+        return status_out_of_memory();
+    arena_reset(slot->arena);
+    slot->place = *place;
+    slot->number = v->number++;
+    slot->verdict = row->count == 0 ? ROW_IS_SAME : ROW_DIFFERS; /* unless there is a row */
+    slot->row = *row;
+    slot->row.row_key = arena_copy(slot->arena, row->row_key);
+    slot->row.count = 0;
+    slot->row.cells = arena_alloc(slot->arena, row->count * sizeof *slot->row.cells);
+    if (slot->row.row_key.data == NULL || slot->row.cells == NULL)
+        return status_out_of_memory();
+    for (; slot->row.count < row->count; slot->row.count++)
+        TRY(copy_cell(&row->cells[slot->row.count], slot->arena,
+                      &slot->row.cells[slot->row.count]));
+    return status_ok();
+}
+
+/* splitmix64: the sample is the same each time. */
+static uint64_t random_below(struct verification *v, uint64_t bound)
+{
+    uint64_t z = (v->random += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return (z ^ (z >> 31)) % bound;
+}
+
+/* The slot of a row that is in the sample already, which the record says anew; else NULL. */
+static struct slot *sampled_slot(struct verification *v, const struct move_change *row)
+{
+    if (!row->replaces)
+        return NULL;
+    for (size_t i = 0; i < v->count; i++)
+        if (bytes_equal(v->slots[i].row.row_key, row->row_key))
+            return &v->slots[i];
+    return NULL;
+}
+
+static status add_to_sample(struct verification *v, const struct move_change *row,
+                            const struct transfer_place *place)
+{
+    struct slot *known = sampled_slot(v, row);
+    if (known != NULL)
+        return fill_slot(v, known, row, place);
+    if (row->bytes > SAMPLED_BYTES)
+        return status_ok();
+    v->seen++;
+    if (v->count < SLOTS)
+        return fill_slot(v, &v->slots[v->count++], row, place);
+    uint64_t slot = random_below(v, v->seen);
+    return slot < SLOTS ? fill_slot(v, &v->slots[slot], row, place) : status_ok();
+}
+
+status verification_add(struct verification *v, const struct move_change *row,
+                        const struct transfer_place *place)
+{
+    if (v->is_sample)
+        return add_to_sample(v, row, place);
+    if (v->count == SLOTS)
+        TRY(compare_all(v));
+    return fill_slot(v, &v->slots[v->count++], row, place);
+}
+
+status verification_finish(struct verification *v, uint64_t *compared, uint64_t *different)
+{
+    status s = compare_all(v);
+    *compared = v->compared;
+    *different = v->suspects.standing;
+    show_suspects(v);
+    return s;
+}

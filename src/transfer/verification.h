@@ -1,0 +1,27 @@
+/* Rows of a table, read again and held against what they should be. */
+#ifndef TRESTLE_TRANSFER_VERIFICATION_H
+#define TRESTLE_TRANSFER_VERIFICATION_H
+
+#include "client/client_session.h"
+#include "transfer/source.h"
+
+struct verification;
+
+/* `is_sample`: of a sample of the rows that come, else of all. The table's full name and the
+ * session outlive it. */
+status verification_create(struct client_session *session, const char *table, bool is_sample,
+                           struct verification **out);
+void verification_destroy(struct verification *verification); /* NULL is fine */
+
+bool verification_is_sample(const struct verification *verification);
+
+/* A row as it should be; of several records that replace one row, the last counts. Its place is
+ * told if it differs. */
+status verification_add(struct verification *verification, const struct move_change *row,
+                        const struct transfer_place *place);
+
+/* Reads what has not been compared yet. Counts of all so far. */
+status verification_finish(struct verification *verification, uint64_t *compared,
+                           uint64_t *different);
+
+#endif

@@ -1,0 +1,391 @@
+"""`trestle advise`: for each rule a table that breaks it and one that does not."""
+
+import hashlib
+import json
+import random
+import threading
+import time
+
+import pytest
+from google.cloud.bigtable_admin_v2 import types as admin_types
+from google.cloud.bigtable_v2 import types
+from harness.fake_heat import FakeHeat
+from harness.rpc import delete_row, set_cell
+from harness.server import run_trestle
+
+SECONDS = 120
+WAIT_SECONDS = 60
+MS = 1000
+DAY = 86400 * 1000 * MS
+YEAR = 365 * DAY
+NEWEST = admin_types.GcRule(max_num_versions=1)
+WORDS = "amber basil cedar delta ember fable grove hazel ivory jade koala lemon maple".split()
+
+
+def digest(number):
+    return hashlib.md5(b"%d" % number).hexdigest()
+
+
+def user(number):
+    """A key that no rule has anything to say about."""
+    return f"{WORDS[number % 13]}-{WORDS[number // 13 % 13]}-{number}".encode()
+
+
+def advise(host, table, *options):
+    """What is found, by rule."""
+    done = run_trestle(
+        "advise", table.split("/")[-1], "--endpoint", host, "--format", "json", "--seed", 7,
+        *options, timeout=SECONDS,
+    )  # fmt: skip
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert done.returncode == (1 if report["findings"] else 0)
+    return {each["rule"]: each for each in report["findings"]}
+
+
+@pytest.fixture
+def found(server):
+    return lambda table, *options: advise(server.host, table, *options)
+
+
+@pytest.fixture
+def fill(rpc, make_table):
+    """Makes a table of rows with one cell of a family with a rule, and these keys."""
+
+    def make(keys, value=b"value"):
+        table = make_table({"f": NEWEST})
+        rows = [(key, [set_cell("f", b"q", value)]) for key in keys]
+        for first in range(0, len(rows), 1000):
+            assert set(rpc.mutate_rows(table, rows[first : first + 1000])) == {0}
+        return table
+
+    return make
+
+
+def test_nothing_is_wrong(found, fill):
+    assert found(fill(user(i) for i in range(3000))) == {}
+    assert found(fill([])) == {}
+
+
+# --- keys ---
+
+
+def some_date(i):
+    return f"2024-{i % 12 + 1:02}-{i % 28 + 1:02}"
+
+
+@pytest.mark.parametrize(("rule", "key", "good"), [
+    ("key-time-first", lambda i: f"{some_date(i)}#{i}", lambda i: f"{user(i)}#{some_date(i)}"),
+    ("key-time-first", lambda i: 1700000000000 + 98765 * i,
+     lambda i: random.Random(i).randrange(10**13)),
+    ("key-sequential", lambda i: f"{i:010}", lambda i: f"{random.Random(i).randrange(10**10):010}"),
+    ("key-sequential", lambda i: f"order{i}", lambda i: f"order-{user(i)}"),
+    ("key-hashed", lambda i: f"{digest(i)}#{user(i)}", lambda i: f"{digest(i)[:2]}#{user(i)}"),
+    ("key-domain", lambda i: f"www.{WORDS[i % 13]}{i // 9}.com/{i}",
+     lambda i: f"com.{WORDS[i % 13]}{i // 9}.www/{i}"),
+])  # fmt: skip
+def test_how_keys_begin(found, fill, rule, key, good):
+    bad = found(fill(str(key(i)).encode() for i in range(3000)))
+    assert set(bad) == {rule}
+    assert len(bad[rule]["keys"]) == 3
+    assert all(field in bad[rule] for field in ("severity", "title", "evidence", "why", "remedy"))
+    assert found(fill(str(good(i)).encode() for i in range(3000))) == {}
+
+
+def test_better_keys(found, fill):
+    """The other field first; the labels of a domain in their other order; digits reversed."""
+    dates = found(fill(f"{some_date(i)}#sensor{i}".encode() for i in range(3000)))
+    for each in dates["key-time-first"]["better"]:
+        date, sensor = each["key"].split("#")
+        assert each["better"] == f"{sensor}#{date}"
+    numbers = found(fill(b"%010d" % i for i in range(3000)))
+    for each in numbers["key-sequential"]["better"]:
+        assert each["better"] == each["key"][::-1]
+    hosts = found(fill(b"www.site%d.com/%d" % (i // 9, i) for i in range(3000)))
+    for each in hosts["key-domain"]["better"]:
+        host, path = each["key"].split("/")
+        assert each["better"] == ".".join(host.split(".")[::-1]) + "/" + path
+
+
+def test_random_bytes(found, fill):
+    assert set(found(fill(random.Random(i).randbytes(16) for i in range(2000)))) == {"key-hashed"}
+
+
+def test_long_keys(found, fill):
+    keys = [user(i) for i in range(50)]
+    assert found(fill([*keys, b"x" * 1024])) == {}
+    assert set(found(fill([*keys, b"x" * 1025]))) == {"key-size"}
+
+
+# --- sizes and names ---
+
+
+def test_large_cells(found, rpc, fill):
+    table = fill(user(i) for i in range(20))
+    rpc.mutate(table, user(3), set_cell("f", b"large", bytes(10 << 20)))
+    assert found(table) == {}
+    rpc.mutate(table, user(3), set_cell("f", b"large", bytes((10 << 20) + 1)))
+    assert set(found(table)) == {"cell-size"}
+
+
+def test_large_rows_are_estimated(found, rpc, fill):
+    """Of a row of 100 MiB little is read: the size is a guess, and here no bad one."""
+    table = fill(user(i) for i in range(20))
+    parts = [set_cell("f", b"part%03d" % i, bytes(1 << 20)) for i in range(119)]
+    for part in parts[:89]:
+        rpc.mutate(table, user(3), part)
+    assert found(table) == {}
+    for part in parts[89:]:
+        rpc.mutate(table, user(3), part)
+    findings = found(table)
+    assert set(findings) == {"row-size"}
+    assert "about 120 MiB" in findings["row-size"]["evidence"]
+
+
+def test_rows_that_cannot_be_read(found, rpc, fill):
+    """Which the server answers with an error, in whose words the key is."""
+    table = fill([*(user(i) for i in range(20)), b"it's \\ \xff large"])
+    for number in range(27):
+        part = set_cell("f", b"part%d" % number, bytes(10 << 20))
+        rpc.mutate(table, b"it's \\ \xff large", part)
+    findings = found(table)
+    assert set(findings) == {"row-size"}
+    assert "about 256 MiB" in findings["row-size"]["evidence"]
+    assert findings["row-size"]["keys"] == ["it's \\x5c \\xff large"]
+
+
+def test_families(found, make_table):
+    hundred = {f"f{i}": NEWEST for i in range(100)}
+    assert found(make_table(hundred)) == {}
+    assert set(found(make_table({**hundred, "g": NEWEST}))) == {"family-count"}
+    assert found(make_table({"sixteen_bytes_ab": NEWEST})) == {}
+    assert set(found(make_table({"seventeen_bytes_a": NEWEST}))) == {"family-name"}
+
+
+def test_names_of_columns(found, rpc, make_table):
+    def rows(qualifier):
+        table = make_table({"f": NEWEST})
+        cells = [(user(i), [set_cell("f", qualifier(i), b"v")]) for i in range(100)]
+        assert set(rpc.mutate_rows(table, cells)) == {0}
+        return table
+
+    assert found(rows(lambda i: b"x" * 32)) == {}
+    assert set(found(rows(lambda i: b"x" * 33))) == {"qualifier-name"}
+    assert found(rows(lambda i: b"%050d" % i)) == {}  # data
+
+
+# --- versions ---
+
+
+def now():
+    return time.time_ns() // 1000 // MS * MS
+
+
+def versions(rpc, table, count, step, family="f", rows=30):
+    """So many versions of a column in each row, that far apart, in place of those it had."""
+    newest = now()
+    for i in range(rows):
+        rpc.mutate(table, user(i), types.Mutation(delete_from_family={"family_name": family}))
+        cells = [set_cell(family, b"q", b"v", newest - step * j) for j in range(count)]
+        rpc.mutate(table, user(i), *cells)
+
+
+def test_cells_that_are_rewritten(found, rpc, make_table):
+    table = make_table({"f": admin_types.GcRule(max_num_versions=500)})
+    versions(rpc, table, 1, DAY)
+    versions(rpc, table, 99, 1000 * MS, rows=1)
+    assert found(table) == {}
+    versions(rpc, table, 100, 1000 * MS, rows=1)
+    assert set(found(table)) == {"cell-rewrites"}
+
+
+def test_families_without_a_rule(found, rpc, make_table):
+    table = make_table({"f": None, "g": admin_types.GcRule(max_num_versions=100)})
+    versions(rpc, table, 1, DAY, "f")
+    versions(rpc, table, 9, DAY, "g")
+    assert found(table) == {}
+    versions(rpc, table, 2, DAY, "f")
+    assert set(found(table)) == {"gc-none"}
+
+
+def test_many_versions(found, rpc, make_table):
+    table = make_table({"f": admin_types.GcRule(max_num_versions=1000)})
+    versions(rpc, table, 90, DAY)
+    assert found(table) == {}
+    versions(rpc, table, 110, DAY)
+    assert set(found(table)) == {"gc-versions"}
+
+
+def test_old_versions(found, rpc, make_table):
+    ten = admin_types.GcRule(max_num_versions=10)
+    age = admin_types.GcRule(max_age={"seconds": 10 * YEAR // MS // 1000})
+    union = admin_types.GcRule(union={"rules": [ten, age]})
+    tables = [make_table({"f": ten}), make_table({"f": union})]
+    for table in tables:
+        versions(rpc, table, 3, 2 * YEAR)
+    assert set(found(tables[0])) == {"gc-old"}
+    assert found(tables[1]) == {}
+
+
+def test_ranges_that_are_mostly_gone(fresh_server, connect):
+    """What was deleted takes its space until it is compacted, which this server does not get to."""
+    server = fresh_server("--balance=false")
+    rpc = connect(server.host)
+    table = rpc.create_table("t", {"f": NEWEST})
+    chance = random.Random(1)
+    for i in range(40):
+        rpc.mutate(table, user(i), set_cell("f", b"q", chance.randbytes(1 << 20)))
+    assert advise(server.host, table) == {}
+    for i in range(39):
+        rpc.mutate(table, user(i), delete_row())
+    assert rpc.sample_row_keys(table)[-1][1] > 8 << 20
+    rpc.mutate(table, user(39), delete_row())
+    assert set(advise(server.host, table)) == {"tombstones"}
+
+
+# --- heat ---
+
+
+@pytest.fixture
+def heated(server, rpc, fill):
+    """What is found if ListHotTablets says that."""
+    table = fill(user(i) for i in range(100))
+    fakes = []
+
+    def ask(*tablets):
+        fakes.append(FakeHeat(rpc.get_table(table), tablets[0] and tablets))
+        return advise(server.host, table, "--admin-endpoint", fakes[-1].host)
+
+    yield ask
+    for each in fakes:
+        each.close()
+
+
+def test_hot_ranges(heated):
+    assert heated(None) == {}
+    assert heated(("b", "c", 0, 90)) == {}
+    assert heated(("b", "c", 0, 9), ("b", "c", 60, 9)) == {}
+    assert heated(("b", "c", 0, 30), ("b", "c", 60, 30), ("c", "d", 0, 30), ("d", "", 0, 31)) == {}
+    findings = heated(("b", "c", 0, 30), ("b", "c", 60, 30), ("c", "d", 0, 30))
+    assert set(findings) == {"hot-range"}
+    assert findings["hot-range"]["keys"] == ["b", "c"]
+
+
+def test_hot_rows(heated):
+    only, behind = user(0).decode(), user(0).decode() + "\\x00"
+    findings = heated((only, behind, 0, 30))
+    assert set(findings) == {"hot-key"}
+    assert findings["hot-key"]["severity"] == "critical"
+    assert heated((only, behind, 0, 9)) == {}
+    assert heated(("amber", "basil", 0, 30)) == {}
+
+
+def test_loads_that_rise(heated):
+    others = [("c", "d", 0, 99), ("d", "e", 0, 99)]
+    assert set(heated(("b", "c", 0, 20), ("b", "c", 300, 40), *others)) == {"ramp"}
+    assert heated(("b", "c", 0, 20), ("b", "c", 301, 40), *others) == {}
+    assert heated(("b", "c", 0, 21), ("b", "c", 300, 40), *others) == {}
+
+
+def test_a_load_is_found(fresh_server, connect):
+    """Scans of the rows from g on, until the advisor tells it."""
+    server = fresh_server("--heat-window", "1s", "--balance=false")
+    rpc = connect(server.host)
+    table = rpc.create_table("t", {"f": NEWEST}, splits=[b"g", b"\xff\x00"])
+    rows = [(user(i), [set_cell("f", b"q", bytes(1000))]) for i in range(1000)]
+    assert set(rpc.mutate_rows(table, rows)) == {0}
+    assert advise(server.host, table) == {}
+    over = threading.Event()
+
+    def scan():
+        other = connect(server.host)
+        while not over.is_set():
+            other.read(table, rows={"row_ranges": [{"start_key_closed": b"g"}]})
+
+    thread = threading.Thread(target=scan)
+    thread.start()
+    deadline = time.monotonic() + WAIT_SECONDS
+    try:
+        while "hot-range" not in (findings := advise(server.host, table)):
+            assert time.monotonic() < deadline
+    finally:
+        over.set()
+        thread.join()
+    assert findings["hot-range"]["keys"][0] >= "g"
+
+
+# --- tables ---
+
+
+def test_small_tables(fresh_server, connect):
+    server = fresh_server()
+    rpc = connect(server.host)
+    for month in range(9):
+        rpc.create_table(f"events_2024_{month:02}", {"f": NEWEST})
+        rpc.create_table(f"log{month}_{'x' * month}", {"f": NEWEST})
+    for number in range(12):
+        families = {"f": NEWEST, "g": NEWEST} if number % 2 else {"f": NEWEST}
+        rpc.create_table(f"tenant{number}", families)
+    assert advise(server.host, "events_2024_00") == {}
+    rpc.create_table("events_2024_09", {"f": NEWEST})
+    assert set(advise(server.host, "events_2024_00")) == {"small-tables"}
+    assert advise(server.host, "log1_x") == {}  # they differ in more
+    assert advise(server.host, "tenant0") == {}  # their families differ
+
+
+# --- the command ---
+
+
+def test_it_reads_little(server, rpc, fill):
+    """A table of 60 MB: the bytes allowed bound what is read, and the report says so."""
+    table = fill((user(i) for i in range(6000)), random.Random(1).randbytes(10000))
+    report = json.loads(run_trestle(
+        "advise", table.split("/")[-1], "--endpoint", server.host, "--format", "json",
+        "--bytes", "1MB",
+    ).stdout)  # fmt: skip
+    assert report["sample"]["isCut"]
+    assert report["sample"]["bytes"] < 2 << 20
+    assert report["sample"]["hasHotTablets"]
+    assert report["findings"] == []
+
+
+def test_the_report_as_text(server, fill):
+    table = fill(f"{some_date(i)}#{i}".encode() for i in range(1000)).split("/")[-1]
+    done = run_trestle("advise", table, "--endpoint", server.host)
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"{table}: ")
+    assert "warning: Row keys begin with a time (key-time-first)\n" in done.stdout
+    for words in ("  Keys: 2024-", "  Why it matters: ", "  What to do: ", "  Better: "):
+        assert words in done.stdout
+    assert run_trestle(
+        "advise", table, "--endpoint", server.host, "--fail-on", "critical"
+    ).returncode == 0  # fmt: skip
+
+
+def test_all_rules_are_listed():
+    rules = json.loads(run_trestle("advise", "--rules", "--format", "json").stdout)
+    assert len({each["rule"] for each in rules}) == len(rules) == 19
+    text = run_trestle("advise", "--rules").stdout
+    assert all(f"{each['rule']} ({each['severity']}): {each['title']}\n" in text for each in rules)
+
+
+@pytest.mark.parametrize("arguments", [
+    (),
+    ("--format", "text"),
+    ("t", "--rules"),
+    ("t", "--format", "markdown"),
+    ("t", "--places", "0"),
+    ("t", "--fail-on", "never"),
+    ("t", "u"),
+])  # fmt: skip
+def test_what_makes_no_sense(arguments):
+    done = run_trestle("advise", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("trestle advise: ")
+    assert done.stdout == ""
+
+
+def test_a_table_that_is_not_there(server):
+    done = run_trestle("advise", "nowhere", "--endpoint", server.host)
+    assert done.returncode == 1
+    assert "nowhere" in done.stderr

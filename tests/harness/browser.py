@@ -1,0 +1,91 @@
+"""Debian's Chromium, driven by Playwright, as somebody at the console.
+
+Whatever a page says to its log, asks of anybody but the server, or throws is remembered; a visitor
+who leaves without having expected it fails the test."""
+
+import contextlib
+import re
+from urllib.parse import urlsplit
+
+from axe_playwright_python.sync_playwright import Axe
+from harness.server import ROOT
+from playwright.sync_api import sync_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+PATIENCE_MS = 60_000
+SCREENSHOTS = ROOT / "build-test/screenshots"
+SIZES = {"phone": (390, 844), "desktop": (1440, 900), "4k": (3840, 2160)}
+
+
+@contextlib.contextmanager
+def chromium():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+class Visitor:
+    """Somebody with a window of a size, who likes it light or dark."""
+
+    def __init__(self, browser, host, size="desktop", scheme="light", is_secure=False):
+        width, height = SIZES[size]
+        self.host, self.size, self.scheme = host, size, scheme
+        self.base = f"{'https' if is_secure else 'http'}://{host}/console/"
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            ignore_https_errors=is_secure,
+        )
+        self.context.set_default_timeout(PATIENCE_MS)
+        self.page = self.context.new_page()
+        self.troubles = []
+        self.page.on("console", self.note_message)
+        self.page.on("pageerror", lambda error: self.troubles.append(f"thrown: {error}"))
+        self.page.on("request", self.note_request)
+
+    def note_message(self, message):
+        if message.type in ("error", "warning"):
+            self.troubles.append(f"{message.type}: {message.text}")
+
+    def note_request(self, request):
+        address = urlsplit(request.url)
+        if address.scheme in ("http", "https") and address.netloc != self.host:
+            self.troubles.append(f"asked elsewhere: {request.url}")
+
+    def expect_trouble(self, *patterns):
+        """Takes back what was expected: the browser logs each answer that is an error."""
+        for pattern in patterns:
+            assert any(re.search(pattern, trouble) for trouble in self.troubles), self.troubles
+        self.troubles = [
+            trouble for trouble in self.troubles
+            if not any(re.search(pattern, trouble) for pattern in patterns)
+        ]  # fmt: skip
+
+    def visit(self, hash_path=""):
+        """Opens a page as a link from elsewhere would."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.base}{hash_path}")
+        self.settle()
+
+    def settle(self):
+        """Waits until the page is there."""
+        self.page.wait_for_selector("main h1")
+        self.page.wait_for_selector(".loading", state="detached")
+
+    def violations(self):
+        """What axe finds: (rule, elements)."""
+        found = Axe().run(self.page).response["violations"]
+        return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+
+    def screenshot(self, name):
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}-{self.size}-{self.scheme}.png")
+
+    def overflow(self):
+        """Pixels by which the page is wider than its window."""
+        return self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+    def leave(self):
+        self.context.close()
+        assert self.troubles == []
