@@ -36,6 +36,7 @@ C_PREFIXES = {
     "trestle.datastore": "Datastore",
     "trestle.descriptors": "Descriptors",
     "trestle.export": "Export",
+    "trestle.insight.v1": "Insight",
     "trestle.query": "Query",
 }
 

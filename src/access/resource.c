@@ -24,6 +24,7 @@ static const char *const forms[KIND_COUNT] = {
     [KIND_FIELD] = "projects/P/databases/D/collectionGroups/K/fields/F",
     [KIND_PROJECT_OPERATION] = "projects/P/operations/O",
     [KIND_DATABASE_OPERATION] = "projects/P/databases/D/operations/O",
+    [KIND_SERVER] = "servers/S",
     [KIND_OPERATION] = "operations/projects/P/…",
 };
 

@@ -28,6 +28,7 @@ enum access_kind {
     KIND_FIELD,
     KIND_PROJECT_OPERATION,
     KIND_DATABASE_OPERATION,
+    KIND_SERVER,    /* a process, in no project: only the policy of "*" is about it */
     KIND_OPERATION, /* "operations/" before the name of what it works on, and more behind */
     KIND_COUNT
 };

@@ -85,9 +85,13 @@ void options_origin(const struct option_table *table, const struct option_values
 /* The name as flags and files have it: data-dir. */
 void option_name(const struct option *option, char name[OPTION_NAME_SIZE]);
 
-/* What each setting is and where that came from, a line each: "cache = 1GB  (trestle.conf:3:
- * cache)". Text that is neither a path, an address nor a word of an enumeration might be a secret:
- * of that is only said that it is given. */
+/* What a row's setting is. Text that is neither a path, an address nor a word of an enumeration
+ * might be a secret: of that is only said that it is given. */
+void options_append_value(const struct option_table *table, const struct option_values *values,
+                          size_t row, struct buffer *out);
+
+/* All settings so, and where they came from, a line each: "cache = 1GB  (trestle.conf:3: cache)".
+ */
 void options_write_values(const struct option_table *table, const struct option_values *values,
                           struct buffer *out);
 

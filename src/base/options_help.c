@@ -150,6 +150,13 @@ static void append_value(struct buffer *out, const struct option *option, const 
     }
 }
 
+void options_append_value(const struct option_table *table, const struct option_values *values,
+                          size_t row, struct buffer *out)
+{
+    const struct option *option = &table->rows[row];
+    append_value(out, option, (const char *)values->object + option->offset);
+}
+
 void options_write_values(const struct option_table *table, const struct option_values *values,
                           struct buffer *out)
 {
@@ -158,7 +165,7 @@ void options_write_values(const struct option_table *table, const struct option_
         char name[OPTION_NAME_SIZE];
         option_name(option, name);
         buffer_append_format(out, "%s = ", name);
-        append_value(out, option, (const char *)values->object + option->offset);
+        options_append_value(table, values, i, out);
         if (values->origins[i].source != OPTION_PRESET) {
             buffer_append_format(out, "  (");
             options_origin(table, values, option->member, out);

@@ -94,6 +94,15 @@ const char *settings_unknown_variable(const char *const **environment)
     return options_unknown_variable(&table, environment);
 }
 
+const struct option *settings_describe(const struct settings *settings, size_t index,
+                                       struct buffer *value, struct buffer *origin)
+{
+    const struct option *row = &table.rows[index];
+    options_append_value(&table, &settings->sources, index, value);
+    options_origin(&table, &settings->sources, row->member, origin);
+    return row;
+}
+
 void settings_write_values(const struct settings *settings, struct buffer *out)
 {
     options_write_values(&table, &settings->sources, out);

@@ -51,6 +51,11 @@ settings_refuse(const struct settings *settings, const char *member, const char 
 /* See options_unknown_variable. */
 const char *settings_unknown_variable(const char *const **environment);
 
+/* One of them, from 0 to SETTING_COUNT - 1: its row of the table, what it is (see
+ * options_append_value), and where that came from (see options_origin). */
+const struct option *settings_describe(const struct settings *settings, size_t index,
+                                       struct buffer *value, struct buffer *origin);
+
 /* See options_write_values. */
 void settings_write_values(const struct settings *settings, struct buffer *out);
 

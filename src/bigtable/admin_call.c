@@ -23,7 +23,7 @@ static void run_on_pool(struct task *task)
         grpc_call_finish(admin->call, s);
 }
 
-static status start(struct bigtable *bigtable, struct grpc_call *call, bytes wire,
+static status start(struct bigtable *bigtable, void *more, struct grpc_call *call, bytes wire,
                     const ProtobufCMessageDescriptor *type, admin_method *method)
 {
     struct arena *arena = grpc_call_arena(call);
@@ -40,7 +40,8 @@ static status start(struct bigtable *bigtable, struct grpc_call *call, bytes wir
                     .arena = arena,
                     .deadline_us = grpc_call_deadline_us(call),
                     .message = message,
-                    .caller = access_caller(call)},
+                    .caller = access_caller(call),
+                    .more = more},
         .method = method,
     };
     if (!pool_submit(cluster_pool(bigtable->cluster), &admin->task))
@@ -48,10 +49,10 @@ static status start(struct bigtable *bigtable, struct grpc_call *call, bytes wir
     return status_ok();
 }
 
-void admin_call_run(struct bigtable *bigtable, struct grpc_call *call, bytes request,
+void admin_call_run(struct bigtable *bigtable, void *more, struct grpc_call *call, bytes request,
                     const ProtobufCMessageDescriptor *type, admin_method *method)
 {
-    status s = start(bigtable, call, request, type, method);
+    status s = start(bigtable, more, call, request, type, method);
     if (!status_is_ok(s))
         grpc_call_finish(call, s);
 }

@@ -13,20 +13,21 @@ struct admin_request {
     int64_t deadline_us; /* clock_steady_us; INT64_MAX without one */
     const ProtobufCMessage *message;
     const struct access_caller *caller; /* NULL: with access control off */
+    void *more; /* of a service of another folder: its own context; else NULL */
 };
 
 /* `*response` is a message in the arena (or static); left alone on failure. */
 typedef status admin_method(const struct admin_request *request, const ProtobufCMessage **response);
 
 /* Answers the call by what `method` makes of the request. */
-void admin_call_run(struct bigtable *bigtable, struct grpc_call *call, bytes request,
+void admin_call_run(struct bigtable *bigtable, void *more, struct grpc_call *call, bytes request,
                     const ProtobufCMessageDescriptor *type, admin_method *method);
 
 /* The handler `handle_<method>` of a table of methods, for a request message of this C prefix. */
 #define ADMIN_HANDLER(method, prefix)                                                              \
     static void handle_##method(void *context, struct grpc_call *call, bytes request)              \
     {                                                                                              \
-        admin_call_run(context, call, request, &prefix##__descriptor, method);                     \
+        admin_call_run(context, NULL, call, request, &prefix##__descriptor, method);               \
     }
 
 /* google.protobuf.Empty, for methods that say no more than that they succeeded. */

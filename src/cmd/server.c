@@ -17,6 +17,7 @@
 #include "cmd/reload.h"
 #include "console/console.h"
 #include "datastore/datastore.h"
+#include "insight/insight.h"
 #include "os/listener.h"
 #include "os/pool.h"
 #include "os/thread.h"
@@ -34,6 +35,7 @@
 #include "google/datastore/v1/datastore.pb-c.h"
 #include "google/firestore/admin/v1/firestore_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
+#include "trestle/insight/v1/insight.pb-c.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +43,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { API_SERVICES = 8, SERVICES = API_SERVICES + 3 };
+enum { API_SERVICES = 9, SERVICES = API_SERVICES + 3 };
 
 /* An event loop, its thread, its connections. */
 struct worker {
@@ -62,6 +64,7 @@ static const ProtobufCServiceDescriptor *const rest_services[] = {
     &ds__datastore__descriptor,
     &ds_admin__datastore_admin__descriptor,
     &fs_admin__firestore_admin__descriptor,
+    &insight__insight__descriptor,
 };
 
 struct server {
@@ -78,6 +81,7 @@ struct server {
     struct backups *backups;
     struct bigtable bigtable;
     struct datastore datastore;
+    struct insight insight;
     struct grpc_service api_services[API_SERVICES];
     struct health *health;
     struct reflection *reflection;
@@ -289,10 +293,20 @@ static status create_datastore(struct server *server)
     return status_ok();
 }
 
+static void create_insight(struct server *server)
+{
+    server->insight = (struct insight){
+        .bigtable = &server->bigtable,
+        .settings = server->settings,
+    };
+    server->api_services[8] = insight_service(&server->insight);
+}
+
 static status create_services(struct server *server)
 {
     TRY(create_bigtable(server));
     TRY(create_datastore(server));
+    create_insight(server);
     size_t count = 0;
     while (count < API_SERVICES) {
         server->services[count] = &server->api_services[count];

@@ -8,6 +8,7 @@
 #include "client/grpc_link.h"
 #include "cluster/backup.h"
 #include "datastore/datastore.h"
+#include "insight/insight.h"
 #include "os/thread.h"
 
 #include <pthread.h>
@@ -188,6 +189,12 @@ struct grpc_service datastore_firestore_service(struct datastore *datastore)
 {
     (void)datastore;
     return (struct grpc_service){.name = "test.FirestoreAdmin"};
+}
+
+struct grpc_service insight_service(struct insight *insight)
+{
+    (void)insight;
+    return (struct grpc_service){.name = "test.Insight"};
 }
 
 /* --- servers --- */

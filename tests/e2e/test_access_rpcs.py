@@ -20,7 +20,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 from harness.rpc import CHANNEL_OPTIONS
 from harness.secured import POLICY
-from harness.server import run_trestle
+from harness.server import ROOT, run_trestle
 from harness.tokens import AUDIENCE, ISSUER, Key, write_jwks
 
 WAIT_SECONDS = 30
@@ -32,10 +32,21 @@ LEVELS = {
     "datastore": ["viewer", "user", "owner"],
 }
 ROLES = [f"{api}.{level}" for api, levels in LEVELS.items() for level in levels]
-ROLE_TOKENS = {f"role-{role}": f"user:{role}@roles.example" for role in ROLES}
-ROLE_POLICY = {**POLICY, "projects/p": {"bindings": [
-    {"role": f"roles/{role}", "members": [f"user:{role}@roles.example"]} for role in ROLES
-]}}  # fmt: skip
+PLACES = {"role": "projects/p", "server-role": "*"}  # a server is in no project
+ROLE_TOKENS = {
+    f"{place}-{role}": f"user:{place}-{role}@roles.example" for place in PLACES for role in ROLES
+}
+ROLE_BINDINGS = {
+    resource: [
+        {"role": f"roles/{role}", "members": [f"user:{place}-{role}@roles.example"]}
+        for role in ROLES
+    ]
+    for place, resource in PLACES.items()
+}
+ROLE_POLICY = {
+    "*": {"bindings": POLICY["*"]["bindings"] + ROLE_BINDINGS["*"]},
+    "projects/p": {"bindings": ROLE_BINDINGS["projects/p"]},
+}
 # A call of these is UNIMPLEMENTED for everybody.
 UNBUILT = {
     "CreateTableFromSnapshot", "DeleteSnapshot",
@@ -52,7 +63,7 @@ def rows_of_the_reference():
     row that depends on another field is left out: see test_reading_needs_less_than_writing."""
     rows, least, service = [], {}, None
     for line in run_trestle("permissions").stdout.splitlines():
-        heading = re.match(r"## (google\S+)", line)
+        heading = re.match(r"## ((?:google|trestle)\S+)", line)
         row = re.fullmatch(r"\| (\w+) \| `([\w.]+)` \| `(\S+)` \| (\S+) \|", line)
         roles = re.fullmatch(r"\| ((?:bigtable|datastore)\.\S+) \| ([\w, ]+) \|", line)
         if heading:
@@ -78,7 +89,7 @@ Question = collections.namedtuple("Question", "service method field name permiss
 def questions():
     """One for each RPC, field and kind of name, and the levels of the permissions."""
     rows, least = rows_of_the_reference()
-    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5 + 2 + 8 + 6 + 7
+    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5 + 2 + 8 + 6 + 7 + 1
     permissions = collections.defaultdict(list)
     for service, method, field, form, permission in rows:
         permissions[service, method, field, name_of(form)].append(permission)
@@ -166,6 +177,10 @@ def http_options(service, method):
         end = "/locations" if method == "ListLocations" else ""
         form = "projects/*" if end else "projects/*/locations/*"
         return [{"method": "get", "uri": f"/v2/{{name={form}}}{end}"}]
+    if service == "trestle.insight.v1.Insight":
+        proto = (ROOT / "proto/trestle/insight/v1/insight.proto").read_text()
+        uri = re.search(rf'rpc {method}\(.*?get: "([^"]+)"', proto, re.DOTALL)[1]
+        return http_rules("get", uri)
     package, name = service.rsplit(".", 1)
     folder = package.removeprefix("google.").replace(".", "_")
     snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
@@ -269,10 +284,11 @@ def check(audited_way, question, levels):
     assert answer == ("PERMISSION_DENIED", missing)
     needed = max(levels[permission] for permission in question.permissions)
     api = question.permissions[0].split(".")[0]
+    place = "server-role" if question.name.startswith("servers/") else "role"
     for level, may in ((needed - 1, False), (needed, True)):
         if level < 0:
             continue
-        role = f"role-{api}.{LEVELS[api][level]}"
+        role = f"{place}-{api}.{LEVELS[api][level]}"
         code, _ = audited_way.ask(question, role, ROLE_TOKENS[role])
         assert (code not in ("PERMISSION_DENIED", "UNAUTHENTICATED")) == may, (question, code)
     return True

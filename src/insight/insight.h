@@ -1,0 +1,21 @@
+/* trestle.insight.v1.Insight: what Trestle tells of itself and of its tables beyond Google's
+ * interface. The console's pages and `trestle status` ask here; see insight.proto.
+ *
+ * Methods run on pool threads. What only lists what somebody else keeps is a file here, by the name
+ * of what it lists. */
+#ifndef TRESTLE_INSIGHT_INSIGHT_H
+#define TRESTLE_INSIGHT_INSIGHT_H
+
+#include "bigtable/services.h"
+
+struct settings;
+
+/* The context of the service. All of it outlives it. */
+struct insight {
+    struct bigtable *bigtable;
+    const struct settings *settings;
+};
+
+struct grpc_service insight_service(struct insight *insight);
+
+#endif

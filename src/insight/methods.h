@@ -1,0 +1,19 @@
+/* The methods of the service, for service.c; each has a file of its own. */
+#ifndef TRESTLE_INSIGHT_METHODS_H
+#define TRESTLE_INSIGHT_METHODS_H
+
+#include "bigtable/admin_call.h"
+#include "insight/insight.h"
+#include "trestle/insight/v1/insight.pb-c.h"
+
+admin_method get_settings;
+
+/* NOT_FOUND unless it is the name of this server: servers/self. */
+status insight_check_server(const char *name);
+
+static inline const struct insight *insight_of(const struct admin_request *request)
+{
+    return request->more;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* See insight.h: the table of methods. */
+#include "insight/methods.h"
+
+status insight_check_server(const char *name)
+{
+    if (strcmp(name, "servers/self") == 0)
+        return status_ok();
+    return status_make(STATUS_NOT_FOUND, "there is no server \"%s\" here: servers/self is the one",
+                       name);
+}
+
+#define INSIGHT_HANDLER(method, prefix)                                                            \
+    static void handle_##method(void *context, struct grpc_call *call, bytes request)              \
+    {                                                                                              \
+        struct insight *insight = context;                                                         \
+        admin_call_run(insight->bigtable, insight, call, request, &prefix##__descriptor, method);  \
+    }
+
+INSIGHT_HANDLER(get_settings, insight__get_settings_request)
+
+struct grpc_service insight_service(struct insight *insight)
+{
+    static const struct grpc_method methods[] = {
+        {"GetSettings", GRPC_UNARY, handle_get_settings},
+    };
+    return (struct grpc_service){.name = "trestle.insight.v1.Insight",
+                                 .methods = methods,
+                                 .method_count = sizeof methods / sizeof *methods,
+                                 .context = insight};
+}
