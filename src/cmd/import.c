@@ -172,12 +172,29 @@ static void write_help(struct buffer *out)
     buffer_append_bytes(out, bytes_of("\ntrestle import KIND --help lists its options.\n"));
 }
 
+/* Names the kinds that there are. */
+static int refuse_kind(const char *name)
+{
+    struct buffer words = {0};
+    buffer_append_format(&words, "there is no kind \"%.64s\":", name);
+    for (size_t i = 0; i < KINDS; i++)
+        buffer_append_format(&words, "%s %s", i == 0 ? "" : ",", kinds[i].name);
+    buffer_append_byte(&words, '\0');
+    int exit_status = command_usage_error("import", words.failed ? "there is no such kind"
+                                                                 : (const char *)words.data);
+    buffer_free(&words);
+    return exit_status;
+}
+
 int import_command(const char *const *arguments)
 {
-    for (size_t i = 0; arguments[0] != NULL && i < KINDS; i++)
-        if (strcmp(arguments[0], kinds[i].name) == 0)
-            return kinds[i].run(arguments + 1);
-    if (command_asks_for(arguments, "--help"))
+    const char *name = arguments[0];
+    if (name == NULL)
+        return command_usage_error("import", "what from? trestle import --help lists the kinds");
+    if (strcmp(name, "--help") == 0)
         return command_print(write_help);
-    return command_usage_error("import", "what from? trestle import --help lists the kinds");
+    for (size_t i = 0; i < KINDS; i++)
+        if (strcmp(name, kinds[i].name) == 0)
+            return kinds[i].run(arguments + 1);
+    return refuse_kind(name);
 }

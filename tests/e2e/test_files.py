@@ -507,11 +507,23 @@ def test_rows_that_a_form_cannot_hold(files, rpc, make_table):
         (["export", "csv", "t", "x", "--types", "a=hex"], "--types is for the form fields"),
         (["export"], "as what?"),
         (["import"], "what from?"),
+        (["export", "excel", "--help"], 'no kind "excel": dynamodb, csv, jsonl, avro, parquet'),
+        (["import", "excel", "--help"], 'no kind "excel": dynamodb, csv, jsonl, avro'),
+        (["import", "--table", "t", "csv"], 'no kind "--table"'),
     ],
 )
 def test_options_that_make_no_sense(files, words, said):
     done = subprocess.run([binary(), *words], capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 2 and said in done.stderr
+
+
+def test_help_lists_the_kinds():
+    for command in ("import", "export"):
+        done = subprocess.run(
+            [binary(), command, "--help"], capture_output=True, text=True, timeout=SECONDS
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert all(f"  {kind} " in done.stdout for kind in ("dynamodb", "csv", "jsonl", "avro"))
 
 
 def test_what_is_not_there(files, rpc, make_table, new_table_id):
