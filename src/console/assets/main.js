@@ -2,6 +2,7 @@
 //
 //     #/                                       instances
 //     #/operations                             operations
+//     #/settings                               the server's settings
 //     #/p/PROJECT/i/INSTANCE                   an instance: its tables
 //     #/p/PROJECT/i/INSTANCE/query             … and by the same pattern clusters, backups
 //     #/p/PROJECT/i/INSTANCE/t/TABLE           a table
@@ -14,6 +15,7 @@ import { login } from "./login.js";
 import { operations } from "./operations.js";
 import { query } from "./query.js";
 import { rows } from "./rows.js";
+import { settings } from "./settings.js";
 import { table } from "./table.js";
 import { themeSwitch } from "./themes.js";
 
@@ -21,6 +23,7 @@ const INSTANCE = "/p/([^/]+)/i/([^/]+)";
 const ROUTES = [
   [/^\/?$/, instances, []],
   [/^\/operations$/, operations, []],
+  [/^\/settings$/, settings, []],
   [new RegExp(`^${INSTANCE}$`), tables, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/clusters$`), clusters, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/backups$`), backups, ["project", "instance"]],
@@ -33,6 +36,7 @@ const SHORTCUTS = [
   ["?", "this list"],
   ["g i", "instances"],
   ["g o", "operations"],
+  ["g s", "settings"],
   ["/", "the first field of the page"],
   ["n  p", "next and previous rows or results"],
   ["Ctrl + Enter", "run the query"],
@@ -71,6 +75,7 @@ function navigation(path) {
     { "aria-label": "Console" },
     link("#/", "Instances", { "aria-current": isInstances && "page" }),
     link("#/operations", "Operations", { "aria-current": path === "/operations" && "page" }),
+    link("#/settings", "Settings", { "aria-current": path === "/settings" && "page" }),
   );
 }
 
@@ -182,6 +187,7 @@ function onKey(event) {
     "?": showShortcuts,
     gi: () => (location.hash = "#/"),
     go: () => (location.hash = "#/operations"),
+    gs: () => (location.hash = "#/settings"),
     n: () => click("[data-key=next]"),
     p: () => click("[data-key=previous]"),
     "/": () => {
