@@ -4,6 +4,7 @@
 
 #include "advice/place.h"
 #include "base/limits.h"
+#include "client/table_samples.h"
 #include "cmd/advise_rows.h"
 #include "cmd/advise_tables.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"

@@ -2,11 +2,10 @@
 
 #include "base/check.h"
 #include "client/row_stream.h"
+#include "client/table_samples.h"
 #include "wire/grpc_text.h"
 
 #include <stdlib.h>
-
-#define SAMPLE_ROW_KEYS "/google.bigtable.v2.Bigtable/SampleRowKeys"
 
 enum {
     RANGES_MOST = 256,
@@ -37,65 +36,15 @@ struct endpoint_source {
 
 /* --- cutting the table --- */
 
-struct sample {
-    bytes key; /* empty: the end of the table */
-    uint64_t offset;
-};
-
-struct samples {
-    struct arena *arena;
-    struct sample *all;
-    size_t count;
-    size_t capacity;
-};
-
-static status keep_sample(struct samples *samples, bytes key, int64_t offset)
+/* But for the end of the table. */
+static status check_order(const struct table_samples *samples)
 {
-    if (samples->count == samples->capacity) {
-        size_t capacity = samples->capacity == 0 ? 64 : 2 * samples->capacity;
-        struct sample *grown = arena_alloc(samples->arena, capacity * sizeof *grown);
-        if (grown == NULL)
-            return status_out_of_memory();
-        if (samples->count > 0)
-            memcpy(grown, samples->all, samples->count * sizeof *grown);
-        samples->all = grown;
-        samples->capacity = capacity;
+    for (size_t i = 1; i < samples->count; i++) {
+        bytes key = samples->all[i].key;
+        if (key.size > 0 && bytes_compare(key, samples->all[i - 1].key) <= 0)
+            return status_make(STATUS_DATA_LOSS, "the server's sample of row keys is in no order");
     }
-    bytes copy = arena_copy(samples->arena, key);
-    if (copy.data == NULL)
-        return status_out_of_memory();
-    samples->all[samples->count++] =
-        (struct sample){.key = copy, .offset = offset < 0 ? 0 : (uint64_t)offset};
     return status_ok();
-}
-
-static status take_sample(void *context, bytes message)
-{
-    struct samples *samples = context;
-    ProtobufCMessage *decoded;
-    TRY(proto_decode(&bt__sample_row_keys_response__descriptor, message, samples->arena, &decoded));
-    const Bt__SampleRowKeysResponse *answer = (const void *)decoded;
-    bytes key = proto_bytes(answer->row_key);
-    bool is_behind =
-        samples->count == 0 || bytes_compare(key, samples->all[samples->count - 1].key) > 0;
-    if (key.size > 0 && !is_behind)
-        return status_make(STATUS_DATA_LOSS, "the server's sample of row keys is in no order");
-    return keep_sample(samples, key, answer->offset_bytes);
-}
-
-static status ask_for_samples(const struct endpoint_source_options *options,
-                              struct samples *samples)
-{
-    Bt__SampleRowKeysRequest request = BT__SAMPLE_ROW_KEYS_REQUEST__INIT;
-    request.table_name = options->table;
-    request.app_profile_id = client_session_app_profile(options->session);
-    const struct session_call call = {.path = SAMPLE_ROW_KEYS,
-                                      .request = &request.base,
-                                      .table = options->table,
-                                      .timeout_us = INT64_MAX,
-                                      .on_message = take_sample,
-                                      .context = samples};
-    return client_session_stream(options->session, &call, NULL);
 }
 
 /* Whether the key is a place to cut: within the rows that are wanted, and not at their edge. */
@@ -116,14 +65,14 @@ static void add_range(struct endpoint_source *source, bytes start, uint64_t from
 }
 
 /* `size` of a range is where it begins until the next one does. */
-static void cut(struct endpoint_source *source, const struct samples *samples)
+static void cut(struct endpoint_source *source, const struct table_samples *samples)
 {
     const struct endpoint_source_options *options = &source->options;
     size_t each = samples->count / RANGES_MOST + 1;
     uint64_t offset = 0;
     add_range(source, options->start, 0);
     for (size_t i = 0; i < samples->count; i++) {
-        const struct sample *sample = &samples->all[i];
+        const struct table_sample *sample = &samples->all[i];
         if (options->end.size == 0 || bytes_compare(sample->key, options->end) <= 0)
             offset = sample->offset;
         if (cuts(options, sample->key) && i % each == 0 && source->count < RANGES_MOST)
@@ -136,12 +85,14 @@ static void cut(struct endpoint_source *source, const struct samples *samples)
 
 static status prepare(struct endpoint_source *source)
 {
-    struct samples samples = {.arena = arena_create(SAMPLES_LIMIT)};
-    source->arena = samples.arena;
+    struct table_samples samples;
+    source->arena = arena_create(SAMPLES_LIMIT);
     source->ranges = calloc(RANGES_MOST, sizeof *source->ranges);
     if (source->arena == NULL || source->ranges == NULL)
         return status_out_of_memory();
-    TRY(ask_for_samples(&source->options, &samples));
+    TRY(table_samples_read(source->options.session, source->options.table, source->arena,
+                           &samples));
+    TRY(check_order(&samples));
     cut(source, &samples);
     return status_ok();
 }
