@@ -1,8 +1,12 @@
 """gcloud's commands on instances, clusters, app profiles, operations, hot tablets. Answers are
 compared with what gRPC says of the same resource."""
 
+import time
+
 import pytest
 from gcloud_chapters import check_iam, gone, only, shown
+from harness.gcloud import PROGRAM, Gcloud
+from harness.rpc import set_cell
 
 pytestmark = pytest.mark.slow_gcloud
 
@@ -132,3 +136,23 @@ def test_hot_tablets(gcloud, instance):
     between = "--start-time='2026-01-02 03:30:00' --end-time=2026-01-05"
     assert gcloud(f"hot-tablets list c --instance=i {between}") == []
     assert "NOT_FOUND" in gcloud.refused("hot-tablets list c2 --instance=i")
+
+
+def test_hot_tablets_of_a_load(fresh_server, connect, administer, tmp_path):
+    """A server of its own, of which nothing is recorded: what is hot is not the same twice."""
+    if PROGRAM is None:
+        pytest.skip("there is no gcloud here")
+    server = fresh_server("--heat-window", "1s")
+    rpc, admin = connect(server.host), administer(server.host)
+    table = rpc.create_table("t")
+    cluster = f"{table.rsplit('/', 2)[0]}/clusters/trestle"
+    rows = [(b"m%04d" % i, [set_cell("f", b"q", bytes(1000), 1000)]) for i in range(1000)]
+    assert set(rpc.mutate_rows(table, rows)) == {0}
+    deadline = time.monotonic() + 60
+    while not (found := list(admin.instances.list_hot_tablets(parent=cluster))):
+        assert time.monotonic() < deadline
+        rpc.read(table)
+    gcloud = Gcloud(tmp_path, f"http://{server.host}", table.split("/")[1])
+    listed = gcloud("hot-tablets list trestle --instance=i")
+    assert listed[: len(found)] == [shown(each) for each in found]
+    assert {each["tableName"] for each in listed} == {table}
