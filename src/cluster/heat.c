@@ -13,7 +13,7 @@
 
 struct heat {
     int64_t looked_us; /* when the window began, by the steady clock */
-    int64_t looked_wall_us;
+    _Atomic int64_t looked_wall_us;
     int64_t cpu_us;     /* what the process had taken then */
     bool has_caught_up; /* with what was kept before the start */
     struct hot_list hot;
@@ -114,6 +114,11 @@ void heat_note_passed(struct table *table, bytes row_key, const struct heat_pass
                                                      .rows = passed->rows,
                                                      .bytes = passed->bytes,
                                                      .largest_row = passed->largest_row});
+}
+
+int64_t heat_window_begin_us(const struct cluster *cluster)
+{
+    return atomic_load(&cluster->heat->looked_wall_us);
 }
 
 /* --- all tables --- */

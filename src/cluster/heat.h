@@ -54,6 +54,9 @@ void heat_note_passed(struct table *table, bytes row_key, const struct heat_pass
 
 /* --- what comes of it --- */
 
+/* When the window that has not ended began, microseconds since 1970. Any thread. */
+int64_t heat_window_begin_us(const struct cluster *cluster);
+
 /* Finds what was kept before. */
 status heat_create(struct cluster *cluster, struct heat **out);
 void heat_destroy(struct heat *heat); /* NULL is fine */

@@ -245,13 +245,14 @@ static bool is_untouched(const struct heat_cell *cell)
     return cell->numbers[HEAT_READS] == 0 && cell->numbers[HEAT_WRITES] == 0;
 }
 
-static void add_cells(struct heat_slot *slot, struct heat_cell *sums)
+static void add_cells(struct heat_slot *slot, struct heat_cell *sums, bool empties)
 {
     for (size_t i = 0; i < slot->ranges->count; i++) {
         if (is_untouched(&slot->cells[i]))
             continue;
         heat_cell_add(&sums[i], &slot->cells[i]);
-        slot->cells[i] = (struct heat_cell){0};
+        if (empties)
+            slot->cells[i] = (struct heat_cell){0};
     }
 }
 
@@ -260,7 +261,7 @@ static void empty_slot(struct heat_slot *slot, struct heat_cell *sums,
 {
     take_slot(slot);
     if (slot->counted > 0)
-        add_cells(slot, sums);
+        add_cells(slot, sums, true);
     slot->counted = 0;
     atomic_store_explicit(&slot->shift, 0, memory_order_relaxed);
     if (next != NULL) {
@@ -297,4 +298,15 @@ struct heat_ranges *heat_counts_take(struct heat_counts *counts, struct heat_cel
         return NULL;
     counts->ranges = next;
     return former;
+}
+
+void heat_counts_look(struct heat_counts *counts, struct heat_cell *sums)
+{
+    for (unsigned i = 0; i <= counts->mask; i++) {
+        struct heat_slot *slot = &counts->slots[i];
+        take_slot(slot);
+        if (slot->counted > 0)
+            add_cells(slot, sums, false);
+        give_back(slot);
+    }
 }

@@ -73,7 +73,7 @@ struct heat_event {
 /* Without memory it is not counted. */
 void heat_counts_add(struct heat_counts *counts, const struct heat_event *event);
 
-/* The rest is for one thread: maintenance. */
+/* The rest is for one thread at a time: maintenance, and who looks, under the table's lock. */
 
 const struct heat_ranges *heat_counts_ranges(const struct heat_counts *counts);
 
@@ -85,6 +85,9 @@ bool heat_counts_any(struct heat_counts *counts);
  * caller's then. Else NULL. */
 struct heat_ranges *heat_counts_take(struct heat_counts *counts, struct heat_cell *sums,
                                      struct heat_ranges *next);
+
+/* Adds what was counted since the last take, and leaves it there. */
+void heat_counts_look(struct heat_counts *counts, struct heat_cell *sums);
 
 /* The same by hand, for sums of sums. */
 void heat_cell_add(struct heat_cell *to, const struct heat_cell *cell);

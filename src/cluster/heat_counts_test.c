@@ -49,7 +49,10 @@ static void each_range_has_its_own(void **state)
     request(counts, "m", true);
     request(counts, "z", true);
     assert_true(heat_counts_any(counts));
+    struct heat_cell seen[2] = {0};
+    heat_counts_look(counts, seen); /* which changes nothing */
     assert_null(heat_counts_take(counts, sums, NULL));
+    assert_memory_equal(seen, sums, sizeof sums);
     assert_int_equal(sums[0].numbers[HEAT_READS], 1);
     assert_int_equal(sums[0].numbers[HEAT_READ_BYTES], 10);
     assert_int_equal(sums[0].numbers[HEAT_READ_US], 3);

@@ -261,6 +261,54 @@ static void each_window_has_its_column(void **state)
     }
 }
 
+static void the_open_window_is_the_last_column(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_rows(f, "a", 10);
+    hands.now_us += MINUTE_US / 4;
+    struct heat_matrix matrix = read_matrix(f, 0); /* without a word by maintenance */
+    assert_int_equal(matrix.time_count, 1);
+    assert_true(matrix.ends_open);
+    assert_int_equal(matrix.times[0].from_us, BEGIN_US);
+    assert_int_equal(matrix.times[0].until_us, BEGIN_US + MINUTE_US / 4);
+    pass(f, MINUTE_US / 4); /* now it has ranges that fit: what was counted is a part */
+    write_rows(f, "a", 7);
+    struct heat_record sum = sum_of(f, 0);
+    assert_int_equal(total(&sum, HEAT_WRITES), 17);
+    assert_int_equal(total_under(&sum, "a0006", HEAT_WRITES), 2);
+    pass(f, MINUTE_US);
+    matrix = read_matrix(f, 0);
+    assert_int_equal(matrix.time_count, 1); /* it is not there twice */
+    assert_false(matrix.ends_open);
+    write_rows(f, "a", 5);
+    hands.now_us += MINUTE_US / 4;
+    sum = sum_of(f, 0);
+    assert_int_equal(total(&sum, HEAT_WRITES), 22);
+    sum = sum_of(f, hands.now_us + 1); /* it began before that */
+    assert_int_equal(sum.count, 0);
+}
+
+static void times_become_one(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (unsigned i = 0; i < 10; i++) {
+        set_cell(f, i < 5 ? "a" : "z", "v");
+        pass(f, MINUTE_US);
+    }
+    struct heat_matrix matrix = read_matrix(f, BEGIN_US);
+    assert_int_equal(matrix.time_count, 10);
+    assert_ok(heat_matrix_join(&matrix, BEGIN_US, hands.now_us, 10, f->arena));
+    assert_int_equal(matrix.time_count, 10);
+    assert_ok(heat_matrix_join(&matrix, BEGIN_US, hands.now_us, 3, f->arena));
+    assert_int_equal(matrix.time_count, 3);
+    assert_int_equal(matrix.times[0].from_us, BEGIN_US);
+    assert_int_equal(matrix.times[0].until_us, BEGIN_US + 4 * MINUTE_US);
+    assert_int_equal(matrix.times[2].until_us, BEGIN_US + 10 * MINUTE_US);
+    struct heat_record sum;
+    assert_ok(heat_matrix_sum(&matrix, f->arena, &sum));
+    assert_int_equal(total(&sum, HEAT_WRITES), 10);
+}
+
 static void a_start_changes_nothing(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -307,6 +355,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranges_follow_what_is_written_within_a_window, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(each_window_has_its_column, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_open_window_is_the_last_column, setup, teardown),
+        cmocka_unit_test_setup_teardown(times_become_one, setup, teardown),
         cmocka_unit_test_setup_teardown(a_start_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(minutes_become_hours, setup, teardown),
     };

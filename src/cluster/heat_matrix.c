@@ -4,6 +4,8 @@
 #include "cluster/cluster_private.h"
 #include "cluster/heat_grid.h"
 
+#include <math.h>
+
 struct columns {
     struct heat_record *items;
     size_t count;
@@ -49,6 +51,18 @@ static status read_columns(struct table *table, int64_t from_us, int64_t until_u
     }
 }
 
+/* Adds the window that has not ended, if that is asked for and has not ended since. */
+static status add_open_window(const struct heat_record *open, int64_t from_us, int64_t until_us,
+                              struct arena *arena, struct columns *columns, bool *is_added)
+{
+    struct heat_record copy = *open;
+    struct columns more = {.items = &copy, .count = 1};
+    size_t count = columns->count;
+    bool is_kept = count > 0 && columns->items[count - 1].until_us > open->from_us;
+    *is_added = open->count > 0 && open->from_us >= from_us && open->from_us < until_us && !is_kept;
+    return !*is_added ? status_ok() : append(columns, &more, arena);
+}
+
 static status fill(const struct heat_grid *grid, const struct columns *columns, struct arena *arena,
                    struct heat_matrix *out)
 {
@@ -85,14 +99,80 @@ status heat_matrix_read(struct table *table, int64_t from_us, int64_t until_us, 
                         struct arena *arena, struct heat_matrix *out)
 {
     struct columns columns = {.count = 0};
+    struct heat_record open;
     struct heat_grid grid;
+    bool ends_open;
+    TRY(heat_table_look(table, arena, &open));
     TRY(read_columns(table, from_us, until_us, arena, &columns));
+    TRY(add_open_window(&open, from_us, until_us, arena, &columns, &ends_open));
     TRY(heat_grid_create(&grid));
     status s = fit(&grid, &columns, most_ranges);
     if (status_is_ok(s))
         s = fill(&grid, &columns, arena, out);
     heat_grid_free(&grid);
+    out->ends_open = ends_open;
     return s;
+}
+
+/* --- fewer times --- */
+
+/* Adds the sums of `from`; those of `to` are made anew. */
+static status add_sums(const struct heat_time *from, size_t ranges, struct heat_sum **to,
+                       struct arena *arena)
+{
+    for (size_t i = 0; i < ranges; i++) {
+        if (from->sums[i] == NULL)
+            continue;
+        if (to[i] == NULL)
+            to[i] = arena_zalloc(arena, sizeof **to);
+        if (to[i] == NULL)
+            return status_out_of_memory();
+        heat_sum_add(to[i], from->sums[i]);
+    }
+    return status_ok();
+}
+
+static status join_times(const struct heat_time *times, size_t count, size_t ranges,
+                         struct arena *arena, struct heat_time *out)
+{
+    double cpu_us = 0;
+    struct heat_sum **sums = arena_zalloc(arena, ranges * sizeof(*sums));
+    if (sums == NULL)
+        return status_out_of_memory();
+    *out = (struct heat_time){.from_us = times[0].from_us,
+                              .until_us = times[count - 1].until_us,
+                              .sums = (const struct heat_sum *const *)sums};
+    for (size_t i = 0; i < count; i++) {
+        cpu_us += times[i].cpu_percent * (double)(times[i].until_us - times[i].from_us);
+        TRY(add_sums(&times[i], ranges, sums, arena));
+    }
+    if (out->until_us > out->from_us)
+        out->cpu_percent = cpu_us / (double)(out->until_us - out->from_us);
+    return status_ok();
+}
+
+status heat_matrix_join(struct heat_matrix *matrix, int64_t from_us, int64_t until_us,
+                        size_t most_times, struct arena *arena)
+{
+    struct heat_time *times = arena_alloc(arena, matrix->time_count * sizeof *times);
+    double part_us = (double)(until_us - from_us) / (double)most_times;
+    size_t count = 0;
+    if (matrix->time_count <= most_times)
+        return status_ok();
+    if (times == NULL)
+        return status_out_of_memory();
+    for (size_t first = 0, end; first < matrix->time_count; first = end) {
+        double part = floor((double)(matrix->times[first].from_us - from_us) / part_us);
+        double until = (double)from_us + (part + 1) * part_us;
+        for (end = first + 1; end < matrix->time_count; end++)
+            if ((double)matrix->times[end].from_us >= until)
+                break;
+        TRY(join_times(&matrix->times[first], end - first, matrix->range_count, arena,
+                       &times[count++]));
+    }
+    matrix->times = times;
+    matrix->time_count = count;
+    return status_ok();
 }
 
 static bool add_range(const struct heat_matrix *matrix, size_t range, struct heat_sum *to)

@@ -17,16 +17,22 @@ struct heat_time {
 struct heat_matrix {
     size_t range_count;
     const bytes *starts; /* of the ranges; the first is empty, and the last has no end */
+    bool ends_open;      /* the last time is a window that has not ended */
     size_t time_count;
     const struct heat_time *times; /* rising; a time in which nothing was counted is not there */
 };
 
 /* What was kept of the time from `from_us` up to `until_us`, as fine as it still is there for all
  * of it, by `most_ranges` ranges at most, which are the same for all times: those with traffic are
- * told apart first. (The window that has not ended is not in it.) All of it is in the arena.
- * Blocks: for threads that may. */
+ * told apart first. The window that has not ended is the last of them, up to now, if
+ * it began in that time; what it takes of the processors is not known yet, and 0. All of it is in
+ * the arena. Blocks: for threads that may. */
 status heat_matrix_read(struct table *table, int64_t from_us, int64_t until_us, size_t most_ranges,
                         struct arena *arena, struct heat_matrix *out);
+
+/* Times become one where they begin in the same of `most_times` even parts of that time. */
+status heat_matrix_join(struct heat_matrix *matrix, int64_t from_us, int64_t until_us,
+                        size_t most_times, struct arena *arena);
 
 /* All times of it in one record. */
 status heat_matrix_sum(const struct heat_matrix *matrix, struct arena *arena,

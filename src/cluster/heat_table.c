@@ -12,10 +12,16 @@
 
 enum { PART_MEMORY = 256 << 20 };
 
+void heat_table_init(struct table_heat *heat)
+{
+    pthread_mutex_init(&heat->lock, NULL);
+}
+
 void heat_table_free(struct table_heat *heat)
 {
     heat_counts_destroy(atomic_load(&heat->counts));
     arena_destroy(heat->arena);
+    pthread_mutex_destroy(&heat->lock);
 }
 
 size_t heat_table_ranges(const struct table *table)
@@ -26,12 +32,24 @@ size_t heat_table_ranges(const struct table *table)
 
 /* --- taking what was counted --- */
 
-/* As a record of its own, in the table's arena: the ranges may go. */
-static status keep_part(struct table_heat *heat, const struct heat_ranges *ranges,
+/* All of the record into the arena: what it points into may go. */
+static status copy_record(const struct heat_record *record, struct arena *arena,
+                          struct heat_record *out)
+{
+    struct buffer encoded = {0};
+    heat_record_encode(record, &encoded);
+    bytes copy = encoded.failed ? bytes_make(NULL, 0) : arena_copy(arena, buffer_bytes(&encoded));
+    buffer_free(&encoded);
+    if (copy.data == NULL)
+        return status_out_of_memory();
+    return heat_record_decode(copy, record->from_us, arena, out);
+}
+
+/* With the lock held. */
+static status keep_part(struct table_heat *heat, int64_t from_us, const struct heat_ranges *ranges,
                         const struct heat_cell *sums)
 {
     struct heat_record record = {.count = 0};
-    struct buffer encoded = {0};
     if (heat->arena == NULL)
         heat->arena = arena_create(PART_MEMORY);
     if (heat->arena == NULL)
@@ -39,27 +57,25 @@ static status keep_part(struct table_heat *heat, const struct heat_ranges *range
     TRY(heat_record_of(ranges, sums, heat->arena, &record));
     if (record.count == 0)
         return status_ok();
-    heat_record_encode(&record, &encoded);
-    bytes copy = arena_copy(heat->arena, buffer_bytes(&encoded));
-    status s = encoded.failed || copy.data == NULL ? status_out_of_memory() : status_ok();
-    buffer_free(&encoded);
-    TRY(s);
-    return heat_record_decode(copy, 0, heat->arena, &heat->parts[heat->part_count++]);
+    record.from_us = record.until_us = from_us;
+    return copy_record(&record, heat->arena, &heat->parts[heat->part_count++]);
 }
 
 /* `next` is taken over; NULL: the ranges stay. */
-static status take_part(struct table_heat *heat, struct heat_ranges *next)
+static status take_part(struct table *table, struct heat_ranges *next)
 {
+    struct table_heat *heat = &table->heat;
     struct heat_counts *counts = atomic_load(&heat->counts);
     const struct heat_ranges *ranges = heat_counts_ranges(counts);
     struct heat_cell *sums = calloc(ranges->count, sizeof *sums);
-    struct heat_ranges *former = NULL;
     if (sums == NULL) {
         heat_ranges_destroy(next);
         return status_out_of_memory();
     }
-    former = heat_counts_take(counts, sums, next);
-    status s = keep_part(heat, ranges, sums);
+    pthread_mutex_lock(&heat->lock);
+    struct heat_ranges *former = heat_counts_take(counts, sums, next);
+    status s = keep_part(heat, heat_window_begin_us(table->cluster), ranges, sums);
+    pthread_mutex_unlock(&heat->lock);
     heat_ranges_destroy(former);
     free(sums);
     return s;
@@ -72,7 +88,7 @@ status heat_table_take(struct table *table, struct heat_record *out)
     *out = (struct heat_record){.count = 0};
     if (counts == NULL)
         return status_ok();
-    status s = heat_counts_any(counts) ? take_part(heat, NULL) : status_ok();
+    status s = heat_counts_any(counts) ? take_part(table, NULL) : status_ok();
     if (status_is_ok(s) && heat->part_count == 1)
         *out = heat->parts[0];
     else if (status_is_ok(s) && heat->part_count > 1)
@@ -82,9 +98,63 @@ status heat_table_take(struct table *table, struct heat_record *out)
 
 static void begin_window(struct table_heat *heat)
 {
+    pthread_mutex_lock(&heat->lock);
     heat->part_count = 0;
     if (heat->arena != NULL)
         arena_reset(heat->arena);
+    pthread_mutex_unlock(&heat->lock);
+}
+
+/* --- looking --- */
+
+/* What has been counted by the present ranges. With the lock held. */
+static status look_at_counts(struct heat_counts *counts, int64_t from_us, struct arena *arena,
+                             struct heat_record *out)
+{
+    const struct heat_ranges *ranges = heat_counts_ranges(counts);
+    struct heat_cell *sums = calloc(ranges->count, sizeof *sums);
+    struct heat_record record;
+    if (sums == NULL)
+        return status_out_of_memory();
+    heat_counts_look(counts, sums);
+    status s = heat_record_of(ranges, sums, arena, &record);
+    record.from_us = record.until_us = from_us;
+    if (status_is_ok(s))
+        s = copy_record(&record, arena, out);
+    free(sums);
+    return s;
+}
+
+/* Copies the parts of the window, and what is in none yet; `out` has room for one more than there
+ * may be parts. (Parts of the window before are there until maintenance has kept them.) With the
+ * lock held. */
+static status look_at_parts(const struct table_heat *heat, int64_t from_us, struct arena *arena,
+                            struct heat_record *out, size_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < heat->part_count; i++)
+        if (heat->parts[i].from_us == from_us)
+            TRY(copy_record(&heat->parts[i], arena, &out[(*count)++]));
+    return look_at_counts(atomic_load(&heat->counts), from_us, arena, &out[(*count)++]);
+}
+
+status heat_table_look(struct table *table, struct arena *arena, struct heat_record *out)
+{
+    struct table_heat *heat = &table->heat;
+    struct heat_record parts[HEAT_PARTS + 1];
+    int64_t from_us = heat_window_begin_us(table->cluster);
+    size_t count;
+    *out = (struct heat_record){.count = 0};
+    if (atomic_load(&heat->counts) == NULL)
+        return status_ok();
+    pthread_mutex_lock(&heat->lock);
+    status s = look_at_parts(heat, from_us, arena, parts, &count);
+    pthread_mutex_unlock(&heat->lock);
+    TRY(s);
+    TRY(heat_records_combine(parts, count, HEAT_MOST_RANGES, arena, out));
+    out->from_us = from_us;
+    out->until_us = clock_wall_us(table->cluster->options.clock);
+    return status_ok();
 }
 
 /* --- ranges --- */
@@ -128,7 +198,7 @@ static status choose(struct table *table, size_t most, uint64_t written, int64_t
     struct heat_ranges *ranges;
     uint64_t size;
     TRY(heat_choose_ranges(table, most, HEAT_MOST_WALKED, &size, &ranges));
-    TRY(take_part(heat, ranges));
+    TRY(take_part(table, ranges));
     heat->chosen_us = now_us;
     heat->chosen_size = size;
     heat->written_then = written;
@@ -136,15 +206,18 @@ static status choose(struct table *table, size_t most, uint64_t written, int64_t
 }
 
 /* A table that nobody has come to for long gives its ranges back. */
-static status give_up(struct table_heat *heat)
+static status give_up(struct table *table)
 {
+    struct table_heat *heat = &table->heat;
     struct heat_ranges *whole;
     TRY(heat_ranges_create(NULL, 0, &whole));
-    TRY(take_part(heat, whole));
+    TRY(take_part(table, whole));
     heat->chosen_us = 0;
+    pthread_mutex_lock(&heat->lock);
     arena_destroy(heat->arena);
     heat->arena = NULL;
     heat->part_count = 0;
+    pthread_mutex_unlock(&heat->lock);
     return status_ok();
 }
 
@@ -157,7 +230,7 @@ static status tend(struct table *table, size_t most, bool is_end, int64_t now_us
     if (is_busy)
         heat->counted_us = now_us;
     else if (heat->chosen_us > 0 && now_us - heat->counted_us >= HOUR_US)
-        return give_up(heat);
+        return give_up(table);
     if (!is_busy || heat->part_count + 2 > HEAT_PARTS)
         return status_ok();
     uint64_t written = bytes_written_to(table);

@@ -1,9 +1,11 @@
 /* A table's heat from second to second: which ranges it is counted by, what a window came to, and
- * how that decays. Private to cluster/, and to maintenance's thread. */
+ * how that decays. Private to cluster/, and to maintenance's thread, but for heat_table_look. */
 #ifndef TRESTLE_CLUSTER_HEAT_TABLE_H
 #define TRESTLE_CLUSTER_HEAT_TABLE_H
 
 #include "cluster/heat_store.h"
+
+#include <pthread.h>
 
 struct cluster;
 struct table;
@@ -16,13 +18,16 @@ enum {
 struct table_heat {
     bool is_counted;                    /* else nothing of it ever is */
     struct heat_counts *_Atomic counts; /* NULL: nobody has come yet */
+    /* Held while the ranges of `counts` or `parts` change, and while somebody looks at them.
+     * Maintenance, which alone changes them, looks at them without it. */
+    pthread_mutex_t lock;
     /* The rest is maintenance's. */
     int64_t chosen_us;     /* when the ranges were, by the steady clock; 0: they are to be */
     int64_t counted_us;    /* when something was counted last */
     uint64_t chosen_size;  /* the table's, then */
     uint64_t written_then; /* what its tablets had been written */
     struct arena *arena;   /* for `parts`; NULL: there are none */
-    struct heat_record parts[HEAT_PARTS]; /* of this window, so far */
+    struct heat_record parts[HEAT_PARTS]; /* of this window, so far; from_us: when that began */
     size_t part_count;
     /* The last record of each level, and the beginning of the first span of the next one that it,
      * or one before it, is still to go into; 0: none. */
@@ -30,6 +35,7 @@ struct table_heat {
     int64_t due_us[HEAT_LEVELS];
 };
 
+void heat_table_init(struct table_heat *heat);
 void heat_table_free(struct table_heat *heat);
 
 /* Ranges that it is counted by; 0: it is not, at present. */
@@ -41,6 +47,10 @@ void heat_table_choose(struct table *table, size_t most, bool is_end);
 /* What was counted in the window that ends, in one record whose times are to be set; count 0 if
  * there was nothing. It is valid until the next call, which begins the next window. */
 status heat_table_take(struct table *table, struct heat_record *out);
+
+/* What was counted in the window that has not ended: any thread that may wait for a walk over a
+ * table's ranges. Count 0 if there is nothing. The record is in the arena; its end is now. */
+status heat_table_look(struct table *table, struct arena *arena, struct heat_record *out);
 
 /* Notes that such a record was kept. */
 void heat_table_kept(struct table *table, int64_t from_us);

@@ -109,6 +109,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->name = name;
     table->is_deleted = record->deleted_us > 0;
     table->deleted_us = record->deleted_us;
+    heat_table_init(&table->heat);
     table->heat.is_counted = heat_counts_table(cluster, name);
     pthread_mutex_init(&table->map_lock, NULL);
     atomic_init(&table->references, 1);

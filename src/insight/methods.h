@@ -7,6 +7,7 @@
 #include "trestle/insight/v1/insight.pb-c.h"
 
 admin_method get_settings;
+admin_method read_heat;
 
 /* NOT_FOUND unless it is the name of this server: servers/self. */
 status insight_check_server(const char *name);

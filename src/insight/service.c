@@ -17,11 +17,13 @@ status insight_check_server(const char *name)
     }
 
 INSIGHT_HANDLER(get_settings, insight__get_settings_request)
+INSIGHT_HANDLER(read_heat, insight__read_heat_request)
 
 struct grpc_service insight_service(struct insight *insight)
 {
     static const struct grpc_method methods[] = {
         {"GetSettings", GRPC_UNARY, handle_get_settings},
+        {"ReadHeat", GRPC_UNARY, handle_read_heat},
     };
     return (struct grpc_service){.name = "trestle.insight.v1.Insight",
                                  .methods = methods,
