@@ -1,73 +1,17 @@
-// Looking at one cell, and changing or deleting what is in a row. What deletes asks first.
+// Changing and deleting what is in a row. What deletes asks first.
 import * as api from "./api.js";
-import {
-  WAYS,
-  asHex,
-  asInteger,
-  asJson,
-  asText,
-  bytesText,
-  escape,
-  parse,
-  show,
-  timeText,
-  toBase64,
-  unescape,
-} from "./bytes.js";
+import { WAYS, asText, escape, parse, show, toBase64, unescape } from "./bytes.js";
+import { cellFacts, facts } from "./cell_dialog.js";
 import { columnText } from "./read_rows.js";
 import { dialog, field, h, select, toast } from "./dom.js";
 
 const INPUT_WAYS = WAYS.filter(([way]) => way !== "auto");
-const SHOWN_MOST = 1 << 20; // characters of a value
 
 async function mutate(place, key, mutations) {
   await api.call("POST", `${api.pathOf(api.tableName(place))}:mutateRow`, {
     rowKey: toBase64(key),
     mutations,
   });
-}
-
-const facts = (pairs) =>
-  h(
-    "dl",
-    { class: "facts" },
-    pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
-  );
-
-const cellFacts = (row, cell) =>
-  facts([
-    ["Row", escape(row.key)],
-    ["Column", columnText(cell)],
-    ["Time (UTC)", timeText(cell.time)],
-    ["Size", bytesText(cell.value.length)],
-  ]);
-
-// --- looking ---
-
-export function showCell(row, cell, way) {
-  const ways = [
-    ["json", asJson],
-    ["text", asText],
-    ["integer", asInteger],
-    ["hex", asHex],
-  ];
-  const texts = ways
-    .map(([name, decode]) => [name, decode(cell.value)])
-    .filter(([, text]) => text !== null);
-  const { kind } = show(cell.value, way);
-  const shown = h("pre", { tabindex: "0", "aria-label": "Value" });
-  const choose = (name) => {
-    const [, text] = texts.find(([each]) => each === name) ?? texts[0];
-    shown.textContent = text.length > SHOWN_MOST ? `${text.slice(0, SHOWN_MOST)}…` : text;
-  };
-  const names = Object.fromEntries(WAYS);
-  const chooser = select(
-    texts.map(([name]) => [name, names[name]]),
-    kind,
-  );
-  chooser.addEventListener("change", () => choose(chooser.value));
-  choose(kind);
-  dialog({ title: "A cell", body: [cellFacts(row, cell), field("Shown as", chooser), shown] });
 }
 
 // --- writing ---

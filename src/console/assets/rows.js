@@ -9,23 +9,17 @@ import {
   compare,
   escape,
   fromUrl,
-  show,
   timeText,
   toBase64,
   toUrl,
   unescape,
 } from "./bytes.js";
 import { columnText, readRows, MOST_BYTES } from "./read_rows.js";
-import {
-  addRow,
-  deleteCell,
-  deleteColumn,
-  deleteRow,
-  editCell,
-  showCell,
-} from "./row_dialogs.js";
+import { showCell } from "./cell_dialog.js";
+import { addRow, deleteCell, deleteColumn, deleteRow, editCell } from "./row_dialogs.js";
 import { fill, field, h, notice, select } from "./dom.js";
 import { rowsUrl, tableHead } from "./parts.js";
+import { ValueWays, isMessageWay } from "./value_ways.js";
 
 const LIMITS = [25, 50, 100, 250];
 const CELLS_A_ROW = 100; // of one row among others; a row by itself shows more
@@ -106,8 +100,8 @@ function shorten(text) {
   return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line;
 }
 
-function valueButton(cell, view, row) {
-  const { kind, text } = show(cell.value, view.way);
+function valueButton(page, row, cell) {
+  const { kind, text } = page.ways.show(cell, page.view.way, SHOWN_CHARACTERS);
   const words = kind === "empty" ? h("em", null, "empty") : shorten(text);
   return h(
     "button",
@@ -115,7 +109,7 @@ function valueButton(cell, view, row) {
       type: "button",
       class: `value ${kind}`,
       title: kind,
-      onclick: () => showCell(row, cell, view.way),
+      onclick: () => showCell(page, row, cell),
     },
     words,
   );
@@ -127,6 +121,12 @@ const action = (text, what, onclick, more) =>
     { type: "button", class: "small quiet", "aria-label": what, onclick, ...more },
     text,
   );
+
+// That in which the value is edited: messages are by their bytes.
+function typedWay({ ways, view }, cell) {
+  const way = ways.wayOf(cell, view.way);
+  return isMessageWay(way) ? "hex" : way;
+}
 
 function cellRow(page, row, cell, isFirst, span) {
   const { place, view, refresh } = page;
@@ -154,7 +154,7 @@ function cellRow(page, row, cell, isFirst, span) {
         ),
       ),
     h("td", { class: "column", "data-title": "Column" }, name),
-    h("td", { class: "value", "data-title": "Value" }, valueButton(cell, view, row)),
+    h("td", { class: "value", "data-title": "Value" }, valueButton(page, row, cell)),
     h("td", { class: "time", "data-title": "Time (UTC)" }, timeText(cell.time)),
     h(
       "td",
@@ -163,7 +163,7 @@ function cellRow(page, row, cell, isFirst, span) {
         "span",
         { class: "row-actions" },
         action("Edit", `Edit ${name} of row ${escape(row.key)}`, () =>
-          editCell({ ...about, way: view.way }),
+          editCell({ ...about, way: typedWay(page, cell) }),
         ),
         action("Delete", `Delete this version of ${name} of row ${escape(row.key)}`, () =>
           deleteCell(about),
@@ -268,7 +268,10 @@ const cutNote = () =>
 
 async function results(page, parameters, signal) {
   const { place, view } = page;
-  const { rows, hasMore, isCut } = await load(place, view, signal);
+  const [{ rows, hasMore, isCut }] = await Promise.all([
+    load(place, view, signal),
+    page.ways.prepare(signal),
+  ]);
   if (rows.length === 0 && isCut) {
     return notice(
       "warning",
@@ -361,7 +364,8 @@ export async function rows(place, parameters, signal) {
   const families = Object.keys(found.columnFamilies ?? {}).sort();
   const shown = h("div", { class: "results" });
   const refresh = () => fill(shown, "Reading rows", () => results(page, parameters, signal));
-  const page = { place, view, families, granularity: found.granularity, refresh };
+  const ways = new ValueWays(place, found.columnFamilies ?? {});
+  const page = { place, view, families, ways, signal, refresh };
   refresh();
   return {
     title: `Data of ${place.table}`,

@@ -1,54 +1,11 @@
 // What ExecuteQuery answers: google.bigtable.v2.ProtoRows, read here, since JSON has it as bytes.
 // Field numbers are those of google/bigtable/v2/data.proto.
 import { asText, escape } from "./bytes.js";
+import { fieldsOf as read } from "./proto_wire.js";
 
-const VARINT = 0,
-  FIXED64 = 1,
-  SIZED = 2,
-  FIXED32 = 5;
-
-class Reader {
-  constructor(bytes) {
-    this.bytes = bytes;
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    this.at = 0;
-  }
-
-  varint() {
-    let value = 0n,
-      shift = 0n;
-    for (;;) {
-      const byte = this.bytes[this.at++];
-      if (byte === undefined || shift > 63n) throw new Error("the answer is cut off");
-      value |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return BigInt.asUintN(64, value);
-      shift += 7n;
-    }
-  }
-
-  take(size) {
-    if (this.at + size > this.bytes.length) throw new Error("the answer is cut off");
-    this.at += size;
-    return this.bytes.subarray(this.at - size, this.at);
-  }
-
-  // [[number, value]]: bigint, bytes, or, of eight bytes, a view of them.
-  *fields() {
-    while (this.at < this.bytes.length) {
-      const tag = Number(this.varint()),
-        kind = tag & 7;
-      if (kind === VARINT) yield [tag >> 3, this.varint()];
-      else if (kind === SIZED) yield [tag >> 3, this.take(Number(this.varint()))];
-      else if (kind === FIXED64) yield [tag >> 3, this.take(8)];
-      else if (kind === FIXED32) yield [tag >> 3, this.take(4)];
-      else throw new Error("the answer cannot be read");
-    }
-  }
-}
-
-const fieldsOf = (bytes) => Object.fromEntries(new Reader(bytes).fields());
+const fieldsOf = (bytes) => Object.fromEntries(read(bytes));
 const repeated = (bytes, number) =>
-  [...new Reader(bytes).fields()].filter(([each]) => each === number).map(([, value]) => value);
+  [...read(bytes)].filter(([each]) => each === number).map(([, value]) => value);
 const text = new TextDecoder();
 const pad = (number, digits) => String(number).padStart(digits, "0");
 const signed = (value) => BigInt.asIntN(64, value ?? 0n);
@@ -75,7 +32,7 @@ function double(bytes) {
 // A value as JSON could have it: null, text, number, boolean, array, object. Integers are text
 // where a number would lose digits; bytes are text with \xNN.
 function value(bytes, type) {
-  const fields = [...new Reader(bytes).fields()].filter(([number]) => number !== 7);
+  const fields = [...read(bytes)].filter(([number]) => number !== 7);
   if (fields.length === 0) return null;
   const [number, found] = fields.at(-1);
   switch (number) {
@@ -131,7 +88,7 @@ function list(values, type) {
 // a batch may have very many.
 export function* rowsOf(batch, columns) {
   let row = [];
-  for (const [number, found] of new Reader(batch).fields()) {
+  for (const [number, found] of read(batch)) {
     if (number !== 2) continue;
     row.push(value(found, columns[row.length].type));
     if (row.length < columns.length) continue;

@@ -1,0 +1,105 @@
+// Looking at one cell, in all the ways in which its value can be read, and choosing the one in
+// which its column is shown from now on.
+import { bytesText, escape, show, timeText } from "./bytes.js";
+import { columnText } from "./read_rows.js";
+import { dialog, field, h, toast } from "./dom.js";
+import { treeOf } from "./proto_show.js";
+import { isMessageWay } from "./value_ways.js";
+
+const SHOWN_MOST = 1 << 20; // characters of a value
+
+export const facts = (pairs) =>
+  h(
+    "dl",
+    { class: "facts" },
+    pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
+  );
+
+export const cellFacts = (row, cell) =>
+  facts([
+    ["Row", escape(row.key)],
+    ["Column", columnText(cell)],
+    ["Time (UTC)", timeText(cell.time)],
+    ["Size", bytesText(cell.value.length)],
+  ]);
+
+function textShown(text) {
+  const words = text.length > SHOWN_MOST ? `${text.slice(0, SHOWN_MOST)}…` : text;
+  return h("pre", { tabindex: "0", "aria-label": "Value" }, words);
+}
+
+// The value in that way, or null if its bytes do not allow it.
+function shownAs(ways, cell, way) {
+  if (isMessageWay(way)) {
+    const message = ways.messageOf(cell, way);
+    return message && treeOf(message);
+  }
+  const { kind, text } = show(cell.value, way);
+  return kind === way || kind === "empty" ? textShown(text) : null;
+}
+
+// A chooser of the ways that the value allows.
+function chooserOf(ways, cell, chosen) {
+  const option = ([way, text]) => h("option", { value: way, selected: way === chosen }, text);
+  const groups = ways
+    .choices()
+    .map(([title, group]) => [title, group.filter(([way]) => ways.allows(cell, way))])
+    .filter(([, group]) => group.length > 0);
+  return h(
+    "select",
+    null,
+    groups.map(([title, group]) => h("optgroup", { label: title }, group.map(option))),
+  );
+}
+
+function columnButtons(ways, cell, chooser, refresh) {
+  const name = columnText(cell);
+  const choose = (way, words) => () => {
+    ways.choose(cell, way);
+    toast(words);
+    refresh();
+  };
+  const remembered = ways.choiceOf(cell) !== "auto";
+  return h(
+    "div",
+    { class: "controls" },
+    h(
+      "button",
+      {
+        type: "button",
+        onclick: () => choose(chooser.value, `${name} is shown so from now on.`)(),
+      },
+      "Show the column so",
+    ),
+    remembered &&
+      h(
+        "button",
+        { type: "button", onclick: choose("auto", `${name} is shown as found.`) },
+        "As found again",
+      ),
+  );
+}
+
+export async function showCell({ ways, view, refresh, signal }, row, cell) {
+  await ways.loadBundles(signal);
+  const way = ways.wayOf(cell, view.way);
+  const first = ways.allows(cell, way) ? way : show(cell.value, way).kind;
+  const chooser = chooserOf(ways, cell, first);
+  const shown = h("div", null);
+  const choose = () => shown.replaceChildren(shownAs(ways, cell, chooser.value) ?? textShown(""));
+  chooser.addEventListener("change", choose);
+  choose();
+  dialog({
+    title: "A cell",
+    body: [
+      cellFacts(row, cell),
+      h(
+        "div",
+        { class: "shown-as" },
+        field("Shown as", chooser),
+        columnButtons(ways, cell, chooser, refresh),
+      ),
+      shown,
+    ],
+  });
+}
