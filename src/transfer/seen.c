@@ -1,5 +1,7 @@
-/* See seen.h. The hashes are in a table with open addressing, at most three quarters full. */
+/* See seen.h. The fingerprints are in a table with open addressing, at most three quarters full. */
 #include "transfer/seen.h"
+
+#include "base/siphash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +17,11 @@ enum {
 
 struct seen {
     enum transfer_unique unique;
-    char *path;      /* NULL: none */
-    uint64_t *slots; /* 0: free */
+    char *path;                /* NULL: none */
+    struct fingerprint *slots; /* 0: free */
     size_t slot_count;
     size_t count;
-    struct buffer fresh; /* hashes that the file does not have yet */
+    struct buffer fresh; /* those that the file does not have yet */
     uint64_t saved_bytes;
 };
 
@@ -51,11 +53,17 @@ void seen_destroy(struct seen *seen)
 
 /* --- the table --- */
 
-/* Where the hash is, or would be. */
-static uint64_t *find_slot(uint64_t *slots, size_t slot_count, uint64_t hash)
+static bool is_free(const struct fingerprint *slot)
 {
-    size_t at = hash & (slot_count - 1);
-    while (slots[at] != 0 && slots[at] != hash)
+    return fingerprint_equal(*slot, (struct fingerprint){0});
+}
+
+/* Where the fingerprint is, or would be. */
+static struct fingerprint *find_slot(struct fingerprint *slots, size_t slot_count,
+                                     struct fingerprint print)
+{
+    size_t at = print.words[0] & (slot_count - 1);
+    while (!is_free(&slots[at]) && !fingerprint_equal(slots[at], print))
         at = (at + 1) & (slot_count - 1);
     return &slots[at];
 }
@@ -63,11 +71,11 @@ static uint64_t *find_slot(uint64_t *slots, size_t slot_count, uint64_t hash)
 static status grow(struct seen *seen)
 {
     size_t slot_count = 2 * seen->slot_count;
-    uint64_t *slots = calloc(slot_count, sizeof *slots);
+    struct fingerprint *slots = calloc(slot_count, sizeof *slots);
     if (slots == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < seen->slot_count; i++)
-        if (seen->slots[i] != 0)
+        if (!is_free(&seen->slots[i]))
             *find_slot(slots, slot_count, seen->slots[i]) = seen->slots[i];
     free(seen->slots);
     seen->slots = slots;
@@ -83,39 +91,60 @@ static status make_room(struct seen *seen, bool *is_full)
     return is_crowded && !*is_full ? grow(seen) : status_ok();
 }
 
-static bool has(const struct seen *seen, uint64_t hash)
+static bool has(const struct seen *seen, struct fingerprint print)
 {
-    return *find_slot(seen->slots, seen->slot_count, hash) != 0;
+    return !is_free(find_slot(seen->slots, seen->slot_count, print));
 }
 
 /* `*is_new`: it was not there. */
-static status keep(struct seen *seen, uint64_t hash, bool *is_new)
+static status keep(struct seen *seen, struct fingerprint print, bool *is_new)
 {
     bool is_full;
     TRY(make_room(seen, &is_full));
-    uint64_t *slot = find_slot(seen->slots, seen->slot_count, hash);
-    *is_new = *slot == 0;
+    struct fingerprint *slot = find_slot(seen->slots, seen->slot_count, print);
+    *is_new = is_free(slot);
     if (!*is_new || is_full)
         return status_ok();
-    *slot = hash;
+    *slot = print;
     seen->count++;
     if (seen->path != NULL)
-        buffer_append(&seen->fresh, &hash, sizeof hash);
+        buffer_append(&seen->fresh, &print, sizeof print);
     return seen->fresh.failed ? status_out_of_memory() : status_ok();
 }
 
 /* --- records --- */
 
-static uint64_t not_zero(uint64_t hash)
+static struct fingerprint finish(struct siphash *hash)
 {
-    return hash == 0 ? 1 : hash;
+    struct fingerprint print = siphash_finish(hash);
+    if (is_free(&print))
+        print.words[0] = 1;
+    return print;
 }
 
-static uint64_t cell_hash(uint64_t row_hash, const struct move_cell *cell)
+/* Behind its size, so that no two lists of parts are the same bytes. */
+static void add_part(struct siphash *hash, bytes part)
 {
-    const uint64_t parts[] = {row_hash, bytes_hash(bytes_of(cell->family)),
-                              bytes_hash(cell->qualifier), (uint64_t)cell->timestamp_us};
-    return not_zero(bytes_hash(bytes_make(parts, sizeof parts)));
+    uint64_t size = part.size;
+    siphash_add(hash, bytes_make(&size, sizeof size));
+    siphash_add(hash, part);
+}
+
+static struct siphash row_hash(bytes row_key)
+{
+    struct siphash hash;
+    siphash_start(&hash);
+    add_part(&hash, row_key);
+    return hash;
+}
+
+/* `hash`: a copy of the row's, which goes on. */
+static struct fingerprint cell_print(struct siphash hash, const struct move_cell *cell)
+{
+    add_part(&hash, bytes_of(cell->family));
+    add_part(&hash, cell->qualifier);
+    siphash_add(&hash, bytes_make(&cell->timestamp_us, sizeof cell->timestamp_us));
+    return finish(&hash);
 }
 
 static int shown(bytes b)
@@ -125,8 +154,9 @@ static int shown(bytes b)
 
 static status add_row(struct seen *seen, bytes row_key)
 {
+    struct siphash hash = row_hash(row_key);
     bool is_new;
-    TRY(keep(seen, not_zero(bytes_hash(row_key)), &is_new));
+    TRY(keep(seen, finish(&hash), &is_new));
     return is_new ? status_ok()
                   : status_make(STATUS_ALREADY_EXISTS, "one before it has the row key %.*s",
                                 shown(row_key), (const char *)row_key.data);
@@ -144,13 +174,13 @@ static status refuse_cell(const struct move_change *change, const struct move_ce
 /* None is kept of a record of which one is there. */
 static status add_cells(struct seen *seen, const struct move_change *change)
 {
-    uint64_t row_hash = bytes_hash(change->row_key);
+    const struct siphash row = row_hash(change->row_key);
     bool is_new;
     for (size_t i = 0; i < change->count; i++)
-        if (has(seen, cell_hash(row_hash, &change->cells[i])))
+        if (has(seen, cell_print(row, &change->cells[i])))
             return refuse_cell(change, &change->cells[i], "one before it has");
     for (size_t i = 0; i < change->count; i++) {
-        TRY(keep(seen, cell_hash(row_hash, &change->cells[i]), &is_new));
+        TRY(keep(seen, cell_print(row, &change->cells[i]), &is_new));
         if (!is_new)
             return refuse_cell(change, &change->cells[i], "it has twice");
     }
@@ -199,17 +229,17 @@ status seen_save(struct seen *seen, uint64_t *bytes)
     return status_ok();
 }
 
-static status read_hashes(struct seen *seen, FILE *file, uint64_t count)
+static status read_prints(struct seen *seen, FILE *file, uint64_t count)
 {
-    uint64_t hash;
+    struct fingerprint print;
     bool is_new;
     for (uint64_t i = 0; i < count; i++) {
-        if (fread(&hash, sizeof hash, 1, file) != 1 || hash == 0)
+        if (fread(&print, sizeof print, 1, file) != 1 || is_free(&print))
             return status_make(STATUS_DATA_LOSS,
                                "%s is shorter than the checkpoint says; without both all begins "
                                "anew",
                                seen->path);
-        TRY(keep(seen, hash, &is_new));
+        TRY(keep(seen, print, &is_new));
     }
     return status_ok();
 }
@@ -221,7 +251,7 @@ status seen_restore(struct seen *seen, uint64_t bytes)
     FILE *file = fopen(seen->path, "r+e");
     if (file == NULL)
         return cannot(seen, "read");
-    status s = read_hashes(seen, file, bytes / sizeof(uint64_t));
+    status s = read_prints(seen, file, bytes / sizeof(struct fingerprint));
     if (status_is_ok(s) && ftruncate(fileno(file), (off_t)bytes) != 0)
         s = cannot(seen, "write");
     fclose(file);

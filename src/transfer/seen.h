@@ -1,9 +1,10 @@
 /* What has come already, so that of two records that would overwrite each other the second is
  * noticed: row keys, or cells (row key, family, qualifier, timestamp).
  *
- * Of each a hash of 64 bits is kept, 11 to 22 bytes of memory, of the first twelve million; of what
- * comes after those only their doubles are noticed. They go into a file, too, so that a transfer
- * that goes on knows what came before. One thread. */
+ * Of each a fingerprint of 128 bits is kept (base/siphash.h: a record that is refused really is the
+ * second), 22 to 43 bytes of memory, of the first twelve million; of what comes after those only
+ * their doubles are noticed. They go into a file, too, so that a transfer that goes on knows what
+ * came before. One thread. */
 #ifndef TRESTLE_TRANSFER_SEEN_H
 #define TRESTLE_TRANSFER_SEEN_H
 
