@@ -7,7 +7,6 @@
 #include "cluster/row_group.h"
 #include "cluster/rows.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #define MINUTE_US (INT64_C(60) * 1000000)
@@ -175,40 +174,12 @@ void heat_batch_drop(struct heat_batch *batch)
     batch->count = 0;
 }
 
-struct waiting {
-    struct row_group group;
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    bool is_done;
-    status result;
-};
-
-static void wake(struct row_group *group, status result)
-{
-    struct waiting *waiting = LIST_ENTRY(group, struct waiting, group);
-    pthread_mutex_lock(&waiting->lock);
-    waiting->is_done = true;
-    waiting->result = result;
-    pthread_cond_signal(&waiting->done);
-    pthread_mutex_unlock(&waiting->lock);
-}
-
 static status write_to(struct table *table, struct heat_batch *batch)
 {
-    struct waiting waiting = {.group = {.table = table,
-                                        .rows = batch->rows,
-                                        .count = batch->count,
-                                        .arena = batch->arena,
-                                        .done = wake},
-                              .lock = PTHREAD_MUTEX_INITIALIZER,
-                              .done = PTHREAD_COND_INITIALIZER};
+    struct row_group group = {
+        .table = table, .rows = batch->rows, .count = batch->count, .arena = batch->arena};
     batch->count = 0; /* the group ends the changes, whatever comes of it */
-    TRY(row_group_submit(&waiting.group));
-    pthread_mutex_lock(&waiting.lock);
-    while (!waiting.is_done)
-        pthread_cond_wait(&waiting.done, &waiting.lock);
-    pthread_mutex_unlock(&waiting.lock);
-    return waiting.result;
+    return row_group_write(&group);
 }
 
 status heat_batch_write(struct heat_batch *batch, struct cluster *cluster)

@@ -3,6 +3,8 @@
 
 #include "cluster/cluster_private.h"
 
+#include <pthread.h>
+
 static void free_changes(struct row_group *group)
 {
     for (size_t i = 0; i < group->count; i++)
@@ -120,5 +122,46 @@ status row_group_submit(struct row_group *group)
     }
     free_changes(group);
     release_tablets(group);
+    return s;
+}
+
+/* --- waiting for it --- */
+
+struct row_group_waiting {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+    status result;
+};
+
+static void wake(struct row_group *group, status result)
+{
+    struct row_group_waiting *waiting = group->waiting;
+    pthread_mutex_lock(&waiting->lock);
+    waiting->is_done = true;
+    waiting->result = result;
+    pthread_cond_signal(&waiting->done);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+static status wait_for_end(struct row_group_waiting *waiting)
+{
+    pthread_mutex_lock(&waiting->lock);
+    while (!waiting->is_done)
+        pthread_cond_wait(&waiting->done, &waiting->lock);
+    pthread_mutex_unlock(&waiting->lock);
+    return waiting->result;
+}
+
+status row_group_write(struct row_group *group)
+{
+    struct row_group_waiting waiting = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                        .done = PTHREAD_COND_INITIALIZER};
+    group->waiting = &waiting;
+    group->done = wake;
+    status s = row_group_submit(group);
+    if (status_is_ok(s))
+        s = wait_for_end(&waiting);
+    group->waiting = NULL;
     return s;
 }

@@ -27,7 +27,7 @@ struct grouped_row {
 };
 
 struct row_group {
-    /* set by the caller */
+    /* set by the caller, for row_group_write without `loop` and `done` */
     struct table *table; /* held until `done` */
     struct grouped_row *rows;
     size_t count;        /* at least one, of no row two: they would have the same version */
@@ -41,11 +41,15 @@ struct row_group {
     struct commit *others;
     struct tablet **tablets;
     uint64_t *hashes;
+    struct row_group_waiting *waiting; /* who called row_group_write */
 };
 
 /* Waits for the rows' locks: on threads that nobody waits for who holds one, so not the cluster's
  * pool. On failure nothing was taken, `done` is not called, and the changes are freed all the same.
  */
 status row_group_submit(struct row_group *group);
+
+/* Submits it and waits for its end, whose result it gives: on threads that may block. */
+status row_group_write(struct row_group *group);
 
 #endif

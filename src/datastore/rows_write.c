@@ -58,44 +58,12 @@ static status pack_all(struct table *table, const struct ds_row_write *rows, siz
 
 /* --- without a moment --- */
 
-/* Waits on a thread that may block, for what ends on the commit thread. */
-struct waiting {
-    struct row_group group;
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    bool is_done;
-    status result;
-};
-
-static void wake(struct row_group *group, status result)
-{
-    struct waiting *waiting = LIST_ENTRY(group, struct waiting, group);
-    pthread_mutex_lock(&waiting->lock);
-    waiting->is_done = true;
-    waiting->result = result;
-    pthread_cond_signal(&waiting->done);
-    pthread_mutex_unlock(&waiting->lock);
-}
-
-static status wait_for(struct waiting *waiting)
-{
-    pthread_mutex_lock(&waiting->lock);
-    while (!waiting->is_done)
-        pthread_cond_wait(&waiting->done, &waiting->lock);
-    pthread_mutex_unlock(&waiting->lock);
-    return waiting->result;
-}
-
 status ds_rows_write(struct table *table, const struct ds_row_write *rows, size_t count,
                      int64_t at_us, struct arena *arena)
 {
-    struct waiting waiting = {
-        .group = {.table = table, .count = count, .arena = arena, .done = wake},
-        .lock = PTHREAD_MUTEX_INITIALIZER,
-        .done = PTHREAD_COND_INITIALIZER};
-    TRY(pack_all(table, rows, count, at_us, arena, &waiting.group.rows));
-    TRY(row_group_submit(&waiting.group));
-    return wait_for(&waiting);
+    struct row_group group = {.table = table, .count = count, .arena = arena};
+    TRY(pack_all(table, rows, count, at_us, arena, &group.rows));
+    return row_group_write(&group);
 }
 
 /* --- at a moment --- */
