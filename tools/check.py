@@ -8,6 +8,7 @@
 A check is a function that gets a Tree and yields (path, line, message). CHECKS names them all.
 """
 
+import collections
 import os
 import re
 import subprocess
@@ -155,23 +156,26 @@ def check_cplusplus(tree):
 
 
 def check_banned_calls(tree):
+    any_of_them = re.compile(rf"(?<![\w.>:])({'|'.join(BANNED_CALLS)})\s*\(")
     for path, text in tree.files(".c", ".h", ".cc"):
-        if folder_of(path) is None:
+        if folder_of(path) is None or not any_of_them.search(text):
             continue
         code = strip_comments_and_strings(text)
-        for names, (reason, allowed) in BANNED_CALLS.items():
-            if allowed and re.fullmatch(allowed, path):
-                continue
-            for match in re.finditer(rf"(?<![\w.>:])({names})\s*\(", code):
+        for match in any_of_them.finditer(code):
+            reason, allowed = reason_against(match[1])
+            if not allowed or not re.fullmatch(allowed, path):
                 yield path, line_of(code, match.start()), f"{match[1]}() {reason}"
 
 
+def reason_against(call):
+    return next(why for names, why in BANNED_CALLS.items() if re.fullmatch(names, call))
+
+
 def check_banned_words(tree):
-    for path, number, line in tree.lines():
+    for path, text in tree.files():
         for pattern, reason in BANNED_WORDS.items():
-            match = re.search(pattern, line)
-            if match:
-                yield path, number, f"{match[0]}: {reason}"
+            for match in re.finditer(pattern, text):
+                yield path, line_of(text, match.start()), f"{match[0]}: {reason}"
 
 
 def check_text(tree):
@@ -213,19 +217,25 @@ def check_function_length(tree):
 
 def check_dead_files(tree):
     """Every file is named by another that has a use for it."""
-    everything = "\n".join(tree.texts.values())
+    namers = files_by_what_they_name(tree)
     for path, _ in tree.files(".c", ".cc", ".h", ".proto", ".py", ".md", ".supp", ".txt", ".def"):
         name = path.rsplit("/", 1)[-1]
         if is_entry_point(path, name):
             continue
-        others = everything.count(name) - tree.texts[path].count(name)
-        others += is_named_without_suffix(tree, path, name)
-        if name.endswith(".py"):
-            module = re.escape(name.removesuffix(".py"))
-            imported = rf"^\s*(?:import|from) (?:\w+\.)*{module}\b"
-            others += len(re.findall(imported, everything, re.MULTILINE))
-        if others == 0:
+        if not namers[name] - {path} and not is_named_without_suffix(tree, path, name):
             yield path, 1, "no build file, include, import or page names it"
+
+
+def files_by_what_they_name(tree):
+    """The paths of the files in which a name like "x.c" stands, or that import x of "x.py"."""
+    namers = collections.defaultdict(set)
+    imports = re.compile(r"^\s*(?:import|from) (?:\w+\.)*(\w+)", re.MULTILINE)
+    for path, text in tree.files():
+        for name in set(re.findall(r"[\w-][\w.-]*\.\w+", text)):
+            namers[name].add(path)
+        for module in imports.findall(text):
+            namers[f"{module}.py"].add(path)
+    return namers
 
 
 def is_named_without_suffix(tree, path, name):
