@@ -2,9 +2,7 @@
 #include "move/dynamo_export.h"
 
 #include "move/input.h"
-#include "os/digest.h"
 #include "sql/vector.h"
-#include "wire/grpc_text.h"
 #include "wire/json.h"
 
 #include <dirent.h>
@@ -365,26 +363,4 @@ status dynamo_export_open(const char *source, struct arena *arena, struct dynamo
     if (stat(source, &about) != 0)
         return status_from_errno(errno, "cannot read %s", source);
     return S_ISDIR(about.st_mode) ? open_directory(&opening) : add_file(&opening, file);
-}
-
-/* --- checking --- */
-
-status dynamo_file_check(const struct dynamo_file *file)
-{
-    uint8_t md5[DIGEST_MOST_BYTES];
-    size_t size;
-    struct buffer actual = {0};
-    if (!file->has_manifest)
-        return status_ok();
-    TRY(digest_file(DIGEST_MD5, file->path, md5, &size));
-    base64_encode(bytes_make(md5, size), &actual);
-    bytes expected = bytes_of(file->md5);
-    while (expected.size > 0 && expected.data[expected.size - 1] == '=')
-        expected.size--;
-    bool is_same = !actual.failed && bytes_equal(buffer_bytes(&actual), expected);
-    status s = is_same ? status_ok()
-                       : DAMAGED("%s has the MD5 %.*s; the manifest says %s", file->path,
-                                 (int)actual.size, (const char *)actual.data, file->md5);
-    buffer_free(&actual);
-    return s;
 }

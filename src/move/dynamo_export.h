@@ -40,8 +40,4 @@ struct dynamo_export {
  * read, or whose sums do not add up, and for a time between exports that none of them has. */
 status dynamo_export_open(const char *source, struct arena *arena, struct dynamo_export *out);
 
-/* Holds the file against the MD5 that the manifest names, if there is one. DATA_LOSS; NOT_FOUND, …
- */
-status dynamo_file_check(const struct dynamo_file *file);
-
 #endif

@@ -5,7 +5,7 @@
  * one back. */
 #include "move/dynamo_writer.h"
 
-#include "move/dynamo_export.h"
+#include "move/dynamo_check.h"
 #include "move/input.h"
 #include "move/output.h"
 #include "os/digest.h"

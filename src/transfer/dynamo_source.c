@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "move/dynamo_change.h"
+#include "move/dynamo_check.h"
 #include "move/dynamo_export.h"
 #include "move/input.h"
 
@@ -41,12 +42,9 @@ static uint64_t file_size(const struct dynamo_file *file)
 /* Each file's sum, if there is a manifest; and the size of all. */
 static status check_files(struct dynamo_source *source)
 {
-    for (size_t i = 0; i < source->export.count; i++) {
-        const struct dynamo_file *file = &source->export.files[i];
-        source->total += file_size(file);
-        TRY(dynamo_file_check(file));
-    }
-    return status_ok();
+    for (size_t i = 0; i < source->export.count; i++)
+        source->total += file_size(&source->export.files[i]);
+    return dynamo_files_check(source->export.files, source->export.count);
 }
 
 static status prepare(struct dynamo_source *source, const char *path)

@@ -1,0 +1,114 @@
+/* See dynamo_check.h. */
+#include "move/dynamo_check.h"
+
+#include "os/digest.h"
+#include "os/thread.h"
+#include "wire/grpc_text.h"
+
+/* --- one file --- */
+
+static bytes without_padding(bytes base64)
+{
+    while (base64.size > 0 && base64.data[base64.size - 1] == '=')
+        base64.size--;
+    return base64;
+}
+
+status dynamo_file_check(const struct dynamo_file *file)
+{
+    uint8_t md5[DIGEST_MOST_BYTES];
+    size_t size;
+    struct buffer actual = {0};
+    if (!file->has_manifest)
+        return status_ok();
+    TRY(digest_file(DIGEST_MD5, file->path, md5, &size));
+    base64_encode(bytes_make(md5, size), &actual);
+    status s = status_ok();
+    if (actual.failed)
+        s = status_out_of_memory();
+    else if (!bytes_equal(buffer_bytes(&actual), without_padding(bytes_of(file->md5))))
+        s = status_make(STATUS_DATA_LOSS, "%s has the MD5 %.*s; the manifest says %s", file->path,
+                        (int)actual.size, (const char *)actual.data, file->md5);
+    buffer_free(&actual);
+    return s;
+}
+
+/* --- all of them --- */
+
+enum { THREADS_MOST = 4 };
+
+/* Files are taken in their order. So when one fails, each before it has been taken by somebody, who
+ * goes on to its end: the first failure of all is known when all have come back. */
+struct checking {
+    const struct dynamo_file *files;
+    size_t count;
+
+    pthread_mutex_t mutex; /* guards the rest */
+    size_t next;
+    size_t failed;  /* which one `failure` is of */
+    status failure; /* owned */
+};
+
+/* False when there is none, or no need for more. */
+static bool take_file(struct checking *checking, size_t *out)
+{
+    pthread_mutex_lock(&checking->mutex);
+    bool has_more = checking->next < checking->count && status_is_ok(checking->failure);
+    if (has_more)
+        *out = checking->next++;
+    pthread_mutex_unlock(&checking->mutex);
+    return has_more;
+}
+
+/* Takes the status. */
+static void note_failure(struct checking *checking, size_t file, status s)
+{
+    pthread_mutex_lock(&checking->mutex);
+    bool is_first = status_is_ok(checking->failure) || file < checking->failed;
+    status other = is_first ? checking->failure : s;
+    if (is_first) {
+        checking->failure = s;
+        checking->failed = file;
+    }
+    pthread_mutex_unlock(&checking->mutex);
+    status_free(other);
+}
+
+static void *check_files(void *argument)
+{
+    struct checking *checking = argument;
+    size_t file;
+    while (take_file(checking, &file)) {
+        status s = dynamo_file_check(&checking->files[file]);
+        if (!status_is_ok(s))
+            note_failure(checking, file, s);
+    }
+    return NULL;
+}
+
+static size_t threads_wanted(size_t files)
+{
+    size_t processors = thread_processors();
+    size_t most = processors < THREADS_MOST ? processors : THREADS_MOST;
+    return files < most ? files : most;
+}
+
+/* The caller's thread is one of them; it does alone what no other can be started for. */
+status dynamo_files_check(const struct dynamo_file *files, size_t count)
+{
+    struct checking checking = {.files = files, .count = count};
+    pthread_t threads[THREADS_MOST];
+    size_t started = 0, wanted = threads_wanted(count);
+    status s = status_ok();
+    pthread_mutex_init(&checking.mutex, NULL);
+    while (status_is_ok(s) && started + 1 < wanted) {
+        s = thread_start(&threads[started], "check", check_files, &checking);
+        started += status_is_ok(s);
+    }
+    status_ignore(s);
+    check_files(&checking);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&checking.mutex);
+    return checking.failure;
+}
