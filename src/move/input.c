@@ -1,199 +1,98 @@
 /* See input.h. */
 #include "move/input.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "move/content.h"
+#include "move/read_ahead.h"
+
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
 
 enum {
-    RAW_SIZE = 64 << 10,
     TEXT_SIZE = 256 << 10, /* to begin with: a line may make it larger */
-    AUTOMATIC_GZIP = 15 + 32,
+    AHEAD_AFTER = 1 << 20, /* bytes of text: what has less needs no thread */
 };
 
 struct input {
-    char *path;
-    int fd;
-    uint64_t bytes_read;
-    uint64_t bytes_total;
-
-    /* The file as it lies there. */
-    uint8_t raw[RAW_SIZE];
-    bytes raw_left;
-    bool raw_has_ended;
-
-    /* What it says. */
-    z_stream gzip;
-    bool is_gzip;
-    bool is_within_member;
+    struct content *content;  /* of the other thread while `ahead` is there */
+    struct read_ahead *ahead; /* NULL: none yet, or none at all */
+    bool ahead_is_settled;    /* there is one, or there will be none */
+    uint64_t text_bytes;      /* that have been read */
     struct buffer text;
     size_t at; /* of the text: what is before has been given out */
     uint64_t line_number;
     size_t line_most;
 };
 
-static const char *shown_path(const struct input *input)
-{
-    return input->fd == STDIN_FILENO ? "standard input" : input->path;
-}
-
-/* --- the file --- */
-
-static status fill_raw(struct input *input)
-{
-    ssize_t count;
-    do
-        count = read(input->fd, input->raw, RAW_SIZE);
-    while (count < 0 && errno == EINTR);
-    if (count < 0)
-        return status_from_errno(errno, "cannot read %s", shown_path(input));
-    input->raw_left = bytes_make(input->raw, (size_t)count);
-    input->raw_has_ended = count == 0;
-    input->bytes_read += (size_t)count;
-    return status_ok();
-}
-
-static status need_raw(struct input *input)
-{
-    return input->raw_left.size > 0 || input->raw_has_ended ? status_ok() : fill_raw(input);
-}
-
-/* --- gzip --- */
-
-static status damaged(const struct input *input, const char *what)
-{
-    return status_make(STATUS_DATA_LOSS, "%s: %s", shown_path(input), what);
-}
-
-/* Adds at most `room` bytes of text. */
-static status inflate_some(struct input *input, uint8_t *to, size_t room, size_t *made)
-{
-    z_stream *gzip = &input->gzip;
-    gzip->next_in = (Bytef *)(uintptr_t)input->raw_left.data;
-    gzip->avail_in = (uInt)input->raw_left.size;
-    gzip->next_out = to;
-    gzip->avail_out = (uInt)room;
-    int result = inflate(gzip, Z_NO_FLUSH);
-    input->raw_left = bytes_from(input->raw_left, input->raw_left.size - gzip->avail_in);
-    *made = room - gzip->avail_out;
-    input->is_within_member = result != Z_STREAM_END;
-    if (result == Z_STREAM_END)
-        result = inflateReset(gzip);
-    if (result == Z_MEM_ERROR)
-        return status_out_of_memory();
-    return result == Z_OK || result == Z_BUF_ERROR ? status_ok()
-                                                   : damaged(input, "the gzip data are damaged");
-}
-
-static status read_gzip(struct input *input, uint8_t *to, size_t room, size_t *made)
-{
-    *made = 0;
-    while (*made == 0) {
-        TRY(need_raw(input));
-        if (input->raw_left.size == 0)
-            return input->is_within_member ? damaged(input, "the gzip data end too early")
-                                           : status_ok();
-        TRY(inflate_some(input, to, room, made));
-    }
-    return status_ok();
-}
-
-static status read_plain(struct input *input, uint8_t *to, size_t room, size_t *made)
-{
-    TRY(need_raw(input));
-    *made = input->raw_left.size < room ? input->raw_left.size : room;
-    if (*made > 0)
-        memcpy(to, input->raw_left.data, *made);
-    input->raw_left = bytes_from(input->raw_left, *made);
-    return status_ok();
-}
-
-/* 0 bytes: the end. */
-static status read_text(struct input *input, uint8_t *to, size_t room, size_t *made)
-{
-    return input->is_gzip ? read_gzip(input, to, room, made) : read_plain(input, to, room, made);
-}
-
 /* --- opening --- */
 
-static status start_reading(struct input *input)
+static status make_input(status s, struct content *content, struct input **out)
 {
-    input->is_gzip = bytes_start_with(input->raw_left, bytes_of("\x1f\x8b"));
-    if (input->is_gzip && inflateInit2(&input->gzip, AUTOMATIC_GZIP) != Z_OK) {
-        input->is_gzip = false;
-        return status_out_of_memory();
-    }
-    return status_ok();
-}
-
-static status open_file(struct input *input)
-{
-    struct stat about;
-    bool is_standard_input = strcmp(input->path, "-") == 0;
-    input->fd = is_standard_input ? STDIN_FILENO : open(input->path, O_RDONLY | O_CLOEXEC);
-    if (input->fd < 0 || fstat(input->fd, &about) != 0)
-        return status_from_errno(errno, "cannot open %s", input->path);
-    if (S_ISDIR(about.st_mode))
-        return status_make(STATUS_INVALID_ARGUMENT, "%s is a directory", input->path);
-    input->bytes_total = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
-    TRY(fill_raw(input));
-    return start_reading(input);
-}
-
-static status open_bytes(struct input *input, bytes content)
-{
-    input->raw_left = content;
-    input->raw_has_ended = true;
-    input->bytes_read = input->bytes_total = content.size;
-    return start_reading(input);
-}
-
-static status make_input(const char *path, struct input **out)
-{
+    *out = NULL;
+    TRY(s);
     struct input *input = *out = calloc(1, sizeof *input);
-    if (input == NULL)
+    if (input == NULL) {
+        content_close(content);
         return status_out_of_memory();
-    input->fd = -1;
-    input->line_most = INPUT_LINE_MOST;
-    input->path = strdup(path);
-    return input->path == NULL ? status_out_of_memory() : status_ok();
-}
-
-static status end_opening(status s, struct input **out)
-{
-    if (!status_is_ok(s)) {
-        input_close(*out);
-        *out = NULL;
     }
-    return s;
+    input->content = content;
+    input->line_most = INPUT_LINE_MOST;
+    return status_ok();
 }
 
 status input_open(const char *path, struct input **out)
 {
-    status s = make_input(path, out);
-    return end_opening(status_is_ok(s) ? open_file(*out) : s, out);
+    struct content *content = NULL;
+    status s = content_open(path, &content);
+    return make_input(s, content, out);
 }
 
-status input_open_bytes(bytes content, struct input **out)
+status input_open_bytes(bytes text, struct input **out)
 {
-    status s = make_input("bytes", out);
-    return end_opening(status_is_ok(s) ? open_bytes(*out, content) : s, out);
+    struct content *content = NULL;
+    status s = content_open_bytes(text, &content);
+    return make_input(s, content, out);
 }
 
 void input_close(struct input *input)
 {
     if (input == NULL)
         return;
-    if (input->is_gzip)
-        inflateEnd(&input->gzip);
-    if (input->fd > STDIN_FILENO)
-        close(input->fd);
+    read_ahead_destroy(input->ahead);
+    content_close(input->content);
     buffer_free(&input->text);
-    free(input->path);
     free(input);
+}
+
+/* --- reading ahead --- */
+
+static status read_content(void *context, uint8_t *to, size_t room, size_t *made)
+{
+    return content_read(context, to, room, made);
+}
+
+static uint64_t content_position(void *context)
+{
+    return content_bytes_read(context);
+}
+
+/* What cannot have another thread is read by this one. */
+static void begin_reading_ahead(struct input *input)
+{
+    const struct read_ahead_source source = {
+        .context = input->content, .read = read_content, .position = content_position};
+    input->ahead_is_settled = true;
+    if (content_is_packed_file(input->content))
+        status_ignore(read_ahead_create(&source, &input->ahead));
+}
+
+/* 0 bytes: the end. */
+static status read_text(struct input *input, uint8_t *to, size_t room, size_t *made)
+{
+    if (input->text_bytes >= AHEAD_AFTER && !input->ahead_is_settled)
+        begin_reading_ahead(input);
+    TRY(input->ahead != NULL ? read_ahead_take(input->ahead, to, room, made)
+                             : content_read(input->content, to, room, made));
+    input->text_bytes += *made;
+    return status_ok();
 }
 
 /* --- reading --- */
@@ -294,10 +193,11 @@ uint64_t input_line_number(const struct input *input)
 
 uint64_t input_bytes_read(const struct input *input)
 {
-    return input->bytes_read - input->raw_left.size;
+    return input->ahead != NULL ? read_ahead_position(input->ahead)
+                                : content_bytes_read(input->content);
 }
 
 uint64_t input_bytes_total(const struct input *input)
 {
-    return input->bytes_total;
+    return content_bytes_total(input->content);
 }

@@ -3,7 +3,11 @@
  *
  * A file ends in one of three ways: at its end; in the middle of a gzip member, which is DATA_LOSS
  * (the lines before have been given out); by a failure of the system. Memory is two buffers and the
- * longest line. One thread at a time. */
+ * longest line.
+ *
+ * Used by one thread at a time. A gzip file of more than a megabyte of text is unpacked by another
+ * thread, ahead of what is asked for, which takes 2 MB more; where there is no memory for that, or
+ * no thread, by the caller's. */
 #ifndef TRESTLE_MOVE_INPUT_H
 #define TRESTLE_MOVE_INPUT_H
 
@@ -37,7 +41,7 @@ status input_read(struct input *input, uint8_t *to, size_t size, size_t *taken);
 uint64_t input_line_number(const struct input *input);
 
 /* How much of the file has been read, and how large it is (0: not known): bytes as they lie there.
- */
+ * Where another thread unpacks, what it has read ahead counts in part. */
 uint64_t input_bytes_read(const struct input *input);
 uint64_t input_bytes_total(const struct input *input);
 

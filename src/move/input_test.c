@@ -222,6 +222,134 @@ static void a_gzip_that_was_cut_off_is_data_loss(void **state)
     buffer_free(&out);
 }
 
+/* --- large enough to be unpacked by another thread --- */
+
+enum { MANY = 60000, LARGE_LINE = 120 };
+
+/* The line of that number: "17:" and bytes that gzip makes little of. */
+static size_t make_line(uint64_t number, char line[LARGE_LINE])
+{
+    uint64_t chance = number * 0x9e3779b97f4a7c15u + 1;
+    size_t size = (size_t)snprintf(line, LARGE_LINE, "%llu:", (unsigned long long)number);
+    for (; size < 40 + number % 60; size++) {
+        chance ^= chance << 13, chance ^= chance >> 7, chance ^= chance << 17;
+        line[size] = (char)('0' + chance % 64);
+    }
+    return size;
+}
+
+static void write_large(const struct fixture *f)
+{
+    char line[LARGE_LINE];
+    struct buffer text = {0};
+    for (uint64_t i = 1; i <= MANY; i++) {
+        buffer_append(&text, line, make_line(i, line));
+        buffer_append_byte(&text, '\n');
+    }
+    assert_false(text.failed);
+    assert_true(text.size > 3 << 20);
+    append_gzip(f, text.data, text.size / 2);
+    append_gzip(f, text.data + text.size / 2, text.size - text.size / 2);
+    buffer_free(&text);
+}
+
+/* As many lines as there are, `most` at most, each held against what it must be. */
+static status read_large(struct input *input, uint64_t most, uint64_t *count)
+{
+    uint64_t before = 0;
+    for (*count = 0; *count < most; ++*count) {
+        char expected[LARGE_LINE];
+        bytes line;
+        bool is_end;
+        TRY(input_line(input, &line, &is_end));
+        if (is_end)
+            break;
+        size_t size = make_line(*count + 1, expected);
+        assert_int_equal(line.size, size);
+        assert_memory_equal(line.data, expected, size);
+        assert_int_equal(input_line_number(input), *count + 1);
+        assert_true(input_bytes_read(input) >= before);
+        before = input_bytes_read(input);
+    }
+    return status_ok();
+}
+
+static void large_files_come_whole(void **state)
+{
+    struct fixture *f = *state;
+    struct input *input;
+    uint64_t count;
+    write_large(f);
+    assert_ok(input_open(f->path, &input));
+    assert_ok(read_large(input, UINT64_MAX, &count));
+    assert_int_equal(count, MANY);
+    assert_int_equal(input_bytes_read(input), input_bytes_total(input));
+    input_close(input);
+}
+
+/* Going on somewhere means to open the file again. */
+static void large_files_are_closed_early(void **state)
+{
+    static const uint64_t counts[] = {1, 16000, 20000, MANY - 1, MANY};
+    struct fixture *f = *state;
+    write_large(f);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        struct input *input;
+        uint64_t count;
+        assert_ok(input_open(f->path, &input));
+        assert_ok(read_large(input, counts[i], &count));
+        assert_int_equal(count, counts[i]);
+        input_close(input);
+    }
+}
+
+static size_t read_whole(const struct fixture *f, uint8_t **out)
+{
+    FILE *file = fopen(f->path, "r");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    long size = ftell(file);
+    assert_true(size > 0);
+    rewind(file);
+    *out = malloc((size_t)size);
+    assert_non_null(*out);
+    assert_int_equal(fread(*out, 1, (size_t)size, file), (size_t)size);
+    assert_int_equal(fclose(file), 0);
+    return (size_t)size;
+}
+
+/* Ends with DATA_LOSS, asked as often as one likes, behind so many lines. */
+static uint64_t lines_before_damage(const struct fixture *f)
+{
+    struct input *input;
+    uint64_t count;
+    bytes line;
+    bool is_end;
+    assert_ok(input_open(f->path, &input));
+    assert_status(read_large(input, UINT64_MAX, &count), STATUS_DATA_LOSS);
+    assert_int_equal(input_line_number(input), count);
+    assert_status(input_line(input, &line, &is_end), STATUS_DATA_LOSS);
+    input_close(input);
+    return count;
+}
+
+static void damage_in_large_files_comes_behind_the_lines_before_it(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t *whole;
+    write_large(f);
+    size_t size = read_whole(f, &whole);
+    write_plain(f, whole, size - 9); /* a byte of the last member, and its end */
+    assert_true(lines_before_damage(f) >= MANY - 2);
+    write_plain(f, whole, size / 4 * 3);
+    uint64_t count = lines_before_damage(f);
+    assert_true(count > MANY / 2 && count < MANY);
+    whole[size - 6] ^= 1; /* of the checksum: all has been said by then */
+    write_plain(f, whole, size);
+    assert_int_equal(lines_before_damage(f), MANY);
+    free(whole);
+}
+
 static void what_cannot_be_read_is_said(void **state)
 {
     (void)state;
@@ -242,6 +370,9 @@ int main(void)
         TEST(a_line_that_is_too_long_is_passed_over),
         TEST(pieces_are_read),
         TEST(a_gzip_that_was_cut_off_is_data_loss),
+        TEST(large_files_come_whole),
+        TEST(large_files_are_closed_early),
+        TEST(damage_in_large_files_comes_behind_the_lines_before_it),
         TEST(what_cannot_be_read_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

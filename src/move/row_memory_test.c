@@ -4,9 +4,11 @@
 
 #include "base/failmalloc.h"
 #include "base/testing.h"
+#include "move/input.h"
 
 #include <stdio.h>
 #include <unistd.h>
+#include <zlib.h>
 
 enum { ARENA_LIMIT = 1 << 20 };
 
@@ -123,11 +125,60 @@ static void so_are_fields(void **state)
     arena_destroy(arena);
 }
 
+/* --- lines of a packed file, which another thread may read ahead --- */
+
+enum { LINES = 30000 };
+
+static void write_packed_lines(const char *path)
+{
+    gzFile file = gzopen(path, "w");
+    assert_non_null(file);
+    for (unsigned i = 0; i < LINES; i++)
+        assert_true(gzprintf(file, "%u: %050u, %u\n", i, i * 40503, i * 2654435769u) > 0);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+static status read_lines(struct input *input, unsigned *lines)
+{
+    for (bool is_end = false; !is_end; *lines += !is_end) {
+        bytes line;
+        TRY(input_line(input, &line, &is_end));
+    }
+    return status_ok();
+}
+
+/* All of them, or the words that there was no memory. */
+static void read_packed_lines(void *context)
+{
+    struct input *input;
+    unsigned lines = 0;
+    status s = input_open(context, &input);
+    if (status_is_ok(s)) {
+        s = read_lines(input, &lines);
+        input_close(input);
+    }
+    assert_true(!status_is_ok(s) || lines == LINES);
+    check(s);
+}
+
+static void so_are_packed_lines(void **state)
+{
+    char path[] = "/tmp/trestle-memory-XXXXXX";
+    int fd = mkstemp(path);
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    write_packed_lines(path);
+    failmalloc_each(read_packed_lines, path);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_is_read_and_written),
         cmocka_unit_test(so_are_fields),
+        cmocka_unit_test(so_are_packed_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

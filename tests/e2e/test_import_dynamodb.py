@@ -4,9 +4,11 @@ that are killed; bad input."""
 import base64
 import gzip
 import json
+import random
 import signal
 import subprocess
 import time
+import zlib
 from pathlib import Path
 
 import grpc
@@ -334,6 +336,30 @@ def test_a_truncated_file_is_named_with_its_line(importer, tmp_path):
     write_manifest(tmp_path / "export", [path], [3000])
     assert "0 different" in importer.run_well(tmp_path / "export", "--verify", "full")
     assert len(importer.rows()) == 3000
+
+
+def test_a_large_truncated_file_loses_nothing_that_is_there(importer, tmp_path):
+    """Large enough to be unpacked ahead of what is imported."""
+    chance = random.Random(1)
+    items = [
+        {"Id": ("S", f"{number:06}"), "v": ("S", b64(chance.randbytes(150)))}
+        for number in range(20000)
+    ]
+    [path] = write_export(tmp_path / "export", [items])
+    whole = path.read_bytes()
+    cut = whole[: len(whole) // 4 * 3]
+    text = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(cut)
+    assert len(text) > 3_000_000
+    path.write_bytes(cut)
+    write_manifest(tmp_path / "export", [path], [20000])
+    done = importer.run(tmp_path / "export")
+    assert done.returncode == 1
+    lines = text.count(b"\n")
+    assert f"{path}, behind line {lines}: {path}: the gzip data end too early" in done.stderr
+    path.write_bytes(whole)
+    write_manifest(tmp_path / "export", [path], [20000])
+    assert "0 different" in importer.run_well(tmp_path / "export", "--verify", "full")
+    assert len(importer.rows()) == 20000
 
 
 def test_counts_are_held_against_the_manifest(importer, tmp_path):
