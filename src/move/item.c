@@ -122,14 +122,21 @@ static int compare_names(const void *a, const void *b)
     return bytes_compare(x->name, y->name);
 }
 
-bool item_sort_members(struct item_value *map)
+/* The members of one map come in the same order in each item, and often by their names. */
+static bool are_sorted(const struct item_value *map)
 {
-    if (map->count > 1)
-        qsort(map->elements, map->count, sizeof *map->elements, compare_names);
     for (size_t i = 1; i < map->count; i++)
-        if (bytes_equal(map->elements[i - 1].name, map->elements[i].name))
+        if (bytes_compare(map->elements[i - 1].name, map->elements[i].name) >= 0)
             return false;
     return true;
+}
+
+bool item_sort_members(struct item_value *map)
+{
+    if (are_sorted(map))
+        return true;
+    qsort(map->elements, map->count, sizeof *map->elements, compare_names);
+    return are_sorted(map);
 }
 
 status item_keep(struct arena *arena, struct buffer *buffer, bytes *out)

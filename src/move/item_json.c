@@ -1,9 +1,12 @@
 /* Items as DynamoDB's JSON, {"Id":{"N":"1"}}, and as plain JSON. See item.h. */
 #include "move/item_private.h"
 
+#include "base/utf8.h"
 #include "wire/grpc_text.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
+
+#define BAD_STRING "the string before is not UTF-8, or has a bad escape"
 
 struct item_reader {
     struct json_reader json;
@@ -20,19 +23,26 @@ static status refuse(const struct item_reader *reader, const char *what)
 
 /* --- strings --- */
 
-/* What the string stands for; without an escape it is a part of the text itself. */
+/* What the string stands for, whose escapes are in it. */
 static status unescape(struct item_reader *reader, bytes text, bytes *out)
 {
     struct buffer buffer = {0};
-    if (!json_unescape(text, &buffer)) {
-        buffer_free(&buffer);
-        return refuse(reader, "the string before is not UTF-8, or has a bad escape");
-    }
-    bool is_plain = buffer.size == text.size;
-    *out = is_plain ? text : arena_copy(reader->arena, buffer_bytes(&buffer));
-    bool failed = buffer.failed || (!is_plain && out->data == NULL);
+    bool is_valid = json_unescape(text, &buffer);
+    *out = arena_copy(reader->arena, buffer_bytes(&buffer));
+    bool has_memory = !buffer.failed && out->data != NULL;
     buffer_free(&buffer);
-    return failed ? status_out_of_memory() : status_ok();
+    if (!is_valid)
+        return refuse(reader, BAD_STRING);
+    return has_memory ? status_ok() : status_out_of_memory();
+}
+
+/* Without an escape it is a part of the text itself. */
+static status read_text(struct item_reader *reader, bytes text, bytes *out)
+{
+    if (text.size > 0 && memchr(text.data, '\\', text.size) != NULL)
+        return unescape(reader, text, out);
+    *out = text;
+    return utf8_is_valid(text) ? status_ok() : refuse(reader, BAD_STRING);
 }
 
 static status take_string(struct item_reader *reader, const char *what, bytes *out)
@@ -41,7 +51,7 @@ static status take_string(struct item_reader *reader, const char *what, bytes *o
     if (json_peek(&reader->json) != JSON_STRING ||
         json_take_scalar(&reader->json, &text) != JSON_STRING)
         return refuse(reader, what);
-    return unescape(reader, text, out);
+    return read_text(reader, text, out);
 }
 
 static status take_name(struct item_reader *reader, bytes *out)

@@ -4,6 +4,8 @@
 #include "base/utf8.h"
 #include "wire/json.h"
 
+#include <endian.h>
+
 enum { FIRST_HIGH_SURROGATE = 0xd800, FIRST_LOW_SURROGATE = 0xdc00, AFTER_SURROGATES = 0xe000 };
 
 static void skip_space(struct json_reader *reader)
@@ -165,15 +167,47 @@ bool json_unescape(bytes text, struct buffer *out)
     return true;
 }
 
+/* Of eight bytes in a word, the first of which is its lowest: a bit in the first one that is a
+ * control character, a quote or a backslash, and none below it; 0 if there is none. */
+static uint64_t find_special(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101u, highest = 0x80 * ones;
+    uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+    return (((word - ones * ' ') & ~word) | ((quote - ones) & ~quote) |
+            ((backslash - ones) & ~backslash)) &
+           highest;
+}
+
+static bool is_special(uint8_t byte)
+{
+    return byte < ' ' || byte == '"' || byte == '\\';
+}
+
+/* The first special byte, else the end. What is in between is passed a word at a time: most of what
+ * an import reads is the inside of strings. */
+static const uint8_t *next_special(const uint8_t *at, const uint8_t *end)
+{
+    for (uint64_t word; end - at >= (ptrdiff_t)sizeof word; at += sizeof word) {
+        memcpy(&word, at, sizeof word);
+        uint64_t found = find_special(le64toh(word));
+        if (found != 0)
+            return at + __builtin_ctzll(found) / 8;
+    }
+    while (at < end && !is_special(*at))
+        at++;
+    return at;
+}
+
 /* The string's end, at its second quote; NULL without one, or if a control character comes first.
  */
 static const uint8_t *string_end(const uint8_t *at, const uint8_t *end)
 {
-    for (; at < end && *at >= ' '; at++) {
+    for (at = next_special(at, end); at < end; at = next_special(at, end)) {
         if (*at == '"')
             return at;
-        if (*at == '\\' && ++at == end)
+        if (*at != '\\' || end - at < 2)
             return NULL;
+        at += 2;
     }
     return NULL;
 }
