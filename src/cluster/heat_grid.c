@@ -175,12 +175,15 @@ static struct heat_sum *sum_at(struct heat_sum **sums, size_t range, struct aren
     return sums[range];
 }
 
-/* One of `parts` equal parts; the first has what is left over. */
-static struct heat_sum part_of(const struct heat_sum *sum, size_t parts, bool is_first)
+/* One of `parts` equal parts; what is left over goes to some of them, at even distances. */
+static struct heat_sum part_of(const struct heat_sum *sum, size_t parts, size_t part_index)
 {
     struct heat_sum part = {.votes = 0};
-    for (unsigned i = 0; i < HEAT_NUMBERS; i++)
-        part.numbers[i] = sum->numbers[i] / parts + (is_first ? sum->numbers[i] % parts : 0);
+    for (unsigned i = 0; i < HEAT_NUMBERS; i++) {
+        uint64_t left = sum->numbers[i] % parts;
+        uint64_t own = left * (part_index + 1) / parts - left * part_index / parts;
+        part.numbers[i] = sum->numbers[i] / parts + own;
+    }
     part.numbers[HEAT_LARGEST_ROW] = sum->numbers[HEAT_LARGEST_ROW];
     return part;
 }
@@ -210,7 +213,7 @@ static status spread_entry(const struct heat_grid *grid, const struct heat_entry
     size_t last, first = ranges_of(grid, entry, &last);
     for (size_t at = first; at <= last; at++) {
         struct heat_sum *to = sum_at(sums, at, arena);
-        struct heat_sum part = part_of(&entry->sum, last - first + 1, at == first);
+        struct heat_sum part = part_of(&entry->sum, last - first + 1, at - first);
         if (to == NULL)
             return status_out_of_memory();
         heat_sum_add(to, &part);

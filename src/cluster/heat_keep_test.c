@@ -301,6 +301,25 @@ static void times_become_one(void **state)
     assert_int_equal(total(&sum, HEAT_WRITES), 10);
 }
 
+/* By the ranges of later on, of which none stands out. */
+static void a_coarse_window_is_spread_evenly(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (unsigned i = 0; i < 2; i++) {
+        write_rows(f, "a", 350);
+        if (i == 0)
+            pass(f, MINUTE_US);
+    }
+    pass(f, MINUTE_US);
+    struct heat_matrix matrix = read_matrix(f, BEGIN_US);
+    assert_int_equal(matrix.time_count, 2);
+    assert_true(matrix.range_count > 100);
+    for (size_t i = 0; i < matrix.range_count; i++)
+        if (matrix.times[0].sums[i] != NULL)
+            assert_in_range(matrix.times[0].sums[i]->numbers[HEAT_WRITES], 0,
+                            350 / matrix.range_count + 1);
+}
+
 static void a_start_changes_nothing(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -349,6 +368,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_window_has_its_column, setup, teardown),
         cmocka_unit_test_setup_teardown(the_open_window_is_the_last_column, setup, teardown),
         cmocka_unit_test_setup_teardown(times_become_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_coarse_window_is_spread_evenly, setup, teardown),
         cmocka_unit_test_setup_teardown(a_start_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(minutes_become_hours, setup, teardown),
     };

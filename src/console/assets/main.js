@@ -7,9 +7,11 @@
 //     #/p/PROJECT/i/INSTANCE/query             … and by the same pattern clusters, backups
 //     #/p/PROJECT/i/INSTANCE/t/TABLE           a table
 //     #/p/PROJECT/i/INSTANCE/t/TABLE/rows?…    its rows
+//     #/p/PROJECT/i/INSTANCE/t/TABLE/heat?…    its heat
 import * as api from "./api.js";
 import { backups, clusters, tables } from "./instance.js";
 import { dialog, failure, h, link, loading, notice } from "./dom.js";
+import { heat } from "./heat.js";
 import { instances } from "./instances.js";
 import { login } from "./login.js";
 import { operations } from "./operations.js";
@@ -30,6 +32,7 @@ const ROUTES = [
   [new RegExp(`^${INSTANCE}/query$`), query, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/t/([^/]+)$`), table, ["project", "instance", "table"]],
   [new RegExp(`^${INSTANCE}/t/([^/]+)/rows$`), rows, ["project", "instance", "table"]],
+  [new RegExp(`^${INSTANCE}/t/([^/]+)/heat$`), heat, ["project", "instance", "table"]],
 ];
 
 const SHORTCUTS = [

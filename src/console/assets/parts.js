@@ -68,6 +68,7 @@ export function tableHead(place, current) {
         ["table", tableUrl(place), "Overview"],
         ["rows", rowsUrl(place), "Data"],
         ["query", instanceUrl(place, `/query?table=${segment(place.table)}`), "Query"],
+        ["heat", tableUrl(place, "/heat"), "Heat"],
       ],
       current,
     ),
