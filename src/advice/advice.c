@@ -43,6 +43,27 @@ status advise(struct advisor *advisor, enum advice_rule_number rule, struct advi
     return status_ok();
 }
 
+void finding_set_range(struct advice_finding *finding, bytes start, bytes end)
+{
+    finding->has_range = true;
+    finding->start = start;
+    finding->end = end;
+}
+
+void finding_add_keys_of_range(struct advice_finding *finding,
+                               const struct advice_observations *seen)
+{
+    size_t first = 0, behind;
+    while (first < seen->row_count && bytes_compare(seen->rows[first].key, finding->start) < 0)
+        first++;
+    for (behind = first; behind < seen->row_count; behind++)
+        if (finding->end.size > 0 && bytes_compare(seen->rows[behind].key, finding->end) >= 0)
+            break;
+    size_t count = behind - first, shown = count < ADVICE_KEYS_SHOWN ? count : ADVICE_KEYS_SHOWN;
+    for (size_t i = 0; i < shown; i++)
+        finding_add_key(finding, seen->rows[first + count * (2 * i + 1) / (2 * shown)].key);
+}
+
 void finding_add_key(struct advice_finding *finding, bytes key)
 {
     if (finding->key_count < ADVICE_KEYS_SHOWN)

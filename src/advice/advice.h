@@ -68,6 +68,14 @@ struct advice_range {
     size_t rows;
 };
 
+/* Where rows had to be passed over that hold nothing any more. */
+struct advice_gap {
+    bytes start;
+    bytes end;
+    uint64_t passed; /* about so many; 0: there is no such place */
+    size_t rows;     /* that were found in the same reading */
+};
+
 /* A tablet that took much of a node's processors for a while. */
 struct advice_heat {
     bytes start;
@@ -76,6 +84,23 @@ struct advice_heat {
     int64_t until_us;
     double cpu_percent;
     bool is_one_row; /* and was seen to be */
+};
+
+/* What was counted by ranges of keys says, where the source counts. */
+enum advice_sign_kind {
+    ADVICE_WRITE_FRONTIER,
+    ADVICE_HOT_WRITES,
+    ADVICE_HOT_READS,
+    ADVICE_HOT_ROW
+};
+
+struct advice_sign {
+    enum advice_sign_kind kind;
+    bytes start;
+    bytes end;
+    bytes key;      /* the hot one, or the last at the frontier: maybe only its first bytes */
+    double share;   /* 0 to 1, of: */
+    uint64_t total; /* writes, reads, or requests for single rows, within an hour */
 };
 
 /* Another table of the instance. */
@@ -96,8 +121,11 @@ struct advice_observations {
     size_t row_count;
     const struct advice_range *ranges;
     size_t range_count;
-    const struct advice_heat *heat;
+    struct advice_gap gap; /* the largest that was come upon */
+    struct advice_heat *heat;
     size_t heat_count;
+    const struct advice_sign *signs;
+    size_t sign_count;
     const struct advice_sibling *siblings;
     size_t sibling_count;
 };
@@ -114,6 +142,9 @@ struct advice_better {
 struct advice_finding {
     const struct advice_rule *rule;
     const char *evidence; /* a sentence or two with numbers */
+    bool has_range;       /* of the table that it is about: */
+    bytes start;
+    bytes end; /* empty: the table's */
     bytes keys[ADVICE_KEYS_SHOWN];
     size_t key_count;
     struct advice_better better[ADVICE_KEYS_SHOWN];

@@ -17,6 +17,12 @@ __attribute__((format(printf, 4, 5))) status advise(struct advisor *advisor,
                                                     struct advice_finding **out, const char *format,
                                                     ...);
 
+void finding_set_range(struct advice_finding *finding, bytes start, bytes end);
+
+/* Sampled keys of its range, from all over it. */
+void finding_add_keys_of_range(struct advice_finding *finding,
+                               const struct advice_observations *seen);
+
 /* Both do nothing when there are ADVICE_KEYS_SHOWN. */
 void finding_add_key(struct advice_finding *finding, bytes key);
 void finding_add_better(struct advice_finding *finding, bytes key, bytes better);

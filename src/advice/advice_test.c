@@ -229,7 +229,7 @@ static struct advice_heat hot(const char *start, const char *end, int64_t from_s
                                 .cpu_percent = percent};
 }
 
-static void expect_of_heat(struct made_sample *sample, const struct advice_heat *heat, size_t count,
+static void expect_of_heat(struct made_sample *sample, struct advice_heat *heat, size_t count,
                            const char *rule)
 {
     sample->seen.heat = heat;
@@ -243,7 +243,7 @@ static void hot_ranges(void **state)
     struct advice_heat heat[] = {hot("m", "n", 0, HOT_PERCENT), hot("m", "n", 60, HOT_PERCENT),
                                  hot("a", "b", 0, HOT_PERCENT), hot("b", "c", 0, HOT_PERCENT)};
     expect_of_heat(sample, heat, 4, "hot-range");
-    assert_true(bytes_equal(sample_finding(sample, "hot-range")->keys[0], bytes_of("m")));
+    assert_true(bytes_equal(sample_finding(sample, "hot-range")->start, bytes_of("m")));
     expect_of_heat(sample, heat, 1, NULL); /* once */
     heat[3].cpu_percent += 1;              /* less than half */
     expect_of_heat(sample, heat, 4, NULL);
@@ -258,10 +258,10 @@ static void hot_parts_of_tablets(void **state)
     struct advice_heat heat[] = {hot("m", "", 0, 50), hot("mb", "mc", 60, 40),
                                  hot("mb", "mc", 120, 40)};
     expect_of_heat(sample, heat, 3, "hot-range");
-    assert_true(bytes_equal(sample_finding(sample, "hot-range")->keys[0], bytes_of("mb")));
+    assert_true(bytes_equal(sample_finding(sample, "hot-range")->start, bytes_of("mb")));
     heat[2] = hot("ma", "mb", 120, 40);
     expect_of_heat(sample, heat, 3, "hot-range");
-    assert_true(bytes_equal(sample_finding(sample, "hot-range")->keys[0], bytes_of("m")));
+    assert_true(bytes_equal(sample_finding(sample, "hot-range")->start, bytes_of("m")));
     heat[0].start = bytes_of(""); /* the whole table */
     expect_of_heat(sample, heat, 3, NULL);
 }

@@ -1,4 +1,7 @@
-/* What ListHotTablets says: which range is hot, whether it is one row, how fast it became so. */
+/* What ListHotTablets says: which range is hot, whether it is one row, how fast it became so; and
+ * what the server's own counts say, which show it where processors do not have to work hard for it,
+ * too.
+ */
 #include "advice/advice_private.h"
 
 /* What is known of the rows of one entry: it, and entries that lie within it. */
@@ -41,10 +44,25 @@ static struct range range_of(const struct advice_observations *seen, const struc
     return range;
 }
 
-static void show_ends(struct advice_finding *finding, const struct advice_heat *heat)
+static void show_range(struct advisor *advisor, struct advice_finding *finding,
+                       const struct advice_heat *heat)
 {
-    finding_add_key(finding, heat->start);
-    finding_add_key(finding, heat->end);
+    finding_set_range(finding, heat->start, heat->end);
+    finding_add_keys_of_range(finding, advisor->seen);
+}
+
+/* The sign of the kind with the greatest share; NULL without one that counts. */
+static const struct advice_sign *find_sign(const struct advice_observations *seen,
+                                           enum advice_sign_kind kind)
+{
+    const struct advice_sign *found = NULL;
+    for (size_t i = 0; i < seen->sign_count; i++) {
+        const struct advice_sign *sign = &seen->signs[i];
+        if (sign->kind == kind && sign->total >= HOT_REQUESTS &&
+            (found == NULL || sign->share > found->share))
+            found = sign;
+    }
+    return found;
 }
 
 /* The whole table is no range of it. */
@@ -53,6 +71,35 @@ static bool is_hot(const struct range *range, double all)
     bool is_table = range->heat->start.size == 0 && range->heat->end.size == 0;
     return !is_table && range->times >= HOT_TIMES && range->most_percent >= HOT_PERCENT &&
            range->sum * 100 >= all * HOT_SHARE_PERCENT;
+}
+
+/* Where keys rise, the rules about how they begin say it, and so does hot_key of a row. */
+static status advise_on_counted_range(struct advisor *advisor)
+{
+    const struct advice_observations *seen = advisor->seen;
+    struct advice_finding *finding;
+    const struct advice_sign *writes = find_sign(seen, ADVICE_HOT_WRITES);
+    const struct advice_sign *reads = find_sign(seen, ADVICE_HOT_READS);
+    const struct advice_sign *frontier = find_sign(seen, ADVICE_WRITE_FRONTIER);
+    const struct advice_sign *sign = frontier != NULL ? frontier : writes != NULL ? writes : reads;
+    if (sign == NULL)
+        return status_ok();
+    if (sign == frontier)
+        TRY(advise(advisor, RULE_hot_range, &finding,
+                   "Of %llu writes that were counted within an hour, %.0f %% went to keys that "
+                   "rise: each follows those before.",
+                   (unsigned long long)sign->total, sign->share * 100));
+    else
+        TRY(advise(advisor, RULE_hot_range, &finding,
+                   "Of %llu rows that were %s within an hour, %.0f %% are in a range that has a "
+                   "tenth of the data or less.",
+                   (unsigned long long)sign->total, sign == writes ? "written" : "read",
+                   sign->share * 100));
+    finding_set_range(finding, sign->start, sign->end);
+    if (sign->key.size > 0)
+        finding_add_key(finding, sign->key);
+    finding_add_keys_of_range(finding, seen);
+    return status_ok();
 }
 
 /* Of those that are hot the one with the least load, which says best where it is: a tablet may have
@@ -71,12 +118,27 @@ static status advise_on_hot_range(struct advisor *advisor)
             hottest = range;
     }
     if (hottest.heat == NULL)
-        return status_ok();
+        return advise_on_counted_range(advisor);
     TRY(advise(advisor, RULE_hot_range, &finding,
                "The rows from one key to another were hot %zu times within a day, took up to "
                "%.0f %% of a node's processors, and %.0f %% of what the table's hot tablets took.",
                hottest.times, hottest.most_percent, hottest.sum * 100 / all));
-    show_ends(finding, hottest.heat);
+    show_range(advisor, finding, hottest.heat);
+    return status_ok();
+}
+
+static status advise_on_counted_key(struct advisor *advisor)
+{
+    struct advice_finding *finding;
+    const struct advice_sign *sign = find_sign(advisor->seen, ADVICE_HOT_ROW);
+    if (sign == NULL || sign->share * 100 < HOT_ROW_PERCENT)
+        return status_ok();
+    TRY(advise(advisor, RULE_hot_key, &finding,
+               "Of %llu requests for single rows that were counted within an hour, at least "
+               "%.0f %% were for one.",
+               (unsigned long long)sign->total, sign->share * 100));
+    finding_set_range(finding, sign->start, sign->end);
+    finding_add_key(finding, sign->key);
     return status_ok();
 }
 
@@ -92,10 +154,10 @@ static status advise_on_hot_key(struct advisor *advisor)
             hottest = heat;
     }
     if (hottest == NULL)
-        return status_ok();
+        return advise_on_counted_key(advisor);
     TRY(advise(advisor, RULE_hot_key, &finding,
                "A tablet with one row took %.0f %% of a node's processors.", hottest->cpu_percent));
-    show_ends(finding, hottest);
+    show_range(advisor, finding, hottest);
     return status_ok();
 }
 
@@ -129,7 +191,7 @@ static status advise_on_ramp(struct advisor *advisor)
                "seconds.",
                from->cpu_percent, to->cpu_percent,
                (long long)((to->from_us - from->from_us) / SECOND_US)));
-    show_ends(finding, to);
+    show_range(advisor, finding, to);
     return status_ok();
 }
 

@@ -49,6 +49,25 @@ void key_start_opening(const struct key_start *keys, char out[KEY_START_OPENING]
                  (const char *)keys->seen->rows[0].key.data);
 }
 
+status key_start_set_range(struct advisor *advisor, const struct key_start *keys, bool is_falling,
+                           struct advice_finding *finding)
+{
+    bytes first = keys->seen->rows[0].key, last = keys->seen->rows[keys->seen->row_count - 1].key;
+    bytes word = bytes_make(first.data, keys->start), behind = {0};
+    struct buffer text = {0};
+    if (is_falling) {
+        finding_set_range(finding, word, first);
+        return status_ok();
+    }
+    if (word.size > 0) { /* whose last byte is a letter or a delimiter */
+        buffer_append(&text, word.data, word.size - 1);
+        buffer_append_byte(&text, (uint8_t)(word.data[word.size - 1] + 1));
+        TRY(keep_text(advisor, &text, &behind));
+    }
+    finding_set_range(finding, last, behind);
+    return status_ok();
+}
+
 status key_start_promote(struct advisor *advisor, const struct key_start *keys, bytes key,
                          size_t size, bytes *out)
 {

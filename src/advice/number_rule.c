@@ -189,6 +189,7 @@ status look_for_numbers(struct advisor *advisor, const struct key_start *keys, b
                "%llu apart.",
                numbers.count, keys->seen->row_count, opening, (unsigned long long)numbers.least,
                (unsigned long long)numbers.most, (unsigned long long)step));
+    TRY(key_start_set_range(advisor, keys, false, finding));
     for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
         bytes key = row_to_show(keys->seen, i)->key, better;
         finding_add_key(finding, key);

@@ -25,12 +25,23 @@ void advice_write_key(bytes key, struct buffer *out)
 
 /* --- text --- */
 
-static void append_key_or_edge(bytes key, struct buffer *out)
+static void append_key_or(bytes key, const char *edge, struct buffer *out)
 {
     if (key.size == 0)
-        append(out, "(the edge of the table)");
+        append(out, edge);
     else
         advice_write_key(key, out);
+}
+
+static void write_range(const struct advice_finding *finding, struct buffer *out)
+{
+    if (!finding->has_range)
+        return;
+    append(out, "  Range: ");
+    append_key_or(finding->start, "(the first key)", out);
+    append(out, "  up to  ");
+    append_key_or(finding->end, "(the last key)", out);
+    append(out, "\n");
 }
 
 static void write_finding(const struct advice_finding *finding, struct buffer *out)
@@ -38,9 +49,10 @@ static void write_finding(const struct advice_finding *finding, struct buffer *o
     const struct advice_rule *rule = finding->rule;
     buffer_append_format(out, "\n%s: %s (%s)\n  %s\n", advice_severity_name(rule->severity),
                          rule->title, rule->id, finding->evidence);
+    write_range(finding, out);
     for (size_t i = 0; i < finding->key_count; i++) {
         append(out, i == 0 ? "  Keys: " : "        ");
-        append_key_or_edge(finding->keys[i], out);
+        advice_write_key(finding->keys[i], out);
         append(out, "\n");
     }
     buffer_append_format(out, "  Why it matters: %s\n  What to do: %s\n", rule->why, rule->remedy);
@@ -109,6 +121,13 @@ static void append_finding(const struct advice_finding *finding, struct buffer *
     append_rule(finding->rule, false, out);
     append(out, ",\n     ");
     append_string(out, "evidence", finding->evidence);
+    if (finding->has_range) {
+        append(out, ",\n     \"range\": {\"start\": ");
+        append_json_key(out, finding->start);
+        append(out, ", \"end\": ");
+        append_json_key(out, finding->end);
+        append(out, "}");
+    }
     append(out, ",\n     \"keys\": [");
     for (size_t i = 0; i < finding->key_count; i++) {
         append(out, i == 0 ? "" : ", ");

@@ -36,10 +36,13 @@ enum {
 
     TOMBSTONE_BYTES = 8 << 20,
     TOMBSTONE_TIMES = 20,
+    TOMBSTONE_ROWS = 5000, /* that hold nothing any more, in one place */
 
     HOT_PERCENT = 10,
     HOT_TIMES = 2,
     HOT_SHARE_PERCENT = 50,
+    HOT_REQUESTS = 5000,  /* that were counted, for what they show to count */
+    HOT_ROW_PERCENT = 50, /* of the requests for single rows */
     RAMP_PERCENT = 40,
     RAMP_TIMES = 2,
 

@@ -76,6 +76,7 @@ status look_for_times(struct advisor *advisor, const struct key_start *keys, boo
     key_start_opening(keys, opening);
     TRY(advise(advisor, RULE_key_time_first, &finding, "%zu of %zu sampled keys %s %s.",
                times.count, keys->seen->row_count, opening, key_time_name(times.form)));
+    TRY(key_start_set_range(advisor, keys, times.form == KEY_TIME_REVERSED, finding));
     for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
         bytes key = row_to_show(keys->seen, i)->key, better;
         finding_add_key(finding, key);

@@ -198,6 +198,21 @@ static bool is_mostly_gone(const struct advice_range *range)
     return range->stored >= TOMBSTONE_BYTES && range->stored / TOMBSTONE_TIMES >= range->read;
 }
 
+static status advise_on_gap(struct advisor *advisor)
+{
+    const struct advice_gap *gap = &advisor->seen->gap;
+    struct advice_finding *finding;
+    if (gap->passed < TOMBSTONE_ROWS || gap->passed < TOMBSTONE_TIMES * (uint64_t)gap->rows)
+        return status_ok();
+    TRY(advise(advisor, RULE_tombstones, &finding,
+               "A read from the first key on passed over about %llu rows that hold nothing any "
+               "more, and found %zu.",
+               (unsigned long long)gap->passed, gap->rows));
+    finding_set_range(finding, gap->start, gap->end);
+    finding_add_keys_of_range(finding, advisor->seen);
+    return status_ok();
+}
+
 static status advise_on_tombstones(struct advisor *advisor)
 {
     const struct advice_observations *seen = advisor->seen;
@@ -213,14 +228,14 @@ static status advise_on_tombstones(struct advisor *advisor)
             worst = range;
     }
     if (worst == NULL)
-        return status_ok();
+        return advise_on_gap(advisor);
     TRY(advise(advisor, RULE_tombstones, &finding,
                "%zu of %zu ranges that were read whole; the largest takes about %.0f MiB and has "
                "%zu rows of %llu bytes.",
                count, seen->range_count, (double)worst->stored / (1 << 20), worst->rows,
                (unsigned long long)worst->read));
-    finding_add_key(finding, worst->start);
-    finding_add_key(finding, worst->end);
+    finding_set_range(finding, worst->start, worst->end);
+    finding_add_keys_of_range(finding, seen);
     return status_ok();
 }
 

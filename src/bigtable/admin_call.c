@@ -40,6 +40,7 @@ static status start(struct bigtable *bigtable, void *more, struct grpc_call *cal
                     .arena = arena,
                     .deadline_us = grpc_call_deadline_us(call),
                     .message = message,
+                    .call = call,
                     .caller = access_caller(call),
                     .more = more},
         .method = method,

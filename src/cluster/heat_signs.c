@@ -82,7 +82,8 @@ static struct heat_sign sign_at(const struct finding *finding, enum heat_sign_ki
     return (struct heat_sign){.kind = kind,
                               .start = finding->heat->entries[run->first].start,
                               .end = finding->heat->entries[run->last].end,
-                              .share = (double)run->sum / (double)run->total};
+                              .share = (double)run->sum / (double)run->total,
+                              .total = run->total};
 }
 
 /* How much of the data is in a range; half of a range of `data` at least. */
@@ -178,6 +179,7 @@ static status find_frontier(struct finding *finding, bool *found)
     struct heat_sign sign = sign_at(finding, HEAT_SIGN_WRITE_FRONTIER, &rising);
     struct buffer text = {0};
     sign.share = (double)rising.sum / (double)writes.total;
+    sign.total = writes.total;
     sign.key = newest_of(finding, &rising);
     buffer_append_format(&text, "Write frontier: %d %% of the writes go to rising keys ",
                          percent(sign.share));
@@ -224,7 +226,8 @@ static status find_hot_keys(struct finding *finding)
                                  .start = entry->start,
                                  .end = entry->end,
                                  .key = entry->sum.favourite,
-                                 .share = (double)entry->sum.votes / (double)requests};
+                                 .share = (double)entry->sum.votes / (double)requests,
+                                 .total = requests};
         struct buffer text = {0};
         if (sign.share < HOT_KEY)
             continue;

@@ -28,6 +28,7 @@ struct heat_sign {
     bytes end;
     bytes key;            /* the hot one, or the last at the frontier; else empty */
     double share;         /* of the table's writes, reads, requests, or bytes read: 0 to 1 */
+    uint64_t total;       /* how many these were */
     const char *sentence; /* in ASCII: bytes of keys that are not are shown as \xNN */
 };
 

@@ -117,6 +117,37 @@ static void rows_share_the_time(void **state)
     assert_true(first.percent > 2.99 * second.percent && first.percent < 3.01 * second.percent);
 }
 
+/* A scan that nobody asked for is no load, whatever it reads: the rest is as hot as it was. */
+static void what_is_only_looked_at_is_not_hot(void **state)
+{
+    struct cluster_fixture *f = *state;
+    const struct key_range all = {.from = {0}};
+    struct scan_row row;
+    enum row_outcome outcome;
+    write_to(f, "a", 1);
+    write_to(f, "z", 1);
+    look_after(f, SHORT_WINDOW_US);
+    uint64_t before = all_hot(f).last_id;
+    for (unsigned i = 0; i < 100; i++) {
+        struct arena *arena = arena_create(1 << 20);
+        struct scan *scan;
+        assert_ok(scan_create(&(struct scan_spec){.table = f->table,
+                                                  .ranges = &all,
+                                                  .range_count = 1,
+                                                  .schema = table_schema(f->table),
+                                                  .is_quiet = true,
+                                                  .arena = arena},
+                              &scan));
+        do
+            assert_ok(scan_next(scan, STORE_ANYWHERE, &row, &outcome));
+        while (outcome != ROW_END);
+        scan_destroy(scan);
+        arena_destroy(arena);
+    }
+    look_after(f, SHORT_WINDOW_US);
+    assert_int_equal(hot_after(f, before, UINT32_MAX).count, 0);
+}
+
 static void nothing_is_hot_that_takes_little(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -161,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_busy_tablet_is_hot, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_share_the_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_only_looked_at_is_not_hot, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_hot_that_takes_little, setup, teardown),
         cmocka_unit_test_setup_teardown(a_day_later_it_is_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_kept_is_bounded, setup, teardown),

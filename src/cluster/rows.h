@@ -85,6 +85,8 @@ struct key_range {
  * and outlives splits. Between calls it may be paused, when it holds nothing of the store. */
 struct scan;
 
+enum { SCAN_ROWS_PASSED = 1024 };
+
 struct scan_spec {
     struct table *table; /* retained by the scan */
     const struct key_range *ranges;
@@ -96,6 +98,11 @@ struct scan_spec {
     /* What is wanted of a row, of this schema: copied, but not what it points to. NULL: what the
      * filter needs. */
     const struct read_scope *scope;
+    /* Nobody asked for the rows: they are only looked at. It does not count as heat or load,
+     * nothing that is read is put together or tended, and scan_next returns ROW_ABSENT after
+     * SCAN_ROWS_PASSED rows without visible cells, no sooner. */
+    bool is_quiet;
+    uint64_t size_limit; /* beyond which a row is ROW_TOO_LARGE; 0: LIMIT_ROW_BYTES */
     struct arena *arena; /* for the scan itself, as long as it lives */
 };
 

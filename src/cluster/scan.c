@@ -28,6 +28,7 @@ struct scan {
     size_t range_count;
     bool reversed;
     bool is_restricted; /* to some columns */
+    bool is_quiet;
     const struct filter *filter;
     struct read_scope scope;
     struct row_read_options options;
@@ -64,14 +65,15 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
         TRY(filter_scope(spec->filter, spec->schema, spec->arena, &scan->scope));
     if (scan->is_restricted)
         TRY(columns_restrict(spec->columns, spec->schema, spec->arena, &scan->scope));
-    scan->options = (struct row_read_options){.store = cluster->store,
-                                              .commits = cluster->commits,
-                                              .schema = spec->schema,
-                                              .scope = &scan->scope,
-                                              .now_us = commit_now_us(cluster->commits),
-                                              .apply_gc = cluster->options.gc_on_read,
-                                              .size_limit = LIMIT_ROW_BYTES,
-                                              .spill_bytes = cluster->options.spill_bytes};
+    scan->options = (struct row_read_options){
+        .store = cluster->store,
+        .commits = spec->is_quiet ? NULL : cluster->commits,
+        .schema = spec->schema,
+        .scope = &scan->scope,
+        .now_us = commit_now_us(cluster->commits),
+        .apply_gc = cluster->options.gc_on_read,
+        .size_limit = spec->size_limit > 0 ? spec->size_limit : LIMIT_ROW_BYTES,
+        .spill_bytes = spec->is_quiet ? 0 : cluster->options.spill_bytes};
     /* A coin for row_sample: different for each scan. */
     scan->random = (uint64_t)clock_steady_us(cluster->options.clock) ^ (uintptr_t)scan;
     return status_ok();
@@ -87,6 +89,7 @@ status scan_create(const struct scan_spec *spec, struct scan **out)
     scan->range_count = spec->range_count;
     scan->reversed = spec->reversed;
     scan->is_restricted = spec->columns != NULL;
+    scan->is_quiet = spec->is_quiet;
     scan->filter = spec->filter;
     table_retain(scan->table);
     status s = prepare(scan, spec);
@@ -234,6 +237,16 @@ static void look_after(struct scan *scan, struct tablet *tablet)
         mender_take(cluster->mender, scan->table, tablet->keyspace, &scan->row);
 }
 
+/* For who splits tablets by their load. An empty key: none yet. */
+static void note_asked_for(const struct scan *scan, struct tablet *tablet, bytes key)
+{
+    if (scan->is_quiet)
+        return;
+    atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
+    if (key.size > 0)
+        key_sample_note(&tablet->asked_for, key);
+}
+
 /* --- heat --- */
 
 static uint64_t bytes_of_row(const struct row *row)
@@ -247,7 +260,7 @@ static uint64_t bytes_of_row(const struct row *row)
 /* Also while the row is asked for once more, on another thread. */
 static void begin_point(struct scan *scan)
 {
-    if (!scan->has_heat_mark)
+    if (!scan->has_heat_mark && !scan->is_quiet)
         scan->heat = heat_begin(scan->table);
     scan->has_heat_mark = true;
 }
@@ -267,6 +280,8 @@ static void note_passed(struct scan *scan, bool has_row)
     bool is_short = scan->counts.rows_seen < HEAT_STEPS;
     uint64_t bytes = has_row ? bytes_of_row(&scan->row) : 0;
     struct heat_passed *passed = &scan->passed;
+    if (scan->is_quiet)
+        return;
     passed->bytes += bytes;
     if (passed->largest_row < bytes)
         passed->largest_row = bytes;
@@ -290,8 +305,7 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
         s = name_tablet(s, scan, tablet);
         if (status_is_ok(s))
             look_after(scan, tablet);
-        atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
-        key_sample_note(&tablet->asked_for, key);
+        note_asked_for(scan, tablet, key);
         tablet_release(tablet);
         TRY(s);
         scan->row.key = key;
@@ -316,12 +330,9 @@ static status read_in_range(struct scan *scan, enum store_reach reach, enum row_
     if (!scan->is_restricted ||
         *outcome == ROW_FOUND) /* else the row may be none of his business */
         TRY(note_scanned(scan, last));
-    atomic_fetch_add_explicit(&scan->tablet->rows_read, 1, memory_order_relaxed);
-    if (last.size > 0) {
-        key_sample_note(&scan->tablet->asked_for, last);
-        if (*outcome != ROW_NOT_CACHED && *outcome != ROW_END)
-            note_passed(scan, *outcome == ROW_FOUND);
-    }
+    note_asked_for(scan, scan->tablet, last);
+    if (last.size > 0 && *outcome != ROW_NOT_CACHED && *outcome != ROW_END)
+        note_passed(scan, *outcome == ROW_FOUND);
     if (*outcome != ROW_END)
         return status_ok();
     *outcome = ROW_ABSENT;

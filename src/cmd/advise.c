@@ -3,7 +3,7 @@
 
 #include "advice/report.h"
 #include "base/clock.h"
-#include "cmd/advise_gather.h"
+#include "cmd/advise_source.h"
 #include "cmd/command.h"
 
 #include <stdio.h>
@@ -83,21 +83,32 @@ static uint64_t seed_of(const struct advise_options *options)
     return options->seed != 0 ? options->seed : (uint64_t)clock_wall_us(clock_system()) | 1;
 }
 
-static status look(const struct advise_options *options, struct arena *arena, struct buffer *out,
-                   struct advice *advice)
+static status gather_by(struct client_session *session, const struct advise_options *options,
+                        struct arena *arena, struct advice_observations *seen,
+                        struct advice_sample *sample)
 {
-    const struct client_session_options server = {.target = options->target};
-    struct advice_observations seen;
-    struct advice_sample sample;
+    struct client_source client;
     struct gather_options wanted = {.table_id = options->table,
                                     .now_us = clock_wall_us(clock_system()),
                                     .places = options->places,
                                     .rows = options->rows,
                                     .bytes = options->bytes,
+                                    .time_limit_us = INT64_MAX,
                                     .seed = seed_of(options)};
-    TRY(client_session_create(&server, &wanted.session));
-    status s = gather(&wanted, arena, &seen, &sample);
-    client_session_destroy(wanted.session);
+    TRY(client_source_init(&client, session, options->table, arena, &wanted.source));
+    return gather(&wanted, seen, sample);
+}
+
+static status look(const struct advise_options *options, struct arena *arena, struct buffer *out,
+                   struct advice *advice)
+{
+    const struct client_session_options server = {.target = options->target};
+    struct client_session *session;
+    struct advice_observations seen;
+    struct advice_sample sample;
+    TRY(client_session_create(&server, &session));
+    status s = gather_by(session, options, arena, &seen, &sample);
+    client_session_destroy(session);
     TRY(s);
     TRY(advice_find(&seen, arena, advice));
     if (!sample.has_heat)

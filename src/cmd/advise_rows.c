@@ -2,11 +2,9 @@
  * known: a value's size stands in its first chunk. */
 #include "cmd/advise_rows.h"
 
-#include "base/limits.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 
 #define READ_ROWS      "/google.bigtable.v2.Bigtable/ReadRows"
 #define REVERSE_SCANS  "CAE=" /* google.bigtable.v2.FeatureFlags with reverse_scans */
@@ -36,16 +34,6 @@ struct reader {
     uint64_t size; /* of them */
 };
 
-static void find_family(struct reader *r, const char *name)
-{
-    r->is_known = false;
-    for (size_t i = 0; i < r->rows->family_count && !r->is_known; i++)
-        if (strcmp(r->rows->families[i].name, name) == 0) {
-            r->family = (uint32_t)i;
-            r->is_known = true;
-        }
-}
-
 static void drop_row(struct reader *r)
 {
     buffer_clear(&r->cells);
@@ -63,7 +51,7 @@ static status take_names(struct reader *r, const Bt__ReadRowsResponse__CellChunk
             return status_out_of_memory();
     }
     if (chunk->family_name != NULL)
-        find_family(r, chunk->family_name->value);
+        r->is_known = sample_rows_family(r->rows, bytes_of(chunk->family_name->value), &r->family);
     if (chunk->qualifier != NULL) {
         r->qualifier = arena_copy(arena, proto_bytes(chunk->qualifier->value));
         if (r->qualifier.data == NULL)
@@ -91,32 +79,16 @@ static status take_cell(struct reader *r, const Bt__ReadRowsResponse__CellChunk 
     return r->cells.failed ? status_out_of_memory() : status_ok();
 }
 
-static status grow(struct sample_rows *rows)
-{
-    if (rows->count < rows->capacity)
-        return status_ok();
-    size_t capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
-    struct advice_row *grown = arena_alloc(rows->arena, capacity * sizeof *grown);
-    if (grown == NULL)
-        return status_out_of_memory();
-    if (rows->count > 0)
-        memcpy(grown, rows->rows, rows->count * sizeof *grown);
-    rows->rows = grown;
-    rows->capacity = capacity;
-    return status_ok();
-}
-
 static status keep_row(struct reader *r)
 {
     struct sample_rows *rows = r->rows;
-    TRY(grow(rows));
     bytes cells = arena_copy(rows->arena, buffer_bytes(&r->cells));
     if (cells.data == NULL)
         return status_out_of_memory();
     r->row.cells = (struct advice_cell *)(uintptr_t)cells.data;
     r->row.cell_count = cells.size / sizeof *r->row.cells;
     r->row.is_cut |= r->row.cell_count >= SAMPLE_CELLS_MOST;
-    rows->rows[rows->count++] = r->row;
+    TRY(sample_rows_add(rows, &r->row));
     r->read++;
     r->is_cut |= r->row.is_cut;
     r->size += r->row.size;
@@ -178,6 +150,7 @@ static void fill_range(bytes start, bytes end, Bt__RowRange *range)
 }
 
 struct request {
+    const struct client_source *client;
     bytes key; /* of the only row; empty: a range */
     bytes start;
     bytes end;
@@ -188,7 +161,7 @@ struct request {
     void *context;
 };
 
-static status call(struct sample_rows *rows, const struct request *wanted)
+static status call(const struct request *wanted)
 {
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     Bt__RowSet set = BT__ROW_SET__INIT;
@@ -200,8 +173,8 @@ static status call(struct sample_rows *rows, const struct request *wanted)
     set.row_keys = &key;
     set.n_row_ranges = wanted->key.size == 0;
     set.n_row_keys = wanted->key.size > 0;
-    request.table_name = rows->table;
-    request.app_profile_id = client_session_app_profile(rows->session);
+    request.table_name = wanted->client->table;
+    request.app_profile_id = client_session_app_profile(wanted->client->session);
     request.rows = &set;
     request.filter = wanted->filter;
     request.rows_limit = (int64_t)wanted->limit;
@@ -210,11 +183,11 @@ static status call(struct sample_rows *rows, const struct request *wanted)
                                               .request = &request.base,
                                               .features =
                                                   wanted->is_reversed ? REVERSE_SCANS : NULL,
-                                              .table = rows->table,
+                                              .table = wanted->client->table,
                                               .timeout_us = UNTIL_A_MINUTE,
                                               .on_message = wanted->on_message,
                                               .context = wanted->context};
-    return client_session_stream(rows->session, &session_call, NULL);
+    return client_session_stream(wanted->client->session, &session_call, NULL);
 }
 
 /* A call that was ended on purpose has ended well. */
@@ -226,12 +199,13 @@ static status unless_full(status s, bool is_full)
     return status_ok();
 }
 
-static status read_once(struct sample_rows *rows, const struct sample_reading *reading,
-                        bool *is_whole)
+static status read_once(const struct client_source *client, struct sample_rows *rows,
+                        const struct sample_reading *reading, bool *is_whole)
 {
     Bt__RowFilter filter = BT__ROW_FILTER__INIT;
     struct reader reader = {.rows = rows, .reading = reading, .arena = arena_create(MESSAGE_LIMIT)};
-    const struct request request = {.start = reading->start,
+    const struct request request = {.client = client,
+                                    .start = reading->start,
                                     .end = reading->end,
                                     .limit = reading->limit,
                                     .is_reversed = reading->is_reversed,
@@ -241,7 +215,7 @@ static status read_once(struct sample_rows *rows, const struct sample_reading *r
     filter.filter_case = BT__ROW_FILTER__FILTER_CELLS_PER_ROW_LIMIT_FILTER;
     filter.cells_per_row_limit_filter = SAMPLE_CELLS_MOST;
     drop_row(&reader);
-    status s = reader.arena == NULL ? status_out_of_memory() : call(rows, &request);
+    status s = reader.arena == NULL ? status_out_of_memory() : call(&request);
     s = unless_full(s, reader.is_full);
     *is_whole = !reader.is_full && !reader.is_cut && reader.read < reading->limit;
     buffer_free(&reader.cells);
@@ -256,7 +230,7 @@ static int hex_value(uint8_t c)
     return isdigit(c) ? c - '0' : tolower(c) - 'a' + 10;
 }
 
-bytes sample_key_of_text(bytes text, struct arena *arena)
+bytes client_key_of_text(bytes text, struct arena *arena)
 {
     size_t size = 0;
     uint8_t *key = arena_alloc(arena, text.size);
@@ -287,27 +261,17 @@ static bool find_key(const char *words, bytes *out)
     return true;
 }
 
-static status keep_unreadable(struct sample_rows *rows, uint32_t place, bytes text)
-{
-    struct advice_row row = {.place = place, .is_cut = true, .size = LIMIT_ROW_BYTES};
-    row.key = sample_key_of_text(text, rows->arena);
-    if (row.key.data == NULL)
-        return status_out_of_memory();
-    TRY(grow(rows));
-    rows->rows[rows->count++] = row;
-    rows->unreadable++;
-    return status_ok();
-}
-
-status sample_rows_read(struct sample_rows *rows, const struct sample_reading *reading,
-                        bool *is_whole)
+status client_read_rows(struct advice_source *source, struct sample_rows *rows,
+                        const struct sample_reading *reading, bool *is_whole)
 {
     bytes key;
-    status s = read_once(rows, reading, is_whole);
+    status s = read_once(client_source_of(source), rows, reading, is_whole);
     if (s.code != STATUS_FAILED_PRECONDITION || !find_key(status_message(s), &key))
         return s;
     *is_whole = false;
-    status kept = keep_unreadable(rows, reading->place, key);
+    key = client_key_of_text(key, rows->arena);
+    status kept = key.data == NULL ? status_out_of_memory()
+                                   : sample_rows_add_unreadable(rows, reading->place, key);
     status_free(s);
     return kept;
 }
@@ -365,22 +329,24 @@ static status weigh(struct sample_rows *rows, const struct request *wanted, stru
         return status_out_of_memory();
     request.on_message = weigh_message;
     request.context = w;
-    status s = unless_full(call(rows, &request), w->is_full);
+    status s = unless_full(call(&request), w->is_full);
     arena_destroy(w->arena);
     return s;
 }
 
-static status count_cells(struct sample_rows *rows, bytes key, struct weighing *w)
+static status count_cells(const struct client_source *client, struct sample_rows *rows, bytes key,
+                          struct weighing *w)
 {
     Bt__RowFilter strip = BT__ROW_FILTER__INIT;
     strip.filter_case = BT__ROW_FILTER__FILTER_STRIP_VALUE_TRANSFORMER;
     strip.strip_value_transformer = true;
     *w = (struct weighing){.most = COUNTED_MOST};
-    return weigh(rows, &(struct request){.key = key, .filter = &strip}, w);
+    return weigh(rows, &(struct request){.client = client, .key = key, .filter = &strip}, w);
 }
 
 /* The size of the cell that so many others of the row come before. */
-static status weigh_cell(struct sample_rows *rows, bytes key, size_t offset, uint64_t *size)
+static status weigh_cell(const struct client_source *client, struct sample_rows *rows, bytes key,
+                         size_t offset, uint64_t *size)
 {
     Bt__RowFilter skip = BT__ROW_FILTER__INIT, one = BT__ROW_FILTER__INIT;
     Bt__RowFilter chain = BT__ROW_FILTER__INIT;
@@ -395,18 +361,20 @@ static status weigh_cell(struct sample_rows *rows, bytes key, size_t offset, uin
     links.n_filters = 2;
     chain.filter_case = BT__ROW_FILTER__FILTER_CHAIN;
     chain.chain = &links;
-    TRY(weigh(rows, &(struct request){.key = key, .filter = &chain}, &w));
+    TRY(weigh(rows, &(struct request){.client = client, .key = key, .filter = &chain}, &w));
     *size = w.size;
     return status_ok();
 }
 
-status sample_rows_estimate(struct sample_rows *rows, struct advice_row *row)
+status client_estimate_row(struct advice_source *source, struct sample_rows *rows,
+                           struct advice_row *row)
 {
+    const struct client_source *client = client_source_of(source);
     struct weighing all;
     uint64_t sum = 0, size;
-    TRY(count_cells(rows, row->key, &all));
+    TRY(count_cells(client, rows, row->key, &all));
     for (size_t i = 0; i < ESTIMATED_BY; i++) {
-        TRY(weigh_cell(rows, row->key, all.cells * i / ESTIMATED_BY, &size));
+        TRY(weigh_cell(client, rows, row->key, all.cells * i / ESTIMATED_BY, &size));
         sum += size;
     }
     uint64_t estimate = row->key.size + all.names + sum / ESTIMATED_BY * all.cells;
@@ -414,35 +382,16 @@ status sample_rows_estimate(struct sample_rows *rows, struct advice_row *row)
     return status_ok();
 }
 
-status sample_rows_is_one(struct sample_rows *rows, bytes start, bytes end, bool *is_one)
+status client_is_one_row(struct advice_source *source, struct sample_rows *rows, bytes start,
+                         bytes end, bool *is_one)
 {
     Bt__RowFilter one = BT__ROW_FILTER__INIT;
     struct weighing w = {.most = 2};
     one.filter_case = BT__ROW_FILTER__FILTER_CELLS_PER_ROW_LIMIT_FILTER;
     one.cells_per_row_limit_filter = 1;
-    const struct request request = {.start = start, .end = end, .limit = 2, .filter = &one};
+    const struct request request = {
+        .client = client_source_of(source), .start = start, .end = end, .limit = 2, .filter = &one};
     TRY(weigh(rows, &request, &w));
     *is_one = w.cells == 1 && w.rows == 1;
     return status_ok();
-}
-
-/* --- all rows --- */
-
-static int order_of_rows(const void *a, const void *b)
-{
-    const struct advice_row *left = a, *right = b;
-    int order = bytes_compare(left->key, right->key);
-    return order != 0 ? order : (left->place > right->place) - (left->place < right->place);
-}
-
-void sample_rows_sort(struct sample_rows *rows)
-{
-    size_t kept = 0;
-    if (rows->count == 0)
-        return;
-    qsort(rows->rows, rows->count, sizeof *rows->rows, order_of_rows);
-    for (size_t i = 1; i < rows->count; i++)
-        if (!bytes_equal(rows->rows[i].key, rows->rows[kept].key))
-            rows->rows[++kept] = rows->rows[i];
-    rows->count = kept + 1;
 }

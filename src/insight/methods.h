@@ -6,6 +6,7 @@
 #include "insight/insight.h"
 #include "trestle/insight/v1/insight.pb-c.h"
 
+admin_method give_advice;
 admin_method get_settings;
 admin_method read_heat;
 

@@ -16,12 +16,14 @@ status insight_check_server(const char *name)
         admin_call_run(insight->bigtable, insight, call, request, &prefix##__descriptor, method);  \
     }
 
+INSIGHT_HANDLER(give_advice, insight__advise_request)
 INSIGHT_HANDLER(get_settings, insight__get_settings_request)
 INSIGHT_HANDLER(read_heat, insight__read_heat_request)
 
 struct grpc_service insight_service(struct insight *insight)
 {
     static const struct grpc_method methods[] = {
+        {"Advise", GRPC_UNARY, handle_give_advice},
         {"GetSettings", GRPC_UNARY, handle_get_settings},
         {"ReadHeat", GRPC_UNARY, handle_read_heat},
     };

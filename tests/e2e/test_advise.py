@@ -1,4 +1,5 @@
-"""`trestle advise`: for each rule a table that breaks it and one that does not."""
+"""The schema advisor: for each rule a table that breaks it and one that does not, asked by
+`trestle advise`, which is a client, and by Insight.Advise, where the server looks itself."""
 
 import hashlib
 import json
@@ -10,7 +11,8 @@ import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from harness.fake_heat import FakeHeat
-from harness.rpc import delete_row, set_cell
+from harness.rest import Rest
+from harness.rpc import INSTANCE, delete_row, set_cell
 from harness.server import run_trestle
 
 SECONDS = 120
@@ -32,7 +34,7 @@ def user(number):
 
 
 def advise(host, table, *options):
-    """What is found, by rule."""
+    """What `trestle advise` finds, by rule."""
     done = run_trestle(
         "advise", table.split("/")[-1], "--endpoint", host, "--format", "json", "--seed", 7,
         *options, timeout=SECONDS,
@@ -43,9 +45,33 @@ def advise(host, table, *options):
     return {each["rule"]: each for each in report["findings"]}
 
 
+def insight(host, instance, *tables):
+    """What Insight.Advise says: the documents and the names of tables that were left out."""
+    query = "&".join(f"tables={table}" for table in tables)
+    status, text = Rest(host).ask("GET", f"/v1/{instance}:advise?{query}")
+    assert status == 200, text
+    answer = json.loads(json.loads(text)["json"])
+    return answer["tables"], answer["notLookedAt"]
+
+
+def look(host, table):
+    """What the server finds by itself, by rule."""
+    instance, table_id = table.split("/tables/")
+    [report], left_out = insight(host, instance, table_id)
+    assert (report["table"], left_out) == (table_id, [])
+    return {each["rule"]: each for each in report["findings"]}
+
+
+def advise_twice(host, table):
+    """What a client finds, which the server finds, too."""
+    findings = advise(host, table)
+    assert set(look(host, table)) == set(findings)
+    return findings
+
+
 @pytest.fixture
 def found(server):
-    return lambda table, *options: advise(server.host, table, *options)
+    return lambda table: advise_twice(server.host, table)
 
 
 @pytest.fixture
@@ -90,6 +116,19 @@ def test_how_keys_begin(found, fill, rule, key, good):
     assert len(bad[rule]["keys"]) == 3
     assert all(field in bad[rule] for field in ("severity", "title", "evidence", "why", "remedy"))
     assert found(fill(str(good(i)).encode() for i in range(3000))) == {}
+
+
+def test_where_new_rows_go(found, fill):
+    """Behind the last row; behind the last of those with the word; before the first, if times
+    fall."""
+    def place(keys):
+        [finding] = found(fill(str(key).encode() for key in keys)).values()
+        return finding["range"]["start"], finding["range"]["end"]
+
+    assert place(f"{i:010}" for i in range(3000)) == (f"{2999:010}", "")
+    assert place(f"order#{i:010}" for i in range(3000)) == (f"order#{2999:010}", "order$")
+    falling = [2**63 - 1 - 1700000000000 - 98765 * i for i in range(3000)]
+    assert place(falling) == ("", str(min(falling)))
 
 
 def test_better_keys(found, fill):
@@ -235,12 +274,31 @@ def test_ranges_that_are_mostly_gone(fresh_server, connect):
     chance = random.Random(1)
     for i in range(40):
         rpc.mutate(table, user(i), set_cell("f", b"q", chance.randbytes(1 << 20)))
-    assert advise(server.host, table) == {}
+    assert advise_twice(server.host, table) == {}
     for i in range(39):
         rpc.mutate(table, user(i), delete_row())
     assert rpc.sample_row_keys(table)[-1][1] > 8 << 20
     rpc.mutate(table, user(39), delete_row())
-    assert set(advise(server.host, table)) == {"tombstones"}
+    assert set(advise_twice(server.host, table)) == {"tombstones"}
+
+
+def test_rows_that_hold_nothing_any_more(fresh_server, connect):
+    """What only the server sees: a long way over deleted rows, among others."""
+    server = fresh_server("--balance=false")
+    rpc = connect(server.host)
+    table = rpc.create_table("t", {"f": NEWEST})
+    cell = set_cell("f", b"q", b"v")
+    rows = [(b"queue-%06d" % (7 * i * i % 999983), [cell]) for i in range(9000)]
+    for first in range(0, len(rows), 1000):
+        assert set(rpc.mutate_rows(table, rows[first : first + 1000])) == {0}
+    assert "tombstones" not in look(server.host, table)
+    rows.sort()
+    for first in range(0, 8000, 1000):
+        gone = [(key, [delete_row()]) for key, _ in rows[first : first + 1000]]
+        assert set(rpc.mutate_rows(table, gone)) == {0}
+    finding = look(server.host, table)["tombstones"]
+    assert "passed over" in finding["evidence"]
+    assert finding["range"]["start"] < rows[8000][0].decode() <= finding["range"]["end"]
 
 
 # --- heat ---
@@ -268,7 +326,9 @@ def test_hot_ranges(heated):
     assert heated(("b", "c", 0, 30), ("b", "c", 60, 30), ("c", "d", 0, 30), ("d", "", 0, 31)) == {}
     findings = heated(("b", "c", 0, 30), ("b", "c", 60, 30), ("c", "d", 0, 30))
     assert set(findings) == {"hot-range"}
-    assert findings["hot-range"]["keys"] == ["b", "c"]
+    assert findings["hot-range"]["range"] == {"start": "b", "end": "c"}
+    assert all(key.startswith("basil") for key in findings["hot-range"]["keys"])
+    assert findings["hot-range"]["keys"]
 
 
 def test_hot_rows(heated):
@@ -311,7 +371,9 @@ def test_a_load_is_found(fresh_server, connect):
     finally:
         over.set()
         thread.join()
-    assert findings["hot-range"]["keys"][0] >= "g"
+    assert findings["hot-range"]["range"]["start"] >= "g"
+    assert min(findings["hot-range"]["keys"]) >= "g"
+    assert set(look(server.host, table)) == {"hot-range"}
 
 
 # --- tables ---
@@ -326,11 +388,58 @@ def test_small_tables(fresh_server, connect):
     for number in range(12):
         families = {"f": NEWEST, "g": NEWEST} if number % 2 else {"f": NEWEST}
         rpc.create_table(f"tenant{number}", families)
-    assert advise(server.host, "events_2024_00") == {}
+    tables = f"{INSTANCE}/tables"
+    assert advise_twice(server.host, f"{tables}/events_2024_00") == {}
     rpc.create_table("events_2024_09", {"f": NEWEST})
-    assert set(advise(server.host, "events_2024_00")) == {"small-tables"}
-    assert advise(server.host, "log1_x") == {}  # they differ in more
-    assert advise(server.host, "tenant0") == {}  # their families differ
+    assert set(advise_twice(server.host, f"{tables}/events_2024_00")) == {"small-tables"}
+    assert advise_twice(server.host, f"{tables}/log1_x") == {}  # they differ in more
+    assert advise_twice(server.host, f"{tables}/tenant0") == {}  # their families differ
+
+
+# --- asked of the server ---
+
+
+def test_all_tables_of_an_instance(fresh_server, connect):
+    server = fresh_server()
+    rpc = connect(server.host)
+    for name in ("b", "a", "c"):
+        rpc.create_table(name, {"seventeen_bytes_a" if name == "c" else "f": NEWEST})
+    rpc.create_table("d", instance="projects/p/instances/other")
+    documents, left_out = insight(server.host, INSTANCE)
+    assert [each["table"] for each in documents] == ["a", "b", "c"]
+    assert [len(each["findings"]) for each in documents] == [0, 0, 1]
+    assert left_out == []
+    documents, _ = insight(server.host, INSTANCE, "c", "a")
+    assert [each["table"] for each in documents] == ["c", "a"]
+    for path, code in [
+        (f"{INSTANCE}:advise?tables=nowhere", "NOT_FOUND"),
+        (f"{INSTANCE}:advise?tables=no/name", "INVALID_ARGUMENT"),
+    ]:
+        assert Rest(server.host).ask("GET", f"/v1/{path}")[1].count(code) == 1
+
+
+def test_rising_keys_are_counted(fresh_server, connect):
+    """A write frontier behind a word that keys share, which a sample does not show."""
+    server = fresh_server("--heat-window", "1s")
+    rpc = connect(server.host)
+    table = rpc.create_table("t", {"f": NEWEST})
+    shuffled = random.Random(1).sample(range(20000), 20000)
+    for first in range(0, 10000, 1000):
+        part = [(user(i), [set_cell("f", b"q", b"v")]) for i in shuffled[first : first + 1000]]
+        assert set(rpc.mutate_rows(table, part)) == {0}
+    deadline = time.monotonic() + WAIT_SECONDS
+    assert look(server.host, table) == {}
+    number = 0
+    while "hot-range" not in (findings := look(server.host, table)):
+        assert time.monotonic() < deadline
+        part = [(b"grove-z%09d" % (number + i), [set_cell("f", b"q", b"v")]) for i in range(5000)]
+        assert set(rpc.mutate_rows(table, part)) == {0}
+        number += len(part)
+    assert "rise" in findings["hot-range"]["evidence"]
+    assert findings["hot-range"]["range"]["end"] == "" or findings["hot-range"]["range"][
+        "end"
+    ] > "grove-z"
+    assert any(key.startswith("grove-z") for key in findings["hot-range"]["keys"])
 
 
 # --- the command ---

@@ -1,16 +1,10 @@
-/* See advise_gather.h. Places come from SampleRowKeys where it has many keys, and are made up from
+/* See gather.h. Places come from SampleRowKeys where it has many keys, and are made up from
  * the keys that are known by then (advice/place.h) where it has few. */
-#include "cmd/advise_gather.h"
+#include "advice/gather.h"
 
 #include "advice/place.h"
+#include "base/clock.h"
 #include "base/limits.h"
-#include "client/table_samples.h"
-#include "cmd/advise_rows.h"
-#include "cmd/advise_tables.h"
-#include "google/bigtable/v2/bigtable.pb-c.h"
-#include "transfer/table.h"
-
-#include <stdlib.h>
 
 enum {
     ESTIMATES_MOST = 4, /* rows that are read for their size */
@@ -22,79 +16,25 @@ enum {
 
 struct gathering {
     const struct gather_options *options;
-    struct arena *arena;
+    struct advice_source source;
+    int64_t until_us; /* clock_steady_us */
     struct advice_observations *out;
     struct advice_sample *sample;
-    const char *table; /* its full name */
-    struct table_samples samples;
+    struct advice_cuts cuts;
     struct sample_rows rows;
-    struct advice_range *ranges; /* as many as samples, of which `out` counts those known */
+    struct advice_range *ranges; /* as many as cuts, of which `out` counts those known */
     struct advice_random random;
     uint32_t place;
     bool is_new; /* the last reading brought something */
 };
-
-/* --- the schema --- */
-
-/* The oldest that a cell can become; INT64_MAX: it stays. */
-static int64_t most_age(const BtAdmin__GcRule *rule)
-{
-    const int64_t us_per_s = 1000 * 1000;
-    if (rule == NULL)
-        return INT64_MAX;
-    if (rule->rule_case == BT_ADMIN__GC_RULE__RULE_MAX_AGE && rule->max_age != NULL)
-        return rule->max_age->seconds < INT64_MAX / us_per_s ? rule->max_age->seconds * us_per_s
-                                                             : INT64_MAX;
-    int64_t age = INT64_MAX;
-    if (rule->rule_case == BT_ADMIN__GC_RULE__RULE_UNION && rule->union_ != NULL)
-        for (size_t i = 0; i < rule->union_->n_rules; i++) {
-            int64_t each = most_age(rule->union_->rules[i]);
-            age = each < age ? each : age;
-        }
-    if (rule->rule_case == BT_ADMIN__GC_RULE__RULE_INTERSECTION && rule->intersection != NULL) {
-        age = rule->intersection->n_rules == 0 ? INT64_MAX : 0;
-        for (size_t i = 0; i < rule->intersection->n_rules; i++) {
-            int64_t each = most_age(rule->intersection->rules[i]);
-            age = each > age ? each : age;
-        }
-    }
-    return age;
-}
-
-static struct advice_family family_of(const BtAdmin__Table__ColumnFamiliesEntry *entry)
-{
-    const BtAdmin__ColumnFamily *family = entry->value;
-    struct advice_family out = {.name = entry->key, .most_age_us = INT64_MAX};
-    if (family == NULL)
-        return out;
-    out.has_rule =
-        family->gc_rule != NULL && family->gc_rule->rule_case != BT_ADMIN__GC_RULE__RULE__NOT_SET;
-    out.most_age_us = most_age(family->gc_rule);
-    out.is_aggregate = family->value_type != NULL &&
-                       family->value_type->kind_case == BT_ADMIN__TYPE__KIND_AGGREGATE_TYPE;
-    return out;
-}
-
-static status read_schema(struct gathering *g, const BtAdmin__Table **schema)
-{
-    TRY(transfer_get_schema(g->options->session, g->options->table_id, g->arena, schema));
-    size_t count = (*schema)->n_column_families;
-    struct advice_family *families = arena_alloc(g->arena, count * sizeof *families);
-    if (families == NULL)
-        return status_out_of_memory();
-    for (size_t i = 0; i < count; i++)
-        families[i] = family_of((*schema)->column_families[i]);
-    g->out->families = families;
-    g->out->family_count = count;
-    return status_ok();
-}
 
 /* --- rows --- */
 
 /* A row that cannot be read costs the server as much as one that can: a few of them are enough. */
 static bool may_read(struct gathering *g)
 {
-    g->sample->is_cut = g->rows.bytes >= g->options->bytes;
+    g->sample->is_cut =
+        g->rows.bytes >= g->options->bytes || clock_steady_us(clock_system()) >= g->until_us;
     return !g->sample->is_cut && g->rows.unreadable < UNREADABLE_MOST;
 }
 
@@ -108,6 +48,20 @@ static bool is_known(const struct gathering *g, size_t before)
     return false;
 }
 
+/* The bounds may be gone when the place has been read. */
+static status note_gap(struct gathering *g, const struct sample_reading *reading, uint64_t passed,
+                       size_t rows)
+{
+    struct advice_gap *gap = &g->out->gap;
+    if (passed <= gap->passed)
+        return status_ok();
+    bytes end = rows > 0 ? g->rows.rows[g->rows.count - 1].key : reading->end;
+    *gap = (struct advice_gap){.passed = passed, .rows = rows};
+    gap->start = arena_copy(g->source.arena, reading->start);
+    gap->end = arena_copy(g->source.arena, end);
+    return gap->start.data == NULL || gap->end.data == NULL ? status_out_of_memory() : status_ok();
+}
+
 static status read_place(struct gathering *g, bytes start, bytes end, bool is_reversed,
                          bool *is_whole)
 {
@@ -117,7 +71,9 @@ static status read_place(struct gathering *g, bytes start, bytes end, bool is_re
                                            .place = g->place++,
                                            .is_reversed = is_reversed};
     size_t before = g->rows.count;
-    TRY(sample_rows_read(&g->rows, &reading, is_whole));
+    uint64_t passed = g->rows.passed;
+    TRY(g->source.calls->read_rows(&g->source, &g->rows, &reading, is_whole));
+    TRY(note_gap(g, &reading, g->rows.passed - passed, g->rows.count - before));
     g->is_new = g->rows.count > before && !is_known(g, before);
     g->sample->places += g->is_new;
     return status_ok();
@@ -138,22 +94,22 @@ static status read_ends(struct gathering *g)
 
 static bytes range_start(const struct gathering *g, size_t index)
 {
-    return index == 0 ? bytes_make(NULL, 0) : g->samples.all[index - 1].key;
+    return index == 0 ? bytes_make(NULL, 0) : g->cuts.all[index - 1].key;
 }
 
-/* The first rows of a range between two samples. If these are all that it has, what it takes can be
+/* The first rows of a range between two cuts. If these are all that it has, what it takes can be
  * held against them. */
 static status read_range(struct gathering *g, size_t index)
 {
-    const struct table_sample *sample = &g->samples.all[index];
-    uint64_t offset = index == 0 ? 0 : g->samples.all[index - 1].offset;
-    struct advice_range range = {.start = range_start(g, index), .end = sample->key};
+    const struct advice_cut *cut = &g->cuts.all[index];
+    uint64_t offset = index == 0 ? 0 : g->cuts.all[index - 1].offset;
+    struct advice_range range = {.start = range_start(g, index), .end = cut->key};
     size_t before = g->rows.count;
     bool is_whole;
     TRY(read_place(g, range.start, range.end, false, &is_whole));
     if (!is_whole)
         return status_ok();
-    range.stored = sample->offset > offset ? sample->offset - offset : 0;
+    range.stored = cut->offset > offset ? cut->offset - offset : 0;
     range.rows = g->rows.count - before;
     for (size_t i = before; i < g->rows.count; i++)
         range.read += g->rows.rows[i].size;
@@ -164,9 +120,9 @@ static status read_range(struct gathering *g, size_t index)
 /* At half of the places, at most, spread over all ranges. */
 static status read_ranges(struct gathering *g)
 {
-    size_t count = g->samples.count, most = (g->options->places + 1) / 2;
+    size_t count = g->cuts.count, most = (g->options->places + 1) / 2;
     size_t reads = count < most ? count : most;
-    g->ranges = arena_alloc(g->arena, reads * sizeof *g->ranges);
+    g->ranges = arena_alloc(g->source.arena, reads * sizeof *g->ranges);
     if (g->ranges == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < reads && may_read(g); i++) {
@@ -177,15 +133,15 @@ static status read_ranges(struct gathering *g)
     return status_ok();
 }
 
-/* The keys that are known, of rows and samples. */
+/* The keys that are known, of rows and cuts. */
 static status known_keys(const struct gathering *g, struct buffer *out)
 {
     buffer_clear(out);
     for (size_t i = 0; i < g->rows.count; i++)
         buffer_append(out, &g->rows.rows[i].key, sizeof(bytes));
-    for (size_t i = 0; i < g->samples.count; i++)
-        if (g->samples.all[i].key.size > 0)
-            buffer_append(out, &g->samples.all[i].key, sizeof(bytes));
+    for (size_t i = 0; i < g->cuts.count; i++)
+        if (g->cuts.all[i].key.size > 0)
+            buffer_append(out, &g->cuts.all[i].key, sizeof(bytes));
     return out->failed ? status_out_of_memory() : status_ok();
 }
 
@@ -240,7 +196,7 @@ static status estimate_rows(struct gathering *g)
         if (row == NULL)
             return status_ok();
         below = row->size;
-        TRY(sample_rows_estimate(&g->rows, row));
+        TRY(g->source.calls->estimate_row(&g->source, &g->rows, row));
     }
     return status_ok();
 }
@@ -267,9 +223,10 @@ static bool is_same_range(const struct advice_heat *a, const struct advice_heat 
 }
 
 /* Of the ranges that were hot enough to matter, the first few. */
-static status find_single_rows(struct gathering *g, struct advice_heat *heat, size_t count)
+static status find_single_rows(struct gathering *g)
 {
-    size_t looked_at = 0;
+    struct advice_heat *heat = g->out->heat;
+    size_t count = g->out->heat_count, looked_at = 0;
     for (size_t i = 0; i < count && looked_at < ONE_ROW_RANGES; i++) {
         size_t first = 0;
         while (!is_same_range(&heat[first], &heat[i]))
@@ -277,7 +234,7 @@ static status find_single_rows(struct gathering *g, struct advice_heat *heat, si
         if (first < i)
             continue;
         bool is_one;
-        TRY(sample_rows_is_one(&g->rows, heat[i].start, heat[i].end, &is_one));
+        TRY(g->source.calls->is_one_row(&g->source, &g->rows, heat[i].start, heat[i].end, &is_one));
         looked_at++;
         for (size_t j = i; j < count; j++)
             heat[j].is_one_row |= is_one && is_same_range(&heat[i], &heat[j]);
@@ -287,49 +244,65 @@ static status find_single_rows(struct gathering *g, struct advice_heat *heat, si
 
 static status read_heat(struct gathering *g)
 {
-    struct advice_heat *heat;
-    size_t count;
-    TRY(hot_tablets_list(g->options->session, g->table, g->arena, &heat, &count,
-                         &g->sample->has_heat));
-    TRY(find_single_rows(g, heat, count));
-    g->out->heat = heat;
-    g->out->heat_count = count;
+    TRY(g->source.calls->read_heat(&g->source, g->out, &g->sample->has_heat));
+    return find_single_rows(g);
+}
+
+/* --- cuts --- */
+
+static status grow(struct advice_cuts *cuts)
+{
+    if (cuts->count < cuts->capacity)
+        return status_ok();
+    size_t capacity = cuts->capacity == 0 ? 64 : 2 * cuts->capacity;
+    struct advice_cut *grown = arena_alloc(cuts->arena, capacity * sizeof *grown);
+    if (grown == NULL)
+        return status_out_of_memory();
+    if (cuts->count > 0)
+        memcpy(grown, cuts->all, cuts->count * sizeof *grown);
+    cuts->all = grown;
+    cuts->capacity = capacity;
     return status_ok();
+}
+
+status advice_cuts_add(struct advice_cuts *cuts, const struct advice_cut *cut)
+{
+    TRY(grow(cuts));
+    cuts->all[cuts->count++] = *cut;
+    return status_ok();
+}
+
+uint64_t advice_cuts_size(const struct advice_cuts *cuts)
+{
+    return cuts->count == 0 ? 0 : cuts->all[cuts->count - 1].offset;
 }
 
 /* --- all --- */
 
-static status name_table(struct gathering *g)
+static int64_t end_of(int64_t time_limit_us)
 {
-    struct buffer name = {0};
-    buffer_append_format(&name, "%s/tables/%s", client_session_instance(g->options->session),
-                         g->options->table_id);
-    g->table = name.failed ? NULL : arena_string(g->arena, buffer_bytes(&name));
-    buffer_free(&name);
-    return g->table == NULL ? status_out_of_memory() : status_ok();
+    int64_t now_us = clock_steady_us(clock_system());
+    return time_limit_us < INT64_MAX - now_us ? now_us + time_limit_us : INT64_MAX;
 }
 
-status gather(const struct gather_options *options, struct arena *arena,
-              struct advice_observations *out, struct advice_sample *sample)
+status gather(const struct gather_options *options, struct advice_observations *out,
+              struct advice_sample *sample)
 {
-    const BtAdmin__Table *schema;
     struct gathering g = {.options = options,
-                          .arena = arena,
+                          .source = options->source,
+                          .until_us = end_of(options->time_limit_us),
                           .out = out,
                           .sample = sample,
                           .random = {.state = options->seed}};
     *out = (struct advice_observations){.table_id = options->table_id, .now_us = options->now_us};
     *sample = (struct advice_sample){0};
-    TRY(name_table(&g));
-    TRY(read_schema(&g, &schema));
-    g.rows = (struct sample_rows){.session = options->session,
-                                  .table = g.table,
-                                  .families = out->families,
-                                  .family_count = out->family_count,
-                                  .arena = arena};
-    TRY(table_samples_read(options->session, g.table, arena, &g.samples));
-    out->table_size = table_samples_size(&g.samples);
+    TRY(g.source.calls->read_schema(&g.source, out));
+    g.rows = (struct sample_rows){
+        .families = out->families, .family_count = out->family_count, .arena = g.source.arena};
+    g.cuts.arena = g.source.arena;
+    TRY(g.source.calls->read_cuts(&g.source, &g.cuts));
+    out->table_size = advice_cuts_size(&g.cuts);
     TRY(read_rows(&g));
     TRY(read_heat(&g));
-    return siblings_list(options->session, schema, options->table_id, arena, out);
+    return g.source.calls->read_siblings(&g.source, out);
 }

@@ -1,13 +1,12 @@
-/* See advise_tables.h. */
-#include "cmd/advise_tables.h"
+/* See advise_source.h. */
+#include "cmd/advise_source.h"
 
+#include "advice/schema.h"
 #include "advice/siblings.h"
 #include "client/table_samples.h"
 #include "cmd/advise_rows.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "transfer/table.h"
-
-#include <stdlib.h>
 
 #define TABLE_ADMIN    "/google.bigtable.admin.v2.BigtableTableAdmin/"
 #define INSTANCE_ADMIN "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
@@ -22,6 +21,20 @@ static bool is_no_answer(status *s)
         *s = status_ok();
     }
     return is_none;
+}
+
+/* --- SampleRowKeys --- */
+
+static status read_cuts(struct advice_source *source, struct advice_cuts *out)
+{
+    const struct client_source *client = client_source_of(source);
+    struct table_samples samples;
+    TRY(table_samples_read(client->session, client->table, source->arena, &samples));
+    for (size_t i = 0; i < samples.count; i++) {
+        const struct advice_cut cut = {samples.all[i].key, samples.all[i].offset};
+        TRY(advice_cuts_add(out, &cut));
+    }
+    return status_ok();
 }
 
 /* --- ListHotTablets --- */
@@ -49,8 +62,8 @@ static status take_tablet(struct heat_list *list, const BtAdmin__HotTablet *tabl
                                .cpu_percent = (double)tablet->node_cpu_usage_percent};
     if (strcmp(tablet->table_name, list->table) != 0)
         return status_ok();
-    heat.start = sample_key_of_text(bytes_of(tablet->start_key), list->arena);
-    heat.end = sample_key_of_text(bytes_of(tablet->end_key), list->arena);
+    heat.start = client_key_of_text(bytes_of(tablet->start_key), list->arena);
+    heat.end = client_key_of_text(bytes_of(tablet->end_key), list->arena);
     if (heat.start.data == NULL || heat.end.data == NULL)
         return status_out_of_memory();
     buffer_append(&list->found, &heat, sizeof heat);
@@ -90,15 +103,17 @@ static status list_clusters(struct heat_list *list)
     return status_ok();
 }
 
-status hot_tablets_list(struct client_session *session, const char *table, struct arena *arena,
-                        struct advice_heat **out, size_t *count, bool *is_answered)
+static status read_heat(struct advice_source *source, struct advice_observations *out,
+                        bool *is_answered)
 {
-    struct heat_list list = {.session = session, .table = table, .arena = arena};
+    const struct client_source *client = client_source_of(source);
+    struct heat_list list = {
+        .session = client->session, .table = client->table, .arena = source->arena};
     status s = list_clusters(&list);
     *is_answered = !is_no_answer(&s);
-    bytes kept = arena_copy(arena, buffer_bytes(&list.found));
-    *out = (struct advice_heat *)(uintptr_t)kept.data;
-    *count = kept.size / sizeof **out;
+    bytes kept = arena_copy(source->arena, buffer_bytes(&list.found));
+    out->heat = (struct advice_heat *)(uintptr_t)kept.data;
+    out->heat_count = kept.size / sizeof *out->heat;
     buffer_free(&list.found);
     return kept.data == NULL && status_is_ok(s) ? status_out_of_memory() : s;
 }
@@ -141,48 +156,30 @@ static status list_tables(struct client_session *session, const char *table_id, 
     return status_ok();
 }
 
-static bool has_family(const BtAdmin__Table *table, const char *name)
-{
-    for (size_t i = 0; i < table->n_column_families; i++)
-        if (strcmp(table->column_families[i]->key, name) == 0)
-            return true;
-    return false;
-}
-
-static bool has_same_families(const BtAdmin__Table *one, const BtAdmin__Table *other)
-{
-    if (one->n_column_families != other->n_column_families)
-        return false;
-    for (size_t i = 0; i < one->n_column_families; i++)
-        if (!has_family(other, one->column_families[i]->key))
-            return false;
-    return true;
-}
-
 /* A table that has gone meanwhile, or is not the caller's to see, stays unknown. */
-static status look_at(struct client_session *session, const BtAdmin__Table *schema,
-                      struct arena *arena, struct advice_sibling *sibling)
+static status look_at(struct advice_source *source, struct advice_sibling *sibling)
 {
+    const struct client_source *client = client_source_of(source);
     const BtAdmin__Table *other;
     struct table_samples samples;
-    status s = transfer_get_schema(session, sibling->id, arena, &other);
+    status s = transfer_get_schema(client->session, sibling->id, source->arena, &other);
     if (is_no_answer(&s) || !status_is_ok(s))
         return s;
-    s = table_samples_read(session, other->name, arena, &samples);
+    s = table_samples_read(client->session, other->name, source->arena, &samples);
     if (is_no_answer(&s) || !status_is_ok(s))
         return s;
-    sibling->has_same_families = has_same_families(schema, other);
+    sibling->has_same_families = advice_has_same_families(client->schema, other);
     sibling->size = table_samples_size(&samples);
     sibling->is_known = true;
     return status_ok();
 }
 
-status siblings_list(struct client_session *session, const BtAdmin__Table *schema,
-                     const char *table_id, struct arena *arena, struct advice_observations *out)
+static status read_siblings(struct advice_source *source, struct advice_observations *out)
 {
+    const struct client_source *client = client_source_of(source);
     struct buffer found = {0};
-    status s = list_tables(session, table_id, arena, &found);
-    bytes kept = arena_copy(arena, buffer_bytes(&found));
+    status s = list_tables(client->session, client->table_id, source->arena, &found);
+    bytes kept = arena_copy(source->arena, buffer_bytes(&found));
     buffer_free(&found);
     if (is_no_answer(&s) || !status_is_ok(s))
         return s;
@@ -192,6 +189,34 @@ status siblings_list(struct client_session *session, const BtAdmin__Table *schem
     out->siblings = siblings;
     out->sibling_count = kept.size / sizeof *siblings;
     for (size_t i = 0; i < out->sibling_count && i < SIBLINGS_KNOWN; i++)
-        TRY(look_at(session, schema, arena, &siblings[i]));
+        TRY(look_at(source, &siblings[i]));
     return status_ok();
+}
+
+/* --- all --- */
+
+static status read_schema(struct advice_source *source, struct advice_observations *out)
+{
+    struct client_source *client = client_source_of(source);
+    TRY(transfer_get_schema(client->session, client->table_id, source->arena, &client->schema));
+    return advice_set_families(client->schema, source->arena, out);
+}
+
+status client_source_init(struct client_source *client, struct client_session *session,
+                          const char *table_id, struct arena *arena, struct advice_source *out)
+{
+    static const struct advice_source_calls calls = {.read_schema = read_schema,
+                                                     .read_cuts = read_cuts,
+                                                     .read_rows = client_read_rows,
+                                                     .estimate_row = client_estimate_row,
+                                                     .is_one_row = client_is_one_row,
+                                                     .read_heat = read_heat,
+                                                     .read_siblings = read_siblings};
+    struct buffer name = {0};
+    *client = (struct client_source){.session = session, .table_id = table_id};
+    *out = (struct advice_source){.arena = arena, .context = client, .calls = &calls};
+    buffer_append_format(&name, "%s/tables/%s", client_session_instance(session), table_id);
+    client->table = name.failed ? NULL : arena_string(arena, buffer_bytes(&name));
+    buffer_free(&name);
+    return client->table == NULL ? status_out_of_memory() : status_ok();
 }

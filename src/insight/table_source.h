@@ -1,0 +1,31 @@
+/* A table of this process as a source of what the advisor looks at (advice/gather.h).
+ *
+ * Beside what a client sees it tells where reads pass over what was deleted, and what was counted
+ * by ranges of keys. It reads quietly (cluster/rows.h): nothing of it counts as load. On threads
+ * that may block. */
+#ifndef TRESTLE_INSIGHT_TABLE_SOURCE_H
+#define TRESTLE_INSIGHT_TABLE_SOURCE_H
+
+#include "advice/gather.h"
+#include "bigtable/admin_call.h"
+#include "google/bigtable/admin/v2/table.pb-c.h"
+
+struct table_source {
+    const struct admin_request *request;
+    struct table *table;          /* held by the caller */
+    const char *instance;         /* whose table it is */
+    const BtAdmin__Table *schema; /* once it was read */
+    size_t large_rows;            /* that were read whole */
+};
+
+/* Both outlive `*out`. */
+void table_source_init(struct table_source *table, struct arena *arena, struct advice_source *out);
+
+/* CANCELLED if nobody waits for the answer any more. */
+status insight_check_call(const struct admin_request *request);
+
+/* What a table was asked for within an hour, as the advisor sees it; in the arena. */
+status table_read_signs(struct table *table, struct arena *arena, struct advice_sign **out,
+                        size_t *count);
+
+#endif
