@@ -98,7 +98,7 @@ static void append_json_key(struct buffer *out, bytes key)
     buffer_free(&text);
 }
 
-static void append_rule(const struct advice_rule *rule, bool with_when, struct buffer *out)
+static void append_rule(const struct advice_rule *rule, struct buffer *out)
 {
     append_string(out, "rule", rule->id);
     append(out, ", ");
@@ -106,10 +106,8 @@ static void append_rule(const struct advice_rule *rule, bool with_when, struct b
     append(out, ", ");
     append_string(out, "title", rule->title);
     append(out, ",\n     ");
-    if (with_when) {
-        append_string(out, "when", rule->when);
-        append(out, ",\n     ");
-    }
+    append_string(out, "when", rule->when);
+    append(out, ",\n     ");
     append_string(out, "why", rule->why);
     append(out, ",\n     ");
     append_string(out, "remedy", rule->remedy);
@@ -118,7 +116,7 @@ static void append_rule(const struct advice_rule *rule, bool with_when, struct b
 static void append_finding(const struct advice_finding *finding, struct buffer *out)
 {
     append(out, "\n    {");
-    append_rule(finding->rule, false, out);
+    append_rule(finding->rule, out);
     append(out, ",\n     ");
     append_string(out, "evidence", finding->evidence);
     if (finding->has_range) {
@@ -182,7 +180,7 @@ void advice_write_rules_json(struct buffer *out)
     append(out, "[");
     for (size_t i = 0; i < ADVICE_RULES; i++) {
         append(out, i == 0 ? "\n    {" : ",\n    {");
-        append_rule(&advice_rules[i], true, out);
+        append_rule(&advice_rules[i], out);
         append(out, "}");
     }
     append(out, "\n]\n");

@@ -5,9 +5,11 @@
 //     #/settings                               the server's settings
 //     #/p/PROJECT/i/INSTANCE                   an instance: its tables
 //     #/p/PROJECT/i/INSTANCE/query             … and by the same pattern clusters, backups
+//     #/p/PROJECT/i/INSTANCE/advice            what the schema advisor says; also of a table
 //     #/p/PROJECT/i/INSTANCE/t/TABLE           a table
 //     #/p/PROJECT/i/INSTANCE/t/TABLE/rows?…    its rows
 //     #/p/PROJECT/i/INSTANCE/t/TABLE/heat?…    its heat
+import { advice } from "./advice.js";
 import * as api from "./api.js";
 import { backups, clusters, tables } from "./instance.js";
 import { dialog, failure, h, link, loading, notice } from "./dom.js";
@@ -29,6 +31,8 @@ const ROUTES = [
   [new RegExp(`^${INSTANCE}$`), tables, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/clusters$`), clusters, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/backups$`), backups, ["project", "instance"]],
+  [new RegExp(`^${INSTANCE}/advice$`), advice, ["project", "instance"]],
+  [new RegExp(`^${INSTANCE}/t/([^/]+)/advice$`), advice, ["project", "instance", "table"]],
   [new RegExp(`^${INSTANCE}/query$`), query, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/t/([^/]+)$`), table, ["project", "instance", "table"]],
   [new RegExp(`^${INSTANCE}/t/([^/]+)/rows$`), rows, ["project", "instance", "table"]],

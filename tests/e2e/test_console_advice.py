@@ -1,0 +1,139 @@
+"""The console's pages of advice, in Chromium: of an instance and of a table."""
+
+import contextlib
+import json
+
+import pytest
+from google.cloud.bigtable_admin_v2 import types as admin_types
+from harness.browser import Visitor, chromium
+from harness.rpc import set_cell
+
+INSTANCE = "#/p/p/i/i"
+PAGE = f"{INSTANCE}/advice"
+NEWEST = admin_types.GcRule(max_num_versions=1)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def visit(browser):
+    """A function that makes somebody who looks at the advice: visit(host, size=…, page=…)."""
+    with contextlib.ExitStack() as stack:
+
+        def arrive(host, page=PAGE, **more):
+            somebody = Visitor(browser, host, **more)
+            stack.callback(somebody.leave)
+            somebody.visit(page)
+            return somebody
+
+        yield arrive
+
+
+@pytest.fixture
+def host(fresh_server, connect):
+    """A server with a good table, one whose keys begin with a time, and one with long names."""
+    server = fresh_server()
+    rpc = connect(server.host)
+    for name, family, key in [
+        ("good", "f", lambda i: b"%d-user" % (i * 7919 % 3001)),
+        ("events", "f", lambda i: b"2024-%02d-%02d#%d" % (i % 12 + 1, i % 28 + 1, i)),
+        ("names", "family_with_a_long_name", lambda i: b"%d/row" % (i * 7919 % 3001)),
+    ]:
+        table = rpc.create_table(name, {family: NEWEST})
+        rows = [(key(i), [set_cell(family, b"q", b"v")]) for i in range(1000)]
+        assert set(rpc.mutate_rows(table, rows)) == {0}
+    return server.host
+
+
+def look(somebody):
+    """Waits until all was looked at: the number of findings by severity."""
+    somebody.page.get_by_text("sampled,").wait_for()
+    return {
+        severity: somebody.page.locator(f".finding.{severity}").count()
+        for severity in ("critical", "warning", "info")
+    }
+
+
+def test_an_instance(visit, host):
+    somebody = visit(host)
+    page = somebody.page
+    assert look(somebody) == {"critical": 0, "warning": 1, "info": 1}
+    page.get_by_text("rows of 3 tables sampled").wait_for()
+    warning = page.locator(".finding.warning")
+    assert warning.locator("h3").inner_text() == "Row keys begin with a time"
+    assert "sampled keys begin with a date" in warning.locator(".evidence").inner_text()
+    for words in ("Where", "Keys", "Why it matters", "What to do", "Better keys"):
+        assert warning.get_by_text(words, exact=True).count() == 1
+    key, better = warning.locator("dd").last.locator("li").first.locator("code").all_inner_texts()
+    assert better.startswith("2024-")
+    assert key == "#".join(reversed(better.split("#")))
+    warning.get_by_text("The rule key-time-first").click()
+    warning.get_by_text("Found when:").wait_for()
+    warning.get_by_role("link", name="events").click()
+    page.get_by_role("heading", name="events").wait_for()
+
+
+def test_a_table_and_nothing_found(visit, host):
+    somebody = visit(host, f"{INSTANCE}/t/good/advice")
+    assert look(somebody) == {"critical": 0, "warning": 0, "info": 0}
+    somebody.page.get_by_text("Nothing was found").wait_for()
+    somebody.screenshot("advice-nothing")
+    assert somebody.violations() == []
+    somebody.page.get_by_role("link", name="Overview").click()
+    somebody.page.get_by_role("heading", name="Column families").wait_for()
+    somebody.page.get_by_role("link", name="Advice").click()
+    somebody.page.get_by_text("Nothing was found").wait_for()
+
+
+def test_it_can_be_saved(visit, host):
+    somebody = visit(host)
+    look(somebody)
+    with somebody.page.expect_download() as download:
+        somebody.page.get_by_role("button", name="Save as JSON").click()
+    assert download.value.suggested_filename == "advice-i.json"
+    saved = json.loads(download.value.path().read_text())
+    assert {each["table"]: [found["rule"] for found in each["findings"]] for each in saved} == {
+        "events": ["key-time-first"], "good": [], "names": ["family-name"],
+    }  # fmt: skip
+
+
+def test_it_looks_again(visit, host, connect):
+    somebody = visit(host, f"{INSTANCE}/t/names/advice")
+    assert look(somebody)["info"] == 1
+    connect(host).delete_table("projects/p/instances/i/tables/names")
+    somebody.page.get_by_role("button", name="Look again").click()
+    somebody.page.get_by_text("There is no such thing").wait_for()
+    assert somebody.violations() == []
+    somebody.expect_trouble("404")
+
+
+def test_an_instance_without_tables(visit, fresh_server, administer):
+    server = fresh_server()
+    somebody = visit(server.host)
+    somebody.page.get_by_text("There is no table to look at").wait_for()
+    assert somebody.violations() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+def test_it_is_whole(visit, host, size, scheme):
+    somebody = visit(host, size=size, scheme=scheme)
+    look(somebody)
+    somebody.screenshot("advice")
+    assert somebody.overflow() <= 0
+    assert somebody.violations() == []
+
+
+def test_who_may_not_see_it_is_told(visit, secure):
+    host = secure().server.host.replace("127.0.0.1", "localhost")
+    somebody = visit(host, f"{INSTANCE}/t/t/advice", is_secure=True)
+    page = somebody.page
+    page.get_by_label("Token").fill("viewer")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("You may not see this").wait_for()
+    assert somebody.violations() == []
+    somebody.expect_trouble("403")
