@@ -56,6 +56,7 @@ struct access {
     struct secrets secrets;
     struct policies stored; /* that clients have set */
     _Atomic(uint64_t) generation;
+    struct audit_trail *trail;
 
     pthread_mutex_t verified_lock;
     struct verified verified[VERIFIED]; /* by hash; a newer one takes the place */
@@ -197,6 +198,8 @@ status access_open(const struct access_options *options, const struct grpc_servi
     atomic_store(&access->generation, 1); /* peers begin with 0: they know nothing */
     status s = find_rules(access, services, service_count);
     if (status_is_ok(s))
+        s = audit_trail_create(clock_wall_us(options->clock), &access->trail);
+    if (status_is_ok(s))
         s = access_reload(access);
     if (!status_is_ok(s)) {
         access_close(access);
@@ -216,6 +219,7 @@ void access_close(struct access *access)
     for (size_t i = 0; i < VERIFIED; i++)
         free(access->verified[i].principal);
     free(access->rules);
+    audit_trail_destroy(access->trail);
     pthread_rwlock_destroy(&access->lock);
     pthread_mutex_destroy(&access->verified_lock);
     access->magic = 0;
@@ -634,11 +638,31 @@ const struct access_caller *access_caller(const struct grpc_call *call)
     return grpc_call_note(call);
 }
 
+struct audit_trail *access_audit_trail(const struct access *access)
+{
+    return access->trail;
+}
+
+static void note_call(struct access *access, const struct access_caller *caller,
+                      const struct grpc_call_record *record)
+{
+    const struct audit_entry entry = {.ended_us = clock_wall_us(access->options.clock),
+                                      .duration_us = record->duration_us,
+                                      .code = record->code,
+                                      .service = record->service->name,
+                                      .method = record->method->name,
+                                      .principal = caller->principal,
+                                      .resource = caller->resource,
+                                      .address = bytes_of(caller->address)};
+    audit_trail_add(access->trail, &entry);
+}
+
 void access_audit(struct access *access, const struct grpc_call_record *record)
 {
     const struct access_caller *caller = record->note;
     if (caller == NULL || !caller->is_audited)
         return;
+    note_call(access, caller, record);
     log_info(access->options.audit, "audit",
              LOG_BYTES("principal", caller->principal.size > 0 ? caller->principal : bytes_of("-")),
              LOG_STR("service", record->service->name), LOG_STR("method", record->method->name),

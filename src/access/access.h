@@ -13,6 +13,7 @@
 #ifndef TRESTLE_ACCESS_ACCESS_H
 #define TRESTLE_ACCESS_ACCESS_H
 
+#include "access/audit_trail.h"
 #include "access/policies.h"
 #include "base/arena.h"
 #include "base/log.h"
@@ -102,8 +103,12 @@ struct permission_set access_granted(struct access *access, const struct access_
 status access_demand(struct access *access, const struct access_caller *caller,
                      enum access_permission permission, bytes resource);
 
-/* Writes the audit log's line about an administrative call that has ended. */
+/* Writes the audit log's line about an administrative call that has ended, and notes it in the
+ * trail. */
 void access_audit(struct access *access, const struct grpc_call_record *record);
+
+/* The latest of those calls. */
+struct audit_trail *access_audit_trail(const struct access *access);
 
 /* The reference of permissions, as docs/reference/permissions.md has it. */
 void access_write_markdown(struct buffer *out);

@@ -2,6 +2,7 @@
  * look), what was in force stays so, and nobody gets in by it or is told that his token is bad. */
 #include "access/access.h"
 
+#include "access/audit_trail.h"
 #include "access/jwt.h"
 #include "access/policy_file.h"
 #include "access/tokens.h"
@@ -321,6 +322,35 @@ static void reading_policies(void **state)
     failmalloc_each(reads_policies, NULL);
 }
 
+/* An entry is there as a whole or not at all. */
+static void notes_a_call(void *context)
+{
+    struct audit_trail *trail;
+    const struct audit_entry entry = {.principal = bytes_of("user:a"), .resource = bytes_of(TABLE)};
+    (void)context;
+    status s = audit_trail_create(0, &trail);
+    struct arena *arena = arena_create(ARENA_LIMIT);
+    if (status_is_ok(s) && arena != NULL) {
+        struct audit_entry *entries;
+        size_t count;
+        audit_trail_add(trail, &entry);
+        status listed = audit_trail_list(trail, 1, arena, &entries, &count);
+        assert_true(status_is_ok(listed) || listed.code == STATUS_RESOURCE_EXHAUSTED);
+        if (status_is_ok(listed) && count > 0)
+            assert_true(bytes_equal(entries[0].resource, bytes_of(TABLE)));
+        status_free(listed);
+    }
+    status_free(s);
+    arena_destroy(arena);
+    audit_trail_destroy(trail);
+}
+
+static void noting_a_call(void **state)
+{
+    (void)state;
+    failmalloc_each(notes_a_call, NULL);
+}
+
 static void makes_a_peer(void *context)
 {
     (void)context;
@@ -343,6 +373,7 @@ int main(void)
         cmocka_unit_test(reading_tokens),
         cmocka_unit_test(checking_signed_tokens),
         cmocka_unit_test(reading_policies),
+        cmocka_unit_test(noting_a_call),
         cmocka_unit_test(making_a_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,6 +169,9 @@ enum {
     /* Deleted tables that are kept to be undeleted, in all: each costs a start, and the making of a
      * table, what one that stands does. Beyond: the oldest go before their time. */
     LIMIT_DELETED_TABLES = 1000,
+    /* Administrative calls that are remembered to be looked at, some 200 bytes each, 3 KB at most.
+     * Beyond: the audit log alone has them. */
+    LIMIT_AUDIT_ENTRIES = 1000,
 };
 
 #endif

@@ -373,6 +373,7 @@ static status create_access(struct server *server)
                                            .clock = server->clock};
     TRY(access_open(&options, server->services, SERVICES, &server->access));
     bigtable_enforce_policies(&server->bigtable, server->access);
+    server->insight.access = server->access;
     return status_ok();
 }
 

@@ -8,12 +8,14 @@
 
 #include "bigtable/services.h"
 
+struct access;
 struct settings;
 
 /* The context of the service. All of it outlives it. */
 struct insight {
     struct bigtable *bigtable;
     const struct settings *settings;
+    struct access *access; /* NULL: access control is off */
 };
 
 struct grpc_service insight_service(struct insight *insight);

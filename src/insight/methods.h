@@ -8,6 +8,7 @@
 
 admin_method give_advice;
 admin_method get_settings;
+admin_method list_audit_entries;
 admin_method read_heat;
 
 /* NOT_FOUND unless it is the name of this server: servers/self. */

@@ -18,6 +18,7 @@ status insight_check_server(const char *name)
 
 INSIGHT_HANDLER(give_advice, insight__advise_request)
 INSIGHT_HANDLER(get_settings, insight__get_settings_request)
+INSIGHT_HANDLER(list_audit_entries, insight__list_audit_entries_request)
 INSIGHT_HANDLER(read_heat, insight__read_heat_request)
 
 struct grpc_service insight_service(struct insight *insight)
@@ -25,6 +26,7 @@ struct grpc_service insight_service(struct insight *insight)
     static const struct grpc_method methods[] = {
         {"Advise", GRPC_UNARY, handle_give_advice},
         {"GetSettings", GRPC_UNARY, handle_get_settings},
+        {"ListAuditEntries", GRPC_UNARY, handle_list_audit_entries},
         {"ReadHeat", GRPC_UNARY, handle_read_heat},
     };
     return (struct grpc_service){.name = "trestle.insight.v1.Insight",

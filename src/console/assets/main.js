@@ -2,6 +2,7 @@
 //
 //     #/                                       instances
 //     #/operations                             operations
+//     #/audit                                  the audit log
 //     #/settings                               the server's settings
 //     #/p/PROJECT/i/INSTANCE                   an instance: its tables
 //     #/p/PROJECT/i/INSTANCE/query             … and by the same pattern clusters, backups
@@ -11,6 +12,7 @@
 //     #/p/PROJECT/i/INSTANCE/t/TABLE/heat?…    its heat
 import { advice } from "./advice.js";
 import * as api from "./api.js";
+import { audit } from "./audit.js";
 import { backups, clusters, tables } from "./instance.js";
 import { dialog, failure, h, link, loading, notice } from "./dom.js";
 import { heat } from "./heat.js";
@@ -27,6 +29,7 @@ const INSTANCE = "/p/([^/]+)/i/([^/]+)";
 const ROUTES = [
   [/^\/?$/, instances, []],
   [/^\/operations$/, operations, []],
+  [/^\/audit$/, audit, []],
   [/^\/settings$/, settings, []],
   [new RegExp(`^${INSTANCE}$`), tables, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/clusters$`), clusters, ["project", "instance"]],
@@ -43,6 +46,7 @@ const SHORTCUTS = [
   ["?", "this list"],
   ["g i", "instances"],
   ["g o", "operations"],
+  ["g a", "the audit log"],
   ["g s", "settings"],
   ["/", "the first field of the page"],
   ["n  p", "next and previous rows or results"],
@@ -82,6 +86,7 @@ function navigation(path) {
     { "aria-label": "Console" },
     link("#/", "Instances", { "aria-current": isInstances && "page" }),
     link("#/operations", "Operations", { "aria-current": path === "/operations" && "page" }),
+    link("#/audit", "Audit log", { "aria-current": path === "/audit" && "page" }),
     link("#/settings", "Settings", { "aria-current": path === "/settings" && "page" }),
   );
 }
@@ -194,6 +199,7 @@ function onKey(event) {
     "?": showShortcuts,
     gi: () => (location.hash = "#/"),
     go: () => (location.hash = "#/operations"),
+    ga: () => (location.hash = "#/audit"),
     gs: () => (location.hash = "#/settings"),
     n: () => click("[data-key=next]"),
     p: () => click("[data-key=previous]"),
