@@ -186,6 +186,14 @@ size_t input_line_limit(const struct input *input)
     return input->line_most;
 }
 
+bool input_line_is_blank(bytes line)
+{
+    for (size_t i = 0; i < line.size; i++)
+        if (strchr(" \t\r", line.data[i]) == NULL || line.data[i] == '\0')
+            return false;
+    return true;
+}
+
 uint64_t input_line_number(const struct input *input)
 {
     return input->line_number;

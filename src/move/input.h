@@ -33,6 +33,9 @@ size_t input_line_limit(const struct input *input);
  * than the limit is OUT_OF_RANGE; the next call goes on behind it. */
 status input_line(struct input *input, bytes *line, bool *is_end);
 
+/* A line of nothing but white space is none, in files of JSON. */
+bool input_line_is_blank(bytes line);
+
 /* The next `size` bytes at most, for formats without lines; fewer only at the end: 0 there. Not to
  * be mixed with input_line. */
 status input_read(struct input *input, uint8_t *to, size_t size, size_t *taken);

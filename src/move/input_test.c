@@ -359,6 +359,15 @@ static void what_cannot_be_read_is_said(void **state)
     input_close(NULL);
 }
 
+static void white_space_is_no_line(void **state)
+{
+    (void)state;
+    assert_true(input_line_is_blank(bytes_of("")));
+    assert_true(input_line_is_blank(bytes_of(" \t\r")));
+    assert_false(input_line_is_blank(bytes_of("  {")));
+    assert_false(input_line_is_blank(bytes_make(" \0", 2)));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -374,6 +383,7 @@ int main(void)
         TEST(large_files_are_closed_early),
         TEST(damage_in_large_files_comes_behind_the_lines_before_it),
         TEST(what_cannot_be_read_is_said),
+        TEST(white_space_is_no_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,14 +36,6 @@ static status place(const struct row_file *file, uint64_t line, status s)
 
 /* --- JSON lines --- */
 
-static bool is_blank(bytes line)
-{
-    for (size_t i = 0; i < line.size; i++)
-        if (strchr(" \t\r", line.data[i]) == NULL || line.data[i] == '\0')
-            return false;
-    return true;
-}
-
 static status read_object(const struct row_file *file, bytes line, struct arena *arena,
                           struct move_change *out)
 {
@@ -69,7 +61,7 @@ static status next_line(struct row_file *file, struct arena *arena, struct row_r
         TRY(out->failure);
         if (*is_end)
             return status_ok();
-    } while (is_blank(out->text));
+    } while (input_line_is_blank(out->text));
     bytes line = out->text;
     if (out->number == 1 && bytes_start_with(line, bytes_of("\xef\xbb\xbf")))
         line = bytes_from(line, 3);

@@ -54,14 +54,35 @@ void spill_range_end(struct buffer *out, bytes to)
         spill_range_start(out, to);
 }
 
-bool key_after_prefix(struct buffer *out, bytes prefix)
+/* FF has no next byte. */
+static bytes without_last_ffs(bytes prefix)
 {
     while (prefix.size > 0 && prefix.data[prefix.size - 1] == 0xff)
         prefix.size--;
+    return prefix;
+}
+
+bool key_after_prefix(struct buffer *out, bytes prefix)
+{
+    prefix = without_last_ffs(prefix);
     if (prefix.size == 0)
         return false;
     buffer_append(out, prefix.data, prefix.size - 1);
     buffer_append_byte(out, (uint8_t)(prefix.data[prefix.size - 1] + 1));
+    return true;
+}
+
+bool key_prefix_end(struct arena *arena, bytes prefix, bytes *out)
+{
+    prefix = without_last_ffs(prefix);
+    uint8_t *copy = arena_alloc(arena, prefix.size + 1);
+    if (copy == NULL)
+        return false;
+    if (prefix.size > 0) {
+        memcpy(copy, prefix.data, prefix.size);
+        copy[prefix.size - 1]++;
+    }
+    *out = bytes_make(copy, prefix.size);
     return true;
 }
 

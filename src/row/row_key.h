@@ -30,6 +30,10 @@ void spill_range_end(struct buffer *out, bytes to);
  * Appends nothing, and returns false, if there is none (all FF). */
 bool key_after_prefix(struct buffer *out, bytes prefix);
 
+/* The same in the arena: `*out` is empty if there is none, as it is where a range has no end. False
+ * without memory. */
+bool key_prefix_end(struct arena *arena, bytes prefix, bytes *out);
+
 /* The least key after `key`: the key with a zero byte behind it, in the arena. False without
  * memory.
  */

@@ -120,6 +120,27 @@ static void test_prefixes_end(void **state)
     buffer_free(&out);
 }
 
+static void assert_prefix_end(bytes prefix, bytes expected)
+{
+    struct arena *arena = arena_create(4096);
+    bytes end;
+    assert_true(key_prefix_end(arena, prefix, &end));
+    assert_true(bytes_equal(end, expected));
+    arena_destroy(arena);
+    arena = arena_create(0);
+    assert_false(key_prefix_end(arena, prefix, &end));
+    arena_destroy(arena);
+}
+
+static void test_prefixes_end_in_an_arena(void **state)
+{
+    (void)state;
+    assert_prefix_end(LITERAL("ab"), LITERAL("ac"));
+    assert_prefix_end(LITERAL("a\xff\xff"), LITERAL("b"));
+    assert_prefix_end(LITERAL("\xff\xff"), LITERAL(""));
+    assert_prefix_end(LITERAL(""), LITERAL(""));
+}
+
 static void test_what_is_no_spilled_key_is_refused(void **state)
 {
     (void)state;
@@ -150,6 +171,7 @@ int main(void)
         cmocka_unit_test(test_keys_order_as_their_parts),
         cmocka_unit_test(test_ranges_of_rows_are_ranges_of_keys),
         cmocka_unit_test(test_prefixes_end),
+        cmocka_unit_test(test_prefixes_end_in_an_arena),
         cmocka_unit_test(test_what_is_no_spilled_key_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,14 +119,7 @@ static status after_key(struct reader *reader, bytes key, bytes *out)
 /* The first key after all that begin with the prefix; empty if there is none. */
 static status after_prefix(struct reader *reader, bytes prefix, bytes *out)
 {
-    while (prefix.size > 0 && prefix.data[prefix.size - 1] == 0xff)
-        prefix.size--;
-    *out = arena_copy(reader->frame->arena, prefix);
-    if (out->data == NULL)
-        return status_out_of_memory();
-    if (out->size > 0)
-        ((uint8_t *)(uintptr_t)out->data)[out->size - 1]++;
-    return status_ok();
+    return key_prefix_end(reader->frame->arena, prefix, out) ? status_ok() : status_out_of_memory();
 }
 
 static status one_key(struct reader *reader, bytes key, struct range_set *out)

@@ -124,14 +124,6 @@ static status place(const struct dynamo_source *source, status s)
     return placed;
 }
 
-static bool is_blank(bytes line)
-{
-    for (size_t i = 0; i < line.size; i++)
-        if (strchr(" \t\r", line.data[i]) == NULL || line.data[i] == '\0')
-            return false;
-    return true;
-}
-
 /* The next line of the file that has something in it and has not been given out, or its `*fault`:
  * it is too long; `*is_end` of the file. Lines before are read, too: they count, and may be in one
  * gzip member with it. */
@@ -148,7 +140,7 @@ static status next_line(struct dynamo_source *source, bytes *line, status *fault
         bool is_line = status_is_ok(*fault) || fault->code == STATUS_OUT_OF_RANGE;
         if (!is_line || *is_end)
             return place(source, *fault);
-        if (status_is_ok(*fault) && is_blank(*line))
+        if (status_is_ok(*fault) && input_line_is_blank(*line))
             continue;
         source->items++;
         if (input_line_number(source->input) > source->line)
