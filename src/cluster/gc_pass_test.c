@@ -1,28 +1,12 @@
 /* Tests of garbage collection without traffic: what nobody reads or writes goes all the same. */
 #include "cluster/gc_pass.h"
+
+#include "base/testing_clock.h"
 #include "cluster/testing.h"
 
 #include <stdatomic.h>
 
-/* A wall clock that a test sets. */
-struct test_clock {
-    struct clock clock;
-    atomic_llong wall_us;
-};
-
-static int64_t test_wall_us(struct clock *clock)
-{
-    return atomic_load(&((struct test_clock *)(void *)clock)->wall_us);
-}
-
-static int64_t test_steady_us(struct clock *clock)
-{
-    (void)clock;
-    return clock_steady_us(clock_system());
-}
-
-static struct test_clock test_clock = {
-    .clock = {.wall_us = test_wall_us, .steady_us = test_steady_us}};
+static struct set_clock test_clock = {.clock = SET_CLOCK};
 
 enum { LIFE_US = 1800 * 1000000 };
 

@@ -2,21 +2,12 @@
  * says so. */
 #include "cluster/heat_matrix.h"
 
+#include "base/testing_clock.h"
 #include "cluster/heat_store.h"
 #include "cluster/row_group.h"
 #include "cluster/testing.h"
 
-struct turned_clock {
-    struct clock clock;
-    _Atomic int64_t now_us;
-};
-
-static int64_t turned(struct clock *clock)
-{
-    return ((struct turned_clock *)(void *)clock)->now_us;
-}
-
-static struct turned_clock hands = {.clock = {.wall_us = turned, .steady_us = turned}};
+static struct turned_clock hands = {.clock = TURNED_CLOCK};
 
 #define MINUTE_US (INT64_C(60) * 1000000)
 #define HOUR_US   (60 * MINUTE_US)

@@ -3,19 +3,10 @@
  * in one of a day next to nothing. */
 #include "cluster/heat.h"
 
+#include "base/testing_clock.h"
 #include "cluster/testing.h"
 
-struct turned_clock {
-    struct clock clock;
-    _Atomic int64_t now_us;
-};
-
-static int64_t turned(struct clock *clock)
-{
-    return ((struct turned_clock *)(void *)clock)->now_us;
-}
-
-static struct turned_clock hands = {.clock = {.wall_us = turned, .steady_us = turned}};
+static struct turned_clock hands = {.clock = TURNED_CLOCK};
 
 enum { SHORT_WINDOW_US = 1 };
 #define DAY_US (INT64_C(24) * 3600 * 1000000)

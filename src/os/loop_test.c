@@ -5,24 +5,15 @@
 #include "base/check.h"
 #include "base/failmalloc.h"
 #include "base/testing.h"
+#include "base/testing_clock.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct hand_clock {
-    struct clock clock;
-    int64_t now;
-};
-
-static int64_t hand_us(struct clock *clock)
-{
-    return ((struct hand_clock *)(void *)clock)->now;
-}
-
 struct fixture {
-    struct hand_clock clock;
+    struct turned_clock clock;
     struct loop *loop;
     char trace[4096]; /* one letter a callback, in the order they ran */
     size_t traced;
@@ -32,7 +23,7 @@ static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
-    f->clock.clock = (struct clock){.wall_us = hand_us, .steady_us = hand_us};
+    f->clock.clock = (struct clock)TURNED_CLOCK;
     assert_ok(loop_create(&f->clock.clock, &f->loop));
     *state = f;
     return 0;
@@ -216,7 +207,7 @@ struct hands {
 static void turn_hands(struct task *task)
 {
     struct hands *hands = LIST_ENTRY(task, struct hands, task);
-    if (++hands->f->clock.now > hands->end)
+    if (++hands->f->clock.now_us > hands->end)
         loop_stop(hands->f->loop);
     else
         loop_post(hands->f->loop, task);
@@ -286,7 +277,7 @@ static void timers_keep_order_at_random(void **state)
     for (int64_t now = 1; now <= SPAN; now++) {
         for (int i = 0; i < COUNT; i++)
             expected += due[i] == now;
-        f->clock.now = now;
+        f->clock.now_us = now;
         struct letter stop = letter(f, 's', true);
         loop_post(f->loop, &stop.task);
         loop_run(f->loop);
@@ -299,7 +290,7 @@ static void ring_again_now(struct timer *timer)
 {
     struct alarm *alarm = LIST_ENTRY(timer, struct alarm, timer);
     trace(alarm->f, alarm->letter);
-    assert_ok(loop_timer_set(alarm->f->loop, timer, alarm->f->clock.now));
+    assert_ok(loop_timer_set(alarm->f->loop, timer, alarm->f->clock.now_us));
 }
 
 static void a_timer_for_now_does_not_spin(void **state)

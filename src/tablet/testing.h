@@ -3,6 +3,7 @@
 #ifndef TRESTLE_TABLET_TESTING_H
 #define TRESTLE_TABLET_TESTING_H
 
+#include "base/testing_clock.h"
 #include "row/fold.h"
 #include "store/fault_fs.h"
 #include "store/testing.h"
@@ -14,27 +15,9 @@ enum { CATALOG = 1, ROWS_KEYSPACE = 7 };
 #define TEST_STALL_US (INT64_C(3600) * 1000000)
 enum { FAMILY_F = 1, FAMILY_G = 2, FAMILY_SUM = 3 };
 
-/* A wall clock that a test sets; the other hand is the system's, and may be put forward. */
-struct test_clock {
-    struct clock clock;
-    atomic_llong wall_us;
-    atomic_llong ahead_us;
-};
-
-static inline int64_t test_clock_wall(struct clock *clock)
-{
-    return atomic_load(&((struct test_clock *)(void *)clock)->wall_us);
-}
-
-static inline int64_t test_clock_steady(struct clock *clock)
-{
-    int64_t ahead_us = atomic_load(&((struct test_clock *)(void *)clock)->ahead_us);
-    return clock_steady_us(clock_system()) + ahead_us;
-}
-
 struct tablet_fixture {
     char *directory;
-    struct test_clock clock;
+    struct set_clock clock;
     struct fault_fs *faults; /* NULL: the system's file system */
     struct store *store;
     struct keyspace *rows;
@@ -86,7 +69,7 @@ static inline struct tablet_fixture *tablet_fixture_create(void)
     struct tablet_fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     f->directory = make_directory();
-    f->clock.clock = (struct clock){.wall_us = test_clock_wall, .steady_us = test_clock_steady};
+    f->clock.clock = (struct clock)SET_CLOCK;
     f->clock.wall_us = INT64_C(1700000000) * 1000000;
     f->schema = test_schema(NULL);
     f->rules = (struct row_rules){.schema = f->schema, .clock = &f->clock.clock};

@@ -6,20 +6,9 @@
 
 #define MINUTE_US (INT64_C(60) * 1000000)
 
-/* A steady clock that the test sets. */
-struct hand {
-    struct clock clock;
-    int64_t us;
-};
-
-static int64_t hand_us(struct clock *clock)
-{
-    return ((struct hand *)(void *)clock)->us;
-}
-
 struct fixture {
     struct tablet_fixture *base;
-    struct hand hand;
+    struct turned_clock hand;
     struct tokens *tokens;
 };
 
@@ -43,7 +32,7 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     f->base = tablet_fixture_create();
-    f->hand.clock = (struct clock){.wall_us = hand_us, .steady_us = hand_us};
+    f->hand.clock = (struct clock)TURNED_CLOCK;
     open_tokens(f);
     *state = f;
     return 0;
@@ -180,14 +169,14 @@ static void sets_lose_nobody(void **state)
 static void tokens_are_kept_as_long_as_promised(void **state)
 {
     struct fixture *f = *state;
-    for (int i = 0; i < 40; i++, f->hand.us += MINUTE_US) {
+    for (int i = 0; i < 40; i++, f->hand.now_us += MINUTE_US) {
         claim(f, numbered((uint64_t)i + 1));
         if (i >= 16)
             assert_true(remembers(f, numbered((uint64_t)i + 1 - 16)));
         if (i >= 20)
             assert_false(remembers(f, numbered((uint64_t)i + 1 - 20)));
     }
-    f->hand.us += 1000 * MINUTE_US;
+    f->hand.now_us += 1000 * MINUTE_US;
     assert_false(remembers(f, numbered(40)));
 }
 
@@ -205,7 +194,7 @@ static void there_may_not_be_too_many(void **state)
     assert_false(claim(f, numbered(most - 1))); /* a repetition needs no room */
     tokens_forget(f->tokens, numbered(7));
     assert_true(claim(f, numbered(most)));
-    f->hand.us += TOKEN_FORGOTTEN_US;
+    f->hand.now_us += TOKEN_FORGOTTEN_US;
     assert_true(claim(f, numbered(1)));
 }
 
@@ -225,14 +214,14 @@ static void records_survive_a_restart(void **state)
 static void records_go_when_nobody_remembers_them(void **state)
 {
     struct fixture *f = *state;
-    for (uint64_t minute = 0; minute < 60; minute++, f->hand.us += MINUTE_US) {
+    for (uint64_t minute = 0; minute < 60; minute++, f->hand.now_us += MINUTE_US) {
         put_record(f, minute + 1, numbered(minute));
         assert_ok(tokens_delete_records(f->tokens));
         uint64_t records = count_records(f);
         assert_true(records >= (minute < 16 ? minute + 1 : 17));
         assert_true(records <= 21);
     }
-    f->hand.us += TOKEN_FORGOTTEN_US;
+    f->hand.now_us += TOKEN_FORGOTTEN_US;
     assert_ok(tokens_delete_records(f->tokens));
     assert_int_equal(count_records(f), 0);
 }
@@ -244,11 +233,11 @@ static void records_found_at_a_start_are_as_good_as_new(void **state)
     put_record(f, 1, numbered(1));
     put_record(f, 2, numbered(2));
     reopen(f);
-    f->hand.us += 15 * MINUTE_US;
+    f->hand.now_us += 15 * MINUTE_US;
     assert_ok(tokens_delete_records(f->tokens));
     assert_int_equal(count_records(f), 2);
     assert_true(remembers(f, numbered(1)));
-    f->hand.us += 5 * MINUTE_US;
+    f->hand.now_us += 5 * MINUTE_US;
     assert_ok(tokens_delete_records(f->tokens));
     assert_int_equal(count_records(f), 0);
     assert_false(remembers(f, numbered(2)));
