@@ -6,6 +6,7 @@ TRESTLE_E2E_HOST   an address to test instead, e.g. of Google's emulator; tests 
                    server of their own are skipped then
 """
 
+import collections
 import contextlib
 import itertools
 import os
@@ -20,6 +21,31 @@ from harness.secured import Secured
 from harness.server import EXTERNAL, ExternalServer, Server
 
 TABLE_NUMBERS = itertools.count(1)
+
+# Few tests that take a minute or more together, the longest first.
+SLOW_FILES = (
+    "test_limits_memory.py",
+    "test_differential.py",
+    "test_debian_packages.py",
+    "test_examples_dynamodb.py",
+    "test_readme.py",
+    "test_crash_short.py",
+    "test_index_crashes.py",
+    "test_transaction_crashes.py",
+    "test_disk_full.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """The order in which files are given out to pytest's processes (-n): one that takes long and
+    begins last would keep the other processors waiting. Behind the slow ones, many tests first."""
+    counts = collections.Counter(item.path for item in items)
+
+    def rank(item):
+        slow = item.path.name in SLOW_FILES
+        return (SLOW_FILES.index(item.path.name) if slow else len(SLOW_FILES), -counts[item.path])
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")
