@@ -21,6 +21,9 @@ status fs_delete_index_locate(struct ds_call *call, const ProtobufCMessage *requ
 status fs_get_index_locate(struct ds_call *call, const ProtobufCMessage *request);
 status fs_list_indexes_locate(struct ds_call *call, const ProtobufCMessage *request);
 
+ds_run ds_list_databases;
+status ds_list_databases_locate(struct ds_call *call, const ProtobufCMessage *request);
+
 ds_run ds_get_field;
 ds_run ds_update_field;
 ds_run ds_list_fields;

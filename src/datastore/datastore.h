@@ -1,8 +1,9 @@
 /* The services of Datastore's API over one cluster: tables of methods for wire/grpc.h.
  *
  * google.datastore.v1.Datastore, google.datastore.admin.v1.DatastoreAdmin, and of
- * google.firestore.admin.v1.FirestoreAdmin the methods on indexes and fields. Methods that are not
- * built answer UNIMPLEMENTED. How a database lies in a table: docs/internals/datastore-layout.md.
+ * google.firestore.admin.v1.FirestoreAdmin the methods on indexes and fields, and the list of
+ * databases. Methods that are not built answer UNIMPLEMENTED. How a database lies in a table:
+ * docs/internals/datastore-layout.md.
  */
 #ifndef TRESTLE_DATASTORE_DATASTORE_H
 #define TRESTLE_DATASTORE_DATASTORE_H

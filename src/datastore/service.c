@@ -44,6 +44,8 @@ LOCATED_METHOD("DeleteIndex", fs_admin__delete_index, fs_delete_index, fs_delete
 LOCATED_METHOD("GetField", fs_admin__get_field, ds_get_field, ds_get_field_locate)
 LOCATED_METHOD("UpdateField", fs_admin__update_field, ds_update_field, ds_update_field_locate)
 LOCATED_METHOD("ListFields", fs_admin__list_fields, ds_list_fields, ds_list_fields_locate)
+LOCATED_METHOD("ListDatabases", fs_admin__list_databases, ds_list_databases,
+               ds_list_databases_locate)
 
 struct grpc_service datastore_service(struct datastore *datastore)
 {
@@ -89,6 +91,7 @@ struct grpc_service datastore_firestore_service(struct datastore *datastore)
         {"GetField", GRPC_UNARY, handle_fs_admin__get_field},
         {"UpdateField", GRPC_UNARY, handle_fs_admin__update_field},
         {"ListFields", GRPC_UNARY, handle_fs_admin__list_fields},
+        {"ListDatabases", GRPC_UNARY, handle_fs_admin__list_databases},
     };
     return (struct grpc_service){.name = "google.firestore.admin.v1.FirestoreAdmin",
                                  .methods = methods,

@@ -125,3 +125,24 @@ def test_names(databases):
         rest.call("GET", f"/v1/{name}", expect=404)
         rest.call("DELETE", f"/v1/{name}", expect=404)
     assert databases.list() == [index]
+
+
+def test_databases_are_listed(server, databases):
+    """Those that have been written to, of one project or of all; a name is no prefix of others."""
+    path = f"/v1/projects/{databases.project}/databases"
+    assert databases.rest.call("GET", path) == {}
+    written = [(databases.project, None), (databases.project, "second")]
+    for project, name in [*written, (f"{databases.project}-too", None)]:
+        client = client_of(server.host, project, database=name)
+        client.put(entity(client, "K", 1))
+    parent = f"projects/{databases.project}/databases"
+    found = databases.rest.call("GET", path)["databases"]
+    assert found == [
+        {"name": f"{parent}/{name}", "locationId": "local", "type": "DATASTORE_MODE"}
+        for name in ("(default)", "second")
+    ]
+    everywhere = databases.rest.call("GET", "/v1/projects/-/databases")["databases"]
+    names = [each["name"] for each in everywhere]
+    assert {*(each["name"] for each in found)} < {*names}
+    assert f"projects/{databases.project}-too/databases/(default)" in names
+    assert not [name for name in names if "/instances/" in name]

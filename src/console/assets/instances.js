@@ -33,7 +33,22 @@ function listing(found) {
     { title: "State" },
     { title: "Created (UTC)", class: "time" },
   ];
-  return table("Instances", columns, found.map(row));
+  return [table("Instances", columns, found.map(row)), datastoreNote(found)];
+}
+
+function datastoreNote(found) {
+  const projects = [...new Set(found.map((instance) => placeOf(instance.name).project))];
+  const of = (project) =>
+    link(
+      `#/datastore?project=${encodeURIComponent(project)}`,
+      projects.length === 1 ? `Datastore of project ${project}` : project,
+    );
+  return h(
+    "p",
+    { class: "note" },
+    projects.length > 1 && "Datastore of projects ",
+    projects.map((project, i) => [i > 0 && ", ", of(project)]),
+  );
 }
 
 function projectForm(project) {

@@ -4,6 +4,9 @@
 //     #/operations                             operations
 //     #/audit                                  the audit log
 //     #/settings                               the server's settings
+//     #/datastore                              Datastore's databases
+//     #/d/PROJECT/DATABASE                     one of them: its kinds
+//     #/d/PROJECT/DATABASE/entities?…          … and entities, entity, gql, indexes
 //     #/p/PROJECT/i/INSTANCE                   an instance: its tables
 //     #/p/PROJECT/i/INSTANCE/query             … and by the same pattern clusters, backups
 //     #/p/PROJECT/i/INSTANCE/advice            what the schema advisor says; also of a table
@@ -14,6 +17,11 @@ import { advice } from "./advice.js";
 import * as api from "./api.js";
 import { audit } from "./audit.js";
 import { backups, clusters, tables } from "./instance.js";
+import { databases, kinds } from "./datastore.js";
+import { entities } from "./datastore_entities.js";
+import { entity } from "./datastore_entity.js";
+import { gql } from "./datastore_gql.js";
+import { indexes } from "./datastore_indexes.js";
 import { dialog, failure, h, link, loading, notice } from "./dom.js";
 import { heat } from "./heat.js";
 import { instances } from "./instances.js";
@@ -26,11 +34,18 @@ import { table } from "./table.js";
 import { themeSwitch } from "./themes.js";
 
 const INSTANCE = "/p/([^/]+)/i/([^/]+)";
+const DATABASE = "/d/([^/]+)/([^/]+)";
 const ROUTES = [
   [/^\/?$/, instances, []],
   [/^\/operations$/, operations, []],
   [/^\/audit$/, audit, []],
   [/^\/settings$/, settings, []],
+  [/^\/datastore$/, databases, []],
+  [new RegExp(`^${DATABASE}$`), kinds, ["project", "database"]],
+  [new RegExp(`^${DATABASE}/entities$`), entities, ["project", "database"]],
+  [new RegExp(`^${DATABASE}/entity$`), entity, ["project", "database"]],
+  [new RegExp(`^${DATABASE}/gql$`), gql, ["project", "database"]],
+  [new RegExp(`^${DATABASE}/indexes$`), indexes, ["project", "database"]],
   [new RegExp(`^${INSTANCE}$`), tables, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/clusters$`), clusters, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/backups$`), backups, ["project", "instance"]],
@@ -45,6 +60,7 @@ const ROUTES = [
 const SHORTCUTS = [
   ["?", "this list"],
   ["g i", "instances"],
+  ["g d", "Datastore"],
   ["g o", "operations"],
   ["g a", "the audit log"],
   ["g s", "settings"],
@@ -81,10 +97,12 @@ function account() {
 
 function navigation(path) {
   const isInstances = path === "/" || path.startsWith("/p/");
+  const isDatastore = path === "/datastore" || path.startsWith("/d/");
   return h(
     "nav",
     { "aria-label": "Console" },
     link("#/", "Instances", { "aria-current": isInstances && "page" }),
+    link("#/datastore", "Datastore", { "aria-current": isDatastore && "page" }),
     link("#/operations", "Operations", { "aria-current": path === "/operations" && "page" }),
     link("#/audit", "Audit log", { "aria-current": path === "/audit" && "page" }),
     link("#/settings", "Settings", { "aria-current": path === "/settings" && "page" }),
@@ -198,6 +216,7 @@ function onKey(event) {
   const actions = {
     "?": showShortcuts,
     gi: () => (location.hash = "#/"),
+    gd: () => (location.hash = "#/datastore"),
     go: () => (location.hash = "#/operations"),
     ga: () => (location.hash = "#/audit"),
     gs: () => (location.hash = "#/settings"),

@@ -21,7 +21,7 @@ export function placeOf(name) {
   };
 }
 
-function crumbs(steps) {
+export function crumbs(steps) {
   const slash = () => h("span", { "aria-hidden": "true" }, "/");
   return h(
     "nav",
@@ -30,7 +30,7 @@ function crumbs(steps) {
   );
 }
 
-function tabs(items, current) {
+export function tabs(items, current) {
   return h(
     "nav",
     { class: "tabs", "aria-label": "Views" },
