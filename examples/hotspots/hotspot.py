@@ -25,7 +25,8 @@ from google.cloud.bigtable_v2.types import MutateRowsRequest, MutateRowsResponse
 INSTANCE = "i"
 PROJECT = "p"
 ROWS_A_REQUEST = 2000
-VALUE = bytes(200)
+COLUMNS = [b"c%02d" % number for number in range(20)]
+VALUE = b"0123456789"
 KINDS = ("customer", "order", "visit")
 FILLED = 2000  # rows of each kind
 HOT = "order#7"  # one in thirty of the rows gets nine in ten of the writes
@@ -106,9 +107,11 @@ class Writer:
             MutateRowsRequest(table_name=f"projects/{PROJECT}/instances/{INSTANCE}/tables/{name}")
         )
         for _ in range(ROWS_A_REQUEST):
-            cell = self.request.entries.add().mutations.add().set_cell
-            cell.family_name, cell.column_qualifier, cell.value = "f", b"q", VALUE
-            cell.timestamp_micros = 1000  # the same cell again and again
+            entry = self.request.entries.add()
+            for column in COLUMNS:
+                cell = entry.mutations.add().set_cell
+                cell.family_name, cell.column_qualifier, cell.value = "f", column, VALUE
+                cell.timestamp_micros = 1000  # the same cell again and again
 
     def write(self, keys):
         """As many of the keys as a request has room for; returns how many."""

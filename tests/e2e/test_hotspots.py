@@ -34,7 +34,7 @@ LOADS = {
 def running(load, host):
     """The example's script, until the test has seen enough."""
     process = subprocess.Popen(
-        [sys.executable, EXAMPLE, load, "--seconds", str(WAIT_SECONDS), "--writers", "1"],
+        [sys.executable, EXAMPLE, load, "--seconds", str(WAIT_SECONDS), "--writers", "2"],
         env={**os.environ, "BIGTABLE_EMULATOR_HOST": host},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
