@@ -17,11 +17,13 @@
 #include "cmd/reload.h"
 #include "console/console.h"
 #include "datastore/datastore.h"
+#include "faults/faults.h"
 #include "insight/insight.h"
 #include "os/listener.h"
 #include "os/pool.h"
 #include "os/thread.h"
 #include "proto/descriptors.h"
+#include "wire/browser_guard.h"
 #include "wire/health.h"
 #include "wire/http2.h"
 #include "wire/reflection.h"
@@ -89,8 +91,11 @@ struct server {
     struct access *access;                         /* NULL: off */
     struct log audit;                              /* its own file, or as `log` */
     struct reloadable access_files;
+    struct fault_rules fault_rules;
+    struct faults *faults; /* NULL: none are injected */
     struct grpc_server *grpc;
     struct rpc_metrics **rpcs; /* by method_index, see wire/grpc_server.h */
+    struct browser_guard guard;
     struct pages pages;
     struct http_router *router;
     struct http1_server *http1;
@@ -377,10 +382,74 @@ static status create_access(struct server *server)
     return status_ok();
 }
 
+/* --- faults --- */
+
+/* Before anything else is touched: most of what may be wrong is wrong here. */
+static status read_fault_rules(struct server *server)
+{
+    const char *rules = server->settings->inject;
+    return rules == NULL ? status_ok() : fault_rules_parse(bytes_of(rules), &server->fault_rules);
+}
+
+/* Nobody is to wonder why calls fail. */
+static void warn_of_faults(const struct server *server)
+{
+    struct buffer rules = {0};
+    faults_write(server->faults, &rules);
+    log_warn(server->log, "faults are injected: calls are delayed or fail on purpose",
+             LOG_BYTES("inject", buffer_bytes(&rules)));
+    buffer_free(&rules);
+}
+
+static status create_faults(struct server *server)
+{
+    if (server->settings->inject == NULL)
+        return status_ok();
+    TRY(faults_create(&server->fault_rules, server->services, SERVICES, server->metrics,
+                      &server->faults));
+    warn_of_faults(server);
+    return status_ok();
+}
+
+static struct grpc_fault inject(void *context, size_t method_index, bytes request)
+{
+    struct server *server = context;
+    return faults_draw(server->faults, method_index, request);
+}
+
+/* --- serving --- */
+
+/* Whether the request is not one that a page of another site has a browser make; else it has been
+ * answered. */
+static bool check_browser(struct server *server, struct http_request *request)
+{
+    enum { FORBIDDEN = 403 };
+    const struct browser_marks marks = browser_marks_of(request);
+    status s = browser_guard_admit(&server->guard, &marks);
+    if (status_is_ok(s))
+        return true;
+    http_answer_begin(request, FORBIDDEN, "text/plain; charset=utf-8");
+    http_answer_add(request, bytes_of(status_message(s)));
+    http_answer_add(request, bytes_of("\n"));
+    http_answer_end(request);
+    status_free(s);
+    return false;
+}
+
+static status create_guard(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    server->guard = (struct browser_guard){.allowed_hosts = settings->allowed_hosts,
+                                           .any_host = settings->auth == AUTH_ON};
+    return browser_guard_check_hosts(settings->allowed_hosts);
+}
+
 static void serve_http(void *context, struct http_request *request)
 {
     struct server *server = context;
     const char *target = http_request_target(request);
+    if (!check_browser(server, request))
+        return;
     if (rest_is_for(target))
         rest_handle(server->rest, request);
     else if (console_is_for(target))
@@ -406,6 +475,7 @@ static status create_grpc(struct server *server)
     options.max_concurrent_streams = (uint32_t)server->settings->max_streams;
     options.on_call_end = call_ended;
     options.admit = server->access == NULL ? NULL : admit;
+    options.inject = server->faults == NULL ? NULL : inject;
     options.http = serve_http2;
     options.context = server;
     return grpc_server_create(&options, server->services, SERVICES, &server->grpc);
@@ -440,7 +510,8 @@ static status create_http1(struct server *server)
     const struct console_options options = {.rest = server->rest,
                                             .access = server->access,
                                             .clock = server->clock,
-                                            .is_secure = server->tls != NULL};
+                                            .is_secure = server->tls != NULL,
+                                            .injects_faults = server->faults != NULL};
     return console_create(&options, &server->console);
 }
 
@@ -533,6 +604,8 @@ static status create_parts(struct server *server)
     struct address address;
     TRY(blame(server, "listen", address_parse(settings->listen, &address)));
     TRY(check_exposure(settings, &address));
+    TRY(blame(server, "inject", read_fault_rules(server)));
+    TRY(blame(server, "allowed_hosts", create_guard(server)));
     TRY(metrics_create(&server->metrics));
     TRY(blame(server, "tls_cert", create_tls(server)));
     TRY(pool_create((unsigned)settings->pool_threads, LIMIT_POOL_QUEUE, "pool", &server->pool));
@@ -541,6 +614,7 @@ static status create_parts(struct server *server)
     TRY(create_services(server));
     TRY(create_rpc_metrics(server));
     TRY(blame(server, "auth", create_access(server)));
+    TRY(blame(server, "inject", create_faults(server)));
     TRY(create_grpc(server));
     TRY(create_http1(server));
     TRY(create_workers(server));
@@ -656,6 +730,7 @@ void server_destroy(struct server *server)
     access_peer_destroy(server->rest_peer);
     http_router_destroy(server->router);
     grpc_server_destroy(server->grpc);
+    faults_destroy(server->faults);
     if (server->audit.fd != server->log->fd)
         close(server->audit.fd);
     free(server->rpcs);

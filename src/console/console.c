@@ -140,7 +140,7 @@ static void show_session(struct console *console, struct http_request *request)
                          console->options.access == NULL ? "false" : "true",
                          credential.size > 0 ? "true" : "false");
     json_encode_string(buffer_bytes(&principal), &text);
-    buffer_append_bytes(&text, bytes_of("}\n"));
+    buffer_append_format(&text, "%s}\n", console->options.injects_faults ? ",\"faults\":true" : "");
     if (text.failed || principal.failed) {
         answer_status(request, status_out_of_memory());
     } else {

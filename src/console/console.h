@@ -1,7 +1,8 @@
 /* The web console: pages in the program (assets.h) that ask the REST interface.
  *
  *     GET  /console/           the page, and what it is made of
- *     GET  /console/session    who is asking: {"authentication", "principal", "session"}
+ *     GET  /console/session    who is asking: {"authentication", "principal", "session"},
+ *                              and with fault injection "faults"
  *     POST /console/login      the body is a bearer token: begins a session, told by a cookie
  *     POST /console/logout     ends it
  *     any  /console/api/…      what stands behind is a REST request, made with the session's token
@@ -25,7 +26,8 @@ struct console_options {
     struct rest *rest;
     struct access *access; /* NULL: access control is off, nobody logs in */
     struct clock *clock;
-    bool is_secure; /* clients come by TLS: cookies are for nothing else */
+    bool injects_faults; /* the server does, on purpose: pages say so */
+    bool is_secure;      /* clients come by TLS: cookies are for nothing else */
 };
 
 status console_create(const struct console_options *options, struct console **out);

@@ -106,7 +106,8 @@ void grpc_call_share_headers(struct grpc_call *call, const struct metadata *head
 
 /* --- requests that are not gRPC's: the option `http` of wire/grpc_server.h --- */
 
-/* All headers, and with them `:method` if it is not POST, and `:path`. Loop thread only. */
+/* All headers, and with them `:method` if it is not POST, and `:path`; `:authority` as `host`. Loop
+ * thread only. */
 void grpc_call_visit_headers(const struct grpc_call *call, void *context,
                              void (*each)(void *context, bytes name, bytes value));
 

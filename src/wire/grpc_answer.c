@@ -225,6 +225,8 @@ void grpc_answer_message(struct grpc_call *call, struct message *message)
         resume(call);
     else
         submit_headers(call);
+    if (call->fault.after > 0)
+        grpc_fault_count_message(call);
     grpc_connection_signal(call->connection);
 }
 

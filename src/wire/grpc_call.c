@@ -132,6 +132,8 @@ static void retire(struct grpc_call *call)
         nghttp2_rcbuf_decref(call->headers[i].name);
         nghttp2_rcbuf_decref(call->headers[i].value);
     }
+    if (call->authority != NULL)
+        nghttp2_rcbuf_decref(call->authority);
     status_free(call->refusal);
     status_free(call->final);
     call->magic = 0;
@@ -218,6 +220,7 @@ static void end_stream(struct grpc_call *call)
 {
     call->open = false;
     loop_timer_clear(call->loop, &call->deadline);
+    loop_timer_clear(call->loop, &call->delay);
     message_queue_clear(&call->queue, &call->connection->output);
 }
 
@@ -410,6 +413,10 @@ void grpc_call_send(struct grpc_call *call, struct buffer *buffer)
 void grpc_call_visit_headers(const struct grpc_call *call, void *context,
                              void (*each)(void *context, bytes name, bytes value))
 {
+    if (call->authority != NULL) {
+        nghttp2_vec host = nghttp2_rcbuf_get_buf(call->authority);
+        each(context, bytes_of("host"), bytes_make(host.base, host.len));
+    }
     for (size_t i = 0; i < call->header_count; i++) {
         nghttp2_vec name = nghttp2_rcbuf_get_buf(call->headers[i].name);
         nghttp2_vec value = nghttp2_rcbuf_get_buf(call->headers[i].value);

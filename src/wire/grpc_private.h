@@ -3,6 +3,7 @@
  *     grpc_server.c      what all connections share: routes, limits
  *     grpc_connection.c  a connection's life, its bytes, nghttp2's callbacks
  *     grpc_request.c     from headers and DATA to a handler's call
+ *     grpc_fault.c       calls that are delayed or fail on purpose
  *     grpc_call.c        a call's life, and what its handler asks
  *     grpc_answer.c      from messages and a status to HEADERS, DATA and trailers
  *
@@ -97,10 +98,11 @@ struct grpc_call {
     status refusal;    /* what is wrong with the headers; the first cause found */
     bool is_too_large; /* of its headers */
     bool is_post;
-    bool is_grpc;      /* by its content type */
-    bool is_http;      /* goes to the server's option `http`: `route` is NULL */
-    bool takes_gzip;   /* the client has said so, in grpc-accept-encoding */
-    bool answers_gzip; /* we do, since it also sends gzip; fixed before the handler runs */
+    bool is_grpc;             /* by its content type */
+    bool is_http;             /* goes to the server's option `http`: `route` is NULL */
+    bool takes_gzip;          /* the client has said so, in grpc-accept-encoding */
+    bool answers_gzip;        /* we do, since it also sends gzip; fixed before the handler runs */
+    nghttp2_rcbuf *authority; /* NULL: none came */
     size_t header_count;
     struct grpc_header headers[LIMIT_METADATA_FIELDS];
     struct message_reader reader;
@@ -113,6 +115,8 @@ struct grpc_call {
     unsigned idle_sweeps; /* since bytes last came or went */
     int64_t timeout_us;   /* INT64_MAX: none */
     struct timer deadline;
+    struct grpc_fault fault; /* `after` counts down */
+    struct timer delay;      /* set: the request is whole, and no handler has it yet */
 
     /* The answer. */
     unsigned http_code;       /* of one that is no gRPC call; 0: not said yet */
@@ -218,11 +222,23 @@ void grpc_request_headers_end(struct grpc_call *call);
 void grpc_request_data(struct grpc_call *call, bytes data);
 void grpc_request_end(struct grpc_call *call);
 
+/* Gives the whole request to its handler. */
+void grpc_request_handle(struct grpc_call *call);
+
 /* Tells a bidirectional method's handler, once, that no more messages come. */
 void grpc_request_tell_end(struct grpc_call *call);
 
 /* The request is not needed any more: frees its memory, and admits others that waited for it. */
 void grpc_request_release(struct grpc_call *call);
+
+/* --- grpc_fault.c --- */
+
+/* Asks the server's `inject` about a whole request, and gives it to its handler, now or later, or
+ * fails it. */
+void grpc_fault_begin(struct grpc_call *call);
+
+/* A message of an answer that is to be cut short has been queued. */
+void grpc_fault_count_message(struct grpc_call *call);
 
 /* --- grpc_answer.c --- */
 

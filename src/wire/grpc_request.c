@@ -106,6 +106,15 @@ static void take_type(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf
         keep_header(call, name, value);
 }
 
+/* The first: nghttp2 lets no second pass. */
+static void take_authority(struct grpc_call *call, nghttp2_rcbuf *value)
+{
+    if (call->authority != NULL)
+        return;
+    nghttp2_rcbuf_incref(value);
+    call->authority = value;
+}
+
 void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value,
                          size_t list_bytes)
 {
@@ -124,6 +133,8 @@ void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rc
         take_encoding(call, v);
     else if (bytes_equal(n, bytes_of("grpc-accept-encoding")))
         call->takes_gzip = lists_gzip(v);
+    else if (bytes_equal(n, bytes_of(":authority")))
+        take_authority(call, value);
     else if (n.size > 0 && n.data[0] != ':' && !call->is_too_large)
         keep_header(call, name, value);
 }
@@ -444,6 +455,12 @@ static status check_whole(const struct grpc_call *call)
     return status_ok();
 }
 
+void grpc_request_handle(struct grpc_call *call)
+{
+    grpc_call_hold(call);
+    handle(call, buffer_bytes(&call->reader.body));
+}
+
 static void begin(struct grpc_call *call, bytes request)
 {
     set_arena_limit(call, request.size);
@@ -452,8 +469,10 @@ static void begin(struct grpc_call *call, bytes request)
         fail(call, s);
         return;
     }
-    grpc_call_hold(call);
-    handle(call, request);
+    if (call->server->options.inject == NULL)
+        grpc_request_handle(call);
+    else
+        grpc_fault_begin(call);
 }
 
 void grpc_request_end(struct grpc_call *call)

@@ -38,6 +38,14 @@ struct grpc_call_record {
     const void *note;      /* grpc_call_set_note; lives in the call's arena, maybe */
 };
 
+/* What a call is made to suffer, for tests of clients. All zeroes: nothing. */
+struct grpc_fault {
+    int64_t delay_us;      /* before its handler gets the message */
+    enum status_code code; /* not STATUS_OK: it ends with this … */
+    uint32_t after;        /* … after so many messages of the answer */
+    const char *words;     /* of that status: a literal */
+};
+
 struct grpc_server_options {
     size_t max_message_size;         /* bytes of one request message, inflated */
     size_t max_buffered_requests;    /* bytes of all request messages of one connection */
@@ -48,6 +56,10 @@ struct grpc_server_options {
      * `peer` is what grpc_connection_set_peer was given. NULL: all are admitted. */
     status (*admit)(void *context, void *peer, struct grpc_call *call, size_t method_index,
                     bytes request);
+
+    /* Asked on the loop's thread about each call that was admitted, but for those of bidirectional
+     * methods. NULL: all are left alone. */
+    struct grpc_fault (*inject)(void *context, size_t method_index, bytes request);
 
     /* Gets requests by HTTP/2 that are not gRPC's, and name no method of it, on the loop's thread:
      * it answers them as a call, see grpc_call_answer_http. `body` has data == NULL if it is larger

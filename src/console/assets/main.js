@@ -130,7 +130,21 @@ function frame(path, place) {
         "?",
       ),
     ),
+    ...[faults()].filter(Boolean),
     place,
+  );
+}
+
+// Nobody is to wonder why calls fail.
+function faults() {
+  if (!who.faults) return null;
+  return h(
+    "aside",
+    { class: "banner", "aria-label": "Warning" },
+    h("strong", null, "Faults are injected."),
+    " This server delays calls, or lets them fail, on purpose: ",
+    link("#/settings?q=inject", "by these rules"),
+    ".",
   );
 }
 
