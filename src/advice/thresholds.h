@@ -47,6 +47,13 @@ enum {
     RAMP_TIMES = 2,
 
     SIBLINGS = 10, /* the table itself among them */
+
+    RISING_PAIRS = 100,
+    GROUP_COMMITS = 60, /* in a minute */
+    DEAD_ROWS = 500,
+    DEAD_PERCENT = 90,
+    KIND_FIRST_RATE = 500, /* requests a second that a kind may begin with */
+    KIND_RISE_PERCENT = 150,
 };
 
 #define SECOND_US     ((int64_t)1000 * 1000)

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
+#include "datastore/index_check.h"
+#include "insight/database_advice.h"
 #include "insight/methods.h"
 #include "insight/table_source.h"
 #include "wire/json.h"
@@ -185,8 +187,21 @@ static status advise_on_instance(const struct admin_request *request, const char
     return s;
 }
 
+static status advise_on_the_database(const struct admin_request *request, const char *name,
+                                     const ProtobufCMessage **response)
+{
+    struct advising advising = {.request = request};
+    status s = advise_on_database(request, name, &advising.documents);
+    if (status_is_ok(s))
+        s = answer(&advising, response);
+    buffer_free(&advising.documents);
+    return s;
+}
+
 status give_advice(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const Insight__AdviseRequest *message = (const void *)request->message;
+    if (ds_is_database_table(message->name))
+        return advise_on_the_database(request, message->name, response);
     return advise_on_instance(request, message->name, response);
 }

@@ -1,0 +1,137 @@
+/* The rules of Datastore: each speaks where the evidence is there, and not below. */
+#include "advice/database.h"
+
+#include "advice/testing.h"
+
+enum { MOST = 200 };
+
+struct made_database {
+    struct advice_point points[MOST];
+    int64_t commits_us[MOST];
+    struct advice_minute minutes[MOST];
+    struct advice_series series;
+    struct advice_group group;
+    struct advice_index index;
+    struct advice_kind kind;
+};
+
+static void expect(struct made_sample *sample, struct made_database *made, const char *rule)
+{
+    const struct advice_database database = {.series = &made->series,
+                                             .series_count = 1,
+                                             .groups = &made->group,
+                                             .group_count = 1,
+                                             .indexes = &made->index,
+                                             .index_count = 1,
+                                             .kinds = &made->kind,
+                                             .kind_count = 1};
+    made->series.points = made->points;
+    made->series.kind = made->series.property = "x";
+    made->group.commits_us = made->commits_us;
+    made->group.root = made->index.name = made->kind.name = "x";
+    made->kind.minutes = made->minutes;
+    assert_ok(advice_find_in_database(&sample->seen, &database, sample->arena, &sample->advice));
+    assert_int_equal(sample->advice.count, rule != NULL);
+    if (rule != NULL)
+        assert_string_equal(sample->advice.findings[0].rule->id, rule);
+}
+
+/* Values that rise with the commits, but for every `odd`-th (0: none). */
+static void set_points(struct made_sample *sample, struct made_database *made, size_t count,
+                       int64_t step_us, size_t odd, bool are_times)
+{
+    char text[16];
+    made->series.count = count;
+    for (size_t i = 0; i < count; i++) {
+        bool is_odd = odd > 0 && i % odd == 0;
+        snprintf(text, sizeof text, "%08zu", is_odd ? count - i : i);
+        made->points[i] = (struct advice_point){
+            .written_us = SAMPLE_NOW_US + step_us * (int64_t)i,
+            .value = arena_copy(sample->arena, bytes_of(text)),
+            .is_time = are_times,
+        };
+    }
+}
+
+static void rising_values(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {0};
+    expect(sample, &made, NULL);
+    set_points(sample, &made, 100, SECOND_US, 0, true);
+    expect(sample, &made, "index-rising");
+    set_points(sample, &made, 19, SECOND_US, 0, true); /* too few */
+    expect(sample, &made, NULL);
+    set_points(sample, &made, 100, SECOND_US, 3, true); /* not in order */
+    expect(sample, &made, NULL);
+    set_points(sample, &made, 100, 0, 0, true); /* of one commit */
+    expect(sample, &made, NULL);
+    set_points(sample, &made, 100, SECOND_US, 0, false); /* numbers that were loaded in order */
+    expect(sample, &made, NULL);
+    set_points(sample, &made, 100, HOUR_US, 0, false);
+    expect(sample, &made, "index-rising");
+}
+
+static void set_commits(struct made_database *made, size_t count, int64_t step_us, size_t times)
+{
+    made->group.count = count * times;
+    for (size_t i = 0; i < count * times; i++)
+        made->commits_us[i] = SAMPLE_NOW_US - step_us * (int64_t)(i / times);
+}
+
+static void groups(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {0};
+    set_commits(&made, 61, SECOND_US / 2, 1);
+    expect(sample, &made, "group-writes");
+    set_commits(&made, 60, SECOND_US / 2, 1);
+    expect(sample, &made, NULL);
+    set_commits(&made, 200, SECOND_US, 1); /* one a second */
+    expect(sample, &made, NULL);
+    set_commits(&made, 50, SECOND_US, 4); /* four entities a commit */
+    expect(sample, &made, NULL);
+}
+
+static void deletes(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {.index = {.live = 55, .dead = 500}};
+    expect(sample, &made, "index-deletes");
+    made.index.live = 56;
+    expect(sample, &made, NULL);
+    made.index = (struct advice_index){.live = 0, .dead = 499};
+    expect(sample, &made, NULL);
+}
+
+static void set_minutes(struct made_database *made, size_t count, double rate, double rise)
+{
+    made->kind.count = count;
+    for (size_t i = 0; i < count; i++, rate *= rise)
+        made->minutes[i] = (struct advice_minute){.minute = (int64_t)i, .requests = 60 * rate};
+}
+
+static void kinds(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {0};
+    set_minutes(&made, 1, 751, 1);
+    expect(sample, &made, "kind-ramp");
+    set_minutes(&made, 1, 749, 1);
+    expect(sample, &made, NULL);
+    set_minutes(&made, 60, 500, 1.08); /* half more in five minutes is 1.0845 in each */
+    expect(sample, &made, NULL);
+    set_minutes(&made, 60, 500, 1.09);
+    expect(sample, &made, "kind-ramp");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rising_values, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(groups, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(deletes, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(kinds, sample_setup, sample_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

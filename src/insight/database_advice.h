@@ -1,0 +1,13 @@
+/* What the schema advisor says of a Datastore database: its entities and indexes are read where
+ * they lie (docs/internals/datastore-layout.md), since no client sees the rows of an index. */
+#ifndef TRESTLE_INSIGHT_DATABASE_ADVICE_H
+#define TRESTLE_INSIGHT_DATABASE_ADVICE_H
+
+#include "bigtable/admin_call.h"
+
+/* Appends the document (docs/reference/advise.md). `name`: projects/P/databases/D. NOT_FOUND.
+ * Blocks for a few seconds at most. */
+status advise_on_database(const struct admin_request *request, const char *name,
+                          struct buffer *out);
+
+#endif
