@@ -75,10 +75,11 @@ static status settle(const struct csv_rows *rows, const struct csv_record *recor
     return keep_text(rows, record, arena, &out->text);
 }
 
-/* --- the form fields --- */
-
-static status next_fields(struct csv_rows *rows, struct arena *arena, struct row_record *out,
-                          bool *is_end)
+/* The next record as the one row that `lay` makes of it. */
+static status next_row(struct csv_rows *rows,
+                       status (*lay)(struct csv_rows *rows, const struct csv_record *record,
+                                     struct arena *arena, struct move_change *out),
+                       struct arena *arena, struct row_record *out, bool *is_end)
 {
     struct csv_record record;
     status mistake;
@@ -88,14 +89,25 @@ static status next_fields(struct csv_rows *rows, struct arena *arena, struct row
     out->number = record.line;
     if (!status_is_ok(mistake))
         return settle(rows, &record, mistake, arena, out);
-    for (size_t i = 0; i < record.count; i++) {
-        rows->fields[i].text = record.fields[i];
-        rows->fields[i].is_null = record.fields[i].size == 0;
+    return settle(rows, &record, lay(rows, &record, arena, &out->row), arena, out);
+}
+
+/* --- the form fields --- */
+
+static status lay_fields(struct csv_rows *rows, const struct csv_record *record,
+                         struct arena *arena, struct move_change *out)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        rows->fields[i].text = record->fields[i];
+        rows->fields[i].is_null = record->fields[i].size == 0;
     }
-    return settle(
-        rows, &record,
-        fields_lay_out(&rows->format->layout, rows->fields, record.count, arena, &out->row), arena,
-        out);
+    return fields_lay_out(&rows->format->layout, rows->fields, record->count, arena, out);
+}
+
+static status next_fields(struct csv_rows *rows, struct arena *arena, struct row_record *out,
+                          bool *is_end)
+{
+    return next_row(rows, lay_fields, arena, out, is_end);
 }
 
 /* --- the form cbt --- */
@@ -123,8 +135,8 @@ static status take_value_timestamp(struct move_cell *cell, struct arena *arena)
     return status_ok();
 }
 
-static status add_cbt_cells(const struct csv_rows *rows, const struct csv_record *record,
-                            struct arena *arena, struct move_change *out)
+static status lay_cbt(struct csv_rows *rows, const struct csv_record *record, struct arena *arena,
+                      struct move_change *out)
 {
     *out = (struct move_change){.row_key = record->fields[0]};
     for (size_t i = 1; i < record->count; i++) {
@@ -145,15 +157,7 @@ static status add_cbt_cells(const struct csv_rows *rows, const struct csv_record
 static status next_cbt(struct csv_rows *rows, struct arena *arena, struct row_record *out,
                        bool *is_end)
 {
-    struct csv_record record;
-    status mistake;
-    TRY(read_record(rows, &record, &mistake, is_end));
-    if (*is_end)
-        return status_ok();
-    out->number = record.line;
-    if (!status_is_ok(mistake))
-        return settle(rows, &record, mistake, arena, out);
-    return settle(rows, &record, add_cbt_cells(rows, &record, arena, &out->row), arena, out);
+    return next_row(rows, lay_cbt, arena, out, is_end);
 }
 
 /* --- the form cells --- */
