@@ -47,8 +47,8 @@ ADDITIONS = {
     "google.bigtable.v2.Bigtable/OpenMaterializedView",
 }
 
-# Of these no package is installed.
-UNCOMPARED = "google.firestore."
+# Of the first no package is installed; the others are our own.
+UNCOMPARED = ("google.firestore.", "trestle.")
 
 PLAIN_MODULES = [
     "google.cloud.location.locations_pb2",
