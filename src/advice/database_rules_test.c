@@ -107,8 +107,10 @@ static void deletes(void **state)
 static void set_minutes(struct made_database *made, size_t count, double rate, double rise)
 {
     made->kind.count = count;
-    for (size_t i = 0; i < count; i++, rate *= rise)
+    for (size_t i = 0; i < count; i++) {
         made->minutes[i] = (struct advice_minute){.minute = (int64_t)i, .requests = 60 * rate};
+        rate *= rise;
+    }
 }
 
 static void kinds(void **state)
