@@ -85,6 +85,7 @@ def without_numbers(lines, data):
     return [re.sub(r"\d+", "N", line.replace(str(data), "data")) for line in lines]
 
 
+@pytest.mark.timeout(600)
 def test_tour(fresh_server, index):
     """Numbers are those of the whole index, so they are not compared."""
     session = transcript("README.md")
