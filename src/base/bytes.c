@@ -117,6 +117,21 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     va_end(arguments);
 }
 
+void buffer_append_readable(struct buffer *buffer, bytes b, size_t most)
+{
+    for (size_t i = 0; i < b.size && i < most; i++) {
+        uint8_t byte = b.data[i];
+        if (byte == '\\')
+            buffer_append(buffer, "\\\\", 2);
+        else if (byte >= 0x20 && byte < 0x7f)
+            buffer_append_byte(buffer, byte);
+        else
+            buffer_append_format(buffer, "\\x%02x", byte);
+    }
+    if (b.size > most)
+        buffer_append(buffer, "...", 3);
+}
+
 void buffer_clear(struct buffer *buffer)
 {
     buffer->size = 0;

@@ -89,6 +89,10 @@ void buffer_append_byte(struct buffer *buffer, uint8_t byte);
 __attribute__((format(printf, 2, 3))) void buffer_append_format(struct buffer *buffer,
                                                                 const char *format, ...);
 
+/* Appends bytes as text: what is no printable ASCII as \xNN, and a backslash twice; "..." in place
+ * of what is beyond `most` bytes. */
+void buffer_append_readable(struct buffer *buffer, bytes b, size_t most);
+
 /* Empties the buffer and clears `failed`; keeps the memory for the next use. */
 void buffer_clear(struct buffer *buffer);
 

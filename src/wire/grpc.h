@@ -75,6 +75,18 @@ const void *grpc_call_note(const struct grpc_call *call);
  * bidirectional methods, of which each message is admitted. Loop thread only. */
 status grpc_call_admit_again(struct grpc_call *call);
 
+/* What is told of the call when it has ended (wire/grpc_server.h), all before grpc_call_finish and
+ * on the thread that calls it: how many rows, entities or the like it has answered or written, and
+ * how many it has looked at for that. */
+void grpc_call_count(struct grpc_call *call, int64_t items, int64_t seen);
+
+/* Whether it has taken so long, without the time that the client is to blame for, that somebody
+ * will want to know why. */
+bool grpc_call_is_slow(const struct grpc_call *call);
+
+/* What it did, in words, where the request does not say so. They live as long as the call. */
+void grpc_call_explain(struct grpc_call *call, bytes words);
+
 /* Takes the buffer's memory, whatever comes; `message` is empty afterwards. The buffer must have
  * been started with grpc_message_start, which leaves room before the message for gRPC's 5-byte
  * prefix and for the link of the queue it waits in, so that nothing is copied or allocated. A

@@ -68,6 +68,7 @@ struct grpc_call *grpc_call_create(struct grpc_connection *connection, int32_t s
     make_fresh(call, connection);
     call->stream_id = stream_id;
     call->begun_us = clock_steady_us(loop_clock(call->loop));
+    call->begun_turn = connection->turn;
     call->next = connection->calls;
     if (call->next != NULL)
         call->next->previous = call;
@@ -179,6 +180,16 @@ void grpc_call_hold(struct grpc_call *call)
     atomic_fetch_add(&call->server->call_count, 1);
 }
 
+static int64_t age_us(const struct grpc_call *call)
+{
+    return clock_steady_us(loop_clock(call->loop)) - call->begun_us;
+}
+
+static int64_t client_us(const struct grpc_call *call)
+{
+    return call->arriving_us + atomic_load_explicit(&call->congested_us, memory_order_relaxed);
+}
+
 void grpc_call_report(struct grpc_call *call)
 {
     const struct grpc_server *server = call->server;
@@ -191,12 +202,30 @@ void grpc_call_report(struct grpc_call *call)
         .method = route == NULL ? NULL : route->method,
         .method_index = route == NULL ? server->method_count : route->index,
         .code = call->ended ? call->final.code : STATUS_CANCELLED,
-        .duration_us = clock_steady_us(loop_clock(call->loop)) - call->begun_us,
+        .duration_us = age_us(call),
+        .client_us = client_us(call),
         .request_bytes = call->request_bytes,
         .response_bytes = call->response_bytes,
         .note = call->note,
+        .call = call,
+        .peer = call->connection == NULL ? NULL : call->connection->peer,
+        .request = buffer_bytes(&call->reader.body),
+        .items = call->items,
+        .seen = call->seen,
+        .explanation = call->explanation,
     };
     server->options.on_call_end(server->options.context, &record);
+}
+
+/* The client has made room, or has gone. False if nobody waits for that. */
+static bool end_congestion(struct grpc_call *call)
+{
+    if (!atomic_exchange(&call->wants_writable, false))
+        return false;
+    int64_t since_us = atomic_load(&call->congested_since_us);
+    int64_t waited_us = clock_steady_us(loop_clock(call->loop)) - since_us;
+    atomic_fetch_add_explicit(&call->congested_us, waited_us, memory_order_relaxed);
+    return true;
 }
 
 void grpc_call_cancel(struct grpc_call *call)
@@ -209,7 +238,7 @@ void grpc_call_cancel(struct grpc_call *call)
         call->told_cancelled = true;
         call->on_cancel(call->context);
     }
-    if (call->held && atomic_exchange(&call->wants_writable, false) && call->on_writable != NULL)
+    if (call->held && end_congestion(call) && call->on_writable != NULL)
         call->on_writable(call->context); /* it need not wait for a client that has gone */
     grpc_request_tell_end(call);
     grpc_call_unpin(call);
@@ -350,6 +379,23 @@ void grpc_call_set_note(struct grpc_call *call, const void *note)
 const void *grpc_call_note(const struct grpc_call *call)
 {
     return call->note;
+}
+
+void grpc_call_count(struct grpc_call *call, int64_t items, int64_t seen)
+{
+    call->items = items;
+    call->seen = seen;
+}
+
+bool grpc_call_is_slow(const struct grpc_call *call)
+{
+    int64_t slow_us = call->server->options.slow_us;
+    return slow_us != INT64_MAX && age_us(call) - client_us(call) >= slow_us;
+}
+
+void grpc_call_explain(struct grpc_call *call, bytes words)
+{
+    call->explanation = words;
 }
 
 static bool decode_header(struct grpc_call *call, bytes *value)
@@ -497,6 +543,8 @@ bool grpc_call_is_congested(struct grpc_call *call)
 {
     if (atomic_load(&call->unsent) <= call->output_limit || grpc_call_is_cancelled(call))
         return false;
+    if (!atomic_load(&call->wants_writable))
+        atomic_store(&call->congested_since_us, clock_steady_us(loop_clock(call->loop)));
     atomic_store(&call->wants_writable, true);
     bool is_over = atomic_load(&call->unsent) <= call->output_limit || grpc_call_is_cancelled(call);
     return !(is_over && atomic_exchange(&call->wants_writable, false));
@@ -505,8 +553,8 @@ bool grpc_call_is_congested(struct grpc_call *call)
 void grpc_call_count_sent(struct grpc_call *call, size_t size)
 {
     size_t before = atomic_fetch_sub(&call->unsent, size);
-    if (before - size > call->output_limit || call->connection == NULL ||
-        !atomic_exchange(&call->wants_writable, false) || call->is_to_be_told)
+    if (before - size > call->output_limit || call->connection == NULL || !end_congestion(call) ||
+        call->is_to_be_told)
         return;
     call->is_to_be_told = true;
     grpc_call_pin(call); /* until the connection has told it */

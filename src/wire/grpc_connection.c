@@ -398,6 +398,7 @@ void grpc_connection_receive(struct grpc_connection *connection, bytes input)
     CHECK_MAGIC(connection, GRPC_CONNECTION_MAGIC);
     if (connection->is_broken || connection->is_deaf)
         return;
+    connection->turn++;
     ssize_t taken = nghttp2_session_mem_recv(connection->session, input.data, input.size);
     if (taken < 0)
         stop_listening(connection, (int)taken);

@@ -112,6 +112,8 @@ struct grpc_call {
     struct link admission_link;
     struct arena *arena;
     int64_t begun_us;
+    uint64_t begun_turn;  /* the connection's */
+    int64_t arriving_us;  /* until the request was whole, if it took more than one turn */
     unsigned idle_sweeps; /* since bytes last came or went */
     int64_t timeout_us;   /* INT64_MAX: none */
     struct timer deadline;
@@ -124,7 +126,10 @@ struct grpc_call {
     const char *http_caching; /* NULL: nobody may keep it */
     size_t output_limit;      /* above it the call is congested; fixed before the handler runs */
     struct message_queue queue;
-    const void *note;                      /* see grpc_call_set_note */
+    const void *note; /* see grpc_call_set_note */
+    int64_t items;    /* see grpc_call_count */
+    int64_t seen;
+    bytes explanation;                     /* see grpc_call_explain */
     const struct metadata *shared_headers; /* NULL: none */
     struct metadata header_metadata;
     struct metadata trailer_metadata;
@@ -140,7 +145,9 @@ struct grpc_call {
     atomic_bool cancelled;
     atomic_bool lost;           /* a message could not be made: later ones must not be sent */
     atomic_bool wants_writable; /* grpc_call_is_congested has said yes */
-    atomic_size_t unsent;       /* bytes of messages that are not framed, those in the inbox too */
+    atomic_int_fast64_t congested_since_us; /* set before wants_writable is */
+    atomic_int_fast64_t congested_us;       /* all of it so far, added up on the loop's thread */
+    atomic_size_t unsent; /* bytes of messages that are not framed, those in the inbox too */
     _Atomic(struct link *) inbox; /* newest first: messages, and finish_mark */
     struct link finish_mark;
     status handed_over; /* with finish_mark */
@@ -170,6 +177,7 @@ struct grpc_connection {
     bool is_draining;
     struct grpc_call *calls;
     size_t call_count;    /* of `calls` */
+    uint64_t turn;        /* goes up with each grpc_connection_receive */
     size_t buffered;      /* sum of the calls' `reserved` */
     struct list waiting;  /* calls to be admitted, by admission_link */
     struct list writable; /* calls to be told, by writable_link */

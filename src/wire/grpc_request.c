@@ -463,6 +463,8 @@ void grpc_request_handle(struct grpc_call *call)
 
 static void begin(struct grpc_call *call, bytes request)
 {
+    if (call->begun_turn != call->connection->turn)
+        call->arriving_us = clock_steady_us(loop_clock(call->loop)) - call->begun_us;
     set_arena_limit(call, request.size);
     status s = admit(call, request);
     if (!status_is_ok(s)) {

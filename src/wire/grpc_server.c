@@ -15,6 +15,7 @@ void grpc_server_options_init(struct grpc_server_options *options)
         .max_buffered_requests = LIMIT_BUFFERED_REQUEST_BYTES,
         .max_concurrent_streams = MAX_STREAMS,
         .stall_timeout_us = (int64_t)LIMIT_STALL_SECONDS * 1000000,
+        .slow_us = INT64_MAX,
     };
 }
 

@@ -32,11 +32,24 @@ struct grpc_call_record {
     const struct grpc_method *method;   /* NULL likewise */
     size_t method_index; /* among all methods, in the order they were given; their count if NULL */
     enum status_code code;
-    int64_t duration_us;   /* from the headers' arrival to the handler's finish */
-    size_t request_bytes;  /* of messages, inflated */
-    size_t response_bytes; /* of messages, as sent */
-    const void *note;      /* grpc_call_set_note; lives in the call's arena, maybe */
+    int64_t duration_us;    /* from the headers' arrival to the handler's finish */
+    int64_t client_us;      /* of these, while the request was coming in or answers were not read */
+    size_t request_bytes;   /* of messages, inflated */
+    size_t response_bytes;  /* of messages, as sent */
+    const void *note;       /* grpc_call_set_note; lives in the call's arena, maybe */
+    struct grpc_call *call; /* for its headers and its arena */
+    void *peer;             /* grpc_connection_set_peer; NULL if the connection has gone before */
+    bytes request;          /* the message, or what came of it; empty if it is bidirectional */
+    int64_t items;          /* grpc_call_count */
+    int64_t seen;
+    bytes explanation; /* grpc_call_explain */
 };
+
+/* What the server is answerable for: microseconds. */
+static inline int64_t grpc_call_record_served_us(const struct grpc_call_record *record)
+{
+    return record->duration_us - record->client_us;
+}
 
 /* What a call is made to suffer, for tests of clients. All zeroes: nothing. */
 struct grpc_fault {
@@ -51,6 +64,7 @@ struct grpc_server_options {
     size_t max_buffered_requests;    /* bytes of all request messages of one connection */
     uint32_t max_concurrent_streams; /* of one connection */
     int64_t stall_timeout_us; /* a peer that neither reads nor sends for so long is dropped */
+    int64_t slow_us;          /* see grpc_call_is_slow; INT64_MAX: no call is */
 
     /* Asked on the loop's thread before a handler gets a message: what is not OK ends the call.
      * `peer` is what grpc_connection_set_peer was given. NULL: all are admitted. */

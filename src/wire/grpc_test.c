@@ -6,6 +6,8 @@
 
 #include <pthread.h>
 
+enum { SLOW_US = 1000 };
+
 struct fixture {
     struct testing t;
     struct testing_client c;
@@ -17,6 +19,8 @@ static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
+    grpc_server_options_init(&f->t.options);
+    f->t.options.slow_us = SLOW_US;
     testing_start(&f->t);
     testing_client_start(&f->c, &f->t);
     *state = f;
@@ -520,6 +524,69 @@ static void test_reader_that_pauses(void **state)
     assert_int_equal(f->outcome.bytes, 20000000);
 }
 
+/* --- whose time it was --- */
+
+static void test_time_in_which_answers_are_not_read(void **state)
+{
+    struct fixture *f = *state;
+    f->t.to_flood = 20000000;
+    struct client_call_options options = testing_options("/test.Service/Flood", &f->outcome);
+    struct client_call *call = testing_call(&f->c, &options, bytes_of(""));
+    client_call_pause(call, true);
+    testing_pump(&f->c);
+    testing_advance(&f->t, 3000000);
+    client_call_pause(call, false);
+    testing_pump(&f->c);
+    assert_ended(&f->outcome, STATUS_OK);
+    assert_int_equal(f->t.last_record.duration_us, 3000000);
+    assert_int_equal(f->t.last_record.client_us, 3000000);
+    assert_int_equal(grpc_call_record_served_us(&f->t.last_record), 0);
+}
+
+static void test_time_in_which_the_request_comes(void **state)
+{
+    struct fixture *f = *state;
+    struct client_call_options options = testing_options("/test.Service/Hold", &f->outcome);
+    testing_pump(&f->c);
+    testing_call(&f->c, &options, bytes_of("a request"));
+    testing_client_flush(&f->c);
+    uint8_t last = f->t.to_server.data[--f->t.to_server.size];
+    testing_turn(&f->t);
+    assert_int_equal(f->t.handled, 0);
+    testing_advance(&f->t, 2000000);
+    buffer_append_byte(&f->t.to_server, last);
+    testing_pump(&f->c);
+    assert_false(grpc_call_is_slow(f->t.held));
+    testing_advance(&f->t, SLOW_US - 1);
+    assert_false(grpc_call_is_slow(f->t.held));
+    testing_advance(&f->t, 1);
+    assert_true(grpc_call_is_slow(f->t.held));
+    grpc_call_count(f->t.held, 3, 1000);
+    grpc_call_explain(f->t.held, bytes_of("why"));
+    finish_held(f, status_ok());
+    assert_int_equal(f->t.last_record.duration_us, 2000000 + SLOW_US);
+    assert_int_equal(f->t.last_record.client_us, 2000000);
+    assert_int_equal(f->t.last_record.items, 3);
+    assert_int_equal(f->t.last_record.seen, 1000);
+    assert_true(bytes_equal(f->t.last_record.explanation, bytes_of("why")));
+    assert_int_equal(f->t.last_record.request.size, 9);
+}
+
+static void test_a_call_forgets_what_the_one_before_said(void **state)
+{
+    struct fixture *f = *state;
+    ask(f, "/test.Service/Hold", "");
+    grpc_call_count(f->t.held, 3, 1000);
+    grpc_call_explain(f->t.held, bytes_of("why"));
+    finish_held(f, status_ok());
+    f->outcome.ended = false;
+    ask(f, "/test.Service/Echo", "hello"); /* the same memory */
+    assert_int_equal(f->t.last_record.items, 0);
+    assert_int_equal(f->t.last_record.seen, 0);
+    assert_int_equal(f->t.last_record.explanation.size, 0);
+    assert_int_equal(f->t.last_record.client_us, 0);
+}
+
 static void test_socket_that_takes_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -619,6 +686,9 @@ int main(void)
         TEST(test_failed_buffer_ends_the_call),
         TEST(test_congestion),
         TEST(test_reader_that_pauses),
+        TEST(test_time_in_which_answers_are_not_read),
+        TEST(test_time_in_which_the_request_comes),
+        TEST(test_a_call_forgets_what_the_one_before_said),
         TEST(test_socket_that_takes_nothing),
         TEST(test_drain),
         TEST(test_call_that_crosses_drain),
