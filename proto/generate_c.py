@@ -38,6 +38,7 @@ C_PREFIXES = {
     "trestle.export": "Export",
     "trestle.insight.v1": "Insight",
     "trestle.query": "Query",
+    "trestle.trace": "Trace",
 }
 
 OPTIONS = """\\g<0>

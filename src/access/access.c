@@ -657,6 +657,34 @@ static void note_call(struct access *access, const struct access_caller *caller,
     audit_trail_add(access->trail, &entry);
 }
 
+/* The subject of the certificate that the call's client has shown; empty: none. */
+static bytes subject_of(const struct grpc_call_record *record)
+{
+    const struct access_peer *peer = record->peer;
+    bytes subject = bytes_make(NULL, 0);
+    if (peer == NULL)
+        return subject;
+    if (!peer->is_gateway)
+        return bytes_of(peer->subject.size > 0 ? (const char *)peer->subject.data : "");
+    grpc_call_header(record->call, REST_CLIENT_SUBJECT, &subject);
+    return subject;
+}
+
+void access_append_principal(struct access *access, const struct grpc_call_record *record,
+                             struct buffer *principal)
+{
+    struct access_peer asked = {0};
+    bytes credential;
+    set_text(&asked.subject, subject_of(record));
+    grpc_call_header(record->call, "authorization", &credential);
+    status s =
+        asked.subject.failed ? status_out_of_memory() : recognise(access, &asked, credential);
+    if (status_is_ok(s))
+        buffer_append_bytes(principal, buffer_bytes(&asked.identity.principal));
+    status_ignore(s);
+    free_peer(&asked);
+}
+
 void access_audit(struct access *access, const struct grpc_call_record *record)
 {
     const struct access_caller *caller = record->note;

@@ -94,6 +94,11 @@ struct access_caller {
 };
 const struct access_caller *access_caller(const struct grpc_call *call);
 
+/* Appends who has called, when the call has ended: nothing if that cannot be known any more. It
+ * looks at the credential anew; for calls that somebody wants to know of. Loop's thread. */
+void access_append_principal(struct access *access, const struct grpc_call_record *record,
+                             struct buffer *principal);
+
 /* What the caller may do with the resource. Any thread. */
 struct permission_set access_granted(struct access *access, const struct access_caller *caller,
                                      bytes resource);

@@ -16,6 +16,16 @@ static inline size_t utf8_size(uint8_t lead)
     return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
+/* What of the text fits into so many bytes without cutting a code point. */
+static inline bytes utf8_cut(bytes text, size_t most)
+{
+    if (text.size <= most)
+        return text;
+    while (most > 0 && (text.data[most] & 0xc0) == 0x80)
+        most--;
+    return bytes_make(text.data, most);
+}
+
 /* The code point at `*at`, which moves behind it. */
 uint32_t utf8_next(bytes text, size_t *at);
 

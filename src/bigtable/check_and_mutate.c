@@ -25,6 +25,7 @@ static void finish(struct row_update *update, status result)
     Bt__CheckAndMutateRowResponse response = BT__CHECK_AND_MUTATE_ROW_RESPONSE__INIT;
     response.predicate_matched = self->matched;
     filter_destroy(self->predicate);
+    grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);
     else

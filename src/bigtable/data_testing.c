@@ -163,6 +163,12 @@ bool grpc_call_is_congested(struct grpc_call *call)
     return call->is_congested;
 }
 
+void grpc_call_count(struct grpc_call *call, int64_t items, int64_t seen)
+{
+    assert_false(call->is_finished);
+    assert_true(items >= 0 && seen >= 0);
+}
+
 void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value)
 {
     assert_int_equal(call->messages, 0);

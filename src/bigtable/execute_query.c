@@ -303,8 +303,33 @@ static void end(struct task *task)
     data_call_finish(&self->data, self->result);
 }
 
+/* What the query read, and how, while the execution still knows it. */
+static void tell_of_slowness(struct execute_query *self)
+{
+    struct clock *clock = cluster_clock(self->data.bigtable->cluster);
+    struct explained_run run = {self->rows, clock_steady_us(clock) - self->data.started_us};
+    struct buffer text = {0};
+    status s = explain_words(self->execution, &run, &text);
+    if (status_is_ok(s) && !text.failed)
+        grpc_call_explain(self->data.call, arena_copy(self->data.arena, buffer_bytes(&text)));
+    status_ignore(s); /* then there is the query alone */
+    buffer_free(&text);
+}
+
+static void tell_of_run(struct execute_query *self)
+{
+    struct grpc_call *call = self->data.call;
+    if (self->execution == NULL)
+        return;
+    struct sql_execution_counts counts = sql_execution_counts(self->execution);
+    grpc_call_count(call, (int64_t)self->rows, (int64_t)counts.rows_read);
+    if (grpc_call_is_slow(call))
+        tell_of_slowness(self);
+}
+
 static void post_end(struct execute_query *self, status result)
 {
+    tell_of_run(self);
     self->result = result;
     self->task.run = end;
     loop_post(grpc_call_loop(self->data.call), &self->task);

@@ -49,13 +49,20 @@ static void append_lines(bytes text, struct buffer *batch)
     }
 }
 
+status explain_words(struct sql_execution *execution, const struct explained_run *run,
+                     struct buffer *out)
+{
+    TRY(sql_execution_explain(execution, out));
+    if (run != NULL)
+        append_counts(run, execution, out);
+    return status_ok();
+}
+
 status explain_query(struct sql_execution *execution, const struct explained_run *run,
                      struct buffer *batch)
 {
     struct buffer text = {0};
-    status s = sql_execution_explain(execution, &text);
-    if (status_is_ok(s) && run != NULL)
-        append_counts(run, execution, &text);
+    status s = explain_words(execution, run, &text);
     if (status_is_ok(s))
         append_lines(buffer_bytes(&text), batch);
     bool failed = text.failed || batch->failed;

@@ -24,6 +24,10 @@ struct explained_run {
     int64_t taken_us;
 };
 
+/* Appends the plan, and what the run read; NULL: there was none. Lines. */
+status explain_words(struct sql_execution *execution, const struct explained_run *run,
+                     struct buffer *out);
+
 /* Appends the answer's rows to a batch: the plan, and what the run read; NULL: there was none. */
 status explain_query(struct sql_execution *execution, const struct explained_run *run,
                      struct buffer *batch);

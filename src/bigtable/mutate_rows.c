@@ -118,6 +118,7 @@ static void finish(struct mutate_rows *self, status s)
     if (status_is_ok(s))
         add_rate_limit(self);
     send_answers(self);
+    grpc_call_count(self->data.call, (int64_t)self->answered, (int64_t)self->answered);
     arena_destroy(self->scratch);
     data_call_finish(&self->data, s);
 }

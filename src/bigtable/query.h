@@ -76,4 +76,7 @@ status query_token_write(const struct query *query, const char *text, int64_t ex
  * `explain`, and the catalog's `prepared`. */
 status query_token_read(struct query *query, bytes token, struct arena *arena);
 
+/* The query in a token that may be anybody's, in the arena; "" if it is none, or without memory. */
+const char *query_token_text(bytes token, struct arena *arena);
+
 #endif

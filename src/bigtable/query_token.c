@@ -161,3 +161,15 @@ status query_token_read(struct query *query, bytes token, struct arena *arena)
     query->explain = prepared->explain;
     return read_parameters(query, prepared, arena);
 }
+
+const char *query_token_text(bytes token, struct arena *arena)
+{
+    ProtobufCMessage *message;
+    if (token.size < sizeof(struct fingerprint))
+        return "";
+    bytes content = bytes_from(token, sizeof(struct fingerprint));
+    status s = proto_decode(&query__prepared_query__descriptor, content, arena, &message);
+    const char *text = status_is_ok(s) ? ((const Query__PreparedQuery *)message)->query : "";
+    status_ignore(s);
+    return text;
+}

@@ -273,6 +273,7 @@ static void finish(struct row_update *update, status result)
     response.row = &row;
     if (status_is_ok(result))
         result = make_answer(self, &row);
+    grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);
     else

@@ -138,6 +138,7 @@ static void finish(struct read_rows *self, status s)
     if (status_is_ok(s) && wants_statistics)
         append_statistics(self);
     send_message(self);
+    grpc_call_count(self->data.call, self->rows_returned, scan_counts(self->scan).rows_seen);
     scan_destroy(self->scan);
     filter_destroy(self->filter);
     buffer_free(&self->last_told);

@@ -13,12 +13,15 @@
 #include "bigtable/services.h"
 #include "cluster/backup.h"
 #include "cmd/connection.h"
+#include "cmd/otlp.h"
 #include "cmd/pages.h"
 #include "cmd/reload.h"
 #include "console/console.h"
 #include "datastore/datastore.h"
 #include "faults/faults.h"
 #include "insight/insight.h"
+#include "insight/slow_log.h"
+#include "insight/tracer.h"
 #include "os/listener.h"
 #include "os/pool.h"
 #include "os/thread.h"
@@ -83,6 +86,9 @@ struct server {
     struct backups *backups;
     struct bigtable bigtable;
     struct datastore datastore;
+    struct slow_log *slow;
+    struct otlp *otlp; /* both NULL: nothing is traced */
+    struct tracer *tracer;
     struct insight insight;
     struct grpc_service api_services[API_SERVICES];
     struct health *health;
@@ -223,6 +229,11 @@ static void call_ended(void *context, const struct grpc_call_record *record)
     metrics_rpc_ended(server->rpcs[record->method_index], record->code, record->duration_us);
     if (record->note != NULL)
         access_audit(server->access, record);
+    bool is_slow = slow_log_concerns(server->slow, record);
+    if (is_slow)
+        slow_log_add(server->slow, record, server->access);
+    if (server->tracer != NULL)
+        tracer_add(server->tracer, record, is_slow);
 }
 
 static status admit(void *context, void *peer, struct grpc_call *call, size_t method_index,
@@ -298,20 +309,50 @@ static status create_datastore(struct server *server)
     return status_ok();
 }
 
-static void create_insight(struct server *server)
+static int64_t slow_request_us(const struct server *server)
 {
+    return server->settings->slow_request == 0 ? INT64_MAX : server->settings->slow_request;
+}
+
+static status create_insight(struct server *server)
+{
+    const struct slow_log_options slow = {.threshold_us = slow_request_us(server),
+                                          .log = server->log,
+                                          .clock = server->clock,
+                                          .metrics = server->metrics};
+    TRY(slow_log_create(&slow, &server->slow));
     server->insight = (struct insight){
         .bigtable = &server->bigtable,
         .settings = server->settings,
+        .slow = server->slow,
     };
     server->api_services[8] = insight_service(&server->insight);
+    return status_ok();
+}
+
+static status create_tracer(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    if (settings->otlp_endpoint == NULL)
+        return status_ok();
+    TRY(otlp_create(settings->otlp_endpoint, &server->otlp));
+    const struct tracer_options options = {
+        .one_in = settings->otlp_sample,
+        .log = server->log,
+        .clock = server->clock,
+        .metrics = server->metrics,
+        .version = TRESTLE_VERSION,
+        .send = otlp_send,
+        .context = server->otlp,
+    };
+    return tracer_create(&options, &server->tracer);
 }
 
 static status create_services(struct server *server)
 {
     TRY(create_bigtable(server));
     TRY(create_datastore(server));
-    create_insight(server);
+    TRY(create_insight(server));
     size_t count = 0;
     while (count < API_SERVICES) {
         server->services[count] = &server->api_services[count];
@@ -474,6 +515,7 @@ static status create_grpc(struct server *server)
     options.max_message_size = server->settings->max_message;
     options.max_concurrent_streams = (uint32_t)server->settings->max_streams;
     options.on_call_end = call_ended;
+    options.slow_us = slow_request_us(server);
     options.admit = server->access == NULL ? NULL : admit;
     options.inject = server->faults == NULL ? NULL : inject;
     options.http = serve_http2;
@@ -613,6 +655,7 @@ static status create_parts(struct server *server)
     TRY(open_backups(server));
     TRY(create_services(server));
     TRY(create_rpc_metrics(server));
+    TRY(blame(server, "otlp_endpoint", create_tracer(server)));
     TRY(blame(server, "auth", create_access(server)));
     TRY(blame(server, "inject", create_faults(server)));
     TRY(create_grpc(server));
@@ -734,6 +777,9 @@ void server_destroy(struct server *server)
     if (server->audit.fd != server->log->fd)
         close(server->audit.fd);
     free(server->rpcs);
+    tracer_destroy(server->tracer); /* sends what waits; spans name methods of the services */
+    otlp_destroy(server->otlp);
+    slow_log_destroy(server->slow);
     reflection_destroy(server->reflection);
     health_destroy(server->health);
     bigtable_free(&server->bigtable); /* with it the operations end, Datastore's, too */

@@ -4,10 +4,12 @@
 
 #include "base/failmalloc.h"
 #include "base/testing.h"
+#include "bigtable/describe.h"
 #include "bigtable/services.h"
 #include "client/grpc_link.h"
 #include "cluster/backup.h"
 #include "datastore/datastore.h"
+#include "datastore/describe.h"
 #include "insight/insight.h"
 #include "os/thread.h"
 
@@ -189,6 +191,24 @@ struct grpc_service datastore_firestore_service(struct datastore *datastore)
 {
     (void)datastore;
     return (struct grpc_service){.name = "test.FirestoreAdmin"};
+}
+
+void bigtable_describe(const char *method, bytes request, struct arena *arena, struct buffer *out,
+                       const char **app_profile)
+{
+    (void)method;
+    (void)request;
+    (void)arena;
+    (void)out;
+    *app_profile = "";
+}
+
+void ds_describe(const char *method, bytes request, struct arena *arena, struct buffer *out)
+{
+    (void)method;
+    (void)request;
+    (void)arena;
+    (void)out;
 }
 
 struct grpc_service insight_service(struct insight *insight)

@@ -43,6 +43,7 @@ static status answer(const struct ds_commit *commit, ProtobufCMessage **out)
         TRY(make_result(commit, &commit->works[i], &response->mutation_results[i]));
     response->n_mutation_results = commit->work_count;
     response->index_updates = commit->index_updates;
+    grpc_call_count(commit->call->call, (int64_t)commit->work_count, (int64_t)commit->work_count);
     *out = &response->base;
     return ds_time_message(commit->writing.moment.at_us, arena, &response->commit_time);
 }

@@ -10,7 +10,7 @@
 /* Lives as long as the call. */
 struct ds_call {
     struct datastore *datastore;
-    struct grpc_call *call;  /* for grpc_call_is_cancelled; not to be finished by methods */
+    struct grpc_call *call;  /* not to be finished by methods; NULL: it is the server's own */
     struct arena *arena;     /* of the call: the request is in it, and what is answered */
     const char *project_id;  /* checked */
     const char *database_id; /* checked; "": the default database */

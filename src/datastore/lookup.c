@@ -148,6 +148,9 @@ status ds_lookup(struct ds_call *call, const ProtobufCMessage *request, Protobuf
     TRY(ds_read_begin(call, lookup.request->read_options, &lookup.reading));
     status s = look_up_all(&lookup);
     ds_read_end(&lookup.reading);
+    if (status_is_ok(s))
+        grpc_call_count(call->call, (int64_t)lookup.response->n_found,
+                        (int64_t)lookup.request->n_keys);
     *response = status_is_ok(s) ? &lookup.response->base : NULL;
     return s;
 }

@@ -1,6 +1,7 @@
 /* RunAggregationQuery: what a query's results come to. */
 #include "base/clock.h"
 #include "datastore/aggregation.h"
+#include "datastore/describe.h"
 #include "datastore/gql.h"
 #include "datastore/queries.h"
 #include "datastore/query_cursor.h"
@@ -50,6 +51,7 @@ static status answer(const struct ds_call *call, struct ds_aggregations *aggrega
     int64_t started_us = clock_steady_us(clock);
     PROTO_NEW(call->arena, made, DS__RUN_AGGREGATION_QUERY_RESPONSE__INIT);
     TRY(ds_aggregations_run(aggregations, query, plan, reading, call->arena, &reads, &made->batch));
+    ds_tell_query(call, query, plan, &reads, 1);
     made->transaction = proto_data(reading->new_transaction);
     *response = &made->base;
     if (!explains)

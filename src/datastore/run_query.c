@@ -1,5 +1,6 @@
 /* RunQuery: a batch of a query's results. */
 #include "base/clock.h"
+#include "datastore/describe.h"
 #include "datastore/gql.h"
 #include "datastore/queries.h"
 #include "datastore/query_batch.h"
@@ -57,6 +58,7 @@ static status answer(const struct ds_call *call, const Ds__RunQueryRequest *requ
                                                        reading, call->arena, &reads, &made->batch)
                                     : ds_batch_make(query, request->property_mask, plan, reading,
                                                     call->arena, &reads, &made->batch));
+    ds_tell_query(call, query, plan, &reads, (int64_t)made->batch->n_entity_results);
     made->transaction = proto_data(reading->new_transaction);
     made->query = is_text ? asked : NULL;
     *response = &made->base;

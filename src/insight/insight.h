@@ -10,12 +10,14 @@
 
 struct access;
 struct settings;
+struct slow_log;
 
 /* The context of the service. All of it outlives it. */
 struct insight {
     struct bigtable *bigtable;
     const struct settings *settings;
     struct access *access; /* NULL: access control is off */
+    struct slow_log *slow;
 };
 
 struct grpc_service insight_service(struct insight *insight);

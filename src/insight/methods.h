@@ -10,6 +10,7 @@ admin_method give_advice;
 admin_method get_settings;
 admin_method list_audit_entries;
 admin_method read_heat;
+admin_method list_slow_requests;
 
 /* NOT_FOUND unless it is the name of this server: servers/self. */
 status insight_check_server(const char *name);

@@ -20,6 +20,7 @@ INSIGHT_HANDLER(give_advice, insight__advise_request)
 INSIGHT_HANDLER(get_settings, insight__get_settings_request)
 INSIGHT_HANDLER(list_audit_entries, insight__list_audit_entries_request)
 INSIGHT_HANDLER(read_heat, insight__read_heat_request)
+INSIGHT_HANDLER(list_slow_requests, insight__list_slow_requests_request)
 
 struct grpc_service insight_service(struct insight *insight)
 {
@@ -28,6 +29,7 @@ struct grpc_service insight_service(struct insight *insight)
         {"GetSettings", GRPC_UNARY, handle_get_settings},
         {"ListAuditEntries", GRPC_UNARY, handle_list_audit_entries},
         {"ReadHeat", GRPC_UNARY, handle_read_heat},
+        {"ListSlowRequests", GRPC_UNARY, handle_list_slow_requests},
     };
     return (struct grpc_service){.name = "trestle.insight.v1.Insight",
                                  .methods = methods,

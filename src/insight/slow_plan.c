@@ -1,0 +1,45 @@
+/* See slow_plan.h. The services know their requests; what they have in common is done here. */
+#include "insight/slow_plan.h"
+
+#include "access/rules.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "bigtable/describe.h"
+#include "datastore/describe.h"
+
+#include <inttypes.h>
+
+static void add_request(const struct grpc_call_record *record, struct arena *arena,
+                        struct slow_plan *out)
+{
+    const char *service = record->service->name;
+    const char *method = record->method->name;
+    if (record->request.size > LIMIT_SLOW_DESCRIBED_BYTES)
+        buffer_append_format(&out->words, "a request of %zu bytes, too large to be described\n",
+                             record->request.size);
+    else if (strcmp(service, "google.bigtable.v2.Bigtable") == 0)
+        bigtable_describe(method, record->request, arena, &out->words, &out->app_profile);
+    else if (strcmp(service, "google.datastore.v1.Datastore") == 0)
+        ds_describe(method, record->request, arena, &out->words);
+}
+
+static bytes resource_of(const struct grpc_call_record *record)
+{
+    struct rule rule;
+    bytes name = bytes_make(NULL, 0);
+    status s = rule_find(record->service->name, record->method->name, &rule);
+    if (status_is_ok(s))
+        name = rule_name(&rule, record->request);
+    status_ignore(s); /* then it names nothing */
+    return name;
+}
+
+void slow_plan_make(const struct grpc_call_record *record, struct arena *arena,
+                    struct slow_plan *out)
+{
+    out->app_profile = "";
+    out->resource = resource_of(record);
+    add_request(record, arena, out);
+    buffer_append_bytes(&out->words, record->explanation);
+    out->words.size = utf8_cut(buffer_bytes(&out->words), LIMIT_SLOW_PLAN_BYTES).size;
+}

@@ -1,0 +1,183 @@
+"""Spans by OTLP/HTTP, as a collector gets them."""
+
+import socket
+
+import pytest
+from grpc import StatusCode
+from harness.collector import attributes_of, collecting
+from harness.rpc import INSTANCE, Rpc, fails_with, set_cell
+from harness.server import run_trestle
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+NO_PROXY = {"no_proxy": "*", "NO_PROXY": "*"}
+SERVICE = "google.bigtable.v2.Bigtable"
+SERVER = 2  # SpanKind
+ERROR = 2  # StatusCode
+
+
+def traceparent(flags):
+    return [("traceparent", f"00-{TRACE}-{SPAN}-{flags}")]
+
+
+@pytest.fixture
+def collector():
+    with collecting() as running:
+        yield running
+
+
+@pytest.fixture
+def traced(fresh_server, collector):
+    """A function that starts a server which sends its spans to the collector."""
+
+    def start(*arguments, endpoint=collector.url):
+        return fresh_server("--otlp-endpoint", endpoint, *arguments, env=NO_PROXY)
+
+    return start
+
+
+@pytest.fixture
+def call():
+    """A function that opens stubs: call(server)."""
+    opened = []
+
+    def open_stubs(server):
+        opened.append(Rpc(server.host))
+        return opened[-1]
+
+    yield open_stubs
+    for each in opened:
+        each.close()
+
+
+def test_a_span_for_a_request(traced, call, collector):
+    server = traced("--otlp-sample", "0", "--slow-request", "0")
+    rpc = call(server)
+    table = rpc.create_table("t")
+    rpc.mutate_rows(table, [(key, [set_cell("f", b"q", b"v")]) for key in (b"a", b"b")])
+    rpc.read(table, metadata=traceparent("01"))
+    collector.wait(lambda all: all.spans)
+    (span,) = collector.spans  # the others were not sampled
+    assert span.trace_id.hex() == TRACE
+    assert span.parent_span_id.hex() == SPAN
+    assert len(span.span_id) == 8 and span.span_id.hex() != SPAN
+    assert span.name == f"{SERVICE}/ReadRows"
+    assert span.kind == SERVER
+    assert 0 < span.start_time_unix_nano < span.end_time_unix_nano
+    assert span.status.code == 0
+    found = attributes_of(span)
+    assert found.pop("trestle.client_us") >= 0 and found.pop("trestle.answer_bytes") > 0
+    assert found.pop("trestle.request_bytes") > 0
+    assert found == {
+        "rpc.system": "grpc",
+        "rpc.service": SERVICE,
+        "rpc.method": "ReadRows",
+        "rpc.grpc.status_code": 0,
+        "trestle.resource": table,
+        "trestle.rows": 2,
+        "trestle.rows_seen": 2,
+    }
+    path, headers = collector.requests[0]
+    assert path == "/v1/traces"
+    assert headers["content-type"] == "application/x-protobuf"
+    version = run_trestle("--version").stdout.split()[1]
+    assert collector.resources[0] == {"service.name": "trestle", "service.version": version}
+    server.stop()
+
+
+def test_slow_ones_are_traced_whatever_the_client_says(traced, call, collector):
+    rpc = call(traced("--otlp-sample", "0", "--slow-request", "1us"))
+    table = rpc.create_table("t")
+    rpc.read(table, metadata=traceparent("00"))
+    collector.wait(lambda all: all.named("/ReadRows") and all.named("/CreateTable"))
+    (read,) = collector.named("/ReadRows")
+    (made,) = collector.named("/CreateTable")
+    assert read.trace_id.hex() == TRACE
+    assert made.trace_id != read.trace_id and len(made.trace_id) == 16
+    assert not made.parent_span_id
+    assert attributes_of(read)["trestle.slow"] and attributes_of(made)["trestle.slow"]
+
+
+def test_one_in_so_many(traced, call, collector):
+    server = traced("--otlp-sample", "5", "--slow-request", "0")
+    rpc = call(server)
+    table = rpc.create_table("t")  # the first of five
+    for _ in range(20):
+        rpc.read(table)
+    server.stop()  # sends what waits
+    assert [len(collector.named(f"/{name}")) for name in ("CreateTable", "ReadRows")] == [1, 4]
+
+
+def test_errors(traced, call, collector):
+    rpc = call(traced("--otlp-sample", "1"))
+    with fails_with(StatusCode.NOT_FOUND):
+        rpc.get_table(f"{INSTANCE}/tables/missing")
+    with fails_with(StatusCode.UNIMPLEMENTED):
+        rpc.channel.unary_unary("/no.such.Service/Method")(b"")
+    collector.wait(lambda all: all.named("/GetTable") and all.named("unknown"))
+    (missing,) = collector.named("/GetTable")
+    (unknown,) = collector.named("unknown")
+    assert missing.status.code == 0  # the client's own fault
+    assert attributes_of(missing)["rpc.grpc.status_code"] == StatusCode.NOT_FOUND.value[0]
+    assert (unknown.status.code, unknown.status.message) == (ERROR, "UNIMPLEMENTED")
+
+
+def test_requests_by_rest(traced, collector):
+    server = traced("--otlp-sample", "1")
+    server.get("/v2/projects/p/instances")
+    collector.wait(lambda all: all.named("/ListInstances"))
+
+
+def test_a_path_of_ones_own(traced, call, collector):
+    rpc = call(traced("--otlp-sample", "1", endpoint=f"{collector.url}/otlp"))
+    rpc.create_table("t")
+    collector.wait(lambda all: all.requests)
+    assert collector.requests[0][0] == "/otlp"
+
+
+def test_a_collector_that_refuses(traced, call, collector):
+    collector.answer = 400
+    server = traced("--otlp-sample", "1")
+    rpc = call(server)
+    table = rpc.create_table("t")
+    collector.wait(lambda all: all.requests)
+    rpc.mutate(table, b"a", set_cell("f", b"q", b"v"))
+    assert rpc.read(table)
+    server.stop()
+    assert "spans are lost" in server.stderr() and "answered 400" in server.stderr()
+    assert collector.spans == []
+
+
+def test_a_collector_that_comes_back(traced, call, collector):
+    collector.answer = 503
+    rpc = call(traced("--otlp-sample", "1"))
+    rpc.create_table("t")
+    collector.wait(lambda all: all.requests)
+    collector.answer = 200
+    collector.wait(lambda all: all.named("/CreateTable"))
+
+
+def test_no_collector(fresh_server, call):
+    """Nobody listens: requests go on, what does not fit is counted, memory stays as it is."""
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        server = fresh_server(
+            "--otlp-endpoint", f"http://127.0.0.1:{place.getsockname()[1]}", "--otlp-sample", "1",
+            env=NO_PROXY,
+        )  # fmt: skip
+        rpc = call(server)
+        table = rpc.create_table("t")
+        rpc.mutate(table, b"a", set_cell("f", b"q", b"v"))
+        for _ in range(9000):
+            rpc.read(table)
+        assert server.metric("trace_spans_dropped_total") > 0
+        assert server.metric("trace_spans_sent_total") == 0
+        server.stop()
+
+
+@pytest.mark.parametrize("endpoint", ["collector:4318", "ftp://collector", "http://", "https:///x"])
+def test_what_is_no_endpoint(endpoint, tmp_path):
+    done = run_trestle(
+        "serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path, "--otlp-endpoint", endpoint
+    )
+    assert done.returncode != 0
+    assert "--otlp-endpoint" in done.stderr and endpoint in done.stderr
