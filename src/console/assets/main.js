@@ -3,6 +3,7 @@
 //     #/                                       instances
 //     #/operations                             operations
 //     #/audit                                  the audit log
+//     #/slow                                   slow requests
 //     #/settings                               the server's settings
 //     #/datastore                              Datastore's databases
 //     #/d/PROJECT/DATABASE                     one of them: its kinds
@@ -30,6 +31,7 @@ import { operations } from "./operations.js";
 import { query } from "./query.js";
 import { rows } from "./rows.js";
 import { settings } from "./settings.js";
+import { slow } from "./slow.js";
 import { table } from "./table.js";
 import { themeSwitch } from "./themes.js";
 
@@ -39,6 +41,7 @@ const ROUTES = [
   [/^\/?$/, instances, []],
   [/^\/operations$/, operations, []],
   [/^\/audit$/, audit, []],
+  [/^\/slow$/, slow, []],
   [/^\/settings$/, settings, []],
   [/^\/datastore$/, databases, []],
   [new RegExp(`^${DATABASE}$`), kinds, ["project", "database"]],
@@ -63,6 +66,7 @@ const SHORTCUTS = [
   ["g d", "Datastore"],
   ["g o", "operations"],
   ["g a", "the audit log"],
+  ["g l", "slow requests"],
   ["g s", "settings"],
   ["/", "the first field of the page"],
   ["n  p", "next and previous rows or results"],
@@ -105,6 +109,7 @@ function navigation(path) {
     link("#/datastore", "Datastore", { "aria-current": isDatastore && "page" }),
     link("#/operations", "Operations", { "aria-current": path === "/operations" && "page" }),
     link("#/audit", "Audit log", { "aria-current": path === "/audit" && "page" }),
+    link("#/slow", "Slow requests", { "aria-current": path === "/slow" && "page" }),
     link("#/settings", "Settings", { "aria-current": path === "/settings" && "page" }),
   );
 }
@@ -233,6 +238,7 @@ function onKey(event) {
     gd: () => (location.hash = "#/datastore"),
     go: () => (location.hash = "#/operations"),
     ga: () => (location.hash = "#/audit"),
+    gl: () => (location.hash = "#/slow"),
     gs: () => (location.hash = "#/settings"),
     n: () => click("[data-key=next]"),
     p: () => click("[data-key=previous]"),
