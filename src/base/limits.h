@@ -182,6 +182,9 @@ enum {
     LIMIT_SLOW_ARENA_BYTES = 16 * LIMIT_MB,
     LIMIT_SLOW_NAME_BYTES = 512,
     LIMIT_SLOW_PLAN_BYTES = 16 * LIMIT_KB,
+    /* App profiles that requests are counted by, each method on its own: 3 KB for each method that
+     * it is used with. A power of two. Beyond: they count as "other". */
+    LIMIT_PROFILE_METRICS = 64,
 };
 
 #endif

@@ -3,10 +3,13 @@
  * Invariants
  *  1. A value is the sum of its slots over all shards, in two's complement: a gauge may rise on one
  *     processor and fall on another. metrics_set uses the first shard's slot alone.
- *  2. The list of RPCs only grows, at its head, under `mutex`; its entries never move. */
+ *  2. The list of RPCs only grows, at its head, under `mutex`; its entries never move. So do the
+ *     places of profiles, which are read without it: a place is filled once.
+ *  3. Whoever looks gets all from metrics_visit, so that no two can differ. */
 #include "base/metrics.h"
 
 #include "base/check.h"
+#include "base/limits.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -18,15 +21,16 @@
 enum {
     SHARDS = 8, /* a power of two; processors beyond share */
     CACHE_LINE = 64,
-    BOUNDS = 24, /* of a histogram, each twice the one before */
     STATUS_CODES = STATUS_UNAUTHENTICATED + 1,
+    PROFILES = METRICS_PROFILE_FIRST + LIMIT_PROFILE_METRICS,
+    PROFILE_PLACES = 2 * LIMIT_PROFILE_METRICS, /* a power of two */
 };
 
 typedef atomic_uint_fast64_t counter;
 
 /* buckets[i]: values over bound i - 1 and up to bound i; the last: those over all bounds. */
 struct buckets {
-    counter buckets[BOUNDS + 1];
+    counter buckets[METRIC_BOUNDS + 1];
     counter sum;
 };
 
@@ -40,22 +44,34 @@ struct rpc_shard {
     struct buckets duration;
 };
 
+/* Of one method and profile. */
+struct rpc_counts {
+    struct rpc_shard shards[SHARDS];
+};
+
 struct rpc_metrics {
     struct rpc_metrics *next;
     char *method;
-    struct rpc_shard shards[SHARDS];
+    _Atomic(struct rpc_counts *) profiles[PROFILES]; /* NULL: none has ended */
+};
+
+struct profile {
+    unsigned number;
+    char id[];
 };
 
 struct metrics {
     uint32_t magic;
     pthread_mutex_t mutex;
     struct rpc_metrics *rpcs;
+    unsigned profile_count;                             /* of those that were added */
+    _Atomic(struct profile *) profiles[PROFILE_PLACES]; /* by hash, then the next free one */
     struct shard shards[SHARDS];
 };
 
 #define METRICS_MAGIC 0x4d455452u
 
-enum unit { UNIT_SECONDS, UNIT_BYTES };
+enum unit { UNIT_COUNT, UNIT_SECONDS, UNIT_BYTES };
 
 /* The first bound is 16 microseconds, or 16 bytes; the last is then 134 s, or 128 MB. */
 enum { FIRST_BOUND_BIT = 4 };
@@ -78,6 +94,14 @@ status metrics_create(struct metrics **out)
     return status_ok();
 }
 
+static void free_rpc(struct rpc_metrics *rpc)
+{
+    for (unsigned i = 0; i < PROFILES; i++)
+        free(atomic_load(&rpc->profiles[i]));
+    free(rpc->method);
+    free(rpc);
+}
+
 void metrics_destroy(struct metrics *metrics)
 {
     if (metrics == NULL)
@@ -86,9 +110,10 @@ void metrics_destroy(struct metrics *metrics)
     while (metrics->rpcs != NULL) {
         struct rpc_metrics *rpc = metrics->rpcs;
         metrics->rpcs = rpc->next;
-        free(rpc->method);
-        free(rpc);
+        free_rpc(rpc);
     }
+    for (unsigned i = 0; i < PROFILE_PLACES; i++)
+        free(atomic_load(&metrics->profiles[i]));
     pthread_mutex_destroy(&metrics->mutex);
     metrics->magic = 0;
     free(metrics);
@@ -116,7 +141,7 @@ static void observe(struct buckets *to, uint64_t value)
 {
     unsigned bit = value <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(value - 1); /* value <= 2^bit */
     unsigned bucket = bit <= FIRST_BOUND_BIT ? 0 : bit - FIRST_BOUND_BIT;
-    add(&to->buckets[bucket > BOUNDS ? BOUNDS : bucket], 1);
+    add(&to->buckets[bucket > METRIC_BOUNDS ? METRIC_BOUNDS : bucket], 1);
     add(&to->sum, value);
 }
 
@@ -134,6 +159,84 @@ int64_t metrics_value(struct metrics *metrics, enum metric metric)
     return (int64_t)sum;
 }
 
+/* --- profiles --- */
+
+/* Where the profile is, or the free place where it would be. There are more places than profiles.
+ */
+static _Atomic(struct profile *) *profile_place(struct metrics *metrics, bytes id)
+{
+    uint64_t at = bytes_hash(id);
+    for (;; at++) {
+        _Atomic(struct profile *) *place = &metrics->profiles[at & (PROFILE_PLACES - 1)];
+        struct profile *profile = atomic_load_explicit(place, memory_order_acquire);
+        if (profile == NULL || bytes_equal(bytes_of(profile->id), id))
+            return place;
+    }
+}
+
+static bool is_default(const char *id)
+{
+    return id[0] == '\0' || strcmp(id, "default") == 0;
+}
+
+unsigned metrics_profile(struct metrics *metrics, const char *id)
+{
+    if (id == NULL)
+        return METRICS_PROFILE_NONE;
+    if (is_default(id))
+        return METRICS_PROFILE_DEFAULT;
+    if (metrics == NULL)
+        return METRICS_PROFILE_OTHER;
+    const struct profile *profile = atomic_load(profile_place(metrics, bytes_of(id)));
+    return profile == NULL ? METRICS_PROFILE_OTHER : profile->number;
+}
+
+static status new_profile(bytes id, unsigned number, struct profile **out)
+{
+    struct profile *profile = *out = calloc(1, sizeof *profile + id.size + 1);
+    if (profile == NULL)
+        return status_out_of_memory();
+    profile->number = number;
+    memcpy(profile->id, id.data, id.size);
+    return status_ok();
+}
+
+static status add_profile(struct metrics *metrics, bytes id)
+{
+    _Atomic(struct profile *) *place = profile_place(metrics, id);
+    struct profile *profile;
+    if (atomic_load(place) != NULL || metrics->profile_count == LIMIT_PROFILE_METRICS)
+        return status_ok();
+    TRY(new_profile(id, METRICS_PROFILE_FIRST + metrics->profile_count, &profile));
+    metrics->profile_count++;
+    atomic_store_explicit(place, profile, memory_order_release);
+    return status_ok();
+}
+
+status metrics_add_profile(struct metrics *metrics, bytes id)
+{
+    if (metrics == NULL || id.size == 0 || bytes_equal(id, bytes_of("default")))
+        return status_ok();
+    pthread_mutex_lock(&metrics->mutex);
+    status s = add_profile(metrics, id);
+    pthread_mutex_unlock(&metrics->mutex);
+    return s;
+}
+
+/* The names by their numbers. */
+static void name_profiles(struct metrics *metrics, const char *names[PROFILES])
+{
+    names[METRICS_PROFILE_NONE] = NULL;
+    names[METRICS_PROFILE_DEFAULT] = "default";
+    names[METRICS_PROFILE_OTHER] = "other";
+    for (unsigned i = 0; i < PROFILE_PLACES; i++) {
+        const struct profile *profile =
+            atomic_load_explicit(&metrics->profiles[i], memory_order_acquire);
+        if (profile != NULL)
+            names[profile->number] = profile->id;
+    }
+}
+
 /* --- RPCs --- */
 
 static struct rpc_metrics *find_rpc(struct metrics *metrics, const char *method)
@@ -146,10 +249,9 @@ static struct rpc_metrics *find_rpc(struct metrics *metrics, const char *method)
 
 static struct rpc_metrics *new_rpc(const char *method)
 {
-    struct rpc_metrics *rpc = aligned_alloc(CACHE_LINE, sizeof *rpc);
+    struct rpc_metrics *rpc = calloc(1, sizeof *rpc);
     if (rpc == NULL)
         return NULL;
-    memset(rpc, 0, sizeof *rpc);
     rpc->method = strdup(method);
     if (rpc->method == NULL) {
         free(rpc);
@@ -173,140 +275,311 @@ struct rpc_metrics *metrics_rpc(struct metrics *metrics, const char *method)
     return rpc;
 }
 
-void metrics_rpc_ended(struct rpc_metrics *rpc, enum status_code code, int64_t duration_us)
+/* Made by whoever comes first. NULL without memory. */
+static struct rpc_counts *make_counts(_Atomic(struct rpc_counts *) *place)
+{
+    struct rpc_counts *counts = aligned_alloc(CACHE_LINE, sizeof *counts), *others = NULL;
+    if (counts == NULL)
+        return NULL;
+    memset(counts, 0, sizeof *counts);
+    if (atomic_compare_exchange_strong(place, &others, counts))
+        return counts;
+    free(counts);
+    return others;
+}
+
+void metrics_rpc_ended(struct rpc_metrics *rpc, unsigned profile, enum status_code code,
+                       int64_t duration_us)
 {
     if (rpc == NULL)
         return;
-    struct rpc_shard *shard = &rpc->shards[current_shard()];
+    _Atomic(struct rpc_counts *) *place = &rpc->profiles[profile];
+    struct rpc_counts *counts = atomic_load_explicit(place, memory_order_acquire);
+    if (counts == NULL && (counts = make_counts(place)) == NULL)
+        return;
+    struct rpc_shard *shard = &counts->shards[current_shard()];
     add(&shard->ended[(unsigned)code < STATUS_CODES ? code : STATUS_UNKNOWN], 1);
     observe(&shard->duration, duration_us < 0 ? 0 : (uint64_t)duration_us);
 }
 
-/* --- text --- */
+/* --- looking --- */
 
-static void write_heading(struct buffer *out, const char *name, const char *type,
-                          const char *sentence)
-{
-    buffer_append_format(out, "# HELP trestle_%s %s\n# TYPE trestle_%s %s\n", name, sentence, name,
-                         type);
-}
-
-/* Sums of one histogram over all shards. */
-struct bucket_sums {
-    uint64_t buckets[BOUNDS + 1];
-    uint64_t sum;
+struct row {
+    const char *group; /* of the rows after it; else NULL */
+    const char *name;
+    const char *sentence;
+    struct metric_label label; /* NULL: none */
+    enum metric_type type;
+    enum unit unit;
+    unsigned index; /* an enum metric, or an enum metric_histogram */
 };
 
-static void sum_up(struct bucket_sums *into, struct buckets *from)
+#define ROW(kind_, name_, unit_, index_, sentence_, ...)                                           \
+    {.name = "trestle_" #name_,                                                                    \
+     .type = METRIC_TYPE_##kind_,                                                                  \
+     .unit = UNIT_##unit_,                                                                         \
+     .index = index_,                                                                              \
+     .sentence = sentence_,                                                                        \
+     __VA_ARGS__},
+
+static const struct row rows[] = {
+#define METRIC_GROUP(title)                  {.group = title},
+#define METRIC(kind, name, sentence)         ROW(kind, name, COUNT, METRIC_##name, sentence)
+#define METRIC_SECONDS(kind, name, sentence) ROW(kind, name, SECONDS, METRIC_##name, sentence)
+#define METRIC_OF(kind, name, label_, value, sentence)                                             \
+    ROW(kind, name, COUNT, METRIC_##name##_##value, sentence, .label = {#label_, #value})
+#define METRIC_SECONDS_OF(kind, name, label_, value, sentence)                                     \
+    ROW(kind, name, SECONDS, METRIC_##name##_##value, sentence, .label = {#label_, #value})
+#define METRIC_HISTOGRAM(name, unit, sentence)                                                     \
+    ROW(HISTOGRAM, name, unit, METRIC_HISTOGRAM_##name, sentence)
+#include "base/metrics.def"
+};
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static const char RPCS_GROUP[] = "RPCs";
+static const char RPCS_TOTAL[] = "RPCs that have ended, by method, app profile and status.";
+static const char RPC_SECONDS[] = "Time from an RPC's request to its status.";
+
+/* Those of the process have the names that Prometheus's own libraries use. */
+static const char *full_name(const struct row *row)
 {
-    for (unsigned i = 0; i <= BOUNDS; i++)
-        into->buckets[i] += atomic_load_explicit(&from->buckets[i], memory_order_relaxed);
-    into->sum += atomic_load_explicit(&from->sum, memory_order_relaxed);
+    const char *name = row->name + sizeof "trestle_" - 1;
+    return strncmp(name, "process_", sizeof "process_" - 1) == 0 ? name : row->name;
 }
+
+struct look {
+    struct metrics *metrics;
+    metric_visitor *visit;
+    void *context;
+    const char *profiles[PROFILES];
+};
 
 static double in_unit(uint64_t value, enum unit unit)
 {
     return unit == UNIT_SECONDS ? (double)value / 1e6 : (double)value;
 }
 
-/* `label` is empty, or `method="…"`. */
-static void write_buckets(struct buffer *out, const char *name, const char *label, enum unit unit,
-                          const struct bucket_sums *sums)
+/* The sample's count and buckets have what is in each bucket alone as yet. */
+static void add_buckets(struct metric_sample *sample, struct buckets *from, uint64_t *sum)
 {
-    const char *comma = *label == '\0' ? "" : ",";
+    for (unsigned i = 0; i < METRIC_BOUNDS; i++)
+        sample->buckets[i] += atomic_load_explicit(&from->buckets[i], memory_order_relaxed);
+    sample->count += atomic_load_explicit(&from->buckets[METRIC_BOUNDS], memory_order_relaxed);
+    *sum += atomic_load_explicit(&from->sum, memory_order_relaxed);
+}
+
+static void finish_buckets(struct metric_sample *sample, uint64_t sum, enum unit unit)
+{
     uint64_t count = 0;
-    for (unsigned i = 0; i < BOUNDS; i++) {
-        count += sums->buckets[i];
-        buffer_append_format(out, "trestle_%s_bucket{%s%sle=\"%.9g\"} %llu\n", name, label, comma,
-                             in_unit(1ull << (FIRST_BOUND_BIT + i), unit),
-                             (unsigned long long)count);
+    for (unsigned i = 0; i < METRIC_BOUNDS; i++) {
+        sample->bounds[i] = in_unit(1ull << (FIRST_BOUND_BIT + i), unit);
+        sample->buckets[i] = count += sample->buckets[i];
     }
-    count += sums->buckets[BOUNDS];
-    buffer_append_format(out, "trestle_%s_bucket{%s%sle=\"+Inf\"} %llu\n", name, label, comma,
-                         (unsigned long long)count);
-    const char *open = *label == '\0' ? "" : "{", *close = *label == '\0' ? "" : "}";
-    buffer_append_format(out, "trestle_%s_sum%s%s%s %.9g\n", name, open, label, close,
-                         in_unit(sums->sum, unit));
-    buffer_append_format(out, "trestle_%s_count%s%s%s %llu\n", name, open, label, close,
-                         (unsigned long long)count);
+    sample->count += count;
+    sample->value = in_unit(sum, unit);
 }
 
-static void write_value(struct metrics *metrics, enum metric metric, const char *name,
-                        const char *type, const char *sentence, struct buffer *out)
+static void fill_histogram(struct metrics *metrics, const struct row *row,
+                           struct metric_sample *sample)
 {
-    write_heading(out, name, type, sentence);
-    buffer_append_format(out, "trestle_%s %lld\n", name, (long long)metrics_value(metrics, metric));
-}
-
-static void write_histogram(struct metrics *metrics, enum metric_histogram histogram,
-                            const char *name, enum unit unit, const char *sentence,
-                            struct buffer *out)
-{
-    struct bucket_sums sums = {0};
+    uint64_t sum = 0;
     for (unsigned i = 0; i < SHARDS; i++)
-        sum_up(&sums, &metrics->shards[i].histograms[histogram]);
-    write_heading(out, name, "histogram", sentence);
-    write_buckets(out, name, "", unit, &sums);
+        add_buckets(sample, &metrics->shards[i].histograms[row->index], &sum);
+    finish_buckets(sample, sum, row->unit);
 }
 
-static void write_rpc_codes(struct rpc_metrics *rpc, struct buffer *out)
+static double row_value(struct metrics *metrics, const struct row *row)
+{
+    int64_t value = metrics_value(metrics, (enum metric)row->index);
+    return row->unit == UNIT_SECONDS ? (double)value / 1e6 : (double)value;
+}
+
+static void visit_row(const struct look *look, const struct row *row, const char *group)
+{
+    struct metric_sample sample = {.name = full_name(row),
+                                   .group = group,
+                                   .sentence = row->sentence,
+                                   .type = row->type,
+                                   .label_count = row->label.name != NULL,
+                                   .labels = {row->label}};
+    if (row->type == METRIC_TYPE_HISTOGRAM)
+        fill_histogram(look->metrics, row, &sample);
+    else
+        sample.value = row_value(look->metrics, row);
+    look->visit(look->context, &sample);
+}
+
+static void add_label(struct metric_sample *sample, const char *name, const char *value)
+{
+    sample->labels[sample->label_count++] = (struct metric_label){name, value};
+}
+
+static struct metric_sample rpc_sample(const struct look *look, const struct rpc_metrics *rpc,
+                                       unsigned profile)
+{
+    struct metric_sample sample = {.group = RPCS_GROUP};
+    add_label(&sample, "method", rpc->method);
+    if (look->profiles[profile] != NULL)
+        add_label(&sample, "app_profile", look->profiles[profile]);
+    return sample;
+}
+
+static void visit_codes(const struct look *look, struct rpc_metrics *rpc, unsigned profile,
+                        struct rpc_counts *counts)
 {
     for (unsigned code = 0; code < STATUS_CODES; code++) {
-        uint64_t ended = 0;
+        struct metric_sample sample = rpc_sample(look, rpc, profile);
+        sample.name = "trestle_rpcs_total";
+        sample.sentence = RPCS_TOTAL;
+        add_label(&sample, "code", status_code_name((enum status_code)code));
         for (unsigned i = 0; i < SHARDS; i++)
-            ended += atomic_load_explicit(&rpc->shards[i].ended[code], memory_order_relaxed);
-        if (ended > 0)
-            buffer_append_format(out, "trestle_rpcs_total{method=\"%s\",code=\"%s\"} %llu\n",
-                                 rpc->method, status_code_name((enum status_code)code),
-                                 (unsigned long long)ended);
+            sample.value +=
+                (double)atomic_load_explicit(&counts->shards[i].ended[code], memory_order_relaxed);
+        if (sample.value > 0)
+            look->visit(look->context, &sample);
     }
 }
 
-static void write_rpc_duration(struct rpc_metrics *rpc, struct buffer *out)
+static void visit_duration(const struct look *look, struct rpc_metrics *rpc, unsigned profile,
+                           struct rpc_counts *counts)
 {
-    struct bucket_sums sums = {0};
-    uint64_t count = 0;
+    struct metric_sample sample = rpc_sample(look, rpc, profile);
+    uint64_t sum = 0;
+    sample.name = "trestle_rpc_seconds";
+    sample.sentence = RPC_SECONDS;
+    sample.type = METRIC_TYPE_HISTOGRAM;
     for (unsigned i = 0; i < SHARDS; i++)
-        sum_up(&sums, &rpc->shards[i].duration);
-    for (unsigned i = 0; i <= BOUNDS; i++)
-        count += sums.buckets[i];
-    if (count == 0)
+        add_buckets(&sample, &counts->shards[i].duration, &sum);
+    finish_buckets(&sample, sum, UNIT_SECONDS);
+    if (sample.count > 0)
+        look->visit(look->context, &sample);
+}
+
+typedef void rpc_visitor(const struct look *, struct rpc_metrics *, unsigned, struct rpc_counts *);
+
+static void visit_rpcs(const struct look *look, struct rpc_metrics *first, rpc_visitor *visit)
+{
+    for (struct rpc_metrics *rpc = first; rpc != NULL; rpc = rpc->next)
+        for (unsigned profile = 0; profile < PROFILES; profile++) {
+            struct rpc_counts *counts =
+                atomic_load_explicit(&rpc->profiles[profile], memory_order_acquire);
+            /* One that was added a moment ago has no name here yet. */
+            if (counts != NULL && (profile == 0 || look->profiles[profile] != NULL))
+                visit(look, rpc, profile, counts);
+        }
+}
+
+void metrics_visit(struct metrics *metrics, metric_visitor *visit, void *context)
+{
+    CHECK_MAGIC(metrics, METRICS_MAGIC);
+    struct look look = {.metrics = metrics, .visit = visit, .context = context};
+    const char *group = NULL;
+    for (size_t i = 0; i < ROWS; i++) {
+        if (rows[i].group != NULL)
+            group = rows[i].group;
+        else
+            visit_row(&look, &rows[i], group);
+    }
+    pthread_mutex_lock(&metrics->mutex);
+    struct rpc_metrics *first = metrics->rpcs; /* read without the lock: invariant 2 */
+    pthread_mutex_unlock(&metrics->mutex);
+    name_profiles(metrics, look.profiles);
+    visit_rpcs(&look, first, visit_codes);
+    visit_rpcs(&look, first, visit_duration);
+}
+
+/* --- text --- */
+
+static const char *const type_names[] = {"counter", "gauge", "histogram"};
+
+struct text {
+    struct buffer *out;
+    const char *last; /* the name of the last sample; NULL: none */
+};
+
+/* `{method="…",le="…"}`; `le` is NULL for none. Labels need no escaping: they are ids, names of
+ * methods, and words of ours. */
+static void write_labels(struct buffer *out, const struct metric_sample *sample, const char *le)
+{
+    char before = '{';
+    for (size_t i = 0; i < sample->label_count; i++) {
+        buffer_append_format(out, "%c%s=\"%s\"", before, sample->labels[i].name,
+                             sample->labels[i].value);
+        before = ',';
+    }
+    if (le != NULL) {
+        buffer_append_format(out, "%cle=\"%s\"", before, le);
+        before = ',';
+    }
+    if (before == ',')
+        buffer_append_byte(out, '}');
+}
+
+static void write_bucket(struct buffer *out, const struct metric_sample *sample, const char *le,
+                         uint64_t count)
+{
+    buffer_append_format(out, "%s_bucket", sample->name);
+    write_labels(out, sample, le);
+    buffer_append_format(out, " %llu\n", (unsigned long long)count);
+}
+
+static void write_histogram(struct buffer *out, const struct metric_sample *sample)
+{
+    for (unsigned i = 0; i < METRIC_BOUNDS; i++) {
+        char le[32];
+        snprintf(le, sizeof le, "%.9g", sample->bounds[i]);
+        write_bucket(out, sample, le, sample->buckets[i]);
+    }
+    write_bucket(out, sample, "+Inf", sample->count);
+    buffer_append_format(out, "%s_sum", sample->name);
+    write_labels(out, sample, NULL);
+    buffer_append_format(out, " %.15g\n%s_count", sample->value, sample->name);
+    write_labels(out, sample, NULL);
+    buffer_append_format(out, " %llu\n", (unsigned long long)sample->count);
+}
+
+static void write_sample(void *context, const struct metric_sample *sample)
+{
+    struct text *text = context;
+    struct buffer *out = text->out;
+    if (text->last == NULL || strcmp(text->last, sample->name) != 0)
+        buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", sample->name, sample->sentence,
+                             sample->name, type_names[sample->type]);
+    text->last = sample->name;
+    if (sample->type == METRIC_TYPE_HISTOGRAM) {
+        write_histogram(out, sample);
         return;
-    struct buffer label = {0};
-    buffer_append_format(&label, "method=\"%s\"", rpc->method);
-    buffer_append_byte(&label, '\0');
-    if (label.failed)
-        out->failed = true;
-    else
-        write_buckets(out, "rpc_seconds", (const char *)label.data, UNIT_SECONDS, &sums);
-    buffer_free(&label);
+    }
+    buffer_append_bytes(out, bytes_of(sample->name));
+    write_labels(out, sample, NULL);
+    buffer_append_format(out, " %.15g\n", sample->value);
 }
 
 void metrics_write(struct metrics *metrics, struct buffer *out)
 {
-    CHECK_MAGIC(metrics, METRICS_MAGIC);
-#define TYPE_COUNTER "counter"
-#define TYPE_GAUGE   "gauge"
-#define METRIC(kind, name, sentence)                                                               \
-    write_value(metrics, METRIC_##name, #name, TYPE_##kind, sentence, out);
-#define METRIC_HISTOGRAM(name, unit, sentence)                                                     \
-    write_histogram(metrics, METRIC_HISTOGRAM_##name, #name, UNIT_##unit, sentence, out);
-#include "base/metrics.def"
-#undef METRIC
-#undef METRIC_HISTOGRAM
-    pthread_mutex_lock(&metrics->mutex);
-    struct rpc_metrics *first =
-        metrics->rpcs; /* a list that is read without the lock: invariant 2 */
-    pthread_mutex_unlock(&metrics->mutex);
-    write_heading(out, "rpcs_total", "counter", "RPCs that have ended, by method and status.");
-    for (struct rpc_metrics *rpc = first; rpc != NULL; rpc = rpc->next)
-        write_rpc_codes(rpc, out);
-    write_heading(out, "rpc_seconds", "histogram", "Time from an RPC's request to its status.");
-    for (struct rpc_metrics *rpc = first; rpc != NULL; rpc = rpc->next)
-        write_rpc_duration(rpc, out);
+    struct text text = {.out = out};
+    metrics_visit(metrics, write_sample, &text);
 }
 
 /* --- the page --- */
+
+static void write_group(struct buffer *out, const char *title)
+{
+    buffer_append_format(out, "\n## %s\n\n| metric | type | what it is |\n|---|---|---|\n", title);
+}
+
+/* One line for all of a name. */
+static void write_line(struct buffer *out, const struct row *row)
+{
+    const char *label = row->label.name;
+    if (label != NULL && strcmp(row[-1].name == NULL ? "" : row[-1].name, row->name) == 0)
+        return;
+    buffer_append_format(out, "| `%s", full_name(row));
+    if (label != NULL)
+        buffer_append_format(out, "{%s}", label);
+    buffer_append_format(out, "` | %s | %s |\n", type_names[row->type], row->sentence);
+}
 
 void metrics_write_markdown(struct buffer *out)
 {
@@ -314,25 +587,25 @@ void metrics_write_markdown(struct buffer *out)
         out,
         "# Metrics\n\n"
         "Written by `./dev docs` from `src/base/metrics.def`: change it there.\n\n"
-        "The server shows them on its page `/metrics`, in Prometheus's text format, with\n"
-        "`trestle_` before each name but those that begin with `process_`. Counters begin at 0 "
-        "when it\nstarts. Histograms have the series `_bucket`, `_sum` and `_count`.\n\n"
-        "| metric | type | what it is |\n|---|---|---|\n");
-#define METRIC(kind, name, sentence)                                                               \
-    buffer_append_format(out, "| `%s` | %s | %s |\n", #name, TYPE_##kind, sentence);
-#define METRIC_HISTOGRAM(name, unit, sentence)                                                     \
-    buffer_append_format(out, "| `%s` | histogram | %s |\n", #name, sentence);
-#include "base/metrics.def"
-#undef METRIC
-#undef METRIC_HISTOGRAM
+        "The server shows them on its page `/metrics`, in Prometheus's text format; by\n"
+        "`GetMetrics` of [its own service](console.md), for programs; in the\n"
+        "[console](console.md), and by [`trestle status`](status.md), for people. Counters begin\n"
+        "at 0 when it starts. Histograms have the series `_bucket`, `_sum` and `_count`.\n");
+    for (size_t i = 0; i < ROWS; i++) {
+        if (rows[i].group != NULL)
+            write_group(out, rows[i].group);
+        else
+            write_line(out, &rows[i]);
+    }
+    write_group(out, RPCS_GROUP);
     buffer_append_format(
-        out, "| `rpcs_total{method,code}` | counter | RPCs that have ended, by method and "
-             "status. |\n"
-             "| `rpc_seconds{method}` | histogram | How long they took. |\n"
-             "| `process_cpu_seconds_total` | counter | CPU time of the process. |\n"
-             "| `process_resident_memory_bytes` | gauge | Resident memory. |\n"
-             "| `process_open_fds` | gauge | Open file descriptors. |\n\n"
-             "A method has its full name, `google.bigtable.v2.Bigtable/ReadRows`, and is not there "
-             "until\n"
-             "it was called.\n");
+        out,
+        "| `trestle_rpcs_total{method,app_profile,code}` | counter | %s |\n"
+        "| `trestle_rpc_seconds{method,app_profile}` | histogram | %s |\n\n"
+        "A method has its full name, `google.bigtable.v2.Bigtable/ReadRows`, and is not there "
+        "until\nit was called. `app_profile` is the profile's id, of whichever instance: "
+        "`default` also if\nthe request names none, `other` if there is none of that id, or there "
+        "were %d others before it.\nIt is missing where methods know no app profiles, and where a "
+        "call ended before its request\nwas read.\n",
+        RPCS_TOTAL, RPC_SECONDS, LIMIT_PROFILE_METRICS);
 }

@@ -2,9 +2,11 @@
 #include "base/metrics.h"
 
 #include "base/failmalloc.h"
+#include "base/limits.h"
 #include "base/testing.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 static int set_up(void **state)
 {
@@ -96,9 +98,9 @@ static void rpcs_by_method_and_code(void **state)
     assert_non_null(read);
     assert_ptr_equal(metrics_rpc(*state, "p.S/Read"), read);
     assert_ptr_not_equal(metrics_rpc(*state, "p.S/Write"), read);
-    metrics_rpc_ended(read, STATUS_OK, 20);
-    metrics_rpc_ended(read, STATUS_OK, 1000);
-    metrics_rpc_ended(read, STATUS_NOT_FOUND, 20);
+    metrics_rpc_ended(read, METRICS_PROFILE_NONE, STATUS_OK, 20);
+    metrics_rpc_ended(read, METRICS_PROFILE_NONE, STATUS_OK, 1000);
+    metrics_rpc_ended(read, METRICS_PROFILE_NONE, STATUS_NOT_FOUND, 20);
     char *text = text_of(*state);
     assert_line(text, "trestle_rpcs_total{method=\"p.S/Read\",code=\"OK\"} 2");
     assert_line(text, "trestle_rpcs_total{method=\"p.S/Read\",code=\"NOT_FOUND\"} 1");
@@ -108,6 +110,83 @@ static void rpcs_by_method_and_code(void **state)
     free(text);
 }
 
+static void rpcs_by_profile(void **state)
+{
+    struct rpc_metrics *read = metrics_rpc(*state, "p.S/Read");
+    assert_ok(metrics_add_profile(*state, bytes_of("batch")));
+    assert_ok(metrics_add_profile(*state, bytes_of("batch")));
+    assert_int_equal(metrics_profile(*state, NULL), METRICS_PROFILE_NONE);
+    assert_int_equal(metrics_profile(*state, ""), METRICS_PROFILE_DEFAULT);
+    assert_int_equal(metrics_profile(*state, "default"), METRICS_PROFILE_DEFAULT);
+    assert_int_equal(metrics_profile(*state, "made-up"), METRICS_PROFILE_OTHER);
+    assert_int_equal(metrics_profile(*state, "batch"), METRICS_PROFILE_FIRST);
+    metrics_rpc_ended(read, metrics_profile(*state, "batch"), STATUS_OK, 20);
+    metrics_rpc_ended(read, metrics_profile(*state, ""), STATUS_OK, 20);
+    metrics_rpc_ended(read, metrics_profile(*state, "made-up"), STATUS_ABORTED, 20);
+    char *text = text_of(*state);
+    assert_line(text,
+                "trestle_rpcs_total{method=\"p.S/Read\",app_profile=\"batch\",code=\"OK\"} 1");
+    assert_line(text,
+                "trestle_rpcs_total{method=\"p.S/Read\",app_profile=\"default\",code=\"OK\"} 1");
+    assert_line(text,
+                "trestle_rpcs_total{method=\"p.S/Read\",app_profile=\"other\",code=\"ABORTED\"} 1");
+    assert_line(text, "trestle_rpc_seconds_count{method=\"p.S/Read\",app_profile=\"batch\"} 1");
+    free(text);
+}
+
+/* Whatever clients name, and however many profiles are made. */
+static void profiles_are_bounded(void **state)
+{
+    char id[32];
+    for (int i = 0; i < 3 * LIMIT_PROFILE_METRICS; i++) {
+        snprintf(id, sizeof id, "profile-%d", i);
+        assert_ok(metrics_add_profile(*state, bytes_of(id)));
+        unsigned expected =
+            i < LIMIT_PROFILE_METRICS ? METRICS_PROFILE_FIRST + (unsigned)i : METRICS_PROFILE_OTHER;
+        assert_int_equal(metrics_profile(*state, id), expected);
+    }
+    assert_int_equal(metrics_profile(*state, "profile-0"), METRICS_PROFILE_FIRST);
+}
+
+static void times_are_shown_in_seconds(void **state)
+{
+    metrics_set(*state, METRIC_process_cpu_seconds_total, 1500000);
+    metrics_set(*state, METRIC_pool_wait_seconds_total_queries, 20);
+    char *text = text_of(*state);
+    assert_line(text, "process_cpu_seconds_total 1.5");
+    assert_line(text, "trestle_pool_wait_seconds_total{pool=\"queries\"} 2e-05");
+    free(text);
+}
+
+/* Samples of one name come together, or Prometheus refuses the page. */
+struct order {
+    const char *last;
+    char seen[4096];
+};
+
+static void look_at_order(void *context, const struct metric_sample *sample)
+{
+    struct order *order = context;
+    char name[128];
+    snprintf(name, sizeof name, " %s ", sample->name);
+    if (order->last != NULL && strcmp(order->last, sample->name) == 0)
+        return;
+    assert_null(strstr(order->seen, name));
+    assert_true(strlen(order->seen) + strlen(name) < sizeof order->seen);
+    strcat(order->seen, name);
+    order->last = sample->name;
+    assert_true(strlen(sample->sentence) > 0);
+    assert_non_null(sample->group);
+}
+
+static void series_of_a_name_are_together(void **state)
+{
+    struct order order = {0};
+    metrics_rpc_ended(metrics_rpc(*state, "p.S/Read"), METRICS_PROFILE_NONE, STATUS_OK, 1);
+    metrics_rpc_ended(metrics_rpc(*state, "p.S/Read"), METRICS_PROFILE_DEFAULT, STATUS_OK, 1);
+    metrics_visit(*state, look_at_order, &order);
+}
+
 static void nobody_looks(void **state)
 {
     (void)state;
@@ -115,7 +194,7 @@ static void nobody_looks(void **state)
     metrics_set(NULL, METRIC_tables, 1);
     metrics_observe(NULL, METRIC_HISTOGRAM_commit_seconds, 1);
     assert_null(metrics_rpc(NULL, "p.S/Read"));
-    metrics_rpc_ended(NULL, STATUS_OK, 1);
+    metrics_rpc_ended(NULL, METRICS_PROFILE_NONE, STATUS_OK, 1);
 }
 
 static void count_in_need(void *context)
@@ -126,7 +205,8 @@ static void count_in_need(void *context)
     status s = metrics_create(&metrics);
     assert_int_equal(status_is_ok(s), metrics != NULL);
     status_free(s);
-    metrics_rpc_ended(metrics_rpc(metrics, "p.S/Read"), STATUS_OK, 1);
+    metrics_rpc_ended(metrics_rpc(metrics, "p.S/Read"), METRICS_PROFILE_NONE, STATUS_OK, 1);
+    status_free(metrics_add_profile(metrics, bytes_of("batch")));
     if (metrics != NULL)
         metrics_write(metrics, &out);
     buffer_free(&out);
@@ -146,6 +226,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_gauge_is_set, set_up, tear_down),
         cmocka_unit_test_setup_teardown(buckets_hold_what_they_say, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rpcs_by_method_and_code, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rpcs_by_profile, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(profiles_are_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(times_are_shown_in_seconds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(series_of_a_name_are_together, set_up, tear_down),
         cmocka_unit_test(nobody_looks),
         cmocka_unit_test(memory_runs_out_anywhere),
     };

@@ -120,6 +120,7 @@ static status start(struct check_and_mutate *self, bytes wire)
     TRY(check_request(request));
     TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
+                                    .app_profile_id = request->app_profile_id,
                                     .authorized_view_name = request->authorized_view_name}));
     self->schema = table_schema(data->table);
     TRY(check_view(self));

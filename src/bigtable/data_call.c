@@ -39,6 +39,7 @@ static status open_view(struct data_call *data, const char *name)
 
 status data_call_open(struct data_call *data, const struct data_target *target)
 {
+    grpc_call_set_profile(data->call, target->app_profile_id);
     bool has_view = is_set(target->authorized_view_name);
     bool has_materialized_view = is_set(target->materialized_view_name);
     if (is_set(target->table_name) + has_view + has_materialized_view > 1)

@@ -28,6 +28,7 @@ struct data_target {
     const char *table_name;
     const char *authorized_view_name;
     const char *materialized_view_name;
+    const char *app_profile_id;
 };
 
 /* Sets `table` and `view`. INVALID_ARGUMENT, also if the request was routed for something else;

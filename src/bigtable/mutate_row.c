@@ -37,6 +37,7 @@ static status start(struct mutate_row *self, bytes wire)
     TRY(idempotency_check(request->idempotency));
     TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
+                                    .app_profile_id = request->app_profile_id,
                                     .authorized_view_name = request->authorized_view_name}));
     TRY(idempotency_check_age(request->idempotency, cluster_clock(data->bigtable->cluster)));
 

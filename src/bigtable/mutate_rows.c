@@ -334,6 +334,7 @@ static status start(struct mutate_rows *self, bytes wire)
     TRY(check_entries(request));
     TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
+                                    .app_profile_id = request->app_profile_id,
                                     .authorized_view_name = request->authorized_view_name}));
     TRY(make_window(self));
     self->context = (struct mutation_context){

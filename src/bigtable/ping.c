@@ -10,6 +10,7 @@ static status ping(struct data_call *data, bytes request)
     ProtobufCMessage *message;
     TRY(proto_decode(&bt__ping_and_warm_request__descriptor, request, data->arena, &message));
     const Bt__PingAndWarmRequest *ping_request = (const void *)message;
+    grpc_call_set_profile(data->call, ping_request->app_profile_id);
     TRY(name_check_instance(ping_request->name));
     TRY(client_routing_check(data->call, ping_request->name));
     const Bt__PingAndWarmResponse response = BT__PING_AND_WARM_RESPONSE__INIT;

@@ -87,6 +87,7 @@ static status start(struct prepare_query *self, bytes wire)
     ProtobufCMessage *message;
     TRY(proto_decode(&bt__prepare_query_request__descriptor, wire, self->data.arena, &message));
     self->request = (const void *)message;
+    grpc_call_set_profile(self->data.call, self->request->app_profile_id);
     TRY(explain_asked(self->data.call, &self->explain));
     self->task.run = run;
     bool is_accepted = pool_submit(self->data.bigtable->queries, &self->task);

@@ -371,6 +371,7 @@ static status start(struct read_modify_write *self, bytes wire)
     TRY(check_request(request));
     TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
+                                    .app_profile_id = request->app_profile_id,
                                     .authorized_view_name = request->authorized_view_name}));
     TRY(view_check_rules(data->view, proto_bytes(request->row_key), request->rules,
                          request->n_rules));

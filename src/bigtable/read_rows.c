@@ -386,6 +386,7 @@ static status start(struct read_rows *self, bytes wire)
     TRY(check_request(self));
     TRY(data_call_open(data, &(struct data_target){
                                  .table_name = self->request->table_name,
+                                 .app_profile_id = self->request->app_profile_id,
                                  .authorized_view_name = self->request->authorized_view_name,
                                  .materialized_view_name = self->request->materialized_view_name}));
     TRY(open_scan(self));

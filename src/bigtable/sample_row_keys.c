@@ -82,6 +82,7 @@ static status start(struct sample_row_keys *self, bytes wire)
     const Bt__SampleRowKeysRequest *request = (const void *)message;
     TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
+                                    .app_profile_id = request->app_profile_id,
                                     .authorized_view_name = request->authorized_view_name,
                                     .materialized_view_name = request->materialized_view_name}));
     TRY(set_ranges(self, request->row_range));

@@ -2,10 +2,12 @@
 #include "bigtable/services.h"
 
 #include "base/check.h"
+#include "base/metrics.h"
 #include "bigtable/backup_care.h"
 #include "bigtable/backup_jobs.h"
 #include "bigtable/data_call.h"
 #include "bigtable/default_instance.h"
+#include "bigtable/names.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
 #include "wire/proto.h"
 
@@ -60,6 +62,27 @@ static status start_operations(struct bigtable *bigtable, const struct operation
     return operations_start(bigtable->control, bigtable->kinds, BIGTABLE_KINDS + count);
 }
 
+/* Requests that name an app profile are counted by it from the moment on that it is there. Those of
+ * one that has been deleted, too: its count would go back. */
+static void profile_changed(void *context, const char *name, const struct resource *resource)
+{
+    struct bigtable *bigtable = context;
+    status s = status_ok();
+    if (resource != NULL)
+        s = metrics_add_profile(bigtable->metrics, bytes_of(name_id(name)));
+    if (!status_is_ok(s))
+        log_warn(control_log(bigtable->control), "requests are not counted by the app profile",
+                 LOG_STR("name", name), LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+static void count_profiles(struct bigtable *bigtable)
+{
+    bigtable->profile_watcher = (struct control_watcher){
+        .kind = RESOURCE_APP_PROFILE, .context = bigtable, .changed = profile_changed};
+    control_watch(bigtable->control, &bigtable->profile_watcher);
+}
+
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
 {
     *bigtable = (struct bigtable){.cluster = options->cluster,
@@ -72,6 +95,7 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
     TRY(make_all_answer_headers(bigtable));
     TRY(control_open(options->cluster, options->log, &bigtable->control));
     TRY(adopt_tables(bigtable));
+    count_profiles(bigtable);
     return pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries);
 }
 

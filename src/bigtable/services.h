@@ -34,6 +34,7 @@ struct bigtable {
     bool gc_on_read;       /* hide from readers what a garbage-collection rule condemns */
     struct access *access; /* NULL: everybody may do everything */
     struct control_watcher policy_watcher;
+    struct control_watcher profile_watcher;
     /* The headers that say which cluster has answered, and in how many milliseconds; the last has
      * only the former. */
     struct metadata *answer_headers[BIGTABLE_READY_MS + 1];

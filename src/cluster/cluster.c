@@ -377,21 +377,67 @@ double cluster_write_load(struct cluster *cluster)
     return commit_queue_load(cluster->commits);
 }
 
+static void measure_cache(struct metrics *metrics, const struct store_statistics *statistics)
+{
+    metrics_set(metrics, METRIC_store_cache_bytes, (int64_t)statistics->cache_used_bytes);
+    metrics_set(metrics, METRIC_store_cache_capacity_bytes,
+                (int64_t)statistics->cache_capacity_bytes);
+    metrics_set(metrics, METRIC_store_cache_hits_total, (int64_t)statistics->cache_hits);
+    metrics_set(metrics, METRIC_store_cache_misses_total, (int64_t)statistics->cache_misses);
+}
+
+static void measure_compactions(struct metrics *metrics, const struct store_statistics *statistics)
+{
+    metrics_set(metrics, METRIC_store_flushes_running, (int64_t)statistics->flushes_running);
+    metrics_set(metrics, METRIC_store_flushes_total, (int64_t)statistics->flushes);
+    metrics_set(metrics, METRIC_store_flushed_bytes_total, (int64_t)statistics->flushed_bytes);
+    metrics_set(metrics, METRIC_store_compactions_running,
+                (int64_t)statistics->compactions_running);
+    metrics_set(metrics, METRIC_store_compactions_total, (int64_t)statistics->compactions);
+    metrics_set(metrics, METRIC_store_compaction_seconds_total, (int64_t)statistics->compaction_us);
+    metrics_set(metrics, METRIC_store_compaction_read_bytes_total,
+                (int64_t)statistics->compaction_read_bytes);
+    metrics_set(metrics, METRIC_store_compaction_written_bytes_total,
+                (int64_t)statistics->compaction_written_bytes);
+    metrics_set(metrics, METRIC_store_compaction_pending_bytes,
+                (int64_t)statistics->compaction_pending_bytes);
+    for (unsigned level = 0; level < STORE_LEVELS; level++)
+        metrics_set(metrics, METRIC_store_level_files_0 + level,
+                    (int64_t)statistics->level_files[level]);
+}
+
+/* Of the tables that there are: when one is deleted the sum falls, and a counter must not. */
+static void raise_to(struct metrics *metrics, enum metric metric, uint64_t value)
+{
+    if ((int64_t)value > metrics_value(metrics, metric))
+        metrics_set(metrics, metric, (int64_t)value);
+}
+
+static void measure_stalls(struct metrics *metrics, const struct store_statistics *statistics)
+{
+    metrics_set(metrics, METRIC_store_stalled, statistics->is_stalled);
+    metrics_set(metrics, METRIC_store_stall_milliseconds_total,
+                (int64_t)(statistics->stalls_us / 1000));
+    metrics_set(metrics, METRIC_store_stalls_total_slowdown, (int64_t)statistics->slowdowns);
+    metrics_set(metrics, METRIC_store_stalls_total_stop, (int64_t)statistics->stops);
+    raise_to(metrics, METRIC_store_stall_causes_total_write_buffers, statistics->stalls_by_buffers);
+    raise_to(metrics, METRIC_store_stall_causes_total_level0_files, statistics->stalls_by_level0);
+    raise_to(metrics, METRIC_store_stall_causes_total_pending_compaction,
+             statistics->stalls_by_pending);
+}
+
 static void measure_store(struct cluster *cluster)
 {
     struct metrics *metrics = cluster->options.metrics;
     struct store_statistics statistics;
     store_statistics(cluster->store, &statistics);
-    metrics_set(metrics, METRIC_store_stalled, statistics.is_stalled);
-    metrics_set(metrics, METRIC_store_stall_milliseconds_total,
-                (int64_t)(statistics.stalls_us / 1000));
-    metrics_set(metrics, METRIC_store_cache_bytes, (int64_t)statistics.cache_used_bytes);
+    measure_cache(metrics, &statistics);
+    measure_compactions(metrics, &statistics);
+    measure_stalls(metrics, &statistics);
     metrics_set(metrics, METRIC_store_write_buffer_bytes,
                 (int64_t)statistics.write_buffer_used_bytes);
     metrics_set(metrics, METRIC_store_table_bytes, (int64_t)statistics.table_bytes);
     metrics_set(metrics, METRIC_store_log_bytes, (int64_t)statistics.log_bytes);
-    metrics_set(metrics, METRIC_store_compaction_pending_bytes,
-                (int64_t)statistics.compaction_pending_bytes);
     metrics_set(metrics, METRIC_store_written_bytes_total, (int64_t)statistics.bytes_written);
     metrics_set(metrics, METRIC_store_syncs_total, (int64_t)statistics.syncs);
 }
@@ -400,6 +446,7 @@ void cluster_measure(struct cluster *cluster)
 {
     struct metrics *metrics = cluster->options.metrics;
     measure_store(cluster);
+    pool_measure(care_pool(cluster->care), metrics, POOL_GAUGES(rows));
     metrics_set(metrics, METRIC_commit_queue_percent,
                 (int64_t)(100 * commit_queue_load(cluster->commits)));
     metrics_set(metrics, METRIC_hot_tablets, (int64_t)heat_hot_count(cluster));

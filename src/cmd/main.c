@@ -8,6 +8,7 @@
 #include "cmd/import.h"
 #include "cmd/serve.h"
 #include "cmd/sql_shell.h"
+#include "cmd/status.h"
 #include "cmd/support_bundle.h"
 #include "cmd/token.h"
 
@@ -45,6 +46,7 @@ static const struct command commands[] = {
     {"copy", copy_command, "copy a table from one Bigtable endpoint to another"},
     {"advise", advise_command, "say what is wrong with a table's keys and columns"},
     {"sql", sql_command, "query any Bigtable endpoint with GoogleSQL"},
+    {"status", status_command, "say what a server does"},
     {"support-bundle", support_bundle_command, "gather what somebody who helps needs to know"},
     {"bench", bench_command, "put load on a server and measure it"},
     {"token", token_command, "make a bearer token"},

@@ -1,9 +1,6 @@
 /* See pages.h. */
 #include "cmd/pages.h"
 
-#include "os/pool.h"
-#include "os/process.h"
-
 #define PLAIN_TEXT "text/plain; charset=utf-8"
 
 static void answer(struct http_request *request, unsigned code, const char *words)
@@ -28,34 +25,6 @@ static void show_ready(struct pages *pages, struct http_request *request)
     status_free(s);
 }
 
-/* What is asked for rather than counted. */
-static void measure(struct pages *pages)
-{
-    metrics_set(pages->metrics, METRIC_rpcs_running, (int64_t)grpc_server_call_count(pages->grpc));
-    metrics_set(pages->metrics, METRIC_pool_tasks, (int64_t)pool_load(pages->pool));
-    cluster_measure(pages->cluster);
-    backups_measure(pages->backups);
-}
-
-static void write_process_metric(struct buffer *out, const char *name, const char *type,
-                                 const char *sentence, double value)
-{
-    buffer_append_format(out, "# HELP process_%s %s\n# TYPE process_%s %s\nprocess_%s %.15g\n",
-                         name, sentence, name, type, name, value);
-}
-
-/* Under the names that Prometheus's own libraries use. */
-static void write_process(struct buffer *out)
-{
-    struct process_usage usage = process_usage();
-    write_process_metric(out, "cpu_seconds_total", "counter", "CPU time of the process.",
-                         (double)usage.cpu_us / 1e6);
-    write_process_metric(out, "resident_memory_bytes", "gauge", "Resident memory.",
-                         (double)usage.resident_bytes);
-    write_process_metric(out, "open_fds", "gauge", "Open file descriptors.",
-                         (double)usage.open_files);
-}
-
 /* False if the request has been answered: whoever asks may not. */
 static bool admit(struct pages *pages, struct http_request *request)
 {
@@ -78,9 +47,8 @@ static void show_metrics(struct pages *pages, struct http_request *request)
     struct buffer page = {0};
     if (!admit(pages, request))
         return;
-    measure(pages);
-    metrics_write(pages->metrics, &page);
-    write_process(&page);
+    measure(pages->measured);
+    metrics_write(pages->measured->metrics, &page);
     if (page.failed) {
         answer(request, 503, "out of memory");
     } else {

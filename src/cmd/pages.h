@@ -3,18 +3,13 @@
 #define TRESTLE_CMD_PAGES_H
 
 #include "access/access.h"
-#include "base/metrics.h"
-#include "cluster/backup.h"
-#include "wire/grpc_server.h"
+#include "cmd/measure.h"
 #include "wire/http.h"
 
 /* What the pages tell of; all of it outlives the HTTP/1.1 server. */
 struct pages {
-    struct metrics *metrics;
-    struct pool *pool;
+    struct measured *measured;
     struct cluster *cluster;
-    struct backups *backups;
-    struct grpc_server *grpc;
     struct access *guard; /* of /metrics; NULL: it is for everybody */
 };
 

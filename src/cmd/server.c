@@ -102,6 +102,7 @@ struct server {
     struct grpc_server *grpc;
     struct rpc_metrics **rpcs; /* by method_index, see wire/grpc_server.h */
     struct browser_guard guard;
+    struct measured measured;
     struct pages pages;
     struct http_router *router;
     struct http1_server *http1;
@@ -111,6 +112,7 @@ struct server {
     struct task close_rest;
     atomic_bool rest_is_closed;
     struct worker *workers;
+    struct loop **loops; /* theirs */
     unsigned worker_count;
     unsigned started; /* workers whose thread runs */
     struct listener *listener;
@@ -226,7 +228,9 @@ static bool auto_creates(const struct settings *settings, const struct address *
 static void call_ended(void *context, const struct grpc_call_record *record)
 {
     struct server *server = context;
-    metrics_rpc_ended(server->rpcs[record->method_index], record->code, record->duration_us);
+    metrics_rpc_ended(server->rpcs[record->method_index],
+                      metrics_profile(server->metrics, record->profile), record->code,
+                      record->duration_us);
     if (record->note != NULL)
         access_audit(server->access, record);
     bool is_slow = slow_log_concerns(server->slow, record);
@@ -325,6 +329,9 @@ static status create_insight(struct server *server)
         .bigtable = &server->bigtable,
         .settings = server->settings,
         .slow = server->slow,
+        .metrics = server->metrics,
+        .measure = measure,
+        .measured = &server->measured,
     };
     server->api_services[8] = insight_service(&server->insight);
     return status_ok();
@@ -532,11 +539,8 @@ static void close_rest(struct task *task)
 
 static status create_http1(struct server *server)
 {
-    server->pages.metrics = server->metrics;
-    server->pages.pool = server->pool;
+    server->pages.measured = &server->measured;
     server->pages.cluster = server->cluster;
-    server->pages.backups = server->backups;
-    server->pages.grpc = server->grpc;
     server->pages.guard = server->settings->metrics_auth ? server->access : NULL;
     server->close_rest.run = close_rest;
     TRY(http_router_create(proto_http_rules, proto_http_rule_count, rest_services,
@@ -579,7 +583,7 @@ static status create_worker(struct server *server)
     struct worker *worker = &server->workers[server->worker_count];
     struct connection_group *group = &worker->connections;
     TRY(loop_create(server->clock, &group->loop));
-    server->worker_count++;
+    server->loops[server->worker_count++] = group->loop;
     TRY(grpc_spares_create(&group->spares));
     worker->server = server;
     worker->drain.run = drain_worker;
@@ -601,11 +605,29 @@ static status create_workers(struct server *server)
     if (count == 0)
         count = thread_processors();
     server->workers = calloc(count, sizeof *server->workers);
-    if (server->workers == NULL)
+    server->loops = calloc(count, sizeof *server->loops);
+    if (server->workers == NULL || server->loops == NULL)
         return status_out_of_memory();
     while (server->worker_count < count)
         TRY(create_worker(server));
     return status_ok();
+}
+
+/* Nobody looks before the server has started. */
+static void create_measured(struct server *server)
+{
+    server->measured = (struct measured){
+        .metrics = server->metrics,
+        .cluster = server->cluster,
+        .backups = server->backups,
+        .grpc = server->grpc,
+        .pool = server->pool,
+        .queries = server->bigtable.queries,
+        .datastore = server->datastore.pool,
+        .loops = server->loops,
+        .loop_count = server->worker_count,
+        .started_us = clock_wall_us(server->clock),
+    };
 }
 
 static void deal_out(void *context, int socket, const struct address *peer)
@@ -661,6 +683,7 @@ static status create_parts(struct server *server)
     TRY(create_grpc(server));
     TRY(create_http1(server));
     TRY(create_workers(server));
+    create_measured(server);
     TRY(start_services(server));
     return listener_open(server->workers[0].connections.loop, &address, deal_out, server,
                          &server->listener);
@@ -794,6 +817,7 @@ void server_destroy(struct server *server)
         loop_destroy(server->workers[i].connections.loop);
     }
     free(server->workers);
+    free(server->loops);
     tls_context_destroy(server->tls);
     metrics_destroy(server->metrics);
     server->magic = 0;

@@ -57,10 +57,11 @@ const struct log *control_log(struct control *control)
 }
 
 /* With edit_lock held nobody else changes the index. */
-void control_watch(struct control *control, const struct control_watcher *watcher)
+void control_watch(struct control *control, struct control_watcher *watcher)
 {
     pthread_mutex_lock(&control->edit_lock);
-    control->watcher = watcher;
+    watcher->next = control->watchers;
+    control->watchers = watcher;
     for (size_t i = 0; i < control->count; i++)
         if (control->resources[i]->kind == watcher->kind)
             watcher->changed(watcher->context, control->resources[i]->name, control->resources[i]);

@@ -91,15 +91,16 @@ status edit_batch(struct edit *edit, struct store_batch **out);
 
 /* Who is told of every change of the resources of one kind. */
 struct control_watcher {
+    struct control_watcher *next; /* the control plane's */
     enum resource_kind kind;
     void *context;
     /* The change is durable, and no other happens meanwhile. `resource` is NULL if it is gone. */
     void (*changed)(void *context, const char *name, const struct resource *resource);
 };
 
-/* Tells of all that there are, and from then on of what changes. There is one watcher, which
- * outlives the control plane. */
-void control_watch(struct control *control, const struct control_watcher *watcher);
+/* Tells of all that there are, and from then on of what changes. The watcher outlives the
+ * control plane. */
+void control_watch(struct control *control, struct control_watcher *watcher);
 
 /* --- for the doctor --- */
 

@@ -26,9 +26,9 @@ struct control {
     size_t capacity;
 
     pthread_mutex_t edit_lock;
-    uint64_t last_version;                 /* guarded by edit_lock, as is the next */
-    uint64_t swept_version;                /* of the last edit that forgot old operations */
-    const struct control_watcher *watcher; /* NULL: none; guarded by edit_lock, too */
+    uint64_t last_version;            /* guarded by edit_lock, as is the next */
+    uint64_t swept_version;           /* of the last edit that forgot old operations */
+    struct control_watcher *watchers; /* by `next`; guarded by edit_lock, too */
 };
 #define CONTROL_MAGIC 0x6374726cu
 

@@ -238,12 +238,12 @@ static status write_alone(struct edit *edit)
                        : cluster_write_removal(cluster, batch);
 }
 
-static void tell_watcher(const struct edit *edit, const struct staged *staged)
+static void tell_watchers(const struct edit *edit, const struct staged *staged)
 {
-    const struct control_watcher *watcher = edit->control->watcher;
     const struct resource *resource = staged->resource;
-    if (watcher != NULL && watcher->kind == resource->kind)
-        watcher->changed(watcher->context, resource->name, staged->is_deletion ? NULL : resource);
+    for (const struct control_watcher *w = edit->control->watchers; w != NULL; w = w->next)
+        if (w->kind == resource->kind)
+            w->changed(w->context, resource->name, staged->is_deletion ? NULL : resource);
 }
 
 static void publish(struct edit *edit)
@@ -255,7 +255,7 @@ static void publish(struct edit *edit)
             resource_retain(at->resource);
             registry_put(edit->control, at->resource);
         }
-        tell_watcher(edit, at);
+        tell_watchers(edit, at);
     }
     edit->control->last_version = edit->version;
 }

@@ -9,6 +9,7 @@
 #include "bigtable/services.h"
 
 struct access;
+struct metrics;
 struct settings;
 struct slow_log;
 
@@ -18,6 +19,9 @@ struct insight {
     const struct settings *settings;
     struct access *access; /* NULL: access control is off */
     struct slow_log *slow;
+    struct metrics *metrics;
+    void (*measure)(void *context); /* sets the gauges before somebody looks; any thread */
+    void *measured;
 };
 
 struct grpc_service insight_service(struct insight *insight);

@@ -7,6 +7,7 @@
 #include "trestle/insight/v1/insight.pb-c.h"
 
 admin_method give_advice;
+admin_method get_metrics;
 admin_method get_settings;
 admin_method list_audit_entries;
 admin_method read_heat;

@@ -17,6 +17,7 @@ status insight_check_server(const char *name)
     }
 
 INSIGHT_HANDLER(give_advice, insight__advise_request)
+INSIGHT_HANDLER(get_metrics, insight__get_metrics_request)
 INSIGHT_HANDLER(get_settings, insight__get_settings_request)
 INSIGHT_HANDLER(list_audit_entries, insight__list_audit_entries_request)
 INSIGHT_HANDLER(read_heat, insight__read_heat_request)
@@ -26,6 +27,7 @@ struct grpc_service insight_service(struct insight *insight)
 {
     static const struct grpc_method methods[] = {
         {"Advise", GRPC_UNARY, handle_give_advice},
+        {"GetMetrics", GRPC_UNARY, handle_get_metrics},
         {"GetSettings", GRPC_UNARY, handle_get_settings},
         {"ListAuditEntries", GRPC_UNARY, handle_list_audit_entries},
         {"ReadHeat", GRPC_UNARY, handle_read_heat},

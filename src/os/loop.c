@@ -18,9 +18,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EVENTS_A_TURN = 128, FIRST_HEAP_CAPACITY = 64 };
@@ -42,6 +44,8 @@ struct loop {
     size_t heap_capacity;
     struct epoll_event events[EVENTS_A_TURN]; /* those of this turn; unwatched ones are nulled */
     int event_count;
+    atomic_uint_fast64_t slow_turns; /* written by the loop's thread alone, as is the next */
+    atomic_int_fast64_t longest_us;
 };
 
 #define LOOP_MAGIC 0x4c4f4f50u
@@ -338,6 +342,29 @@ static void wait_for_events(struct loop *loop)
     loop->event_count = count < 0 ? 0 : count;
 }
 
+/* A clock that costs next to nothing, since each turn looks at it twice. */
+static int64_t coarse_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void note_turn(struct loop *loop, int64_t us)
+{
+    if (us < LOOP_SLOW_US)
+        return;
+    atomic_fetch_add(&loop->slow_turns, 1);
+    if (us > atomic_load(&loop->longest_us))
+        atomic_store(&loop->longest_us, us);
+}
+
+struct loop_slowness loop_slowness(const struct loop *loop)
+{
+    return (struct loop_slowness){.turns = atomic_load(&loop->slow_turns),
+                                  .longest_us = atomic_load(&loop->longest_us)};
+}
+
 void loop_run(struct loop *loop)
 {
     CHECK_MAGIC(loop, LOOP_MAGIC);
@@ -346,10 +373,12 @@ void loop_run(struct loop *loop)
     bool go_on = true;
     while (go_on) {
         wait_for_events(loop);
+        int64_t began_us = coarse_us();
         run_events(loop);
         run_due_timers(loop);
         go_on = run_posted(loop);
         run_deferred(loop);
+        note_turn(loop, coarse_us() - began_us);
     }
     running = NULL;
 }

@@ -34,6 +34,15 @@ void loop_stop(struct loop *loop); /* any thread */
 void loop_post(struct loop *loop, struct task *task);
 void loop_post_list(struct loop *loop, struct list *tasks);
 
+/* Turns of LOOP_SLOW_US or more since the start, and the longest of them: all that the loop serves
+ * waited for so long. By a clock that ticks every few milliseconds. Any thread. */
+enum { LOOP_SLOW_US = 50 * 1000 };
+struct loop_slowness {
+    uint64_t turns;
+    int64_t longest_us; /* 0: there was none */
+};
+struct loop_slowness loop_slowness(const struct loop *loop);
+
 bool loop_is_current(const struct loop *loop); /* whether the calling thread is the loop's */
 struct clock *loop_clock(const struct loop *loop);
 

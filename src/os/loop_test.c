@@ -399,6 +399,27 @@ static void set_timers_in_need(void *context)
     loop_destroy(loop);
 }
 
+/* Longer than what counts as slow, and the tick of the clock that it is measured by. */
+static void dawdle(struct task *task)
+{
+    (void)task;
+    usleep(2 * LOOP_SLOW_US);
+}
+
+static void slow_turns_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    struct task slow = {.run = dawdle};
+    loop_stop(f->loop);
+    loop_run(f->loop);
+    assert_int_equal(loop_slowness(f->loop).longest_us, 0);
+    loop_post(f->loop, &slow);
+    loop_stop(f->loop);
+    loop_run(f->loop);
+    assert_true(loop_slowness(f->loop).turns >= 1);
+    assert_true(loop_slowness(f->loop).longest_us >= LOOP_SLOW_US);
+}
+
 static void memory_runs_out_anywhere(void **state)
 {
     failmalloc_each(set_timers_in_need, *state);
@@ -418,6 +439,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(unwatched_events_are_not_delivered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(interest_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_bad_descriptor_is_an_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(slow_turns_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_runs_out_anywhere, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,14 +24,25 @@ struct pool {
     struct list tasks;
     size_t queued;
     size_t running;
-    unsigned idle;  /* threads that wait */
-    bool is_waking; /* one of them has been woken, and has not come yet */
+    uint64_t begun;     /* tasks, since the start */
+    int64_t waited_us;  /* all of them together, up to `counted_us` */
+    int64_t counted_us; /* by the steady clock */
+    unsigned idle;      /* threads that wait */
+    bool is_waking;     /* one of them has been woken, and has not come yet */
     bool ending;
 
     pthread_t threads[];
 };
 
 #define POOL_MAGIC 0x504f4f4cu
+
+/* Before `queued` changes. With the mutex held. */
+static void count_waiting(struct pool *pool)
+{
+    int64_t now_us = clock_steady_us(clock_system());
+    pool->waited_us += (int64_t)pool->queued * (now_us - pool->counted_us);
+    pool->counted_us = now_us;
+}
 
 /* Whether the caller is to signal `wake`. With the mutex held. */
 static bool must_wake(struct pool *pool)
@@ -53,7 +64,9 @@ static struct task *next_task(struct pool *pool)
     }
     if (pool->queued == 0)
         return NULL;
+    count_waiting(pool);
     pool->queued--;
+    pool->begun++;
     return LIST_ENTRY(list_take(&pool->tasks), struct task, link);
 }
 
@@ -120,6 +133,7 @@ bool pool_submit(struct pool *pool, struct task *task)
     pthread_mutex_lock(&pool->mutex);
     bool room = pool->queued < pool->queue_limit;
     if (room) {
+        count_waiting(pool);
         list_append(&pool->tasks, &task->link);
         pool->queued++;
     }
@@ -137,4 +151,21 @@ size_t pool_load(struct pool *pool)
     size_t load = pool->queued + pool->running;
     pthread_mutex_unlock(&pool->mutex);
     return load;
+}
+
+void pool_measure(struct pool *pool, struct metrics *metrics, const struct pool_gauges *gauges)
+{
+    if (pool == NULL)
+        return;
+    CHECK_MAGIC(pool, POOL_MAGIC);
+    pthread_mutex_lock(&pool->mutex);
+    count_waiting(pool);
+    size_t queued = pool->queued, running = pool->running;
+    uint64_t begun = pool->begun;
+    int64_t waited_us = pool->waited_us;
+    pthread_mutex_unlock(&pool->mutex);
+    metrics_set(metrics, gauges->queued, (int64_t)queued);
+    metrics_set(metrics, gauges->running, (int64_t)running);
+    metrics_set(metrics, gauges->begun, (int64_t)begun);
+    metrics_set(metrics, gauges->waited, waited_us);
 }

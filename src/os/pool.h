@@ -5,6 +5,7 @@
 #ifndef TRESTLE_OS_POOL_H
 #define TRESTLE_OS_POOL_H
 
+#include "base/metrics.h"
 #include "os/loop.h"
 
 struct pool;
@@ -29,7 +30,23 @@ static inline status pool_full(void)
     return s;
 }
 
-/* Tasks queued and running, for metrics. Any thread. */
+/* Tasks queued and running. Any thread. */
 size_t pool_load(struct pool *pool);
+
+/* Sets what is counted of the pool: tasks queued and running now, those begun, and how long all
+ * have waited. Any thread; NULL is fine. */
+struct pool_gauges {
+    enum metric queued;
+    enum metric running;
+    enum metric begun;
+    enum metric waited;
+};
+void pool_measure(struct pool *pool, struct metrics *metrics, const struct pool_gauges *gauges);
+
+/* The gauges of the pool that metrics.def calls so. */
+#define POOL_GAUGES(pool)                                                                          \
+    (&(const struct pool_gauges){METRIC_pool_queued_##pool, METRIC_pool_running_##pool,            \
+                                 METRIC_pool_tasks_total_##pool,                                   \
+                                 METRIC_pool_wait_seconds_total_##pool})
 
 #endif

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 struct counted {
     struct task task;
@@ -72,6 +73,41 @@ static void a_full_queue_refuses(void **state)
     pthread_barrier_wait(&door.leave);
     pool_destroy(pool);
     assert_int_equal(ran, LIMIT);
+    pthread_barrier_destroy(&door.entered);
+    pthread_barrier_destroy(&door.leave);
+}
+
+static struct metrics *measured(struct pool *pool)
+{
+    struct metrics *metrics;
+    assert_ok(metrics_create(&metrics));
+    pool_measure(pool, metrics, POOL_GAUGES(queries));
+    return metrics;
+}
+
+static void waiting_is_measured(void **state)
+{
+    (void)state;
+    struct door door = {.task.run = wait_at_door};
+    struct pool *pool;
+    atomic_size_t ran = 0;
+    struct counted task = {.task.run = count, .ran = &ran};
+    pthread_barrier_init(&door.entered, NULL, 2);
+    pthread_barrier_init(&door.leave, NULL, 2);
+    assert_ok(pool_create(1, 3, "test", &pool));
+    assert_true(pool_submit(pool, &door.task));
+    pthread_barrier_wait(&door.entered);
+    assert_true(pool_submit(pool, &task.task));
+    usleep(2000);
+    struct metrics *metrics = measured(pool);
+    assert_int_equal(metrics_value(metrics, METRIC_pool_queued_queries), 1);
+    assert_int_equal(metrics_value(metrics, METRIC_pool_running_queries), 1);
+    assert_int_equal(metrics_value(metrics, METRIC_pool_tasks_total_queries), 1);
+    assert_true(metrics_value(metrics, METRIC_pool_wait_seconds_total_queries) >= 2000);
+    metrics_destroy(metrics);
+    pthread_barrier_wait(&door.leave);
+    pool_destroy(pool);
+    pool_measure(NULL, NULL, POOL_GAUGES(queries));
     pthread_barrier_destroy(&door.entered);
     pthread_barrier_destroy(&door.leave);
 }
@@ -178,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_runs_once),
         cmocka_unit_test(a_full_queue_refuses),
+        cmocka_unit_test(waiting_is_measured),
         cmocka_unit_test(as_many_run_as_there_are_threads),
         cmocka_unit_test(results_come_back_to_the_loop),
         cmocka_unit_test(memory_runs_out_anywhere),

@@ -16,6 +16,8 @@
 
 #include "rocksdb/cache.h"
 
+#include <sched.h>
+
 using rocksdb::Cache;
 using rocksdb::Slice;
 using rocksdb::Status;
@@ -24,6 +26,7 @@ namespace {
 
 enum : uint32_t {
     ADMIT_ONE_OF = 8,
+    COUNT_SHARDS = 8, /* a power of two; processors beyond share */
     LOOK_ONE_OF = 64, /* offers between two looks at how full the cache is: that takes 64 mutexes */
 };
 
@@ -96,7 +99,21 @@ class block_cache final : public Cache {
     using Cache::Lookup;
     Handle *Lookup(const Slice &key, rocksdb::Statistics *statistics) override
     {
-        return entries->Lookup(key, statistics);
+        Handle *handle = entries->Lookup(key, statistics);
+        shard &counted = lookups[static_cast<unsigned>(sched_getcpu()) % COUNT_SHARDS];
+        auto &counter = handle != nullptr ? counted.hits : counted.misses;
+        counter.fetch_add(1, std::memory_order_relaxed);
+        return handle;
+    }
+
+    struct cache_lookups count() const
+    {
+        struct cache_lookups sum = {};
+        for (const shard &counted : lookups) {
+            sum.hits += counted.hits.load(std::memory_order_relaxed);
+            sum.misses += counted.misses.load(std::memory_order_relaxed);
+        }
+        return sum;
     }
 
     bool Ref(Handle *handle) override
@@ -169,8 +186,14 @@ class block_cache final : public Cache {
         return !is_full.load(std::memory_order_relaxed) || dice / LOOK_ONE_OF % ADMIT_ONE_OF == 0;
     }
 
+    struct alignas(64) shard {
+        std::atomic<uint64_t> hits{0};
+        std::atomic<uint64_t> misses{0};
+    };
+
     std::shared_ptr<Cache> entries;
     std::atomic<bool> is_full{false};
+    shard lookups[COUNT_SHARDS];
 };
 
 } // namespace
@@ -178,4 +201,9 @@ class block_cache final : public Cache {
 std::shared_ptr<Cache> make_block_cache(size_t capacity)
 {
     return std::make_shared<block_cache>(capacity);
+}
+
+struct cache_lookups count_cache_lookups(const Cache *cache)
+{
+    return static_cast<const block_cache *>(cache)->count();
 }

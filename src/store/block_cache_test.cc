@@ -116,15 +116,26 @@ void test_held_blocks(void **)
     assert_in_range(freed, 1, ENTRIES);
 }
 
+void test_lookups_are_counted(void **)
+{
+    std::shared_ptr<Cache> cache = make_block_cache(CAPACITY);
+    Cache *c = cache.get();
+    assert_int_equal(c->Lookup("nothing") == nullptr, true);
+    c->Release(insert(c, 1, Cache::Priority::LOW), false);
+    count_admitted(c, 1, 1, STORE_ANYWHERE, Cache::Priority::LOW);
+    struct cache_lookups lookups = count_cache_lookups(c);
+    assert_int_equal(lookups.misses, 1);
+    assert_true(lookups.hits >= 1);
+}
+
 } // namespace
 
 int main()
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_is_room),
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_room_again),
-        cmocka_unit_test(test_held_blocks),
+        cmocka_unit_test(test_there_is_room),       cmocka_unit_test(test_full),
+        cmocka_unit_test(test_room_again),          cmocka_unit_test(test_held_blocks),
+        cmocka_unit_test(test_lookups_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,6 +216,13 @@ extern const char NO_OPTIONS_FILE[];
 
 std::shared_ptr<rocksdb::Cache> make_block_cache(size_t capacity);
 
+/* Blocks that were looked for in such a cache, and how many were there. */
+struct cache_lookups {
+    uint64_t hits;
+    uint64_t misses;
+};
+struct cache_lookups count_cache_lookups(const rocksdb::Cache *cache);
+
 /* --- clock.cc --- */
 
 /* The files, and a cheaper clock than the system's. */
@@ -225,6 +232,14 @@ std::unique_ptr<rocksdb::Env> make_environment(const std::shared_ptr<rocksdb::Fi
 
 struct store_counters {
     std::atomic<uint64_t> bytes_written{0}; /* by flushes and compactions */
+    std::atomic<uint64_t> flushes{0};
+    std::atomic<uint64_t> flushed_bytes{0};
+    std::atomic<uint64_t> compactions{0};
+    std::atomic<uint64_t> compaction_us{0};
+    std::atomic<uint64_t> compaction_read_bytes{0};
+    std::atomic<uint64_t> compaction_written_bytes{0};
+    std::atomic<uint64_t> slowdowns{0};
+    std::atomic<uint64_t> stops{0};
 };
 
 std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters);

@@ -35,11 +35,26 @@ class listener final : public rocksdb::EventListener {
     void OnFlushCompleted(rocksdb::DB *, const rocksdb::FlushJobInfo &info) override
     {
         counters->bytes_written += info.table_properties.data_size;
+        counters->flushed_bytes +=
+            info.table_properties.raw_key_size + info.table_properties.raw_value_size;
+        counters->flushes++;
     }
 
     void OnCompactionCompleted(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
     {
         counters->bytes_written += info.stats.total_output_bytes;
+        counters->compaction_written_bytes += info.stats.total_output_bytes;
+        counters->compaction_read_bytes += info.stats.total_input_bytes;
+        counters->compaction_us += info.stats.elapsed_micros;
+        counters->compactions++;
+    }
+
+    void OnStallConditionsChanged(const rocksdb::WriteStallInfo &info) override
+    {
+        if (info.condition.cur == rocksdb::WriteStallCondition::kDelayed)
+            counters->slowdowns++;
+        else if (info.condition.cur == rocksdb::WriteStallCondition::kStopped)
+            counters->stops++;
     }
 
   private:

@@ -249,6 +249,8 @@ void table_writer_destroy(struct table_writer *writer);
 status store_keyspace_import(struct store *store, uint64_t id, const char *const *paths,
                              size_t count, struct keyspace **out);
 
+enum { STORE_LEVELS = 7 };
+
 struct store_statistics {
     uint64_t cache_used_bytes;
     uint64_t write_buffer_used_bytes;
@@ -259,6 +261,25 @@ struct store_statistics {
     uint64_t syncs;
     uint64_t stalls_us; /* time that writes were held back by the store, since open */
     bool is_stalled;
+    uint64_t cache_capacity_bytes;
+    uint64_t cache_hits; /* blocks that were asked for and cached; not cached */
+    uint64_t cache_misses;
+    uint64_t level_files[STORE_LEVELS];
+    uint64_t flushes; /* done since open, as are compactions; under way now */
+    uint64_t flushes_running;
+    uint64_t flushed_bytes; /* before compression */
+    uint64_t compactions;
+    uint64_t compactions_running;
+    uint64_t compaction_us;
+    uint64_t compaction_read_bytes; /* of tables */
+    uint64_t compaction_written_bytes;
+    uint64_t slowdowns; /* times that a keyspace began to hold writes back: a bit, wholly */
+    uint64_t stops;
+    /* Times that cause for it was found, of the keyspaces that there are: too many write buffers
+     * to be flushed, files at level 0, bytes to be compacted. */
+    uint64_t stalls_by_buffers;
+    uint64_t stalls_by_level0;
+    uint64_t stalls_by_pending;
 };
 
 void store_statistics(struct store *store, struct store_statistics *out);

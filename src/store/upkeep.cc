@@ -121,6 +121,54 @@ static uint64_t number_in(const std::map<std::string, std::string> &table, const
     return found == table.end() ? 0 : strtoull(found->second.c_str(), nullptr, 10);
 }
 
+static void count_level_files(store *store, struct store_statistics *out)
+{
+    std::shared_lock<std::shared_mutex> lock(store->mutex);
+    std::string text;
+    for (const auto &keyspace : store->keyspaces)
+        for (int level = 0; level < STORE_LEVELS; level++)
+            if (store->db->GetProperty(
+                    keyspace->handle,
+                    DB::Properties::kNumFilesAtLevelPrefix + std::to_string(level), &text))
+                out->level_files[level] += strtoull(text.c_str(), nullptr, 10);
+}
+
+/* RocksDB counts them by keyspace: to ask all takes time, so only who has seen a stall asks. */
+static void count_stall_causes(store *store, struct store_statistics *out)
+{
+    if (out->slowdowns + out->stops == 0)
+        return;
+    std::shared_lock<std::shared_mutex> lock(store->mutex);
+    for (const auto &keyspace : store->keyspaces) {
+        std::map<std::string, std::string> table;
+        store->db->GetMapProperty(keyspace->handle, DB::Properties::kCFStats, &table);
+        out->stalls_by_buffers += number_in(table, "io_stalls.memtable_compaction") +
+                                  number_in(table, "io_stalls.memtable_slowdown");
+        out->stalls_by_level0 += number_in(table, "io_stalls.level0_slowdown") +
+                                 number_in(table, "io_stalls.level0_numfiles");
+        out->stalls_by_pending +=
+            number_in(table, "io_stalls.stop_for_pending_compaction_bytes") +
+            number_in(table, "io_stalls.slowdown_for_pending_compaction_bytes");
+    }
+}
+
+static void fill_background_work(store *store, struct store_statistics *out)
+{
+    const store_counters &counters = store->counters;
+    store->db->GetIntProperty(DB::Properties::kNumRunningFlushes, &out->flushes_running);
+    store->db->GetIntProperty(DB::Properties::kNumRunningCompactions, &out->compactions_running);
+    out->flushes = counters.flushes;
+    out->flushed_bytes = counters.flushed_bytes;
+    out->compactions = counters.compactions;
+    out->compaction_us = counters.compaction_us;
+    out->compaction_read_bytes = counters.compaction_read_bytes;
+    out->compaction_written_bytes = counters.compaction_written_bytes;
+    out->slowdowns = counters.slowdowns;
+    out->stops = counters.stops;
+    count_level_files(store, out);
+    count_stall_causes(store, out);
+}
+
 static void fill_statistics(store *store, struct store_statistics *out)
 {
     uint64_t number = 0;
@@ -137,6 +185,11 @@ static void fill_statistics(store *store, struct store_statistics *out)
     out->stalls_us = number_in(table, "db.user_write_stall_micros");
     store->db->GetIntProperty(DB::Properties::kIsWriteStopped, &number);
     out->is_stalled = number != 0;
+    const struct cache_lookups lookups = count_cache_lookups(store->cache.get());
+    out->cache_capacity_bytes = store->cache->GetCapacity();
+    out->cache_hits = lookups.hits;
+    out->cache_misses = lookups.misses;
+    fill_background_work(store, out);
 }
 
 void store_statistics(store *store, struct store_statistics *out)

@@ -70,6 +70,10 @@ bool grpc_call_is_cancelled(const struct grpc_call *call);
 void grpc_call_set_note(struct grpc_call *call, const void *note);
 const void *grpc_call_note(const struct grpc_call *call);
 
+/* Which of its app profiles the request names ("": none), for the server's observer; the text lives
+ * as long as the call, as its message does. Before the call is finished, on the loop's thread. */
+void grpc_call_set_profile(struct grpc_call *call, const char *id);
+
 /* Puts the call's request before the server's `admit` once more, as a handler does that answers for
  * long: the caller's rights may have changed. What is not OK is to end the call. Not for
  * bidirectional methods, of which each message is admitted. Loop thread only. */

@@ -213,6 +213,7 @@ void grpc_call_report(struct grpc_call *call)
         .items = call->items,
         .seen = call->seen,
         .explanation = call->explanation,
+        .profile = call->profile,
     };
     server->options.on_call_end(server->options.context, &record);
 }
@@ -374,6 +375,11 @@ struct loop *grpc_call_loop(struct grpc_call *call)
 void grpc_call_set_note(struct grpc_call *call, const void *note)
 {
     call->note = note;
+}
+
+void grpc_call_set_profile(struct grpc_call *call, const char *id)
+{
+    call->profile = id;
 }
 
 const void *grpc_call_note(const struct grpc_call *call)
