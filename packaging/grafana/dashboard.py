@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+"""Writes the dashboard for Grafana, trestle.json beside this file: rows of panels, three abreast.
+
+    dashboard.py [FILE]
+
+Each panel is a line of ROWS below. tests/e2e/test_grafana.py holds the file against this table and
+against the metrics that there are."""
+
+import json
+import sys
+from pathlib import Path
+
+WIDTH, HEIGHT, COLUMNS = 8, 8, 3
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+HERE = '{instance=~"$instance"}'
+
+
+def rate(name, by=""):
+    """By the second, summed over the rest of the labels."""
+    return f"sum by (instance{', ' + by if by else ''}) (rate({name}{HERE}[$__rate_interval]))"
+
+
+def now(name):
+    return f"{name}{HERE}"
+
+
+def quantile(share, name, by=""):
+    more = f", {by}" if by else ""
+    buckets = f"rate({name}_bucket{HERE}[$__rate_interval])"
+    return f"histogram_quantile({share}, sum by (instance, le{more}) ({buckets}))"
+
+
+def labelled(name, labels):
+    return f'{name}{{instance=~"$instance", {labels}}}'
+
+
+ERRORS = labelled("trestle_rpcs_total", 'code!="OK"')
+HITS = "rate(trestle_store_cache_hits_total" + HERE + "[$__rate_interval])"
+MISSES = "rate(trestle_store_cache_misses_total" + HERE + "[$__rate_interval])"
+
+# Title of a row: panels of a title, a unit, queries with what each is called, and what it tells.
+ROWS = {
+    "At a glance": [
+        ("Takes writes", "bool_yes_no", [(now("trestle_store_healthy"), "{{instance}}")],
+         "No: the disk is full, or a write has failed; the log says why."),
+        ("Requests", "reqps", [(rate("trestle_rpcs_total"), "{{instance}}")],
+         "All methods together."),
+        ("Errors", "reqps",
+         [(f"sum by (instance, code) (rate({ERRORS}[$__rate_interval]))", "{{code}}")],
+         "Requests that did not end with OK. NOT_FOUND and the like are clients' own."),
+    ],
+    "Requests": [
+        ("Requests by method", "reqps",
+         [(rate("trestle_rpcs_total", "method"), "{{method}}")], ""),
+        ("Requests by app profile", "reqps",
+         [(rate("trestle_rpcs_total", "app_profile"), "{{app_profile}}")],
+         "Methods that know no app profiles have no name here."),
+        ("Requests running", "short", [(now("trestle_rpcs_running"), "{{instance}}")], ""),
+        ("Latency, median", "s",
+         [(quantile(0.5, "trestle_rpc_seconds", "method"), "{{method}}")], ""),
+        ("Latency, 99th percentile", "s",
+         [(quantile(0.99, "trestle_rpc_seconds", "method"), "{{method}}")], ""),
+        ("Rows read", "short", [(rate("trestle_rows_read_total"), "{{instance}}")],
+         "By the second."),
+    ],
+    "Connections": [
+        ("Connections", "short", [(now("trestle_connections"), "{{instance}}")], ""),
+        ("Connections made and refused", "short",
+         [(rate("trestle_connections_accepted_total"), "accepted"),
+          (rate("trestle_connections_refused_total"), "refused"),
+          (rate("trestle_tls_failures_total"), "TLS failed")], "By the second."),
+        ("Traffic", "Bps",
+         [(rate("trestle_received_bytes_total"), "received"),
+          (rate("trestle_sent_bytes_total"), "sent")], ""),
+    ],
+    "Commits": [
+        ("Mutations", "short",
+         [(rate("trestle_commits_total"), "batches"),
+          (rate("trestle_commit_mutations_total"), "mutations"),
+          (rate("trestle_commit_refused_total"), "refused"),
+          (rate("trestle_store_syncs_total"), "syncs")], "By the second."),
+        ("Time of a commit", "s",
+         [(quantile(0.5, "trestle_commit_seconds"), "median"),
+          (quantile(0.99, "trestle_commit_seconds"), "99th percentile"),
+          (f"{now('trestle_commit_milliseconds')} / 1000", "the one under way")],
+         "Sync included. No write is acknowledged before."),
+        ("Commit queue", "percent", [(now("trestle_commit_queue_percent"), "{{instance}}")],
+         "At 100 % mutations are refused."),
+        ("Bytes committed", "Bps", [(rate("trestle_commit_bytes_total"), "{{instance}}")], ""),
+        ("Bytes that wait", "bytes", [(now("trestle_commit_queue_bytes"), "{{instance}}")], ""),
+        ("Idempotency tokens", "short", [(now("trestle_idempotency_tokens"), "{{instance}}")], ""),
+    ],
+    "Store": [
+        ("On the disk", "bytes",
+         [(now("trestle_store_table_bytes"), "tables"),
+          (now("trestle_store_log_bytes"), "log"),
+          (now("trestle_deleted_tables_bytes"), "deleted tables"),
+          (now("trestle_backup_bytes"), "backups")], ""),
+        ("Free on the disk", "bytes", [(now("trestle_disk_free_bytes"), "{{instance}}")], ""),
+        ("In memory", "bytes",
+         [(now("trestle_store_cache_bytes"), "cache"),
+          (now("trestle_store_cache_capacity_bytes"), "cache at most"),
+          (now("trestle_store_write_buffer_bytes"), "write buffers")], ""),
+        ("Cache hits", "percentunit", [(f"{HITS} / ({HITS} + {MISSES})", "{{instance}}")],
+         "Of the blocks of tables that were asked for."),
+        ("Table files by level", "short",
+         [(f"sum by (level) ({now('trestle_store_level_files')})", "level {{level}}")],
+         "Many files at level 0 slow reads, and then writes."),
+        ("Bytes written by the store", "Bps",
+         [(rate("trestle_store_written_bytes_total"), "{{instance}}")],
+         "Log, flushes and compactions."),
+    ],
+    "Flushes and compactions": [
+        ("Under way", "short",
+         [(now("trestle_store_flushes_running"), "flushes"),
+          (now("trestle_store_compactions_running"), "compactions")], ""),
+        ("Done", "short",
+         [(rate("trestle_store_flushes_total"), "flushes"),
+          (rate("trestle_store_compactions_total"), "compactions")], "By the second."),
+        ("To be compacted", "bytes",
+         [(now("trestle_store_compaction_pending_bytes"), "{{instance}}")], "Estimated."),
+        ("Bytes of flushes and compactions", "Bps",
+         [(rate("trestle_store_flushed_bytes_total"), "flushed"),
+          (rate("trestle_store_compaction_read_bytes_total"), "compactions read"),
+          (rate("trestle_store_compaction_written_bytes_total"), "compactions wrote")], ""),
+        ("Threads that compact", "short",
+         [(rate("trestle_store_compaction_seconds_total"), "{{instance}}")],
+         "Seconds of compactions in a second."),
+    ],
+    "Stalls": [
+        ("Writes held back", "bool_yes_no", [(now("trestle_store_stalled"), "{{instance}}")], ""),
+        ("Time held back", "percentunit",
+         [(f"{rate('trestle_store_stall_milliseconds_total')} / 1000", "{{instance}}")], ""),
+        ("How often, and why", "short",
+         [(rate("trestle_store_stalls_total", "kind"), "{{kind}}"),
+          (rate("trestle_store_stall_causes_total", "cause"), "found: {{cause}}")],
+         "By the second."),
+    ],
+    "Threads": [
+        ("Tasks that wait for a thread", "short",
+         [(f"sum by (pool) ({now('trestle_pool_queued')})", "{{pool}}")],
+         "Of the pool of requests that is 10,000 at most."),
+        ("Threads at work", "short",
+         [(f"sum by (pool) ({now('trestle_pool_running')})", "{{pool}}"),
+          (now("trestle_pool_tasks"), "requests, with those that wait")], ""),
+        ("Time that a task waits", "s",
+         [(f"{rate('trestle_pool_wait_seconds_total', 'pool')} / "
+           f"{rate('trestle_pool_tasks_total', 'pool')}", "{{pool}}")], "On average."),
+        ("Slow turns of event loops", "short",
+         [(rate("trestle_loop_slow_turns_total"), "{{instance}}")],
+         "Of 50 ms or more, by the second."),
+        ("The longest turn", "s",
+         [(now("trestle_loop_longest_turn_seconds"), "{{instance}}")], "Since the start."),
+    ],
+    "Tables": [
+        ("Tables and tablets", "short",
+         [(now("trestle_tables"), "tables"), (now("trestle_tablets"), "tablets"),
+          (now("trestle_deleted_tables"), "deleted tables")], ""),
+        ("Splits and merges", "short",
+         [(rate("trestle_tablet_splits_total"), "splits"),
+          (rate("trestle_tablet_merges_total"), "merges")], "By the second."),
+        ("Hot tablets", "short",
+         [(now("trestle_hot_tablets"), "hot"),
+          (now("trestle_heat_ranges"), "ranges counted")], "Of the last day."),
+        ("Care of rows", "short",
+         [(rate("trestle_rows_mended_total"), "mended"),
+          (rate("trestle_rows_unmended_total"), "left in pieces"),
+          (rate("trestle_rows_spilled_total"), "spilled")], "By the second."),
+        ("Care of tables", "short",
+         [(rate("trestle_gc_passes_total"), "garbage collections"),
+          (rate("trestle_tables_settled_total"), "settled"),
+          (rate("trestle_deleted_tables_dropped_early_total"), "dropped early")],
+         "By the second."),
+    ],
+    "Datastore": [
+        ("Transactions", "short",
+         [(now("trestle_datastore_transactions"), "running")], ""),
+        ("Transactions by outcome", "short",
+         [(rate("trestle_datastore_transactions_begun_total"), "begun"),
+          (rate("trestle_datastore_transactions_committed_total"), "committed"),
+          (rate("trestle_datastore_transactions_rolled_back_total"), "rolled back"),
+          (rate("trestle_datastore_transactions_expired_total"), "expired")], "By the second."),
+        ("Conflicts", "short",
+         [(rate("trestle_datastore_conflicts_total"), "conflicts"),
+          (rate("trestle_datastore_lock_waits_total"), "lock waits"),
+          (rate("trestle_datastore_lock_timeouts_total"), "lock timeouts"),
+          (rate("trestle_datastore_lock_victims_total"), "lock victims")], "By the second."),
+    ],
+    "Backups": [
+        ("Backups", "short", [(now("trestle_backups"), "{{instance}}")], ""),
+        ("Age of the newest", "s",
+         [(f"time() - ({now('trestle_backup_newest_timestamp_seconds')} > 0)", "{{instance}}")],
+         ""),
+        ("Made and failed", "short",
+         [(f"increase(trestle_backups_made_total{HERE}[1h])", "made"),
+          (f"increase(trestle_backup_failures_total{HERE}[1h])", "failed")], "In the last hour."),
+    ],
+    "Process": [
+        ("Processors", "short", [(rate("process_cpu_seconds_total"), "{{instance}}")], ""),
+        ("Memory", "bytes", [(now("process_resident_memory_bytes"), "{{instance}}")], ""),
+        ("Open files", "short", [(now("process_open_fds"), "{{instance}}")], ""),
+        ("Time since the start", "s",
+         [(f"time() - {now('process_start_time_seconds')}", "{{instance}}")], ""),
+    ],
+}  # fmt: skip
+
+
+def panel(number, place, title, unit, queries, tells):
+    return {
+        "id": number,
+        "type": "timeseries",
+        "title": title,
+        "description": tells,
+        "datasource": SOURCE,
+        "gridPos": place,
+        "fieldConfig": {
+            "defaults": {"unit": unit, "min": 0, "custom": {"fillOpacity": 8, "lineWidth": 1}},
+            "overrides": [],
+        },
+        "options": {
+            "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
+            "tooltip": {"mode": "multi", "sort": "desc"},
+        },
+        "targets": [
+            {"refId": chr(ord("A") + i), "datasource": SOURCE, "expr": expression,
+             "legendFormat": legend}
+            for i, (expression, legend) in enumerate(queries)
+        ],
+    }  # fmt: skip
+
+
+def row(number, title, top):
+    place = {"h": 1, "w": WIDTH * COLUMNS, "x": 0, "y": top}
+    return {"id": number, "type": "row", "title": title, "collapsed": False, "gridPos": place,
+            "panels": []}  # fmt: skip
+
+
+def panels():
+    out, top = [], 0
+    for title, content in ROWS.items():
+        out.append(row(len(out) + 1, title, top))
+        top += 1
+        for i, each in enumerate(content):
+            place = {"h": HEIGHT, "w": WIDTH, "x": i % COLUMNS * WIDTH,
+                     "y": top + i // COLUMNS * HEIGHT}  # fmt: skip
+            out.append(panel(len(out) + 1, place, *each))
+        top += -(-len(content) // COLUMNS) * HEIGHT
+    return out
+
+
+def variables():
+    source = {"name": "datasource", "label": "Prometheus", "type": "datasource",
+              "query": "prometheus"}  # fmt: skip
+    query = "label_values(trestle_tables, instance)"
+    instance = {"name": "instance", "label": "Server", "type": "query", "datasource": SOURCE,
+                "query": query, "definition": query, "refresh": 2, "multi": True,
+                "includeAll": True, "current": {"text": "All", "value": "$__all"}}  # fmt: skip
+    return [source, instance]
+
+
+def dashboard():
+    return {
+        "uid": "trestle",
+        "title": "Trestle",
+        "description": "Servers of Trestle, by their page /metrics.",
+        "tags": ["trestle"],
+        "schemaVersion": 39,
+        "version": 1,
+        "editable": True,
+        "graphTooltip": 1,
+        "refresh": "10s",
+        "time": {"from": "now-1h", "to": "now"},
+        "timezone": "",
+        "templating": {"list": variables()},
+        "annotations": {"list": []},
+        "links": [],
+        "panels": panels(),
+    }
+
+
+def main():
+    file = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "trestle.json"
+    file.write_text(json.dumps(dashboard(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
