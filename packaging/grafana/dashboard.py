@@ -62,6 +62,8 @@ ROWS = {
          [(quantile(0.99, "trestle_rpc_seconds", "method"), "{{method}}")], ""),
         ("Rows read", "short", [(rate("trestle_rows_read_total"), "{{instance}}")],
          "By the second."),
+        ("Faults injected", "short",
+         [(rate("trestle_injected_faults_total"), "{{instance}}")], "By --inject, a second."),
     ],
     "Connections": [
         ("Connections", "short", [(now("trestle_connections"), "{{instance}}")], ""),

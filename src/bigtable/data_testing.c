@@ -136,6 +136,12 @@ struct loop *grpc_call_loop(struct grpc_call *call)
     return NULL;
 }
 
+void grpc_call_set_profile(struct grpc_call *call, const char *id)
+{
+    (void)call;
+    (void)id;
+}
+
 bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value)
 {
     bool is_routing = strcmp(name, "x-goog-request-params") == 0;

@@ -130,7 +130,6 @@ struct grpc_call {
     int64_t items;    /* see grpc_call_count */
     int64_t seen;
     bytes explanation;                     /* see grpc_call_explain */
-    const void *note;                      /* see grpc_call_set_note */
     const char *profile;                   /* see grpc_call_set_profile */
     const struct metadata *shared_headers; /* NULL: none */
     struct metadata header_metadata;

@@ -43,10 +43,6 @@ struct grpc_call_record {
     int64_t items;          /* grpc_call_count */
     int64_t seen;
     bytes explanation; /* grpc_call_explain */
-    int64_t duration_us;   /* from the headers' arrival to the handler's finish */
-    size_t request_bytes;  /* of messages, inflated */
-    size_t response_bytes; /* of messages, as sent */
-    const void *note;      /* grpc_call_set_note; lives in the call's arena, maybe */
     const char *profile;   /* grpc_call_set_profile; NULL: nobody has said */
 };
 

@@ -70,8 +70,8 @@ def small(fresh_server):
 
 
 def create_profiles(rest, ids):
-    body = {"instanceId": "prod", "instance": {"displayName": "Prod"},
-            "clusters": {"c1": {"location": "projects/p/locations/local", "serveNodes": 1}}}  # fmt: skip
+    clusters = {"c1": {"location": "projects/p/locations/local", "serveNodes": 1}}
+    body = {"instanceId": "prod", "instance": {"displayName": "Prod"}, "clusters": clusters}
     rest.call("POST", "/v2/projects/p/instances", body)
     for profile in ids:
         path = f"/v2/projects/p/instances/prod/appProfiles?appProfileId={profile}"

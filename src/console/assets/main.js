@@ -4,6 +4,7 @@
 //     #/operations                             operations
 //     #/audit                                  the audit log
 //     #/slow                                   slow requests
+//     #/metrics                                the server's metrics
 //     #/settings                               the server's settings
 //     #/datastore                              Datastore's databases
 //     #/d/PROJECT/DATABASE                     one of them: its kinds
@@ -27,6 +28,7 @@ import { dialog, failure, h, link, loading, notice } from "./dom.js";
 import { heat } from "./heat.js";
 import { instances } from "./instances.js";
 import { login } from "./login.js";
+import { metrics } from "./metrics.js";
 import { operations } from "./operations.js";
 import { query } from "./query.js";
 import { rows } from "./rows.js";
@@ -42,6 +44,7 @@ const ROUTES = [
   [/^\/operations$/, operations, []],
   [/^\/audit$/, audit, []],
   [/^\/slow$/, slow, []],
+  [/^\/metrics$/, metrics, []],
   [/^\/settings$/, settings, []],
   [/^\/datastore$/, databases, []],
   [new RegExp(`^${DATABASE}$`), kinds, ["project", "database"]],
@@ -67,6 +70,7 @@ const SHORTCUTS = [
   ["g o", "operations"],
   ["g a", "the audit log"],
   ["g l", "slow requests"],
+  ["g m", "metrics"],
   ["g s", "settings"],
   ["/", "the first field of the page"],
   ["n  p", "next and previous rows or results"],
@@ -110,6 +114,7 @@ function navigation(path) {
     link("#/operations", "Operations", { "aria-current": path === "/operations" && "page" }),
     link("#/audit", "Audit log", { "aria-current": path === "/audit" && "page" }),
     link("#/slow", "Slow requests", { "aria-current": path === "/slow" && "page" }),
+    link("#/metrics", "Metrics", { "aria-current": path === "/metrics" && "page" }),
     link("#/settings", "Settings", { "aria-current": path === "/settings" && "page" }),
   );
 }
@@ -239,6 +244,7 @@ function onKey(event) {
     go: () => (location.hash = "#/operations"),
     ga: () => (location.hash = "#/audit"),
     gl: () => (location.hash = "#/slow"),
+    gm: () => (location.hash = "#/metrics"),
     gs: () => (location.hash = "#/settings"),
     n: () => click("[data-key=next]"),
     p: () => click("[data-key=previous]"),

@@ -1,0 +1,153 @@
+"""The console's page of metrics, in Chromium: that its lines follow what the server does, how it
+looks, and what it says when the server is gone or the caller may not see it."""
+
+import contextlib
+
+import pytest
+from harness.browser import Visitor, chromium
+from harness.rest import Rest
+from harness.rpc import Rpc, set_cell
+
+PAGE = "#/metrics"
+CHARTS = ["Requests", "Latency", "Traffic", "Connections", "Cache hits", "Disk",
+          "Flushes and compactions", "Stalls", "Queues", "Processors"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def visitor(browser):
+    """A function that makes a visitor of a host: visitor(host, size=…, scheme=…)."""
+    with contextlib.ExitStack() as stack:
+
+        def arrive(host, **more):
+            visitor = Visitor(browser, host, **more)
+            stack.callback(visitor.leave)
+            return visitor
+
+        yield arrive
+
+
+def write(rpc, table, count=20):
+    for i in range(count):
+        rpc.mutate(table, f"k{i}".encode(), set_cell("f", b"q", b"v" * 500))
+        rpc.read_row(table, f"k{i}".encode())
+
+
+def wait_for_samples(page, count):
+    """Until each line of the chart of connections has so many points."""
+    page.wait_for_function(
+        """count => {
+            const path = document.querySelector("[aria-label=Connections] .line-1");
+            return (path?.getAttribute("d").match(/[ML]/g) ?? []).length >= count;
+        }""",
+        arg=count,
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+def test_the_page_is_whole(visitor, server, rpc, table_name, size, scheme):
+    somebody = visitor(server.host, size=size, scheme=scheme)
+    write(rpc, table_name)
+    somebody.visit(PAGE)
+    for count in (2, 3, 4):
+        write(rpc, table_name, 10 * count)
+        wait_for_samples(somebody.page, count)
+    somebody.screenshot("metrics")
+    assert somebody.overflow() <= 0
+    assert [each.inner_text() for each in somebody.page.locator(".chart h2").all()] == CHARTS
+    for summary in somebody.page.locator(".chart summary").all()[:3]:
+        summary.click()
+    if (size, scheme) in (("phone", "light"), ("desktop", "dark")):
+        assert somebody.violations() == []
+    somebody.screenshot("metrics-figures")
+    assert somebody.overflow() <= 0
+
+
+def legend(page, chart, name):
+    item = page.locator(f"[aria-label='{chart}'] .legend li").filter(has_text=name)
+    return item.locator("b")
+
+
+def test_lines_follow_what_the_server_does(visitor, fresh_server):
+    server = fresh_server()
+    rpc = Rpc(server.host)
+    table = rpc.create_table("t")
+    somebody = visitor(server.host)
+    page = somebody.page
+    somebody.visit(PAGE)
+    wait_for_samples(page, 2)
+    write(rpc, table, 40)
+    row = page.get_by_role("row").filter(has_text="Bigtable/MutateRow").first
+    row.wait_for()
+    assert row.get_by_role("cell").nth(1).inner_text() == "default"
+    assert row.get_by_role("cell").nth(6).inner_text() == "40"
+    page.locator("[aria-label=Requests] .legend").get_by_text("Bigtable/MutateRow").wait_for()
+    described = page.locator("[aria-label=Latency] svg").get_attribute("aria-label")
+    assert described.startswith("Latency: median ")
+    assert legend(page, "Connections", "connections").inner_text() != "0"
+    assert "Insight" not in page.locator("main").inner_text()
+    page.locator("[aria-label=Traffic] summary").click()
+    figures = page.get_by_role("table", name="Traffic, in figures")
+    assert figures.get_by_role("row").count() == 3
+    assert page.get_by_text(f"trestle {version(server.host)}, up").count() == 1
+    rpc.close()
+
+
+def version(host):
+    return Rest(host).call("GET", "/v1/servers/self/metrics")["version"]
+
+
+def test_who_pauses_is_not_disturbed(visitor, server):
+    somebody = visitor(server.host)
+    page = somebody.page
+    asked = []
+    somebody.visit(PAGE)
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(100)  # one that was under way
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate("() => new Promise(go => setTimeout(go, 2500))")
+    assert asked == []
+    with page.expect_request("**/servers/self/metrics*"):
+        page.get_by_role("button", name="Pause").click()
+
+
+def test_the_keyboard_leads_there(visitor, server):
+    somebody = visitor(server.host)
+    somebody.visit()
+    somebody.page.keyboard.press("g")
+    somebody.page.keyboard.press("m")
+    somebody.page.get_by_role("heading", name="Metrics", exact=True).wait_for()
+
+
+def test_a_server_that_is_gone_and_comes_back(visitor, server):
+    """What was seen stays, and goes on."""
+    somebody = visitor(server.host)
+    page = somebody.page
+    somebody.visit(PAGE)
+    somebody.context.set_offline(True)
+    page.get_by_text("The server cannot be reached.").wait_for()
+    assert page.locator(".chart").count() == len(CHARTS)
+    assert somebody.violations() == []
+    somebody.screenshot("metrics-gone")
+    somebody.context.set_offline(False)
+    page.get_by_text("The server cannot be reached.").wait_for(state="detached")
+    somebody.expect_trouble("ERR_INTERNET_DISCONNECTED")
+
+
+def test_who_may_not_see_them(visitor, server):
+    somebody = visitor(server.host)
+    page = somebody.page
+    refusal = '{"error": {"code": 403, "status": "PERMISSION_DENIED", "message": "Access denied."}}'
+    page.route("**/servers/self/metrics*", lambda route: route.fulfill(status=403, body=refusal))
+    somebody.visit(PAGE)
+    page.get_by_text("You may not see this").wait_for()
+    assert page.get_by_text("Access denied.").count() == 1
+    assert somebody.violations() == []
+    somebody.screenshot("metrics-refused")
+    somebody.expect_trouble("403")
