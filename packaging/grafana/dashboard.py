@@ -64,6 +64,11 @@ ROWS = {
          "By the second."),
         ("Faults injected", "short",
          [(rate("trestle_injected_faults_total"), "{{instance}}")], "By --inject, a second."),
+        ("Slow requests", "short", [(rate("trestle_slow_requests_total"), "{{instance}}")],
+         "That took longer than --slow-request, a second."),
+        ("Spans of traces", "short",
+         [(rate("trestle_trace_spans_sent_total"), "sent"),
+          (rate("trestle_trace_spans_dropped_total"), "dropped")], ""),
     ],
     "Connections": [
         ("Connections", "short", [(now("trestle_connections"), "{{instance}}")], ""),

@@ -42,8 +42,8 @@ struct grpc_call_record {
     bytes request;          /* the message, or what came of it; empty if it is bidirectional */
     int64_t items;          /* grpc_call_count */
     int64_t seen;
-    bytes explanation; /* grpc_call_explain */
-    const char *profile;   /* grpc_call_set_profile; NULL: nobody has said */
+    bytes explanation;   /* grpc_call_explain */
+    const char *profile; /* grpc_call_set_profile; NULL: nobody has said */
 };
 
 /* What the server is answerable for: microseconds. */
