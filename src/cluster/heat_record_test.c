@@ -111,9 +111,10 @@ static void records_of_other_ranges_are_added_up(void **state)
     assert_true(sum.cpu_percent > 29.9 && sum.cpu_percent < 30.1);
     assert_int_equal(at(&sum, "")->sum.numbers[HEAT_READS], 10);
     assert_int_equal(at(&sum, "m")->sum.numbers[HEAT_READS], 5);
-    assert_int_equal(at(&sum, "m")->sum.numbers[HEAT_WRITES], 3);
+    /* 3 are shared out by two ranges: one is left over, and goes to the second. */
+    assert_int_equal(at(&sum, "m")->sum.numbers[HEAT_WRITES], 2);
     assert_int_equal(at(&sum, "p")->sum.numbers[HEAT_READS], 6);
-    assert_int_equal(at(&sum, "p")->sum.numbers[HEAT_WRITES], 3);
+    assert_int_equal(at(&sum, "p")->sum.numbers[HEAT_WRITES], 4);
     assert_true(bytes_equal(at(&sum, "m")->sum.favourite, bytes_of("oak")));
     assert_int_equal(at(&sum, "p")->sum.votes, 0);
 }
