@@ -302,8 +302,10 @@ static status list_values(struct reader *reader, const struct sql_expr *in, bool
     *are_known = true;
     if (strcmp(in->function->name, "$in_array") == 0) {
         *are_known = value_of(reader, in->args[1], &array);
+        if (!*are_known)
+            return status_ok();
         *out = array.items;
-        *count = *are_known && !array.is_null ? array.count : 0;
+        *count = array.is_null ? 0 : array.count;
         return status_ok();
     }
     for (size_t i = 0; i < *count && *are_known; i++)
