@@ -212,10 +212,11 @@ static void ranges_follow_what_is_written_within_a_window(void **state)
     pass(f, 1000000); /* now it has ranges: one */
     write_rows(f, "a", 3000);
     pass(f, 1000000); /* more than was there by far */
-    write_rows(f, "a", 100);
+    for (int i = 0; i < 10; i++) /* far more than sampling may miss */
+        write_rows(f, "a", 100);
     pass(f, MINUTE_US);
     struct heat_record sum = sum_of(f, 0);
-    assert_in_range(total(&sum, HEAT_WRITES), 3000, 3200); /* so many are estimated */
+    assert_in_range(total(&sum, HEAT_WRITES), 3700, 4300); /* so many are estimated */
     struct heat_run run = heat_busiest_run(&sum, 0, sum.count - 1, 1u << HEAT_WRITES, 0.05);
     assert_true(sum.count > 10);
     assert_true(bytes_compare(sum.entries[run.first].start, bytes_of("a0100")) < 0);
