@@ -211,7 +211,7 @@ static void ranges_follow_what_is_written_within_a_window(void **state)
     set_cell(f, "a", "v");
     pass(f, 1000000); /* now it has ranges: one */
     write_rows(f, "a", 3000);
-    pass(f, 1000000); /* more than was there by far */
+    pass(f, 1000000);            /* more than was there by far */
     for (int i = 0; i < 10; i++) /* far more than sampling may miss */
         write_rows(f, "a", 100);
     pass(f, MINUTE_US);
