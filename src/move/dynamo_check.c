@@ -1,36 +1,13 @@
 /* See dynamo_check.h. */
 #include "move/dynamo_check.h"
 
-#include "os/digest.h"
+#include "move/file_md5.h"
 #include "os/thread.h"
-#include "wire/grpc_text.h"
-
-/* --- one file --- */
-
-static bytes without_padding(bytes base64)
-{
-    while (base64.size > 0 && base64.data[base64.size - 1] == '=')
-        base64.size--;
-    return base64;
-}
 
 status dynamo_file_check(const struct dynamo_file *file)
 {
-    uint8_t md5[DIGEST_MOST_BYTES];
-    size_t size;
-    struct buffer actual = {0};
-    if (!file->has_manifest)
-        return status_ok();
-    TRY(digest_file(DIGEST_MD5, file->path, md5, &size));
-    base64_encode(bytes_make(md5, size), &actual);
-    status s = status_ok();
-    if (actual.failed)
-        s = status_out_of_memory();
-    else if (!bytes_equal(buffer_bytes(&actual), without_padding(bytes_of(file->md5))))
-        s = status_make(STATUS_DATA_LOSS, "%s has the MD5 %.*s; the manifest says %s", file->path,
-                        (int)actual.size, (const char *)actual.data, file->md5);
-    buffer_free(&actual);
-    return s;
+    return file->has_manifest ? file_md5_check(file->path, bytes_of(file->md5), "the manifest")
+                              : status_ok();
 }
 
 /* --- all of them --- */

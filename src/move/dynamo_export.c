@@ -1,7 +1,9 @@
 /* See dynamo_export.h. */
 #include "move/dynamo_export.h"
 
+#include "move/file_md5.h"
 #include "move/input.h"
+#include "os/file.h"
 #include "sql/vector.h"
 #include "wire/json.h"
 
@@ -111,6 +113,34 @@ static status list_directory(struct opening *opening, const char *directory)
 
 /* --- manifests --- */
 
+static bytes without_line_end(bytes text)
+{
+    while (text.size > 0 && strchr(" \r\n", text.data[text.size - 1]) != NULL)
+        text.size--;
+    return text;
+}
+
+/* The sum that lies beside a manifest, as NAME.checksum beside NAME.json, is the manifest's. A copy
+ * of an export may have come without it. */
+static status check_manifest(const struct opening *opening, const char *directory, const char *name)
+{
+    enum { SUM_MOST = 1 << 10 };
+    char file[64];
+    struct buffer sum = {0};
+    snprintf(file, sizeof file, "%s.json", name);
+    const char *path = join(opening->arena, directory, file);
+    snprintf(file, sizeof file, "%s.checksum", name);
+    const char *sum_path = join(opening->arena, directory, file);
+    if (path == NULL || sum_path == NULL)
+        return status_out_of_memory();
+    if (!is_there(sum_path))
+        return status_ok();
+    TRY(file_read(sum_path, SUM_MOST, 0, &sum));
+    status s = file_md5_check(path, without_line_end(buffer_bytes(&sum)), sum_path);
+    buffer_free(&sum);
+    return s;
+}
+
 /* The arena's copy, since the JSON goes. */
 static status copy_text(const struct opening *opening, const json_t *object, const char *name,
                         const char **out)
@@ -188,6 +218,7 @@ static status read_files_manifest(struct opening *opening)
     const char *path = join(opening->arena, opening->export->directory, "manifest-files.json");
     if (path == NULL)
         return status_out_of_memory();
+    TRY(check_manifest(opening, opening->export->directory, "manifest-files"));
     TRY(input_open(path, &input));
     status s = read_lines(opening, path, input);
     input_close(input);
@@ -217,9 +248,10 @@ static status read_summary(const json_t *summary, struct manifest *out)
     return status_ok();
 }
 
-static status load_summary(const char *path, struct manifest *out)
+static status load_summary(const struct opening *opening, const char *path, struct manifest *out)
 {
     json_error_t error;
+    TRY(check_manifest(opening, out->directory, "manifest-summary"));
     json_t *summary = json_load_file(path, 0, &error);
     if (summary == NULL)
         return DAMAGED("%s is no JSON: %s", path, error.text);
@@ -257,7 +289,7 @@ static status open_manifest(struct opening *opening, const char *path)
     if (export == NULL)
         return status_out_of_memory();
     export->directory = opening->source;
-    TRY(load_summary(path, export));
+    TRY(load_summary(opening, path, export));
     return open_export(opening, export);
 }
 
@@ -283,7 +315,7 @@ static status find_exports(struct opening *opening, DIR *stream, struct vector *
             return status_out_of_memory();
         if (entry->d_name[0] == '.' || !is_there(path))
             continue;
-        TRY(load_summary(path, &export));
+        TRY(load_summary(opening, path, &export));
         if (export.is_incremental && (export.time_us < 0 || export.from_us < 0))
             return DAMAGED("%s does not say which time it is of", path);
         TRY(vector_add(out, opening->arena, &export, sizeof export));

@@ -2,6 +2,7 @@
  *
  *     <export>/manifest-summary.json    what it is an export of, when, how many items
  *     <export>/manifest-files.json      a line for each data file: items, MD5
+ *     <export>/manifest-*.checksum      the MD5 of each of the two
  *     <export>/data/NAME.json.gz        or .ion.gz
  *
  * also without manifests: a directory of data files, or such a file itself. Data files keep the
@@ -37,7 +38,8 @@ struct dynamo_export {
 
 /* NOT_FOUND if there is no such file, or a file of the manifest is not there; INVALID_ARGUMENT for
  * a directory without data files, or with two full exports; DATA_LOSS for a manifest that cannot be
- * read, or whose sums do not add up, and for a time between exports that none of them has. */
+ * read, that is not of its MD5, or whose sums do not add up, and for a time between exports that
+ * none of them has. */
 status dynamo_export_open(const char *source, struct arena *arena, struct dynamo_export *out);
 
 #endif

@@ -212,6 +212,28 @@ static void what_is_wrong_is_said(void **state)
     assert_status(open_export(f, "/a"), STATUS_DATA_LOSS);
 }
 
+static void manifests_are_held_against_their_sums(void **state)
+{
+    static const char *const sums[] = {"01/manifest-summary.checksum",
+                                       "01/manifest-files.checksum"};
+    struct fixture *f = *state;
+    write_file(f, "01/manifest-summary.json", SUMMARY("0"));
+    write_file(f, "01/manifest-files.json", "");
+    assert_ok(open_export(f, "/01"));
+    write_file(f, sums[0], "2c3qQHBqmuv+w6lszPoNlQ==");
+    write_file(f, sums[1], "1B2M2Y8AsgTpgAmY7PhCfg==\n");
+    assert_ok(open_export(f, "/01"));
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        write_file(f, sums[i], "kutfFmpXBKeeiqlu54mSQg==");
+        status s = open_export(f, "/01");
+        assert_non_null(strstr(status_message(s), sums[i]));
+        assert_status(s, STATUS_DATA_LOSS);
+        s = open_export(f, ""); /* as one of several */
+        assert_status(s, STATUS_DATA_LOSS);
+        write_file(f, sums[i], i == 0 ? "2c3qQHBqmuv+w6lszPoNlQ==" : "1B2M2Y8AsgTpgAmY7PhCfg==");
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -222,6 +244,7 @@ int main(void)
         TEST(exports_come_in_the_order_of_their_times),
         TEST(what_does_not_make_a_whole_is_refused),
         TEST(files_do_without_a_manifest),
+        TEST(manifests_are_held_against_their_sums),
         TEST(what_is_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

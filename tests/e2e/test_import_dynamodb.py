@@ -21,6 +21,7 @@ from harness.dynamo_exports import (
     line,
     plain,
     random_items,
+    write_checksums,
     write_export,
     write_manifest,
 )
@@ -319,6 +320,24 @@ def test_a_wrong_md5_is_found_before_anything_is_written(importer, tmp_path):
     assert f"{paths[1]} has the MD5 " in done.stderr
     with fails_with(grpc.StatusCode.NOT_FOUND):
         importer.rows()
+
+
+@pytest.mark.parametrize("name", ["manifest-summary", "manifest-files"])
+def test_a_manifest_that_is_not_of_its_sum(importer, tmp_path, name):
+    """As a manifest is that came damaged, or was edited: before anything is written."""
+    export = tmp_path / "export"
+    paths = write_export(export, [list(random_items(5))])
+    write_checksums(export)
+    manifest = export / f"{name}.json"
+    manifest.write_text(manifest.read_text() + "\n")
+    done = importer.run(export)
+    assert done.returncode == 1
+    assert f"{manifest} has the MD5 " in done.stderr
+    assert f"; {export / name}.checksum says " in done.stderr
+    with fails_with(grpc.StatusCode.NOT_FOUND):
+        importer.rows()
+    write_manifest(export, paths, [5])
+    assert importer.run_well(export).startswith("5 items read, 5 written, 0 rejected\n")
 
 
 def test_a_truncated_file_is_named_with_its_line(importer, tmp_path):

@@ -139,6 +139,13 @@ def write_manifest(directory, paths, counts, **more):
     (directory / "manifest-summary.json").write_text(json.dumps(summary))
 
 
+def write_checksums(directory):
+    """What DynamoDB lays beside its manifests."""
+    for manifest in directory.glob("manifest-*.json"):
+        digest = hashlib.md5(manifest.read_bytes(), usedforsecurity=False).digest()
+        manifest.with_suffix(".checksum").write_text(b64(digest))
+
+
 def random_items(count, seed=1):
     """Items whose keys are different, with some attributes of each kind."""
     chance = random.Random(seed)
