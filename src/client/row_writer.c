@@ -42,12 +42,14 @@ struct batch {
     bytes entries[ROWS_MOST]; /* of MutateRowsRequest, encoded, that are not settled */
     struct pending_row *pending[ROWS_MOST];
     uint64_t tags[ROWS_MOST];
+    bytes texts[ROWS_MOST]; /* of the records, for who is told that one is refused */
     bool is_settled[ROWS_MOST];
     Bt__CheckAndMutateRowRequest *condition; /* of a batch of one row, in place of its entry; else
                                                 NULL */
     size_t count;
     size_t cells;
     size_t bytes;
+    size_t text_bytes;
     struct client_call *call; /* NULL: waits, or is being filled */
     struct timer timer;
     int64_t wait_us;
@@ -182,7 +184,7 @@ static void settle(struct batch *batch, size_t index, status s)
     writer->progress_us = now_us(writer);
     if (status_is_ok(s))
         return;
-    writer->options.refused(writer->options.context, batch->tags[index], s);
+    writer->options.refused(writer->options.context, batch->tags[index], batch->texts[index], s);
     status_free(s);
 }
 
@@ -195,6 +197,7 @@ static void compact(struct batch *batch)
             continue;
         batch->entries[kept] = batch->entries[i];
         batch->pending[kept] = batch->pending[i];
+        batch->texts[kept] = batch->texts[i];
         batch->tags[kept++] = batch->tags[i];
     }
     memset(batch->is_settled, 0, sizeof batch->is_settled);
@@ -460,7 +463,7 @@ static status send_filled(struct row_writer *writer)
 static bool fits(const struct batch *batch, const struct move_change *change)
 {
     return batch->count < ROWS_MOST && batch->cells + change->count <= CELLS_MOST &&
-           batch->bytes + change->bytes <= BYTES_MOST;
+           batch->bytes + change->bytes <= BYTES_MOST && batch->text_bytes < ROW_WRITER_TEXT_MOST;
 }
 
 static status begin_batch(struct row_writer *writer)
@@ -510,13 +513,27 @@ static status make_entry(const struct row_writer *writer, const struct move_chan
     return encode_mutations(&mutations, batch->arena, entry);
 }
 
-static status fill(struct row_writer *writer, const struct move_change *change, uint64_t tag)
+/* A very long one is not: several batches wait at a time. */
+static status keep_text(struct batch *batch, bytes text)
+{
+    bytes *kept = &batch->texts[batch->count];
+    *kept = bytes_of("");
+    if (text.size == 0 || text.size > ROW_WRITER_TEXT_MOST)
+        return status_ok();
+    *kept = arena_copy(batch->arena, text);
+    batch->text_bytes += text.size;
+    return kept->data == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status fill(struct row_writer *writer, const struct move_change *change, uint64_t tag,
+                   bytes text)
 {
     struct batch *batch = writer->filling;
     struct pending_row *pending = arena_alloc(batch->arena, sizeof *pending);
     if (pending == NULL)
         return status_out_of_memory();
     TRY(make_entry(writer, change, batch));
+    TRY(keep_text(batch, text));
     pending_rows_add(&writer->pending, change, pending);
     batch->pending[batch->count] = pending;
     batch->tags[batch->count++] = tag;
@@ -536,7 +553,8 @@ static status wait_for_row(struct row_writer *writer, const struct move_change *
     return status_ok();
 }
 
-static status add_entry(struct row_writer *writer, const struct move_change *change, uint64_t tag)
+static status add_entry(struct row_writer *writer, const struct move_change *change, uint64_t tag,
+                        bytes text)
 {
     TRY(wait_for_row(writer, change));
     if (writer->filling != NULL && writer->filling->count > 0 &&
@@ -544,7 +562,7 @@ static status add_entry(struct row_writer *writer, const struct move_change *cha
         TRY(send_filled(writer));
     if (writer->filling == NULL)
         TRY(begin_batch(writer));
-    TRY(fill(writer, change, tag));
+    TRY(fill(writer, change, tag, text));
     return change->yields ? send_filled(writer) : status_ok();
 }
 
@@ -565,24 +583,26 @@ static struct move_change piece_of(const struct move_change *change, size_t firs
 }
 
 /* A row may have more cells than a request; they need not come at once, unless they replace it. */
-static status add_pieces(struct row_writer *writer, const struct move_change *change, uint64_t tag)
+static status add_pieces(struct row_writer *writer, const struct move_change *change, uint64_t tag,
+                         bytes text)
 {
     for (size_t done = 0; done < change->count;) {
         const struct move_change piece = piece_of(change, done);
-        TRY(add_entry(writer, &piece, tag));
+        TRY(add_entry(writer, &piece, tag, text));
         done += piece.count;
     }
     return status_ok();
 }
 
-status row_writer_add(struct row_writer *writer, const struct move_change *change, uint64_t tag)
+status row_writer_add(struct row_writer *writer, const struct move_change *change, uint64_t tag,
+                      bytes text)
 {
     CHECK(change->count > 0 || change->replaces);
     CHECK(change->replaces || !change->yields);
     TRY(failure_of(writer));
     bool is_one = change->count <= CELLS_MOST && change->bytes <= PIECE_BYTES;
-    return is_one || change->replaces ? add_entry(writer, change, tag)
-                                      : add_pieces(writer, change, tag);
+    return is_one || change->replaces ? add_entry(writer, change, tag, text)
+                                      : add_pieces(writer, change, tag, text);
 }
 
 status row_writer_flush(struct row_writer *writer)

@@ -69,19 +69,19 @@ static status keep_pace(struct dynamo_sink *sink)
     return client_session_wait(sink->options.session, sink->next_us - now_us);
 }
 
-static status add(void *context, const struct move_change *row, uint64_t tag)
+static status add(void *context, const struct transfer_record *record)
 {
     struct dynamo_sink *sink = context;
     struct item_value item;
     TRY(begin(sink));
     TRY(keep_pace(sink));
     arena_reset(sink->arena);
-    status s = dynamo_item_of_row(row, sink->arena, &item);
+    status s = dynamo_item_of_row(&record->change, sink->arena, &item);
     if (status_is_ok(s))
         return dynamo_writer_add(sink->writer, &item);
     if (s.code != STATUS_DATA_LOSS)
         return s;
-    sink->options.refusal.refused(sink->options.refusal.context, tag, s);
+    sink->options.refusal.refused(sink->options.refusal.context, record->tag, record->text, s);
     status_free(s);
     return status_ok();
 }

@@ -12,10 +12,10 @@ struct endpoint_sink {
     struct row_writer *writer;
 };
 
-static void refused(void *context, uint64_t tag, status why)
+static void refused(void *context, uint64_t tag, bytes text, status why)
 {
     struct endpoint_sink *sink = context;
-    sink->refusal.refused(sink->refusal.context, tag, why);
+    sink->refusal.refused(sink->refusal.context, tag, text, why);
 }
 
 static status find_aggregates(const BtAdmin__Table *schema, struct endpoint_sink *sink)
@@ -72,10 +72,10 @@ void endpoint_sink_destroy(struct endpoint_sink *sink)
     free(sink);
 }
 
-static status add(void *context, const struct move_change *change, uint64_t tag)
+static status add(void *context, const struct transfer_record *record)
 {
     struct endpoint_sink *sink = context;
-    return row_writer_add(sink->writer, change, tag);
+    return row_writer_add(sink->writer, &record->change, record->tag, record->text);
 }
 
 static status flush(void *context)

@@ -98,14 +98,15 @@ static status pace(struct file_sink *sink)
     return status_ok();
 }
 
-static status add(void *context, const struct move_change *change, uint64_t tag)
+static status add(void *context, const struct transfer_record *record)
 {
     struct file_sink *sink = context;
+    const struct move_change *change = &record->change;
     TRY(open_output(sink));
     TRY(pace(sink));
     status s = row_encoder_add(sink->encoder, change, &sink->text);
     if (s.code == STATUS_INVALID_ARGUMENT) {
-        sink->options.refusal.refused(sink->options.refusal.context, tag, s);
+        sink->options.refusal.refused(sink->options.refusal.context, record->tag, record->text, s);
         status_free(s);
         return status_ok();
     }

@@ -125,10 +125,11 @@ static void a_position_of_another_source_is_refused(void **state)
 
 /* --- the sink, and what it wrote --- */
 
-static void refused(void *context, uint64_t tag, status why)
+static void refused(void *context, uint64_t tag, bytes text, status why)
 {
     struct fixture *f = context;
     (void)tag;
+    (void)text;
     (void)why;
     f->refused++;
 }
@@ -150,8 +151,9 @@ static void add_row(const struct transfer_sink *sink, int number)
     snprintf(key, sizeof key, "k%02d", number);
     snprintf(value, sizeof value, "v%02d", number);
     struct move_cell cell = {"f", bytes_of("q"), 1000 * number, bytes_of(value)};
-    const struct move_change row = {.row_key = bytes_of(key), .cells = &cell, .count = 1};
-    assert_ok(sink->add(sink->context, &row, (uint64_t)number));
+    const struct transfer_record record = {
+        .tag = (uint64_t)number, .change = {.row_key = bytes_of(key), .cells = &cell, .count = 1}};
+    assert_ok(sink->add(sink->context, &record));
 }
 
 static void check_file(const struct fixture *f, const struct row_format *as, struct file_check *out)

@@ -119,11 +119,11 @@ static status reject(struct transfer_job *job, uint64_t tag, status why, bytes t
     return rejects_add(&job->rejects, &place, status_message(why), text);
 }
 
-static void refused(void *context, uint64_t tag, status why)
+static void refused(void *context, uint64_t tag, bytes text, status why)
 {
     struct transfer_job *job = context;
     if (status_is_ok(job->failure))
-        job->failure = reject(job, tag, why, bytes_of(""));
+        job->failure = reject(job, tag, why, text);
 }
 
 struct transfer_refusal transfer_job_refusal(struct transfer_job *job)
@@ -219,7 +219,7 @@ static status take_record(struct transfer_job *job, const struct transfer_record
     }
     if (job->sink == NULL)
         return status_ok();
-    TRY(job->sink->add(job->sink->context, &record->change, record->tag));
+    TRY(job->sink->add(job->sink->context, record));
     return add_to_verification(job, record);
 }
 

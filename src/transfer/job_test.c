@@ -77,17 +77,16 @@ static struct transfer_source source_of(struct numbers *n)
 
 /* --- sink --- */
 
-static status add(void *context, const struct move_change *change, uint64_t tag)
+static status add(void *context, const struct transfer_record *record)
 {
     struct numbers *n = context;
-    (void)change;
-    if (n->refuses && tag == REFUSED) {
+    if (n->refuses && record->tag == REFUSED) {
         status why = status_make(STATUS_INVALID_ARGUMENT, "too late");
-        n->refusal.refused(n->refusal.context, tag, why);
+        n->refusal.refused(n->refusal.context, record->tag, record->text, why);
         status_free(why);
         return status_ok();
     }
-    n->sum += tag;
+    n->sum += record->tag;
     return status_ok();
 }
 
@@ -172,8 +171,11 @@ static void assert_file(const char *path, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static const char bad_line[] = "{\"file\":\"numbers\",\"line\":4,\"reason\":\"unlucky\","
-                               "\"record\":\"\\\"text\\\"\"}\n";
+#define LINE(number, reason)                                                                       \
+    "{\"file\":\"numbers\",\"line\":" number ",\"reason\":\"" reason                               \
+    "\",\"record\":\"\\\"text\\\"\"}\n"
+static const char bad_line[] = LINE("4", "unlucky");
+static const char both_lines[] = LINE("4", "unlucky") LINE("8", "too late");
 
 /* --- tests --- */
 
@@ -200,6 +202,7 @@ static void what_a_sink_refuses_is_rejected(void **state)
     assert_ok(run_as(n, "job", false, &result));
     assert_int_equal(result.counts.rejected, 2);
     assert_int_equal(n->sum, 45 - BAD - REFUSED);
+    assert_file(n->rejects, both_lines);
 }
 
 static void a_dry_run_leaves_no_checkpoint(void **state)

@@ -2,15 +2,13 @@
 #ifndef TRESTLE_TRANSFER_SINK_H
 #define TRESTLE_TRANSFER_SINK_H
 
-#include "move/change.h"
-
-#include <jansson.h>
+#include "transfer/source.h"
 
 struct transfer_sink {
     void *context;
 
-    /* Copies what it needs of the change. */
-    status (*add)(void *context, const struct move_change *change, uint64_t tag);
+    /* Copies what it needs of the record, which has not failed. */
+    status (*add)(void *context, const struct transfer_record *record);
 
     /* All that was added is durable, or has been refused, when it returns. */
     status (*flush)(void *context);
@@ -24,10 +22,10 @@ struct transfer_sink {
     status (*finish)(void *context);
 };
 
-/* For sinks that find out later: the record with this tag will not be written. */
+/* For sinks that find out later: the record with this tag and text will not be written. */
 struct transfer_refusal {
     void *context;
-    void (*refused)(void *context, uint64_t tag, status why); /* which stays the caller's */
+    void (*refused)(void *context, uint64_t tag, bytes text, status why); /* the caller's */
 };
 
 #endif

@@ -408,6 +408,8 @@ def test_wrong_objects_are_named_and_alone(files, new_table_id):
     assert "family not found" in found[4]
     assert "17000 bytes, more than 16384" in found[7]
     assert found[9] == "byte 23: the row has no cells"
+    records = {each["line"]: each["record"] for each in files.rejects(table_id)}
+    assert records == {line: lines[line - 1] for line in found}
 
 
 def test_a_row_is_not_half_written(files, new_table_id):
