@@ -194,7 +194,8 @@ static status run(struct export *export, bool *is_perfect)
     TRY(transfer_job_run(export->job, export->sink == NULL ? NULL : &sink, NULL, &result));
     print_result(export, &result.counts);
     *is_perfect = result.counts.rejected == 0;
-    return verify(export, is_perfect);
+    TRY(verify(export, is_perfect));
+    return transfer_job_end(export->job);
 }
 
 int export_dynamodb_command(const char *const *arguments)

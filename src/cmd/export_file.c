@@ -284,7 +284,7 @@ static status run(struct export *export, bool *is_perfect)
     print_result(export, &result.counts);
     TRY(verify(export, is_perfect));
     *is_perfect &= result.counts.rejected == 0;
-    return status_ok();
+    return transfer_job_end(export->job);
 }
 
 static status prepare(struct export *export, enum row_kind kind)

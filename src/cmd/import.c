@@ -129,6 +129,7 @@ static status run(struct import *import, bool *is_perfect)
         rows = endpoint_sink_interface(import->sink);
     TRY(transfer_job_run(import->job, import->sink == NULL ? NULL : &rows, import->verification,
                          &result));
+    TRY(transfer_job_end(import->job));
     print_result(import, &result);
     *is_perfect = result.counts.rejected == 0 && result.different == 0;
     return status_ok();

@@ -123,13 +123,13 @@ static status open_all(struct dynamo_writer *writer, bool is_new)
 status dynamo_writer_create(const char *directory, const struct dynamo_position *position,
                             struct dynamo_writer **out)
 {
-    static const struct dynamo_position nothing;
     struct dynamo_writer *writer = *out = calloc(1, sizeof *writer);
     if (writer == NULL)
         return status_out_of_memory();
     writer->directory = strdup(directory);
-    writer->position = *position;
-    status s = open_all(writer, memcmp(position, &nothing, sizeof nothing) == 0);
+    if (position != NULL)
+        writer->position = *position;
+    status s = open_all(writer, position == NULL);
     if (status_is_ok(s))
         return s;
     dynamo_writer_destroy(writer);

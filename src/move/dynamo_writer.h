@@ -6,14 +6,14 @@
  *     <directory>/manifest-….checksum        the MD5 of each manifest, base64
  *
  * The manifests come at the end, so a directory without them is of an export that has not ended.
- * It is written in steps: who opens it again with the position that a step gave goes on behind it.
+ * It is written in steps: who opens it again with the position that a step gave goes on behind it,
+ * also when it has been finished behind that step.
  * One thread. */
 #ifndef TRESTLE_MOVE_DYNAMO_WRITER_H
 #define TRESTLE_MOVE_DYNAMO_WRITER_H
 
 #include "move/item.h"
 
-/* All zeroes: nothing is written yet. */
 struct dynamo_position {
     uint64_t file;       /* that is being written, from 0 */
     uint64_t file_bytes; /* of it */
@@ -27,7 +27,8 @@ struct dynamo_position {
 
 struct dynamo_writer;
 
-/* Makes the directory. ALREADY_EXISTS if there is something in it and `position` is all zeroes. */
+/* Makes the directory. `position`: where an export goes on, as a step gave it; NULL begins one, and
+ * is ALREADY_EXISTS if there is something in the directory. */
 status dynamo_writer_create(const char *directory, const struct dynamo_position *position,
                             struct dynamo_writer **out);
 void dynamo_writer_destroy(struct dynamo_writer *writer); /* NULL is fine */

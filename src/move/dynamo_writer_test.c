@@ -11,8 +11,6 @@
 
 enum { ARENA_LIMIT = 16 << 20 };
 
-static const struct dynamo_position nothing;
-
 struct fixture {
     char root[64];
     char directory[96];
@@ -85,7 +83,7 @@ static void what_is_written_is_an_export(void **state)
 {
     struct fixture *f = *state;
     struct dynamo_export export;
-    struct dynamo_writer *writer = open_writer(f, &nothing);
+    struct dynamo_writer *writer = open_writer(f, NULL);
     uint64_t checksum = 0;
     for (int i = 0; i < 100; i++)
         checksum += add(f, writer, i);
@@ -101,7 +99,7 @@ static void what_is_written_is_an_export(void **state)
 static void nothing_is_an_export_too(void **state)
 {
     struct fixture *f = *state;
-    finish(open_writer(f, &nothing));
+    finish(open_writer(f, NULL));
     assert_items(f, 0, 0);
 }
 
@@ -110,7 +108,7 @@ static void it_goes_on_at_a_position(void **state)
 {
     struct fixture *f = *state;
     struct dynamo_position position, later;
-    struct dynamo_writer *writer = open_writer(f, &nothing);
+    struct dynamo_writer *writer = open_writer(f, NULL);
     uint64_t checksum = add(f, writer, 1);
     assert_ok(dynamo_writer_flush(writer, &position));
     add(f, writer, 2);
@@ -128,7 +126,7 @@ static void an_ended_file_is_opened_again(void **state)
 {
     struct fixture *f = *state;
     struct dynamo_position position;
-    struct dynamo_writer *writer = open_writer(f, &nothing);
+    struct dynamo_writer *writer = open_writer(f, NULL);
     uint64_t checksum = add(f, writer, 1);
     assert_ok(dynamo_writer_flush(writer, &position));
     finish(writer);
@@ -139,18 +137,36 @@ static void an_ended_file_is_opened_again(void **state)
     assert_items(f, 2, checksum);
 }
 
+/* The same behind the last step of all, even if nothing was written. */
+static void a_finished_export_is_gone_on_with(void **state)
+{
+    struct fixture *f = *state;
+    for (int items = 0; items < 3; items++) {
+        struct dynamo_position position;
+        struct dynamo_writer *writer = open_writer(f, NULL);
+        uint64_t checksum = 0;
+        for (int i = 0; i < items; i++)
+            checksum += add(f, writer, i);
+        assert_ok(dynamo_writer_flush(writer, &position));
+        finish(writer);
+        finish(open_writer(f, &position));
+        assert_items(f, (uint64_t)items, checksum);
+        assert_int_equal(nftw(f->directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+    }
+}
+
 static void a_directory_that_is_in_use_is_left_alone(void **state)
 {
     struct fixture *f = *state;
     struct dynamo_writer *writer;
-    finish(open_writer(f, &nothing));
-    assert_status(dynamo_writer_create(f->directory, &nothing, &writer), STATUS_ALREADY_EXISTS);
+    finish(open_writer(f, NULL));
+    assert_status(dynamo_writer_create(f->directory, NULL, &writer), STATUS_ALREADY_EXISTS);
 }
 
 static void damage_is_found(void **state)
 {
     struct fixture *f = *state;
-    struct dynamo_writer *writer = open_writer(f, &nothing);
+    struct dynamo_writer *writer = open_writer(f, NULL);
     char path[128];
     uint64_t items, checksum;
     add(f, writer, 1);
@@ -170,6 +186,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_an_export_too, setup, teardown),
         cmocka_unit_test_setup_teardown(it_goes_on_at_a_position, setup, teardown),
         cmocka_unit_test_setup_teardown(an_ended_file_is_opened_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_finished_export_is_gone_on_with, setup, teardown),
         cmocka_unit_test_setup_teardown(a_directory_that_is_in_use_is_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_is_found, setup, teardown),
     };

@@ -165,6 +165,17 @@ static status cut(struct output *output, uint64_t length)
     return status_ok();
 }
 
+/* The file is in its place, as the step of this length left it: it becomes a part again. */
+static status take_back(struct output *output, uint64_t length)
+{
+    struct stat about;
+    bool is_whole = length > 0 && access(output->part, F_OK) != 0 &&
+                    stat(output->path, &about) == 0 && (uint64_t)about.st_size == length;
+    if (!is_whole || rename(output->path, output->part) == 0)
+        return status_ok();
+    return status_from_errno(errno, "cannot rename %s", output->path);
+}
+
 static status open_part(struct output *output, uint64_t length)
 {
     size_t size = strlen(output->path) + sizeof ".part";
@@ -172,6 +183,7 @@ static status open_part(struct output *output, uint64_t length)
     if (output->part == NULL)
         return status_out_of_memory();
     snprintf(output->part, size, "%s.part", output->path);
+    TRY(take_back(output, length));
     int begin = length == 0 ? O_CREAT : 0;
     output->fd = open(output->part, O_WRONLY | O_CLOEXEC | begin, 0666);
     if (output->fd < 0)

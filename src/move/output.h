@@ -1,8 +1,9 @@
 /* A file that is written in steps, of which each can be gone back to: plain or gzip.
  *
  * It is written beside its place, as PATH.part, and put there when it is whole. A step ends with
- * output_sync, which gives a length; who opens it again with that length goes on there. In gzip
- * each step is a member. "-" is standard output, of which nothing is whole or gone on with. */
+ * output_sync, which gives a length; who opens it again with that length goes on there, also when
+ * it was put into its place behind that step. In gzip each step is a member. "-" is standard
+ * output, of which nothing is whole or gone on with. */
 #ifndef TRESTLE_MOVE_OUTPUT_H
 #define TRESTLE_MOVE_OUTPUT_H
 

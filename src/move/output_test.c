@@ -86,6 +86,33 @@ static void so_is_gzip(void **state)
     check_steps(*state, true);
 }
 
+/* Who ended behind output_finish has perhaps told nobody. Another file of that name stays. */
+static void a_finished_file_is_gone_on_with(void **state)
+{
+    const struct fixture *f = *state;
+    struct output *output;
+    uint64_t length;
+    for (int more = 0; more < 2; more++) {
+        assert_ok(output_open(f->path, false, 0, &output));
+        assert_ok(output_write(output, bytes_of("one\n")));
+        assert_ok(output_sync(output, &length));
+        assert_ok(output_finish(output));
+        output_close(output);
+
+        assert_ok(output_open(f->path, false, length, &output));
+        assert_int_equal(access(f->path, F_OK), -1);
+        if (more)
+            assert_ok(output_write(output, bytes_of("two\n")));
+        assert_ok(output_sync(output, &length));
+        assert_ok(output_finish(output));
+        output_close(output);
+        check_content(f->path, more ? "one\ntwo\n" : "one\n");
+    }
+    assert_status(output_open(f->path, false, length + 1, &output), STATUS_NOT_FOUND);
+    assert_status(output_open(f->path, false, length - 1, &output), STATUS_NOT_FOUND);
+    check_content(f->path, "one\ntwo\n");
+}
+
 static void nothing_is_a_file_too(void **state)
 {
     const struct fixture *f = *state;
@@ -160,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_is_gone_on_with, setup, teardown),
         cmocka_unit_test_setup_teardown(so_is_gzip, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_finished_file_is_gone_on_with, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_a_file_too, setup, teardown),
         cmocka_unit_test_setup_teardown(large_pieces_are_written, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_gone_on_with_is_told, setup, teardown),

@@ -11,6 +11,7 @@ struct dynamo_sink {
     struct dynamo_sink_options options;
     struct dynamo_writer *writer; /* NULL: not begun */
     struct dynamo_position position;
+    bool goes_on; /* from the position */
     int64_t started_us;
     int64_t next_us;     /* when the next row may come */
     struct arena *arena; /* of one item */
@@ -44,7 +45,8 @@ static status begin(struct dynamo_sink *sink)
 {
     if (sink->writer != NULL)
         return status_ok();
-    return dynamo_writer_create(sink->options.directory, &sink->position, &sink->writer);
+    return dynamo_writer_create(sink->options.directory, sink->goes_on ? &sink->position : NULL,
+                                &sink->writer);
 }
 
 status dynamo_item_of_row(const struct move_change *row, struct arena *arena,
@@ -124,6 +126,7 @@ static status restore(void *context, const json_t *position)
                                               .text = (uint64_t)text,
                                               .checksum = (uint64_t)checksum};
     sink->started_us = us;
+    sink->goes_on = true;
     return status_ok();
 }
 

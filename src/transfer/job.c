@@ -316,18 +316,6 @@ static status finish(struct transfer_job *job)
     return job->sink->finish(job->sink->context);
 }
 
-static status end_checkpoint(struct transfer_job *job)
-{
-    const char *path = (const char *)job->checkpoint_path.data;
-    const struct transfer_source *source = job->source;
-    if (source->goes_on != NULL && source->goes_on(source->context))
-        return status_ok();
-    if (job->sink != NULL && unlink(path) != 0)
-        return status_from_errno(errno, "cannot remove %s", path);
-    seen_remove_file(job->seen);
-    return status_ok();
-}
-
 status transfer_job_run(struct transfer_job *job, const struct transfer_sink *sink,
                         struct verification *verification, struct transfer_result *out)
 {
@@ -338,6 +326,17 @@ status transfer_job_run(struct transfer_job *job, const struct transfer_sink *si
     TRY(take_all(job));
     out->counts = job->checkpoint.counts;
     TRY(finish(job));
-    TRY(verify(job, out));
-    return end_checkpoint(job);
+    return verify(job, out);
+}
+
+status transfer_job_end(struct transfer_job *job)
+{
+    const char *path = (const char *)job->checkpoint_path.data;
+    const struct transfer_source *source = job->source;
+    if (source->goes_on != NULL && source->goes_on(source->context))
+        return status_ok();
+    if (job->sink != NULL && unlink(path) != 0)
+        return status_from_errno(errno, "cannot remove %s", path);
+    seen_remove_file(job->seen);
+    return status_ok();
 }

@@ -71,10 +71,14 @@ void transfer_job_destroy(struct transfer_job *job); /* NULL is fine */
 /* For the sink of this job, which is made when the job is. */
 struct transfer_refusal transfer_job_refusal(struct transfer_job *job);
 
-/* Runs to the end, and removes the checkpoint unless the source goes on. `sink` NULL: a dry run.
- * `verification` NULL: none. Both must outlive the job. */
+/* Runs to the end. The checkpoint stays: who is killed behind it only ends once more. `sink` NULL:
+ * a dry run. `verification` NULL: none. Both must outlive the job. */
 status transfer_job_run(struct transfer_job *job, const struct transfer_sink *sink,
                         struct verification *verification, struct transfer_result *out);
+
+/* Behind the run, and what else there is to verify: removes the checkpoint, unless the source goes
+ * on. */
+status transfer_job_end(struct transfer_job *job);
 
 /* The file of rejects. */
 const char *transfer_job_rejects(const struct transfer_job *job);

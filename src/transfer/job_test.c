@@ -15,6 +15,7 @@ struct numbers {
     uint64_t next; /* of the source */
     uint64_t sum;  /* of the sink */
     uint64_t flushed;
+    bool is_killed; /* behind the run */
     bool finish_fails;
     bool is_finished;
     bool refuses;
@@ -156,6 +157,8 @@ static status run_as(struct numbers *n, const char *identity, bool dry_run,
     TRY(transfer_job_create(&options, "t", identity, &source, &job));
     n->refusal = transfer_job_refusal(job);
     status s = transfer_job_run(job, dry_run ? NULL : &sink, NULL, out);
+    if (status_is_ok(s) && !n->is_killed)
+        s = transfer_job_end(job);
     transfer_job_destroy(job);
     return s;
 }
@@ -237,6 +240,25 @@ static void it_goes_on_where_it_was(void **state)
     assert_file(n->rejects, bad_line);
 }
 
+/* A verification that is cut short is made again, not all that was before it. */
+static void what_has_run_is_not_made_anew(void **state)
+{
+    struct numbers *n = *state;
+    struct transfer_result result = {0};
+    n->is_killed = true;
+    assert_ok(run_as(n, "job", false, &result));
+    assert_int_equal(access(n->checkpoint, F_OK), 0);
+    n->is_killed = n->is_finished = false;
+    n->next = n->sum = n->flushed = 0;
+    assert_ok(run_as(n, "job", false, &result));
+    assert_true(n->is_finished);
+    assert_int_equal(n->flushed, 45 - BAD);
+    assert_int_equal(result.counts.records, NUMBERS);
+    assert_int_equal(result.counts.rejected, 1);
+    assert_file(n->rejects, bad_line);
+    assert_int_not_equal(access(n->checkpoint, F_OK), 0);
+}
+
 static void a_checkpoint_is_of_one_job(void **state)
 {
     struct numbers *n = *state;
@@ -271,6 +293,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_sink_refuses_is_rejected, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dry_run_leaves_no_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(it_goes_on_where_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_has_run_is_not_made_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(a_checkpoint_is_of_one_job, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_checkpoint_is_refused, setup, teardown),
     };

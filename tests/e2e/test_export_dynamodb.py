@@ -10,6 +10,7 @@ import time
 
 import pytest
 from harness.dynamo_exports import ALL_TYPES, edge_items, item_json, random_items, write_export
+from harness.proxy import HoldingProxy
 from harness.rpc import set_cell
 from harness.server import binary
 from test_import_dynamodb import SAMPLE, SECONDS, Importer
@@ -164,6 +165,38 @@ def test_a_killed_export_goes_on(exporter, tmp_path):
     assert f"{done_before} rows are done" in done.stderr
     assert done.stdout.startswith("6000 rows read, 6000 written, 0 rejected\n")
     assert read_export(tmp_path / "out", "Id") == items_of(paths, "Id")
+
+
+@pytest.mark.parametrize("count", [0, 300])
+def test_an_export_killed_while_it_is_verified(exporter, tmp_path, count):
+    """It is whole by then: it is verified again, not made anew."""
+    items = list(random_items(count))
+    paths = write_export(tmp_path / "in", [items])
+    exporter.run_well(tmp_path / "in", "--lossless")
+    out = tmp_path / "out"
+    proxy = HoldingProxy(exporter.host, (out / "manifest-summary.checksum").exists)
+    try:
+        exporter.host = proxy.host
+        command = exporter.export_command(out, "--verify", "full")
+        running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+        assert proxy.holds.wait(SECONDS)
+        running.kill()
+        running.wait(SECONDS)
+        proxy.release()
+        data = out / "data/part-00000.json.gz"
+        before = data.stat().st_ino
+        done = exporter.export(out, "--verify", "full")
+    finally:
+        proxy.close()
+    assert done.returncode == 0, done.stderr
+    assert f"{count} rows are done" in done.stderr
+    assert done.stdout == (
+        f"{count} rows read, {count} written, 0 rejected\n"
+        f"{count} items read again from the files: the same\n"
+        f"{count} items read again from the table: the same\n"
+    )
+    assert data.stat().st_ino == before
+    assert read_export(out, "Id") == items_of(paths, "Id")
 
 
 def test_rows_that_hold_no_item_are_rejected(exporter, tmp_path):

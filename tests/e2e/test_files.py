@@ -14,6 +14,7 @@ import time
 import pytest
 from harness.avro_files import BIGTABLE_ROW, read_rows, write_file
 from harness.counts import add, create_counts
+from harness.proxy import HoldingProxy
 from harness.rpc import set_cell
 from harness.server import binary
 
@@ -603,6 +604,35 @@ def test_killed_exports_and_imports_go_on(files, rpc, make_table, new_table_id, 
         "6000 rows read, 6000 written, 0 rejected\n6000 rows compared, 0 different\n"
     )
     assert files.rows(again) == files.rows(id_of(table))
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.jsonl.gz", "out.avro"])
+def test_an_export_killed_while_it_is_verified(files, rpc, make_table, out):
+    """The file is in its place by then: it is verified again, not made anew."""
+    table = make_table({"f": None, "g": None}, [b"k002"])
+    fill(rpc, table, 500)
+    words = ["export", out.split(".")[1], id_of(table), out, "--verify", "full"]
+    path = files.directory / out
+    proxy = HoldingProxy(files.host, path.exists)
+    try:
+        files.host = proxy.host
+        running = subprocess.Popen(files.command(*words), cwd=files.directory)
+        assert proxy.holds.wait(SECONDS)
+        running.kill()
+        running.wait(SECONDS)
+        proxy.release()
+        before = path.stat().st_ino, path.read_bytes()
+        told = files.run(*words)
+    finally:
+        proxy.close()
+    assert told.returncode == 0, told.stderr
+    assert "500 rows are done" in told.stderr
+    assert told.stdout == (
+        "500 rows read, 500 written, 0 rejected\n500 rows in the file, the same as were read\n"
+        "500 rows compared, 0 different\n"
+    )
+    assert (path.stat().st_ino, path.read_bytes()) == before
+    assert list(files.directory.iterdir()) == [path]
 
 
 def test_a_checkpoint_is_of_its_options(files, rpc, make_table):

@@ -1,4 +1,5 @@
-"""A TCP proxy that loses connections: what a client sees when a network fails under it."""
+"""TCP proxies that lose connections, or hold what is sent: what a client sees when a network fails
+under it."""
 
 import contextlib
 import select
@@ -6,6 +7,7 @@ import socket
 import threading
 
 PIECE = 16384
+SECONDS = 120
 
 
 class FailingProxy:
@@ -56,10 +58,36 @@ class FailingProxy:
                     if not data:
                         left = 0
                     elif source is client:
-                        server.sendall(data)
+                        self.send_to_server(server, data)
                     else:
                         client.sendall(data[:left])
                         left = left and max(left - len(data), 0)
         for each in (client, server):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
+
+    def send_to_server(self, server, data):
+        server.sendall(data)
+
+
+class HoldingProxy(FailingProxy):
+    """Forwards to `host`, but holds what the client sends once `is_time()`, until the release."""
+
+    def __init__(self, host, is_time):
+        self.is_time = is_time
+        self.holds = threading.Event()
+        self.is_released = threading.Event()
+        super().__init__(host, None)
+
+    def send_to_server(self, server, data):
+        if not self.is_released.is_set() and self.is_time():
+            self.holds.set()
+            self.is_released.wait(SECONDS)
+        super().send_to_server(server, data)
+
+    def release(self):
+        self.is_released.set()
+
+    def close(self):
+        self.release()
+        super().close()
