@@ -92,13 +92,10 @@ static status call_once(struct reader *r, bool *is_all)
 {
     const struct row_reading *reading = r->reading;
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
-    Bt__RowFilter filter = BT__ROW_FILTER__INIT;
     Bt__RowSet rows = BT__ROW_SET__INIT;
     request.table_name = reading->table;
     request.app_profile_id = reading->app_profile;
-    filter.filter_case = BT__ROW_FILTER__FILTER_CELLS_PER_COLUMN_LIMIT_FILTER;
-    filter.cells_per_column_limit_filter = 1;
-    request.filter = reading->newest_only ? &filter : NULL;
+    request.filter = (Bt__RowFilter *)(uintptr_t)reading->filter; /* which stays as it is */
     row_assembly_reset(&r->assembly);
     arena_reset(r->arena);
     if (reading->rows != NULL) {

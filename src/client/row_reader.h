@@ -9,9 +9,9 @@
 struct row_reading {
     struct client_session *session;
     const char *table;
-    const char *app_profile; /* "": none */
-    const Bt__RowSet *rows;  /* NULL: all */
-    bool newest_only;        /* the newest version of each cell */
+    const char *app_profile;     /* "": none */
+    const Bt__RowSet *rows;      /* NULL: all */
+    const Bt__RowFilter *filter; /* NULL: none */
     void *context;
     /* For each row, in the order of keys; what it is given lives until it returns. A failure ends
      * the reading, and is what it ends with. */

@@ -70,7 +70,11 @@ static status prepare_table(struct import *import)
         TRY(transfer_make_schema(target->families, target->family_count, import->setup,
                                  &table.schema));
     import->schema = table.schema;
-    return transfer_prepare_table(import->session, &table, import->setup);
+    bool is_made;
+    TRY(transfer_prepare_table(import->session, &table, import->setup, &is_made));
+    if (is_made)
+        transfer_job_note_made(import->job);
+    return status_ok();
 }
 
 /* Looks at the server, but for a dry run. */
@@ -113,6 +117,8 @@ static void print_result(const struct import *import, const struct transfer_resu
     if (result->is_verified)
         printf("%" PRIu64 " rows compared, %" PRIu64 " different\n", result->compared,
                result->different);
+    if (result->strays > 0)
+        printf("%" PRIu64 " rows are in the table, and not in the source\n", result->strays);
 }
 
 static status run(struct import *import, bool *is_perfect)
@@ -131,7 +137,7 @@ static status run(struct import *import, bool *is_perfect)
                          &result));
     TRY(transfer_job_end(import->job));
     print_result(import, &result);
-    *is_perfect = result.counts.rejected == 0 && result.different == 0;
+    *is_perfect = result.counts.rejected == 0 && result.different == 0 && result.strays == 0;
     return status_ok();
 }
 

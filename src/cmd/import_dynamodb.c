@@ -176,9 +176,12 @@ static status check_files(const struct import_options *options)
 {
     bool is_plain = options->dynamodb_endpoint == NULL && options->region == NULL &&
                     !options->consistent_read && options->follow == LIVE_FOLLOW_NONE;
-    return is_plain ? status_ok()
-                    : REFUSE("--dynamodb-endpoint, --region, --consistent-read and --follow are of "
-                             "a source " LIVE "TABLE");
+    if (!is_plain)
+        return REFUSE("--dynamodb-endpoint, --region, --consistent-read and --follow are of a "
+                      "source " LIVE "TABLE");
+    bool reads_again = strcmp(options->source, "-") == 0 && options->transfer.verify == VERIFY_FULL;
+    return reads_again ? REFUSE("--verify full reads the source twice, which - cannot be")
+                       : status_ok();
 }
 
 static status check(const struct import_options *options)

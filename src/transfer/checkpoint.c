@@ -46,12 +46,13 @@ static status replace_file(const char *path, const char *text)
 status checkpoint_write(const char *path, const char *identity, const struct checkpoint *checkpoint)
 {
     const struct transfer_counts *counts = &checkpoint->counts;
-    json_t *json = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O?}", "transfer", identity, "records",
-        (json_int_t)counts->records, "rejected", (json_int_t)counts->rejected, "ended",
-        (json_int_t)counts->ended, "bytes", (json_int_t)counts->bytes, "rejects_bytes",
-        (json_int_t)checkpoint->rejects_bytes, "seen_bytes", (json_int_t)checkpoint->seen_bytes,
-        "source", checkpoint->source, "sink", checkpoint->sink);
+    json_t *json =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:O, s:O?}", "transfer", identity,
+                  "records", (json_int_t)counts->records, "rejected", (json_int_t)counts->rejected,
+                  "ended", (json_int_t)counts->ended, "bytes", (json_int_t)counts->bytes,
+                  "rejects_bytes", (json_int_t)checkpoint->rejects_bytes, "seen_bytes",
+                  (json_int_t)checkpoint->seen_bytes, "made_target", checkpoint->made_target,
+                  "source", checkpoint->source, "sink", checkpoint->sink);
     char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
     status s = text == NULL ? status_out_of_memory() : replace_file(path, text);
     free(text);
@@ -72,12 +73,13 @@ static status take(const char *path, const json_t *json, const char *identity,
 {
     const char *found;
     json_int_t records, rejected, ended = 0, bytes, rejects_bytes, seen_bytes = 0;
+    int made_target = false;
     json_t *source, *sink = NULL;
     /* jansson does not change what it unpacks. */
-    if (json_unpack((json_t *)(uintptr_t)json, "{s:s, s:I, s:I, s?I, s:I, s:I, s?I, s:o, s?o}",
+    if (json_unpack((json_t *)(uintptr_t)json, "{s:s, s:I, s:I, s?I, s:I, s:I, s?I, s?b, s:o, s?o}",
                     "transfer", &found, "records", &records, "rejected", &rejected, "ended", &ended,
                     "bytes", &bytes, "rejects_bytes", &rejects_bytes, "seen_bytes", &seen_bytes,
-                    "source", &source, "sink", &sink) != 0)
+                    "made_target", &made_target, "source", &source, "sink", &sink) != 0)
         return damaged(path, "cannot be read");
     if (strcmp(found, identity) != 0)
         return status_make(
@@ -91,6 +93,7 @@ static status take(const char *path, const json_t *json, const char *identity,
                                           .bytes = (uint64_t)bytes},
                                .rejects_bytes = (uint64_t)rejects_bytes,
                                .seen_bytes = (uint64_t)seen_bytes,
+                               .made_target = made_target,
                                .source = json_incref(source),
                                .sink = json_incref(sink)};
     return status_ok();

@@ -12,6 +12,7 @@ struct checkpoint {
     struct transfer_counts counts;
     uint64_t rejects_bytes; /* of the file of rejects */
     uint64_t seen_bytes;    /* of the file of what has come */
+    bool made_target;       /* it was made for this transfer */
     json_t *source;         /* positions */
     json_t *sink;           /* NULL: it has none */
 };

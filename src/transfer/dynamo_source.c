@@ -249,10 +249,11 @@ static status rewind_source(void *context)
 struct transfer_source dynamo_source_interface(struct dynamo_source *source)
 {
     const struct item_mapping *mapping = source->layout.mapping;
+    bool has_whole_rows = mapping == NULL || !mapping->has_items;
     return (struct transfer_source){.context = source,
                                     .noun = "items",
-                                    .unique = mapping != NULL && mapping->has_items ? UNIQUE_CELLS
-                                                                                    : UNIQUE_ROWS,
+                                    .unique = has_whole_rows ? UNIQUE_ROWS : UNIQUE_CELLS,
+                                    .has_whole_rows = has_whole_rows,
                                     .next = next,
                                     .save = save,
                                     .restore = restore,

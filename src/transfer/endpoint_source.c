@@ -376,6 +376,7 @@ struct transfer_source endpoint_source_interface(struct endpoint_source *source)
 {
     return (struct transfer_source){.context = source,
                                     .noun = "rows",
+                                    .has_whole_rows = true,
                                     .next = next,
                                     .save = save,
                                     .restore = restore,

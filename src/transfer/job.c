@@ -243,34 +243,70 @@ static status take_all(struct transfer_job *job)
 
 /* --- verifying --- */
 
-static status verify_record(const struct transfer_source *source, struct seen *seen,
-                            struct arena *arena, struct verification *verification, bool *is_end)
+/* All records of the source, read once more. */
+struct rereading {
+    const struct transfer_source *source;
+    struct verification *verification;
+    struct arena *record;
+    struct seen *doubles; /* what had come before, when they were written */
+    struct seen *rows;    /* which may be in the table; NULL: others may be, too */
+};
+
+static status verify_record(const struct rereading *again, bool *is_end)
 {
+    const struct transfer_source *source = again->source;
     struct transfer_record record = {0};
     struct transfer_place place;
-    arena_reset(arena);
-    TRY(source->next(source->context, arena, &record, is_end));
+    arena_reset(again->record);
+    TRY(source->next(source->context, again->record, &record, is_end));
     if (*is_end || record.is_pause)
         return status_ok();
-    status fault = find_fault(seen, &record);
+    status fault = find_fault(again->doubles, &record);
     bool is_rejected = !status_is_ok(fault);
     status_free(fault);
-    if (is_rejected || has_ended(&record.change))
+    if (is_rejected)
+        return status_ok();
+    if (again->rows != NULL)
+        TRY(seen_note_row(again->rows, record.change.row_key));
+    if (has_ended(&record.change))
         return status_ok();
     source->describe(source->context, record.tag, &place);
-    return verification_add(verification, &record.change, &place);
+    return verification_add(again->verification, &record.change, &place);
 }
 
-status transfer_verify(const struct transfer_source *source, struct verification *verification)
+static status find_strays(const struct rereading *again, uint64_t *strays)
 {
-    struct arena *arena = arena_create(RECORD_LIMIT);
-    struct seen *seen = NULL;
+    if (again->rows == NULL)
+        return status_ok();
+    if (!seen_is_full(again->rows))
+        return verification_find_strays(again->verification, again->rows, strays);
+    fprintf(stderr, "there are too many rows to find those that the table alone has\n");
+    return status_ok();
+}
+
+static status reread(const struct rereading *again, uint64_t *strays)
+{
     bool is_end = false;
-    status s = arena == NULL ? status_out_of_memory() : seen_create(source->unique, NULL, &seen);
-    while (status_is_ok(s) && !is_end)
-        s = verify_record(source, seen, arena, verification, &is_end);
-    seen_destroy(seen);
-    arena_destroy(arena);
+    while (!is_end)
+        TRY(verify_record(again, &is_end));
+    return find_strays(again, strays);
+}
+
+static status verify_all(const struct transfer_job *job, uint64_t *strays)
+{
+    const struct transfer_source *source = job->source;
+    struct rereading again = {
+        .source = source, .verification = job->verification, .record = job->record};
+    bool is_alone = job->checkpoint.made_target;
+    if (is_alone && source->has_whole_rows)
+        verification_expect_whole_rows(job->verification);
+    status s = seen_create(source->unique, NULL, &again.doubles);
+    if (status_is_ok(s) && is_alone)
+        s = seen_create(UNIQUE_ROWS, NULL, &again.rows);
+    if (status_is_ok(s))
+        s = reread(&again, strays);
+    seen_destroy(again.rows);
+    seen_destroy(again.doubles);
     return s;
 }
 
@@ -281,13 +317,18 @@ static status verify(struct transfer_job *job, struct transfer_result *out)
         return status_ok();
     if (!verification_is_sample(job->verification)) {
         TRY(source->rewind(source->context));
-        TRY(transfer_verify(source, job->verification));
+        TRY(verify_all(job, &out->strays));
     }
     out->is_verified = true;
     return verification_finish(job->verification, &out->compared, &out->different);
 }
 
 /* --- all of it --- */
+
+void transfer_job_note_made(struct transfer_job *job)
+{
+    job->checkpoint.made_target = true;
+}
 
 static status begin(struct transfer_job *job)
 {
@@ -296,7 +337,7 @@ static status begin(struct transfer_job *job)
     job->progress.at_start = job->checkpoint.counts;
     job->checkpoint_us = clock_steady_us(job->clock);
     if (!job->goes_on)
-        return job->source->is_live ? checkpoint(job) : status_ok();
+        return job->source->is_live || job->checkpoint.made_target ? checkpoint(job) : status_ok();
     if (!job->options.quiet)
         fprintf(stderr, "going on where %s says: %" PRIu64 " %s are done\n",
                 (const char *)job->checkpoint_path.data, job->checkpoint.counts.records,

@@ -55,7 +55,8 @@ struct transfer_result {
     struct transfer_counts counts;
     uint64_t compared; /* rows */
     uint64_t different;
-    bool is_verified; /* the two are known */
+    uint64_t strays;  /* rows that the target alone has */
+    bool is_verified; /* the three are known */
 };
 
 struct transfer_job;
@@ -71,6 +72,10 @@ void transfer_job_destroy(struct transfer_job *job); /* NULL is fine */
 /* For the sink of this job, which is made when the job is. */
 struct transfer_refusal transfer_job_refusal(struct transfer_job *job);
 
+/* Before it runs: nothing is in the target, which was made for this job. So a full verification
+ * looks for what it has beside what the source says. The checkpoint keeps that. */
+void transfer_job_note_made(struct transfer_job *job);
+
 /* Runs to the end. The checkpoint stays: who is killed behind it only ends once more. `sink` NULL:
  * a dry run. `verification` NULL: none. Both must outlive the job. */
 status transfer_job_run(struct transfer_job *job, const struct transfer_sink *sink,
@@ -82,8 +87,5 @@ status transfer_job_end(struct transfer_job *job);
 
 /* The file of rejects. */
 const char *transfer_job_rejects(const struct transfer_job *job);
-
-/* Holds every record of the source, which is at its beginning, against the table. */
-status transfer_verify(const struct transfer_source *source, struct verification *verification);
 
 #endif

@@ -83,12 +83,19 @@ static status grow(struct seen *seen)
     return status_ok();
 }
 
-/* `*is_full`: there is no room for more. */
-static status make_room(struct seen *seen, bool *is_full)
+static bool is_crowded(const struct seen *seen)
 {
-    bool is_crowded = seen->count >= seen->slot_count / 4 * 3;
-    *is_full = is_crowded && seen->slot_count == SLOTS_MOST;
-    return is_crowded && !*is_full ? grow(seen) : status_ok();
+    return seen->count >= seen->slot_count / 4 * 3;
+}
+
+bool seen_is_full(const struct seen *seen)
+{
+    return is_crowded(seen) && seen->slot_count == SLOTS_MOST;
+}
+
+static status make_room(struct seen *seen)
+{
+    return is_crowded(seen) && !seen_is_full(seen) ? grow(seen) : status_ok();
 }
 
 static bool has(const struct seen *seen, struct fingerprint print)
@@ -99,11 +106,10 @@ static bool has(const struct seen *seen, struct fingerprint print)
 /* `*is_new`: it was not there. */
 static status keep(struct seen *seen, struct fingerprint print, bool *is_new)
 {
-    bool is_full;
-    TRY(make_room(seen, &is_full));
+    TRY(make_room(seen));
     struct fingerprint *slot = find_slot(seen->slots, seen->slot_count, print);
     *is_new = is_free(slot);
-    if (!*is_new || is_full)
+    if (!*is_new || seen_is_full(seen))
         return status_ok();
     *slot = print;
     seen->count++;
@@ -152,11 +158,27 @@ static int shown(bytes b)
     return b.size < SHOWN_MOST ? (int)b.size : SHOWN_MOST;
 }
 
-static status add_row(struct seen *seen, bytes row_key)
+static struct fingerprint row_print(bytes row_key)
 {
     struct siphash hash = row_hash(row_key);
+    return finish(&hash);
+}
+
+status seen_note_row(struct seen *seen, bytes row_key)
+{
     bool is_new;
-    TRY(keep(seen, finish(&hash), &is_new));
+    return keep(seen, row_print(row_key), &is_new);
+}
+
+bool seen_has_row(const struct seen *seen, bytes row_key)
+{
+    return has(seen, row_print(row_key));
+}
+
+static status add_row(struct seen *seen, bytes row_key)
+{
+    bool is_new;
+    TRY(keep(seen, row_print(row_key), &is_new));
     return is_new ? status_ok()
                   : status_make(STATUS_ALREADY_EXISTS, "one before it has the row key %.*s",
                                 shown(row_key), (const char *)row_key.data);

@@ -20,6 +20,13 @@ void seen_destroy(struct seen *seen); /* NULL is fine; the file stays */
 /* ALREADY_EXISTS, in words that name what it is the second of. */
 status seen_add(struct seen *seen, const struct move_change *change);
 
+/* For UNIQUE_ROWS alone. The row may come as often as it likes. */
+status seen_note_row(struct seen *seen, bytes row_key);
+bool seen_has_row(const struct seen *seen, bytes row_key);
+
+/* There may be some that are not kept. */
+bool seen_is_full(const struct seen *seen);
+
 /* The file has all of them, durably, and is so long. */
 status seen_save(struct seen *seen, uint64_t *bytes);
 

@@ -109,6 +109,19 @@ static void a_cell_comes_once(void **state)
     seen_destroy(seen);
 }
 
+static void a_row_may_be_noted_again(void **state)
+{
+    struct seen *seen = make(UNIQUE_ROWS, NULL);
+    (void)state;
+    assert_false(seen_has_row(seen, bytes_of("a")));
+    for (int i = 0; i < 2; i++)
+        assert_ok(seen_note_row(seen, bytes_of("a")));
+    assert_true(seen_has_row(seen, bytes_of("a")));
+    assert_false(seen_has_row(seen, bytes_of("b")));
+    assert_false(seen_is_full(seen));
+    seen_destroy(seen);
+}
+
 static void another_process_knows_what_had_been_saved(void **state)
 {
     const struct place *place = *state;
@@ -144,6 +157,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_row_comes_once, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_whose_hashes_meet_are_two, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cell_comes_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_row_may_be_noted_again, setup, teardown),
         cmocka_unit_test_setup_teardown(another_process_knows_what_had_been_saved, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,7 @@ struct transfer_source {
     void *context;
     const char *noun; /* of what it gives: "items" */
     enum transfer_unique unique;
+    bool has_whole_rows; /* what a record says of its row is all of it */
     bool is_live; /* it changes while it is read: where that began is made durable before the first
                      record is written, so that what changes is told from there on */
 

@@ -14,9 +14,10 @@ struct transfer_table {
     size_t split_count;
 };
 
-/* Makes the table if it is not there. FAILED_PRECONDITION if it is and lacks a family. */
+/* Makes the table if it is not there: `*is_made`. FAILED_PRECONDITION if it is and lacks a family.
+ */
 status transfer_prepare_table(struct client_session *session, const struct transfer_table *table,
-                              struct arena *arena);
+                              struct arena *arena, bool *is_made);
 
 /* A schema of these families, with their rules. */
 status transfer_make_schema(const struct move_family *families, size_t count, struct arena *arena,

@@ -1,7 +1,8 @@
 /* Rows gather in slots. All of them: when the slots are full, they are read and compared. A sample:
  * the slots are a reservoir, in which each row that came has the same chance to be, and are
  * compared at the end. A row is as it should be if each of its cells is there, at its timestamp,
- * with its value; what else is in it is not our concern, unless the record says all of the row.
+ * with its value; what else is in it is not our concern, unless the record says all of the row: as
+ * what replaces it does, and each of them where whole rows are expected.
  * Of several records that say all of one row the last one counts. */
 #include "transfer/verification.h"
 
@@ -17,6 +18,7 @@ enum {
     SLOT_LIMIT = 512 << 20,
     SAMPLED_BYTES = 32 << 10, /* larger rows are not sampled: a sample is to be small */
     SHOWN_MOST = 20,
+    SHOWN_KEY = 100, /* bytes of a row key */
 };
 
 enum verdict { ROW_DIFFERS, ROW_IS_SAME, ROW_IS_LATER /* than the record, which yields to it */ };
@@ -33,6 +35,7 @@ struct verification {
     struct client_session *session;
     const char *table;
     bool is_sample;
+    bool expects_whole_rows;
     struct slot slots[SLOTS];
     size_t count;
     uint64_t seen;
@@ -69,6 +72,11 @@ bool verification_is_sample(const struct verification *verification)
     return verification->is_sample;
 }
 
+void verification_expect_whole_rows(struct verification *verification)
+{
+    verification->expects_whole_rows = true;
+}
+
 /* --- comparing --- */
 
 /* Looks from `*place` on, and then before it: cells mostly come in the order in which they are
@@ -88,13 +96,15 @@ static bool has_cell(const struct move_change *row, const struct move_cell *cell
     return false;
 }
 
-static bool has_all(const struct move_change *row, const struct move_change *expected)
+/* `is_whole`: and nothing else. */
+static bool has_all(const struct move_change *row, const struct move_change *expected,
+                    bool is_whole)
 {
     size_t place = 0;
     for (size_t i = 0; i < expected->count; i++)
         if (!has_cell(row, &expected->cells[i], expected->is_undated, &place))
             return false;
-    return !expected->replaces || row->count == expected->count;
+    return !is_whole || row->count <= expected->count;
 }
 
 static bool has_later_cell(const struct move_change *row, int64_t us)
@@ -105,11 +115,13 @@ static bool has_later_cell(const struct move_change *row, int64_t us)
     return false;
 }
 
-static enum verdict judge(const struct move_change *row, const struct move_change *expected)
+static enum verdict judge(const struct verification *v, const struct move_change *row,
+                          const struct move_change *expected)
 {
+    bool is_whole = expected->replaces || v->expects_whole_rows;
     if (expected->yields && has_later_cell(row, expected->written_us))
         return ROW_IS_LATER;
-    return has_all(row, expected) ? ROW_IS_SAME : ROW_DIFFERS;
+    return has_all(row, expected, is_whole) ? ROW_IS_SAME : ROW_DIFFERS;
 }
 
 static int compare_slots(const void *a, const void *b)
@@ -138,7 +150,7 @@ static status take_row(void *context, const struct move_change *row)
     struct verification *v = context;
     for (size_t i = first_slot(v, row->row_key);
          i < v->count && bytes_equal(v->slots[i].row.row_key, row->row_key); i++)
-        v->slots[i].verdict = judge(row, &v->slots[i].row);
+        v->slots[i].verdict = judge(v, row, &v->slots[i].row);
     return status_ok();
 }
 
@@ -295,5 +307,52 @@ status verification_finish(struct verification *v, uint64_t *compared, uint64_t 
     *compared = v->compared;
     *different = v->suspects.standing;
     show_suspects(v);
+    return s;
+}
+
+/* --- rows that should not be there --- */
+
+struct stray_search {
+    const struct seen *rows;
+    uint64_t count;
+};
+
+static status look_at_row(void *context, const struct move_change *row)
+{
+    struct stray_search *search = context;
+    struct buffer shown = {0};
+    if (seen_has_row(search->rows, row->row_key) || ++search->count > SHOWN_MOST)
+        return status_ok();
+    buffer_append_readable(&shown, row->row_key, SHOWN_KEY);
+    if (!shown.failed)
+        fprintf(stderr, "the row %.*s is in the table, and not in the source\n", (int)shown.size,
+                (const char *)shown.data);
+    buffer_free(&shown);
+    return status_ok();
+}
+
+/* Of each row its key, and as little beside it as a row has. */
+status verification_find_strays(struct verification *v, const struct seen *rows, uint64_t *strays)
+{
+    Bt__RowFilter one = BT__ROW_FILTER__INIT, bare = BT__ROW_FILTER__INIT;
+    Bt__RowFilter filter = BT__ROW_FILTER__INIT, *parts[] = {&one, &bare};
+    Bt__RowFilter__Chain chain = BT__ROW_FILTER__CHAIN__INIT;
+    struct stray_search search = {.rows = rows};
+    one.filter_case = BT__ROW_FILTER__FILTER_CELLS_PER_ROW_LIMIT_FILTER;
+    one.cells_per_row_limit_filter = 1;
+    bare.filter_case = BT__ROW_FILTER__FILTER_STRIP_VALUE_TRANSFORMER;
+    bare.strip_value_transformer = true;
+    chain.filters = parts;
+    chain.n_filters = sizeof parts / sizeof *parts;
+    filter.filter_case = BT__ROW_FILTER__FILTER_CHAIN;
+    filter.chain = &chain;
+    const struct row_reading reading = {.session = v->session,
+                                        .table = v->table,
+                                        .app_profile = client_session_app_profile(v->session),
+                                        .filter = &filter,
+                                        .context = &search,
+                                        .on_row = look_at_row};
+    status s = rows_read(&reading);
+    *strays = search.count;
     return s;
 }

@@ -160,6 +160,42 @@ def test_a_part_of_it(rpc, make_table, copier, options, query):
     assert copy.rows("part") == rpc.read(table, **query)
 
 
+def test_what_the_target_alone_has_is_found(rpc, make_table, copier):
+    """Rows and cells that came to the copy by another hand while it was made: the checkpoint says
+    that the table is the copy's own. Into a table that was there they belong."""
+    table = make_table()
+    fill(rpc, table, 1200)
+    rpc.mutate(table, b"large", set_cell("f", b"q", b"v", MS))
+    copy = copier(table)
+    kill_behind_its_checkpoint(copy)
+    there = f"projects/p/instances/i/tables/{copy.table_id}"
+    copy.rpc.mutate(there, b"nobody's\xff", set_cell("f", b"q", b"v", MS))
+    copy.rpc.mutate(there, b"large", set_cell("g", b"more", b"v", MS))
+    copy.rpc.mutate(there, b"large", set_cell("f", b"q", b"v", MS))
+    done = copy.run("--verify", "full")
+    assert done.returncode == 1
+    assert done.stdout == (
+        "1201 rows read, 1201 written, 0 rejected\n1201 rows compared, 1 different\n"
+        "1 rows are in the table, and not in the source\n"
+    )
+    assert "the row nobody's\\xff is in the table, and not in the source\n" in done.stderr
+    assert "1201 rows compared, 0 different\n" in copy.run_well("--verify", "full")
+
+
+def kill_behind_its_checkpoint(copy):
+    """When the table is made and noted."""
+    checkpoint = copy.directory / f"{copy.table_id}.checkpoint"
+    running = subprocess.Popen(
+        copy.command("--rate", 10), cwd=copy.directory, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline and running.poll() is None and not checkpoint.exists():
+        time.sleep(0.02)
+    running.send_signal(signal.SIGKILL)
+    running.wait(SECONDS)
+    assert json.loads(checkpoint.read_text())["made_target"]
+
+
 def test_a_killed_copy_goes_on(rpc, make_table, copier, tmp_path):
     table = make_table(splits=[b"\x40", b"\x80", b"\xc0"])
     fill(rpc, table, 8000)

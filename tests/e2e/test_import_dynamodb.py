@@ -408,6 +408,12 @@ def test_options_that_make_no_sense(importer, tmp_path, options, words):
     assert words in done.stderr
 
 
+def test_what_is_read_once_cannot_be_compared_in_full(importer):
+    done = importer.run("-", "--verify", "full")
+    assert done.returncode == 2
+    assert "--verify full reads the source twice, which - cannot be" in done.stderr
+
+
 def test_sources_that_are_none(importer, tmp_path):
     assert "cannot read" in importer.run(tmp_path / "none").stderr
     assert "has neither a manifest nor files" in importer.run(tmp_path).stderr

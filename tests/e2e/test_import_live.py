@@ -18,6 +18,7 @@ from harness.certificates import Authority
 from harness.dynamo_exports import item_json
 from harness.dynamodb import LIVE_TYPES, DynamoDB, Writer, random_item
 from harness.importer import SECONDS, Importer
+from harness.rpc import set_cell
 
 ITEMS = int(os.environ.get("TRESTLE_LIVE_ITEMS", "2000"))
 KILLS = int(os.environ.get("TRESTLE_LIVE_KILLS", "3"))
@@ -219,6 +220,27 @@ def test_changes_are_followed_until_a_signal(importer, dynamodb):
     importer.run_well("dynamodb://followed", *importer.options, "--follow", "caught-up")
     check_same(importer, dynamodb, "followed")
     assert read_checkpoint(importer) is None
+
+
+def test_a_row_that_the_table_no_longer_has_is_found(importer, dynamodb, rpc):
+    """As of a change that was not applied: the full verification looks for such rows in a table
+    that was made for the import."""
+    seed(dynamodb, "strays", 30)
+    running = importer.start(
+        "dynamodb://strays", *importer.options, "--follow", "forever",
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_until(running, lambda: is_following(importer))
+    running.send_signal(signal.SIGTERM)
+    _, err = running.communicate(timeout=SECONDS)
+    assert running.returncode == 0, err
+    rpc.mutate(importer.table, b"gone", set_cell("item", b"Id", b'{"S":"gone"}', 1000))
+    followed = ("dynamodb://strays", *importer.options, "--follow", "caught-up")
+    done = importer.run(*followed, "--verify", "full")
+    assert done.returncode == 1
+    assert "30 rows compared, 0 different\n" in done.stdout
+    assert "1 rows are in the table, and not in the source\n" in done.stdout
+    assert "the row gone is in the table, and not in the source\n" in done.stderr
 
 
 def is_following(importer):
