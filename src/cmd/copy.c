@@ -11,9 +11,6 @@
 #include "cmd/row_bounds.h"
 #include "transfer/endpoint_source.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { SETUP_LIMIT = 64 << 20 };
 
 struct copy_options {
@@ -86,8 +83,7 @@ static status read_options(const char *const *arguments, struct copy_options *ou
     struct option_values values = {.object = out, .origins = origins};
     const char *const no_environment[] = {NULL};
     *out = (struct copy_options){0};
-    if (arguments[0] == NULL || strncmp(arguments[0], "--", 2) == 0)
-        return status_make(STATUS_INVALID_ARGUMENT, "the table comes first");
+    TRY(command_need_words(arguments, 1, "the table comes first"));
     TRY(options_read(&table, arguments + 1, no_environment, &values));
     out->table = arguments[0];
     if (out->to_table == NULL)
@@ -210,13 +206,6 @@ static status run(struct copy *copy, bool *is_perfect)
     return import_run(&o->transfer, &target, &source, is_perfect);
 }
 
-static int fail(status s, int exit_status)
-{
-    fprintf(stderr, "trestle copy: %s\n", status_message(s));
-    status_free(s);
-    return exit_status;
-}
-
 int copy_command(const char *const *arguments)
 {
     struct copy_options options;
@@ -226,14 +215,12 @@ int copy_command(const char *const *arguments)
         return command_print(write_help);
     status s = read_options(arguments, &options);
     if (!status_is_ok(s))
-        return fail(s, s.code == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILURE);
+        return command_refuse("copy", s);
     s = run(&copy, &is_perfect);
     endpoint_source_destroy(copy.source);
     client_session_destroy(copy.session);
     buffer_free(&copy.table);
     buffer_free(&copy.identity);
     arena_destroy(copy.arena);
-    if (!status_is_ok(s))
-        return fail(s, EXIT_FAILURE);
-    return is_perfect ? EXIT_SUCCESS : EXIT_FAILURE;
+    return command_end("copy", s, is_perfect);
 }

@@ -19,8 +19,4 @@ int export_csv_command(const char *const *arguments);
 int export_jsonl_command(const char *const *arguments);
 int export_avro_command(const char *const *arguments);
 
-/* Print and take the failure, and return the exit status: of options, of the export. */
-int export_refuse(status s);
-int export_end(status s, bool is_perfect);
-
 #endif

@@ -55,9 +55,7 @@ static status read_options(const char *const *arguments, struct export_options *
     struct option_values values = {.object = out, .origins = origins};
     const char *const no_environment[] = {NULL};
     *out = (struct export_options){0};
-    for (size_t i = 0; i < 2; i++)
-        if (arguments[i] == NULL || strncmp(arguments[i], "--", 2) == 0)
-            return status_make(STATUS_INVALID_ARGUMENT, "table and directory come first");
+    TRY(command_need_words(arguments, 2, "table and directory come first"));
     TRY(options_read(&table, arguments + 2, no_environment, &values));
     out->table = arguments[0];
     out->directory = arguments[1];
@@ -165,14 +163,6 @@ static status verify(struct export *export, bool *is_perfect)
 
 /* --- running --- */
 
-static void print_result(const struct export *export, const struct transfer_counts *counts)
-{
-    printf("%" PRIu64 " rows read, %" PRIu64 " %s, %" PRIu64 " rejected%s%s\n", counts->records,
-           counts->records - counts->rejected, export->sink == NULL ? "fine" : "written",
-           counts->rejected, counts->rejected > 0 ? ": see " : "",
-           counts->rejected > 0 ? transfer_job_rejects(export->job) : "");
-}
-
 static status run(struct export *export, bool *is_perfect)
 {
     const struct export_options *o = export->options;
@@ -192,7 +182,7 @@ static status run(struct export *export, bool *is_perfect)
         sink = dynamo_sink_interface(export->sink);
     }
     TRY(transfer_job_run(export->job, export->sink == NULL ? NULL : &sink, NULL, &result));
-    print_result(export, &result.counts);
+    transfer_job_print(export->job, stdout);
     *is_perfect = result.counts.rejected == 0;
     TRY(verify(export, is_perfect));
     return transfer_job_end(export->job);
@@ -207,7 +197,7 @@ int export_dynamodb_command(const char *const *arguments)
         return command_print(write_help);
     status s = read_options(arguments, &options);
     if (!status_is_ok(s))
-        return export_refuse(s);
+        return command_refuse("export", s);
     s = run(&export, &is_perfect);
     dynamo_sink_destroy(export.sink);
     transfer_job_destroy(export.job);
@@ -215,5 +205,5 @@ int export_dynamodb_command(const char *const *arguments)
     client_session_destroy(export.session);
     buffer_free(&export.table);
     buffer_free(&export.identity);
-    return export_end(s, is_perfect);
+    return command_end("export", s, is_perfect);
 }

@@ -106,10 +106,7 @@ static status read_options(enum row_kind kind, const char *const *arguments,
     struct option_values values = {.object = out, .origins = origins};
     const char *const no_environment[] = {NULL};
     *out = (struct export_options){0};
-    for (size_t i = 0; i < 2; i++)
-        if (arguments[i] == NULL || strncmp(arguments[i], "--", 2) == 0)
-            return status_make(STATUS_INVALID_ARGUMENT,
-                               "the table comes first, and then the file, or -");
+    TRY(command_need_words(arguments, 2, "the table comes first, and then the file, or -"));
     TRY(options_read(&table, arguments + 2, no_environment, &values));
     out->table = arguments[0];
     out->out = arguments[1];
@@ -258,16 +255,6 @@ static status verify(const struct export *export, bool *is_same)
 
 /* --- all of it --- */
 
-static void print_result(const struct export *export, const struct transfer_counts *counts)
-{
-    bool has_rejects = counts->rejected > 0;
-    fprintf(is_standard_output(export->options) ? stderr : stdout,
-            "%" PRIu64 " rows read, %" PRIu64 " %s, %" PRIu64 " rejected%s%s\n", counts->records,
-            counts->records - counts->rejected,
-            export->options->transfer.dry_run ? "fine" : "written", counts->rejected,
-            has_rejects ? ": see " : "", has_rejects ? transfer_job_rejects(export->job) : "");
-}
-
 static status run(struct export *export, bool *is_perfect)
 {
     const struct export_options *o = export->options;
@@ -281,7 +268,7 @@ static status run(struct export *export, bool *is_perfect)
     TRY(open_sink(export));
     const struct transfer_sink sink = file_sink_interface(export->sink);
     TRY(transfer_job_run(export->job, o->transfer.dry_run ? NULL : &sink, NULL, &result));
-    print_result(export, &result.counts);
+    transfer_job_print(export->job, is_standard_output(o) ? stderr : stdout);
     TRY(verify(export, is_perfect));
     *is_perfect &= result.counts.rejected == 0;
     return transfer_job_end(export->job);
@@ -312,7 +299,7 @@ static int export_file(enum row_kind kind, const char *const *arguments)
         s = prepare(&export, kind);
     if (!status_is_ok(s)) {
         arena_destroy(export.arena);
-        return export_refuse(s);
+        return command_refuse("export", s);
     }
     s = run(&export, &is_perfect);
     file_sink_destroy(export.sink);
@@ -322,7 +309,7 @@ static int export_file(enum row_kind kind, const char *const *arguments)
     buffer_free(&export.table);
     buffer_free(&export.identity);
     arena_destroy(export.arena);
-    return export_end(s, is_perfect);
+    return command_end("export", s, is_perfect);
 }
 
 int export_csv_command(const char *const *arguments)

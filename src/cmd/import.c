@@ -6,28 +6,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { SETUP_LIMIT = 16 << 20 };
-
-static int fail(status s, int exit_status)
-{
-    fprintf(stderr, "trestle import: %s\n", status_message(s));
-    status_free(s);
-    return exit_status;
-}
-
-int import_refuse(status s)
-{
-    return fail(s, s.code == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILURE);
-}
-
-int import_end(status s, bool is_perfect)
-{
-    if (!status_is_ok(s))
-        return fail(s, EXIT_FAILURE);
-    return is_perfect ? EXIT_SUCCESS : EXIT_FAILURE;
-}
 
 /* --- running --- */
 
@@ -103,17 +83,8 @@ static status connect_import(struct import *import)
                                &import->verification);
 }
 
-static void print_result(const struct import *import, const struct transfer_result *result)
+static void print_verification(const struct transfer_result *result)
 {
-    const struct transfer_counts *counts = &result->counts;
-    printf("%" PRIu64 " %s read, %" PRIu64 " %s, %" PRIu64 " rejected%s%s\n", counts->records,
-           import->source->noun, counts->records - counts->rejected - counts->ended,
-           import->options->dry_run ? "fine" : "written", counts->rejected,
-           counts->rejected > 0 ? ": see " : "",
-           counts->rejected > 0 ? transfer_job_rejects(import->job) : "");
-    if (counts->ended > 0)
-        printf("%" PRIu64 " %s left out, because they had ended\n", counts->ended,
-               import->source->noun);
     if (result->is_verified)
         printf("%" PRIu64 " rows compared, %" PRIu64 " different\n", result->compared,
                result->different);
@@ -136,7 +107,8 @@ static status run(struct import *import, bool *is_perfect)
     TRY(transfer_job_run(import->job, import->sink == NULL ? NULL : &rows, import->verification,
                          &result));
     TRY(transfer_job_end(import->job));
-    print_result(import, &result);
+    transfer_job_print(import->job, stdout);
+    print_verification(&result);
     *is_perfect = result.counts.rejected == 0 && result.different == 0 && result.strays == 0;
     return status_ok();
 }
@@ -158,50 +130,20 @@ status import_run(const struct transfer_options *options, const struct import_ta
 
 /* --- which --- */
 
-static const struct kind {
-    const char *name;
-    int (*run)(const char *const *arguments);
-    const char *sentence;
-} kinds[] = {
+static const struct command_kind all[] = {
     {"dynamodb", import_dynamodb_command, "what DynamoDB has exported"},
     {"csv", import_csv_command, "comma-separated values, as cbt import takes them, or of your own"},
     {"jsonl", import_jsonl_command, "JSON, an object a line"},
     {"avro", import_avro_command, "Avro, as Google's Dataflow templates write it, or of your own"},
 };
 
-enum { KINDS = sizeof kinds / sizeof *kinds };
-
-static void write_help(struct buffer *out)
-{
-    buffer_append_bytes(out, bytes_of("usage: trestle import KIND SOURCE [OPTION…]\n\n"));
-    for (size_t i = 0; i < KINDS; i++)
-        buffer_append_format(out, "  %-8s  %s\n", kinds[i].name, kinds[i].sentence);
-    buffer_append_bytes(out, bytes_of("\ntrestle import KIND --help lists its options.\n"));
-}
-
-/* Names the kinds that there are. */
-static int refuse_kind(const char *name)
-{
-    struct buffer words = {0};
-    buffer_append_format(&words, "there is no kind \"%.64s\":", name);
-    for (size_t i = 0; i < KINDS; i++)
-        buffer_append_format(&words, "%s %s", i == 0 ? "" : ",", kinds[i].name);
-    buffer_append_byte(&words, '\0');
-    int exit_status = command_usage_error("import", words.failed ? "there is no such kind"
-                                                                 : (const char *)words.data);
-    buffer_free(&words);
-    return exit_status;
-}
+static const struct command_kinds kinds = {.command = "import",
+                                           .arguments = "SOURCE [OPTION…]",
+                                           .question = "what from?",
+                                           .all = all,
+                                           .count = sizeof all / sizeof *all};
 
 int import_command(const char *const *arguments)
 {
-    const char *name = arguments[0];
-    if (name == NULL)
-        return command_usage_error("import", "what from? trestle import --help lists the kinds");
-    if (strcmp(name, "--help") == 0)
-        return command_print(write_help);
-    for (size_t i = 0; i < KINDS; i++)
-        if (strcmp(name, kinds[i].name) == 0)
-            return kinds[i].run(arguments + 1);
-    return refuse_kind(name);
+    return command_run_kind(&kinds, arguments);
 }

@@ -42,8 +42,4 @@ struct import_target {
 status import_run(const struct transfer_options *options, const struct import_target *target,
                   const struct transfer_source *source, bool *is_perfect);
 
-/* Print and take the failure, and return the exit status: of options, of the import. */
-int import_refuse(status s);
-int import_end(status s, bool is_perfect);
-
 #endif

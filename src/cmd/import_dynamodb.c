@@ -198,9 +198,8 @@ static status read_options(const char *const *arguments, struct import_options *
     struct option_values values = {.object = out, .origins = origins};
     const char *const no_environment[] = {NULL};
     *out = (struct import_options){0};
-    if (arguments[0] == NULL || strncmp(arguments[0], "--", 2) == 0)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "the source comes first: a file, a directory, or " LIVE "TABLE");
+    TRY(command_need_words(arguments, 1,
+                           "the source comes first: a file, a directory, or " LIVE "TABLE"));
     TRY(options_read(&table, arguments + 1, no_environment, &values));
     out->source = arguments[0];
     TRY(check(out));
@@ -424,10 +423,10 @@ int import_dynamodb_command(const char *const *arguments)
         return command_print(write_help);
     status s = read_options(arguments, &options);
     if (!status_is_ok(s))
-        return import_refuse(s);
+        return command_refuse("import", s);
     struct arena *arena = arena_create(SETUP_LIMIT);
     s = arena == NULL ? status_out_of_memory() : run(&options, arena, &identity, &is_perfect);
     arena_destroy(arena);
     buffer_free(&identity);
-    return import_end(s, is_perfect);
+    return command_end("import", s, is_perfect);
 }

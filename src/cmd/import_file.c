@@ -217,7 +217,7 @@ static int import_file(enum row_kind kind, const char *const *arguments)
         s = run(&options, &plan, &is_perfect);
     arena_destroy(plan.arena);
     buffer_free(&plan.identity);
-    return is_sensible ? import_end(s, is_perfect) : import_refuse(s);
+    return is_sensible ? command_end("import", s, is_perfect) : command_refuse("import", s);
 }
 
 int import_csv_command(const char *const *arguments)

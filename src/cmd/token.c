@@ -85,14 +85,6 @@ static void write_help(struct buffer *out)
     options_write_help(&table, out);
 }
 
-static int fail(status s)
-{
-    fprintf(stderr, "trestle token: %s\n", status_message(s));
-    int exit_status = s.code == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILURE;
-    status_free(s);
-    return exit_status;
-}
-
 int token_command(const char *const *arguments)
 {
     struct token_options options = {0};
@@ -103,11 +95,11 @@ int token_command(const char *const *arguments)
         return command_print(write_help);
     status s = options_read(&table, arguments, no_environment, &values);
     if (!status_is_ok(s))
-        return fail(s);
+        return command_refuse("token", s);
     if (options.principal == NULL || !principal_is_valid(bytes_of(options.principal)))
         return command_usage_error("token", "--principal should be user:… or serviceAccount:…");
     s = make(&options);
-    return status_is_ok(s) ? EXIT_SUCCESS : fail(s);
+    return status_is_ok(s) ? EXIT_SUCCESS : command_refuse("token", s);
 }
 
 static void write_permissions_help(struct buffer *out)

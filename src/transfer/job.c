@@ -64,7 +64,8 @@ static status prepare(struct transfer_job *job, const char *table_id)
     if (!job->options.dry_run)
         TRY(checkpoint_read((const char *)job->checkpoint_path.data, job->identity,
                             &job->checkpoint, &job->goes_on));
-    TRY(rejects_open(&job->rejects, transfer_job_rejects(job), job->checkpoint.rejects_bytes));
+    TRY(rejects_open(&job->rejects, (const char *)job->rejects_path.data,
+                     job->checkpoint.rejects_bytes));
     TRY(seen_restore(job->seen, job->checkpoint.seen_bytes));
     return job->goes_on ? job->source->restore(job->source->context, job->checkpoint.source)
                         : status_ok();
@@ -102,11 +103,6 @@ void transfer_job_destroy(struct transfer_job *job)
     buffer_free(&job->seen_path);
     seen_destroy(job->seen);
     free(job);
-}
-
-const char *transfer_job_rejects(const struct transfer_job *job)
-{
-    return (const char *)job->rejects_path.data;
 }
 
 /* --- rejects --- */
@@ -380,4 +376,17 @@ status transfer_job_end(struct transfer_job *job)
         return status_from_errno(errno, "cannot remove %s", path);
     seen_remove_file(job->seen);
     return status_ok();
+}
+
+void transfer_job_print(const struct transfer_job *job, FILE *out)
+{
+    const struct transfer_counts *counts = &job->checkpoint.counts;
+    bool has_rejects = counts->rejected > 0;
+    fprintf(out, "%" PRIu64 " %s read, %" PRIu64 " %s, %" PRIu64 " rejected%s%s\n", counts->records,
+            job->source->noun, counts->records - counts->rejected - counts->ended,
+            job->options.dry_run ? "fine" : "written", counts->rejected,
+            has_rejects ? ": see " : "", has_rejects ? (const char *)job->rejects_path.data : "");
+    if (counts->ended > 0)
+        fprintf(out, "%" PRIu64 " %s left out, because they had ended\n", counts->ended,
+                job->source->noun);
 }

@@ -18,6 +18,8 @@
 #include "transfer/source.h"
 #include "transfer/verification.h"
 
+#include <stdio.h>
+
 enum transfer_verify { VERIFY_SAMPLE, VERIFY_FULL, VERIFY_NONE };
 
 /* What the user says of a transfer, whatever it is of. */
@@ -85,7 +87,7 @@ status transfer_job_run(struct transfer_job *job, const struct transfer_sink *si
  * on. */
 status transfer_job_end(struct transfer_job *job);
 
-/* The file of rejects. */
-const char *transfer_job_rejects(const struct transfer_job *job);
+/* What has become of the records, a line for people; and one of those that had ended. */
+void transfer_job_print(const struct transfer_job *job, FILE *out);
 
 #endif
