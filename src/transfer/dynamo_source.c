@@ -1,5 +1,4 @@
-/* Files are read one behind the other, line by line. A record's tag is the number of its file and
- * that of its line. */
+/* Files are read line by line. */
 #include "transfer/dynamo_source.h"
 
 #include "base/clock.h"
@@ -7,14 +6,13 @@
 #include "move/dynamo_check.h"
 #include "move/dynamo_export.h"
 #include "move/input.h"
+#include "transfer/file_position.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 enum {
     SETUP_LIMIT = 64 << 20,
-    LINE_BITS = 40,
     LINE_MOST = 64 << 20, /* bytes; an item has 400 KB, in whichever words */
     US_PER_MS = 1000,
 };
@@ -23,27 +21,27 @@ struct dynamo_source {
     struct arena *setup;
     struct dynamo_export export;
     struct item_layout layout;
-    uint64_t total;        /* bytes of all files */
-    uint64_t file;         /* that is being read */
-    uint64_t line;         /* up to which its lines have been given out */
-    struct input *input;   /* NULL: it is not open */
+    uint64_t total; /* bytes of all files */
+    struct file_position position;
+    struct input *input;   /* of the position; NULL: it is not open */
     uint64_t items;        /* lines of it that are not blank */
     uint64_t bytes_before; /* of the files before */
 };
 
 /* --- before the first row --- */
 
-static uint64_t file_size(const struct dynamo_file *file)
+static uint64_t size_of_files(const struct dynamo_source *source, uint64_t count)
 {
-    struct stat about;
-    return stat(file->path, &about) == 0 ? (uint64_t)about.st_size : 0;
+    uint64_t size = 0;
+    for (uint64_t i = 0; i < count; i++)
+        size += file_size(source->export.files[i].path);
+    return size;
 }
 
 /* Each file's sum, if there is a manifest; and the size of all. */
 static status check_files(struct dynamo_source *source)
 {
-    for (size_t i = 0; i < source->export.count; i++)
-        source->total += file_size(&source->export.files[i]);
+    source->total = size_of_files(source, source->export.count);
     return dynamo_files_check(source->export.files, source->export.count);
 }
 
@@ -56,7 +54,7 @@ static status prepare(struct dynamo_source *source, const char *path)
     TRY(dynamo_export_open(path, source->setup, &source->export));
     if (source->export.is_incremental)
         TRY(dynamo_change_check(&source->layout, DYNAMO_BY_TIME));
-    source->layout.default_us = now_us / US_PER_MS * US_PER_MS;
+    source->position.timestamp_us = now_us / US_PER_MS * US_PER_MS;
     source->layout.now_us = now_us;
     return check_files(source);
 }
@@ -89,7 +87,7 @@ void dynamo_source_destroy(struct dynamo_source *source)
 
 static const struct dynamo_file *current(const struct dynamo_source *source)
 {
-    return &source->export.files[source->file];
+    return &source->export.files[source->position.file];
 }
 
 static void close_file(struct dynamo_source *source)
@@ -105,8 +103,8 @@ static status end_file(struct dynamo_source *source)
     uint64_t items = source->items;
     source->bytes_before += input_bytes_read(source->input);
     close_file(source);
-    source->file++;
-    source->line = 0;
+    source->position.file++;
+    source->position.line = 0;
     if (!file->has_manifest || file->items == items)
         return status_ok();
     return status_make(STATUS_DATA_LOSS, "%s has %" PRIu64 " items; the manifest says %" PRIu64,
@@ -143,10 +141,10 @@ static status next_line(struct dynamo_source *source, bytes *line, status *fault
         if (status_is_ok(*fault) && input_line_is_blank(*line))
             continue;
         source->items++;
-        if (input_line_number(source->input) > source->line)
+        if (input_line_number(source->input) > source->position.line)
             break;
     }
-    source->line = input_line_number(source->input);
+    source->position.line = input_line_number(source->input);
     return status_ok();
 }
 
@@ -158,8 +156,9 @@ static status lay_out(const struct dynamo_source *source, bytes line, struct are
 {
     struct dynamo_record record;
     struct item_layout layout = source->layout;
-    if (current(source)->export_time_us >= 0)
-        layout.default_us = current(source)->export_time_us / US_PER_MS * US_PER_MS;
+    int64_t exported_us = current(source)->export_time_us;
+    layout.default_us =
+        exported_us >= 0 ? exported_us / US_PER_MS * US_PER_MS : source->position.timestamp_us;
     TRY(dynamo_record_read(current(source)->format, line, arena, &record));
     out->is_update = record.is_incremental;
     return dynamo_change_lay_out(&layout, DYNAMO_BY_TIME, &record, arena, &out->change);
@@ -171,7 +170,7 @@ static status next(void *context, struct arena *arena, struct transfer_record *o
     bytes line;
     status fault;
     for (;;) {
-        *is_end = source->file == source->export.count;
+        *is_end = source->position.file == source->export.count;
         if (*is_end)
             return status_ok();
         bool is_end_of_file;
@@ -180,7 +179,7 @@ static status next(void *context, struct arena *arena, struct transfer_record *o
             break;
         TRY(end_file(source));
     }
-    out->tag = source->file << LINE_BITS | source->line;
+    out->tag = file_position_tag(&source->position);
     if (!status_is_ok(fault)) {
         out->failure = fault;
         return status_ok();
@@ -193,8 +192,8 @@ static status next(void *context, struct arena *arena, struct transfer_record *o
 static void describe(void *context, uint64_t tag, struct transfer_place *out)
 {
     const struct dynamo_source *source = context;
-    *out = (struct transfer_place){.file = source->export.files[tag >> LINE_BITS].path,
-                                   .line = tag & ((1ull << LINE_BITS) - 1)};
+    *out = (struct transfer_place){.file = source->export.files[file_of_tag(tag)].path,
+                                   .line = line_of_tag(tag)};
 }
 
 static void progress(void *context, struct transfer_progress *out)
@@ -207,42 +206,33 @@ static void progress(void *context, struct transfer_progress *out)
 
 /* --- positions --- */
 
-/* Cells have the same time when the transfer goes on after a kill. */
 static json_t *save(void *context)
 {
     const struct dynamo_source *source = context;
-    return json_pack("{s:I, s:I, s:I}", "file", (json_int_t)source->file, "line",
-                     (json_int_t)source->line, "timestamp_us",
-                     (json_int_t)source->layout.default_us);
+    return file_position_save(&source->position);
 }
 
-static void go_to(struct dynamo_source *source, uint64_t file, uint64_t line)
+static void go_to(struct dynamo_source *source, const struct file_position *position)
 {
     close_file(source);
-    source->file = file;
-    source->line = line;
-    source->bytes_before = 0;
-    for (size_t i = 0; i < file; i++)
-        source->bytes_before += file_size(&source->export.files[i]);
+    source->position = *position;
+    source->bytes_before = size_of_files(source, position->file);
 }
 
 static status restore(void *context, const json_t *position)
 {
     struct dynamo_source *source = context;
-    json_int_t file, line, timestamp_us;
-    /* jansson does not change what it unpacks. */
-    if (json_unpack((json_t *)(uintptr_t)position, "{s:I, s:I, s:I}", "file", &file, "line", &line,
-                    "timestamp_us", &timestamp_us) != 0 ||
-        file < 0 || (uint64_t)file > source->export.count || line < 0)
-        return status_make(STATUS_DATA_LOSS, "the checkpoint's position cannot be read");
-    source->layout.default_us = timestamp_us;
-    go_to(source, (uint64_t)file, (uint64_t)line);
+    struct file_position found;
+    TRY(file_position_restore(position, source->export.count, &found));
+    go_to(source, &found);
     return status_ok();
 }
 
 static status rewind_source(void *context)
 {
-    go_to(context, 0, 0);
+    struct dynamo_source *source = context;
+    const struct file_position first = {.timestamp_us = source->position.timestamp_us};
+    go_to(source, &first);
     return status_ok();
 }
 

@@ -1,19 +1,17 @@
-/* A record's tag is the number of its file and its own in it (row_file.h). Going on behind a record
- * means to read its file from the beginning, and to pass over what is not behind it. */
+/* A record's line is its number in its file (row_file.h). Going on behind a record means to read
+ * its file from the beginning, and to pass over what is not behind it. */
 #include "transfer/file_source.h"
 
-#include <stdlib.h>
-#include <sys/stat.h>
+#include "transfer/file_position.h"
 
-enum { NUMBER_BITS = 40 };
+#include <stdlib.h>
 
 struct file_source {
     const char *const *paths;
     size_t count;
     struct row_format format;
-    size_t file;           /* that is being read; `count` behind the last */
-    uint64_t number;       /* up to which its records have been given out */
-    struct row_file *open; /* NULL: it is not */
+    struct file_position position;
+    struct row_file *open; /* of the position; NULL: it is not */
     uint64_t bytes_before; /* of the files before */
     uint64_t total;        /* bytes of all files; 0: not known */
 };
@@ -23,16 +21,10 @@ static bool is_standard_input(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-static uint64_t file_size(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
-}
-
-static uint64_t size_of_files(const struct file_source *source, size_t count)
+static uint64_t size_of_files(const struct file_source *source, uint64_t count)
 {
     uint64_t size = 0;
-    for (size_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count; i++)
         size += file_size(source->paths[i]);
     return size;
 }
@@ -45,9 +37,9 @@ static void close_file(struct file_source *source)
 
 static status open_file(struct file_source *source)
 {
-    if (source->open != NULL || source->file == source->count)
+    if (source->open != NULL || source->position.file == source->count)
         return status_ok();
-    return row_file_open(source->paths[source->file], &source->format, &source->open);
+    return row_file_open(source->paths[source->position.file], &source->format, &source->open);
 }
 
 status file_source_create(const char *const *paths, size_t count, const struct row_format *format,
@@ -59,6 +51,7 @@ status file_source_create(const char *const *paths, size_t count, const struct r
     source->paths = paths;
     source->count = count;
     source->format = *format;
+    source->position.timestamp_us = format->layout.default_us;
     source->total = size_of_files(source, count);
     status s = open_file(source);
     if (status_is_ok(s))
@@ -82,8 +75,8 @@ static void end_file(struct file_source *source)
 {
     source->bytes_before += row_file_bytes_read(source->open);
     close_file(source);
-    source->file++;
-    source->number = 0;
+    source->position.file++;
+    source->position.line = 0;
 }
 
 /* Of the file that is open: what has been given out is passed over. */
@@ -92,7 +85,7 @@ static status next_record(struct file_source *source, struct arena *arena, struc
 {
     for (;;) {
         TRY(row_file_next(source->open, arena, out, is_end));
-        if (*is_end || out->number > source->number)
+        if (*is_end || out->number > source->position.line)
             return status_ok();
         status_free(out->failure);
         arena_reset(arena);
@@ -105,7 +98,7 @@ static status next(void *context, struct arena *arena, struct transfer_record *o
     struct row_record record = {0};
     for (;;) {
         bool is_end_of_file = false;
-        *is_end = source->file == source->count;
+        *is_end = source->position.file == source->count;
         if (*is_end)
             return status_ok();
         TRY(open_file(source));
@@ -114,8 +107,8 @@ static status next(void *context, struct arena *arena, struct transfer_record *o
             break;
         end_file(source);
     }
-    source->number = record.number;
-    *out = (struct transfer_record){.tag = (uint64_t)source->file << NUMBER_BITS | record.number,
+    source->position.line = record.number;
+    *out = (struct transfer_record){.tag = file_position_tag(&source->position),
                                     .text = record.text,
                                     .change = record.row,
                                     .failure = record.failure};
@@ -125,9 +118,9 @@ static status next(void *context, struct arena *arena, struct transfer_record *o
 static void describe(void *context, uint64_t tag, struct transfer_place *out)
 {
     const struct file_source *source = context;
-    const char *path = source->paths[tag >> NUMBER_BITS];
+    const char *path = source->paths[file_of_tag(tag)];
     *out = (struct transfer_place){.file = is_standard_input(path) ? "standard input" : path,
-                                   .line = tag & ((1ull << NUMBER_BITS) - 1)};
+                                   .line = line_of_tag(tag)};
 }
 
 static void progress(void *context, struct transfer_progress *out)
@@ -140,41 +133,34 @@ static void progress(void *context, struct transfer_progress *out)
 
 /* --- positions --- */
 
-/* Cells have the same time when the transfer goes on after a kill. */
 static json_t *save(void *context)
 {
     const struct file_source *source = context;
-    return json_pack("{s:I, s:I, s:I}", "file", (json_int_t)source->file, "number",
-                     (json_int_t)source->number, "timestamp_us",
-                     (json_int_t)source->format.layout.default_us);
+    return file_position_save(&source->position);
 }
 
-static status go_to(struct file_source *source, uint64_t file, uint64_t number)
+static status go_to(struct file_source *source, const struct file_position *position)
 {
     close_file(source);
-    source->file = (size_t)file;
-    source->number = number;
-    source->bytes_before = size_of_files(source, source->file);
+    source->position = *position;
+    source->format.layout.default_us = position->timestamp_us;
+    source->bytes_before = size_of_files(source, position->file);
     return open_file(source);
 }
 
 static status restore(void *context, const json_t *position)
 {
     struct file_source *source = context;
-    json_int_t file, number, timestamp_us;
-    /* jansson does not change what it unpacks. */
-    if (json_unpack((json_t *)(uintptr_t)position, "{s:I, s:I, s:I}", "file", &file, "number",
-                    &number, "timestamp_us", &timestamp_us) != 0 ||
-        file < 0 || (uint64_t)file > source->count || number < 0)
-        return status_make(STATUS_DATA_LOSS, "the checkpoint's position cannot be read");
-    source->format.layout.default_us = timestamp_us;
-    return go_to(source, (uint64_t)file, (uint64_t)number);
+    struct file_position found;
+    TRY(file_position_restore(position, source->count, &found));
+    return go_to(source, &found);
 }
 
 static status rewind_source(void *context)
 {
     struct file_source *source = context;
-    return go_to(source, 0, 0);
+    const struct file_position first = {.timestamp_us = source->position.timestamp_us};
+    return go_to(source, &first);
 }
 
 struct transfer_source file_source_interface(struct file_source *source)

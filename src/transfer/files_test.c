@@ -115,7 +115,7 @@ static void a_position_of_another_source_is_refused(void **state)
     assert_ok(file_source_create(f->paths, 1, &format, &source));
     const struct transfer_source interface = file_source_interface(source);
     json_t *positions[] = {json_object(),
-                           json_pack("{s:i, s:i, s:i}", "file", 2, "number", 0, "timestamp_us", 0)};
+                           json_pack("{s:i, s:i, s:i}", "file", 2, "line", 0, "timestamp_us", 0)};
     for (size_t i = 0; i < 2; i++) {
         assert_status(interface.restore(interface.context, positions[i]), STATUS_DATA_LOSS);
         json_decref(positions[i]);
