@@ -1,23 +1,9 @@
 /* Avro: schemas, values of every type, container files whole and damaged. */
 #include "move/avro.h"
 
-#include "base/testing.h"
-
-enum { ARENA_LIMIT = 1 << 20 };
+#include "move/testing.h"
 
 static const uint8_t mark[AVRO_MARK] = "0123456789abcde";
-
-static int setup(void **state)
-{
-    *state = arena_create(ARENA_LIMIT);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
-}
 
 static const char all_types[] =
     "{\"type\":\"record\",\"name\":\"a.All\",\"doc\":\"x\",\"fields\":["

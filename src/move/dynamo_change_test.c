@@ -1,9 +1,7 @@
 /* Changes of items as changes of rows. */
 #include "move/dynamo_change.h"
 
-#include "base/testing.h"
-
-enum { ARENA_LIMIT = 1 << 20 };
+#include "move/testing.h"
 
 static const struct item_layout layout = {
     .partition_key = "k", .delimiter = "#", .family = "f", .default_us = 1000};
@@ -13,18 +11,6 @@ static struct dynamo_record record_of(struct arena *arena, const char *item)
     struct dynamo_record record = {.is_incremental = true, .written_us = 7654321};
     assert_ok(item_read_json_map(bytes_of(item), arena, &record.item));
     return record;
-}
-
-static int setup(void **state)
-{
-    *state = arena_create(ARENA_LIMIT);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
 }
 
 static void an_item_as_it_is_only_adds(void **state)

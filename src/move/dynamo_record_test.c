@@ -1,21 +1,7 @@
 /* Lines of exports, of both kinds and both formats. */
 #include "move/dynamo_record.h"
 
-#include "base/testing.h"
-
-enum { ARENA_LIMIT = 1 << 20 };
-
-static int setup(void **state)
-{
-    *state = arena_create(ARENA_LIMIT);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
-}
+#include "move/testing.h"
 
 static void check_item(const struct dynamo_record *record, struct arena *arena, const char *json)
 {

@@ -2,21 +2,7 @@
 #include "move/fields.h"
 
 #include "base/limits.h"
-#include "base/testing.h"
-
-enum { ARENA_LIMIT = 1 << 20 };
-
-static int setup(void **state)
-{
-    *state = arena_create(ARENA_LIMIT);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
-}
+#include "move/testing.h"
 
 static void types_go_both_ways(void **state)
 {

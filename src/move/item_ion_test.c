@@ -1,21 +1,7 @@
 /* Ion text, as exports have it: read to what DynamoDB's JSON says of the same item. */
 #include "move/item.h"
 
-#include "base/testing.h"
-
-enum { ARENA_LIMIT = 1 << 20 };
-
-static int setup(void **state)
-{
-    *state = arena_create(ARENA_LIMIT);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
-}
+#include "move/testing.h"
 
 static void ion_is_what_json_is(void **state)
 {

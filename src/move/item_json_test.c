@@ -1,21 +1,7 @@
 /* DynamoDB's JSON: read, written, refused with the place of the mistake. */
 #include "move/item.h"
 
-#include "base/testing.h"
-
-enum { ARENA_LIMIT = 1 << 20 };
-
-static int setup(void **state)
-{
-    *state = arena_create(ARENA_LIMIT);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
-}
+#include "move/testing.h"
 
 static void check_written(const struct buffer *out, const char *expected)
 {

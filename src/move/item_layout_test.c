@@ -1,46 +1,9 @@
 /* Where an item's attributes come to lie in a row. */
 #include "move/item_layout.h"
 
-#include "base/testing.h"
+#include "move/testing.h"
 
-#include <ctype.h>
 #include <stdio.h>
-
-enum { ARENA_LIMIT = 4 << 20 };
-
-static int setup(void **state)
-{
-    *state = arena_create(ARENA_LIMIT);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
-}
-
-static void append_shown(struct buffer *out, bytes b)
-{
-    for (size_t i = 0; i < b.size; i++)
-        buffer_append_format(out, isprint(b.data[i]) ? "%c" : "\\%02x", b.data[i]);
-}
-
-/* "key | family:qualifier@timestamp=value | …" */
-static void describe(const struct move_change *change, struct buffer *out)
-{
-    append_shown(out, change->row_key);
-    for (size_t i = 0; i < change->count; i++) {
-        const struct move_cell *cell = &change->cells[i];
-        buffer_append_format(out, " | %s:", cell->family);
-        append_shown(out, cell->qualifier);
-        if (cell->timestamp_us != 5000)
-            buffer_append_format(out, "@%lld", (long long)cell->timestamp_us);
-        buffer_append_byte(out, '=');
-        append_shown(out, cell->value);
-    }
-    buffer_append_byte(out, '\0');
-}
 
 static struct item_layout layout_of(enum item_form form)
 {

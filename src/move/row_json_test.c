@@ -1,21 +1,9 @@
 /* Rows as JSON: what comes back, what is refused and where. */
 #include "move/row_json.h"
 
-#include "base/testing.h"
+#include "move/testing.h"
 
-enum { ARENA_LIMIT = 1 << 20, SOME_TIME = 5000 };
-
-static int setup(void **state)
-{
-    *state = arena_create(ARENA_LIMIT);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    arena_destroy(*state);
-    return 0;
-}
+enum { SOME_TIME = 5000 };
 
 static void rows_come_back(void **state)
 {
