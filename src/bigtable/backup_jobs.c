@@ -149,6 +149,24 @@ status backup_job_recover(const struct bigtable *bigtable, const char *operation
     return s;
 }
 
+status
+backup_job_recover_making(const struct bigtable *bigtable, const char *operation, bytes argument,
+                          status (*reserve)(const struct bigtable *bigtable, const char *operation,
+                                            struct backup_facts *facts))
+{
+    struct arena *arena = arena_create(LIMIT_ARENA_ADMIN_BYTES);
+    struct backup_facts facts;
+    bool is_done = false;
+    status s =
+        arena == NULL ? status_out_of_memory() : backup_facts_decode(argument, arena, &facts);
+    if (status_is_ok(s))
+        s = backup_job_is_done(bigtable, operation, facts.backup->name, arena, &is_done);
+    if (status_is_ok(s) && !is_done)
+        s = reserve(bigtable, operation, &facts);
+    arena_destroy(arena);
+    return s;
+}
+
 static status present(const struct backup_job *job, Pb__Timestamp **out)
 {
     struct clock *clock = cluster_clock(job->bigtable->cluster);

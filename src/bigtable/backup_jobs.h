@@ -54,6 +54,13 @@ status backup_job_recover(const struct bigtable *bigtable, const char *operation
                           status (*take_up)(const struct bigtable *bigtable, const char *operation,
                                             bytes argument, struct arena *arena));
 
+/* The same of an operation that makes a backup: unless that is made, calls `reserve`, which takes
+ * its name and what else it needs. */
+status
+backup_job_recover_making(const struct bigtable *bigtable, const char *operation, bytes argument,
+                          status (*reserve)(const struct bigtable *bigtable, const char *operation,
+                                            struct backup_facts *facts));
+
 /* From here on clients see how far it is. `*slot` is the metadata's progress. */
 status backup_job_show(struct backup_job *job, const ProtobufCMessage *metadata,
                        BtAdmin__OperationProgress **slot);

@@ -133,19 +133,9 @@ static status reserve_and_hold(const struct bigtable *bigtable, const char *oper
     return s;
 }
 
-static status take_up(const struct bigtable *bigtable, const char *operation, bytes argument,
-                      struct arena *arena)
-{
-    struct backup_facts facts;
-    bool is_done;
-    TRY(backup_facts_decode(argument, arena, &facts));
-    TRY(backup_job_is_done(bigtable, operation, facts.backup->name, arena, &is_done));
-    return is_done ? status_ok() : reserve_and_hold(bigtable, operation, &facts);
-}
-
 static status recover(void *context, const char *name, bytes argument)
 {
-    return backup_job_recover(context, name, argument, take_up);
+    return backup_job_recover_making(context, name, argument, reserve_and_hold);
 }
 
 const struct operation_kind copy_backup_kind = {

@@ -83,19 +83,9 @@ static status run(void *context, struct operation *operation)
     return backup_job_run(context, operation, work);
 }
 
-static status take_up(const struct bigtable *bigtable, const char *operation, bytes argument,
-                      struct arena *arena)
-{
-    struct backup_facts facts;
-    bool is_done;
-    TRY(backup_facts_decode(argument, arena, &facts));
-    TRY(backup_job_is_done(bigtable, operation, facts.backup->name, arena, &is_done));
-    return is_done ? status_ok() : backup_job_reserve(bigtable, operation, &facts);
-}
-
 static status recover(void *context, const char *name, bytes argument)
 {
-    return backup_job_recover(context, name, argument, take_up);
+    return backup_job_recover_making(context, name, argument, backup_job_reserve);
 }
 
 const struct operation_kind create_backup_kind = {
