@@ -21,6 +21,29 @@ static inline int64_t turned_clock_us(struct clock *clock)
     return ((struct turned_clock *)(void *)clock)->now_us;
 }
 
+/* The system's clocks, but that each may be ahead or, below 0, behind. `{.clock = AHEAD_CLOCK}`
+ * begins with none. */
+struct ahead_clock {
+    struct clock clock;
+    _Atomic int64_t wall_ahead_us;
+    _Atomic int64_t steady_ahead_us;
+};
+
+#define AHEAD_CLOCK                                                                                \
+    {                                                                                              \
+        .wall_us = ahead_clock_wall_us, .steady_us = ahead_clock_steady_us                         \
+    }
+
+static inline int64_t ahead_clock_wall_us(struct clock *clock)
+{
+    return clock_wall_us(clock_system()) + ((struct ahead_clock *)(void *)clock)->wall_ahead_us;
+}
+
+static inline int64_t ahead_clock_steady_us(struct clock *clock)
+{
+    return clock_steady_us(clock_system()) + ((struct ahead_clock *)(void *)clock)->steady_ahead_us;
+}
+
 /* The wall clock is what the test sets; the other hand is the system's, and may be put forward. */
 struct set_clock {
     struct clock clock;

@@ -1,6 +1,7 @@
 /* What time does to backups, over a cluster of the test's own, by a clock that the test turns. */
 #include "bigtable/backup_care.h"
 
+#include "base/testing_clock.h"
 #include "bigtable/backup_jobs.h"
 #include "bigtable/backup_methods.h"
 #include "bigtable/table_methods.h"
@@ -13,25 +14,15 @@
 
 enum { DAY = 24 * 3600 };
 
-struct hand {
-    struct clock clock;
-    int64_t ahead_seconds; /* of the system's clocks, both of them */
-};
-
-static int64_t hand_wall_us(struct clock *clock)
+/* Time passes at once, by both clocks. */
+static void go_to(struct ahead_clock *clock, int64_t seconds)
 {
-    return clock_wall_us(clock_system()) + ((struct hand *)(void *)clock)->ahead_seconds * 1000000;
-}
-
-static int64_t hand_steady_us(struct clock *clock)
-{
-    return clock_steady_us(clock_system()) +
-           ((struct hand *)(void *)clock)->ahead_seconds * 1000000;
+    clock->wall_ahead_us = clock->steady_ahead_us = seconds * 1000000;
 }
 
 struct fixture {
     struct cluster_fixture base;
-    struct hand hand;
+    struct ahead_clock clock;
     char backups_directory[96];
     struct backups *backups;
     struct bigtable bigtable;
@@ -97,10 +88,10 @@ static int set_up(void **state)
     snprintf(f->backups_directory, sizeof f->backups_directory, "%s/backups", base->directory);
     base->log = (struct log){.fd = -1, .level = LOG_ERROR, .clock = clock_system()};
     base->arena = arena_create(1 << 24);
-    f->hand.clock = (struct clock){.wall_us = hand_wall_us, .steady_us = hand_steady_us};
+    f->clock.clock = (struct clock)AHEAD_CLOCK;
     assert_ok(pool_create(1, 16, "test", &base->pool));
     base->options = test_cluster_options(base->directory);
-    base->options.clock = &f->hand.clock;
+    base->options.clock = &f->clock.clock;
     base->options.log = &base->log;
     base->options.pool = base->pool;
     open_services(f);
@@ -161,7 +152,7 @@ static void await(struct fixture *f)
 static Pb__Timestamp time_in(struct fixture *f, int64_t seconds)
 {
     Pb__Timestamp time = PB__TIMESTAMP__INIT;
-    time.seconds = clock_wall_us(&f->hand.clock) / 1000000 + seconds;
+    time.seconds = clock_wall_us(&f->clock.clock) / 1000000 + seconds;
     return time;
 }
 
@@ -213,7 +204,7 @@ static void test_what_has_expired_goes(void **state)
     make_backup(f, "soon", &soon);
     look(f);
     assert_int_equal(list(f)->n_backups, 2);
-    f->hand.ahead_seconds = DAY + 10;
+    go_to(&f->clock, DAY + 10);
     look(f);
     BtAdmin__ListBackupsResponse *left = list(f);
     assert_int_equal(left->n_backups, 1);
@@ -229,7 +220,7 @@ static void test_what_is_held_goes_later(void **state)
     backup.expire_time = &in_a_day;
     make_backup(f, "b", &backup);
     assert_ok(backup_hold(f->backups, CLUSTER "/backups/b"));
-    f->hand.ahead_seconds = DAY + 10;
+    go_to(&f->clock, DAY + 10);
     look(f);
     assert_int_equal(list(f)->n_backups, 1);
     backup_let_go(f->backups, CLUSTER "/backups/b");
@@ -245,7 +236,7 @@ static void test_what_has_expired_cannot_be_restored(void **state)
     Pb__Timestamp in_a_day = time_in(f, DAY);
     backup.expire_time = &in_a_day;
     make_backup(f, "b", &backup);
-    f->hand.ahead_seconds = DAY + 10;
+    go_to(&f->clock, DAY + 10);
     BtAdmin__RestoreTableRequest message = BT_ADMIN__RESTORE_TABLE_REQUEST__INIT;
     message.parent = INSTANCE;
     message.table_id = "t2";
@@ -276,7 +267,7 @@ static void test_hot_backups_cool(void **state)
     make_backup(f, "hot", &hot);
     look(f);
     assert_int_equal(list(f)->backups[1]->backup_type, BT_ADMIN__BACKUP__BACKUP_TYPE__HOT);
-    f->hand.ahead_seconds = 2 * DAY + 10;
+    go_to(&f->clock, 2 * DAY + 10);
     look(f);
     BtAdmin__ListBackupsResponse *after = list(f);
     assert_int_equal(after->backups[0]->backup_type, BT_ADMIN__BACKUP__BACKUP_TYPE__HOT);
@@ -306,11 +297,11 @@ static void test_policies_make_backups(void **state)
     int64_t span = first->expire_time->seconds - first->start_time->seconds;
     assert_in_range(span, 3 * DAY - 1, 3 * DAY);
 
-    f->hand.ahead_seconds = DAY - 100;
+    go_to(&f->clock, DAY - 100);
     look(f);
     assert_int_equal(list(f)->n_backups, 1);
     for (int64_t day = 1; day <= 5; day++) { /* of each day one, of which three are kept */
-        f->hand.ahead_seconds = day * DAY + 10 * day;
+        go_to(&f->clock, day * DAY + 10 * day);
         look(f);
         look(f);
         assert_int_equal(list(f)->n_backups, day < 3 ? day + 1 : 3);
@@ -349,7 +340,7 @@ static void test_one_after_the_other(void **state)
     update.table = &off;
     update.update_mask = &mask;
     call(f, update_table, &update.base, NULL);
-    f->hand.ahead_seconds = DAY + 10;
+    go_to(&f->clock, DAY + 10);
     look(f);
     look(f);
     assert_int_equal(list(f)->n_backups, 3);
@@ -369,10 +360,10 @@ static void test_failures_are_not_repeated_at_once(void **state)
     look(f);
     assert_non_null(f->attempts.first);
     const struct backup_attempt *only = f->attempts.first;
-    f->hand.ahead_seconds = 3000;
+    go_to(&f->clock, 3000);
     look(f);
     assert_ptr_equal(f->attempts.first, only);
-    f->hand.ahead_seconds = 4000;
+    go_to(&f->clock, 4000);
     look(f);
     assert_non_null(f->attempts.first);
     assert_int_equal(list(f)->n_backups, 0);

@@ -2,6 +2,7 @@
 #include "client/credential.h"
 
 #include "base/testing.h"
+#include "base/testing_clock.h"
 #include "os/testing.h"
 #include "wire/grpc_text.h"
 
@@ -15,15 +16,9 @@ enum { MINUTE_US = 60 * 1000 * 1000 };
 struct fixture {
     char path[64];
     char key_path[80];
-    struct clock clock;
-    int64_t now_us; /* by it */
+    struct turned_clock clock;
     struct credential *credential;
 };
-
-static int64_t hand_us(struct clock *clock)
-{
-    return ((struct fixture *)(void *)((char *)clock - offsetof(struct fixture, clock)))->now_us;
-}
 
 static int setup(void **state)
 {
@@ -34,8 +29,8 @@ static int setup(void **state)
     assert_true(fd >= 0);
     close(fd);
     snprintf(f->key_path, sizeof f->key_path, "%s.key", f->path);
-    f->clock = (struct clock){.wall_us = hand_us, .steady_us = hand_us};
-    f->now_us = 1700000000ll * 1000 * 1000;
+    f->clock.clock = (struct clock)TURNED_CLOCK;
+    f->clock.now_us = 1700000000ll * 1000 * 1000;
     *state = f;
     return 0;
 }
@@ -71,7 +66,7 @@ static void assert_header(struct fixture *f, const char *expected)
 static void nothing_is_said(void **state)
 {
     struct fixture *f = *state;
-    const struct credential_options options = {.host = "h", .clock = &f->clock};
+    const struct credential_options options = {.host = "h", .clock = &f->clock.clock};
     assert_ok(credential_create(&options, &f->credential));
     assert_null(f->credential);
 }
@@ -79,19 +74,19 @@ static void nothing_is_said(void **state)
 static void a_file_is_looked_at_again(void **state)
 {
     struct fixture *f = *state;
-    const struct credential_options options = {.token_file = f->path, .clock = &f->clock};
+    const struct credential_options options = {.token_file = f->path, .clock = &f->clock.clock};
     write_file(f->path, "one\nignored\n");
     assert_ok(credential_create(&options, &f->credential));
     assert_header(f, "Bearer one");
     write_file(f->path, "two");
     assert_header(f, "Bearer one");
-    f->now_us += MINUTE_US;
+    f->clock.now_us += MINUTE_US;
     assert_header(f, "Bearer two");
     assert_int_equal(unlink(f->path), 0);
-    f->now_us += MINUTE_US;
+    f->clock.now_us += MINUTE_US;
     assert_header(f, "Bearer two");
     write_file(f->path, "three");
-    f->now_us += MINUTE_US;
+    f->clock.now_us += MINUTE_US;
     assert_header(f, "Bearer three");
 }
 
@@ -148,9 +143,9 @@ static void assert_claims(struct fixture *f, int64_t signed_us)
 static void an_account_signs_anew_in_time(void **state)
 {
     struct fixture *f = *state;
-    const int64_t begun_us = f->now_us;
+    const int64_t begun_us = f->clock.now_us;
     const struct credential_options options = {
-        .account_file = f->path, .host = "bigtable.googleapis.com", .clock = &f->clock};
+        .account_file = f->path, .host = "bigtable.googleapis.com", .clock = &f->clock.clock};
     write_account(f);
     assert_ok(credential_create(&options, &f->credential));
     json_t *header = part_of(f, 0);
@@ -158,10 +153,10 @@ static void an_account_signs_anew_in_time(void **state)
     assert_string_equal(json_string_value(json_object_get(header, "kid")), "id");
     json_decref(header);
     assert_claims(f, begun_us);
-    f->now_us = begun_us + 49ll * MINUTE_US;
+    f->clock.now_us = begun_us + 49ll * MINUTE_US;
     assert_claims(f, begun_us);
-    f->now_us = begun_us + 50ll * MINUTE_US;
-    assert_claims(f, f->now_us);
+    f->clock.now_us = begun_us + 50ll * MINUTE_US;
+    assert_claims(f, f->clock.now_us);
 }
 
 int main(void)

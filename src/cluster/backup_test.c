@@ -1,4 +1,5 @@
 /* Backups: made under load, restored elsewhere, damaged, cut short. */
+#include "base/testing_clock.h"
 #include "cluster/backup_private.h"
 #include "cluster/testing.h"
 
@@ -326,23 +327,12 @@ static void test_a_family_that_goes_meanwhile_is_whole(void **state)
 
 /* --- elsewhere --- */
 
-static int64_t wall_behind(struct clock *clock)
-{
-    (void)clock;
-    return clock_wall_us(clock_system()) - INT64_C(3600) * 1000000;
-}
-
-static int64_t steady_now(struct clock *clock)
-{
-    (void)clock;
-    return clock_steady_us(clock_system());
-}
-
 /* Carried to a machine whose clock is an hour behind, and started anew there: what is written next
  * still counts for more than what was restored. */
 static void test_a_clock_that_is_behind(void **state)
 {
-    static struct clock behind = {.wall_us = wall_behind, .steady_us = steady_now};
+    static struct ahead_clock behind = {.clock = AHEAD_CLOCK,
+                                        .wall_ahead_us = INT64_C(-3600) * 1000000};
     struct fixture *t = *state;
     set_cell(t->f, "a", "old");
     assert_ok(make_backup(t, BACKUP));
@@ -351,7 +341,7 @@ static void test_a_clock_that_is_behind(void **state)
     struct cluster_fixture *there = cluster_fixture_create(NULL);
     table_release(there->table);
     close_test_cluster(there);
-    there->options.clock = &behind;
+    there->options.clock = &behind.clock;
     /* The ceiling that the right clock left goes with the directory. */
     remove_test_directory(there->directory);
     open_test_cluster(there);

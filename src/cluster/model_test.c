@@ -10,6 +10,7 @@
  *
  * Meanwhile another table is made and deleted. The wall clock of every other child is a day behind
  * that of the one before. */
+#include "base/testing_clock.h"
 #include "cluster/testing.h"
 
 #include <signal.h>
@@ -445,22 +446,6 @@ static void start_writer(struct task *task)
 
 /* --- the child --- */
 
-struct test_clock {
-    struct clock clock;
-    int64_t behind_us;
-};
-
-static int64_t late_wall_us(struct clock *clock)
-{
-    return clock_wall_us(clock_system()) - ((struct test_clock *)(void *)clock)->behind_us;
-}
-
-static int64_t steady_us(struct clock *clock)
-{
-    (void)clock;
-    return clock_steady_us(clock_system());
-}
-
 /* A table that comes and goes, with rows in it when it goes. */
 static void make_or_delete_table(struct cluster_fixture *f)
 {
@@ -536,8 +521,8 @@ static void start_writers(struct cluster_fixture *f, struct model *model, int ac
 /* Opens what the one before left, checks it, and writes until it is killed. */
 static void run_child(const char *directory, struct model *model, unsigned cycle, int acks)
 {
-    struct test_clock clock = {.clock = {.wall_us = late_wall_us, .steady_us = steady_us},
-                               .behind_us = cycle % 2 * INT64_C(86400) * 1000000};
+    struct ahead_clock clock = {.clock = AHEAD_CLOCK,
+                                .wall_ahead_us = cycle % 2 * INT64_C(-86400) * 1000000};
     struct log log = {.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()};
     struct cluster_fixture f = {.options = test_cluster_options(directory)};
     assert_ok(pool_create(2, 64, "test", &f.pool));

@@ -3,31 +3,21 @@
 
 #include "base/limits.h"
 #include "base/testing.h"
+#include "base/testing_clock.h"
 
 enum { SECOND_US = 1000 * 1000 };
 
-/* A clock that the test sets. */
-struct hand {
-    struct clock clock;
-    int64_t us;
-};
-
-static int64_t hand_us(struct clock *clock)
-{
-    return ((struct hand *)(void *)clock)->us;
-}
-
 struct fixture {
-    struct hand hand;
+    struct turned_clock clock;
     struct sessions *sessions;
 };
 
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    f->hand.clock = (struct clock){.wall_us = hand_us, .steady_us = hand_us};
-    f->hand.us = 1;
-    assert_ok(sessions_create(&f->hand.clock, &f->sessions));
+    f->clock.clock = (struct clock)TURNED_CLOCK;
+    f->clock.now_us = 1;
+    assert_ok(sessions_create(&f->clock.clock, &f->sessions));
     *state = f;
     return 0;
 }
@@ -42,7 +32,7 @@ static int tear_down(void **state)
 
 static void pass(struct fixture *f, int64_t seconds)
 {
-    f->hand.us += seconds * SECOND_US;
+    f->clock.now_us += seconds * SECOND_US;
 }
 
 static bool is_there(struct fixture *f, const char *cookie)

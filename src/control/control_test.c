@@ -3,6 +3,7 @@
 #include "control/control.h"
 
 #include "base/failmalloc.h"
+#include "base/testing_clock.h"
 #include "cluster/steps_testing.h"
 #include "control/operations.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
@@ -12,26 +13,9 @@
 
 /* --- fixture --- */
 
-/* The system's clocks, but that the test may turn the wall's. */
-struct hand {
-    struct clock clock;
-    int64_t ahead_us;
-};
-
-static int64_t hand_wall_us(struct clock *clock)
-{
-    return clock_wall_us(clock_system()) + ((struct hand *)(void *)clock)->ahead_us;
-}
-
-static int64_t hand_steady_us(struct clock *clock)
-{
-    (void)clock;
-    return clock_steady_us(clock_system());
-}
-
 struct fixture {
     struct cluster_fixture base;
-    struct hand hand;
+    struct ahead_clock clock;
     struct control *control;
     const struct operation_kind *kinds;
     size_t kind_count;
@@ -65,12 +49,12 @@ static int setup(void **state)
     assert_non_null(mkdtemp(base->directory));
     base->log = (struct log){.fd = -1, .level = LOG_ERROR, .clock = clock_system()};
     base->arena = arena_create(1 << 24);
-    f->hand.clock = (struct clock){.wall_us = hand_wall_us, .steady_us = hand_steady_us};
+    f->clock.clock = (struct clock)AHEAD_CLOCK;
     assert_ok(pool_create(1, 16, "test", &base->pool));
     base->options = test_cluster_options(base->directory);
     base->options.log = &base->log;
     base->options.pool = base->pool;
-    base->options.clock = &f->hand.clock;
+    base->options.clock = &f->clock.clock;
     open_control(f);
     *state = f;
     return 0;
@@ -206,7 +190,7 @@ static void test_versions_are_never_given_twice(void **state)
         assert_true(version_of(f, INSTANCE) > last);
         last = version_of(f, INSTANCE);
         assert_ok(edit(f, "-i:" INSTANCE));
-        f->hand.ahead_us -= 1000000;
+        f->clock.wall_ahead_us -= 1000000;
         if (i % 2 == 1)
             reopen(f);
     }
@@ -613,10 +597,10 @@ static void test_old_operations_are_forgotten(void **state)
     use_counter(f, &counter, &kind);
     const char *name = begin(f, "");
     wait_for(f, name);
-    f->hand.ahead_us += INT64_C(29) * 24 * 3600 * 1000000;
+    f->clock.wall_ahead_us += INT64_C(29) * 24 * 3600 * 1000000;
     wait_for(f, begin(f, ""));
     assert_true(control_has(f->control, RESOURCE_OPERATION, name));
-    f->hand.ahead_us += INT64_C(2) * 24 * 3600 * 1000000;
+    f->clock.wall_ahead_us += INT64_C(2) * 24 * 3600 * 1000000;
     wait_for(f, begin(f, ""));
     assert_false(control_has(f->control, RESOURCE_OPERATION, name));
 }
