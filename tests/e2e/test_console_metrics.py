@@ -69,6 +69,15 @@ def test_the_page_is_whole(visitor, server, rpc, table_name, size, scheme):
     assert somebody.overflow() <= 0
 
 
+def test_charts_are_side_by_side_where_there_is_room(visitor, server):
+    """The rules of this page are not among those of telephones, as they have been."""
+    for size, expected in (("phone", 1), ("desktop", 4), ("4k", 5)):
+        somebody = visitor(server.host, size=size)
+        somebody.visit(PAGE)
+        tops = [chart.bounding_box()["y"] for chart in somebody.page.locator(".chart").all()]
+        assert tops.count(tops[0]) == expected, size
+
+
 def legend(page, chart, name):
     item = page.locator(f"[aria-label='{chart}'] .legend li").filter(has_text=name)
     return item.locator("b")
