@@ -146,6 +146,47 @@ def test_every_dialog_is_whole(visitor, size, scheme):
         page.wait_for_selector("dialog", state="detached")
 
 
+NARROW = ("phone", "light"), ("narrow", "dark"), ("tablet", "light")
+
+
+@pytest.mark.parametrize(("size", "scheme"), NARROW)
+def test_where_the_header_has_no_room_there_is_a_menu(visitor, size, scheme):
+    """Its entries can be reached by keys, and are not there to be tabbed to while it is closed."""
+    somebody = visitor(size=size, scheme=scheme)
+    page = somebody.page
+    somebody.visit(PAGES["tables"])
+    menu = page.get_by_role("button", name="Menu")
+    assert menu.get_attribute("aria-expanded") == "false"
+    assert page.get_by_role("link", name="Settings").count() == 0
+    menu.focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Instances"  # the page's own
+    menu.focus()
+    page.keyboard.press("Enter")
+    assert menu.get_attribute("aria-expanded") == "true"
+    look_at(somebody, "menu")
+    assert somebody.violations() == []
+    page.keyboard.press("Escape")
+    assert menu.get_attribute("aria-expanded") == "false"
+    assert page.evaluate("document.activeElement.textContent") == "Menu"
+    menu.click()
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("heading", name="Settings").wait_for()
+    assert menu.get_attribute("aria-expanded") == "false"
+
+
+@pytest.mark.parametrize("size", ["desktop", "4k"])
+def test_where_the_header_has_room_it_is_one_line(visitor, size):
+    somebody = visitor(size=size)
+    page = somebody.page
+    somebody.visit(PAGES["tables"])
+    assert not page.get_by_role("button", name="Menu").is_visible()
+    entries = page.locator("header nav a").all()
+    assert len({entry.bounding_box()["y"] for entry in entries}) == 1
+    left = page.locator("header .brand").bounding_box()["x"]
+    assert left == pytest.approx(page.locator("main h1").bounding_box()["x"], abs=1)
+
+
 def test_the_switch_of_themes_lasts(visitor):
     somebody = visitor(scheme="light")
     background = "getComputedStyle(document.documentElement).backgroundColor"

@@ -14,7 +14,13 @@ from playwright.sync_api import sync_playwright
 CHROMIUM = "/usr/bin/chromium"
 PATIENCE_MS = 60_000
 SCREENSHOTS = ROOT / "build-test/screenshots"
-SIZES = {"phone": (390, 844), "desktop": (1440, 900), "4k": (3840, 2160)}
+SIZES = {
+    "narrow": (360, 740),
+    "phone": (390, 844),
+    "tablet": (820, 1180),
+    "desktop": (1440, 900),
+    "4k": (3840, 2160),
+}
 
 
 @contextlib.contextmanager

@@ -1,14 +1,12 @@
 // What the schema advisor says of an instance's tables, or of one: findings, the most severe first.
 // Tables are asked one by one, so that what is found can be read while others are looked at.
 import * as api from "./api.js";
-import { bytesText, countText } from "./bytes.js";
 import { download, failure, h, link, notice } from "./dom.js";
+import { bytesText, plural } from "./formats.js";
 import { instanceHead, tableHead, tableUrl } from "./parts.js";
 
 const SEVERITIES = ["critical", "warning", "info"];
 const TITLES = { critical: "Critical", warning: "Warnings", info: "To know" };
-
-const plural = (count, one, many) => `${countText(count)} ${count === 1 ? one : many}`;
 
 // --- findings ---
 
@@ -78,7 +76,7 @@ function groups(place, documents) {
       h(
         "section",
         { "aria-label": TITLES[severity] },
-        h("h2", null, TITLES[severity], h("small", null, countText(these.length))),
+        h("h2", null, TITLES[severity], h("small", null, these.length)),
         these.map(({ table, found }) => finding(place, table, found)),
       )
     );
@@ -174,7 +172,6 @@ export async function advice(place, _parameters, signal) {
       save.disabled = false;
     } catch (error) {
       if (signal.aborted) return;
-      if (!("code" in error)) console.error(error);
       state.textContent = "";
       results.append(failure(error, look));
     }

@@ -1,31 +1,13 @@
 // The audit log: the latest administrative calls, who made them and what came of them.
 import * as api from "./api.js";
-import { dateText } from "./bytes.js";
-import { field, h, notice, select, table } from "./dom.js";
+import { button, failure, field, h, note, notice, put, select, status, table } from "./dom.js";
+import { codeText, dateText, plural } from "./formats.js";
+import { hasWords } from "./parts.js";
 
 const PATH = "/v1/servers/self/auditEntries?pageSize=1000";
 const READS = /^(Get|List|Read|Query|Test|Check|Describe|Advise|Wait)/;
-const CODES = [
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED",
-];
 
-const codeOf = (entry) => CODES[entry.code ?? 0] ?? String(entry.code);
+const codeOf = (entry) => codeText(entry.code);
 const nameOf = (method) => method.slice(method.lastIndexOf("/") + 1);
 const serviceOf = (method) => method.slice(0, method.lastIndexOf("/"));
 
@@ -35,18 +17,21 @@ const KINDS = {
   failed: (entry) => codeOf(entry) !== "OK",
 };
 
-function has(entry, words) {
-  const parts = [entry.principal, entry.method, entry.resource, codeOf(entry), entry.address];
-  const text = [...parts, dateText(entry.time)].join(" ").toLowerCase();
-  return words.every((word) => text.includes(word));
-}
+const has = (entry, search) =>
+  hasWords(search, [
+    entry.principal,
+    entry.method,
+    entry.resource,
+    codeOf(entry),
+    entry.address,
+    dateText(entry.time),
+  ]);
 
 function row(entry) {
   const code = codeOf(entry);
-  const nobody = () => h("em", null, "nobody known");
   return [
     dateText(entry.time),
-    entry.principal || nobody(),
+    entry.principal || h("em", null, "nobody known"),
     h("span", { title: serviceOf(entry.method) }, nameOf(entry.method)),
     entry.resource || h("em", null, "none"),
     h("span", { class: code === "OK" ? "state done" : "state failed" }, code),
@@ -67,21 +52,16 @@ function listing(entries, isEmpty) {
   if (isEmpty) return notice("empty", "No administrative call has been made yet");
   if (entries.length === 0)
     return notice("empty", "No call is like that", "The fields above say which are sought.");
-  const shown = table("Audit log", COLUMNS, entries.map(row));
-  shown.querySelector("table").classList.add("audit");
-  return shown;
+  return table("Audit log", COLUMNS, entries.map(row), "audit stacked");
 }
 
-function about({ since, logFile }) {
-  return h(
-    "p",
-    { class: "note" },
+const about = ({ since, logFile }) =>
+  note(
     `Calls of administration, reading ones too, since the server was started (${dateText(since)}`,
     " UTC), at most the latest 1,000. All of them, those before it too, are in ",
     logFile ? h("code", null, logFile) : "the server’s log",
     ".",
   );
-}
 
 const off = () => ({
   title: "Audit log",
@@ -108,21 +88,23 @@ export async function audit(_place, parameters, signal) {
     ],
     "all",
   );
-  const count = h("span", { class: "note", role: "status" });
+  const count = status();
   const results = h("div", { class: "results" });
   const show = () => {
     const { entries = [] } = answer;
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const shown = entries.filter((entry) => KINDS[kind.value](entry) && has(entry, words));
-    count.textContent =
-      shown.length === entries.length
-        ? `${entries.length} calls`
-        : `${shown.length} of ${entries.length} calls`;
-    results.replaceChildren(listing(shown, entries.length === 0));
+    const isShown = (entry) => KINDS[kind.value](entry) && has(entry, input.value);
+    const shown = entries.filter(isShown);
+    const all = plural(entries.length, "call");
+    count.textContent = shown.length === entries.length ? all : `${shown.length} of ${all}`;
+    put(results, listing(shown, entries.length === 0));
   };
   const refresh = async () => {
-    answer = await api.get(PATH, { signal });
-    show();
+    try {
+      answer = await api.get(PATH, { signal });
+      show();
+    } catch (error) {
+      if (!signal.aborted) put(results, failure(error, refresh));
+    }
   };
   input.addEventListener("input", show);
   kind.addEventListener("change", show);
@@ -134,10 +116,10 @@ export async function audit(_place, parameters, signal) {
       about(answer),
       h(
         "div",
-        { class: "controls found" },
+        { class: "controls" },
         field("Search", input),
         field("Calls", kind),
-        h("button", { type: "button", onclick: refresh }, "Refresh"),
+        button("Refresh", refresh),
         count,
       ),
       results,

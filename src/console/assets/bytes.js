@@ -18,8 +18,11 @@ export const toUrl = (bytes) =>
   toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 export const fromUrl = (text) => fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
 
-export function equal(a, b) {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+export function joined(parts) {
+  if (parts.length === 1) return parts[0];
+  const all = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+  parts.reduce((at, part) => (all.set(part, at), at + part.length), 0);
+  return all;
 }
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -97,15 +100,15 @@ export function compare(a, b) {
 
 const INTEGER_BYTES = 8;
 
-export function asInteger(bytes) {
+function asInteger(bytes) {
   if (bytes.length !== INTEGER_BYTES) return null;
   return new DataView(bytes.buffer, bytes.byteOffset, INTEGER_BYTES).getBigInt64(0).toString();
 }
 
-export const asHex = (bytes) => Array.from(bytes, hexByte).join(" ");
+const asHex = (bytes) => Array.from(bytes, hexByte).join(" ");
 
 // Written with indents, numbers as they were.
-export function asJson(bytes) {
+function asJson(bytes) {
   const text = asText(bytes);
   if (text === null || !/^\s*[[{]/.test(text)) return null;
   try {
@@ -189,34 +192,3 @@ export function parse(text, way) {
   }
   return encoder.encode(text);
 }
-
-// --- numbers for people ---
-
-const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-
-export function bytesText(count) {
-  let value = Number(count ?? 0),
-    unit = 0;
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  const digits = unit === 0 || value >= 100 ? 0 : 1;
-  return `${value.toFixed(digits)} ${UNITS[unit]}`;
-}
-
-export const countText = (count) => Number(count).toLocaleString("en-US");
-
-// Microseconds since 1970, with all their digits; a number that is no date as it is.
-export function timeText(micros) {
-  const value = BigInt(micros ?? 0);
-  const millis = Number(value / 1000n),
-    rest = Number(value % 1000n);
-  const date = new Date(millis);
-  if (value < 0n || Number.isNaN(date.getTime()) || millis < 1e11) return value.toString();
-  const text = date.toISOString().replace("T", " ").replace("Z", "");
-  return rest === 0 ? text : text + String(rest).padStart(3, "0");
-}
-
-// "2026-11-22T02:25:54.622898Z" without what nobody looks at.
-export const dateText = (text) => (text ? text.slice(0, 19).replace("T", " ") : "");

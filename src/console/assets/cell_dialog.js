@@ -1,19 +1,13 @@
 // Looking at one cell, in all the ways in which its value can be read, and choosing the one in
 // which its column is shown from now on.
-import { bytesText, escape, show, timeText } from "./bytes.js";
-import { columnText } from "./read_rows.js";
-import { dialog, field, h, toast } from "./dom.js";
+import { escape, show } from "./bytes.js";
+import { button, dialog, facts, field, h, toast } from "./dom.js";
+import { bytesText, timeText } from "./formats.js";
 import { treeOf } from "./proto_show.js";
+import { columnText } from "./read_rows.js";
 import { isMessageWay } from "./value_ways.js";
 
 const SHOWN_MOST = 1 << 20; // characters of a value
-
-export const facts = (pairs) =>
-  h(
-    "dl",
-    { class: "facts" },
-    pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
-  );
 
 export const cellFacts = (row, cell) =>
   facts([
@@ -54,7 +48,7 @@ function chooserOf(ways, cell, chosen) {
 
 function columnButtons(ways, cell, chooser, refresh) {
   const name = columnText(cell);
-  const choose = (way, words) => () => {
+  const choose = (way, words) => {
     ways.choose(cell, way);
     toast(words);
     refresh();
@@ -63,20 +57,11 @@ function columnButtons(ways, cell, chooser, refresh) {
   return h(
     "div",
     { class: "controls" },
-    h(
-      "button",
-      {
-        type: "button",
-        onclick: () => choose(chooser.value, `${name} is shown so from now on.`)(),
-      },
-      "Show the column so",
+    button("Show the column so", () =>
+      choose(chooser.value, `${name} is shown so from now on.`),
     ),
     remembered &&
-      h(
-        "button",
-        { type: "button", onclick: choose("auto", `${name} is shown as found.`) },
-        "As found again",
-      ),
+      button("As found again", () => choose("auto", `${name} is shown as found.`)),
   );
 }
 

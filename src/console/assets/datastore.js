@@ -1,10 +1,11 @@
 // Datastore's databases, and what is in one: namespaces and kinds, with what statistics say of
 // them.
 import * as api from "./api.js";
-import { bytesText, countText, dateText } from "./bytes.js";
-import { databaseHead, databaseUrl, kindUrl, namespaceText } from "./datastore_parts.js";
 import { DEFAULT, runQuery } from "./datastore_api.js";
-import { failure, field, h, link, notice, number, select, table } from "./dom.js";
+import { databaseHead, databaseUrl, kindUrl, namespaceText } from "./datastore_parts.js";
+import { failure, field, h, link, note, notice, number, select, table } from "./dom.js";
+import { bytesText, countText, dateText } from "./formats.js";
+import { projectForm } from "./parts.js";
 
 // --- databases ---
 
@@ -19,7 +20,7 @@ function databaseRow(found) {
   return [link(databaseUrl(place), place.database), place.project];
 }
 
-function databaseTable(found) {
+function databaseTable(found, project) {
   if (found.length === 0)
     return notice(
       "empty",
@@ -29,31 +30,12 @@ function databaseTable(found) {
   return table("Databases", [{ title: "Database" }, { title: "Project" }], found.map(databaseRow));
 }
 
-function projectForm(project) {
-  const input = h("input", {
-    name: "project",
-    value: project,
-    required: true,
-    spellcheck: "false",
-  });
-  const submit = (event) => {
-    event.preventDefault();
-    location.hash = `#/datastore?project=${encodeURIComponent(input.value.trim())}`;
-  };
-  return h(
-    "form",
-    { class: "controls", onsubmit: submit },
-    field("Project", input),
-    h("button", { type: "submit" }, "Show its databases"),
-  );
-}
-
 export async function databases(_place, parameters, signal) {
   const project = parameters.get("project") ?? "";
   const path = `/v1/projects/${encodeURIComponent(project || "-")}/databases`;
   let shown;
   try {
-    shown = databaseTable((await api.get(path, { signal })).databases ?? []);
+    shown = databaseTable((await api.get(path, { signal })).databases ?? [], project);
   } catch (error) {
     if (error.code !== 403) throw error;
     const title = "You may not list the databases of all projects";
@@ -66,7 +48,7 @@ export async function databases(_place, parameters, signal) {
     title: "Datastore",
     content: [
       h("h1", null, "Datastore", project && h("small", null, project)),
-      wantsForm && projectForm(project),
+      wantsForm && projectForm("#/datastore", project, "Show its databases"),
       shown,
     ],
   };
@@ -122,7 +104,7 @@ function kindTable(place, namespace, kinds, statistics) {
       h("td", { class: "time" }, dateText(found?.time)),
     ];
   });
-  return table("Kinds", columns, rows);
+  return table("Kinds", columns, rows, "stacked");
 }
 
 function namespaceChooser(place, namespaces, chosen) {
@@ -134,7 +116,11 @@ function namespaceChooser(place, namespaces, chosen) {
     "change",
     () => (location.hash = databaseUrl(place, "", { namespace: chooser.value })),
   );
-  return h("div", { class: "controls" }, field("Namespace", chooser));
+  return h(
+    "div",
+    { class: "controls" },
+    field("Namespace", chooser),
+  );
 }
 
 export async function kinds(place, parameters, signal) {
@@ -155,9 +141,7 @@ export async function kinds(place, parameters, signal) {
         ? kindTable(place, namespace, found, statistics)
         : notice("empty", "There is no entity here", "No kind has one in this namespace."),
       found.length > 0 &&
-        h(
-          "p",
-          { class: "note" },
+        note(
           "Entities are counted once a day, or as --datastore-statistics-interval says.",
         ),
     ],

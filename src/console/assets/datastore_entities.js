@@ -1,8 +1,10 @@
 // Entities of a kind, page by page, and with a condition on one property. The address says which:
 // kind, namespace, property, operator, type, value, limit, and the cursor at which the page begins.
-import { databaseHead, databaseUrl, entityTable, kindUrl } from "./datastore_parts.js";
 import { TYPES, parseValue, runQuery } from "./datastore_api.js";
-import { field, fill, h, notice, select } from "./dom.js";
+import { databaseHead, databaseUrl, entityTable, kindUrl } from "./datastore_parts.js";
+import { field, fill, h, link, note, notice, select } from "./dom.js";
+import { plural } from "./formats.js";
+import { go, step } from "./parts.js";
 
 const LIMITS = [25, 50, 100, 250];
 const OPERATORS = [
@@ -50,24 +52,14 @@ function addressOf(place, view, cursor = "") {
 }
 
 function pager(place, view, { results, hasMore, endCursor }) {
-  const edge = (text, disabled, cursor, key) =>
-    h(
-      "button",
-      {
-        type: "button",
-        disabled,
-        "data-key": key,
-        onclick: () => (location.hash = addressOf(place, view, cursor)),
-      },
-      text,
-    );
-  const count = results.length;
+  const edge = (text, isThere, cursor, key) =>
+    step(text, isThere, () => go(addressOf(place, view, cursor)), key);
   return h(
     "div",
     { class: "pager" },
-    edge("First page", view.cursor === "", "", "previous"),
-    edge("Next", !hasMore, endCursor, "next"),
-    h("span", { class: "note" }, `${count} ${count === 1 ? "entity" : "entities"} on this page`),
+    edge("First page", view.cursor !== "", "", "previous"),
+    edge("Next", hasMore, endCursor, "next"),
+    note(plural(results.length, "entity", "entities"), " on this page"),
   );
 }
 
@@ -128,9 +120,7 @@ function controls(place, view) {
     const wanted = Object.fromEntries(
       Object.entries(inputs).map(([name, input]) => [name, input.value]),
     );
-    const url = addressOf(place, wanted);
-    if (location.hash === url) dispatchEvent(new HashChangeEvent("hashchange"));
-    else location.hash = url;
+    go(addressOf(place, wanted));
   };
   return h(
     "form",
@@ -156,11 +146,15 @@ export async function entities(place, parameters, signal) {
       notice(
         "empty",
         "Which kind?",
-        h("p", null, h("a", { href: databaseUrl(place) }, "Kinds"), " lists those that are there."),
+        h("p", null, link(databaseUrl(place), "Kinds"), " lists those that are there."),
       ),
     );
   return {
     title: view.kind ? `${view.kind} of ${place.project}` : "Entities",
-    content: [databaseHead(place, "entities"), controls(place, view), shown],
+    content: [
+      databaseHead(place, "entities"),
+      controls(place, view),
+      shown,
+    ],
   };
 }

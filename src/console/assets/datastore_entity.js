@@ -1,24 +1,33 @@
 // One entity: its key, its properties, and changes of them. Each change is one commit, which is
 // made only if the entity still is what the page shows (base_version), so that nobody's change is
 // lost.
+import { ApiError } from "./api.js";
 import {
-  TYPES,
   ask,
-  editText,
   keyLiteral,
   keyName,
   keyPath,
-  parseValue,
   partition,
   typeName,
-  typeOf,
   valueLines,
   valueText,
 } from "./datastore_api.js";
-import { ApiError } from "./api.js";
-import { dateText } from "./bytes.js";
 import { databaseHead, entityUrl, kindUrl, namespaceText } from "./datastore_parts.js";
-import { dialog, field, fill, h, link, notice, select, table, toast } from "./dom.js";
+import { valueFields } from "./datastore_value.js";
+import {
+  button,
+  dialog,
+  facts,
+  field,
+  fill,
+  h,
+  link,
+  notice,
+  rowButton,
+  table,
+  toast,
+} from "./dom.js";
+import { dateText } from "./formats.js";
 
 // --- asking ---
 
@@ -61,51 +70,12 @@ async function writeProperty(page, name, value) {
 
 // --- changing ---
 
-// The fields of a value, and what they come to. An array's elements say whether they are indexed.
-function valueFields(value) {
-  const type = select(TYPES, value ? typeOf(value) : "stringValue");
-  const text = h("textarea", { rows: "6", spellcheck: "false", class: "code" });
-  const isIndexed = h("input", { type: "checkbox", checked: !value?.excludeFromIndexes });
-  const hint = h("span", { class: "hint" });
-  const explain = () => {
-    isIndexed.disabled = type.value === "arrayValue";
-    hint.textContent = HINTS[type.value] ?? "";
-  };
-  if (value) text.value = editText(value);
-  type.addEventListener("change", explain);
-  explain();
-  return {
-    fields: [
-      field("Type", type),
-      field("Value", text),
-      hint,
-      h("label", { class: "check" }, isIndexed, "Indexed"),
-    ],
-    read: () => {
-      const read = parseValue(type.value, text.value);
-      if (value?.meaning && typeOf(value) === type.value) read.meaning = value.meaning;
-      if (!isIndexed.checked && !isIndexed.disabled) read.excludeFromIndexes = true;
-      return read;
-    },
-  };
-}
-
-const HINTS = {
-  timestampValue: "As 2026-11-22T05:34:52.123456Z",
-  blobValue: "\\xNN is a byte by number",
-  geoPointValue: "Latitude, longitude",
-  keyValue: "As the API's JSON",
-  entityValue: "As the API's JSON",
-  arrayValue: "As the API's JSON, where each element says whether it is excluded from indexes",
-  nullValue: "Null needs no value",
-};
-
 function editProperty(page, name) {
   const input = h("input", { required: true, spellcheck: "false", value: name ?? "" });
   const value = valueFields(name === undefined ? null : page.found.entity.properties[name]);
   dialog({
     title: name === undefined ? "Add a property" : `Edit ${name}`,
-    body: [name === undefined && field("Name", input), value.fields].filter(Boolean),
+    body: [name === undefined && field("Name", input), value.fields],
     yes: "Write",
     act: async () => {
       if (name === undefined && input.value in (page.found.entity.properties ?? {}))
@@ -162,28 +132,18 @@ function pathLinks(place, key) {
   });
 }
 
-function facts(place, { entity, version, createTime, updateTime }) {
+function factsOf(place, { entity, version, createTime, updateTime }) {
   const { key } = entity;
   const space = key.partitionId?.namespaceId ?? "";
-  const pairs = [
+  return facts([
     ["Key", pathLinks(place, key)],
     ["In GQL", keyLiteral(key)],
     ["Namespace", namespaceText(space)],
     ["Version", version],
     ["Created (UTC)", micros(createTime)],
     ["Changed (UTC)", micros(updateTime)],
-  ];
-  return h(
-    "dl",
-    { class: "facts" },
-    pairs.map(([name, value]) =>
-      h("div", null, h("dt", null, name), h("dd", null, [value].flat(Infinity).filter(Boolean))),
-    ),
-  );
+  ]);
 }
-
-const action = (text, what, onclick) =>
-  h("button", { type: "button", class: "small quiet", "aria-label": what, onclick }, text);
 
 function indexedText(value) {
   if (value.arrayValue) {
@@ -224,11 +184,11 @@ function propertyTable(page) {
     h(
       "span",
       { class: "row-actions" },
-      action("Edit", `Edit ${name}`, () => editProperty(page, name)),
-      action("Delete", `Delete ${name}`, () => deleteProperty(page, name)),
+      rowButton("Edit", `Edit ${name}`, () => editProperty(page, name)),
+      rowButton("Delete", `Delete ${name}`, () => deleteProperty(page, name)),
     ),
   ]);
-  return h("div", { class: "properties" }, table("Properties", columns, rows));
+  return table("Properties", columns, rows, "properties stacked");
 }
 
 async function shown(page, key, signal) {
@@ -242,13 +202,13 @@ async function shown(page, key, signal) {
   const { kind } = key.path.at(-1);
   const space = key.partitionId.namespaceId;
   return [
-    facts(page.place, page.found),
+    factsOf(page.place, page.found),
     h(
       "div",
       { class: "controls" },
-      h("button", { type: "button", onclick: () => editProperty(page) }, "Add a property"),
-      h("button", { type: "button", onclick: page.refresh }, "Refresh"),
-      h("button", { type: "button", onclick: () => deleteEntity(page) }, "Delete the entity"),
+      button("Add a property", () => editProperty(page)),
+      button("Refresh", page.refresh),
+      button("Delete the entity", () => deleteEntity(page)),
       h("span", { class: "note" }, link(kindUrl(page.place, space, kind), `All of ${kind}`)),
     ),
     propertyTable(page),

@@ -1,8 +1,21 @@
 // The GQL editor: a query, what it finds or comes to, and by which indexes.
 import { ask, isNumber, partition, runQuery, typeOf, valueText } from "./datastore_api.js";
-import { countText } from "./bytes.js";
 import { databaseHead, entityTable } from "./datastore_parts.js";
-import { failure, field, h, loading, notice, table } from "./dom.js";
+import {
+  button,
+  facts,
+  failure,
+  field,
+  h,
+  loading,
+  note,
+  notice,
+  put,
+  status,
+  table,
+} from "./dom.js";
+import { countText, plural, secondsOf, secondsText } from "./formats.js";
+import { onCtrlEnter } from "./parts.js";
 
 const AGGREGATION = /^\s*(AGGREGATE\b|SELECT\s+(COUNT|COUNT_UP_TO|SUM|AVG)\s*\()/i;
 const PLAN = { analyze: false },
@@ -36,7 +49,7 @@ function aggregateTable(aggregates) {
 
 function planTable({ indexesUsed = [] }) {
   const columns = [{ title: "Index", class: "key" }, { title: "Scope" }];
-  if (indexesUsed.length === 0) return h("p", { class: "note" }, "No index is used.");
+  if (indexesUsed.length === 0) return note("No index is used.");
   return table(
     "Indexes of the plan",
     columns,
@@ -44,21 +57,15 @@ function planTable({ indexesUsed = [] }) {
   );
 }
 
-function costs(stats) {
-  const pairs = [
+const costs = (stats) =>
+  facts([
     ["Results", countText(stats.resultsReturned ?? 0)],
     ["Read operations", countText(stats.readOperations ?? 0)],
-    ["Took", stats.executionDuration ?? "0s"],
+    ["Took", secondsText(secondsOf(stats.executionDuration))],
     ...Object.entries(stats.debugStats ?? {})
       .filter(([, value]) => typeof value !== "object")
       .map(([name, value]) => [name.replaceAll("_", " "), String(value)]),
-  ];
-  return h(
-    "dl",
-    { class: "facts" },
-    pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
-  );
-}
+  ]);
 
 function explanation(metrics) {
   return [
@@ -72,13 +79,15 @@ function explanation(metrics) {
 }
 
 function found(place, { results, hasMore, aggregates }, millis) {
-  const say = (text) => h("p", { class: "note", role: "status" }, text);
-  if (aggregates) return [say(`in ${countText(millis)} ms`), aggregateTable(aggregates)];
-  const words =
-    `${countText(results.length)} result${results.length === 1 ? "" : "s"} ` +
-    `in ${countText(millis)} ms${hasMore ? ", and there may be more" : ""}`;
-  if (results.length === 0) return [say(words), notice("empty", "The query finds nothing")];
-  return [say(words), entityTable(place, results)];
+  const say = (...text) => h("div", { class: "controls" }, status(...text));
+  const time = `in ${countText(millis)} ms`;
+  if (aggregates) return [say(time), aggregateTable(aggregates)];
+  const words = say(
+    `${plural(results.length, "result")} ${time}`,
+    hasMore && ", and there may be more",
+  );
+  if (results.length === 0) return [words, notice("empty", "The query finds nothing")];
+  return [words, entityTable(place, results)];
 }
 
 function shown(place, answer, explainOptions, millis) {
@@ -116,26 +125,17 @@ export async function gql(place, parameters, signal) {
     try {
       const answer = await run(place, namespace.value, text, explainOptions, signal);
       const millis = Math.round(performance.now() - begun);
-      const parts = shown(place, answer, explainOptions, millis);
-      results.replaceChildren(...parts.flat(Infinity).filter(Boolean));
+      put(results, shown(place, answer, explainOptions, millis));
     } catch (error) {
-      if (error.name === "AbortError") return;
-      if (!("code" in error)) console.error(error);
-      results.replaceChildren(failure(error));
+      if (error.name !== "AbortError") put(results, failure(error));
     }
   };
 
-  editor.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    start();
-  });
+  onCtrlEnter(editor, () => start());
   const submit = (event) => {
     event.preventDefault();
     start();
   };
-  const button = (text, options) =>
-    h("button", { type: "button", onclick: () => start(options) }, text);
   return {
     title: `GQL on ${place.project}`,
     content: [
@@ -148,8 +148,8 @@ export async function gql(place, parameters, signal) {
           "div",
           { class: "controls" },
           h("button", { type: "submit", class: "primary" }, "Run"),
-          button("Plan", PLAN),
-          button("Run and explain", ANALYZE),
+          button("Plan", () => start(PLAN)),
+          button("Run and explain", () => start(ANALYZE)),
           field("Namespace", namespace),
         ),
       ),

@@ -35,6 +35,7 @@ function indexTable(indexes) {
       state(index.state),
       api.idOf(index.name),
     ]),
+    "stacked",
   );
 }
 

@@ -1,5 +1,5 @@
 // What Datastore's pages share: addresses, heads, and tables of entities.
-import { h, link, table } from "./dom.js";
+import { h, link, note, table } from "./dom.js";
 import { isNumber, keyName, keyPath, valueText } from "./datastore_api.js";
 import { crumbs, tabs } from "./parts.js";
 
@@ -85,12 +85,7 @@ export function entityTable(place, results) {
     });
   const columns = names.map((name) => ({ title: name, number: isOfNumbers(name) }));
   return [
-    h(
-      "div",
-      { class: "entities" },
-      table("Entities", [{ title: "Key" }, ...columns], rows),
-    ),
-    left > 0 &&
-      h("p", { class: "note" }, `${left} more properties are shown with each entity only.`),
+    table("Entities", [{ title: "Key" }, ...columns], rows, "entities"),
+    left > 0 && note(`${left} more properties are shown with each entity only.`),
   ];
 }

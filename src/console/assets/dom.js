@@ -18,15 +18,38 @@ export function h(tag, properties, ...children) {
 
 export const link = (href, text, more) => h("a", { href, ...more }, text);
 
+export const button = (text, onclick, more) =>
+  h("button", { type: "button", onclick, ...more }, text);
+
+// One of several in a row of a table, which says which of the rows it is for.
+export const rowButton = (text, what, onclick, more) =>
+  button(text, onclick, { class: "small quiet", "aria-label": what, ...more });
+
+export const note = (...content) => h("p", { class: "note" }, ...content);
+
+// What changes by itself, and is heard, too.
+export const status = (...content) => h("span", { class: "note", role: "status" }, ...content);
+
+// Names and what they are, for [name, value] of those that have a value.
+export const facts = (pairs) =>
+  h(
+    "dl",
+    { class: "facts" },
+    pairs
+      .filter(([, value]) => value !== undefined && value !== "" && value !== false)
+      .map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
+  );
+
 // A number, which stands under the others of its column.
 export const number = (text) => h("td", { class: "number" }, text);
 
+// `kind`: error, warning, or empty: there is nothing to show.
 export function notice(kind, title, ...more) {
   return h(
     "div",
     { class: `notice ${kind}`, role: kind === "error" ? "alert" : "status" },
     h("strong", null, title),
-    ...more.map((child) => (typeof child === "string" ? h("p", null, child) : child)),
+    more.map((child) => (typeof child === "string" ? h("p", null, child) : child)),
   );
 }
 
@@ -38,49 +61,59 @@ export const loading = (what) =>
     what,
   );
 
-export function failure(error, retry) {
-  const title =
-    { 403: "You may not see this", 404: "There is no such thing", 0: "No answer" }[error.code] ??
-    "That did not work";
-  return notice(
-    "error",
-    title,
-    error.message,
-    retry && h("button", { type: "button", onclick: retry }, "Try again"),
-  );
+// What went wrong, in words: the server's, or ours for who typed something. Anything else that is
+// thrown is a mistake of the page's, and goes to the browser's log, too.
+export function failure(error, retry, refused = "You may not see this") {
+  if (!("code" in error) && error.constructor !== Error) console.error(error);
+  const titles = { 0: "No answer", 403: refused, 404: "There is no such thing" };
+  const title = titles[error.code] ?? "That did not work";
+  return notice("error", title, error.message, retry && button("Try again", retry));
 }
+
+// `content` may have arrays within arrays, and what is not there, in it.
+export const put = (place, content) =>
+  place.replaceChildren(...[content].flat(Infinity).filter(Boolean));
 
 // Puts into `place` what `load` gives, and meanwhile, and if it fails, something that says so.
 export async function fill(place, what, load) {
   place.replaceChildren(loading(what));
   place.setAttribute("aria-busy", "true");
   try {
-    place.replaceChildren(...[await load()].flat(Infinity).filter(Boolean));
+    put(place, await load());
   } catch (error) {
     if (error.name === "AbortError") return;
-    if (!("code" in error)) console.error(error);
     place.replaceChildren(failure(error, () => fill(place, what, load)));
   } finally {
     place.removeAttribute("aria-busy");
   }
 }
 
-// columns: [{title, number}], rows: arrays of elements or texts. Scrolls sideways by itself.
-export function table(caption, columns, rows) {
-  const cell = (content, column) =>
-    content instanceof HTMLTableCellElement
-      ? content
-      : h(
-          "td",
-          { class: column.number ? "number" : column.class, "data-title": column.title },
-          content,
-        );
+// Calls `act` again and again while the page is to be seen, until it is left.
+export function every(ms, act, signal) {
+  const timer = setInterval(() => {
+    if (document.visibilityState === "visible") act();
+  }, ms);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
+
+const classOf = (column) => (column.number ? "number" : column.class);
+
+function cellOf(content, column) {
+  const isCell = content instanceof HTMLTableCellElement;
+  const cell = isCell ? content : h("td", { class: classOf(column) }, content);
+  cell.dataset.title = column.title;
+  return cell;
+}
+
+// columns: [{title, number, class}], rows: arrays of elements or texts. Scrolls sideways by itself.
+// With the class "stacked" each row is a block on a telephone.
+export function table(caption, columns, rows, name) {
   return h(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     h(
       "table",
-      null,
+      { class: name },
       h("caption", { class: "hidden" }, caption),
       h(
         "thead",
@@ -91,7 +124,7 @@ export function table(caption, columns, rows) {
           columns.map((column) =>
             h(
               "th",
-              { scope: "col", class: column.number ? "number" : column.class },
+              { scope: "col", class: classOf(column) },
               column.title === "" ? h("span", { class: "hidden" }, "Actions") : column.title,
             ),
           ),
@@ -104,7 +137,7 @@ export function table(caption, columns, rows) {
           h(
             "tr",
             null,
-            row.map((content, i) => cell(content, columns[i])),
+            row.map((content, i) => cellOf(content, columns[i])),
           ),
         ),
       ),
@@ -145,11 +178,7 @@ export function dialog({ title, body, yes, isDangerous, act }) {
   const back = document.activeElement;
   const wrong = h("div", { class: "wrong" });
   const agree = h("button", { type: "submit", class: isDangerous ? "danger" : "primary" }, yes);
-  const cancel = h(
-    "button",
-    { type: "button", onclick: () => box.close() },
-    act ? "Cancel" : "Close",
-  );
+  const cancel = button(act ? "Cancel" : "Close", () => box.close());
   const form = h(
     "form",
     { method: "dialog" },
@@ -168,7 +197,7 @@ export function dialog({ title, body, yes, isDangerous, act }) {
       await act();
       box.close();
     } catch (error) {
-      wrong.replaceChildren(failure(error));
+      wrong.replaceChildren(failure(error, null, "You may not do this"));
     }
     agree.disabled = false;
   });

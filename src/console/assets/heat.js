@@ -3,8 +3,9 @@
 //
 // The address says which number is shown (metric) and of how long (span).
 import * as api from "./api.js";
-import { compare, dateText, toUrl, unescape } from "./bytes.js";
+import { compare, toUrl, unescape } from "./bytes.js";
 import { failure, field, fill, h, link, notice, select, table as listing } from "./dom.js";
+import { dateText, momentText } from "./formats.js";
 import {
   METRICS,
   busiestOf,
@@ -53,8 +54,6 @@ function dataUrl(place, start, end) {
 
 const edgeCell = (key, say) =>
   h("td", { class: "key" }, key.length === 0 ? h("em", null, say(key)) : say(key));
-
-const timeOfDay = (ms) => new Date(ms).toISOString().slice(0, 19).replace("T", " ");
 
 // --- what the page knows ---
 
@@ -149,14 +148,14 @@ function wordsOf(page, cell) {
   const { grid, values } = page;
   const column = grid.columns[cell.column];
   const range = rangeText(grid.starts[cell.range], endOf(grid, cell.range));
-  if (!column) return cell.time ? ["nothing", range, `${timeOfDay(cell.time)} UTC`] : [range];
+  if (!column) return cell.time ? ["nothing", range, `${momentText(cell.time)} UTC`] : [range];
   const metric = metricOf(page),
     value = values[cell.column][cell.range];
-  const until = column.isOpen ? "now" : timeOfDay(column.to).slice(11);
+  const until = column.isOpen ? "now" : momentText(column.to).slice(11);
   return [
     value === undefined ? "nothing" : metric.say(value),
     range,
-    `${timeOfDay(column.from)} to ${until} UTC`,
+    `${momentText(column.from)} to ${until} UTC`,
   ];
 }
 
@@ -387,7 +386,7 @@ function draw(page, parts) {
   page.map.show(page.grid, page.values, page.most);
   page.legend.draw();
   drawBelow(page, parts);
-  parts.when.textContent = `As of ${timeOfDay(page.grid.to)} UTC`;
+  parts.when.textContent = `As of ${momentText(page.grid.to)} UTC`;
 }
 
 function partsOf(page) {
@@ -467,7 +466,6 @@ function redrawing(page, signal) {
   const root = new MutationObserver(redraw);
   root.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   signal.addEventListener("abort", () => root.disconnect());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw, { signal });
 }
 
 export async function heat(place, parameters, signal) {
@@ -487,7 +485,6 @@ export async function heat(place, parameters, signal) {
       draw(page, parts);
     } catch (error) {
       if (signal.aborted || own !== turn) return;
-      if (!("code" in error)) console.error(error);
       parts.wrong.replaceChildren(failure(error, refresh));
     }
   };

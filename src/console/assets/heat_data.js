@@ -1,5 +1,6 @@
 // What ReadHeat says, as a grid: columns are times, rows are ranges of keys.
-import { bytesText, countText, compare, escape, fromBase64 } from "./bytes.js";
+import { compare, escape, fromBase64 } from "./bytes.js";
+import { bytesText, countText } from "./formats.js";
 
 const seconds = (text) => Number((text ?? "0s").slice(0, -1));
 const count = (sum, name) => Number(sum[name] ?? 0);
@@ -10,7 +11,7 @@ function meanMs(sum, latency, requests) {
   return asked > 0 ? (1000 * seconds(sum[latency])) / asked : 0;
 }
 
-export function rateText(value) {
+function rateText(value) {
   if (value === 0) return "0";
   if (value >= 100) return countText(Math.round(value));
   return value >= 0.01 ? Number(value.toPrecision(2)).toString() : "less than 0.01";

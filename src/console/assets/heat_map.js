@@ -30,7 +30,7 @@ const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
 const guttersFor = (width) =>
   width < 560 ? [0, 0, 84] : width < 1000 ? [0, 76, 120] : [110, 84, Math.min(300, width / 7)];
 
-export function tickText(time, step) {
+function tickText(time, step) {
   const text = new Date(time).toISOString();
   if (step >= DAY) return text.slice(5, 10);
   if (time % DAY === 0) return text.slice(5, 10);
@@ -43,7 +43,7 @@ export class HeatMap {
   constructor({ onCell, onOpen }) {
     Object.assign(this, { onCell, onOpen });
     this.canvas = h("canvas", { "aria-hidden": "true" });
-    this.tip = h("div", { class: "heat-tip", hidden: true });
+    this.tip = h("div", { class: "tip heat-tip", hidden: true });
     this.element = h(
       "div",
       {
@@ -400,7 +400,7 @@ export class HeatMap {
     picture.width = 1;
     picture.height = Math.max(1, past - first);
     const pen = picture.getContext("2d");
-    brush.fillStyle = colour("--heat-none");
+    brush.fillStyle = colour("--sunk");
     brush.fillRect(left, 0, width, height);
     brush.save();
     brush.beginPath();

@@ -2,7 +2,7 @@
 // so that what is twice as far along the scale looks so. They are made in OKLCH, a space in which
 // equal steps look equal, and go from violet by red to yellow.
 
-export const STEPS = 256;
+const STEPS = 256;
 
 const SCHEMES = {
   // lightness, chroma and hue, at even distances from "hardly anything" to "the most"

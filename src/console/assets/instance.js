@@ -1,7 +1,22 @@
 // The pages of an instance: its tables, its clusters, its backups.
 import * as api from "./api.js";
-import { bytesText, countText, dateText } from "./bytes.js";
-import { dialog, field, fill, h, link, notice, number, select, table, toast } from "./dom.js";
+import {
+  button,
+  dialog,
+  failure,
+  field,
+  fill,
+  h,
+  link,
+  note,
+  notice,
+  number,
+  rowButton,
+  select,
+  table,
+  toast,
+} from "./dom.js";
+import { bytesText, countText, dateText } from "./formats.js";
 import { instanceHead, placeOf, rowsUrl, state, tableUrl } from "./parts.js";
 import { sampleTablets } from "./tablets.js";
 
@@ -70,7 +85,7 @@ export async function tables(place, _parameters, signal) {
     content: [
       head,
       shown,
-      hasMore && h("p", { class: "note" }, "There are more tables than these."),
+      hasMore && note("There are more tables than these."),
     ],
   };
 }
@@ -110,9 +125,7 @@ export async function clusters(place, _parameters, signal) {
       instanceHead(place, "clusters"),
       h("h2", null, "Clusters"),
       table("Clusters", columns, rows),
-      h(
-        "p",
-        { class: "note" },
+      note(
         "One process serves all clusters of an instance. They are names: " +
           "what is written in one is in all of them.",
       ),
@@ -219,17 +232,7 @@ async function createBackup(place, refresh) {
 function backupRow(place, backup, refresh) {
   const isReady = backup.state === "READY";
   const act = (text, what, more) =>
-    h(
-      "button",
-      {
-        type: "button",
-        class: "small",
-        onclick: what,
-        ...more,
-        "aria-label": `${text} ${api.idOf(backup.name)}`,
-      },
-      text,
-    );
+    rowButton(text, `${text} ${api.idOf(backup.name)}`, what, more);
   return [
     api.idOf(backup.name),
     api.idOf(backup.sourceTable),
@@ -270,8 +273,9 @@ async function backupList(place, signal, refresh) {
       "Backups",
       columns,
       items.map((item) => backupRow(place, item, refresh)),
+      "stacked",
     ),
-    hasMore && h("p", { class: "note" }, "There are more backups than these."),
+    hasMore && note("There are more backups than these."),
   ];
 }
 
@@ -280,8 +284,9 @@ export async function backups(place, _parameters, signal) {
   const wrong = h("div", null);
   const refresh = () => fill(shown, "Loading backups", () => backupList(place, signal, refresh));
   const create = () =>
-    createBackup(place, refresh).catch((error) =>
-      wrong.replaceChildren(notice("error", "That did not work", error.message)),
+    createBackup(place, refresh).then(
+      () => wrong.replaceChildren(),
+      (error) => wrong.replaceChildren(failure(error)),
     );
   await refresh();
   return {
@@ -291,8 +296,8 @@ export async function backups(place, _parameters, signal) {
       h(
         "div",
         { class: "controls" },
-        h("button", { type: "button", class: "primary", onclick: create }, "Make a backup"),
-        h("button", { type: "button", onclick: refresh }, "Refresh"),
+        button("Make a backup", create, { class: "primary" }),
+        button("Refresh", refresh),
       ),
       wrong,
       shown,

@@ -1,8 +1,8 @@
 // All instances, of all projects, or of one by name for who may not see them all.
 import * as api from "./api.js";
-import { dateText } from "./bytes.js";
-import { failure, field, h, link, notice, table } from "./dom.js";
-import { instanceUrl, placeOf, state } from "./parts.js";
+import { failure, h, link, note, notice, table } from "./dom.js";
+import { dateText } from "./formats.js";
+import { instanceUrl, placeOf, projectForm, state } from "./parts.js";
 
 function row(instance) {
   const place = placeOf(instance.name);
@@ -33,7 +33,7 @@ function listing(found) {
     { title: "State" },
     { title: "Created (UTC)", class: "time" },
   ];
-  return [table("Instances", columns, found.map(row)), datastoreNote(found)];
+  return [table("Instances", columns, found.map(row), "stacked"), datastoreNote(found)];
 }
 
 function datastoreNote(found) {
@@ -43,30 +43,9 @@ function datastoreNote(found) {
       `#/datastore?project=${encodeURIComponent(project)}`,
       projects.length === 1 ? `Datastore of project ${project}` : project,
     );
-  return h(
-    "p",
-    { class: "note" },
+  return note(
     projects.length > 1 && "Datastore of projects ",
     projects.map((project, i) => [i > 0 && ", ", of(project)]),
-  );
-}
-
-function projectForm(project) {
-  const input = h("input", {
-    name: "project",
-    value: project,
-    required: true,
-    spellcheck: "false",
-  });
-  const submit = (event) => {
-    event.preventDefault();
-    location.hash = `#/?project=${encodeURIComponent(input.value.trim())}`;
-  };
-  return h(
-    "form",
-    { class: "controls", onsubmit: submit },
-    field("Project", input),
-    h("button", { type: "submit" }, "Show its instances"),
   );
 }
 
@@ -74,10 +53,11 @@ export async function instances(_place, parameters, signal) {
   const project = parameters.get("project") ?? "";
   const head = h("h1", null, "Instances", project && h("small", null, project));
   const path = `/v2/projects/${encodeURIComponent(project || "-")}/instances`;
+  const form = () => projectForm("#/", project, "Show its instances");
   let shown;
   try {
     shown = [
-      project && projectForm(project),
+      project && form(),
       listing((await api.get(path, { signal })).instances ?? []),
     ];
   } catch (error) {
@@ -89,7 +69,7 @@ export async function instances(_place, parameters, signal) {
           "You may not list the instances of all projects",
           "Name the one that you work in.",
         );
-    shown = [words, projectForm(project)];
+    shown = [words, form()];
   }
   return { title: "Instances", content: [head, shown] };
 }

@@ -132,7 +132,7 @@ export function card(title, note) {
   const details = h("details", null, h("summary", null, "In figures"), shown);
   const element = h(
     "section",
-    { class: "chart", "aria-label": title },
+    { class: "card chart", "aria-label": title },
     h("h2", null, title),
     h("p", { class: "note" }, note),
     drawing,

@@ -24,7 +24,7 @@ import { entities } from "./datastore_entities.js";
 import { entity } from "./datastore_entity.js";
 import { gql } from "./datastore_gql.js";
 import { indexes } from "./datastore_indexes.js";
-import { dialog, failure, h, link, loading, notice } from "./dom.js";
+import { button, dialog, failure, h, link, loading, notice, put } from "./dom.js";
 import { heat } from "./heat.js";
 import { instances } from "./instances.js";
 import { login } from "./login.js";
@@ -63,15 +63,20 @@ const ROUTES = [
   [new RegExp(`^${INSTANCE}/t/([^/]+)/heat$`), heat, ["project", "instance", "table"]],
 ];
 
+// What the header leads to, each by a key after "g", too.
+const SECTIONS = [
+  { key: "i", to: "/", title: "Instances", has: (path) => path === "/" || path.startsWith("/p/") },
+  { key: "d", to: "/datastore", title: "Datastore", has: (path) => path.startsWith("/d") },
+  { key: "o", to: "/operations", title: "Operations" },
+  { key: "a", to: "/audit", title: "Audit log" },
+  { key: "l", to: "/slow", title: "Slow requests" },
+  { key: "m", to: "/metrics", title: "Metrics" },
+  { key: "s", to: "/settings", title: "Settings" },
+];
+
 const SHORTCUTS = [
   ["?", "this list"],
-  ["g i", "instances"],
-  ["g d", "Datastore"],
-  ["g o", "operations"],
-  ["g a", "the audit log"],
-  ["g l", "slow requests"],
-  ["g m", "metrics"],
-  ["g s", "settings"],
+  ...SECTIONS.map(({ key, title }) => [`g  ${key}`, title]),
   ["/", "the first field of the page"],
   ["n  p", "next and previous rows or results"],
   ["Ctrl + Enter", "run the query"],
@@ -94,55 +99,53 @@ function brand() {
 }
 
 function account() {
-  if (!who.authentication) return null;
-  return h(
-    "span",
-    { class: "account" },
-    h("span", { class: "principal" }, who.principal),
-    who.session && h("button", { type: "button", onclick: logOut }, "Log out"),
-  );
+  if (!who.authentication) return [];
+  return [
+    h("span", { class: "principal", title: who.principal }, who.principal),
+    who.session && button("Log out", logOut),
+  ];
 }
 
 function navigation(path) {
-  const isInstances = path === "/" || path.startsWith("/p/");
-  const isDatastore = path === "/datastore" || path.startsWith("/d/");
+  const isCurrent = ({ to, has }) => (has ? has(path) : path === to);
   return h(
     "nav",
-    { "aria-label": "Console" },
-    link("#/", "Instances", { "aria-current": isInstances && "page" }),
-    link("#/datastore", "Datastore", { "aria-current": isDatastore && "page" }),
-    link("#/operations", "Operations", { "aria-current": path === "/operations" && "page" }),
-    link("#/audit", "Audit log", { "aria-current": path === "/audit" && "page" }),
-    link("#/slow", "Slow requests", { "aria-current": path === "/slow" && "page" }),
-    link("#/metrics", "Metrics", { "aria-current": path === "/metrics" && "page" }),
-    link("#/settings", "Settings", { "aria-current": path === "/settings" && "page" }),
+    { id: "menu", "aria-label": "Console" },
+    SECTIONS.map((section) =>
+      link(`#${section.to}`, section.title, { "aria-current": isCurrent(section) && "page" }),
+    ),
   );
 }
 
-function frame(path, place) {
-  app.replaceChildren(
+// Where there is no room for all of it, the button opens what else the header has.
+function header(path) {
+  const menu = button("Menu", () => toggle(), {
+    class: "menu-button",
+    "aria-controls": "menu",
+    "aria-expanded": "false",
+  });
+  const whole = h(
+    "header",
+    null,
+    brand(),
+    menu,
+    navigation(path),
     h(
-      "header",
-      null,
-      brand(),
-      navigation(path),
-      h("span", { class: "space" }),
+      "div",
+      { class: "tools" },
       account(),
       themeSwitch(),
-      h(
-        "button",
-        {
-          type: "button",
-          class: "quiet",
-          onclick: showShortcuts,
-          "aria-label": "Keyboard shortcuts",
-        },
-        "?",
-      ),
+      button("?", showShortcuts, { class: "quiet", "aria-label": "Keyboard shortcuts" }),
     ),
-    ...[faults()].filter(Boolean),
-    place,
   );
+  const toggle = (isOpen) =>
+    menu.setAttribute("aria-expanded", String(whole.classList.toggle("open-menu", isOpen)));
+  whole.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !whole.classList.contains("open-menu")) return;
+    toggle(false);
+    menu.focus();
+  });
+  return whole;
 }
 
 // Nobody is to wonder why calls fail.
@@ -183,15 +186,30 @@ function showShortcuts() {
 
 // --- which page ---
 
+// As it was typed, if somebody typed a percent sign.
+function plain(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+// {page, place}; without a page there is none at that address.
 function find(path) {
   for (const [pattern, page, names] of ROUTES) {
     const found = pattern.exec(path);
-    if (found) {
-      const place = names.map((name, i) => [name, decodeURIComponent(found[i + 1])]);
-      return { page, place: Object.fromEntries(place) };
-    }
+    if (!found) continue;
+    const place = names.map((name, i) => [name, plain(found[i + 1])]);
+    return { page, place: Object.fromEntries(place) };
   }
-  return null;
+  return { page: notPage, place: {} };
+}
+
+// What the page would have been called that cannot be shown.
+function headingOf(path, place) {
+  const names = Object.values(place);
+  return names.at(-1) ?? SECTIONS.find(({ to }) => to === path)?.title ?? "No page";
 }
 
 async function go() {
@@ -200,19 +218,18 @@ async function go() {
   const { signal } = leaving;
   const [path, search] = (location.hash.slice(1) || "/").split("?");
   const place = h("main", { id: "main", tabindex: "-1" }, loading("Loading"));
-  frame(path, place);
-  const found = find(path);
+  put(app, [header(path), faults(), place]);
+  const { page: load, place: at } = find(path);
   try {
-    const page = found
-      ? await found.page(found.place, new URLSearchParams(search), signal)
-      : notPage();
+    const page = await load(at, new URLSearchParams(search), signal);
     if (signal.aborted) return;
     document.title = `${page.title} · Trestle`;
-    place.replaceChildren(...page.content.flat(Infinity).filter(Boolean));
+    put(place, page.content);
   } catch (error) {
     if (signal.aborted) return;
-    if (!("code" in error)) console.error(error);
-    place.replaceChildren(h("h1", null, "No page"), failure(error, go));
+    const heading = headingOf(path, at);
+    document.title = `${heading} · Trestle`;
+    put(place, [h("h1", null, heading), failure(error, go)]);
   }
 }
 
@@ -220,7 +237,7 @@ const notPage = () => ({
   title: "No such page",
   content: [
     h("h1", null, "No such page"),
-    notice("empty", "Nothing is at this address", link("#/", "All instances")),
+    notice("empty", "Nothing is at this address", h("p", null, link("#/", "All instances"))),
   ],
 });
 
@@ -234,18 +251,15 @@ function isTyping(target) {
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-  const keys = before + event.key;
-  before = event.key === "g" ? "g" : "";
+  const section = before === "g" && SECTIONS.find(({ key }) => key === event.key);
+  before = event.key;
+  if (section) {
+    location.hash = `#${section.to}`;
+    return;
+  }
   const click = (selector) => document.querySelector(`main ${selector}:not([disabled])`)?.click();
   const actions = {
     "?": showShortcuts,
-    gi: () => (location.hash = "#/"),
-    gd: () => (location.hash = "#/datastore"),
-    go: () => (location.hash = "#/operations"),
-    ga: () => (location.hash = "#/audit"),
-    gl: () => (location.hash = "#/slow"),
-    gm: () => (location.hash = "#/metrics"),
-    gs: () => (location.hash = "#/settings"),
     n: () => click("[data-key=next]"),
     p: () => click("[data-key=previous]"),
     "/": () => {
@@ -253,7 +267,7 @@ function onKey(event) {
       document.querySelector("main input, main textarea, main select")?.focus();
     },
   };
-  actions[keys]?.();
+  actions[event.key]?.();
 }
 
 // A link to #main would be a page of its own.
@@ -288,7 +302,10 @@ api.whenUnauthenticated(() => {
 });
 document.querySelector(".skip").addEventListener("click", skip);
 addEventListener("hashchange", () => {
-  if (!who.authentication || who.principal !== "") go();
+  if (who.authentication && who.principal === "") return;
+  go();
+  scrollTo(0, 0);
+  document.getElementById("main")?.focus(); // it is another page, to who hears it, too
 });
 addEventListener("keydown", onKey);
 start();

@@ -3,7 +3,7 @@
 const PREFIX = "trestle_";
 const OWN = "trestle.insight.v1.Insight/"; // what asks for all this is not what is asked about
 
-export const millisecondsOf = (text) => Date.parse(text);
+const millisecondsOf = (text) => Date.parse(text);
 
 const keyOf = (metric) => {
   const labels = Object.entries(metric.labels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -1,7 +1,15 @@
 // The server's metrics as they move, from when the page was opened. It asks every two seconds,
 // while somebody may look.
 import * as api from "./api.js";
-import { failure, h, notice, table } from "./dom.js";
+import { button, every, failure, h, notice, put, table } from "./dom.js";
+import {
+  ageText,
+  bytesText,
+  countText,
+  percentText,
+  secondsText,
+  shortCount,
+} from "./formats.js";
 import { card, draw } from "./line_chart.js";
 import { isClients, Look, read, shortName } from "./metric_samples.js";
 
@@ -10,47 +18,7 @@ const REFRESH_MS = 2000;
 const KEPT = 450; // samples: a quarter of an hour
 const METHODS = 5; // that have a line of their own
 
-// --- numbers in words ---
-
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-
-function scaled(value) {
-  const isWhole = value >= 100 || Number.isInteger(value);
-  return isWhole ? Math.round(value).toLocaleString("en") : value.toFixed(1);
-}
-
-function bytesText(value) {
-  let unit = 0;
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${unit === 0 ? Math.round(value) : scaled(value)} ${UNITS[unit]}`;
-}
-
-function countText(value) {
-  if (value >= 1e6) return `${scaled(value / 1e6)} M`;
-  if (value >= 1e5) return `${scaled(value / 1e3)} k`;
-  return scaled(value);
-}
-
-function secondsText(value) {
-  if (value === 0) return "0";
-  if (value >= 1) return `${scaled(value)} s`;
-  if (value >= 0.001) return `${scaled(value * 1e3)} ms`;
-  return `${scaled(value * 1e6)} µs`;
-}
-
-const percentText = (value) => `${scaled(value)} %`;
 const orDash = (format) => (value) => (value === null ? "–" : format(value));
-
-function ageText(ms) {
-  const minutes = Math.floor(ms / 60_000);
-  if (minutes < 1) return `${Math.max(Math.floor(ms / 1000), 0)} s`;
-  if (minutes < 60) return `${minutes} min`;
-  if (minutes < 1440) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-  return `${Math.floor(minutes / 1440)} d ${Math.floor((minutes % 1440) / 60)} h`;
-}
 
 // --- charts ---
 
@@ -90,7 +58,7 @@ const CHARTS = [
   {
     title: "Connections",
     note: "Open connections, and requests that run.",
-    format: countText,
+    format: shortCount,
     lines: [valueLine("connections", "connections"), valueLine("rpcs_running", "requests")],
   },
   {
@@ -132,7 +100,7 @@ const CHARTS = [
   {
     title: "Queues",
     note: "Tasks that wait for a thread, and how full the commit queue is, in percent.",
-    format: countText,
+    format: shortCount,
     lines: [
       valueLine("pool_queued", "tasks"),
       valueLine("commit_queue_percent", "commit queue"),
@@ -141,7 +109,7 @@ const CHARTS = [
   {
     title: "Processors",
     note: "How many the server keeps busy.",
-    format: (value) => (value < 10 ? value.toFixed(2) : scaled(value)),
+    format: (value) => (value < 10 ? value.toFixed(2) : shortCount(value)),
     most: 1,
     lines: [rateLine("process_cpu_seconds_total", "processors")],
   },
@@ -196,14 +164,14 @@ function methodTable(look) {
   const rows = methods.map((each) => [
     shortName(each.method),
     each.profile || h("em", null, "none"),
-    orDash(scaled)(each.callRate),
-    orDash(scaled)(each.errorRate),
+    orDash(shortCount)(each.callRate),
+    orDash(shortCount)(each.errorRate),
     orDash(secondsText)(each.p50),
     orDash(secondsText)(each.p99),
-    each.calls.toLocaleString("en"),
-    each.errors.toLocaleString("en"),
+    countText(each.calls),
+    countText(each.errors),
   ]);
-  return table("Methods", columns, rows);
+  return table("Methods", columns, rows, "stacked");
 }
 
 // --- the page ---
@@ -237,13 +205,10 @@ class Board {
 
   show(look) {
     this.head.replaceChildren(headText(look));
-    this.wrong.replaceChildren(
-      ...(look.now.trouble
-        ? [notice("error", "The server takes no writes", look.now.trouble)]
-        : []),
-    );
+    const { trouble } = look.now;
+    put(this.wrong, trouble && notice("error", "The server takes no writes", trouble));
     const requests = requestSamples(this.samples);
-    draw({ title: REQUESTS, format: countText, ...requests }, this.requests);
+    draw({ title: REQUESTS, format: shortCount, ...requests }, this.requests);
     for (const { chart, place } of this.cards)
       draw({ ...chart, format: orDash(chart.format), samples: this.samples }, place);
     this.methods.replaceChildren(methodTable(look));
@@ -263,9 +228,9 @@ class Board {
 
 export async function metrics(_place, _parameters, signal) {
   const board = new Board();
-  const pause = h("button", { type: "button", "aria-pressed": "false" }, "Pause");
   const isPaused = () => pause.getAttribute("aria-pressed") === "true";
-  pause.addEventListener("click", () => pause.setAttribute("aria-pressed", String(!isPaused())));
+  const toggle = () => pause.setAttribute("aria-pressed", String(!isPaused()));
+  const pause = button("Pause", toggle, { "aria-pressed": "false" });
   board.take(await api.get(PATH, { signal }));
   let isAsking = false;
   const refresh = async () => {
@@ -278,10 +243,7 @@ export async function metrics(_place, _parameters, signal) {
     }
     isAsking = false;
   };
-  const timer = setInterval(() => {
-    if (document.visibilityState === "visible" && !isPaused()) refresh();
-  }, REFRESH_MS);
-  signal.addEventListener("abort", () => clearInterval(timer));
+  every(REFRESH_MS, () => !isPaused() && refresh(), signal);
   return {
     title: "Metrics",
     content: [h("div", { class: "headline" }, h("h1", null, "Metrics"), pause), board.elements()],

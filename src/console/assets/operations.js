@@ -1,7 +1,7 @@
 // Long-running operations of all projects that have instances: those that run, then the others.
 import * as api from "./api.js";
-import { dateText } from "./bytes.js";
-import { failure, h, notice, table, toast } from "./dom.js";
+import { every, failure, h, notice, rowButton, table, toast } from "./dom.js";
+import { dateText } from "./formats.js";
 import { placeOf, state } from "./parts.js";
 
 const REFRESH_MS = 2000;
@@ -71,16 +71,7 @@ function row(operation, refresh) {
     dateText(times.startTime ?? operation.metadata?.requestTime),
     dateText(times.endTime ?? operation.metadata?.finishTime),
     !operation.done &&
-      h(
-        "button",
-        {
-          type: "button",
-          class: "small",
-          onclick: cancel,
-          "aria-label": `Cancel ${api.idOf(operation.name)}`,
-        },
-        "Cancel",
-      ),
+      rowButton("Cancel", `Cancel ${api.idOf(operation.name)}`, cancel),
   ];
 }
 
@@ -111,6 +102,7 @@ function listing(found, refresh) {
       .sort(order)
       .slice(0, SHOWN_MOST)
       .map((operation) => row(operation, refresh)),
+    "stacked",
   );
 }
 
@@ -131,10 +123,7 @@ export async function operations(_place, _parameters, signal) {
       shown.replaceChildren(failure(error, refresh));
     }
   };
-  const timer = setInterval(() => {
-    if (document.visibilityState === "visible") refresh();
-  }, REFRESH_MS);
-  signal.addEventListener("abort", () => clearInterval(timer));
   await refresh();
+  every(REFRESH_MS, refresh, signal);
   return { title: "Operations", content: [h("h1", null, "Operations"), shown] };
 }

@@ -1,5 +1,6 @@
-// What several pages have: where one is, and rules in words.
-import { h, link } from "./dom.js";
+// What several pages have: where one is, the ways from there, and rules in words.
+import { durationText, plural } from "./formats.js";
+import { button, field, h, link } from "./dom.js";
 
 const segment = encodeURIComponent;
 export const instanceUrl = (place, more = "") =>
@@ -77,25 +78,59 @@ export function tableHead(place, current) {
   ];
 }
 
-// "864000s" as people say it, exactly.
-export function durationText(text) {
-  const seconds = Number(text.replace(/s$/, ""));
-  for (const [unit, size] of [
-    ["day", 86400],
-    ["hour", 3600],
-    ["minute", 60],
-  ]) {
-    const count = seconds / size;
-    if (Number.isInteger(count) && count > 0) return `${count} ${unit}${count === 1 ? "" : "s"}`;
-  }
-  return `${seconds} s`;
+// Goes to an address, or reads it anew if that is where one is.
+export function go(address) {
+  if (location.hash === address) dispatchEvent(new HashChangeEvent("hashchange"));
+  else location.hash = address;
+}
+
+// For who may not see what all projects have: names one, whose page `base` then is.
+export function projectForm(base, project, text) {
+  const input = h("input", {
+    name: "project",
+    value: project,
+    required: true,
+    spellcheck: "false",
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    go(`${base}?project=${segment(input.value.trim())}`);
+  };
+  return h(
+    "form",
+    { class: "controls", onsubmit: submit },
+    field("Project", input),
+    h("button", { type: "submit" }, text),
+  );
+}
+
+// A button that leads to another part of what is shown; by a key, too.
+export const step = (text, isThere, onclick, key) =>
+  button(text, onclick, { disabled: !isThere, "data-key": key });
+
+// Runs what an editor has in it by Ctrl + Enter.
+export function onCtrlEnter(editor, run) {
+  editor.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    run();
+  });
+}
+
+// Whether all words of a search field are somewhere in the texts.
+export function hasWords(search, texts) {
+  const text = texts.join(" ").toLowerCase();
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }
 
 // A rule of garbage collection: what it removes.
 export function gcText(rule) {
   if (rule?.maxNumVersions) {
     const count = rule.maxNumVersions;
-    return `all but the newest ${count === 1 ? "version" : `${count} versions`}`;
+    return `all but the newest ${count === 1 ? "version" : plural(count, "version")}`;
   }
   if (rule?.maxAge) return `what is older than ${durationText(rule.maxAge)}`;
   const parts = (rule?.union ?? rule?.intersection)?.rules ?? [];
@@ -121,11 +156,15 @@ export function typeText(type) {
   return name;
 }
 
-export const state = (text) =>
-  h(
-    "span",
-    { class: `state ${String(text).toLowerCase()}` },
-    String(text ?? "")
-      .toLowerCase()
-      .replaceAll("_", " "),
-  );
+const STATES = [
+  ["done", /^(ready|active|done)/],
+  ["busy", /^(creating|resizing|running)/],
+  ["failed", /^(failed|needs_repair)/],
+];
+
+// A state as the server calls it, in the colour of what it means.
+export function state(text = "") {
+  const word = text.toLowerCase();
+  const [kind = ""] = STATES.find(([, pattern]) => pattern.test(word)) ?? [];
+  return h("span", { class: `state ${kind}` }, word.replaceAll("_", " "));
+}

@@ -8,7 +8,7 @@
 //
 // A viewer is of use with what is not quite right, too: a message within a message that cannot be
 // read is shown as bytes. Only so many values are read; `isCut` says that there are more.
-import { asText } from "./bytes.js";
+import { asText, joined } from "./bytes.js";
 import {
   FIXED32,
   FIXED64,
@@ -83,13 +83,6 @@ function string(bytes) {
   } catch {
     return { kind: "bytes", bytes };
   }
-}
-
-function joined(parts) {
-  if (parts.length === 1) return parts[0];
-  const all = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
-  parts.reduce((at, part) => (all.set(part, at), at + part.length), 0);
-  return all;
 }
 
 // --- times ---

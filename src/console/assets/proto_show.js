@@ -1,7 +1,8 @@
 // Messages as they are shown: in one line, and as a tree. What they are is decoded before
 // (proto_decode.js).
-import { asText, bytesText, escape } from "./bytes.js";
-import { h } from "./dom.js";
+import { asText, escape } from "./bytes.js";
+import { h, note } from "./dom.js";
+import { bytesText } from "./formats.js";
 
 const BYTES_SHOWN = 256;
 
@@ -118,11 +119,11 @@ function nodes(field) {
 // Names are the fields', or their numbers where the type does not know them.
 export function treeOf(message) {
   if (message.fields.length === 0)
-    return h("p", { class: "note" }, "The message is empty: no field is set.");
+    return note("The message is empty: no field is set.");
   return h(
     "div",
     { class: "tree", tabindex: "0", role: "group", "aria-label": "Message" },
     h("ul", null, message.fields.map(nodes)),
-    message.isCut && h("p", { class: "note" }, "There is more in it than is shown here."),
+    message.isCut && note("There is more in it than is shown here."),
   );
 }

@@ -1,9 +1,23 @@
 // The SQL editor: a query, its rows or its plan, and the rows as a file.
 import * as api from "./api.js";
-import { countText, fromBase64 } from "./bytes.js";
+import { fromBase64, joined } from "./bytes.js";
 import { cellText, isNumber, rowsOf, toCsv, toJson } from "./sql_values.js";
-import { download, failure, field, h, loading, notice, select, table } from "./dom.js";
-import { instanceHead } from "./parts.js";
+import {
+  button,
+  download,
+  failure,
+  field,
+  h,
+  loading,
+  notice,
+  put,
+  select,
+  status,
+  table,
+} from "./dom.js";
+import { countText, plural } from "./formats.js";
+import { keep, kept } from "./kept.js";
+import { instanceHead, onCtrlEnter, step } from "./parts.js";
 
 const LIMITS = [100, 1000, 10000, 100000];
 const ROWS_A_PAGE = 200; // on the screen: more would make the page slow
@@ -21,12 +35,6 @@ async function prepare(instance, sql, explain, signal) {
     { signal, headers },
   );
   return { columns: answer.metadata.protoSchema?.columns ?? [], prepared: answer.preparedQuery };
-}
-
-function joined(parts) {
-  const all = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
-  parts.reduce((at, part) => (all.set(part, at), at + part.length), 0);
-  return all;
 }
 
 // A batch comes in parts, of which the last has a checksum; `reset` takes back what was sent since
@@ -99,24 +107,9 @@ function pageOf(columns, rows, first) {
 
 function exports_(place, columns, rows) {
   const name = `${place.instance}-query`;
-  return [
-    h(
-      "button",
-      {
-        type: "button",
-        onclick: () => download(`${name}.csv`, "text/csv", toCsv(columns, rows)),
-      },
-      "Export CSV",
-    ),
-    h(
-      "button",
-      {
-        type: "button",
-        onclick: () => download(`${name}.json`, "application/json", toJson(columns, rows)),
-      },
-      "Export JSON",
-    ),
-  ];
+  const csv = () => download(`${name}.csv`, "text/csv", toCsv(columns, rows));
+  const json = () => download(`${name}.json`, "application/json", toJson(columns, rows));
+  return [button("Export CSV", csv), button("Export JSON", json)];
 }
 
 function showRows(place, columns, { rows, isCut }, millis) {
@@ -131,32 +124,21 @@ function showRows(place, columns, { rows, isCut }, millis) {
     const last = Math.min(rows.length, first + ROWS_A_PAGE);
     where.textContent = `rows ${countText(first + 1)} to ${countText(last)}`;
   };
-  const previous = h(
-    "button",
-    { type: "button", "data-key": "previous", onclick: () => go(first - ROWS_A_PAGE) },
-    "Previous",
+  const previous = step("Previous", true, () => go(first - ROWS_A_PAGE), "previous");
+  const next = step("Next", true, () => go(first + ROWS_A_PAGE), "next");
+  const summary = status(
+    `${plural(rows.length, "row")} in ${countText(millis)} ms`,
+    isCut && ", and there are more: it was stopped there",
   );
-  const next = h(
-    "button",
-    { type: "button", "data-key": "next", onclick: () => go(first + ROWS_A_PAGE) },
-    "Next",
-  );
-  const summary =
-    `${countText(rows.length)} row${rows.length === 1 ? "" : "s"} in ${countText(millis)} ms` +
-    (isCut ? ", and there are more: it was stopped there" : "");
-  if (rows.length === 0)
-    return [
-      h("p", { class: "note", role: "status" }, summary),
-      notice("empty", "The result has no rows"),
-    ];
+  if (rows.length === 0) return [summary, notice("empty", "The result has no rows")];
   go(0);
   return [
     h(
       "div",
       { class: "controls" },
-      h("span", { class: "note", role: "status" }, summary),
+      summary,
       h("span", { class: "space" }),
-      exports_(place, columns, rows),
+      h("span", { class: "row-actions" }, exports_(place, columns, rows)),
     ),
     shown,
     rows.length > ROWS_A_PAGE && h("div", { class: "pager" }, previous, next, where),
@@ -173,21 +155,6 @@ const showPlan = ({ rows }) =>
 
 // --- the page ---
 
-const keep = (key) => {
-  try {
-    return sessionStorage.getItem(key) ?? "";
-  } catch {
-    return "";
-  }
-};
-const store = (key, text) => {
-  try {
-    sessionStorage.setItem(key, text);
-  } catch {
-    // A page that may not keep anything begins empty the next time.
-  }
-};
-
 // An identifier, in backticks if it is not one as it is.
 const identifier = (name) =>
   /^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "\\`")}\``;
@@ -196,7 +163,7 @@ export async function query(place, parameters, signal) {
   const instance = api.instanceName(place);
   const key = `trestle-query ${instance}`;
   const from = parameters.get("table");
-  const text = from ? `SELECT * FROM ${identifier(from)} LIMIT 100` : keep(key);
+  const text = from ? `SELECT * FROM ${identifier(from)} LIMIT 100` : kept("session", key);
   const editor = h("textarea", {
     class: "code",
     rows: "7",
@@ -215,7 +182,7 @@ export async function query(place, parameters, signal) {
   const run = async (explain) => {
     const sql = editor.value.trim();
     if (sql === "" || running) return;
-    store(key, editor.value);
+    keep("session", key, editor.value);
     running = new AbortController();
     signal.addEventListener("abort", () => running?.abort());
     const status = h("span", null, "Running");
@@ -229,28 +196,16 @@ export async function query(place, parameters, signal) {
       const result = await execute(instance, query, limit, running.signal, progress);
       const millis = Math.round(performance.now() - begun);
       const parts = explain ? [showPlan(result)] : showRows(place, query.columns, result, millis);
-      shown.replaceChildren(...parts.flat(Infinity).filter(Boolean));
+      put(shown, parts);
     } catch (error) {
-      const words = error.name === "AbortError" ? notice("empty", "Stopped") : failure(error);
-      shown.replaceChildren(words);
-      if (!("code" in error) && error.name !== "AbortError") console.error(error);
+      put(shown, error.name === "AbortError" ? notice("empty", "Stopped") : failure(error));
     }
     running = null;
     stop.disabled = true;
   };
 
-  const stop = h(
-    "button",
-    { type: "button", disabled: true, onclick: () => running?.abort() },
-    "Stop",
-  );
-  const onKey = (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      run();
-    }
-  };
-  editor.addEventListener("keydown", onKey);
+  const stop = button("Stop", () => running?.abort(), { disabled: true });
+  onCtrlEnter(editor, () => run());
   const submit = (event) => {
     event.preventDefault();
     run();
@@ -267,8 +222,8 @@ export async function query(place, parameters, signal) {
           "div",
           { class: "controls" },
           h("button", { type: "submit", class: "primary" }, "Run"),
-          h("button", { type: "button", onclick: () => run("plan") }, "Plan"),
-          h("button", { type: "button", onclick: () => run("analyze") }, "Run and explain"),
+          button("Plan", () => run("plan")),
+          button("Run and explain", () => run("analyze")),
           stop,
           field("Rows at most", most),
         ),

@@ -1,20 +1,10 @@
 // ReadRows: from chunks to rows, so many and so much at most.
 import * as api from "./api.js";
-import { escape, fromBase64 } from "./bytes.js";
+import { escape, fromBase64, joined } from "./bytes.js";
 
 // FeatureFlags with reverse_scans set: without it the server refuses them.
 const FEATURES = { "bigtable-features": "CAE=" };
 export const MOST_BYTES = 16 << 20;
-
-function join(parts) {
-  const all = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
-}
 
 // Takes chunks in their order, and has whole rows:
 // {key, cells: [{family, qualifier, time, value}]}.
@@ -53,7 +43,7 @@ class Assembly {
       family: this.family,
       qualifier: this.qualifier,
       time: this.time,
-      value: join(this.parts),
+      value: joined(this.parts),
     });
     this.parts = [];
   }

@@ -1,9 +1,9 @@
 // Changing and deleting what is in a row. What deletes asks first.
 import * as api from "./api.js";
 import { WAYS, asText, escape, parse, show, toBase64, unescape } from "./bytes.js";
-import { cellFacts, facts } from "./cell_dialog.js";
+import { cellFacts } from "./cell_dialog.js";
+import { dialog, facts, field, h, select, toast } from "./dom.js";
 import { columnText } from "./read_rows.js";
-import { dialog, field, h, select, toast } from "./dom.js";
 
 const INPUT_WAYS = WAYS.filter(([way]) => way !== "auto");
 

@@ -3,22 +3,13 @@
 // The address says what is shown (prefix, from, to: keys in base64; family, versions, way, limit),
 // and where the page begins (after, before), so that it can be kept, sent, and gone back to.
 import * as api from "./api.js";
-import {
-  WAYS,
-  afterPrefix,
-  compare,
-  escape,
-  fromUrl,
-  timeText,
-  toBase64,
-  toUrl,
-  unescape,
-} from "./bytes.js";
-import { columnText, readRows, MOST_BYTES } from "./read_rows.js";
+import { WAYS, afterPrefix, compare, escape, fromUrl, toBase64, toUrl, unescape } from "./bytes.js";
 import { showCell } from "./cell_dialog.js";
+import { button, fill, field, h, link, note, notice, rowButton, select } from "./dom.js";
+import { plural, timeText } from "./formats.js";
+import { go, rowsUrl, step, tableHead } from "./parts.js";
+import { columnText, readRows, MOST_BYTES } from "./read_rows.js";
 import { addRow, deleteCell, deleteColumn, deleteRow, editCell } from "./row_dialogs.js";
-import { fill, field, h, notice, select } from "./dom.js";
-import { rowsUrl, tableHead } from "./parts.js";
 import { ValueWays, isMessageWay } from "./value_ways.js";
 
 const LIMITS = [25, 50, 100, 250];
@@ -103,24 +94,8 @@ function shorten(text) {
 function valueButton(page, row, cell) {
   const { kind, text } = page.ways.show(cell, page.view.way, SHOWN_CHARACTERS);
   const words = kind === "empty" ? h("em", null, "empty") : shorten(text);
-  return h(
-    "button",
-    {
-      type: "button",
-      class: `value ${kind}`,
-      title: kind,
-      onclick: () => showCell(page, row, cell),
-    },
-    words,
-  );
+  return button(words, () => showCell(page, row, cell), { class: `value ${kind}`, title: kind });
 }
-
-const action = (text, what, onclick, more) =>
-  h(
-    "button",
-    { type: "button", class: "small quiet", "aria-label": what, onclick, ...more },
-    text,
-  );
 
 // That in which the value is edited: messages are by their bytes.
 function typedWay({ ways, view }, cell) {
@@ -139,37 +114,33 @@ function cellRow(page, row, cell, isFirst, span) {
       h(
         "th",
         { scope: "rowgroup", class: "key", rowspan: String(span) },
-        h(
-          "a",
-          { href: rowsUrl(place, { key: toUrl(row.key), versions: "10" }) },
-          escape(row.key),
-        ),
+        link(rowsUrl(place, { key: toUrl(row.key), versions: "10" }), escape(row.key)),
         h(
           "span",
           { class: "row-actions" },
-          action("Add cell", `Add a cell to row ${escape(row.key)}`, () =>
+          rowButton("Add cell", `Add a cell to row ${escape(row.key)}`, () =>
             addRow({ ...page, row }),
           ),
-          action("Delete row", `Delete row ${escape(row.key)}`, () => deleteRow(about)),
+          rowButton("Delete row", `Delete row ${escape(row.key)}`, () => deleteRow(about)),
         ),
       ),
-    h("td", { class: "column", "data-title": "Column" }, name),
-    h("td", { class: "value", "data-title": "Value" }, valueButton(page, row, cell)),
-    h("td", { class: "time", "data-title": "Time (UTC)" }, timeText(cell.time)),
+    h("td", { class: "column" }, name),
+    h("td", { class: "value" }, valueButton(page, row, cell)),
+    h("td", { class: "time" }, timeText(cell.time)),
     h(
       "td",
       { class: "narrow" },
       h(
         "span",
         { class: "row-actions" },
-        action("Edit", `Edit ${name} of row ${escape(row.key)}`, () =>
+        rowButton("Edit", `Edit ${name} of row ${escape(row.key)}`, () =>
           editCell({ ...about, way: typedWay(page, cell) }),
         ),
-        action("Delete", `Delete this version of ${name} of row ${escape(row.key)}`, () =>
+        rowButton("Delete", `Delete this version of ${name} of row ${escape(row.key)}`, () =>
           deleteCell(about),
         ),
         view.key &&
-          action("Delete column", `Delete all versions of ${name}`, () => deleteColumn(about)),
+          rowButton("Delete column", `Delete all versions of ${name}`, () => deleteColumn(about)),
       ),
     ),
   );
@@ -193,7 +164,7 @@ function rowGroup(page, row) {
           { colspan: "4", class: "note" },
           `The row has more cells than these ${most}. `,
           !page.view.key &&
-            h("a", { href: rowsUrl(page.place, { key: toUrl(row.key) }) }, "Show the row alone"),
+            link(rowsUrl(page.place, { key: toUrl(row.key) }), "Show the row alone"),
         ),
       ),
   );
@@ -205,7 +176,7 @@ function dataTable(page, rows) {
     { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
     h(
       "table",
-      { class: "data" },
+      { class: "data stacked" },
       h("caption", { class: "hidden" }, "Rows"),
       h(
         "thead",
@@ -230,32 +201,19 @@ function pager(place, parameters, view, rows, hasMore) {
     next.delete("after");
     next.delete("before");
     if (row) next.set(name, toUrl(row.key));
-    return () => (location.hash = rowsUrl(place, Object.fromEntries(next)));
+    return () => go(rowsUrl(place, Object.fromEntries(next)));
   };
   const isFirst = view.before ? !hasMore : !view.after;
   const isLast = view.before ? rows.length === 0 : !hasMore;
-  const edge = (text, more, onclick) => h("button", { type: "button", onclick, ...more }, text);
+  const isSome = rows.length > 0;
   const count = rows.reduce((sum, row) => sum + row.cells.length, 0);
   return h(
     "div",
     { class: "pager" },
-    edge("First page", { disabled: isFirst }, move()),
-    edge(
-      "Previous",
-      { disabled: isFirst || rows.length === 0, "data-key": "previous" },
-      move("before", rows[0]),
-    ),
-    edge(
-      "Next",
-      { disabled: isLast || rows.length === 0, "data-key": "next" },
-      move("after", rows.at(-1)),
-    ),
-    h(
-      "span",
-      { class: "note" },
-      `${rows.length} row${rows.length === 1 ? "" : "s"}, ` +
-        `${count} cell${count === 1 ? "" : "s"} on this page`,
-    ),
+    step("First page", !isFirst, move()),
+    step("Previous", !isFirst && isSome, move("before", rows[0]), "previous"),
+    step("Next", !isLast && isSome, move("after", rows.at(-1)), "next"),
+    note(`${plural(rows.length, "row")}, ${plural(count, "cell")} on this page`),
   );
 }
 
@@ -339,9 +297,7 @@ function controls(place, view, families) {
       return;
     }
     for (const name of ["family", "versions", "way", "limit"]) wanted[name] = inputs[name].value;
-    const url = rowsUrl(place, wanted);
-    if (location.hash === url) dispatchEvent(new HashChangeEvent("hashchange"));
-    else location.hash = url;
+    go(rowsUrl(place, wanted));
   };
   return h(
     "form",
@@ -375,23 +331,19 @@ export async function rows(place, parameters, signal) {
         ? h(
             "p",
             { class: "controls" },
-            h("a", { href: rowsUrl(place) }, "All rows"),
+            link(rowsUrl(place), "All rows"),
             h(
               "span",
               { class: "note" },
-              `The row ${escape(view.key)}, up to ${view.versions} versions of each column`,
+              `The row ${escape(view.key)}, up to ${plural(view.versions, "version")} of each column`,
             ),
           )
         : controls(place, view, families),
       h(
         "div",
         { class: "controls" },
-        h(
-          "button",
-          { type: "button", onclick: () => addRow(page) },
-          view.key ? "Add a cell" : "Add a row",
-        ),
-        h("button", { type: "button", onclick: refresh }, "Refresh"),
+        button(view.key ? "Add a cell" : "Add a row", () => addRow(page)),
+        button("Refresh", refresh),
       ),
       shown,
     ],

@@ -1,8 +1,9 @@
 // One table: what it keeps, and how it lies.
 import * as api from "./api.js";
-import { bytesText, countText, escape, toUrl } from "./bytes.js";
-import { fill, h, link, notice, table as listing } from "./dom.js";
-import { durationText, gcText, rowsUrl, tableHead, typeText } from "./parts.js";
+import { escape, toUrl } from "./bytes.js";
+import { facts, fill, h, link, note, notice, table as listing } from "./dom.js";
+import { bytesText, durationText, plural } from "./formats.js";
+import { gcText, rowsUrl, tableHead, typeText } from "./parts.js";
 import { sampleTablets } from "./tablets.js";
 
 const TABLETS_SHOWN = 500;
@@ -14,7 +15,7 @@ function families(found) {
   const columns = [
     { title: "Family" },
     { title: "Values" },
-    { title: "Garbage collection removes", class: "prose" },
+    { title: "Garbage collection removes" },
   ];
   return listing(
     "Column families",
@@ -23,10 +24,10 @@ function families(found) {
   );
 }
 
-function facts(found) {
+function factsOf(found) {
   const policy = found.effectiveAutomatedBackupPolicy ?? found.automatedBackupPolicy;
   const protection = found.deletionProtection ? "on: it cannot be deleted" : "off";
-  const pairs = [
+  return facts([
     ["Timestamps", found.granularity === "MICROS" ? "microseconds" : "milliseconds"],
     ["Deletion protection", protection],
     [
@@ -36,14 +37,8 @@ function facts(found) {
           `kept for ${durationText(policy.retentionPeriod ?? "604800s")}`
         : "off",
     ],
-  ];
-  if (found.restoreInfo?.backupInfo)
-    pairs.push(["Restored from", found.restoreInfo.backupInfo.backup]);
-  return h(
-    "dl",
-    { class: "facts" },
-    pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
-  );
+    ["Restored from", found.restoreInfo?.backupInfo?.backup],
+  ]);
 }
 
 const keyText = (key, edge) => (key.length === 0 ? h("em", null, edge) : escape(key));
@@ -68,10 +63,8 @@ async function tablets(place, signal) {
   ];
   const total = found.at(-1)?.end ?? 0;
   return [
-    h(
-      "p",
-      { class: "note" },
-      `${bytesText(total)} in ${countText(found.length)} tablet${found.length === 1 ? "" : "s"}` +
+    note(
+      `${bytesText(total)} in ${plural(found.length, "tablet")}` +
         (found.length > TABLETS_SHOWN ? `, of which the first ${TABLETS_SHOWN}` : "") +
         ".",
     ),
@@ -91,7 +84,7 @@ export async function table(place, _parameters, signal) {
     title: place.table,
     content: [
       tableHead(place, "table"),
-      facts(found),
+      factsOf(found),
       h("h2", null, "Column families"),
       families(found),
       h("h2", null, "Tablets"),

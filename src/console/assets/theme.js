@@ -1,4 +1,5 @@
-// Before the page is painted: light or dark, if somebody chose. Else the system's choice counts.
+// Before the page is painted: whether it is light or dark, as somebody chose, or as the system is.
+// The page's data-theme is always one of the two; themes.js follows what changes.
 (() => {
   let chosen = null;
   try {
@@ -6,5 +7,8 @@
   } catch {
     // Storage may be forbidden: then there is no choice to remember.
   }
-  if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+  const page = document.documentElement.dataset;
+  page.choice = chosen === "light" || chosen === "dark" ? chosen : "";
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  page.theme = page.choice || (isDark ? "dark" : "light");
 })();

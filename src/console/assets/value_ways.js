@@ -4,19 +4,20 @@
 // table's schema bundles ("message BUNDLE TYPE").
 import * as api from "./api.js";
 import { WAYS, fromBase64, show, toUrl } from "./bytes.js";
+import { keep, kept } from "./kept.js";
 import { typesOf } from "./proto_descriptors.js";
 import { decode } from "./proto_decode.js";
 import { lineOf } from "./proto_show.js";
 
-export const FIELDS = "fields";
+const FIELDS = "fields";
 const VALUES_IN_LINE = 200;
 const VALUES_IN_TREE = 5000;
 
 const messageWay = (bundle, type) => `message ${bundle} ${type}`;
-const isMessageWay = (way) => way === FIELDS || way.startsWith("message ");
+export const isMessageWay = (way) => way === FIELDS || way.startsWith("message ");
 
 // What a family's values are, if its type says so. (Other encodings than these have no way here.)
-export function familyWay(valueType) {
+function familyWay(valueType) {
   const type = valueType?.aggregateType?.inputType ?? valueType;
   if (valueType?.aggregateType?.hllppUniqueCount) return "hex";
   if (type?.int64Type && !type.int64Type.encoding?.orderedCodeBytes) return "integer";
@@ -27,21 +28,15 @@ export function familyWay(valueType) {
 
 function remembered(key) {
   try {
-    const found = JSON.parse(localStorage.getItem(key) ?? "{}");
+    const found = JSON.parse(kept("local", key) || "{}");
     return new Map(Object.entries(found).filter(([, way]) => typeof way === "string"));
   } catch {
-    return new Map(); // nothing that could be read, or nothing may be kept
+    return new Map(); // somebody else wrote there
   }
 }
 
-function remember(key, ways) {
-  try {
-    if (ways.size === 0) localStorage.removeItem(key);
-    else localStorage.setItem(key, JSON.stringify(Object.fromEntries(ways)));
-  } catch {
-    // Then it holds until the page is left.
-  }
-}
+const remember = (key, ways) =>
+  keep("local", key, ways.size === 0 ? "" : JSON.stringify(Object.fromEntries(ways)));
 
 const columnKey = (cell) => `${cell.family} ${toUrl(cell.qualifier)}`;
 
@@ -139,5 +134,3 @@ export class ValueWays {
     ];
   }
 }
-
-export { isMessageWay };
