@@ -335,7 +335,8 @@ export async function rows(place, parameters, signal) {
             h(
               "span",
               { class: "note" },
-              `The row ${escape(view.key)}, up to ${plural(view.versions, "version")} of each column`,
+              `The row ${escape(view.key)}, up to `,
+              `${plural(view.versions, "version")} of each column`,
             ),
           )
         : controls(place, view, families),
