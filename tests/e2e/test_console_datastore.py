@@ -200,6 +200,7 @@ def test_every_dialog_is_whole(visitor, size, scheme):
         "edit": "Edit due",
         "array": "Edit tags",
         "add": "Add a property",
+        "new": "New entity below it",
         "delete": "Delete the entity",
     }.items():
         page.get_by_role("button", name=opener).click()
@@ -406,6 +407,146 @@ def test_an_entity_is_deleted_not_by_enter_alone(visitor, store):
     page.keyboard.press("Enter")
     page.get_by_text("There is no such entity").wait_for()
     assert store.get("Draft", "old") is None
+
+
+# --- new ones ---
+
+
+def begin(page, button="New entity"):
+    page.get_by_role("button", name=button, exact=True).click()
+    return page.get_by_role("dialog")
+
+
+def add_property(dialog, name, text, type_="stringValue", is_indexed=True):
+    dialog.get_by_role("button", name="Add a property").click()
+    one = dialog.get_by_role("group", name="A property").last
+    one.get_by_label("Property").fill(name)
+    one.get_by_label("Type").select_option(type_)
+    one.get_by_role("textbox", name="Value").fill(text)
+    one.get_by_label("Indexed").set_checked(is_indexed)
+    return one
+
+
+def make(dialog):
+    dialog.get_by_role("button", name="Make it").click()
+
+
+def test_an_entity_of_every_type_is_made(visitor, store):
+    somebody = visitor()
+    page = somebody.page
+    somebody.visit(f"{DB}/entities?kind=Made")
+    dialog = begin(page)
+    assert page.evaluate("document.activeElement.labels[0].textContent") == "Name or id"
+    dialog.get_by_label("Name or id").fill("by hand")
+    for name, text, type_ in (
+        ("title", " as typed ", "stringValue"),
+        ("count", "-9007199254740993", "integerValue"),
+        ("share", "0.5", "doubleValue"),
+        ("done", "true", "booleanValue"),
+        ("due", "2026-11-22T05:34:52.123456Z", "timestampValue"),
+        ("place", "47.5, -8.25", "geoPointValue"),
+        ("tags", '{"values": [{"stringValue": "a"}]}', "arrayValue"),
+        ("inner", '{"properties": {"n": {"integerValue": "1"}}}', "entityValue"),
+        ("nothing", "", "nullValue"),
+    ):
+        add_property(dialog, name, text, type_)
+    add_property(dialog, "blob", "\\x00a", "blobValue", is_indexed=False)
+    look_at(somebody, "datastore-dialog-new-properties")
+    make(dialog)
+    page.get_by_role("heading", name="Made by hand").wait_for()
+    page.get_by_role("region", name="Properties").wait_for()
+    assert store.get("Made", "by hand") == {
+        "title": {"stringValue": " as typed "},
+        "count": {"integerValue": "-9007199254740993"},
+        "share": {"doubleValue": 0.5},
+        "done": {"booleanValue": True},
+        "due": {"timestampValue": "2026-11-22T05:34:52.123456Z"},
+        "place": {"geoPointValue": {"latitude": 47.5, "longitude": -8.25}},
+        "tags": {"arrayValue": {"values": [{"stringValue": "a"}]}},
+        "inner": {"entityValue": {"properties": {"n": {"integerValue": "1"}}}},
+        "nothing": {"nullValue": None},
+        "blob": {"blobValue": b64(b"\0a"), "excludeFromIndexes": True},
+    }
+
+
+def test_keys_of_new_entities(visitor, store):
+    """By an id, by one that the server gives, in a namespace, and below another entity."""
+    somebody = visitor()
+    page = somebody.page
+    somebody.visit(DB)
+    dialog = begin(page)
+    dialog.get_by_label("Kind").fill("Kept")
+    dialog.get_by_label("Key").select_option("id")
+    dialog.get_by_label("Name or id").fill("12x")
+    make(dialog)
+    dialog.get_by_text("An id is a number above 0.").wait_for()
+    dialog.get_by_label("Name or id").fill("12")
+    make(dialog)
+    page.get_by_role("heading", name="Kept 12").wait_for()
+    assert store.get("Kept", 12) == {}
+
+    dialog = begin(page, "New entity below it")
+    dialog.get_by_text("Kept 12").wait_for()
+    dialog.get_by_label("Kind").fill("Leaf")
+    dialog.get_by_label("Key").select_option("given")
+    assert dialog.get_by_label("Name or id").is_hidden()
+    make(dialog)
+    page.get_by_role("heading", name="Kept 12 / Leaf ").wait_for()
+    given = page.get_by_role("heading", level=2).inner_text().rsplit(" ", 1)[1]
+    assert store.get("Kept", 12, "Leaf", int(given)) == {}
+
+    somebody.visit(f"{DB}?namespace=other")
+    dialog = begin(page)
+    assert dialog.get_by_label("Namespace").input_value() == "other"
+    dialog.get_by_label("Kind").fill("Kept")
+    dialog.get_by_label("Name or id").fill("there")
+    make(dialog)
+    page.get_by_text("KEY(NAMESPACE('other'), Kept, 'there')").wait_for()
+
+
+def test_an_entity_that_is_there_is_left_as_it_is(visitor, store):
+    somebody = visitor()
+    page = somebody.page
+    store.put((store.key("Draft", "first"), {"n": {"integerValue": "1"}}))
+    somebody.visit(f"{DB}/entities?kind=Draft")
+    dialog = begin(page)
+    dialog.get_by_label("Name or id").fill("first")
+    one = add_property(dialog, "n", "two", "integerValue")
+    make(dialog)
+    dialog.get_by_text("n: An integer is digits").wait_for()
+    one.get_by_role("textbox", name="Value").fill("2")
+    other = add_property(dialog, "n", "3", "integerValue")
+    make(dialog)
+    dialog.get_by_text("Two properties have the same name.").wait_for()
+    other.get_by_role("button", name="Without this property").click()
+    make(dialog)
+    dialog.get_by_text("already exists").wait_for()
+    look_at(somebody, "datastore-dialog-new-there")
+    assert store.get("Draft", "first") == {"n": {"integerValue": "1"}}
+    page.keyboard.press("Escape")
+    somebody.expect_trouble("409")
+
+
+def test_who_may_not_make_entities_is_told(secure, browser):
+    server = secure(policy={"projects/p": {"bindings": [
+        {"role": "roles/datastore.viewer", "members": ["user:viewer@example.com"]},
+    ]}})  # fmt: skip
+    host = server.server.host.replace("127.0.0.1", "localhost")
+    somebody = Visitor(browser, host, is_secure=True)
+    page = somebody.page
+    somebody.visit("#/d/p/(default)")
+    page.get_by_label("Token").fill("viewer")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("There is no entity here").wait_for()
+    dialog = begin(page)
+    dialog.get_by_label("Kind").fill("Task")
+    dialog.get_by_label("Name or id").fill("one")
+    make(dialog)
+    dialog.get_by_text("You may not do this").wait_for()
+    dialog.get_by_text("datastore.entities.create").wait_for()
+    assert somebody.violations() == []
+    somebody.expect_trouble("403")
+    somebody.leave()
 
 
 # --- GQL ---

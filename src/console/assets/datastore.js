@@ -2,8 +2,9 @@
 // them.
 import * as api from "./api.js";
 import { DEFAULT, runQuery } from "./datastore_api.js";
+import { newEntity } from "./datastore_new.js";
 import { databaseHead, databaseUrl, kindUrl, namespaceText } from "./datastore_parts.js";
-import { failure, field, h, link, note, notice, number, select, table } from "./dom.js";
+import { button, failure, field, h, link, note, notice, number, select, table } from "./dom.js";
 import { bytesText, countText, dateText } from "./formats.js";
 import { projectForm } from "./parts.js";
 
@@ -26,6 +27,7 @@ function databaseTable(found, project) {
       "empty",
       "There is no database yet",
       "A database comes into being when a client first writes to it.",
+      project && h("p", null, link(databaseUrl({ project, database: DEFAULT }), "The default one")),
     );
   return table("Databases", [{ title: "Database" }, { title: "Project" }], found.map(databaseRow));
 }
@@ -120,6 +122,7 @@ function namespaceChooser(place, namespaces, chosen) {
     "div",
     { class: "controls" },
     field("Namespace", chooser),
+    button("New entity", () => newEntity(place, { namespace: chosen })),
   );
 }
 

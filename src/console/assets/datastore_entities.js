@@ -1,8 +1,9 @@
 // Entities of a kind, page by page, and with a condition on one property. The address says which:
 // kind, namespace, property, operator, type, value, limit, and the cursor at which the page begins.
 import { TYPES, parseValue, runQuery } from "./datastore_api.js";
+import { newEntity } from "./datastore_new.js";
 import { databaseHead, databaseUrl, entityTable, kindUrl } from "./datastore_parts.js";
-import { field, fill, h, link, note, notice, select } from "./dom.js";
+import { button, field, fill, h, link, note, notice, select } from "./dom.js";
 import { plural } from "./formats.js";
 import { go, step } from "./parts.js";
 
@@ -154,6 +155,12 @@ export async function entities(place, parameters, signal) {
     content: [
       databaseHead(place, "entities"),
       controls(place, view),
+      h(
+        "div",
+        { class: "controls" },
+        button("New entity", () => newEntity(place, view)),
+        view.kind && button("Refresh", refresh),
+      ),
       shown,
     ],
   };

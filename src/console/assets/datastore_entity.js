@@ -12,6 +12,7 @@ import {
   valueLines,
   valueText,
 } from "./datastore_api.js";
+import { newEntity } from "./datastore_new.js";
 import { databaseHead, entityUrl, kindUrl, namespaceText } from "./datastore_parts.js";
 import { valueFields } from "./datastore_value.js";
 import {
@@ -207,6 +208,7 @@ async function shown(page, key, signal) {
       "div",
       { class: "controls" },
       button("Add a property", () => editProperty(page)),
+      button("New entity below it", () => newEntity(page.place, { parent: key })),
       button("Refresh", page.refresh),
       button("Delete the entity", () => deleteEntity(page)),
       h("span", { class: "note" }, link(kindUrl(page.place, space, kind), `All of ${kind}`)),
