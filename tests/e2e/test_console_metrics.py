@@ -112,6 +112,40 @@ def version(host):
     return Rest(host).call("GET", "/v1/servers/self/metrics")["version"]
 
 
+def test_a_cursor_goes_over_a_chart(visitor, server, rpc, table_name):
+    """By keys, which say what is there, and by the mouse."""
+    somebody = visitor(server.host)
+    page = somebody.page
+    somebody.visit(PAGE)
+    write(rpc, table_name)
+    wait_for_samples(page, 3)
+    page.get_by_role("button", name="Pause").click()
+    chart = page.locator("section[aria-label=Connections]")
+    drawing, tip = chart.locator(".drawing"), chart.locator(".tip")
+    said = chart.locator("[aria-live=polite]")
+    drawing.focus()
+    assert tip.is_hidden()
+    page.keyboard.press("Home")
+    first = said.inner_text()
+    assert "UTC, connections " in first and ", requests " in first
+    assert tip.inner_text().replace("\n", ", ") == first
+    page.keyboard.press("ArrowRight")
+    assert said.inner_text() != first
+    page.keyboard.press("ArrowLeft")
+    assert said.inner_text() == first
+    somebody.screenshot("metrics-cursor")
+    assert somebody.violations() == []
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+    page.keyboard.press("End")
+    assert tip.is_visible()
+    page.keyboard.press("Tab")
+    assert tip.is_hidden()
+    box = drawing.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 40)
+    assert tip.inner_text().replace("\n", ", ") == said.inner_text()  # the last one
+
+
 def test_who_pauses_is_not_disturbed(visitor, server):
     somebody = visitor(server.host)
     page = somebody.page

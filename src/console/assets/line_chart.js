@@ -1,6 +1,8 @@
-// A small chart of lines over time, in SVG, and the same as a table of figures. The drawing is for
-// the eye; who cannot see it hears its summary, and finds the figures in the table.
-import { h, table } from "./dom.js";
+// A small chart of lines over time, in SVG, and the same as a table of figures. A cursor goes from
+// time to time, by the mouse and by keys, and what is there is told: beside it, and to who does not
+// see it.
+import { h, note, put, table } from "./dom.js";
+import { momentText } from "./formats.js";
 
 const WIDTH = 360;
 const HEIGHT = 132;
@@ -10,6 +12,8 @@ const TOP = 8;
 const BOTTOM = 20;
 const LEAST_MS = 30_000; // what the axis of time shows, at least
 const STEPS = [1, 2, 2.5, 5, 10];
+
+const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
 
 function s(tag, attributes, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -33,75 +37,126 @@ function agoText(ms) {
   return `${Math.round(seconds / 60)} min ago`;
 }
 
+const isThere = (value) => value !== undefined && value !== null;
+
 // Where there is no value the line is broken.
 function pathOf(samples, key, x, y) {
   let path = "";
   let isBroken = true;
-  for (const sample of samples) {
-    const value = sample.values[key];
-    if (value === undefined || value === null) {
-      isBroken = true;
-      continue;
-    }
-    path += `${isBroken ? "M" : "L"}${x(sample.time).toFixed(1)} ${y(value).toFixed(1)}`;
-    isBroken = false;
+  for (const { time, values } of samples) {
+    if (isThere(values[key])) {
+      path += `${isBroken ? "M" : "L"}${x(time).toFixed(1)} ${y(values[key]).toFixed(1)}`;
+      isBroken = false;
+    } else isBroken = true;
   }
   return path;
 }
 
-const valuesOf = (samples, key) =>
-  samples.map(({ values }) => values[key]).filter((each) => each !== undefined && each !== null);
+const valuesOf = (samples, key) => samples.map(({ values }) => values[key]).filter(isThere);
 
-function figures(samples, lines, format) {
-  const rows = lines.map(({ key, name }) => {
+// Of each line its name, and what it is now, at least, on average and at most.
+function figuresOf(lines, samples, format) {
+  return lines.map(({ key, name }) => {
     const values = valuesOf(samples, key);
+    if (values.length === 0) return [name, "–", "–", "–", "–"];
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const cells = values.length
-      ? [values.at(-1), Math.min(...values), mean, Math.max(...values)].map(format)
-      : ["–", "–", "–", "–"];
-    return [name, ...cells];
+    return [name, ...[values.at(-1), Math.min(...values), mean, Math.max(...values)].map(format)];
   });
-  return rows;
 }
 
-// {title, note, lines: [{key, name}], samples: [{time, values}], format, base, most}
-// `most` is the least top of the axis. At most six lines can be told apart.
-export function draw(chart, place) {
-  const { lines, samples, format } = chart;
-  const shown = lines.filter(({ key }) => valuesOf(samples, key).length > 0);
-  const until = samples.at(-1)?.time ?? Date.now();
-  const from = Math.min(samples[0]?.time ?? until, until - LEAST_MS);
-  const largest = Math.max(chart.most ?? 0, ...shown.flatMap(({ key }) => valuesOf(samples, key)));
-  const top = chart.most === largest ? largest : roundUp(largest, chart.base);
-  const x = (time) => LEFT + ((time - from) / (until - from)) * (WIDTH - LEFT - RIGHT);
-  const y = (value) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
-  const rows = figures(samples, lines, format);
-  const summary = rows.map((row) => `${row[0]} ${row[1]}, most ${row[4]}`).join("; ");
-  const grid = [0, top / 2, top].map((value) => [
-    s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
-    s("text", { class: "axis", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, format(value)),
-  ]);
-  const times = [
-    s("text", { class: "axis", x: LEFT, y: HEIGHT - 4 }, agoText(until - from)),
-    s("text", { class: "axis", x: WIDTH - RIGHT, y: HEIGHT - 4, "text-anchor": "end" }, "now"),
-  ];
-  place.drawing.replaceChildren(
-    s(
-      "svg",
+export class LineChart {
+  // `format` says a value in words; `base` is 1024 for bytes, `most` the least top of the axis.
+  constructor({ title, note: words, format, base, most = 0 }) {
+    Object.assign(this, { title, format, base, most, lines: [], samples: [], time: null });
+    this.picture = h("div", null);
+    this.tip = h("div", { class: "tip", hidden: true });
+    this.drawing = h(
+      "div",
       {
-        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-        role: "img",
-        "aria-label": `${chart.title}: ${summary}`,
+        class: "drawing",
+        tabindex: "0",
+        role: "application",
+        "aria-label":
+          `${title} by time. The left and right arrows go from time to time, ` +
+          "Home and End to the first and the last.",
       },
-      grid,
-      times,
-      lines.map(({ key }, i) =>
-        s("path", { class: `line line-${i + 1}`, d: pathOf(samples, key, x, y) }),
-      ),
-    ),
-  );
-  place.legend.replaceChildren(
-    ...rows.map(([name, last], i) =>
+      this.picture,
+      this.tip,
+    );
+    this.said = h("p", { class: "hidden", "aria-live": "polite" });
+    this.legend = h("ul", { class: "legend" });
+    this.figures = h("div", null);
+    this.details = h("details", null, h("summary", null, "In figures"), this.figures);
+    this.details.addEventListener("toggle", () => this.showFigures());
+    this.element = h(
+      "section",
+      { class: "card chart", "aria-label": title },
+      h("h2", null, title),
+      note(words),
+      this.drawing,
+      this.said,
+      this.legend,
+      this.details,
+    );
+    this.listen();
+  }
+
+  // lines: [{key, name}], of which at most six can be told apart; samples: [{time, values}].
+  show(lines, samples) {
+    Object.assign(this, { lines, samples });
+    this.rows = figuresOf(lines, samples, this.format);
+    this.setScales();
+    this.draw();
+    this.showLegend();
+    this.showFigures();
+    this.showTip();
+  }
+
+  setScales() {
+    const values = this.lines.flatMap(({ key }) => valuesOf(this.samples, key));
+    const largest = Math.max(this.most, ...values);
+    const until = this.samples.at(-1)?.time ?? Date.now();
+    const from = Math.min(this.samples[0]?.time ?? until, until - LEAST_MS);
+    this.top = this.most === largest ? largest : roundUp(largest, this.base);
+    this.span = until - from;
+    this.x = (time) => LEFT + ((time - from) / this.span) * (WIDTH - LEFT - RIGHT);
+    this.y = (value) => HEIGHT - BOTTOM - (value / this.top) * (HEIGHT - TOP - BOTTOM);
+  }
+
+  // --- the drawing ---
+
+  axes() {
+    const at = (x, y, text, anchor) =>
+      s("text", { class: "axis", x, y, "text-anchor": anchor }, text);
+    return [
+      ...[0, this.top / 2, this.top].map((value) => {
+        const y = this.y(value);
+        return [
+          s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y }),
+          at(LEFT - 6, y + 4, this.format(value), "end"),
+        ];
+      }),
+      at(LEFT, HEIGHT - 4, agoText(this.span), "start"),
+      at(WIDTH - RIGHT, HEIGHT - 4, "now", "end"),
+    ];
+  }
+
+  draw() {
+    const summary = this.rows.map((row) => `${row[0]} ${row[1]}, most ${row[4]}`).join("; ");
+    const paths = this.lines.map(({ key }, i) =>
+      s("path", {
+        class: `line line-${i + 1}`,
+        d: pathOf(this.samples, key, this.x, this.y),
+      }),
+    );
+    this.pointer = s("line", { class: "pointer", y1: TOP, y2: HEIGHT - BOTTOM });
+    const label = `${this.title}: ${summary}`;
+    const size = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label };
+    this.picture.replaceChildren(s("svg", size, this.axes(), paths, this.pointer));
+  }
+
+  showLegend() {
+    const item = ([name, last], i) =>
       h(
         "li",
         null,
@@ -109,35 +164,83 @@ export function draw(chart, place) {
         name,
         " ",
         h("b", null, last),
-      ),
-    ),
-  );
-  if (place.details.open) showFigures(chart.title, rows, place);
-  place.details.ontoggle = () => place.details.open && showFigures(chart.title, rows, place);
-}
+      );
+    put(this.legend, this.rows.map(item));
+  }
 
-function showFigures(title, rows, place) {
-  const columns = [
-    { title: "Line" },
-    ...["Now", "Least", "Mean", "Most"].map((each) => ({ title: each, number: true })),
-  ];
-  place.figures.replaceChildren(table(`${title}, in figures`, columns, rows));
-}
+  showFigures() {
+    if (!this.details.open) return;
+    const columns = [
+      { title: "Line" },
+      ...["Now", "Least", "Mean", "Most"].map((each) => ({ title: each, number: true })),
+    ];
+    put(this.figures, table(`${this.title}, in figures`, columns, this.rows));
+  }
 
-// An empty card, for `draw`.
-export function card(title, note) {
-  const drawing = h("div", { class: "drawing" });
-  const legend = h("ul", { class: "legend" });
-  const shown = h("div", null);
-  const details = h("details", null, h("summary", null, "In figures"), shown);
-  const element = h(
-    "section",
-    { class: "card chart", "aria-label": title },
-    h("h2", null, title),
-    h("p", { class: "note" }, note),
-    drawing,
-    legend,
-    details,
-  );
-  return { element, drawing, legend, details, figures: shown };
+  // --- the cursor ---
+
+  // The index of the sample at which the cursor is; -1: there is none, or it has gone.
+  get at() {
+    return this.samples.findIndex(({ time }) => time === this.time);
+  }
+
+  words({ time, values }) {
+    const told = this.lines
+      .filter(({ key }) => isThere(values[key]))
+      .map(({ key, name }) => `${name} ${this.format(values[key])}`);
+    return [`${momentText(time)} UTC`, ...(told.length > 0 ? told : ["nothing"])];
+  }
+
+  showTip() {
+    const sample = this.samples[this.at];
+    this.tip.hidden = sample === undefined;
+    this.pointer?.classList.toggle("shown", sample !== undefined);
+    if (!sample) return;
+    const x = this.x(sample.time);
+    this.pointer.setAttribute("x1", x);
+    this.pointer.setAttribute("x2", x);
+    put(this.tip, this.words(sample).map((line) => h("div", null, line)));
+    this.tip.classList.toggle("left", x > WIDTH / 2);
+  }
+
+  goTo(index, isSaid) {
+    const sample = this.samples[clamp(index, 0, this.samples.length - 1)];
+    this.time = sample?.time ?? null;
+    this.showTip();
+    if (isSaid && sample) this.said.textContent = this.words(sample).join(", ");
+  }
+
+  leave() {
+    this.time = null;
+    this.showTip();
+  }
+
+  onKey(event) {
+    const at = this.at < 0 ? this.samples.length : this.at;
+    const places = {
+      ArrowLeft: at - 1,
+      ArrowRight: at + 1,
+      Home: 0,
+      End: this.samples.length - 1,
+    };
+    if (event.key === "Escape") this.leave();
+    if (!(event.key in places)) return;
+    event.preventDefault();
+    this.goTo(places[event.key], true);
+  }
+
+  // The nearest sample.
+  onPointer(event) {
+    const box = this.drawing.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * WIDTH;
+    const distances = this.samples.map(({ time }) => Math.abs(this.x(time) - x));
+    this.goTo(distances.indexOf(Math.min(...distances)), false);
+  }
+
+  listen() {
+    this.drawing.addEventListener("keydown", (event) => this.onKey(event));
+    this.drawing.addEventListener("pointermove", (event) => this.onPointer(event));
+    this.drawing.addEventListener("pointerleave", () => this.leave());
+    this.drawing.addEventListener("blur", () => this.leave());
+  }
 }

@@ -10,7 +10,7 @@ import {
   secondsText,
   shortCount,
 } from "./formats.js";
-import { card, draw } from "./line_chart.js";
+import { LineChart } from "./line_chart.js";
 import { isClients, Look, read, shortName } from "./metric_samples.js";
 
 const PATH = "/v1/servers/self/metrics";
@@ -188,8 +188,11 @@ class Board {
     this.head = h("p", { class: "note" });
     this.wrong = h("div", { class: "wrong" });
     this.methods = h("div", { class: "results" });
-    this.requests = card(REQUESTS, REQUESTS_NOTE);
-    this.cards = CHARTS.map((chart) => ({ chart, place: card(chart.title, chart.note) }));
+    this.requests = new LineChart({ title: REQUESTS, note: REQUESTS_NOTE, format: shortCount });
+    this.charts = CHARTS.map((chart) => ({
+      lines: chart.lines,
+      chart: new LineChart({ ...chart, format: orDash(chart.format) }),
+    }));
   }
 
   take(answer) {
@@ -208,14 +211,13 @@ class Board {
     const { trouble } = look.now;
     put(this.wrong, trouble && notice("error", "The server takes no writes", trouble));
     const requests = requestSamples(this.samples);
-    draw({ title: REQUESTS, format: shortCount, ...requests }, this.requests);
-    for (const { chart, place } of this.cards)
-      draw({ ...chart, format: orDash(chart.format), samples: this.samples }, place);
+    this.requests.show(requests.lines, requests.samples);
+    for (const { chart, lines } of this.charts) chart.show(lines, this.samples);
     this.methods.replaceChildren(methodTable(look));
   }
 
   elements() {
-    const charts = [this.requests, ...this.cards.map(({ place }) => place)];
+    const charts = [this.requests, ...this.charts.map(({ chart }) => chart)];
     return [
       this.head,
       this.wrong,
