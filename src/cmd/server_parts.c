@@ -1,0 +1,98 @@
+/* What a server has below its services: certificates, the store with its tables, backups. */
+#include "cmd/server_private.h"
+
+/* Off loopback, data and credentials would cross networks in the clear, and be anybody's. */
+status server_check_exposure(const struct settings *settings, const struct address *address)
+{
+    bool is_secure = settings->tls_cert != NULL && settings->auth == AUTH_ON;
+    if (address_is_loopback(address) || is_secure || settings->insecure)
+        return status_ok();
+    return settings_refuse(
+        settings, "listen",
+        "%s is not loopback: give tls-cert, tls-key and auth=on, or say insecure",
+        settings->listen);
+}
+
+/* --- TLS --- */
+
+static struct tls_server_files tls_files(const struct settings *settings)
+{
+    return (struct tls_server_files){
+        .certificate = settings->tls_cert,
+        .key = settings->tls_key,
+        .client_authority = settings->tls_client_ca,
+        .client_required = settings->tls_client_certs == TLS_CLIENT_CERTS_REQUIRED,
+    };
+}
+
+static status reload_tls(void *context)
+{
+    struct server *server = context;
+    const struct tls_server_files files = tls_files(server->settings);
+    return tls_server_reload(server->tls, &files);
+}
+
+status server_create_tls(struct server *server)
+{
+    const struct tls_server_files files = tls_files(server->settings);
+    if (files.certificate == NULL)
+        return status_ok();
+    server->tls_files =
+        (struct reloadable){.what = "TLS",
+                            .reload = reload_tls,
+                            .context = server,
+                            .paths = {files.certificate, files.key, files.client_authority}};
+    reloadable_init(&server->tls_files);
+    return tls_server_create(&files, &server->tls);
+}
+
+/* --- data --- */
+
+status server_open_cluster(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct cluster_options options = {
+        .data_directory = settings->data_dir,
+        .log = server->log,
+        .clock = server->clock,
+        .metrics = server->metrics,
+        .pool = server->pool,
+        .durability = settings->durability == DURABILITY_SYNC ? STORE_SYNCED : STORE_ASYNC,
+        .cache_bytes = settings->cache,
+        .write_buffer_bytes = settings->write_buffer,
+        .open_files = (int)settings->open_files,
+        .background_threads = (int)settings->background_threads,
+        .disk_reserve_bytes = settings->disk_reserve,
+        .spill_bytes = settings->spill_threshold,
+        .split_bytes = settings->split_size,
+        .split_rows_per_second = settings->split_load,
+        .merge_after_us = settings->merge_after,
+        .balance = settings->balance,
+        .gc_on_read = settings->gc_on_read,
+        .gc_interval_us = settings->gc_interval,
+        .heat = settings->heat,
+        .heat_window_us = settings->heat_window,
+        .undelete_window_us = settings->undelete_window,
+    };
+    return cluster_open(&options, &server->cluster);
+}
+
+status server_open_backups(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    struct buffer beside_data = {0};
+    buffer_append_format(&beside_data, "%s/backups%c", settings->data_dir, 0);
+    if (beside_data.failed)
+        return status_out_of_memory();
+    const struct backups_options options = {
+        .cluster = server->cluster,
+        .directory =
+            settings->backup_dir != NULL ? settings->backup_dir : (const char *)beside_data.data,
+        .bytes_per_second = settings->backup_rate,
+        .log = server->log,
+        .metrics = server->metrics,
+    };
+    status s = backups_open(&options, &server->backups);
+    buffer_free(&beside_data);
+    return s;
+}

@@ -1,0 +1,127 @@
+/* A server's event loops: each with a thread and the connections that were dealt to it. */
+#include "cmd/server_private.h"
+
+#include "os/thread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void drain_worker(struct task *task)
+{
+    struct worker *worker = LIST_ENTRY(task, struct worker, drain);
+    struct server *server = worker->server;
+    if (worker == server->workers) {
+        listener_close(server->listener);
+        server->listener = NULL;
+    }
+    connection_group_drain(&worker->connections);
+}
+
+static void close_worker(struct task *task)
+{
+    struct worker *worker = LIST_ENTRY(task, struct worker, close);
+    connection_group_close(&worker->connections);
+}
+
+static status create_worker(struct server *server)
+{
+    struct worker *worker = &server->workers[server->worker_count];
+    struct connection_group *group = &worker->connections;
+    TRY(loop_create(server->clock, &group->loop));
+    server->loops[server->worker_count++] = group->loop;
+    TRY(grpc_spares_create(&group->spares));
+    worker->server = server;
+    worker->drain.run = drain_worker;
+    worker->close.run = close_worker;
+    group->grpc = server->grpc;
+    group->http1 = server->http1;
+    group->tls = server->tls;
+    group->metrics = server->metrics;
+    group->log = server->log;
+    group->idle_timeout_us = server->settings->idle_timeout;
+    group->knows_peers = server->access != NULL;
+    group->open = &server->open;
+    return status_ok();
+}
+
+status server_create_workers(struct server *server)
+{
+    unsigned count = (unsigned)server->settings->threads;
+    if (count == 0)
+        count = thread_processors();
+    server->workers = calloc(count, sizeof *server->workers);
+    server->loops = calloc(count, sizeof *server->loops);
+    if (server->workers == NULL || server->loops == NULL)
+        return status_out_of_memory();
+    while (server->worker_count < count)
+        TRY(create_worker(server));
+    return status_ok();
+}
+
+static void deal_out(void *context, int socket, const struct address *peer)
+{
+    struct server *server = context;
+    if (atomic_load(&server->open) >= server->settings->max_connections) {
+        metrics_add(server->metrics, METRIC_connections_refused_total, 1);
+        close(socket);
+        return;
+    }
+    metrics_add(server->metrics, METRIC_connections_accepted_total, 1);
+    struct worker *worker = &server->workers[server->next_worker++ % server->worker_count];
+    connection_begin(&worker->connections, socket, peer);
+}
+
+static void *run_worker(void *argument)
+{
+    struct worker *worker = argument;
+    loop_run(worker->connections.loop);
+    return NULL;
+}
+
+status server_open_listener(struct server *server, const struct address *address)
+{
+    return listener_open(server->workers[0].connections.loop, address, deal_out, server,
+                         &server->listener);
+}
+
+status server_start_workers(struct server *server)
+{
+    for (; server->started < server->worker_count; server->started++) {
+        struct worker *worker = &server->workers[server->started];
+        char name[32];
+        snprintf(name, sizeof name, "loop-%u", server->started);
+        TRY(thread_start(&worker->thread, name, run_worker, worker));
+    }
+    return status_ok();
+}
+
+void server_drain_workers(struct server *server)
+{
+    for (unsigned i = 0; i < server->started; i++)
+        loop_post(server->workers[i].connections.loop, &server->workers[i].drain);
+}
+
+void server_close_workers(struct server *server)
+{
+    for (unsigned i = 0; i < server->started; i++)
+        loop_post(server->workers[i].connections.loop, &server->workers[i].close);
+}
+
+void server_stop_workers(struct server *server)
+{
+    for (unsigned i = 0; i < server->started; i++) {
+        loop_stop(server->workers[i].connections.loop);
+        pthread_join(server->workers[i].thread, NULL);
+    }
+}
+
+void server_free_workers(struct server *server)
+{
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        grpc_spares_destroy(server->workers[i].connections.spares);
+        loop_destroy(server->workers[i].connections.loop);
+    }
+    free(server->workers);
+    free(server->loops);
+}
