@@ -67,6 +67,8 @@ struct row_writer {
     int64_t progress_us;
     status failure;  /* of everything; owned */
     bool is_waiting; /* the loop runs for us */
+    bool has_refused;
+    uint64_t refused_tag; /* of the row that was refused last */
     struct timer pace;
     int64_t next_us; /* when the next row may go */
 };
@@ -184,6 +186,8 @@ static void settle(struct batch *batch, size_t index, status s)
     writer->progress_us = now_us(writer);
     if (status_is_ok(s))
         return;
+    writer->has_refused = true;
+    writer->refused_tag = batch->tags[index];
     writer->options.refused(writer->options.context, batch->tags[index], batch->texts[index], s);
     status_free(s);
 }
@@ -582,7 +586,8 @@ static struct move_change piece_of(const struct move_change *change, size_t firs
     return piece;
 }
 
-/* A row may have more cells than a request; they need not come at once, unless they replace it. */
+/* A row may have more cells than a request; they need not come at once, unless they replace it.
+ * Each piece waits for the one before it: behind one that is refused none is sent. */
 static status add_pieces(struct row_writer *writer, const struct move_change *change, uint64_t tag,
                          bytes text)
 {
@@ -590,6 +595,10 @@ static status add_pieces(struct row_writer *writer, const struct move_change *ch
         const struct move_change piece = piece_of(change, done);
         TRY(add_entry(writer, &piece, tag, text));
         done += piece.count;
+        if (done < change->count)
+            TRY(row_writer_flush(writer));
+        if (writer->has_refused && writer->refused_tag == tag)
+            break;
     }
     return status_ok();
 }

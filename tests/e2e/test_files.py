@@ -413,6 +413,26 @@ def test_wrong_objects_are_named_and_alone(files, new_table_id):
     assert records == {line: lines[line - 1] for line in found}
 
 
+def test_a_row_of_many_requests_is_refused_once(files, new_table_id):
+    """And nothing of it is sent behind the part that is refused. What is larger than 4 MB is not
+    kept."""
+    wide = {"key": "wide", "cells": [
+        {"family": "none" if i == 0 else "f", "qualifier": f"{i:06}", "timestamp": 0, "value": "v"}
+        for i in range(120_000)
+    ]}  # fmt: skip
+    cell = {"family": "f", "qualifier": "q", "timestamp": 0, "value": "v"}
+    lines = [json.dumps(wide), json.dumps({"key": "next", "cells": [cell]})]
+    (files.directory / "in.jsonl").write_text("\n".join(lines))
+    table_id = new_table_id()
+    done = files.run("import", "jsonl", "in.jsonl", "--table", table_id, "--families", "f")
+    assert done.returncode == 1
+    assert done.stdout.startswith("2 rows read, 1 written, 1 rejected: see ")
+    assert list(files.rows(table_id)) == [b"next"]
+    [reject] = files.rejects(table_id)
+    assert reject["line"] == 1 and "family not found" in reject["reason"]
+    assert "record" not in reject
+
+
 def test_a_row_is_not_half_written(files, new_table_id):
     (files.directory / "in.csv").write_text(
         "row_key,family,qualifier,timestamp,value\n"
