@@ -141,6 +141,7 @@ static status finish(void *context)
 struct transfer_sink dynamo_sink_interface(struct dynamo_sink *sink)
 {
     return (struct transfer_sink){.context = sink,
+                                  .claims_place = true,
                                   .add = add,
                                   .flush = flush,
                                   .save = save,

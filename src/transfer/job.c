@@ -326,6 +326,13 @@ void transfer_job_note_made(struct transfer_job *job)
     job->checkpoint.made_target = true;
 }
 
+/* What a run that begins anew would not find out. */
+static bool must_note_beginning(const struct transfer_job *job)
+{
+    return job->source->is_live || job->checkpoint.made_target ||
+           (job->sink != NULL && job->sink->claims_place);
+}
+
 static status begin(struct transfer_job *job)
 {
     const struct transfer_sink *sink = job->sink;
@@ -333,7 +340,7 @@ static status begin(struct transfer_job *job)
     job->progress.at_start = job->checkpoint.counts;
     job->checkpoint_us = clock_steady_us(job->clock);
     if (!job->goes_on)
-        return job->source->is_live || job->checkpoint.made_target ? checkpoint(job) : status_ok();
+        return must_note_beginning(job) ? checkpoint(job) : status_ok();
     if (!job->options.quiet)
         fprintf(stderr, "going on where %s says: %" PRIu64 " %s are done\n",
                 (const char *)job->checkpoint_path.data, job->checkpoint.counts.records,

@@ -16,6 +16,8 @@ struct numbers {
     uint64_t sum;  /* of the sink */
     uint64_t flushed;
     bool is_killed; /* behind the run */
+    bool claims_place;
+    bool source_fails;
     bool finish_fails;
     bool is_finished;
     bool refuses;
@@ -28,6 +30,8 @@ static status next(void *context, struct arena *arena, struct transfer_record *o
 {
     struct numbers *n = context;
     (void)arena;
+    if (n->source_fails)
+        return status_make(STATUS_UNAVAILABLE, "not now");
     *is_end = n->next == NUMBERS;
     if (*is_end)
         return status_ok();
@@ -154,6 +158,7 @@ static status run_as(struct numbers *n, const char *identity, bool dry_run,
     struct transfer_sink sink = sink_functions;
     struct transfer_job *job;
     sink.context = n;
+    sink.claims_place = n->claims_place;
     TRY(transfer_job_create(&options, "t", identity, &source, &job));
     n->refusal = transfer_job_refusal(job);
     status s = transfer_job_run(job, dry_run ? NULL : &sink, NULL, out);
@@ -240,6 +245,21 @@ static void it_goes_on_where_it_was(void **state)
     assert_file(n->rejects, bad_line);
 }
 
+static void a_place_that_is_claimed_is_noted_first(void **state)
+{
+    struct numbers *n = *state;
+    struct transfer_result result = {0};
+    n->source_fails = true;
+    assert_status(run_as(n, "job", false, &result), STATUS_UNAVAILABLE);
+    assert_int_not_equal(access(n->checkpoint, F_OK), 0);
+    n->claims_place = true;
+    assert_status(run_as(n, "job", false, &result), STATUS_UNAVAILABLE);
+    assert_int_equal(access(n->checkpoint, F_OK), 0);
+    n->source_fails = false;
+    assert_ok(run_as(n, "job", false, &result));
+    assert_int_equal(n->sum, 45 - BAD);
+}
+
 /* A verification that is cut short is made again, not all that was before it. */
 static void what_has_run_is_not_made_anew(void **state)
 {
@@ -293,6 +313,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_sink_refuses_is_rejected, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dry_run_leaves_no_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(it_goes_on_where_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_place_that_is_claimed_is_noted_first, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_run_is_not_made_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(a_checkpoint_is_of_one_job, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_checkpoint_is_refused, setup, teardown),

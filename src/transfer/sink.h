@@ -6,6 +6,8 @@
 
 struct transfer_sink {
     void *context;
+    bool claims_place; /* what it begins would be another's to who begins anew: that it has begun is
+                          noted before the first record */
 
     /* Copies what it needs of the record, which has not failed. */
     status (*add)(void *context, const struct transfer_record *record);

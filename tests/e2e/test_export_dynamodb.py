@@ -167,6 +167,29 @@ def test_a_killed_export_goes_on(exporter, tmp_path):
     assert read_export(tmp_path / "out", "Id") == items_of(paths, "Id")
 
 
+def test_an_export_killed_at_its_beginning_goes_on(exporter, tmp_path):
+    """It has a directory with something in it by then, and no row."""
+    items = list(random_items(50))
+    paths = write_export(tmp_path / "in", [items])
+    exporter.run_well(tmp_path / "in", "--lossless")
+    out = tmp_path / "out"
+    checkpoint = tmp_path / f"{exporter.table_id}.checkpoint"
+    proxy = HoldingProxy(exporter.host, checkpoint.exists)
+    try:
+        exporter.host = proxy.host
+        running = subprocess.Popen(exporter.export_command(out), cwd=tmp_path)
+        assert proxy.holds.wait(SECONDS)
+        running.kill()
+        running.wait(SECONDS)
+        proxy.release()
+        assert json.loads(checkpoint.read_text())["records"] == 0
+        assert list(out.iterdir()) != []
+        exporter.export_well(out, "--verify", "full")
+    finally:
+        proxy.close()
+    assert read_export(out, "Id") == items_of(paths, "Id")
+
+
 @pytest.mark.parametrize("count", [0, 300])
 def test_an_export_killed_while_it_is_verified(exporter, tmp_path, count):
     """It is whole by then: it is verified again, not made anew."""
