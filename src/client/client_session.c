@@ -71,11 +71,8 @@ static struct side *side_of(struct client_session *session, const char *path)
 static status connect_side(struct client_session *session, struct side *side)
 {
     if (side->link != NULL && grpc_link_is_lost(side->link))
-        disconnect(side);
-    if (side->link != NULL)
-        return status_ok();
-    return grpc_link_create(session->loop, side->endpoint.addresses, side->endpoint.address_count,
-                            &side->endpoint.identity, &side->link);
+        side->link_has_served = false;
+    return endpoint_connect(&side->endpoint, session->loop, &side->link);
 }
 
 /* --- interrupts --- */

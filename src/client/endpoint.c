@@ -48,6 +48,25 @@ void endpoint_close(struct endpoint *endpoint)
     buffer_free(&endpoint->host);
 }
 
+status endpoint_connect(const struct endpoint *endpoint, struct loop *loop, struct grpc_link **link)
+{
+    if (*link != NULL && grpc_link_is_lost(*link)) {
+        grpc_link_destroy(*link);
+        *link = NULL;
+    }
+    if (*link != NULL)
+        return status_ok();
+    return grpc_link_create(loop, endpoint->addresses, endpoint->address_count, &endpoint->identity,
+                            link);
+}
+
+bool endpoint_failure_may_pass(status s)
+{
+    return s.code == STATUS_UNAVAILABLE || s.code == STATUS_CANCELLED ||
+           s.code == STATUS_DEADLINE_EXCEEDED || s.code == STATUS_ABORTED ||
+           s.code == STATUS_RESOURCE_EXHAUSTED || s.code == STATUS_INTERNAL;
+}
+
 void endpoint_append_routing(struct buffer *out, const char *name, const char *value)
 {
     buffer_append_format(out, "%s%s=", out->size > 0 ? "&" : "", name);

@@ -30,6 +30,14 @@ const char *endpoint_default(void);
 status endpoint_open(const struct endpoint_options *options, struct endpoint *out);
 void endpoint_close(struct endpoint *endpoint); /* all zeroes is fine */
 
+/* `*link` is one that is not lost: the one that it is, if it is not NULL, else a new one. NULL
+ * after a failure. */
+status endpoint_connect(const struct endpoint *endpoint, struct loop *loop,
+                        struct grpc_link **link);
+
+/* Whether a call that failed so may end well if it is made again. */
+bool endpoint_failure_may_pass(status s);
+
 /* Appends "name=value", escaped, to what a call's header x-goog-request-params says, by which
  * Google's front ends find their way. */
 void endpoint_append_routing(struct buffer *out, const char *name, const char *value);

@@ -146,19 +146,6 @@ static void call_ended(void *context, struct client_call *call, status s)
     notify(stream);
 }
 
-static status open_link(struct row_stream *stream)
-{
-    const struct endpoint *endpoint = client_session_endpoint(stream->options.session);
-    if (stream->grpc != NULL && grpc_link_is_lost(stream->grpc)) {
-        grpc_link_destroy(stream->grpc);
-        stream->grpc = NULL;
-    }
-    if (stream->grpc != NULL)
-        return status_ok();
-    return grpc_link_create(loop_of(stream), endpoint->addresses, endpoint->address_count,
-                            &endpoint->identity, &stream->grpc);
-}
-
 /* What is left of the range. An empty start is before all keys. */
 static void fill_range(const struct row_stream *stream, Bt__RowRange *range)
 {
@@ -208,7 +195,8 @@ static status start_call(struct row_stream *stream, bytes routing)
                                                 .on_message = call_took,
                                                 .on_end = call_ended};
     struct buffer message = {0};
-    TRY(open_link(stream));
+    TRY(endpoint_connect(client_session_endpoint(stream->options.session), loop_of(stream),
+                         &stream->grpc));
     TRY(encode(stream, &message));
     return grpc_link_call(stream->grpc, &options, &message, &stream->call);
 }
@@ -232,20 +220,13 @@ status row_stream_begin(struct row_stream *stream)
 
 /* --- failures --- */
 
-static bool may_pass(status s)
-{
-    return s.code == STATUS_UNAVAILABLE || s.code == STATUS_CANCELLED ||
-           s.code == STATUS_DEADLINE_EXCEEDED || s.code == STATUS_ABORTED ||
-           s.code == STATUS_RESOURCE_EXHAUSTED || s.code == STATUS_INTERNAL;
-}
-
 /* The call is made again after a while; what is now, is that there is no row. */
 static status wait_after_failure(struct row_stream *stream)
 {
     status s = stream->result;
     int64_t now = now_us(stream);
     stream->result = status_ok();
-    if (!may_pass(s) || now - stream->progress_us > GIVE_UP_AFTER_US)
+    if (!endpoint_failure_may_pass(s) || now - stream->progress_us > GIVE_UP_AFTER_US)
         return s;
     status_free(s);
     stream->has_ended = false;

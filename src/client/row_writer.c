@@ -139,27 +139,7 @@ void row_writer_destroy(struct row_writer *writer)
     free(writer);
 }
 
-static status open_link(struct row_writer *writer)
-{
-    const struct endpoint *endpoint = writer->options.endpoint;
-    if (writer->grpc != NULL && grpc_link_is_lost(writer->grpc)) {
-        grpc_link_destroy(writer->grpc);
-        writer->grpc = NULL;
-    }
-    if (writer->grpc != NULL)
-        return status_ok();
-    return grpc_link_create(writer->options.loop, endpoint->addresses, endpoint->address_count,
-                            &endpoint->identity, &writer->grpc);
-}
-
 /* --- failures --- */
-
-static bool may_pass(status s)
-{
-    return s.code == STATUS_UNAVAILABLE || s.code == STATUS_DEADLINE_EXCEEDED ||
-           s.code == STATUS_ABORTED || s.code == STATUS_RESOURCE_EXHAUSTED ||
-           s.code == STATUS_CANCELLED || s.code == STATUS_INTERNAL;
-}
 
 /* Nothing more comes of this writer. Takes the status. */
 static void fail(struct row_writer *writer, status s)
@@ -267,7 +247,7 @@ static void take_entry(struct batch *batch, const Bt__MutateRowsResponse__Entry 
         return;
     }
     status s = status_make((enum status_code)answer->code, "%s", answer->message);
-    if (may_pass(s))
+    if (endpoint_failure_may_pass(s))
         remember(batch, s);
     else
         settle(batch, index, s);
@@ -323,7 +303,7 @@ static void batch_ended(void *context, struct client_call *call, status s)
         s = status_ok();
     }
     compact(batch);
-    if (!status_is_ok(s) && !may_pass(s)) {
+    if (!status_is_ok(s) && !endpoint_failure_may_pass(s)) {
         fail(writer, s);
         return;
     }
@@ -389,7 +369,8 @@ static status start_call(struct batch *batch)
         .on_message = batch_took,
         .on_end = batch_ended};
     struct buffer message = {0};
-    TRY(open_link(batch->writer));
+    TRY(endpoint_connect(batch->writer->options.endpoint, batch->writer->options.loop,
+                         &batch->writer->grpc));
     TRY(encode(batch, &message));
     return grpc_link_call(batch->writer->grpc, &options, &message, &batch->call);
 }
@@ -400,7 +381,7 @@ static void send_batch(struct batch *batch)
     if (status_is_ok(s))
         return;
     batch->call = NULL;
-    bool is_worth_it = may_pass(s);
+    bool is_worth_it = endpoint_failure_may_pass(s);
     remember(batch, s);
     if (is_worth_it)
         send_later(batch);
