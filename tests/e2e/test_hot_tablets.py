@@ -1,37 +1,16 @@
 """ListHotTablets names the tablets that a load makes hot, and when."""
 
-import contextlib
 import datetime
-import threading
 import time
 
 import pytest
 from google.api_core import exceptions
+from harness.hot_load import scanning
 from harness.rpc import set_cell
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 240
 CLUSTER = "projects/p/instances/i/clusters/trestle"
 VALUE = bytes(1000)
-
-
-@contextlib.contextmanager
-def load(connect, host, name, start=b"m", end=b""):
-    """Scans of the rows from `start` on, again and again."""
-    over = threading.Event()
-    rows = {"start_key_closed": start, **({"end_key_open": end} if end else {})}
-
-    def scan():
-        rpc = connect(host)
-        while not over.is_set():
-            rpc.read(name, rows={"row_ranges": [rows]})
-
-    thread = threading.Thread(target=scan)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def hot_tablets(admin, **fields):
@@ -57,7 +36,7 @@ def test_what_is_scanned_is_hot(fresh_server, connect, administer):
     assert hot_tablets(admin) == []
     rows = [(b"m%04d" % i, [set_cell("f", b"q", VALUE, 1000)]) for i in range(1000)]
     assert set(rpc.mutate_rows(name, rows)) == {0}
-    with load(connect, server.host, name):
+    with scanning(connect, server.host, name, b"m"):
         found = wait_for(admin, 2)
     assert {each.start_key for each in found} == {"m"}
     assert {each.end_key for each in found} == {"\\xff\\x00"}
@@ -84,7 +63,7 @@ def test_the_part_of_a_tablet_that_is_hot_is_named(fresh_server, connect, admini
     rows = [(b"%c%04d" % (ord("a") + i // 100, i), [set_cell("f", b"q", VALUE, 1000)])
             for i in range(2000)]  # fmt: skip
     assert set(rpc.mutate_rows(name, rows)) == {0}
-    with load(connect, server.host, name, b"f", b"g"):
+    with scanning(connect, server.host, name, b"f", b"g"):
         deadline = time.monotonic() + WAIT_SECONDS
         while not any(each.start_key >= "e" and "" < each.end_key <= "h"
                       for each in hot_tablets(admin)):  # fmt: skip
