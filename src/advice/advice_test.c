@@ -225,7 +225,7 @@ static struct advice_heat hot(const char *start, const char *end, int64_t from_s
     return (struct advice_heat){.start = bytes_of(start),
                                 .end = bytes_of(end),
                                 .from_us = from_us,
-                                .until_us = from_us + 60 * SECOND_US,
+                                .until_us = from_us + HOT_US - 1,
                                 .cpu_percent = percent};
 }
 
@@ -245,7 +245,10 @@ static void hot_ranges(void **state)
     expect_of_heat(sample, heat, 4, "hot-range");
     assert_true(bytes_equal(sample_finding(sample, "hot-range")->start, bytes_of("m")));
     expect_of_heat(sample, heat, 1, NULL); /* once */
-    heat[3].cpu_percent += 1;              /* less than half */
+    heat[0].until_us++;                    /* but for long */
+    expect_of_heat(sample, heat, 1, "hot-range");
+    heat[0].until_us--;
+    heat[3].cpu_percent += 1; /* less than half */
     expect_of_heat(sample, heat, 4, NULL);
     heat[0].cpu_percent = heat[1].cpu_percent = HOT_PERCENT - 1;
     expect_of_heat(sample, heat, 2, NULL);

@@ -8,6 +8,7 @@
 struct range {
     const struct advice_heat *heat;
     size_t times;
+    int64_t us; /* all of them together */
     double sum; /* of percents times seconds */
     double most_percent;
 };
@@ -37,6 +38,7 @@ static struct range range_of(const struct advice_observations *seen, const struc
         if (!is_within(other, heat))
             continue;
         range.times++;
+        range.us += other->until_us - other->from_us;
         range.sum += load_of(other);
         if (other->cpu_percent > range.most_percent)
             range.most_percent = other->cpu_percent;
@@ -69,7 +71,8 @@ static const struct advice_sign *find_sign(const struct advice_observations *see
 static bool is_hot(const struct range *range, double all)
 {
     bool is_table = range->heat->start.size == 0 && range->heat->end.size == 0;
-    return !is_table && range->times >= HOT_TIMES && range->most_percent >= HOT_PERCENT &&
+    bool has_lasted = range->times >= HOT_TIMES || range->us >= HOT_US;
+    return !is_table && has_lasted && range->most_percent >= HOT_PERCENT &&
            range->sum * 100 >= all * HOT_SHARE_PERCENT;
 }
 
@@ -120,9 +123,10 @@ static status advise_on_hot_range(struct advisor *advisor)
     if (hottest.heat == NULL)
         return advise_on_counted_range(advisor);
     TRY(advise(advisor, RULE_hot_range, &finding,
-               "The rows from one key to another were hot %zu times within a day, took up to "
-               "%.0f %% of a node's processors, and %.0f %% of what the table's hot tablets took.",
-               hottest.times, hottest.most_percent, hottest.sum * 100 / all));
+               "The rows from one key to another were hot for %lld seconds within a day, took up "
+               "to %.0f %% of a node's processors, and %.0f %% of what the table's hot tablets "
+               "took.",
+               (long long)(hottest.us / SECOND_US), hottest.most_percent, hottest.sum * 100 / all));
     show_range(advisor, finding, hottest.heat);
     return status_ok();
 }

@@ -61,6 +61,7 @@ enum {
 #define DAY_US        (24 * HOUR_US)
 #define YEAR_US       (365 * DAY_US)
 #define RAMP_US       (300 * SECOND_US)
+#define HOT_US        (30 * SECOND_US) /* that a range was hot, if only once */
 #define SIBLING_BYTES ((uint64_t)1 << 30)
 #define FIRST_TIME_US (1104537600 * SECOND_US) /* 2005: what is earlier is no time of a write */
 #define TIME_AHEAD_US (2 * YEAR_US)

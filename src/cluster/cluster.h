@@ -37,7 +37,7 @@ struct cluster_options {
     bool gc_on_read;
     int64_t gc_interval_us;     /* between background passes over a table */
     bool heat;                  /* whether requests are counted by ranges of keys */
-    int64_t heat_window_us;     /* that they are counted for, and between looks at hot tablets */
+    int64_t heat_window_us;     /* that they are counted for */
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
 };
 

@@ -9,12 +9,17 @@
 
 #include <stdlib.h>
 
-#define KEEP_US (INT64_C(24) * 3600 * 1000000)
+#define KEEP_US      (INT64_C(24) * 3600 * 1000000)
+#define LONG_LOOK_US (INT64_C(15) * 1000000) /* between two looks at most */
+
+enum { LOOKS_A_WINDOW = 4 }; /* at least */
 
 struct heat {
-    int64_t looked_us; /* when the window began, by the steady clock */
-    _Atomic int64_t looked_wall_us;
-    int64_t cpu_us;     /* what the process had taken then */
+    int64_t began_us; /* the window, by the steady clock */
+    _Atomic int64_t began_wall_us;
+    int64_t looked_us; /* the last look, or the window's beginning */
+    int64_t looked_wall_us;
+    int64_t cpu_us;     /* what the process had taken at the last look */
     bool has_caught_up; /* with what was kept before the start */
     struct hot_list hot;
 };
@@ -23,7 +28,7 @@ struct heat {
 
 static void note_kept_hot(void *context, const struct hot_tablet *hot)
 {
-    hot_list_add(context, hot);
+    hot_list_put(context, hot);
 }
 
 status heat_create(struct cluster *cluster, struct heat **out)
@@ -32,8 +37,8 @@ status heat_create(struct cluster *cluster, struct heat **out)
     if (heat == NULL)
         return status_out_of_memory();
     hot_list_init(&heat->hot);
-    heat->looked_us = clock_steady_us(cluster->options.clock);
-    heat->looked_wall_us = clock_wall_us(cluster->options.clock);
+    heat->began_us = heat->looked_us = clock_steady_us(cluster->options.clock);
+    heat->began_wall_us = heat->looked_wall_us = clock_wall_us(cluster->options.clock);
     heat->cpu_us = process_usage().cpu_us;
     return heat_store_hot(cluster, note_kept_hot, &heat->hot);
 }
@@ -118,7 +123,7 @@ void heat_note_passed(struct table *table, bytes row_key, const struct heat_pass
 
 int64_t heat_window_begin_us(const struct cluster *cluster)
 {
-    return atomic_load(&cluster->heat->looked_wall_us);
+    return atomic_load(&cluster->heat->began_wall_us);
 }
 
 /* --- all tables --- */
@@ -179,56 +184,90 @@ static size_t choose_ranges(const struct tables *tables, bool is_end)
     return taken;
 }
 
-/* --- the end of a window --- */
+/* --- a look --- */
 
+/* Once in a quarter of a window, a quarter of a minute at most, and when the window ends. */
 struct look {
     struct cluster *cluster;
-    int64_t from_us;
+    int64_t from_us; /* since 1970 */
     int64_t until_us;
-    uint64_t rows; /* that all tablets served in the window */
-    double percent_a_row;
+    int64_t begins_us; /* since the window began, by the steady clock */
+    int64_t ends_us;
+    bool ends_window;
     bool is_whole;                    /* and not cut short by a stop */
-    const struct heat_record *record; /* of the table that is looked at */
-    uint64_t table_rows;              /* that its tablets served */
+    double percent;                   /* of all processors, that the process took */
+    uint64_t rows;                    /* that all tablets served */
+    const struct heat_record *record; /* of the table that is looked at: of the whole window */
+    struct buffer hot;                /* struct hot_tablet; their keys are in the batch's arena */
     struct heat_batch batch;
 };
 
-static void count_rows(struct look *look, const struct table *table, struct tablet *tablet)
+static double percent_of(const struct look *look, uint64_t rows)
+{
+    return look->rows == 0 ? 0 : look->percent * (double)rows / (double)look->rows;
+}
+
+static void count_rows(struct look *look, struct table *table, struct tablet *tablet)
 {
     uint64_t rows = atomic_load_explicit(&tablet->rows_read, memory_order_relaxed) +
                     atomic_load_explicit(&tablet->rows_written, memory_order_relaxed);
-    (void)table;
     tablet->heat.rows = rows - tablet->heat.rows_before;
     tablet->heat.rows_before = rows;
+    table->heat.rows += tablet->heat.rows;
     look->rows += tablet->heat.rows;
 }
 
-static void sum_rows(struct look *look, const struct table *table, struct tablet *tablet)
+/* It is written with the rest of the look, and told when that is done. Without memory it goes
+ * unnoticed. */
+static void note_hot(struct look *look, struct hot_tablet *hot)
 {
-    (void)table;
-    look->table_rows += tablet->heat.rows;
+    hot->start = arena_copy(look->batch.arena, hot->start);
+    hot->end = arena_copy(look->batch.arena, hot->end);
+    if (hot->start.data == NULL || hot->end.data == NULL)
+        return;
+    buffer_append(&look->hot, hot, sizeof *hot);
+    report(look->cluster, heat_batch_put_hot(&look->batch, hot), "a hot tablet is not kept");
 }
 
-/* Without memory it goes unnoticed, and what is not kept is known until the end of the process. */
-static void note_if_hot(struct look *look, const struct table *table, struct tablet *tablet)
+/* Of looks in a row that found it hot, in one window, there is one word. */
+static void tell_of(struct look *look, const struct table *table, struct tablet *tablet,
+                    double percent)
 {
-    struct hot_tablet hot = {.table = table->name,
+    struct tablet_heat *heat = &tablet->heat;
+    int64_t took_us = look->ends_us - look->begins_us;
+    if (heat->hot_id == 0) {
+        heat->hot_id = hot_list_new_id(&look->cluster->heat->hot);
+        heat->hot_from_us = look->from_us;
+        heat->hot_for_us = 0;
+        heat->hot_percent = 0;
+    }
+    heat->hot_percent = heat_mean(heat->hot_percent, heat->hot_for_us, percent, took_us);
+    heat->hot_for_us += took_us;
+    struct hot_tablet hot = {.id = heat->hot_id,
+                             .table = table->name,
                              .start = tablet->start,
                              .end = tablet->end,
-                             .from_us = look->from_us,
+                             .from_us = heat->hot_from_us,
                              .until_us = look->until_us,
-                             .cpu_percent = (double)tablet->heat.rows * look->percent_a_row};
-    if (hot.cpu_percent < HEAT_LEAST_PERCENT)
-        return;
+                             .cpu_percent = heat->hot_percent};
     const struct heat_counts *counts = atomic_load(&table->heat.counts);
     if (counts != NULL)
         heat_record_narrow(look->record, heat_counts_ranges(counts), &hot.start, &hot.end);
-    hot.id = hot_list_add(&look->cluster->heat->hot, &hot);
-    report(look->cluster, heat_batch_put_hot(&look->batch, &hot), "a hot tablet is not kept");
+    note_hot(look, &hot);
+}
+
+static void note_if_hot(struct look *look, struct table *table, struct tablet *tablet)
+{
+    double percent = percent_of(look, tablet->heat.rows);
+    bool is_hot = percent >= HEAT_LEAST_PERCENT;
+    if (is_hot)
+        tell_of(look, table, tablet, percent);
+    if (!is_hot || look->ends_window)
+        tablet->heat.hot_id = 0;
 }
 
 static status for_tablets_of(struct table *table, struct look *look,
-                             void (*visit)(struct look *, const struct table *, struct tablet *))
+                             void (*visit)(struct look *, struct table *, struct tablet *))
 {
     struct tablet **tablets;
     size_t count;
@@ -241,35 +280,54 @@ static status for_tablets_of(struct table *table, struct look *look,
     return status_ok();
 }
 
-/* What the table's ranges were asked for, and which of its tablets were hot. */
+/* What the table's ranges were asked for in the window so far, if that is to be kept, or may say
+ * which part of a tablet was hot. */
+static status find_record(struct table *table, const struct look *look, struct heat_record *out)
+{
+    *out = (struct heat_record){.count = 0};
+    if (look->ends_window)
+        return heat_table_take(table, out);
+    if (percent_of(look, table->heat.rows) >= HEAT_LEAST_PERCENT)
+        return heat_table_look(table, look->batch.arena, out);
+    return status_ok();
+}
+
 static status look_at(struct table *table, struct look *look)
 {
     struct heat_record record;
-    TRY(heat_table_take(table, &record));
-    record.from_us = look->from_us;
-    record.until_us = look->until_us;
+    heat_table_note_cpu(table, percent_of(look, table->heat.rows), look->begins_us, look->ends_us);
+    TRY(find_record(table, look, &record));
     look->record = &record;
-    look->table_rows = 0;
-    TRY(for_tablets_of(table, look, sum_rows));
-    record.cpu_percent = (double)look->table_rows * look->percent_a_row;
-    if (look->is_whole && look->rows > 0)
+    if (look->is_whole)
         TRY(for_tablets_of(table, look, note_if_hot));
-    if (record.count == 0)
+    if (!look->ends_window || record.count == 0)
         return status_ok();
-    heat_table_kept(table, look->from_us);
+    record.from_us = heat_window_begin_us(look->cluster);
+    record.until_us = look->until_us;
+    heat_table_kept(table, record.from_us);
     return heat_batch_put(&look->batch, table->id, HEAT_WINDOWS, &record);
 }
 
-/* `percent` is how much of the machine the process took. */
-static status look_around(const struct tables *tables, struct look *look, double percent)
+/* What is told has been kept, if it could be; what could not is known until the end of the
+ * process. */
+static status write_and_tell(struct look *look)
 {
-    for (size_t i = 0; i < tables->count; i++)
+    const struct hot_tablet *hot = (const void *)look->hot.data;
+    status s = heat_batch_write(&look->batch, look->cluster);
+    for (size_t i = 0; i < look->hot.size / sizeof *hot; i++)
+        hot_list_put(&look->cluster->heat->hot, &hot[i]);
+    return s;
+}
+
+static status look_around(const struct tables *tables, struct look *look)
+{
+    for (size_t i = 0; i < tables->count; i++) {
+        tables->items[i]->heat.rows = 0;
         TRY(for_tablets_of(tables->items[i], look, count_rows));
-    if (look->rows > 0)
-        look->percent_a_row = percent / (double)look->rows;
+    }
     for (size_t i = 0; i < tables->count; i++)
         TRY(look_at(tables->items[i], look));
-    return heat_batch_write(&look->batch, look->cluster);
+    return write_and_tell(look);
 }
 
 /* From fine to coarse, since each is made of what was kept of the one before. */
@@ -291,52 +349,76 @@ static status catch_up(struct cluster *cluster, const struct tables *tables, int
     return status_ok();
 }
 
-static void end_window(const struct tables *tables, struct look *look, double percent)
+/* What cannot be kept, since writes are refused for a while, is kept a little later: the window
+ * goes on. */
+static void carry_out(const struct tables *tables, struct look *look)
 {
     enum { LOOK_MEMORY = 512 << 20 };
     look->batch.arena = arena_create(LOOK_MEMORY);
-    status s =
-        look->batch.arena == NULL ? status_out_of_memory() : look_around(tables, look, percent);
-    if (status_is_ok(s))
+    status s = look->batch.arena == NULL ? status_out_of_memory() : look_around(tables, look);
+    look->ends_window &= status_is_ok(s);
+    if (look->ends_window)
         s = let_decay(tables, look);
+    buffer_free(&look->hot);
     heat_batch_drop(&look->batch);
     arena_destroy(look->batch.arena);
-    report(look->cluster, s, "what is hot went unnoticed, or is not kept");
+    report(look->cluster, s, "what is hot is not kept for now");
 }
 
-static void take_look(struct cluster *cluster, const struct tables *tables, int64_t now_us,
-                      bool is_whole)
+static void begin_look(struct heat *heat, const struct look *look, int64_t now_us, int64_t cpu_us)
+{
+    heat->looked_us = now_us;
+    heat->looked_wall_us = look->until_us;
+    heat->cpu_us = cpu_us;
+    if (!look->ends_window)
+        return;
+    heat->began_us = now_us;
+    heat->began_wall_us = look->until_us;
+}
+
+/* Whether the window ended with it, which it is to. */
+static bool take_look(struct cluster *cluster, const struct tables *tables, int64_t now_us,
+                      bool ends_window, bool is_whole)
 {
     struct heat *heat = cluster->heat;
     int64_t cpu_us = process_usage().cpu_us;
     double could_us = (double)(now_us - heat->looked_us) * thread_processors();
-    int64_t wall_us = clock_wall_us(cluster->options.clock);
-    double percent = could_us > 0 ? 100 * (double)(cpu_us - heat->cpu_us) / could_us : 0;
     struct look look = {.cluster = cluster,
                         .from_us = heat->looked_wall_us,
-                        .until_us = wall_us,
-                        .is_whole = is_whole};
-    hot_list_forget(&heat->hot, wall_us - KEEP_US);
-    report(cluster, catch_up(cluster, tables, wall_us), "kept heat may decay too late");
-    end_window(tables, &look, percent);
-    heat->looked_us = now_us;
-    heat->looked_wall_us = wall_us;
-    heat->cpu_us = cpu_us;
+                        .until_us = clock_wall_us(cluster->options.clock),
+                        .begins_us = heat->looked_us - heat->began_us,
+                        .ends_us = now_us - heat->began_us,
+                        .ends_window = ends_window,
+                        .is_whole = is_whole,
+                        .percent =
+                            could_us > 0 ? 100 * (double)(cpu_us - heat->cpu_us) / could_us : 0};
+    hot_list_forget(&heat->hot, look.until_us - KEEP_US);
+    report(cluster, catch_up(cluster, tables, look.until_us), "kept heat may decay too late");
+    carry_out(tables, &look);
+    begin_look(heat, &look, now_us, cpu_us);
+    return look.ends_window;
+}
+
+static int64_t look_every_us(const struct cluster *cluster)
+{
+    int64_t part_us = (cluster->options.heat_window_us + LOOKS_A_WINDOW - 1) / LOOKS_A_WINDOW;
+    return part_us < LONG_LOOK_US ? part_us : LONG_LOOK_US;
 }
 
 void heat_run(struct cluster *cluster)
 {
     struct tables tables;
+    const struct heat *heat = cluster->heat;
     int64_t now_us = clock_steady_us(cluster->options.clock);
-    bool is_over = now_us - cluster->heat->looked_us >= cluster->options.heat_window_us;
+    bool is_over = now_us - heat->began_us >= cluster->options.heat_window_us;
     status s = hold_tables(cluster, &tables);
     if (!status_is_ok(s)) {
         report(cluster, s, "what is hot goes unnoticed for now");
         return;
     }
-    if (is_over)
-        take_look(cluster, &tables, now_us, true);
-    size_t ranges = choose_ranges(&tables, is_over);
+    bool is_due = is_over || now_us - heat->looked_us >= look_every_us(cluster);
+    bool has_ended = is_due && take_look(cluster, &tables, now_us, is_over, true);
+    size_t ranges = choose_ranges(&tables, has_ended);
     metrics_set(cluster->options.metrics, METRIC_heat_ranges, (int64_t)ranges);
     release_tables(&tables);
 }
@@ -353,7 +435,7 @@ void heat_stop(struct cluster *cluster)
     table_release(table);
     s = hold_tables(cluster, &tables);
     if (status_is_ok(s)) {
-        take_look(cluster, &tables, clock_steady_us(cluster->options.clock), false);
+        take_look(cluster, &tables, clock_steady_us(cluster->options.clock), true, false);
         release_tables(&tables);
     }
     status_free(s);

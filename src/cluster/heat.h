@@ -5,12 +5,14 @@
  * whether a table's ranges still fit its data (heat_choice.h), and once a window it keeps what was
  * counted (heat_store.h), and lets older records decay.
  *
- * Once a window, too, the processor time that the process took is shared out among the tablets, by
- * the rows that they served in it. A tablet was hot if its share is HEAT_LEAST_PERCENT of what the
- * machine's processors could have given, or more. It is an estimate: rows are taken to cost alike,
- * and what the process does beside serving them counts for them. Where most of a tablet's rows were
- * asked for in a small part of it, that part is what is told. Hot tablets are known for a day, and
- * HEAT_MOST of them at most. */
+ * Four times a window, and each quarter of a minute if windows are longer, the processor time that
+ * the process took since the last look is shared out among the tablets, by the rows that they
+ * served since then. A tablet was hot if its share is HEAT_LEAST_PERCENT of what the machine's
+ * processors could have given, or more. It is an estimate: rows are taken to cost alike, and what
+ * the process does beside serving them counts for them. As long as a tablet stays hot, up to the
+ * end of the window, it is one hot tablet whose end moves on; where most of its rows were asked for
+ * in a small part of it, that part is what is told. Hot tablets are known for a day, and HEAT_MOST
+ * of them at most. */
 #ifndef TRESTLE_CLUSTER_HEAT_H
 #define TRESTLE_CLUSTER_HEAT_H
 
@@ -61,8 +63,8 @@ int64_t heat_window_begin_us(const struct cluster *cluster);
 status heat_create(struct cluster *cluster, struct heat **out);
 void heat_destroy(struct heat *heat); /* NULL is fine */
 
-/* A look at all tables, and what there is to do at the end of a window, if one is over. For
- * maintenance. */
+/* A look at all tables if one is due, and what there is to do at the end of a window, if one is
+ * over. For maintenance. */
 void heat_run(struct cluster *cluster);
 
 /* Keeps what there is of a window that is not over, if any has been kept before: for a stop, when
@@ -70,13 +72,13 @@ void heat_run(struct cluster *cluster);
 void heat_stop(struct cluster *cluster);
 
 struct hot_tablet {
-    uint64_t
-        id; /* rises with time, and is not of the tablet: it may have been hot more than once */
+    /* Rises with time, and is not of the tablet: that may have been hot more than once. */
+    uint64_t id;
     const char *table;
     bytes start; /* of the tablet, or of the part of it that was */
     bytes end;
-    int64_t from_us; /* since 1970 */
-    int64_t until_us;
+    int64_t from_us;    /* since 1970 */
+    int64_t until_us;   /* may move on, and what is told change with it, while the window lasts */
     double cpu_percent; /* of all processors of the machine */
 };
 

@@ -15,14 +15,14 @@ void hot_list_init(struct hot_list *list)
     pthread_mutex_init(&list->lock, NULL);
 }
 
-static struct hot_entry *oldest(const struct hot_list *list)
+static struct hot_entry *entry_of(struct link *link)
 {
-    return LIST_ENTRY(list->entries.first, struct hot_entry, link);
+    return LIST_ENTRY(link, struct hot_entry, link);
 }
 
 static void forget_oldest(struct hot_list *list)
 {
-    free(LIST_ENTRY(list_take(&list->entries), struct hot_entry, link));
+    free(entry_of(list_take(&list->entries)));
     list->count--;
 }
 
@@ -56,26 +56,58 @@ static struct hot_entry *make_entry(const struct hot_tablet *hot)
     return entry;
 }
 
-uint64_t hot_list_add(struct hot_list *list, const struct hot_tablet *hot)
+uint64_t hot_list_new_id(struct hot_list *list)
 {
-    struct hot_entry *entry = make_entry(hot);
     pthread_mutex_lock(&list->lock);
-    list->last_id = hot->id > 0 ? hot->id : list->last_id + 1;
-    uint64_t id = list->last_id;
-    if (entry != NULL) {
-        entry->hot.id = id;
-        list_append(&list->entries, &entry->link);
-        if (++list->count > HEAT_MOST)
-            forget_oldest(list);
-    }
+    uint64_t id = ++list->last_id;
     pthread_mutex_unlock(&list->lock);
     return id;
+}
+
+/* With the lock held, as the next. */
+static void append(struct hot_list *list, struct hot_entry *entry)
+{
+    list_append(&list->entries, &entry->link);
+    list->newest_id = entry->hot.id;
+    if (list->last_id < entry->hot.id)
+        list->last_id = entry->hot.id;
+    if (++list->count > HEAT_MOST)
+        forget_oldest(list);
+}
+
+/* All entries move over. False if none has its id. */
+static bool replace(struct hot_list *list, struct hot_entry *entry)
+{
+    struct list former = list_take_all(&list->entries);
+    bool is_found = false;
+    for (struct link *link; (link = list_take(&former)) != NULL;) {
+        struct hot_entry *other = entry_of(link);
+        bool is_it = other->hot.id == entry->hot.id;
+        list_append(&list->entries, is_it ? &entry->link : link);
+        if (is_it)
+            free(other);
+        is_found |= is_it;
+    }
+    return is_found;
+}
+
+void hot_list_put(struct hot_list *list, const struct hot_tablet *hot)
+{
+    struct hot_entry *entry = make_entry(hot);
+    if (entry == NULL)
+        return;
+    pthread_mutex_lock(&list->lock);
+    if (hot->id > list->newest_id)
+        append(list, entry);
+    else if (!replace(list, entry))
+        free(entry);
+    pthread_mutex_unlock(&list->lock);
 }
 
 void hot_list_forget(struct hot_list *list, int64_t before_us)
 {
     pthread_mutex_lock(&list->lock);
-    while (list->count > 0 && oldest(list)->hot.until_us < before_us)
+    while (list->count > 0 && entry_of(list->entries.first)->hot.until_us < before_us)
         forget_oldest(list);
     pthread_mutex_unlock(&list->lock);
 }
@@ -86,7 +118,7 @@ void hot_list_visit(struct hot_list *list, uint64_t after,
     bool goes_on = true;
     pthread_mutex_lock(&list->lock);
     for (struct link *at = list->entries.first; at != NULL && goes_on; at = at->next) {
-        const struct hot_tablet *hot = &LIST_ENTRY(at, struct hot_entry, link)->hot;
+        const struct hot_tablet *hot = &entry_of(at)->hot;
         goes_on = hot->id <= after || visit(context, hot);
     }
     pthread_mutex_unlock(&list->lock);

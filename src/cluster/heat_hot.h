@@ -11,15 +11,19 @@ struct hot_list {
     pthread_mutex_t lock; /* guards the rest */
     struct list entries;  /* by rising id: the oldest first */
     size_t count;
-    uint64_t last_id;
+    uint64_t newest_id; /* of the last entry there was */
+    uint64_t last_id;   /* that was given out */
 };
 
 void hot_list_init(struct hot_list *list);
 void hot_list_free(struct hot_list *list);
 
-/* Copies it. `hot->id` 0: it gets the next id, which is returned; else it comes from before, and
- * has a greater one than those in the list. Without memory it goes unnoticed. */
-uint64_t hot_list_add(struct hot_list *list, const struct hot_tablet *hot);
+/* One greater than all before. */
+uint64_t hot_list_new_id(struct hot_list *list);
+
+/* Copies it, in place of the one that has its id, if there is one. Without memory it goes
+ * unnoticed, and so it does if that one has been forgotten. */
+void hot_list_put(struct hot_list *list, const struct hot_tablet *hot);
 
 /* Forgets what ended before that, microseconds since 1970. */
 void hot_list_forget(struct hot_list *list, int64_t before_us);

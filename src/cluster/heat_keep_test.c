@@ -205,21 +205,23 @@ static void a_hot_range_stands_out(void **state)
     assert_in_range(total_under(&sum, "hot", HEAT_WRITES), 160, 180);
 }
 
+/* Where else most writes are seen depends on whether maintenance came by in the middle of the load.
+ */
 static void ranges_follow_what_is_written_within_a_window(void **state)
 {
     struct cluster_fixture *f = *state;
     set_cell(f, "a", "v");
     pass(f, 1000000); /* now it has ranges: one */
     write_rows(f, "a", 3000);
-    pass(f, 1000000);            /* more than was there by far */
-    for (int i = 0; i < 10; i++) /* far more than sampling may miss */
-        write_rows(f, "a", 100);
+    pass(f, 1000000); /* more than was there by far */
+    write_rows(f, "a", 100);
     pass(f, MINUTE_US);
     struct heat_record sum = sum_of(f, 0);
-    assert_in_range(total(&sum, HEAT_WRITES), 3700, 4300); /* so many are estimated */
-    struct heat_run run = heat_busiest_run(&sum, 0, sum.count - 1, 1u << HEAT_WRITES, 0.05);
-    assert_true(sum.count > 10);
-    assert_true(bytes_compare(sum.entries[run.first].start, bytes_of("a0100")) < 0);
+    size_t fine = 0;
+    for (size_t i = 0; i < sum.count; i++)
+        fine += bytes_start_with(sum.entries[i].start, bytes_of("a00"));
+    assert_in_range(total(&sum, HEAT_WRITES), 2800, 3400); /* so many are estimated */
+    assert_true(fine > 10);
 }
 
 /* --- time --- */
@@ -255,7 +257,10 @@ static void the_open_window_is_the_last_column(void **state)
     assert_true(matrix.ends_open);
     assert_int_equal(matrix.times[0].from_us, BEGIN_US);
     assert_int_equal(matrix.times[0].until_us, BEGIN_US + MINUTE_US / 4);
+    assert_true(matrix.times[0].cpu_percent == 0); /* nobody has looked yet */
     pass(f, MINUTE_US / 4); /* now it has ranges that fit: what was counted is a part */
+    matrix = read_matrix(f, 0);
+    assert_true(matrix.times[0].cpu_percent > 0);
     write_rows(f, "a", 7);
     struct heat_record sum = sum_of(f, 0);
     assert_int_equal(total(&sum, HEAT_WRITES), 17);
@@ -325,6 +330,39 @@ static void a_start_changes_nothing(void **state)
     assert_int_equal(sum.until_us, BEGIN_US + MINUTE_US + MINUTE_US / 2);
 }
 
+/* Until the next time. */
+static void refuse_writes(struct cluster_fixture *f, bool refuses)
+{
+    f->cluster->reserve.reserve_bytes = refuses ? UINT64_MAX / 4 : 0;
+    hands.now_us += 1000000; /* so that the disk is asked anew */
+}
+
+/* However long that takes: more often than a window may have parts. */
+static void what_cannot_be_kept_is_kept_later(void **state)
+{
+    struct cluster_fixture *f = *state;
+    enum { REFUSALS = 2 * HEAT_PARTS };
+    write_rows(f, "a", 10);
+    pass(f, MINUTE_US);
+    for (unsigned i = 0; i < REFUSALS; i++) {
+        write_rows(f, "a", 3);
+        refuse_writes(f, true);
+        pass(f, MINUTE_US);
+        refuse_writes(f, false);
+    }
+    assert_true(read_matrix(f, BEGIN_US).ends_open);
+    struct heat_record sum = sum_of(f, BEGIN_US);
+    assert_int_equal(total(&sum, HEAT_WRITES), 10 + 3 * REFUSALS);
+    pass(f, 0);
+    struct heat_matrix matrix = read_matrix(f, BEGIN_US);
+    assert_int_equal(matrix.time_count, 2);
+    assert_false(matrix.ends_open);
+    assert_int_equal(matrix.times[1].from_us, BEGIN_US + MINUTE_US);
+    assert_int_equal(matrix.times[1].until_us, hands.now_us);
+    sum = sum_of(f, BEGIN_US);
+    assert_int_equal(total(&sum, HEAT_WRITES), 10 + 3 * REFUSALS);
+}
+
 static void minutes_become_hours(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -362,6 +400,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(times_become_one, setup, teardown),
         cmocka_unit_test_setup_teardown(a_coarse_window_is_spread_evenly, setup, teardown),
         cmocka_unit_test_setup_teardown(a_start_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_kept_later, setup, teardown),
         cmocka_unit_test_setup_teardown(minutes_become_hours, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,9 +24,9 @@ struct heat_matrix {
 
 /* What was kept of the time from `from_us` up to `until_us`, as fine as it still is there for all
  * of it, by `most_ranges` ranges at most, which are the same for all times: those with traffic are
- * told apart first. The window that has not ended is the last of them, up to now, if
- * it began in that time; what it takes of the processors is not known yet, and 0. All of it is in
- * the arena. Blocks: for threads that may. */
+ * told apart first. The window that has not ended is the last of them, up to now, if it began in
+ * that time; what it takes of the processors is the mean up to the last look (heat.h). All of it is
+ * in the arena. Blocks: for threads that may. */
 status heat_matrix_read(struct table *table, int64_t from_us, int64_t until_us, size_t most_ranges,
                         struct arena *arena, struct heat_matrix *out);
 

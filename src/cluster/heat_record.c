@@ -13,6 +13,12 @@ enum flag {
     ALL_FLAGS = 15,
 };
 
+double heat_mean(double first, int64_t first_us, double second, int64_t second_us)
+{
+    double sum = first * (double)first_us + second * (double)second_us;
+    return first_us + second_us > 0 ? sum / (double)(first_us + second_us) : 0;
+}
+
 /* --- from counts --- */
 
 static bytes kept_key(const struct heat_key *key)

@@ -162,7 +162,7 @@ status heat_batch_put_hot(struct heat_batch *batch, const struct hot_tablet *hot
     put_bytes(&value, bytes_of(hot->table));
     put_bytes(&value, hot->start);
     put_bytes(&value, hot->end);
-    status s = put(batch, key, HOT_FAMILY, hot->until_us, &value);
+    status s = put(batch, key, HOT_FAMILY, hot->from_us, &value);
     buffer_free(&value);
     return s;
 }

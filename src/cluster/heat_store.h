@@ -6,8 +6,9 @@
  *     <0>        'H' <id>      a hot tablet, in the family H
  *
  * Ids and times (microseconds since 1970) have eight bytes, big-endian. Each row has one cell,
- * whose timestamp is the end of the time that it is about; the rule of its family collects it. The
- * table comes to be with the first row. Functions block. */
+ * whose timestamp is the end of the time that it is about, and of a hot tablet the beginning, since
+ * the end moves on while it stays hot; the rule of its family collects it. The table comes to be
+ * with the first row. Functions block. */
 #ifndef TRESTLE_CLUSTER_HEAT_STORE_H
 #define TRESTLE_CLUSTER_HEAT_STORE_H
 

@@ -30,6 +30,16 @@ size_t heat_table_ranges(const struct table *table)
     return counts == NULL || table->heat.chosen_us == 0 ? 0 : heat_counts_ranges(counts)->count;
 }
 
+/* --- processors --- */
+
+void heat_table_note_cpu(struct table *table, double percent, int64_t from_us, int64_t until_us)
+{
+    struct table_heat *heat = &table->heat;
+    pthread_mutex_lock(&heat->lock);
+    heat->cpu_percent = heat_mean(heat->cpu_percent, from_us, percent, until_us - from_us);
+    pthread_mutex_unlock(&heat->lock);
+}
+
 /* --- taking what was counted --- */
 
 /* All of the record into the arena: what it points into may go. */
@@ -45,11 +55,33 @@ static status copy_record(const struct heat_record *record, struct arena *arena,
     return heat_record_decode(copy, record->from_us, arena, out);
 }
 
+/* So that there is room for more. With the lock held. */
+static status join_parts(struct table_heat *heat)
+{
+    struct heat_record all;
+    struct arena *arena = arena_create(PART_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = heat_records_combine(heat->parts, heat->part_count, HEAT_MOST_RANGES, arena, &all);
+    if (status_is_ok(s))
+        s = copy_record(&all, arena, &heat->parts[0]);
+    if (!status_is_ok(s)) {
+        arena_destroy(arena);
+        return s;
+    }
+    arena_destroy(heat->arena);
+    heat->arena = arena;
+    heat->part_count = 1;
+    return s;
+}
+
 /* With the lock held. */
 static status keep_part(struct table_heat *heat, int64_t from_us, const struct heat_ranges *ranges,
                         const struct heat_cell *sums)
 {
     struct heat_record record = {.count = 0};
+    if (heat->part_count == HEAT_PARTS)
+        TRY(join_parts(heat));
     if (heat->arena == NULL)
         heat->arena = arena_create(PART_MEMORY);
     if (heat->arena == NULL)
@@ -58,7 +90,9 @@ static status keep_part(struct table_heat *heat, int64_t from_us, const struct h
     if (record.count == 0)
         return status_ok();
     record.from_us = record.until_us = from_us;
-    return copy_record(&record, heat->arena, &heat->parts[heat->part_count++]);
+    TRY(copy_record(&record, heat->arena, &heat->parts[heat->part_count]));
+    heat->part_count++;
+    return status_ok();
 }
 
 /* `next` is taken over; NULL: the ranges stay. */
@@ -93,12 +127,14 @@ status heat_table_take(struct table *table, struct heat_record *out)
         *out = heat->parts[0];
     else if (status_is_ok(s) && heat->part_count > 1)
         s = heat_records_combine(heat->parts, heat->part_count, HEAT_MOST_RANGES, heat->arena, out);
+    out->cpu_percent = heat->cpu_percent;
     return s;
 }
 
 static void begin_window(struct table_heat *heat)
 {
     pthread_mutex_lock(&heat->lock);
+    heat->cpu_percent = 0;
     heat->part_count = 0;
     if (heat->arena != NULL)
         arena_reset(heat->arena);
@@ -149,9 +185,11 @@ status heat_table_look(struct table *table, struct arena *arena, struct heat_rec
         return status_ok();
     pthread_mutex_lock(&heat->lock);
     status s = look_at_parts(heat, from_us, arena, parts, &count);
+    double cpu_percent = heat->cpu_percent;
     pthread_mutex_unlock(&heat->lock);
     TRY(s);
     TRY(heat_records_combine(parts, count, HEAT_MOST_RANGES, arena, out));
+    out->cpu_percent = cpu_percent;
     out->from_us = from_us;
     out->until_us = clock_wall_us(table->cluster->options.clock);
     return status_ok();
@@ -213,10 +251,11 @@ static status give_up(struct table *table)
     TRY(heat_ranges_create(NULL, 0, &whole));
     TRY(take_part(table, whole));
     heat->chosen_us = 0;
+    if (heat->part_count > 0) /* somebody has just come */
+        return status_ok();
     pthread_mutex_lock(&heat->lock);
     arena_destroy(heat->arena);
     heat->arena = NULL;
-    heat->part_count = 0;
     pthread_mutex_unlock(&heat->lock);
     return status_ok();
 }

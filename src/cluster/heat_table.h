@@ -18,10 +18,12 @@ enum {
 struct table_heat {
     bool is_counted;                    /* else nothing of it ever is */
     struct heat_counts *_Atomic counts; /* NULL: nobody has come yet */
-    /* Held while the ranges of `counts` or `parts` change, and while somebody looks at them.
-     * Maintenance, which alone changes them, looks at them without it. */
+    /* Held while the ranges of `counts`, `parts` or `cpu_percent` change, and while somebody looks
+     * at them. Maintenance, which alone changes them, looks at them without it. */
     pthread_mutex_t lock;
+    double cpu_percent; /* see heat_record: of this window, up to the last look */
     /* The rest is maintenance's. */
+    uint64_t rows;         /* that its tablets served between the last two looks */
     int64_t chosen_us;     /* when the ranges were, by the steady clock; 0: they are to be */
     int64_t counted_us;    /* when something was counted last */
     uint64_t chosen_size;  /* the table's, then */
@@ -44,12 +46,17 @@ size_t heat_table_ranges(const struct table *table);
 /* Chooses its ranges, or others, if that is due: at most `most`. `is_end`: of a window. */
 void heat_table_choose(struct table *table, size_t most, bool is_end);
 
+/* Notes how much of all processors it took between two looks, whose times are microseconds since
+ * the window began. */
+void heat_table_note_cpu(struct table *table, double percent, int64_t from_us, int64_t until_us);
+
 /* What was counted in the window that ends, in one record whose times are to be set; count 0 if
- * there was nothing. It is valid until the next call, which begins the next window. */
+ * there was nothing. It is valid until heat_table_choose, which begins the next window. */
 status heat_table_take(struct table *table, struct heat_record *out);
 
 /* What was counted in the window that has not ended: any thread that may wait for a walk over a
- * table's ranges. Count 0 if there is nothing. The record is in the arena; its end is now. */
+ * table's ranges. Count 0 if there is nothing. The record is in the arena; its end is now, and what
+ * it took of the processors is the mean up to the last look. */
 status heat_table_look(struct table *table, struct arena *arena, struct heat_record *out);
 
 /* Notes that such a record was kept. */

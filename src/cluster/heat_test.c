@@ -8,7 +8,7 @@
 
 static struct turned_clock hands = {.clock = TURNED_CLOCK};
 
-enum { SHORT_WINDOW_US = 1 };
+enum { SHORT_WINDOW_US = 1, QUARTER_US = 5 };
 #define DAY_US (INT64_C(24) * 3600 * 1000000)
 
 static int setup(void **state)
@@ -108,6 +108,49 @@ static void rows_share_the_time(void **state)
     assert_true(first.percent > 2.99 * second.percent && first.percent < 3.01 * second.percent);
 }
 
+static void look_a_quarter_later(struct cluster_fixture *f, unsigned writes)
+{
+    write_to(f, "z", writes);
+    look_after(f, QUARTER_US);
+}
+
+static void is_from_until(const struct found *found, int64_t from_us, int64_t until_us)
+{
+    assert_string_equal(found->start, "m");
+    assert_true(found->percent >= HEAT_LEAST_PERCENT);
+    assert_int_equal(found->from_us, from_us);
+    assert_int_equal(found->until_us, until_us);
+}
+
+/* And as long as it stays hot that is one word, up to the end of the window; also after a start. */
+static void it_is_told_before_the_window_ends(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.heat_window_us = 4 * QUARTER_US;
+    reopen_test_cluster(f);
+    int64_t from_us = hands.now_us;
+    look_a_quarter_later(f, 10);
+    struct found found = all_hot(f);
+    assert_int_equal(found.count, 1);
+    is_from_until(&found, from_us, from_us + QUARTER_US);
+    look_a_quarter_later(f, 10);
+    found = all_hot(f);
+    assert_int_equal(found.count, 1);
+    is_from_until(&found, from_us, from_us + 2 * QUARTER_US);
+    look_a_quarter_later(f, 0);
+    found = all_hot(f);
+    assert_int_equal(found.count, 1);
+    is_from_until(&found, from_us, from_us + 2 * QUARTER_US);
+    look_a_quarter_later(f, 10); /* it ends */
+    look_a_quarter_later(f, 10);
+    reopen_test_cluster(f);
+    found = hot_after(f, found.last_id, 1);
+    is_from_until(&found, from_us + 3 * QUARTER_US, from_us + 4 * QUARTER_US);
+    found = hot_after(f, found.last_id, 1);
+    is_from_until(&found, from_us + 4 * QUARTER_US, from_us + 5 * QUARTER_US);
+    assert_int_equal(all_hot(f).count, 3);
+}
+
 /* A scan that nobody asked for is no load, whatever it reads: the rest is as hot as it was. */
 static void what_is_only_looked_at_is_not_hot(void **state)
 {
@@ -183,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_busy_tablet_is_hot, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_share_the_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_is_told_before_the_window_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_only_looked_at_is_not_hot, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_hot_that_takes_little, setup, teardown),
         cmocka_unit_test_setup_teardown(a_day_later_it_is_forgotten, setup, teardown),

@@ -23,10 +23,15 @@ struct tablet_look {
     uint64_t sized_at_bytes; /* bytes_written when its size was last asked for; 0: never */
 };
 
-/* Rows served, as cluster/heat.c counts them; only its thread touches this. */
+/* Rows served, and whether that made it hot, as cluster/heat.c saw it when it last looked; only its
+ * thread touches this. */
 struct tablet_heat {
-    uint64_t rows_before; /* up to the last look */
-    uint64_t rows;        /* in the window before that */
+    uint64_t rows_before; /* up to then */
+    uint64_t rows;        /* since the look before */
+    uint64_t hot_id;      /* of what is told of it in this window; 0: it was not hot */
+    int64_t hot_from_us;  /* since 1970 */
+    int64_t hot_for_us;   /* how long it has been, by the steady clock */
+    double hot_percent;   /* of all processors, on average over that */
 };
 
 struct tablet {

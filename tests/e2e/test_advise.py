@@ -310,8 +310,8 @@ def heated(server, rpc, fill):
     table = fill(user(i) for i in range(100))
     fakes = []
 
-    def ask(*tablets):
-        fakes.append(FakeHeat(rpc.get_table(table), tablets[0] and tablets))
+    def ask(*tablets, seconds=20):
+        fakes.append(FakeHeat(rpc.get_table(table), tablets[0] and tablets, seconds))
         return advise(server.host, table, "--admin-endpoint", fakes[-1].host)
 
     yield ask
@@ -321,7 +321,8 @@ def heated(server, rpc, fill):
 
 def test_hot_ranges(heated):
     assert heated(None) == {}
-    assert heated(("b", "c", 0, 90)) == {}
+    assert heated(("b", "c", 0, 90), seconds=29) == {}
+    assert set(heated(("b", "c", 0, 90), seconds=30)) == {"hot-range"}
     assert heated(("b", "c", 0, 9), ("b", "c", 60, 9)) == {}
     assert heated(("b", "c", 0, 30), ("b", "c", 60, 30), ("c", "d", 0, 30), ("d", "", 0, 31)) == {}
     findings = heated(("b", "c", 0, 30), ("b", "c", 60, 30), ("c", "d", 0, 30))

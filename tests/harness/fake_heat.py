@@ -11,13 +11,14 @@ CLUSTER = "projects/p/instances/i/clusters/c"
 
 
 class FakeHeat(grpc.GenericRpcHandler):
-    """`tablets`: (start, end, from second, percent); None: ListHotTablets is UNIMPLEMENTED."""
+    """`tablets`: (start, end, from second, percent), for `seconds` each; None: ListHotTablets is
+    UNIMPLEMENTED."""
 
-    def __init__(self, table, tablets):
+    def __init__(self, table, tablets, seconds):
         hot = [
             types.HotTablet(
                 table_name=table.name, start_key=start, end_key=end,
-                start_time={"seconds": second}, end_time={"seconds": second + 60},
+                start_time={"seconds": second}, end_time={"seconds": second + seconds},
                 node_cpu_usage_percent=percent,
             )
             for start, end, second, percent in tablets or ()

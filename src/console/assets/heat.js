@@ -236,8 +236,8 @@ async function hotTablets(page, signal) {
     return h(
       "p",
       { class: "note" },
-      "None in the last day. A tablet is hot in a minute in which it takes a tenth of the " +
-        "machine's processors or more.",
+      "None in the last day. A tablet is hot when it takes a tenth of the machine's processors " +
+        "or more, for a quarter of a minute at least.",
     );
   const columns = [
     { title: "From" },
