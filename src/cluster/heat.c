@@ -197,7 +197,7 @@ struct look {
     bool is_whole;                    /* and not cut short by a stop */
     double percent;                   /* of all processors, that the process took */
     uint64_t rows;                    /* that all tablets served */
-    const struct heat_record *record; /* of the table that is looked at: of the whole window */
+    const struct heat_record *record; /* of the table that is looked at */
     struct buffer hot;                /* struct hot_tablet; their keys are in the batch's arena */
     struct heat_batch batch;
 };
@@ -280,32 +280,27 @@ static status for_tablets_of(struct table *table, struct look *look,
     return status_ok();
 }
 
-/* What the table's ranges were asked for in the window so far, if that is to be kept, or may say
- * which part of a tablet was hot. */
-static status find_record(struct table *table, const struct look *look, struct heat_record *out)
+static status keep_window(struct table *table, struct look *look)
 {
-    *out = (struct heat_record){.count = 0};
-    if (look->ends_window)
-        return heat_table_take(table, out);
-    if (percent_of(look, table->heat.rows) >= HEAT_LEAST_PERCENT)
-        return heat_table_look(table, look->batch.arena, out);
-    return status_ok();
+    struct heat_record record;
+    TRY(heat_table_take(table, &record));
+    if (record.count == 0)
+        return status_ok();
+    record.from_us = heat_window_begin_us(look->cluster);
+    record.until_us = look->until_us;
+    heat_table_kept(table, record.from_us);
+    return heat_batch_put(&look->batch, table->id, HEAT_WINDOWS, &record);
 }
 
 static status look_at(struct table *table, struct look *look)
 {
     struct heat_record record;
     heat_table_note_cpu(table, percent_of(look, table->heat.rows), look->begins_us, look->ends_us);
-    TRY(find_record(table, look, &record));
+    TRY(heat_table_take_recent(table, look->batch.arena, &record));
     look->record = &record;
     if (look->is_whole)
         TRY(for_tablets_of(table, look, note_if_hot));
-    if (!look->ends_window || record.count == 0)
-        return status_ok();
-    record.from_us = heat_window_begin_us(look->cluster);
-    record.until_us = look->until_us;
-    heat_table_kept(table, record.from_us);
-    return heat_batch_put(&look->batch, table->id, HEAT_WINDOWS, &record);
+    return look->ends_window ? keep_window(table, look) : status_ok();
 }
 
 /* What is told has been kept, if it could be; what could not is known until the end of the

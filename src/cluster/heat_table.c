@@ -72,6 +72,7 @@ static status join_parts(struct table_heat *heat)
     arena_destroy(heat->arena);
     heat->arena = arena;
     heat->part_count = 1;
+    heat->parts_looked_at = heat->parts_looked_at > 0;
     return s;
 }
 
@@ -115,6 +116,23 @@ static status take_part(struct table *table, struct heat_ranges *next)
     return s;
 }
 
+status heat_table_take_recent(struct table *table, struct arena *arena, struct heat_record *out)
+{
+    struct table_heat *heat = &table->heat;
+    struct heat_counts *counts = atomic_load(&heat->counts);
+    *out = (struct heat_record){.count = 0};
+    if (counts == NULL)
+        return status_ok();
+    if (heat_counts_any(counts))
+        TRY(take_part(table, NULL));
+    size_t first = heat->parts_looked_at;
+    heat->parts_looked_at = heat->part_count;
+    if (first == heat->part_count)
+        return status_ok();
+    return heat_records_combine(&heat->parts[first], heat->part_count - first, HEAT_MOST_RANGES,
+                                arena, out);
+}
+
 status heat_table_take(struct table *table, struct heat_record *out)
 {
     struct table_heat *heat = &table->heat;
@@ -135,7 +153,7 @@ static void begin_window(struct table_heat *heat)
 {
     pthread_mutex_lock(&heat->lock);
     heat->cpu_percent = 0;
-    heat->part_count = 0;
+    heat->part_count = heat->parts_looked_at = 0;
     if (heat->arena != NULL)
         arena_reset(heat->arena);
     pthread_mutex_unlock(&heat->lock);
@@ -263,7 +281,7 @@ static status give_up(struct table *table)
 static status tend(struct table *table, size_t most, bool is_end, int64_t now_us)
 {
     struct table_heat *heat = &table->heat;
-    bool is_busy = (is_end && heat->part_count > 0) || heat_counts_any(atomic_load(&heat->counts));
+    bool is_busy = heat->part_count > 0 || heat_counts_any(atomic_load(&heat->counts));
     if (is_end)
         begin_window(heat);
     if (is_busy)

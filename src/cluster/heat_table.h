@@ -31,6 +31,7 @@ struct table_heat {
     struct arena *arena;   /* for `parts`; NULL: there are none */
     struct heat_record parts[HEAT_PARTS]; /* of this window, so far; from_us: when that began */
     size_t part_count;
+    size_t parts_looked_at; /* of those */
     /* The last record of each level, and the beginning of the first span of the next one that it,
      * or one before it, is still to go into; 0: none. */
     int64_t last_us[HEAT_LEVELS];
@@ -49,6 +50,10 @@ void heat_table_choose(struct table *table, size_t most, bool is_end);
 /* Notes how much of all processors it took between two looks, whose times are microseconds since
  * the window began. */
 void heat_table_note_cpu(struct table *table, double percent, int64_t from_us, int64_t until_us);
+
+/* What was counted since this was called last, or since the window began; count 0 if there was
+ * nothing. The record is in the arena. */
+status heat_table_take_recent(struct table *table, struct arena *arena, struct heat_record *out);
 
 /* What was counted in the window that ends, in one record whose times are to be set; count 0 if
  * there was nothing. It is valid until heat_table_choose, which begins the next window. */
