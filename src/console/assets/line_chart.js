@@ -117,7 +117,8 @@ export class LineChart {
     const largest = Math.max(this.most, ...values);
     const until = this.samples.at(-1)?.time ?? Date.now();
     const from = Math.min(this.samples[0]?.time ?? until, until - LEAST_MS);
-    this.top = this.most === largest ? largest : roundUp(largest, this.base);
+    const isWithin = this.most > 0 && largest <= this.most;
+    this.top = isWithin ? this.most : roundUp(largest, this.base);
     this.span = until - from;
     this.x = (time) => LEFT + ((time - from) / this.span) * (WIDTH - LEFT - RIGHT);
     this.y = (value) => HEIGHT - BOTTOM - (value / this.top) * (HEIGHT - TOP - BOTTOM);
