@@ -4,16 +4,17 @@ import base64
 import gzip
 import hashlib
 import json
-import signal
 import subprocess
 import time
 
 import pytest
 from harness.dynamo_exports import ALL_TYPES, edge_items, item_json, random_items, write_export
+from harness.importer import SECONDS, Importer
+from harness.killing import kill_some_times
 from harness.proxy import HoldingProxy
 from harness.rpc import set_cell
 from harness.server import binary
-from test_import_dynamodb import SAMPLE, SECONDS, Importer
+from test_import_dynamodb import SAMPLE
 
 
 class Exporter(Importer):
@@ -144,25 +145,13 @@ def test_a_killed_export_goes_on(exporter, tmp_path):
     paths = write_export(tmp_path / "in", [items])
     exporter.run_well(tmp_path / "in", "--lossless")
     checkpoint = tmp_path / f"{exporter.table_id}.checkpoint"
-    done_before = 0
-    for _ in range(2):
-        running = subprocess.Popen(
-            exporter.export_command(tmp_path / "out", "--rate", 1000),
-            cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        deadline = time.monotonic() + SECONDS
-        done = done_before
-        while time.monotonic() < deadline and running.poll() is None and done <= done_before:
-            done = json.loads(checkpoint.read_text())["records"] if checkpoint.exists() else 0
-            time.sleep(0.02)
-        running.send_signal(signal.SIGKILL)
-        running.wait(SECONDS)
-        done_before = done
-    assert 0 < done_before < 6000
+    command = exporter.export_command(tmp_path / "out", "--rate", 1000)
+    before = kill_some_times(command, tmp_path, checkpoint, 2)
+    assert before < 6000
     assert not (tmp_path / "out/manifest-summary.json").exists()
     done = exporter.export(tmp_path / "out", "--verify", "full")
     assert done.returncode == 0, done.stderr
-    assert f"{done_before} rows are done" in done.stderr
+    assert f"{before} rows are done" in done.stderr
     assert done.stdout.startswith("6000 rows read, 6000 written, 0 rejected\n")
     assert read_export(tmp_path / "out", "Id") == items_of(paths, "Id")
 

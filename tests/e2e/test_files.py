@@ -6,14 +6,13 @@ import csv
 import gzip
 import json
 import random
-import signal
 import struct
 import subprocess
-import time
 
 import pytest
 from harness.avro_files import BIGTABLE_ROW, read_rows, write_file
 from harness.counts import add, create_counts
+from harness.killing import kill_some_times
 from harness.proxy import HoldingProxy
 from harness.rpc import set_cell
 from harness.server import binary
@@ -567,25 +566,8 @@ def test_what_is_not_there(files, rpc, make_table, new_table_id):
 # --- who is killed goes on ---
 
 
-def kill_some_times(files, words, checkpoint, times):
-    """Kills the command each time that it has come further. Returns how many rows were done."""
-    done_before = 0
-    for _ in range(times):
-        running = subprocess.Popen(
-            files.command(*words), cwd=files.directory, stderr=subprocess.DEVNULL
-        )
-        deadline = time.monotonic() + SECONDS
-        done = 0
-        while time.monotonic() < deadline and running.poll() is None:
-            done = json.loads(checkpoint.read_text())["records"] if checkpoint.exists() else 0
-            if done > done_before:
-                break
-            time.sleep(0.02)
-        running.send_signal(signal.SIGKILL)
-        running.wait(SECONDS)
-        done_before = done
-    assert done_before > 0
-    return done_before
+def kill_it(files, words, checkpoint, times):
+    return kill_some_times(files.command(*words), files.directory, checkpoint, times)
 
 
 @pytest.mark.parametrize("kind, ending", [("csv", ""), ("jsonl", ".gz"), ("avro", "")])
@@ -595,7 +577,7 @@ def test_killed_exports_and_imports_go_on(files, rpc, make_table, new_table_id, 
     out, whole = f"out.{kind}{ending}", files.directory / f"whole.{kind}{ending}"
     words = ["export", kind, id_of(table), out, "--verify", "full"]
     checkpoint = files.directory / f"{out}.checkpoint"
-    done = kill_some_times(files, [*words, "--rate", 1000], checkpoint, 2)
+    done = kill_it(files, [*words, "--rate", 1000], checkpoint, 2)
     assert not (files.directory / out).exists()
     with open(files.directory / f"{out}.part", "ab") as part:
         part.write(b"what no checkpoint knows")
@@ -616,7 +598,7 @@ def test_killed_exports_and_imports_go_on(files, rpc, make_table, new_table_id, 
 
     words = ["import", kind, out, "--table", again, "--families", "f,g", "--verify", "full"]
     checkpoint = files.directory / f"{again}.checkpoint"
-    done = kill_some_times(files, [*words, "--rate", 1000], checkpoint, 2)
+    done = kill_it(files, [*words, "--rate", 1000], checkpoint, 2)
     told = files.run(*words)
     assert told.returncode == 0, told.stderr
     assert f"{done} rows are done" in told.stderr
@@ -660,7 +642,7 @@ def test_a_checkpoint_is_of_its_options(files, rpc, make_table):
     fill_one = [(b"k%04d" % i, [set_cell("f", b"q", b"v", MS)]) for i in range(6000)]
     rpc.mutate_rows(table, fill_one)
     words = ["export", "csv", id_of(table), "out.csv", "--rate", 1000]
-    kill_some_times(files, words, files.directory / "out.csv.checkpoint", 1)
+    kill_it(files, words, files.directory / "out.csv.checkpoint", 1)
     done = files.run(*words, "--prefix", "k1")
     assert done.returncode == 1 and "of other options" in done.stderr
 

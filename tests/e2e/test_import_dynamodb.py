@@ -5,9 +5,6 @@ import base64
 import gzip
 import json
 import random
-import signal
-import subprocess
-import time
 import zlib
 from pathlib import Path
 
@@ -25,7 +22,8 @@ from harness.dynamo_exports import (
     write_export,
     write_manifest,
 )
-from harness.importer import SECONDS, Importer
+from harness.importer import Importer
+from harness.killing import kill_some_times
 from harness.rpc import fails_with
 from harness.server import ROOT
 
@@ -157,21 +155,9 @@ def test_a_killed_import_goes_on(importer, tmp_path):
     write_export(tmp_path / "export", [items[:2500], items[2500:4000], [*items[4000:], items[0]]])
     command = importer.command(tmp_path / "export", "--rate", 1000, "--verify", "full")
     checkpoint = tmp_path / f"{importer.table_id}.checkpoint"
-    done_before = 0
-    for _ in range(2):
-        running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline and running.poll() is None:
-            done = json.loads(checkpoint.read_text())["records"] if checkpoint.exists() else 0
-            if done > done_before:
-                break
-            time.sleep(0.02)
-        running.send_signal(signal.SIGKILL)
-        running.wait(SECONDS)
-        done_before = done
-    assert done_before > 0
+    done = kill_some_times(command, tmp_path, checkpoint, 2)
     out = importer.run(tmp_path / "export", "--verify", "full", "--rate", 0)
-    assert f"{done_before} items are done" in out.stderr
+    assert f"{done} items are done" in out.stderr
     # It remembers the first item, which comes again as the last.
     assert out.returncode == 1
     assert out.stdout == (

@@ -1,12 +1,11 @@
 """`trestle import dynamodb` of incremental exports: deletes, replays, exports out of order."""
 
-import json
 import subprocess
-import time
 
 import pytest
 from harness.dynamo_exports import ALL_TYPES, change_line, write_export, write_incremental
 from harness.importer import SECONDS, Importer
+from harness.killing import kill_some_times
 from harness.rpc import set_cell
 
 # The full export is of 2024-11-08T10:00:00Z; the windows follow it.
@@ -161,16 +160,7 @@ def test_a_killed_import_of_changes_goes_on(importer, tmp_path):
         for number, name in enumerate(names) if number % 2 == 0
     ])  # fmt: skip
     checkpoint = tmp_path / f"{importer.table_id}.checkpoint"
-    done = 0
-    for _ in range(3):
-        running = importer.start(root, "--rate", 500, stderr=subprocess.DEVNULL)
-        deadline, before = time.monotonic() + SECONDS, done
-        while time.monotonic() < deadline and running.poll() is None and done == before:
-            time.sleep(0.02)
-            done = json.loads(checkpoint.read_text())["records"] if checkpoint.exists() else 0
-        running.kill()
-        running.wait(SECONDS)
-    assert done > 0
+    kill_some_times(importer.command(root, "--rate", 500), tmp_path, checkpoint, 3)
     out = importer.run_well(root, "--verify", "full")
     assert out == "3750 items read, 3750 written, 0 rejected\n3750 rows compared, 0 different\n"
     expected = {}

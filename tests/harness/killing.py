@@ -1,0 +1,32 @@
+"""Long commands that are killed while they work."""
+
+import json
+import subprocess
+import time
+
+SECONDS = 120
+
+
+def records_done(checkpoint):
+    """How many the checkpoint says; 0 if there is none."""
+    return json.loads(checkpoint.read_text())["records"] if checkpoint.exists() else 0
+
+
+def kill_some_times(command, directory, checkpoint, times):
+    """Starts the command, and kills it when its checkpoint has come further, so many times. Returns
+    how many records are done then."""
+    done = 0
+    for _ in range(times):
+        running = subprocess.Popen(
+            command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline and running.poll() is None:
+            if records_done(checkpoint) > done:
+                break
+            time.sleep(0.02)
+        running.kill()
+        running.wait(SECONDS)
+        done = records_done(checkpoint)
+    assert done > 0
+    return done
