@@ -36,15 +36,20 @@ PAGES = {
 }
 REFRESHED = ["backups", "rows", "entities", "entity", "audit", "slow"]
 MISSING = {
-    "tables": "#/p/p/i/nothing",
-    "query": "#/p/p/i/nothing/query?table=t",
-    "clusters": "#/p/p/i/nothing/clusters",
-    "backups": "#/p/p/i/nothing/backups",
-    "advice": "#/p/p/i/nothing/advice",
     "table": f"{INSTANCE}/t/nothing",
     "rows": f"{INSTANCE}/t/nothing/rows",
     "heat": f"{INSTANCE}/t/nothing/heat",
     "table advice": f"{INSTANCE}/t/nothing/advice",
+}
+# An instance without anything and one that is not there are the same to lists.
+EMPTY = {
+    "#/p/p/i/nothing": "There is no table yet",
+    "#/p/p/i/nothing/clusters": "There is no cluster",
+    "#/p/p/i/nothing/backups": "There is no backup yet",
+    "#/p/p/i/nothing/advice": "There is no table to look at",
+    "#/d/p/nothing": "There is no entity here",
+    "#/d/p/nothing/entities?kind=Task": "No entity is here",
+    "#/d/p/nothing/indexes": "There is no composite index",
 }
 NOWHERE = "#/nowhere"  # a page that asks nobody
 
@@ -187,6 +192,17 @@ def test_what_is_not_there(arrive, name):
     somebody.page.get_by_text("There is no such thing").wait_for()
     assert somebody.violations() == []
     somebody.expect_trouble("404")
+
+
+def test_what_is_empty_says_so(arrive):
+    somebody = arrive("admin")
+    for path, words in EMPTY.items():
+        go(somebody, path)
+        somebody.page.get_by_text(words).wait_for()
+    assert somebody.violations() == []
+    go(somebody, "#/p/p/i/nothing/query?table=t")
+    somebody.page.get_by_text("Table not found: t").wait_for()
+    somebody.expect_trouble("400")
 
 
 def test_an_entity_that_is_not_there_and_one_that_is_none(arrive):

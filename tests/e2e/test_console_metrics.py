@@ -142,7 +142,7 @@ def test_a_cursor_goes_over_a_chart(visitor, server, rpc, table_name):
     page.keyboard.press("Tab")
     assert tip.is_hidden()
     box = drawing.bounding_box()
-    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 40)
+    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + 40)
     assert tip.inner_text().replace("\n", ", ") == said.inner_text()  # the last one
 
 

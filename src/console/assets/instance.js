@@ -124,7 +124,9 @@ export async function clusters(place, _parameters, signal) {
     content: [
       instanceHead(place, "clusters"),
       h("h2", null, "Clusters"),
-      table("Clusters", columns, rows),
+      rows.length > 0
+        ? table("Clusters", columns, rows)
+        : notice("empty", "There is no cluster"),
       note(
         "One process serves all clusters of an instance. They are names: " +
           "what is written in one is in all of them.",
