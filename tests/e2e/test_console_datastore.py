@@ -603,6 +603,18 @@ def test_indexes_and_what_expires(visitor):
     page.get_by_text("There is no composite index").wait_for()
 
 
+def test_operations_are_among_those_of_the_server(visitor):
+    somebody = visitor()
+    page = somebody.page
+    somebody.visit("#/operations")
+    index = page.get_by_role("row").filter(has_text="create index")
+    assert index.get_by_text("done").count() == 1
+    assert index.get_by_text(f"projects/{PROJECT}").count() == 1
+    field = page.get_by_role("row").filter(has_text="field operation")
+    assert field.get_by_text("collectionGroups/Task/fields/expires").count() == 1
+    assert page.get_by_role("row").filter(has_text="create instance").count() == 1
+
+
 # --- who may not ---
 
 

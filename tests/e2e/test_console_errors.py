@@ -124,12 +124,25 @@ def test_who_may_not_see_it_is_told(arrive, name):
     words = {
         "instances": "You may not list the instances of all projects",
         "databases": "You may not list the databases of all projects",
+        "operations": "You may not list the operations of all projects",
     }
     somebody = arrive("stranger")
     go(somebody, PAGES[name])
     somebody.page.get_by_text(words.get(name, "You may not see this")).first.wait_for()
     assert somebody.overflow() <= 0
     assert somebody.violations() == []
+    somebody.expect_trouble("403")
+
+
+def test_who_may_not_list_all_operations_names_a_project(arrive):
+    """He sees those that he may: of Bigtable, if he may not see Datastore's."""
+    somebody = arrive("viewer")
+    page = somebody.page
+    go(somebody, PAGES["operations"])
+    page.get_by_label("Project").fill("p")
+    page.get_by_role("button", name="Show its operations").click()
+    page.get_by_text("There is no operation").or_(page.get_by_role("region")).first.wait_for()
+    assert page.locator(".notice.error").count() == 0
     somebody.expect_trouble("403")
 
 
