@@ -61,6 +61,8 @@ def test_the_page_is_whole(visitor, server, rpc, table_name, size, scheme):
     somebody.screenshot("metrics")
     assert somebody.overflow() <= 0
     assert [each.inner_text() for each in somebody.page.locator(".chart h2").all()] == CHARTS
+    lefts = "texts => texts.map((text) => text.getBBox().x)"
+    assert min(somebody.page.locator(".drawing text").evaluate_all(lefts)) >= 0  # none is cut off
     for summary in somebody.page.locator(".chart summary").all()[:3]:
         summary.click()
     if (size, scheme) in (("phone", "light"), ("desktop", "dark")):

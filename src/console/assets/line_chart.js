@@ -6,7 +6,7 @@ import { momentText } from "./formats.js";
 
 const WIDTH = 360;
 const HEIGHT = 132;
-const LEFT = 52;
+const LEFT = 62; // room for "512 bytes"
 const RIGHT = 8;
 const TOP = 8;
 const BOTTOM = 20;
