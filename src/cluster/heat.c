@@ -194,11 +194,11 @@ struct look {
     int64_t begins_us; /* since the window began, by the steady clock */
     int64_t ends_us;
     bool ends_window;
-    bool is_whole;                    /* and not cut short by a stop */
-    double percent;                   /* of all processors, that the process took */
-    uint64_t rows;                    /* that all tablets served */
-    const struct heat_record *record; /* of the table that is looked at */
-    struct buffer hot;                /* struct hot_tablet; their keys are in the batch's arena */
+    bool is_whole;             /* and not cut short by a stop */
+    double percent;            /* of all processors, that the process took */
+    uint64_t rows;             /* that all tablets served */
+    struct heat_record record; /* of the table that is looked at */
+    struct buffer hot;         /* struct hot_tablet; their keys are in the batch's arena */
     struct heat_batch batch;
 };
 
@@ -252,7 +252,7 @@ static void tell_of(struct look *look, const struct table *table, struct tablet 
                              .cpu_percent = heat->hot_percent};
     const struct heat_counts *counts = atomic_load(&table->heat.counts);
     if (counts != NULL)
-        heat_record_narrow(look->record, heat_counts_ranges(counts), &hot.start, &hot.end);
+        heat_record_narrow(&look->record, heat_counts_ranges(counts), &hot.start, &hot.end);
     note_hot(look, &hot);
 }
 
@@ -294,10 +294,8 @@ static status keep_window(struct table *table, struct look *look)
 
 static status look_at(struct table *table, struct look *look)
 {
-    struct heat_record record;
     heat_table_note_cpu(table, percent_of(look, table->heat.rows), look->begins_us, look->ends_us);
-    TRY(heat_table_take_recent(table, look->batch.arena, &record));
-    look->record = &record;
+    TRY(heat_table_take_recent(table, look->batch.arena, &look->record));
     if (look->is_whole)
         TRY(for_tablets_of(table, look, note_if_hot));
     return look->ends_window ? keep_window(table, look) : status_ok();
