@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "google/protobuf/empty.pb-c.h"
+#include "wire/call_steps.h"
 #include "wire/proto_call.h"
 
 struct admin_call {
@@ -16,6 +17,7 @@ static void run_on_pool(struct task *task)
 {
     struct admin_call *admin = LIST_ENTRY(&task->link, struct admin_call, task.link);
     const ProtobufCMessage *response = NULL;
+    grpc_call_step(admin->call, CALL_WORKS);
     status s = admin->method(&admin->request, &response);
     if (status_is_ok(s))
         grpc_call_answer(admin->call, response);
@@ -45,6 +47,7 @@ static status start(struct bigtable *bigtable, void *more, struct grpc_call *cal
                     .more = more},
         .method = method,
     };
+    grpc_call_step(call, CALL_AWAITS_THREAD);
     if (!pool_submit(cluster_pool(bigtable->cluster), &admin->task))
         return pool_full();
     return status_ok();

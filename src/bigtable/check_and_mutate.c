@@ -25,6 +25,7 @@ static void finish(struct row_update *update, status result)
     Bt__CheckAndMutateRowResponse response = BT__CHECK_AND_MUTATE_ROW_RESPONSE__INIT;
     response.predicate_matched = self->matched;
     filter_destroy(self->predicate);
+    data_call_tell_commit(&self->data, update->locked_us, &update->commit);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);
@@ -51,6 +52,7 @@ static status decide(struct row_update *update, const struct cell_list *cells,
 {
     struct check_and_mutate *self = LIST_ENTRY(update, struct check_and_mutate, update);
     const Bt__CheckAndMutateRowRequest *request = self->request;
+    data_call_tell_read(&self->data, update->locked_us);
     TRY(check_predicate(self, cells));
     size_t count = self->matched ? request->n_true_mutations : request->n_false_mutations;
     *writes = count > 0;
@@ -137,6 +139,7 @@ static status start(struct check_and_mutate *self, bytes wire)
         .decide = decide,
         .done = finish,
     };
+    grpc_call_step(data->call, CALL_AWAITS_LOCK);
     rows_update(&self->update);
     return status_ok();
 }

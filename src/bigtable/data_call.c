@@ -74,6 +74,19 @@ void data_call_add_headers(struct data_call *data)
     grpc_call_share_headers(data->call, bigtable->answer_headers[ms]);
 }
 
+void data_call_tell_read(struct data_call *data, int64_t locked_us)
+{
+    grpc_call_step_at(data->call, CALL_READS, locked_us);
+    grpc_call_step(data->call, CALL_AWAITS_COMMIT);
+}
+
+void data_call_tell_commit(struct data_call *data, int64_t locked_us, const struct commit *commit)
+{
+    grpc_call_step_at(data->call, CALL_AWAITS_COMMIT, locked_us);
+    grpc_call_step_at(data->call, CALL_COMMITS, commit->begun_us);
+    grpc_call_step_at(data->call, CALL_WORKS, commit->written_us);
+}
+
 /* To a client that will ask again and says what it was told: where to ask. It is the same place,
  * but clients that keep cookies can be tried. */
 static void add_routing_cookie(struct data_call *data, status s)

@@ -8,6 +8,8 @@
 
 #include "bigtable/services.h"
 #include "bigtable/view.h"
+#include "tablet/commit.h"
+#include "wire/call_steps.h"
 #include "wire/proto.h"
 
 struct data_call {
@@ -41,6 +43,12 @@ bytes data_call_timing(uint64_t ms, char text[DATA_CALL_TIMING_SIZE]);
 
 /* Metadata that clients measure and log by. Before the first message, on the loop's thread. */
 void data_call_add_headers(struct data_call *data);
+
+/* For the call's trace: what a write, or an update, has waited for. Its call is in the step
+ * CALL_AWAITS_LOCK since before it was asked for. The first when an update has read its row, the
+ * second when either is done. */
+void data_call_tell_read(struct data_call *data, int64_t locked_us);
+void data_call_tell_commit(struct data_call *data, int64_t locked_us, const struct commit *commit);
 
 /* Ends the call; takes the status. `data` is gone afterwards. On the loop's thread, unless headers
  * have been added. */

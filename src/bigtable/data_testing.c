@@ -2,6 +2,7 @@
 #include "bigtable/data_testing.h"
 
 #include "google/bigtable/admin/v2/table.pb-c.h"
+#include "wire/call_steps.h"
 
 enum { ARENA_LIMIT = 256 << 20, MOST_TURNS = 100000 };
 
@@ -173,6 +174,18 @@ void grpc_call_count(struct grpc_call *call, int64_t items, int64_t seen)
 {
     assert_false(call->is_finished);
     assert_true(items >= 0 && seen >= 0);
+}
+
+void grpc_call_step(struct grpc_call *call, enum call_step step)
+{
+    assert_false(call->is_finished);
+    assert_in_range(step, CALL_WORKS, CALL_STEPS - 1);
+}
+
+void grpc_call_step_at(struct grpc_call *call, enum call_step step, int64_t at_us)
+{
+    grpc_call_step(call, step);
+    assert_true(at_us >= 0);
 }
 
 void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value)

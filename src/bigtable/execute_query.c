@@ -332,6 +332,7 @@ static void post_end(struct execute_query *self, status result)
     tell_of_run(self);
     self->result = result;
     self->task.run = end;
+    grpc_call_step(self->data.call, CALL_WORKS);
     loop_post(grpc_call_loop(self->data.call), &self->task);
 }
 
@@ -401,10 +402,12 @@ static void wait_for_client(struct task *task)
     }
     bool must_wait =
         grpc_call_is_congested(self->data.call) && !grpc_call_is_cancelled(self->data.call);
-    if (must_wait)
+    if (must_wait) {
         self->is_waiting = true;
-    else
+        grpc_call_step(self->data.call, CALL_AWAITS_CLIENT);
+    } else {
         post_to_pool(self);
+    }
 }
 
 static void go_on(void *context)
@@ -420,6 +423,7 @@ static void run(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
     bool is_end = false;
+    grpc_call_step(self->data.call, CALL_QUERIES);
     release_memory(self);
     if (self->execution != NULL)
         query_begin_turn(&self->query);
@@ -433,12 +437,14 @@ static void run(struct task *task)
         return;
     }
     self->task.run = wait_for_client;
+    grpc_call_step(self->data.call, CALL_AWAITS_LOOP);
     loop_post(grpc_call_loop(self->data.call), &self->task);
 }
 
 static void post_to_pool(struct execute_query *self)
 {
     self->task.run = run;
+    grpc_call_step(self->data.call, CALL_AWAITS_THREAD);
     if (pool_submit(self->data.bigtable->queries, &self->task))
         return;
     self->result = pool_full();

@@ -16,6 +16,7 @@ static void finish(struct row_write *write, status result)
 {
     struct mutate_row *self = LIST_ENTRY(write, struct mutate_row, write);
     const Bt__MutateRowResponse response = BT__MUTATE_ROW_RESPONSE__INIT;
+    data_call_tell_commit(&self->data, write->locked_us, &write->commit);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);
@@ -59,6 +60,7 @@ static status start(struct mutate_row *self, bytes wire)
     write->token = idempotency_token(request->idempotency);
     write->loop = grpc_call_loop(data->call);
     write->done = finish;
+    grpc_call_step(data->call, CALL_AWAITS_LOCK);
     rows_write(write);
     return status_ok();
 }

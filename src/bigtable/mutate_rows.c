@@ -224,8 +224,10 @@ static void write_slice(struct task *task)
     struct mutate_rows *self = LIST_ENTRY(&task->link, struct mutate_rows, task.link);
     size_t count = self->request->n_entries;
     self->is_posted = false;
+    grpc_call_step(self->data.call, CALL_WORKS);
     for (int i = 0; i < SLICE_ENTRIES && self->next < count && has_room(self); i++)
         write_entry(self, self->next++);
+    grpc_call_step(self->data.call, CALL_COMMITS);
     if (self->answered == count)
         finish(self, status_ok());
     else

@@ -77,8 +77,10 @@ static void end(struct task *task)
 static void run(struct task *task)
 {
     struct prepare_query *self = LIST_ENTRY(&task->link, struct prepare_query, task.link);
+    grpc_call_step(self->data.call, CALL_QUERIES);
     self->result = prepare(self);
     self->task.run = end;
+    grpc_call_step(self->data.call, CALL_WORKS);
     loop_post(grpc_call_loop(self->data.call), &self->task);
 }
 
@@ -90,6 +92,7 @@ static status start(struct prepare_query *self, bytes wire)
     grpc_call_set_profile(self->data.call, self->request->app_profile_id);
     TRY(explain_asked(self->data.call, &self->explain));
     self->task.run = run;
+    grpc_call_step(self->data.call, CALL_AWAITS_THREAD);
     bool is_accepted = pool_submit(self->data.bigtable->queries, &self->task);
     return is_accepted ? status_ok() : pool_full();
 }

@@ -181,6 +181,7 @@ static status decide(struct row_update *update, const struct cell_list *cells,
                      struct packed_change *change, bool *writes)
 {
     struct read_modify_write *self = LIST_ENTRY(update, struct read_modify_write, update);
+    data_call_tell_read(&self->data, update->locked_us);
     TRY(compute_results(self, cells));
     struct row_change *building = row_change_create(self->data.arena);
     if (building == NULL)
@@ -273,6 +274,7 @@ static void finish(struct row_update *update, status result)
     response.row = &row;
     if (status_is_ok(result))
         result = make_answer(self, &row);
+    data_call_tell_commit(&self->data, update->locked_us, &update->commit);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);
@@ -388,6 +390,7 @@ static status start(struct read_modify_write *self, bytes wire)
     };
     TRY(prepare_rules(self));
     TRY(set_scope(self));
+    grpc_call_step(data->call, CALL_AWAITS_LOCK);
     rows_update(&self->update);
     return status_ok();
 }

@@ -268,12 +268,14 @@ static void run_on_pool(struct task *task);
 static void post_to_loop(struct read_rows *self)
 {
     self->task.run = run_again;
+    grpc_call_step(self->data.call, CALL_AWAITS_LOOP);
     loop_post(grpc_call_loop(self->data.call), &self->task);
 }
 
 static void post_to_pool(struct read_rows *self)
 {
     self->task.run = run_on_pool;
+    grpc_call_step(self->data.call, CALL_AWAITS_THREAD);
     if (!pool_submit(cluster_pool(self->data.bigtable->cluster), &self->task))
         finish(self, pool_full());
 }
@@ -284,12 +286,14 @@ static void wait_for_client(struct read_rows *self)
     if (row_writer_is_done(&self->writer))
         scan_pause(self->scan);
     self->is_waiting = true;
+    grpc_call_step(self->data.call, CALL_AWAITS_CLIENT);
 }
 
 static void run_on_pool(struct task *task)
 {
     struct read_rows *self = LIST_ENTRY(&task->link, struct read_rows, task.link);
     status result;
+    grpc_call_step(self->data.call, CALL_READS);
     if (run_slice(self, STORE_ANYWHERE, POOL_SLICE_US, &result) == SLICE_DONE)
         finish(self, result);
     else
@@ -304,6 +308,7 @@ static void run_on_loop(struct read_rows *self)
         return;
     }
     status result;
+    grpc_call_step(call, CALL_READS);
     switch (run_slice(self, STORE_CACHED_ONLY, LOOP_SLICE_US, &result)) {
     case SLICE_DONE:
         finish(self, result);

@@ -42,6 +42,7 @@ static bool visit_tablet(void *context, bytes end, uint64_t offset)
 static void run_on_pool(struct task *task)
 {
     struct sample_row_keys *self = LIST_ENTRY(&task->link, struct sample_row_keys, task.link);
+    grpc_call_step(self->data.call, CALL_READS);
     data_call_finish(&self->data, table_sample(self->data.table, visit_tablet, self));
 }
 
@@ -88,6 +89,7 @@ static status start(struct sample_row_keys *self, bytes wire)
     TRY(set_ranges(self, request->row_range));
     data_call_add_headers(data);
     self->task.run = run_on_pool;
+    grpc_call_step(data->call, CALL_AWAITS_THREAD);
     if (!pool_submit(cluster_pool(data->bigtable->cluster), &self->task))
         return pool_full();
     return status_ok();

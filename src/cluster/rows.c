@@ -130,6 +130,7 @@ static void submit_granted_write(struct task *task)
 static void grant_write(struct row_lock_waiter *waiter)
 {
     struct row_write *write = LIST_ENTRY(&waiter->link, struct row_write, waiter.link);
+    write->locked_us = clock_steady_us(write->table->cluster->options.clock);
     write->commit.done.run = submit_granted_write;
     loop_post(write->loop, &write->commit.done);
 }
@@ -138,6 +139,7 @@ void rows_write(struct row_write *write)
 {
     write->tablet = table_route(write->table, write->row_key);
     write->heat = heat_begin(write->table);
+    write->locked_us = 0;
     write->commit = (struct commit){.keyspace = write->tablet->keyspace,
                                     .row_key = write->row_key,
                                     .change = &write->change,
@@ -291,6 +293,7 @@ static void start_granted_update(struct task *task)
 static void grant_update(struct row_lock_waiter *waiter)
 {
     struct row_update *update = LIST_ENTRY(&waiter->link, struct row_update, waiter.link);
+    update->locked_us = clock_steady_us(update->table->cluster->options.clock);
     update->task.run = start_granted_update;
     loop_post(update->loop, &update->task);
 }
@@ -299,6 +302,7 @@ void rows_update(struct row_update *update)
 {
     update->tablet = table_route(update->table, update->row_key);
     update->heat = heat_begin(update->table);
+    update->locked_us = 0;
     update->bytes_read = 0;
     update->change = (struct packed_change){0};
     update->record = (struct store_value){0};

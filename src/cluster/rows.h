@@ -27,10 +27,12 @@ struct row_write {
     struct packed_change change; /* ended by the write: its buffer is freed */
     struct loop *loop;
     void (*done)(struct row_write *write, status result); /* takes the status */
+    /* for `done`: what it waited for */
+    int64_t locked_us; /* clock_steady_us, when it was its turn to lock the row; 0: at once */
+    struct commit commit;
     /* private */
     struct tablet *tablet;
     struct heat_mark heat;
-    struct commit commit;
     struct row_lock_waiter waiter;
     bool is_repeated;  /* its token was claimed before */
     uint64_t failures; /* tokens_claim's */
@@ -57,13 +59,15 @@ struct row_update {
     status (*decide)(struct row_update *update, const struct cell_list *cells,
                      struct packed_change *change, bool *writes);
     void (*done)(struct row_update *update, status result); /* takes the status */
+    /* for `decide` and `done`, as a write's */
+    int64_t locked_us;
+    struct commit commit;
     /* private */
     struct tablet *tablet;
     struct heat_mark heat;
     size_t bytes_read;
     struct packed_change change;
     struct store_value record; /* what commit.record points to */
-    struct commit commit;
     struct row_lock_waiter waiter;
     struct task task;
 };

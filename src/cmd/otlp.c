@@ -1,6 +1,8 @@
 /* See otlp.h. One handle of libcurl's, which keeps the connection for the next batch. */
 #include "cmd/otlp.h"
 
+#include "cmd/otlp_headers.h"
+
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -9,8 +11,8 @@ enum { HTTP_OK = 200, HTTP_NEXT = 300, TOO_MANY = 429, BAD_GATEWAY = 502, GATEWA
 
 struct otlp {
     CURL *curl;
-    struct curl_slist *headers;
-    struct buffer url; /* and a NUL */
+    const char *headers; /* the setting */
+    struct buffer url;   /* and a NUL */
 };
 
 /* Where the path begins in a URL of http or https; NULL for another. */
@@ -50,23 +52,22 @@ static size_t leave_out(char *data, size_t size, size_t count, void *context)
 static status open_curl(struct otlp *otlp)
 {
     otlp->curl = curl_easy_init();
-    otlp->headers = curl_slist_append(NULL, "content-type: application/x-protobuf");
-    if (otlp->curl == NULL || otlp->headers == NULL)
+    if (otlp->curl == NULL)
         return status_out_of_memory();
     curl_easy_setopt(otlp->curl, CURLOPT_URL, (const char *)otlp->url.data);
     curl_easy_setopt(otlp->curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(otlp->curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(otlp->curl, CURLOPT_WRITEFUNCTION, leave_out);
-    curl_easy_setopt(otlp->curl, CURLOPT_HTTPHEADER, otlp->headers);
     return status_ok();
 }
 
-status otlp_create(const char *endpoint, struct otlp **out)
+status otlp_create(const char *endpoint, const char *headers, struct otlp **out)
 {
     *out = NULL;
     struct otlp *otlp = calloc(1, sizeof *otlp);
     if (otlp == NULL)
         return status_out_of_memory();
+    otlp->headers = headers;
     status s = make_url(endpoint, &otlp->url);
     if (status_is_ok(s))
         s = open_curl(otlp);
@@ -83,7 +84,6 @@ void otlp_destroy(struct otlp *otlp)
     if (otlp == NULL)
         return;
     curl_easy_cleanup(otlp->curl);
-    curl_slist_free_all(otlp->headers);
     buffer_free(&otlp->url);
     free(otlp);
 }
@@ -97,18 +97,31 @@ static status judge(const struct otlp *otlp, long code)
                        "%s answered %ld", (const char *)otlp->url.data, code);
 }
 
-status otlp_send(void *context, bytes batch, int64_t timeout_us)
+static status post(struct otlp *otlp, bytes batch, const struct curl_slist *headers,
+                   int64_t timeout_us)
 {
-    struct otlp *otlp = context;
     long code = 0;
     curl_easy_setopt(otlp->curl, CURLOPT_POST, 1L);
     curl_easy_setopt(otlp->curl, CURLOPT_POSTFIELDS, (const char *)batch.data);
     curl_easy_setopt(otlp->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)batch.size);
     curl_easy_setopt(otlp->curl, CURLOPT_TIMEOUT_MS, (long)(timeout_us / 1000 + 1));
+    curl_easy_setopt(otlp->curl, CURLOPT_HTTPHEADER, headers);
     CURLcode outcome = curl_easy_perform(otlp->curl);
     if (outcome != CURLE_OK)
         return status_make(STATUS_UNAVAILABLE, "%s: %s", (const char *)otlp->url.data,
                            curl_easy_strerror(outcome));
     curl_easy_getinfo(otlp->curl, CURLINFO_RESPONSE_CODE, &code);
     return judge(otlp, code);
+}
+
+status otlp_send(void *context, bytes batch, int64_t timeout_us)
+{
+    struct otlp *otlp = context;
+    struct curl_slist *headers = curl_slist_append(NULL, "content-type: application/x-protobuf");
+    status s =
+        headers == NULL ? status_out_of_memory() : otlp_headers_append(otlp->headers, &headers);
+    if (status_is_ok(s))
+        s = post(otlp, batch, headers, timeout_us);
+    curl_slist_free_all(headers);
+    return s;
 }

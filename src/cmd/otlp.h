@@ -1,7 +1,7 @@
 /* Where an OpenTelemetry collector takes spans: batches, by POST, from one thread.
  *
  * http_proxy, https_proxy and no_proxy are obeyed, as libcurl does; https:// servers are checked
- * against the system's authorities. */
+ * against the system's authorities. Where a collector sends elsewhere nobody follows. */
 #ifndef TRESTLE_CMD_OTLP_H
 #define TRESTLE_CMD_OTLP_H
 
@@ -10,8 +10,9 @@
 
 struct otlp;
 
-/* INVALID_ARGUMENT if it is no URL of http or https. */
-status otlp_create(const char *endpoint, struct otlp **out);
+/* INVALID_ARGUMENT if it is no URL of http or https. `headers`: of the collector's own
+ * (cmd/otlp_headers.h), which outlive it; NULL: none. */
+status otlp_create(const char *endpoint, const char *headers, struct otlp **out);
 void otlp_destroy(struct otlp *otlp); /* NULL is fine */
 
 /* tracer_options.send, with a struct otlp. */

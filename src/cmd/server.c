@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "cmd/otlp_headers.h"
 #include "os/thread.h"
 
 #include <stdlib.h>
@@ -60,6 +61,7 @@ static status create_parts(struct server *server)
     TRY(server_open_backups(server));
     TRY(server_create_services(server));
     TRY(server_create_rpc_metrics(server));
+    TRY(blame(server, "otlp_headers", otlp_headers_check(settings->otlp_headers)));
     TRY(blame(server, "otlp_endpoint", server_create_tracer(server)));
     TRY(blame(server, "auth", server_create_access(server)));
     TRY(blame(server, "inject", server_create_faults(server)));

@@ -117,7 +117,7 @@ status server_create_tracer(struct server *server)
     const struct settings *settings = server->settings;
     if (settings->otlp_endpoint == NULL)
         return status_ok();
-    TRY(otlp_create(settings->otlp_endpoint, &server->otlp));
+    TRY(otlp_create(settings->otlp_endpoint, settings->otlp_headers, &server->otlp));
     const struct tracer_options options = {
         .one_in = settings->otlp_sample,
         .log = server->log,
@@ -212,6 +212,7 @@ status server_create_grpc(struct server *server)
     options.max_message_size = server->settings->max_message;
     options.max_concurrent_streams = (uint32_t)server->settings->max_streams;
     options.on_call_end = call_ended;
+    options.wants_steps = server->tracer != NULL;
     options.slow_us = slow_log_threshold_us(server->slow);
     options.admit = server->access == NULL ? NULL : admit;
     options.inject = server->faults == NULL ? NULL : inject;

@@ -110,6 +110,7 @@ static void finish(struct task *task)
 {
     struct ds_commit *commit = LIST_ENTRY(task, struct ds_commit, finish);
     ProtobufCMessage *response = NULL;
+    ds_call_step(commit->call, CALL_WORKS);
     if (status_is_ok(commit->writing.result) && commit->transaction != NULL)
         metrics_add(commit->call->datastore->metrics, METRIC_datastore_transactions_committed_total,
                     1);

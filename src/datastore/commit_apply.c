@@ -66,9 +66,12 @@ static status read_entity(struct ds_commit *commit, struct ds_written *written)
 
 status ds_commit_read(struct ds_commit *commit)
 {
+    ds_call_step(commit->call, CALL_AWAITS_LOCK);
     TRY(take_locks(commit));
+    ds_call_step(commit->call, CALL_READS);
     for (size_t i = 0; i < commit->written_count; i++)
         TRY(read_entity(commit, &commit->written[i]));
+    ds_call_step(commit->call, CALL_WORKS);
     return status_ok();
 }
 

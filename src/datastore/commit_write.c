@@ -177,6 +177,7 @@ static status claim_rows(struct ds_commit *commit)
         return status_ok();
     TRY(collect_keys(commit, 0, &keys));
     qsort(keys, count, sizeof *keys, compare_bytes);
+    ds_call_step(commit->call, CALL_AWAITS_LOCK);
     return ds_range_locks_claim(commit->call->datastore->range_locks, commit->locker,
                                 (struct ds_claim){keys, count}, commit->call->call);
 }
@@ -230,6 +231,7 @@ static void past(struct ds_moment *moment)
 void ds_commit_write(struct ds_commit *commit)
 {
     struct ds_rows_writing *writing = &commit->writing;
+    ds_call_step(commit->call, CALL_COMMITS);
     writing->table = commit->open->table;
     writing->moments = &commit->open->moments;
     writing->arena = commit->call->arena;

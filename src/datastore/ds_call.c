@@ -100,6 +100,7 @@ static void run_on_pool(struct task *task)
     struct ds_task *self = LIST_ENTRY(&task->link, struct ds_task, task.link);
     struct grpc_call *call = self->call.call;
     ProtobufCMessage *response = NULL;
+    grpc_call_step(call, CALL_WORKS);
     status s = grpc_call_is_cancelled(call)
                    ? status_make(STATUS_CANCELLED, "The call was cancelled")
                    : self->method->run(&self->call, self->request, &response);
@@ -115,6 +116,7 @@ static status submit(const struct ds_call *call, const struct ds_method *method,
         return status_out_of_memory();
     *self = (struct ds_task){
         .task.run = run_on_pool, .call = *call, .method = method, .request = request};
+    grpc_call_step(call->call, CALL_AWAITS_THREAD);
     return pool_submit(call->datastore->pool, &self->task) ? status_ok() : pool_full();
 }
 

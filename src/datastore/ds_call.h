@@ -5,6 +5,7 @@
 #define TRESTLE_DATASTORE_DS_CALL_H
 
 #include "datastore/datastore.h"
+#include "wire/call_steps.h"
 #include "wire/proto.h"
 
 /* Lives as long as the call. */
@@ -32,6 +33,13 @@ struct ds_method {
     status (*locate)(struct ds_call *call, const ProtobufCMessage *request);
     ds_run *run; /* NULL: not built, UNIMPLEMENTED */
 };
+
+/* What the call does from now on, for its trace; nothing for the server's own. */
+static inline void ds_call_step(const struct ds_call *call, enum call_step step)
+{
+    if (call->call != NULL)
+        grpc_call_step(call->call, step);
+}
 
 /* Answers the call by what the method makes of the request. On the loop's thread. The method must
  * outlive the call. */

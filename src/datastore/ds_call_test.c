@@ -59,6 +59,12 @@ bool grpc_call_is_cancelled(const struct grpc_call *call)
     return call->is_cancelled;
 }
 
+void grpc_call_step(struct grpc_call *call, enum call_step step)
+{
+    assert_false(call->is_finished);
+    assert_true(step == CALL_AWAITS_THREAD || step == CALL_WORKS);
+}
+
 void grpc_message_start(struct buffer *message)
 {
     buffer_clear(message);

@@ -145,6 +145,7 @@ static status choose_moment(struct ds_call *call, const Ds__ReadOptions *options
 status ds_read_begin(struct ds_call *call, const Ds__ReadOptions *options, struct ds_reading *out)
 {
     *out = (struct ds_reading){.call = call};
+    ds_call_step(call, CALL_READS);
     out->snapshot.database = database_of(call);
     out->snapshot.call = call->call;
     TRY(ds_database_open(call->datastore, &out->snapshot.database, false, &out->open));
@@ -176,6 +177,7 @@ void ds_read_end(struct ds_reading *reading)
 {
     struct ds_transactions *transactions = reading->call->datastore->transactions;
     struct ds_transaction *transaction = reading->transaction;
+    ds_call_step(reading->call, CALL_WORKS);
     give_back_indexes(reading);
     reading->transaction = NULL;
     if (transaction == NULL)

@@ -6,10 +6,12 @@
 #include "trestle/trace.pb-c.h"
 #include "wire/proto.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
-    ATTRIBUTES_MOST = 12,
+    ATTRIBUTES_MOST = 12 + CALL_STEPS,
+    SPAN_WITHIN = 1,
     SPAN_OF_SERVER = 2,
     CODE_ERROR = 2,
     FLAG_SAMPLED = 1,
@@ -52,6 +54,7 @@ void span_make(const struct grpc_call_record *record, const struct trace_context
     out->request_bytes = record->request_bytes;
     out->answer_bytes = record->response_bytes;
     out->is_slow = is_slow;
+    out->steps = record->steps == NULL ? (struct call_steps){.count = 0} : *record->steps;
     set_resource(record, out);
 }
 
@@ -103,6 +106,25 @@ static status add_truth(struct attributes *attributes, const char *key)
     return status_ok();
 }
 
+/* Of more steps than are told one by one: how long each kind took in all. */
+static status add_totals(struct attributes *to, const struct call_steps *steps)
+{
+    if (steps->untold == 0)
+        return status_ok();
+    TRY(add_number(to, "trestle.steps_untold", steps->untold));
+    for (enum call_step step = CALL_RECEIVES; step < CALL_STEPS; step++) {
+        char key[64];
+        if (steps->total_us[step] == 0)
+            continue;
+        snprintf(key, sizeof key, "trestle.%s_us", call_step_name(step));
+        const char *kept = arena_string(to->arena, bytes_of(key));
+        if (kept == NULL)
+            return status_out_of_memory();
+        TRY(add_number(to, kept, steps->total_us[step]));
+    }
+    return status_ok();
+}
+
 static status start_attributes(struct arena *arena, struct attributes *out)
 {
     *out = (struct attributes){.arena = arena};
@@ -124,7 +146,9 @@ static status add_call(struct attributes *to, const struct span *span)
     TRY(add_number(to, "trestle.request_bytes", (int64_t)span->request_bytes));
     TRY(add_number(to, "trestle.answer_bytes", (int64_t)span->answer_bytes));
     TRY(add_number(to, "trestle.client_us", span->client_us));
-    return span->is_slow ? add_truth(to, "trestle.slow") : status_ok();
+    if (span->is_slow)
+        TRY(add_truth(to, "trestle.slow"));
+    return add_totals(to, &span->steps);
 }
 
 /* --- spans --- */
@@ -155,6 +179,32 @@ static bool has_parent(const struct span *span)
     return memcmp(span->parent.span_id, none, sizeof none) != 0;
 }
 
+static void set_times(const struct span *of, int64_t from_us, int64_t to_us, Trace__Span *out)
+{
+    out->start_time = (uint64_t)(of->start_us + from_us) * NANOSECONDS_EACH;
+    out->end_time = (uint64_t)(of->start_us + to_us) * NANOSECONDS_EACH;
+}
+
+static status make_step(const struct span *of, const struct told_step *step, struct arena *arena,
+                        Trace__Span **out)
+{
+    Trace__Span *span;
+    PROTO_NEW(arena, span, TRACE__SPAN__INIT);
+    uint8_t *id = arena_alloc(arena, SPAN_ID_SIZE);
+    if (id == NULL)
+        return status_out_of_memory();
+    arc4random_buf(id, SPAN_ID_SIZE);
+    span->name = call_step_name(step->step);
+    span->trace_id = proto_data(bytes_make(of->parent.trace_id, TRACE_ID_SIZE));
+    span->span_id = proto_data(bytes_make(id, SPAN_ID_SIZE));
+    span->parent_span_id = proto_data(bytes_make(of->span_id, SPAN_ID_SIZE));
+    span->flags = FLAG_SAMPLED | FLAG_REMOTE_IS_KNOWN;
+    span->kind = SPAN_WITHIN;
+    set_times(of, step->from_us, step->to_us, span);
+    *out = span;
+    return status_ok();
+}
+
 static status make_span(const struct span *from, struct arena *arena, Trace__Span **out)
 {
     Trace__Span *span;
@@ -171,8 +221,7 @@ static status make_span(const struct span *from, struct arena *arena, Trace__Spa
         span->flags |= FLAG_IS_REMOTE;
     }
     span->kind = SPAN_OF_SERVER;
-    span->start_time = (uint64_t)from->start_us * NANOSECONDS_EACH;
-    span->end_time = (uint64_t)(from->start_us + from->duration_us) * NANOSECONDS_EACH;
+    set_times(from, 0, from->duration_us, span);
     span->attributes = attributes.list;
     span->n_attributes = attributes.count;
     if (is_error(from->code)) {
@@ -181,6 +230,24 @@ static status make_span(const struct span *from, struct arena *arena, Trace__Spa
         span->status->message = status_code_name(from->code);
     }
     *out = span;
+    return status_ok();
+}
+
+/* Each with its steps behind it. */
+static status make_spans(const struct span *from, size_t count, struct arena *arena,
+                         Trace__ScopeSpans *out)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += span_count(&from[i]);
+    out->spans = arena_alloc(arena, total * sizeof *out->spans);
+    if (out->spans == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        TRY(make_span(&from[i], arena, &out->spans[out->n_spans++]));
+        for (size_t j = 0; j < from[i].steps.count; j++)
+            TRY(make_step(&from[i], &from[i].steps.told[j], arena, &out->spans[out->n_spans++]));
+    }
     return status_ok();
 }
 
@@ -203,11 +270,7 @@ status spans_encode(const struct span *spans, size_t count, const char *version,
     scope.name = "trestle";
     scope.version = version;
     in_scope.scope = &scope;
-    in_scope.spans = arena_alloc(arena, count * sizeof *in_scope.spans);
-    if (in_scope.spans == NULL)
-        return status_out_of_memory();
-    for (; in_scope.n_spans < count; in_scope.n_spans++)
-        TRY(make_span(&spans[in_scope.n_spans], arena, &in_scope.spans[in_scope.n_spans]));
+    TRY(make_spans(spans, count, arena, &in_scope));
     in_resource.resource = &resource;
     in_resource.scope_spans = scopes;
     in_resource.n_scope_spans = 1;

@@ -1,9 +1,11 @@
-/* A request as a span, and spans as the bytes of an OTLP export. */
+/* A request as a span with those of its steps within it, and such spans as the bytes of an OTLP
+ * export. */
 #ifndef TRESTLE_INSIGHT_SPAN_H
 #define TRESTLE_INSIGHT_SPAN_H
 
 #include "base/arena.h"
 #include "insight/trace_context.h"
+#include "wire/call_steps.h"
 #include "wire/grpc_server.h"
 
 enum { SPAN_NAME_MOST = 127 };
@@ -23,12 +25,19 @@ struct span {
     size_t request_bytes;
     size_t answer_bytes;
     bool is_slow;
+    struct call_steps steps;
     char resource[SPAN_NAME_MOST + 1]; /* readable; "": none */
 };
 
 /* `parent`: of the client, or with a new trace_id and a span_id of zeroes. */
 void span_make(const struct grpc_call_record *record, const struct trace_context *parent,
                bool is_slow, int64_t now_us, struct span *out);
+
+/* How many spans it will be: itself, and its steps. */
+static inline size_t span_count(const struct span *span)
+{
+    return 1 + span->steps.count;
+}
 
 /* Appends the export to `out`; memory from the arena. */
 status spans_encode(const struct span *spans, size_t count, const char *version,

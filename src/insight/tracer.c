@@ -127,8 +127,17 @@ static void complain(struct tracer *tracer, status s, size_t count)
              LOG_INT("spans", count), LOG_STR("error", status_message(s)));
 }
 
+static size_t count_spans(const struct span *spans, size_t count)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += span_count(&spans[i]);
+    return total;
+}
+
 static void export_batch(struct tracer *tracer, size_t count)
 {
+    size_t spans = count_spans(tracer->batch, count);
     arena_reset(tracer->arena);
     buffer_clear(&tracer->encoded);
     status s = spans_encode(tracer->batch, count, tracer->options.version, tracer->arena,
@@ -138,9 +147,9 @@ static void export_batch(struct tracer *tracer, size_t count)
     enum metric fate = METRIC_trace_spans_sent_total;
     if (!status_is_ok(s)) {
         fate = METRIC_trace_spans_dropped_total;
-        complain(tracer, s, count);
+        complain(tracer, s, spans);
     }
-    metrics_add(tracer->options.metrics, fate, (int64_t)count);
+    metrics_add(tracer->options.metrics, fate, (int64_t)spans);
     status_free(s);
 }
 
@@ -277,7 +286,8 @@ static void add(struct tracer *tracer, const struct span *span)
     if (is_full_batch)
         pthread_cond_signal(&tracer->wake);
     if (!fits)
-        metrics_add(tracer->options.metrics, METRIC_trace_spans_dropped_total, 1);
+        metrics_add(tracer->options.metrics, METRIC_trace_spans_dropped_total,
+                    (int64_t)span_count(span));
 }
 
 void tracer_add(struct tracer *tracer, const struct grpc_call_record *record, bool is_slow)

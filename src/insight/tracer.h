@@ -1,7 +1,8 @@
 /* Spans of requests for an OpenTelemetry collector: which are traced, and how they get there.
  *
- * One span a request. The client's traceparent says which trace it belongs to and whether it is
- * sampled; of requests without one, one in `one_in` is; slow ones always are.
+ * A request is a span, and each of its steps (wire/call_steps.h) one within it. The client's
+ * traceparent says which trace it belongs to and whether it is sampled; of requests without one,
+ * one in `one_in` is; slow ones always are.
  *
  * A span is copied into a bounded queue when the request has ended. A thread of the tracer's own
  * encodes what has gathered, and sends it: nobody else waits for the collector, and what does not

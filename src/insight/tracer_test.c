@@ -212,6 +212,36 @@ static void test_a_child_of_the_client_s(void **state)
     assert_null(span->status);
 }
 
+static void test_steps(void **state)
+{
+    (void)state;
+    start(1, STATUS_OK);
+    struct grpc_call_record record = record_of(STATUS_OK);
+    const struct call_steps steps = {
+        .count = 2,
+        .told = {{CALL_AWAITS_COMMIT, 100, 300}, {CALL_COMMITS, 300, 2000}},
+        .untold = 3,
+        .total_us = {[CALL_COMMITS] = 2200}};
+    record.steps = &steps;
+    tracer_add(f.tracer, &record, false);
+    end();
+    assert_int_equal(sent(), 3);
+    const Trace__ScopeSpans *spans = f.collector.last->resource_spans[0]->scope_spans[0];
+    assert_int_equal(spans->n_spans, 3);
+    const Trace__Span *request = spans->spans[0], *commit = spans->spans[2];
+    assert_string_equal(spans->spans[1]->name, "wait_for_commit");
+    assert_string_equal(commit->name, "commit");
+    assert_int_equal(commit->kind, 1);
+    assert_memory_equal(commit->trace_id.data, request->trace_id.data, TRACE_ID_SIZE);
+    assert_memory_equal(commit->parent_span_id.data, request->span_id.data, SPAN_ID_SIZE);
+    assert_memory_not_equal(commit->span_id.data, spans->spans[1]->span_id.data, SPAN_ID_SIZE);
+    assert_int_equal(commit->start_time - request->start_time, 300000);
+    assert_int_equal(commit->end_time - request->start_time, 2000000);
+    assert_int_equal(number(request, "trestle.steps_untold"), 3);
+    assert_int_equal(number(request, "trestle.commit_us"), 2200);
+    assert_null(attribute(request, "trestle.read_us"));
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -312,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_child_of_the_client_s),
+        TEST(test_steps),
         TEST(test_errors),
         TEST(test_one_in_so_many),
         TEST(test_slow_ones_always),

@@ -127,7 +127,13 @@ static status refuse_for_stall(struct commit_queue *queue)
     return refuse(queue, STATUS_UNAVAILABLE, "The store is busy: a write takes too long");
 }
 
-static void acknowledge(struct commit_queue *queue, struct list *commits, status written);
+struct batch_times {
+    int64_t begun_us;
+    int64_t written_us;
+};
+
+static void acknowledge(struct commit_queue *queue, struct list *commits, status written,
+                        struct batch_times times);
 
 /* What waits behind the batch that does not end. */
 static void refuse_waiting(struct commit_queue *queue)
@@ -140,7 +146,7 @@ static void refuse_waiting(struct commit_queue *queue)
     pthread_mutex_unlock(&queue->lock);
     for (struct link *at = refused.first; at != NULL; at = at->next)
         LIST_ENTRY(at, struct commit, link)->result = refuse_for_stall(queue);
-    acknowledge(queue, &refused, status_ok());
+    acknowledge(queue, &refused, status_ok(), (struct batch_times){0, 0});
 }
 
 enum queue_state { QUEUE_OPEN, QUEUE_FULL, QUEUE_STALLED };
@@ -221,10 +227,11 @@ static struct list take_batch(struct commit_queue *queue)
     return taken;
 }
 
-/* Writes what the batch holds, durably. */
-static status write_batch(struct commit_queue *queue)
+/* Writes what the batch holds, durably; `*written_us`: when it was, 0 if there is nothing. */
+static status write_batch(struct commit_queue *queue, int64_t *written_us)
 {
     struct commit_batch *batch = &queue->batch;
+    *written_us = 0;
     if (!batch->has_content)
         return status_ok();
     uint64_t ceiling = queue->ceiling;
@@ -236,9 +243,9 @@ static status write_batch(struct commit_queue *queue)
     TRY(store_write(queue->options.store, batch->store_batch,
                     batch->wants_sync ? queue->options.durability : STORE_ASYNC));
     queue->ceiling = ceiling;
+    *written_us = clock_steady_us(queue->options.clock);
     struct metrics *metrics = queue->options.metrics;
-    metrics_observe(metrics, METRIC_HISTOGRAM_commit_seconds,
-                    (uint64_t)(clock_steady_us(queue->options.clock) - started_us));
+    metrics_observe(metrics, METRIC_HISTOGRAM_commit_seconds, (uint64_t)(*written_us - started_us));
     metrics_add(metrics, METRIC_commits_total, 1);
     metrics_add(metrics, METRIC_commit_mutations_total, (int64_t)batch->row_count);
     metrics_add(metrics, METRIC_commit_bytes_total, (int64_t)store_batch_size(batch->store_batch));
@@ -302,12 +309,15 @@ static void tell_applied(struct commit_queue *queue, const struct commit *commit
 }
 
 /* Sets the results, tells `applied`, and wakes the owners. */
-static void acknowledge(struct commit_queue *queue, struct list *commits, status written)
+static void acknowledge(struct commit_queue *queue, struct list *commits, status written,
+                        struct batch_times times)
 {
     struct posts posts = {.count = 0};
     struct link *link;
     while ((link = list_take(commits)) != NULL) {
         struct commit *commit = LIST_ENTRY(link, struct commit, link);
+        commit->begun_us = times.begun_us;
+        commit->written_us = times.written_us;
         if (!status_is_ok(written) && status_is_ok(commit->result))
             commit->result = status_copy(written);
         if (commit->tokens != NULL && !status_is_ok(commit->result))
@@ -333,14 +343,16 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
         newest = commit->version;
     }
     fill_batch(queue, commits);
-    status written = write_batch(queue);
+    struct batch_times times;
+    status written = write_batch(queue, &times.written_us);
     atomic_store_explicit(&queue->applied, newest, memory_order_release);
     pthread_mutex_lock(&queue->lock);
     queue->bytes -= bytes;
+    times.begun_us = queue->begun_us;
     queue->begun_us = 0;
     metrics_set(queue->options.metrics, METRIC_commit_queue_bytes, (int64_t)queue->bytes);
     pthread_mutex_unlock(&queue->lock);
-    acknowledge(queue, commits, written);
+    acknowledge(queue, commits, written, times);
     status_free(written);
 }
 

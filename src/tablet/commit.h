@@ -73,7 +73,11 @@ struct commit {
     struct task done;
     uint64_t version; /* set by commit_submit, for `extend` and `done` */
     status result;    /* set before `done` runs; the owner frees it */
-    bool is_folded;   /* set before `applied` runs: it left no operand of its own */
+    /* Set before `done` runs: when its batch was begun, and when it was written (clock_steady_us).
+     * 0: it was in none. */
+    int64_t begun_us;
+    int64_t written_us;
+    bool is_folded; /* set before `applied` runs: it left no operand of its own */
     /* Private to the queue. */
     struct link link;
     struct commit *next_of_row;

@@ -172,22 +172,42 @@ static size_t output_share(const struct grpc_connection *connection)
     return share < LIMIT_CALL_OUTPUT_BYTES ? share : LIMIT_CALL_OUTPUT_BYTES;
 }
 
+static int64_t age_us(const struct grpc_call *call)
+{
+    return clock_steady_us(loop_clock(call->loop)) - call->begun_us;
+}
+
+/* What came before there was a handler. Without memory there are no steps. */
+static void begin_steps(struct grpc_call *call)
+{
+    struct call_steps *steps = arena_zalloc(call->arena, sizeof *steps);
+    call->steps = steps;
+    if (steps == NULL || call->arriving_us + call->fault.delay_us == 0)
+        return;
+    call_steps_begin(steps, CALL_RECEIVES, 0);
+    call_steps_begin(steps, CALL_IS_DELAYED, call->arriving_us);
+    call_steps_begin(steps, CALL_WORKS, call->fault.delay_us == 0 ? 0 : age_us(call));
+}
+
 void grpc_call_hold(struct grpc_call *call)
 {
     call->output_limit = output_share(call->connection);
     call->held = true;
     call->was_held = true;
     atomic_fetch_add(&call->server->call_count, 1);
-}
-
-static int64_t age_us(const struct grpc_call *call)
-{
-    return clock_steady_us(loop_clock(call->loop)) - call->begun_us;
+    if (call->server->options.wants_steps && call->route != NULL)
+        begin_steps(call);
 }
 
 static int64_t client_us(const struct grpc_call *call)
 {
     return call->arriving_us + atomic_load_explicit(&call->congested_us, memory_order_relaxed);
+}
+
+static void end_steps(struct grpc_call *call, int64_t at_us)
+{
+    if (call->steps != NULL)
+        call_steps_begin(call->steps, CALL_WORKS, at_us);
 }
 
 void grpc_call_report(struct grpc_call *call)
@@ -197,12 +217,14 @@ void grpc_call_report(struct grpc_call *call)
         return;
     call->reported = true;
     const struct grpc_route *route = call->route;
+    int64_t duration_us = age_us(call);
+    end_steps(call, duration_us);
     const struct grpc_call_record record = {
         .service = route == NULL ? NULL : route->service,
         .method = route == NULL ? NULL : route->method,
         .method_index = route == NULL ? server->method_count : route->index,
         .code = call->ended ? call->final.code : STATUS_CANCELLED,
-        .duration_us = age_us(call),
+        .duration_us = duration_us,
         .client_us = client_us(call),
         .request_bytes = call->request_bytes,
         .response_bytes = call->response_bytes,
@@ -214,6 +236,7 @@ void grpc_call_report(struct grpc_call *call)
         .seen = call->seen,
         .explanation = call->explanation,
         .profile = call->profile,
+        .steps = call->steps,
     };
     server->options.on_call_end(server->options.context, &record);
 }
@@ -402,6 +425,18 @@ bool grpc_call_is_slow(const struct grpc_call *call)
 void grpc_call_explain(struct grpc_call *call, bytes words)
 {
     call->explanation = words;
+}
+
+void grpc_call_step(struct grpc_call *call, enum call_step step)
+{
+    if (call->steps != NULL)
+        call_steps_begin(call->steps, step, age_us(call));
+}
+
+void grpc_call_step_at(struct grpc_call *call, enum call_step step, int64_t at_us)
+{
+    if (call->steps != NULL)
+        call_steps_begin(call->steps, step, at_us - call->begun_us);
 }
 
 static bool decode_header(struct grpc_call *call, bytes *value)

@@ -25,6 +25,7 @@
 #define TRESTLE_WIRE_GRPC_PRIVATE_H
 
 #include "base/limits.h"
+#include "wire/call_steps.h"
 #include "wire/grpc_server.h"
 #include "wire/h2_memory.h"
 #include "wire/h2_output.h"
@@ -131,6 +132,7 @@ struct grpc_call {
     int64_t seen;
     bytes explanation;                     /* see grpc_call_explain */
     const char *profile;                   /* see grpc_call_set_profile */
+    struct call_steps *steps;              /* in the arena; NULL: nobody asks */
     const struct metadata *shared_headers; /* NULL: none */
     struct metadata header_metadata;
     struct metadata trailer_metadata;

@@ -25,6 +25,7 @@
 struct grpc_server;
 struct grpc_spares;
 struct grpc_connection;
+struct call_steps;
 
 /* One call that has ended, for metrics and access logs. */
 struct grpc_call_record {
@@ -42,8 +43,9 @@ struct grpc_call_record {
     bytes request;          /* the message, or what came of it; empty if it is bidirectional */
     int64_t items;          /* grpc_call_count */
     int64_t seen;
-    bytes explanation;   /* grpc_call_explain */
-    const char *profile; /* grpc_call_set_profile; NULL: nobody has said */
+    bytes explanation;              /* grpc_call_explain */
+    const char *profile;            /* grpc_call_set_profile; NULL: nobody has said */
+    const struct call_steps *steps; /* NULL: nobody asked for them */
 };
 
 /* What the server is answerable for: microseconds. */
@@ -66,6 +68,7 @@ struct grpc_server_options {
     uint32_t max_concurrent_streams; /* of one connection */
     int64_t stall_timeout_us; /* a peer that neither reads nor sends for so long is dropped */
     int64_t slow_us;          /* see grpc_call_is_slow; INT64_MAX: no call is */
+    bool wants_steps;         /* calls are told by their steps, too: see call_steps.h */
 
     /* Asked on the loop's thread before a handler gets a message: what is not OK ends the call.
      * `peer` is what grpc_connection_set_peer was given. NULL: all are admitted. */

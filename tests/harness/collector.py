@@ -58,6 +58,11 @@ class Collector:
     def named(self, end):
         return [span for span in self.spans if span.name.endswith(end)]
 
+    def within(self, span):
+        """The spans of its steps, in the order that they began."""
+        found = [each for each in self.spans if each.parent_span_id == span.span_id]
+        return sorted(found, key=lambda each: each.start_time_unix_nano)
+
     def close(self):
         self.server.shutdown()
         self.server.server_close()
