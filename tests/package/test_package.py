@@ -50,6 +50,13 @@ def test_files(package):
         assert f"/usr/share/man/man{page[-1]}/{page}.gz" in modes
 
 
+@pytest.mark.parametrize("file", ["grafana/trestle.json", "prometheus/trestle.rules.yml"])
+def test_dashboard_and_alerts(unpacked, file):
+    assert (unpacked / "usr/share/trestle" / file).read_text() == (
+        ROOT / "packaging" / file
+    ).read_text()  # fmt: skip
+
+
 def test_control(package):
     def field(name):
         return run("dpkg-deb", "--field", package, name).strip()
@@ -133,6 +140,12 @@ def test_manual(unpacked, page):
     ("typed", "found"),
     [
         ("trestle doc", ["doctor"]),
+        ("trestle sta", ["status"]),
+        ("trestle sup", ["support-bundle"]),
+        ("trestle adv", ["advise"]),
+        ("trestle copy --from-end", ["--from-endpoint"]),
+        ("trestle export dyn", ["dynamodb"]),
+        ("trestle serve --otlp-h", ["--otlp-headers"]),
         ("trestle serve --data-", ["--data-dir"]),
         ("trestle serve --durability ", ["sync", "async"]),
         ("trestle serve --durability = a", ["async"]),
