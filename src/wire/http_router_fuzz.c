@@ -10,9 +10,12 @@
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
+#include "google/cloud/location/locations.pb-c.h"
 #include "google/datastore/admin/v1/datastore_admin.pb-c.h"
 #include "google/datastore/v1/datastore.pb-c.h"
+#include "google/firestore/admin/v1/firestore_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
+#include "trestle/insight/v1/insight.pb-c.h"
 
 enum { MOST_PATH = 4 << 10, MOST_BYTES = 32 };
 
@@ -23,8 +26,11 @@ static struct http_router *create_router(void)
         &bt_admin__bigtable_instance_admin__descriptor,
         &bt_admin__bigtable_table_admin__descriptor,
         &lro__operations__descriptor,
+        &location__locations__descriptor,
         &ds__datastore__descriptor,
         &ds_admin__datastore_admin__descriptor,
+        &fs_admin__firestore_admin__descriptor,
+        &insight__insight__descriptor,
     };
     struct http_router *router;
     status s = http_router_create(proto_http_rules, proto_http_rule_count, services,
@@ -58,6 +64,13 @@ static void choose_path(struct choices *choices, struct buffer *out)
         "/v1/projects/",
         "indexes",
         ":lookup",
+        "databases",
+        "collectionGroups",
+        "fields",
+        "locations",
+        "servers",
+        ":heat",
+        ":advise",
     };
     while (choices->left.size > 0 && out->size < MOST_PATH) {
         unsigned part = choose(choices, 1 + sizeof parts / sizeof *parts);
