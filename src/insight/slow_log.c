@@ -226,33 +226,33 @@ static int64_t served_us(const struct slow_request *request)
     return request->duration_us - request->client_us;
 }
 
-/* Where in `slowest` the request belongs: a place that is free, or that of one that is too old, or
- * of the fastest. */
-static struct slow_request **find_place(struct slow_log *slow, int64_t now_us)
+static bool is_old(const struct slow_request *request, int64_t now_us)
 {
-    const int64_t most_us = SLOWEST_SECONDS * INT64_C(1000000);
-    struct slow_request **place = &slow->slowest[0];
+    return now_us - request->started_us > SLOWEST_SECONDS * INT64_C(1000000);
+}
+
+/* Where in `slowest` the request belongs: a place that is free, or that of one that is too old, or
+ * of the fastest, if that was faster. NULL: it does not. */
+static struct slow_request **find_place(struct slow_log *slow, const struct slow_request *request,
+                                        int64_t now_us)
+{
+    struct slow_request **fastest = &slow->slowest[0];
     for (size_t i = 0; i < SLOWEST; i++) {
         struct slow_request **other = &slow->slowest[i];
-        if (*other == NULL || now_us - (*other)->started_us > most_us)
+        if (*other == NULL || is_old(*other, now_us))
             return other;
-        if (served_us(*other) < served_us(*place))
-            place = other;
+        if (served_us(*other) < served_us(*fastest))
+            fastest = other;
     }
-    return place;
+    return served_us(*fastest) < served_us(request) ? fastest : NULL;
 }
 
 static void keep_if_slowest(struct slow_log *slow, struct slow_request *request, int64_t now_us)
 {
-    struct slow_request **place = find_place(slow, now_us);
-    const int64_t most_us = SLOWEST_SECONDS * INT64_C(1000000);
-    bool is_old = *place != NULL && now_us - (*place)->started_us > most_us;
-    if (*place == NULL || is_old || served_us(*place) < served_us(request)) {
-        slow_request_release(*place);
+    struct slow_request **place = find_place(slow, request, now_us);
+    slow_request_release(place == NULL ? request : *place);
+    if (place != NULL)
         *place = request;
-    } else {
-        slow_request_release(request);
-    }
 }
 
 static void keep(struct slow_log *slow, struct slow_request *request)
