@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "bigtable/names.h"
 #include "bigtable/table_extra.h"
+#include "bigtable/timestamps.h"
 #include "bigtable/value_type.h"
 #include "wire/proto.h"
 
@@ -123,14 +124,6 @@ static status children_to_messages(const struct gc_rule *rule, struct arena *are
     return status_ok();
 }
 
-static status age_to_message(int64_t age_us, struct arena *arena, Pb__Duration **out)
-{
-    PROTO_NEW(arena, *out, PB__DURATION__INIT);
-    (*out)->seconds = age_us / 1000000;
-    (*out)->nanos = (int32_t)(age_us % 1000000) * 1000;
-    return status_ok();
-}
-
 static status gc_rule_to_message(const struct gc_rule *rule, struct arena *arena,
                                  BtAdmin__GcRule **out)
 {
@@ -144,7 +137,7 @@ static status gc_rule_to_message(const struct gc_rule *rule, struct arena *arena
         return status_ok();
     case GC_MAX_AGE:
         message->rule_case = BT_ADMIN__GC_RULE__RULE_MAX_AGE;
-        return age_to_message(rule->max_age_us, arena, &message->max_age);
+        return duration_message(rule->max_age_us, arena, &message->max_age);
     case GC_UNION:
         message->rule_case = BT_ADMIN__GC_RULE__RULE_UNION;
         PROTO_NEW(arena, message->union_, BT_ADMIN__GC_RULE__UNION__INIT);

@@ -24,3 +24,11 @@ status timestamp_message(int64_t us, struct arena *arena, Pb__Timestamp **out)
     (*out)->nanos = (int32_t)(us % 1000000) * 1000;
     return status_ok();
 }
+
+status duration_message(int64_t us, struct arena *arena, Pb__Duration **out)
+{
+    PROTO_NEW(arena, *out, PB__DURATION__INIT);
+    (*out)->seconds = us / 1000000;
+    (*out)->nanos = (int32_t)(us % 1000000) * 1000;
+    return status_ok();
+}

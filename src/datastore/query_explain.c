@@ -1,6 +1,8 @@
 /* Explanations: see query_explain.h. */
 #include "datastore/query_explain.h"
 
+#include "bigtable/timestamps.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -117,13 +119,10 @@ status ds_explain_plan(const struct ds_query *query, const struct ds_plan *plan,
 status ds_explain_run(const struct ds_reads *reads, int64_t results, int64_t duration_us,
                       struct arena *arena, Ds__ExplainMetrics *metrics)
 {
-    const int64_t second_us = 1000000, us_ns = 1000;
     Ds__ExecutionStats *stats;
     PROTO_NEW(arena, stats, DS__EXECUTION_STATS__INIT);
-    PROTO_NEW(arena, stats->execution_duration, PB__DURATION__INIT);
+    TRY(duration_message(duration_us, arena, &stats->execution_duration));
     stats->results_returned = results;
-    stats->execution_duration->seconds = duration_us / second_us;
-    stats->execution_duration->nanos = (int32_t)(duration_us % second_us * us_ns);
     stats->read_operations = reads->entities > 0 ? reads->entities : 1;
     TRY(make_struct(2, arena, &stats->debug_stats));
     TRY(add_number(stats->debug_stats, "index_entries_scanned", reads->rows, arena));

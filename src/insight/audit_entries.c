@@ -34,11 +34,8 @@ static char *method_text(struct arena *arena, const struct audit_entry *entry)
 static status describe(const struct audit_entry *entry, struct arena *arena,
                        Insight__AuditEntry *out)
 {
-    enum { SECOND = 1000000, NANOS = 1000 };
     TRY(timestamp_message(entry->ended_us, arena, &out->time));
-    PROTO_NEW(arena, out->duration, PB__DURATION__INIT);
-    out->duration->seconds = entry->duration_us / SECOND;
-    out->duration->nanos = (int32_t)(entry->duration_us % SECOND) * NANOS;
+    TRY(duration_message(entry->duration_us, arena, &out->duration));
     out->principal = text_of(arena, entry->principal);
     out->method = method_text(arena, entry);
     out->resource = text_of(arena, entry->resource);

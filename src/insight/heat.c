@@ -70,10 +70,7 @@ static status latency_message(uint64_t us, struct arena *arena, Pb__Duration **o
 {
     if (us == 0)
         return status_ok();
-    PROTO_NEW(arena, *out, PB__DURATION__INIT);
-    (*out)->seconds = (int64_t)(us / SECOND_US);
-    (*out)->nanos = (int32_t)(us % SECOND_US) * 1000;
-    return status_ok();
+    return duration_message((int64_t)us, arena, out);
 }
 
 static status sum_message(const struct heat_sum *sum, size_t range, struct arena *arena,

@@ -1,10 +1,10 @@
 /* GetMetrics: every series of /metrics, out of the same metrics_visit. */
 #include "base/metrics.h"
+#include "bigtable/timestamps.h"
 #include "insight/methods.h"
 
 enum {
     FIRST_CAPACITY = 256,
-    MICROS = 1000000,
     MEMORY = 16 << 20, /* some 2 MB are needed when all methods are called with all profiles */
 };
 
@@ -97,14 +97,6 @@ static void gather(void *context, const struct metric_sample *sample)
         g->result = add(g, sample);
 }
 
-static status make_time(struct arena *arena, int64_t us, Pb__Timestamp **out)
-{
-    PROTO_NEW(arena, *out, PB__TIMESTAMP__INIT);
-    (*out)->seconds = us / MICROS;
-    (*out)->nanos = (int32_t)(us % MICROS * 1000);
-    return status_ok();
-}
-
 /* Why the server takes no writes; empty: it does. */
 static status tell_trouble(struct cluster *cluster, struct arena *arena, const char **out)
 {
@@ -132,9 +124,9 @@ status get_metrics(const struct admin_request *request, const ProtobufCMessage *
     out->n_metrics = g.count;
     out->version = TRESTLE_VERSION;
     TRY(tell_trouble(cluster, g.arena, &out->trouble));
-    TRY(make_time(g.arena, clock_wall_us(cluster_clock(cluster)), &out->time));
-    TRY(make_time(g.arena, metrics_value(insight->metrics, METRIC_process_start_time_seconds),
-                  &out->start_time));
+    TRY(timestamp_message(clock_wall_us(cluster_clock(cluster)), g.arena, &out->time));
+    TRY(timestamp_message(metrics_value(insight->metrics, METRIC_process_start_time_seconds),
+                          g.arena, &out->start_time));
     *response = &out->base;
     return status_ok();
 }

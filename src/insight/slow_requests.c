@@ -1,17 +1,9 @@
 /* ListSlowRequests: what slow_log.h keeps, the latest first. */
-#include "base/limits.h"
+#include "bigtable/timestamps.h"
 #include "insight/methods.h"
 #include "insight/slow_log.h"
 
-enum { PAGE_DEFAULT = 100, MICROSECONDS = 1000000, NANOSECONDS_EACH = 1000 };
-
-static status set_duration(struct arena *arena, int64_t us, Pb__Duration **out)
-{
-    PROTO_NEW(arena, *out, PB__DURATION__INIT);
-    (*out)->seconds = us / MICROSECONDS;
-    (*out)->nanos = (int32_t)(us % MICROSECONDS * NANOSECONDS_EACH);
-    return status_ok();
-}
+enum { PAGE_DEFAULT = 100 };
 
 static status copy(struct arena *arena, const char *text, const char **out)
 {
@@ -35,11 +27,9 @@ static status describe(struct arena *arena, const struct slow_request *from,
 {
     Insight__SlowRequest *to;
     PROTO_NEW(arena, to, INSIGHT__SLOW_REQUEST__INIT);
-    PROTO_NEW(arena, to->start_time, PB__TIMESTAMP__INIT);
-    to->start_time->seconds = from->started_us / MICROSECONDS;
-    to->start_time->nanos = (int32_t)(from->started_us % MICROSECONDS * NANOSECONDS_EACH);
-    TRY(set_duration(arena, from->duration_us, &to->duration));
-    TRY(set_duration(arena, from->client_us, &to->client_duration));
+    TRY(timestamp_message(from->started_us, arena, &to->start_time));
+    TRY(duration_message(from->duration_us, arena, &to->duration));
+    TRY(duration_message(from->client_us, arena, &to->client_duration));
     to->code = (int32_t)from->code;
     to->rows = from->items;
     to->rows_seen = from->seen;
@@ -78,7 +68,7 @@ status list_slow_requests(const struct admin_request *request, const ProtobufCMe
         return status_make(STATUS_INVALID_ARGUMENT, "page_size must not be negative");
     PROTO_NEW(request->arena, list, INSIGHT__LIST_SLOW_REQUESTS_RESPONSE__INIT);
     if (slow_log_threshold_us(slow) != INT64_MAX)
-        TRY(set_duration(request->arena, slow_log_threshold_us(slow), &list->threshold));
+        TRY(duration_message(slow_log_threshold_us(slow), request->arena, &list->threshold));
     size_t count = slow_log_list(slow, kept);
     status s = describe_all(request->arena, kept, page_size(message->page_size, count), list);
     for (size_t i = 0; i < count; i++)
