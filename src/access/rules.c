@@ -241,3 +241,12 @@ status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *c
         return refuse_name(&rule->rows[0], bytes_make("", 0));
     return status_ok();
 }
+
+bytes rule_name_of(const char *service, const char *method, bytes request)
+{
+    struct rule rule;
+    status s = rule_find(service, method, &rule);
+    bytes name = status_is_ok(s) ? rule_name(&rule, request) : bytes_make(NULL, 0);
+    status_ignore(s);
+    return name;
+}

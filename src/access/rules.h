@@ -58,4 +58,8 @@ status rule_deny(enum access_permission permission, bytes resource);
  */
 bytes rule_name(const struct rule *rule, bytes request);
 
+/* The same by the method's name: for once in a while, since it looks for the rule. Empty also if
+ * there is none. */
+bytes rule_name_of(const char *service, const char *method, bytes request);
+
 #endif

@@ -23,22 +23,11 @@ static void add_request(const struct grpc_call_record *record, struct arena *are
         ds_describe(method, record->request, arena, &out->words);
 }
 
-static bytes resource_of(const struct grpc_call_record *record)
-{
-    struct rule rule;
-    bytes name = bytes_make(NULL, 0);
-    status s = rule_find(record->service->name, record->method->name, &rule);
-    if (status_is_ok(s))
-        name = rule_name(&rule, record->request);
-    status_ignore(s); /* then it names nothing */
-    return name;
-}
-
 void slow_plan_make(const struct grpc_call_record *record, struct arena *arena,
                     struct slow_plan *out)
 {
     out->app_profile = "";
-    out->resource = resource_of(record);
+    out->resource = rule_name_of(record->service->name, record->method->name, record->request);
     add_request(record, arena, out);
     buffer_append_bytes(&out->words, record->explanation);
     out->words.size = utf8_cut(buffer_bytes(&out->words), LIMIT_SLOW_PLAN_BYTES).size;

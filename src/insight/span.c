@@ -22,15 +22,12 @@ enum {
 
 static void set_resource(const struct grpc_call_record *record, struct span *out)
 {
-    struct rule rule;
     struct buffer text = {0};
     out->resource[0] = '\0';
     if (record->method == NULL)
         return;
-    status s = rule_find(record->service->name, record->method->name, &rule);
-    if (status_is_ok(s))
-        buffer_append_readable(&text, rule_name(&rule, record->request), SPAN_NAME_MOST);
-    status_ignore(s);
+    bytes name = rule_name_of(record->service->name, record->method->name, record->request);
+    buffer_append_readable(&text, name, SPAN_NAME_MOST);
     if (!text.failed && text.size > 0 && text.size <= SPAN_NAME_MOST) {
         memcpy(out->resource, text.data, text.size);
         out->resource[text.size] = '\0';
