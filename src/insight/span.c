@@ -20,6 +20,7 @@ enum {
     NANOSECONDS_EACH = 1000,
 };
 
+/* Longer names are cut. */
 static void set_resource(const struct grpc_call_record *record, struct span *out)
 {
     struct buffer text = {0};
@@ -28,9 +29,10 @@ static void set_resource(const struct grpc_call_record *record, struct span *out
         return;
     bytes name = rule_name_of(record->service->name, record->method->name, record->request);
     buffer_append_readable(&text, name, SPAN_NAME_MOST);
-    if (!text.failed && text.size > 0 && text.size <= SPAN_NAME_MOST) {
-        memcpy(out->resource, text.data, text.size);
-        out->resource[text.size] = '\0';
+    size_t size = text.size < SPAN_NAME_MOST ? text.size : SPAN_NAME_MOST;
+    if (!text.failed && size > 0) {
+        memcpy(out->resource, text.data, size);
+        out->resource[size] = '\0';
     }
     buffer_free(&text);
 }

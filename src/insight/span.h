@@ -8,7 +8,7 @@
 #include "wire/call_steps.h"
 #include "wire/grpc_server.h"
 
-enum { SPAN_NAME_MOST = 127 };
+enum { SPAN_NAME_MOST = 255 };
 
 /* Of fixed size, for a queue. */
 struct span {

@@ -235,6 +235,21 @@ static void test_steps(void **state)
     assert_null(attribute(request, "trestle.read_us"));
 }
 
+static void test_a_long_name_is_cut(void **state)
+{
+    (void)state;
+    char name[2 * SPAN_NAME_MOST + 1] = "";
+    memset(name, 'a', sizeof name - 1);
+    start(1, STATUS_OK);
+    struct grpc_call_record record = record_of(STATUS_OK);
+    record.request = bytes_of(name);
+    tracer_add(f.tracer, &record, false);
+    end();
+    const char *resource = attribute(last_span(), "trestle.resource")->text;
+    assert_int_equal(strlen(resource), SPAN_NAME_MOST);
+    assert_memory_equal(resource, name, SPAN_NAME_MOST);
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -336,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_child_of_the_client_s),
         TEST(test_steps),
+        TEST(test_a_long_name_is_cut),
         TEST(test_errors),
         TEST(test_one_in_so_many),
         TEST(test_slow_ones_always),
