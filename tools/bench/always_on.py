@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 """What the server counts while nobody asks costs a point read.
 
-Two servers stand side by side: one as it is by itself, with a page of the console open that asks for
-metrics and heat; and one without heat, slow requests and anybody who asks. `trestle bench` reads rows
-from one, then from the other, turn about, with the order of each pair the other way round than that
-of the pair before: what changes on the machine meanwhile meets both. Of each pair the CPU time a
-request of the first is divided by that of the second. Counting requests by method and app profile
-cannot be switched off; how many instructions a request it takes, as all the rest, is what
---instructions counts, by callgrind.
+Two servers stand side by side: one as it is by itself, with a page of the console open that asks
+for metrics and heat; and one without heat, slow requests and anybody who asks. `trestle bench`
+reads rows from one, then from the other, turn about, with the order of each pair the other way
+round than that of the pair before: what changes on the machine meanwhile meets both. Of each pair
+the CPU time a request of the first is divided by that of the second. Counting requests by method
+and app profile cannot be switched off; how many instructions a request it takes, as all the rest,
+is what --instructions counts, by callgrind.
 """
 
 import argparse
+import contextlib
 import os
 import random
 import re
@@ -23,7 +24,7 @@ import urllib.request
 from pathlib import Path
 
 from client import Client
-from servers import ROOT, Server, trestle_command
+from servers import ROOT, TRESTLE, Server, trestle_command
 
 OFF = ["--heat=false", "--slow-request", "0"]
 TABLE = "projects/p/instances/i/tables/bench"
@@ -88,7 +89,11 @@ def prepare(server, options):
 
 def turns(options):
     """(with, without) of each pair, in microseconds of CPU a read."""
-    with Server(trestle_command()) as full, Server(trestle_command(*OFF)) as bare, Page(full):
+    with (
+        Server(trestle_command()) as full,
+        Server(trestle_command(*OFF)) as bare,
+        contextlib.nullcontext() if options.no_page else Page(full),
+    ):
         both = prepare(full, options), prepare(bare, options)
         for turn in range(options.turns):
             order = (0, 1) if turn % 2 == 0 else (1, 0)
@@ -124,10 +129,10 @@ def compare(options):
 class Callgrind(Server):
     """A server that runs in callgrind, which counts when it is told to."""
 
-    def __init__(self, output, settings):
+    def __init__(self, program, output, settings):
         super().__init__([
-            "valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=no",
-            f"--callgrind-out-file={output}", *trestle_command(*settings, "--threads", "1"),
+            "valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={output}",
+            program, *trestle_command(*settings, "--threads", "1")[1:],
         ])  # fmt: skip
 
     def count(self, state):
@@ -135,9 +140,9 @@ class Callgrind(Server):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def count_reads(output, settings):
+def count_reads(program, output, settings):
     """Counts into `output` the instructions of COUNTED reads."""
-    with Callgrind(output, settings) as server:
+    with Callgrind(program, output, settings) as server:
         client = Client(server, rows=20_000, connections=1)
         client.run("load")
         client.run("read", operations=WARMING, duration=600)
@@ -163,9 +168,11 @@ def instructions(output):
 def count_instructions():
     measured = {}
     with tempfile.TemporaryDirectory(prefix="trestle-bench-", dir=ROOT / "build") as directory:
+        program = str(Path(directory) / "trestle")  # valgrind does not know this form of DWARF
+        subprocess.run(["objcopy", "--strip-debug", TRESTLE, program], check=True)
         for name, settings in ("with", []), ("without", OFF):
             output = str(Path(directory) / name)
-            count_reads(output, settings)
+            count_reads(program, output, settings)
             measured[name] = instructions(output)
     print("| instructions of a read | with | without |")
     print("|---|---|---|")
@@ -178,6 +185,7 @@ def main():
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=3, help="of each turn")
     parser.add_argument("--turns", type=int, default=40, help="pairs of them")
+    parser.add_argument("--no-page", action="store_true", help="no page of the console is open")
     parser.add_argument(
         "--instructions", action="store_true", help="counts them instead: needs valgrind"
     )
