@@ -172,9 +172,10 @@ enum {
     /* Administrative calls that are remembered to be looked at, some 200 bytes each, 3 KB at most.
      * Beyond: the audit log alone has them. */
     LIMIT_AUDIT_ENTRIES = 1000,
-    /* Spans that wait for the collector: 300 bytes each. Beyond: dropped, and counted. */
+    /* Requests whose spans wait for the collector: 792 bytes each, with what is within them.
+     * Beyond: dropped, and counted. */
     LIMIT_SPANS_QUEUED = 8192,
-    /* Slow requests that are described in a second: each takes up to a millisecond of its loop.
+    /* Slow requests that are described in a second: each takes time of its loop.
      * Beyond: counted. And of what size, and with how much memory. Beyond: by their size. What is
      * kept of one: its resource's name and its plan. Beyond: cut. */
     LIMIT_SLOW_REQUESTS_A_SECOND = 20,
