@@ -33,8 +33,8 @@ struct gathering {
 /* A row that cannot be read costs the server as much as one that can: a few of them are enough. */
 static bool may_read(struct gathering *g)
 {
-    g->sample->is_cut =
-        g->rows.bytes >= g->options->bytes || clock_steady_us(clock_system()) >= g->until_us;
+    g->sample->is_cut = g->rows.bytes >= g->options->bytes || g->rows.cells >= SAMPLE_ALL_CELLS ||
+                        clock_steady_us(clock_system()) >= g->until_us;
     return !g->sample->is_cut && g->rows.unreadable < UNREADABLE_MOST;
 }
 

@@ -24,6 +24,7 @@ status sample_rows_add(struct sample_rows *rows, const struct advice_row *row)
 {
     TRY(grow(rows));
     rows->rows[rows->count++] = *row;
+    rows->cells += row->cell_count;
     return status_ok();
 }
 

@@ -2,7 +2,8 @@
  * timestamps and sizes are kept, and values are not.
  *
  * What one reading may cost is bounded: it ends after SAMPLE_READ_MOST bytes, within a row that
- * passes SAMPLE_ROW_MOST, and asks for SAMPLE_CELLS_MOST cells of a row only. */
+ * passes SAMPLE_ROW_MOST, and asks for SAMPLE_CELLS_MOST cells of a row only. What all of them
+ * take in memory is bounded by SAMPLE_ALL_CELLS, however small the cells are. */
 #ifndef TRESTLE_ADVICE_SAMPLE_ROWS_H
 #define TRESTLE_ADVICE_SAMPLE_ROWS_H
 
@@ -12,6 +13,7 @@ enum {
     SAMPLE_READ_MOST = 1 << 20,
     SAMPLE_ROW_MOST = 2 << 20,
     SAMPLE_CELLS_MOST = 2000,
+    SAMPLE_ALL_CELLS = 500 * 1000, /* after which no more places are read */
 };
 
 struct sample_rows {
@@ -21,6 +23,7 @@ struct sample_rows {
     struct advice_row *rows;
     size_t count;
     size_t capacity;
+    size_t cells;      /* of all rows */
     uint64_t bytes;    /* that were read */
     uint64_t passed;   /* rows that hold nothing any more, as far as the source tells */
     size_t unreadable; /* rows that are larger than can be read */
