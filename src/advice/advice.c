@@ -92,8 +92,7 @@ status keep_text(struct advisor *advisor, struct buffer *text, bytes *out)
 
 /* --- all rules --- */
 
-/* By severity; of one severity as they were found, which is the rules' order. */
-static void sort_findings(struct advice *advice)
+void sort_findings(struct advice *advice)
 {
     for (size_t i = 1; i < advice->count; i++) {
         struct advice_finding finding = advice->findings[i];

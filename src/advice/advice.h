@@ -103,6 +103,26 @@ struct advice_sign {
     uint64_t total; /* writes, reads, or requests for single rows, within an hour */
 };
 
+/* What was asked for in a minute. */
+struct advice_minute {
+    int64_t minute;  /* since 1970 */
+    double requests; /* for single rows */
+};
+
+/* A tablet, where the source counts. */
+struct advice_tablet {
+    bytes start;
+    bytes end;
+    const struct advice_minute *minutes; /* of the last hour, rising; one without may be missing */
+    size_t count;
+};
+
+/* The row that was written most, where the source counts: so often within an hour at least. */
+struct advice_rewritten {
+    bytes key; /* maybe only its first bytes */
+    uint64_t writes;
+};
+
 /* Another table of the instance. */
 struct advice_sibling {
     const char *id;
@@ -126,6 +146,9 @@ struct advice_observations {
     size_t heat_count;
     const struct advice_sign *signs;
     size_t sign_count;
+    const struct advice_tablet *tablets;
+    size_t tablet_count;
+    struct advice_rewritten rewritten;
     const struct advice_sibling *siblings;
     size_t sibling_count;
 };

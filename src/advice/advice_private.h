@@ -33,11 +33,25 @@ const struct advice_row *row_to_show(const struct advice_observations *seen, siz
 /* The text that the buffer has, which is freed, as a copy in the arena. */
 status keep_text(struct advisor *advisor, struct buffer *text, bytes *out);
 
+/* The minute with the most requests of those that break the rule of gradual rises: over 750 a
+ * second, and over one and a half times what any minute had that is five minutes before or more.
+ * `requests` is 0 without one. */
+struct advice_rise {
+    double requests;
+    double allowed;
+};
+
+struct advice_rise steepest_rise(const struct advice_minute *minutes, size_t count);
+
+/* By severity; of one severity as they were found. */
+void sort_findings(struct advice *advice);
+
 /* --- the rules, in groups --- */
 
-status advise_on_keys(struct advisor *advisor);    /* key_rules.c */
-status advise_on_domains(struct advisor *advisor); /* domain_rule.c */
-status advise_on_sizes(struct advisor *advisor);   /* size_rules.c */
+status advise_on_keys(struct advisor *advisor);        /* key_rules.c */
+status advise_on_rising_keys(struct advisor *advisor); /* those about times and numbers only */
+status advise_on_domains(struct advisor *advisor);     /* domain_rule.c */
+status advise_on_sizes(struct advisor *advisor);       /* size_rules.c */
 status advise_on_names(struct advisor *advisor);
 status advise_on_versions(struct advisor *advisor); /* version_rules.c */
 status advise_on_heat(struct advisor *advisor);     /* heat_rules.c */

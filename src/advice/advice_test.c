@@ -298,6 +298,38 @@ static void loads_that_rise(void **state)
     expect_of_heat(sample, heat, 4, NULL);
 }
 
+/* As the server counted it: in a minute, six minutes after one of so many requests. */
+static void counted_loads_that_rise(void **state)
+{
+    struct made_sample *sample = *state;
+    struct advice_minute minutes[] = {{0, 60. * 700}, {6, 60. * 1050}};
+    struct advice_tablet tablets[] = {{.end = bytes_of("m"), .count = 0},
+                                      {.start = bytes_of("m"), .minutes = minutes, .count = 2}};
+    sample->seen.tablets = tablets;
+    sample->seen.tablet_count = 2;
+    sample_expect(sample, NULL);
+    minutes[1].requests += 1;
+    sample_expect(sample, "ramp");
+    assert_true(bytes_equal(sample_finding(sample, "ramp")->start, bytes_of("m")));
+    minutes[0].minute = 2; /* less than five minutes before */
+    minutes[1].requests = 60 * 751;
+    sample_expect(sample, "ramp");
+    minutes[1].requests = 60 * 750;
+    sample_expect(sample, NULL);
+}
+
+static void rows_that_are_rewritten(void **state)
+{
+    struct made_sample *sample = *state;
+    sample->seen.rewritten = (struct advice_rewritten){bytes_of("counter"), ROW_WRITES - 1};
+    sample_expect(sample, NULL);
+    sample->seen.rewritten.writes = ROW_WRITES;
+    sample_expect(sample, "cell-rewrites");
+    assert_true(bytes_equal(sample_finding(sample, "cell-rewrites")->keys[0], bytes_of("counter")));
+    sample->families[0].is_aggregate = true;
+    sample_expect(sample, NULL);
+}
+
 /* --- tables --- */
 
 static void names_of_siblings(void **state)
@@ -406,6 +438,8 @@ int main(void)
         TEST(hot_parts_of_tablets),
         TEST(hot_rows),
         TEST(loads_that_rise),
+        TEST(counted_loads_that_rise),
+        TEST(rows_that_are_rewritten),
         TEST(names_of_siblings),
         TEST(small_tables),
         TEST(nothing_is_wrong_with_nothing),

@@ -9,6 +9,7 @@
 struct advice_point {
     int64_t written_us; /* the entity's last commit */
     bytes value;        /* in the order of the index */
+    uint8_t type;       /* the gatherer's, who makes words of the value by it */
     bool is_time;
 };
 
@@ -16,48 +17,78 @@ struct advice_point {
 struct advice_series {
     const char *kind;
     const char *property;
-    struct advice_point *points; /* may be put in another order */
+    const struct advice_point *points;
     size_t count;
+    bytes last; /* the greatest of them, in words: "Event.at = 5" */
+};
+
+/* Ids, or names, of the entities of a kind that have no parent, in their order. */
+struct advice_roots {
+    const char *kind;
+    const struct advice_row *keys; /* as texts; their cell's time is that of the entity's making */
+    size_t count;
+    const bytes *words;  /* for each, as a person sees it: Order "a" */
+    const bytes *better; /* for each of ids, in the same words; NULL: these are names */
+};
+
+/* A sampled entity. */
+struct advice_entity {
+    bytes words; /* Order 5 / Item "a" */
+    uint64_t size;
+    size_t index_rows;
+    const char *widest; /* the composite index with the most of them; NULL: none has */
+    size_t widest_rows;
+    const char *odd; /* what is odd of its names: "the kind a/b"; NULL: nothing */
 };
 
 /* An entity group: a root entity and all below it. */
 struct advice_group {
-    const char *root;    /* kind and id or name */
+    bytes root;          /* in words */
     int64_t *commits_us; /* of the last hour that were come upon; may be put in another order */
     size_t count;
 };
 
 /* The beginning of an index. */
 struct advice_index {
-    const char *name; /* "of kind K" */
+    const char *name; /* "of the kind K" */
     size_t live;      /* rows of entities that are there */
     size_t dead;      /* rows of those that were there within an hour */
+    bytes first_dead; /* in words */
+    bytes last_dead;
 };
 
-/* What root entities of a kind, and those below them, were asked for in a minute. */
-struct advice_minute {
-    int64_t minute; /* since 1970 */
-    double requests;
-};
-
+/* What root entities of a kind, and those below them, were asked for. */
 struct advice_kind {
     const char *name;
-    const struct advice_minute *minutes; /* rising; a minute without requests may be missing */
+    const struct advice_minute *minutes; /* as a tablet's */
+    size_t count;
+};
+
+/* The composite indexes of a kind. */
+struct advice_composites {
+    const char *kind;
     size_t count;
 };
 
 struct advice_database {
-    struct advice_series *series;
+    const struct advice_series *series;
     size_t series_count;
+    const struct advice_roots *roots;
+    size_t roots_count;
+    const struct advice_entity *entities;
+    size_t entity_count;
     struct advice_group *groups;
     size_t group_count;
     const struct advice_index *indexes;
     size_t index_count;
     const struct advice_kind *kinds;
     size_t kind_count;
+    const struct advice_composites *composites;
+    size_t composites_count;
 };
 
-/* What it finds is the arena's, or points into what was observed. Fails without memory only. */
+/* Of what was observed beside the database the signs count, whose keys are in words. What it finds
+ * is the arena's, or points into what was observed. Fails without memory only. */
 status advice_find_in_database(const struct advice_observations *seen,
                                const struct advice_database *database, struct arena *arena,
                                struct advice *out);

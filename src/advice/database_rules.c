@@ -3,9 +3,8 @@
 
 #include "advice/advice_private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-
-#define MINUTE_US (60 * SECOND_US)
 
 /* --- values that rise with time --- */
 
@@ -66,11 +65,148 @@ static status advise_on_rising_values(struct advisor *advisor,
     }
     if (worst == NULL)
         return status_ok();
-    return advise(advisor, RULE_index_rising, &finding,
-                  "%zu indexed propert%s; most of all %s of the kind %s: of %zu pairs of sampled "
-                  "values, in %zu the later commit has the greater one.",
-                  count, count == 1 ? "y" : "ies", worst->property, worst->kind, worst_order.pairs,
-                  worst_order.rising);
+    TRY(advise(advisor, RULE_index_rising, &finding,
+               "%zu indexed propert%s; most of all %s of the kind %s: of %zu pairs of sampled "
+               "values, in %zu the later commit has the greater one.",
+               count, count == 1 ? "y" : "ies", worst->property, worst->kind, worst_order.pairs,
+               worst_order.rising));
+    struct buffer end = {0};
+    buffer_append_format(&end, "the end of %s.%s", worst->kind, worst->property);
+    finding_set_range(finding, worst->last, bytes_make(NULL, 0));
+    return keep_text(advisor, &end, &finding->end);
+}
+
+/* --- ids and names that rise --- */
+
+/* In a range of a database there is no first or last key: the words say where it is. */
+static status take_keys_finding(struct advisor *advisor, const struct advice_roots *roots,
+                                const struct advice_finding *found)
+{
+    struct advice_finding *finding;
+    struct buffer words = {0};
+    TRY(advise(advisor, RULE_entity_keys, &finding, "Of the kind %s: %s", roots->kind,
+               found->evidence));
+    for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
+        size_t at = roots->count * (2 * i + 1) / (2 * ADVICE_KEYS_SHOWN);
+        bytes better;
+        finding_add_key(finding, roots->words[at]);
+        if (roots->better != NULL) {
+            finding_add_better(finding, roots->words[at], roots->better[at]);
+        } else if (i < found->better_count) {
+            buffer_clear(&words);
+            buffer_append_format(&words, "%s \"", roots->kind);
+            buffer_append_bytes(&words, found->better[i].better);
+            buffer_append_byte(&words, '"');
+            TRY(keep_text(advisor, &words, &better));
+            finding_add_better(finding, roots->words[at], better);
+        }
+    }
+    return status_ok();
+}
+
+static status advise_on_entity_keys(struct advisor *advisor, const struct advice_database *database)
+{
+    const struct advice_roots *worst = NULL;
+    struct advice worst_found = {.count = 0};
+    for (size_t i = 0; i < database->roots_count; i++) {
+        const struct advice_roots *roots = &database->roots[i];
+        const struct advice_observations keys = {
+            .now_us = advisor->seen->now_us, .rows = roots->keys, .row_count = roots->count};
+        struct advice found = {.count = 0};
+        struct advisor inner = {.seen = &keys, .arena = advisor->arena, .out = &found};
+        TRY(advise_on_rising_keys(&inner));
+        if (found.count == 0 || (worst != NULL && worst->count >= roots->count))
+            continue;
+        worst = roots;
+        worst_found = found;
+    }
+    return worst == NULL ? status_ok() : take_keys_finding(advisor, worst, worst_found.findings);
+}
+
+/* --- single entities --- */
+
+static status advise_on_entity_size(struct advisor *advisor, const struct advice_database *database)
+{
+    const struct advice_entity *largest = NULL;
+    struct advice_finding *finding;
+    size_t count = 0;
+    for (size_t i = 0; i < database->entity_count; i++) {
+        const struct advice_entity *entity = &database->entities[i];
+        count += entity->size >= ENTITY_BYTES;
+        if (largest == NULL || entity->size > largest->size)
+            largest = entity;
+    }
+    if (count == 0)
+        return status_ok();
+    TRY(advise(advisor, RULE_entity_size, &finding,
+               "%zu of %zu sampled entities ha%s half of what an entity may have, or more; the "
+               "largest has %llu KiB.",
+               count, database->entity_count, count == 1 ? "s" : "ve",
+               (unsigned long long)(largest->size >> 10)));
+    finding_add_key(finding, largest->words);
+    return status_ok();
+}
+
+static status advise_on_index_rows(struct advisor *advisor, const struct advice_database *database)
+{
+    const struct advice_entity *most = NULL;
+    struct advice_finding *finding;
+    char widest[256] = "";
+    size_t count = 0;
+    for (size_t i = 0; i < database->entity_count; i++) {
+        const struct advice_entity *entity = &database->entities[i];
+        count += entity->index_rows >= INDEX_ROWS_MANY;
+        if (most == NULL || entity->index_rows > most->index_rows)
+            most = entity;
+    }
+    if (count == 0)
+        return status_ok();
+    if (most->widest != NULL)
+        snprintf(widest, sizeof widest, ", %zu of them in the composite index %s",
+                 most->widest_rows, most->widest);
+    TRY(advise(advisor, RULE_index_rows, &finding,
+               "%zu of %zu sampled entities; one has %zu rows in indexes%s.", count,
+               database->entity_count, most->index_rows, widest));
+    finding_add_key(finding, most->words);
+    return status_ok();
+}
+
+static status advise_on_index_count(struct advisor *advisor, const struct advice_database *database)
+{
+    const struct advice_composites *most = NULL;
+    struct advice_finding *finding;
+    for (size_t i = 0; i < database->composites_count; i++)
+        if (most == NULL || database->composites[i].count > most->count)
+            most = &database->composites[i];
+    if (most == NULL || most->count < COMPOSITES_MANY)
+        return status_ok();
+    TRY(advise(advisor, RULE_index_count, &finding, "The kind %s has %zu composite indexes.",
+               most->kind, most->count));
+    finding_add_key(finding, bytes_of(most->kind));
+    return status_ok();
+}
+
+static status advise_on_entity_names(struct advisor *advisor,
+                                     const struct advice_database *database)
+{
+    const struct advice_entity *shown[ADVICE_KEYS_SHOWN];
+    struct advice_finding *finding;
+    size_t count = 0;
+    for (size_t i = 0; i < database->entity_count; i++) {
+        if (database->entities[i].odd == NULL)
+            continue;
+        if (count < ADVICE_KEYS_SHOWN)
+            shown[count] = &database->entities[i];
+        count++;
+    }
+    if (count == 0)
+        return status_ok();
+    TRY(advise(advisor, RULE_entity_names, &finding,
+               "%zu of %zu sampled entities have such a name; one of them is %s.", count,
+               database->entity_count, shown[0]->odd));
+    for (size_t i = 0; i < count && i < ADVICE_KEYS_SHOWN; i++)
+        finding_add_key(finding, shown[i]->words);
+    return status_ok();
 }
 
 /* --- entity groups --- */
@@ -115,9 +251,11 @@ static status advise_on_groups(struct advisor *advisor, const struct advice_data
     }
     if (worst == NULL)
         return status_ok();
-    return advise(advisor, RULE_group_writes, &finding,
-                  "%zu sampled group%s; the one of %s had %zu commits or more within a minute.",
-                  count, count == 1 ? "" : "s", worst->root, most);
+    TRY(advise(advisor, RULE_group_writes, &finding,
+               "%zu sampled group%s; the one of %.*s had %zu commits or more within a minute.",
+               count, count == 1 ? "" : "s", (int)worst->root.size, worst->root.data, most));
+    finding_add_key(finding, worst->root);
+    return status_ok();
 }
 
 /* --- deleted entities --- */
@@ -143,47 +281,37 @@ static status advise_on_deletes(struct advisor *advisor, const struct advice_dat
     }
     if (worst == NULL)
         return status_ok();
-    return advise(
-        advisor, RULE_index_deletes, &finding,
-        "%zu of %zu indexes that were read from their beginning; of the first %zu rows of "
-        "the index %s, %zu are of entities that were deleted or changed within an hour.",
-        count, database->index_count, worst->dead + worst->live, worst->name, worst->dead);
+    TRY(advise(advisor, RULE_index_deletes, &finding,
+               "%zu of %zu indexes that were read from their beginning; of the first %zu rows of "
+               "the index %s, %zu are of entities that were deleted or changed within an hour.",
+               count, database->index_count, worst->dead + worst->live, worst->name, worst->dead));
+    finding_set_range(finding, worst->first_dead, worst->last_dead);
+    return status_ok();
 }
 
 /* --- kinds whose load rises --- */
-
-/* The most of a minute that is five minutes before, or more, and what is always allowed. */
-static double allowed_before(const struct advice_kind *kind, size_t at)
-{
-    double most = KIND_FIRST_RATE * 60.0;
-    for (size_t i = 0; i < at; i++)
-        if (kind->minutes[at].minute - kind->minutes[i].minute >= RAMP_US / MINUTE_US &&
-            kind->minutes[i].requests > most)
-            most = kind->minutes[i].requests;
-    return most * KIND_RISE_PERCENT / 100;
-}
 
 static status advise_on_kind_ramp(struct advisor *advisor, const struct advice_database *database)
 {
     const struct advice_kind *worst = NULL;
     struct advice_finding *finding;
-    double most = 0, allowed = 0;
-    for (size_t i = 0; i < database->kind_count; i++)
-        for (size_t j = 0; j < database->kinds[i].count; j++) {
-            double requests = database->kinds[i].minutes[j].requests;
-            double least = allowed_before(&database->kinds[i], j);
-            if (requests <= least || requests <= most)
-                continue;
-            worst = &database->kinds[i];
-            most = requests;
-            allowed = least;
-        }
+    struct advice_rise most = {0};
+    for (size_t i = 0; i < database->kind_count; i++) {
+        struct advice_rise rise =
+            steepest_rise(database->kinds[i].minutes, database->kinds[i].count);
+        if (rise.requests <= most.requests)
+            continue;
+        worst = &database->kinds[i];
+        most = rise;
+    }
     if (worst == NULL)
         return status_ok();
-    return advise(advisor, RULE_kind_ramp, &finding,
-                  "Entities of the kind %s were asked for %.0f times a second in a minute of the "
-                  "last hour, %.1f times what a gradual rise would have come to by then.",
-                  worst->name, most / 60, most / allowed);
+    TRY(advise(advisor, RULE_kind_ramp, &finding,
+               "Entities of the kind %s were asked for %.0f times a second in a minute of the "
+               "last hour, %.1f times what a gradual rise would have come to by then.",
+               worst->name, most.requests / 60, most.requests / most.allowed));
+    finding_add_key(finding, bytes_of(worst->name));
+    return status_ok();
 }
 
 status advice_find_in_database(const struct advice_observations *seen,
@@ -194,6 +322,14 @@ status advice_find_in_database(const struct advice_observations *seen,
     out->count = 0;
     TRY(advise_on_rising_values(&advisor, database));
     TRY(advise_on_groups(&advisor, database));
+    TRY(advise_on_entity_keys(&advisor, database));
+    TRY(advise_on_entity_size(&advisor, database));
+    TRY(advise_on_index_rows(&advisor, database));
+    TRY(advise_on_index_count(&advisor, database));
+    TRY(advise_on_entity_names(&advisor, database));
     TRY(advise_on_deletes(&advisor, database));
-    return advise_on_kind_ramp(&advisor, database);
+    TRY(advise_on_kind_ramp(&advisor, database));
+    TRY(advise_on_heat(&advisor));
+    sort_findings(out);
+    return status_ok();
 }

@@ -9,27 +9,41 @@ struct made_database {
     struct advice_point points[MOST];
     int64_t commits_us[MOST];
     struct advice_minute minutes[MOST];
+    struct advice_row keys[MOST];
+    bytes words[MOST];
     struct advice_series series;
+    struct advice_roots roots;
+    struct advice_entity entity;
     struct advice_group group;
     struct advice_index index;
     struct advice_kind kind;
+    struct advice_composites composites;
 };
 
 static void expect(struct made_sample *sample, struct made_database *made, const char *rule)
 {
     const struct advice_database database = {.series = &made->series,
                                              .series_count = 1,
+                                             .roots = &made->roots,
+                                             .roots_count = 1,
+                                             .entities = &made->entity,
+                                             .entity_count = 1,
                                              .groups = &made->group,
                                              .group_count = 1,
                                              .indexes = &made->index,
                                              .index_count = 1,
                                              .kinds = &made->kind,
-                                             .kind_count = 1};
+                                             .kind_count = 1,
+                                             .composites = &made->composites,
+                                             .composites_count = 1};
     made->series.points = made->points;
     made->series.kind = made->series.property = "x";
     made->group.commits_us = made->commits_us;
-    made->group.root = made->index.name = made->kind.name = "x";
+    made->index.name = made->kind.name = made->roots.kind = made->composites.kind = "x";
+    made->group.root = made->entity.words = bytes_of("x 1");
     made->kind.minutes = made->minutes;
+    made->roots.keys = made->keys;
+    made->roots.words = made->words;
     assert_ok(advice_find_in_database(&sample->seen, &database, sample->arena, &sample->advice));
     assert_int_equal(sample->advice.count, rule != NULL);
     if (rule != NULL)
@@ -127,9 +141,116 @@ static void kinds(void **state)
     expect(sample, &made, "kind-ramp");
 }
 
+/* Keys as they are printed of rising numbers, ten neighbours a place. */
+static void set_keys(struct made_sample *sample, struct made_database *made, size_t count,
+                     const char *format, size_t step)
+{
+    char text[64];
+    made->roots.count = count;
+    for (size_t i = 0; i < count; i++) {
+        snprintf(text, sizeof text, format, 1000 + i * step);
+        made->keys[i] = (struct advice_row){
+            .key = arena_copy(sample->arena, bytes_of(text)),
+            .place = (uint32_t)(i / SAMPLE_PLACE),
+            .cells = arena_zalloc(sample->arena, sizeof(struct advice_cell)),
+            .cell_count = 1,
+        };
+        snprintf(text, sizeof text, "x %zu", i);
+        made->words[i] = arena_copy(sample->arena, bytes_of(text));
+    }
+}
+
+static void keys(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {0};
+    const struct advice_finding *found = sample->advice.findings;
+    set_keys(sample, &made, 200, "%zu", 7); /* ids */
+    made.roots.better = made.words;
+    expect(sample, &made, "entity-keys");
+    assert_true(found->better_count == ADVICE_KEYS_SHOWN);
+    assert_true(bytes_equal(found->better[0].better, bytes_of("x 33")));
+    made.roots.better = NULL;
+    set_keys(sample, &made, 200, "order%zu", 7);
+    expect(sample, &made, "entity-keys");
+    assert_true(bytes_equal(found->keys[0], bytes_of("x 33")));
+    assert_int_equal(found->better_count, ADVICE_KEYS_SHOWN);
+    set_keys(sample, &made, 200, "17%zu0000#a", 7); /* seconds since 1970 */
+    expect(sample, &made, "entity-keys");
+    set_keys(sample, &made, 200, "%zu", 7919); /* that were drawn */
+    expect(sample, &made, NULL);
+    set_keys(sample, &made, 19, "%zu", 77); /* too few */
+    expect(sample, &made, NULL);
+}
+
+static void sizes(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {.entity = {.size = ENTITY_BYTES - 1}};
+    expect(sample, &made, NULL);
+    made.entity.size = ENTITY_BYTES;
+    expect(sample, &made, "entity-size");
+    assert_true(bytes_equal(sample->advice.findings[0].keys[0], bytes_of("x 1")));
+}
+
+static void index_rows(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {.entity = {.index_rows = INDEX_ROWS_MANY - 1}};
+    expect(sample, &made, NULL);
+    made.entity.index_rows = INDEX_ROWS_MANY;
+    expect(sample, &made, "index-rows");
+    made.entity.widest = "(a, b)";
+    made.entity.widest_rows = 900;
+    expect(sample, &made, "index-rows");
+    assert_non_null(strstr(sample->advice.findings[0].evidence, "900 of them in the composite"));
+    assert_non_null(strstr(sample->advice.findings[0].evidence, "(a, b)"));
+}
+
+static void index_count(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {.composites = {.count = COMPOSITES_MANY - 1}};
+    expect(sample, &made, NULL);
+    made.composites.count = COMPOSITES_MANY;
+    expect(sample, &made, "index-count");
+}
+
+static void names(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {.entity = {.odd = NULL}};
+    expect(sample, &made, NULL);
+    made.entity.odd = "the kind a/b";
+    expect(sample, &made, "entity-names");
+    assert_non_null(strstr(sample->advice.findings[0].evidence, "the kind a/b"));
+}
+
+static void hot_entities(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {0};
+    struct advice_sign sign = {
+        .kind = ADVICE_HOT_ROW, .key = bytes_of("x 1"), .share = 0.5, .total = HOT_REQUESTS};
+    sample->seen.signs = &sign;
+    sample->seen.sign_count = 1;
+    expect(sample, &made, "hot-key");
+    assert_true(bytes_equal(sample->advice.findings[0].keys[0], bytes_of("x 1")));
+    sign.share = 0.49;
+    expect(sample, &made, NULL);
+    sign = (struct advice_sign){.kind = ADVICE_HOT_WRITES, .share = 0.8, .total = HOT_REQUESTS};
+    expect(sample, &made, "hot-range");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(keys, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(sizes, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(index_rows, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(index_count, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(names, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(hot_entities, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(rising_values, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(groups, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(deletes, sample_setup, sample_teardown),

@@ -174,6 +174,52 @@ static bool is_ramp(const struct advice_heat *early, const struct advice_heat *l
            late->cpu_percent >= RAMP_TIMES * early->cpu_percent;
 }
 
+/* The most of a minute that is five minutes before, or more, and what is always allowed. */
+static double allowed_before(const struct advice_minute *minutes, size_t at)
+{
+    double most = RAMP_FIRST_RATE * 60.0;
+    for (size_t i = 0; i < at; i++)
+        if (minutes[at].minute - minutes[i].minute >= RAMP_US / MINUTE_US &&
+            minutes[i].requests > most)
+            most = minutes[i].requests;
+    return most * RAMP_RISE_PERCENT / 100;
+}
+
+struct advice_rise steepest_rise(const struct advice_minute *minutes, size_t count)
+{
+    struct advice_rise rise = {0};
+    for (size_t i = 0; i < count; i++) {
+        double allowed = allowed_before(minutes, i);
+        if (minutes[i].requests > allowed && minutes[i].requests > rise.requests)
+            rise = (struct advice_rise){.requests = minutes[i].requests, .allowed = allowed};
+    }
+    return rise;
+}
+
+static status advise_on_counted_ramp(struct advisor *advisor)
+{
+    const struct advice_observations *seen = advisor->seen;
+    const struct advice_tablet *worst = NULL;
+    struct advice_finding *finding;
+    struct advice_rise most = {0};
+    for (size_t i = 0; i < seen->tablet_count; i++) {
+        struct advice_rise rise = steepest_rise(seen->tablets[i].minutes, seen->tablets[i].count);
+        if (rise.requests <= most.requests)
+            continue;
+        worst = &seen->tablets[i];
+        most = rise;
+    }
+    if (worst == NULL)
+        return status_ok();
+    TRY(advise(advisor, RULE_ramp, &finding,
+               "Rows of one tablet were asked for, or written, %.0f times a second in a minute of "
+               "the last hour, %.1f times what a gradual rise would have come to by then.",
+               most.requests / 60, most.requests / most.allowed));
+    finding_set_range(finding, worst->start, worst->end);
+    finding_add_keys_of_range(finding, seen);
+    return status_ok();
+}
+
 static status advise_on_ramp(struct advisor *advisor)
 {
     const struct advice_observations *seen = advisor->seen;
@@ -189,7 +235,7 @@ static status advise_on_ramp(struct advisor *advisor)
             }
         }
     if (from == NULL)
-        return status_ok();
+        return advise_on_counted_ramp(advisor);
     TRY(advise(advisor, RULE_ramp, &finding,
                "The range went from %.0f %% to %.0f %% of a node's processors within %lld "
                "seconds.",

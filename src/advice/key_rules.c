@@ -4,24 +4,43 @@
  * ("order#"), since that word sorts nothing. The first form that fits is told. */
 #include "advice/key_start.h"
 
-static status look_from(struct advisor *advisor, size_t start)
+static status look_for_order(struct advisor *advisor, const struct key_start *keys, bool *is_found)
+{
+    TRY(look_for_times(advisor, keys, is_found));
+    return *is_found ? status_ok() : look_for_numbers(advisor, keys, is_found);
+}
+
+static status look_from(struct advisor *advisor, size_t start, bool only_order, bool *is_found)
 {
     const struct key_start keys = {.seen = advisor->seen, .start = start};
-    bool is_found;
-    TRY(look_for_times(advisor, &keys, &is_found));
-    if (is_found)
+    size_t found = advisor->out->count;
+    TRY(look_for_order(advisor, &keys, is_found));
+    if (*is_found || only_order)
         return status_ok();
-    TRY(look_for_numbers(advisor, &keys, &is_found));
-    return is_found ? status_ok() : look_for_randomness(advisor, &keys);
+    TRY(look_for_randomness(advisor, &keys));
+    *is_found = advisor->out->count > found;
+    return status_ok();
+}
+
+static status look(struct advisor *advisor, bool only_order)
+{
+    const struct advice_observations *seen = advisor->seen;
+    bool is_found;
+    if (seen->row_count < KEYS_LEAST)
+        return status_ok();
+    size_t start = key_start_behind_word(seen);
+    TRY(look_from(advisor, 0, only_order, &is_found));
+    if (is_found || start == 0 || seen->row_count < KEYS_PREFIX_LEAST)
+        return status_ok();
+    return look_from(advisor, start, only_order, &is_found);
 }
 
 status advise_on_keys(struct advisor *advisor)
 {
-    const struct advice_observations *seen = advisor->seen;
-    if (seen->row_count < KEYS_LEAST)
-        return status_ok();
-    size_t found = advisor->out->count, start = key_start_behind_word(seen);
-    TRY(look_from(advisor, 0));
-    bool is_done = advisor->out->count > found || start == 0;
-    return is_done || seen->row_count < KEYS_PREFIX_LEAST ? status_ok() : look_from(advisor, start);
+    return look(advisor, false);
+}
+
+status advise_on_rising_keys(struct advisor *advisor)
+{
+    return look(advisor, true);
 }

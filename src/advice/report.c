@@ -1,26 +1,49 @@
 /* See report.h. */
 #include "advice/report.h"
 
+#include "base/utf8.h"
 #include "wire/json.h"
-
-#include <ctype.h>
 
 static void append(struct buffer *out, const char *text)
 {
     buffer_append_bytes(out, bytes_of(text));
 }
 
+/* Neither control characters, nor what has no width or turns a line around. */
+static bool is_shown(uint32_t code)
+{
+    static const uint32_t hidden[][2] = {{0, 0x1f},        {'\\', '\\'},        {0x7f, 0x9f},
+                                         {0xad, 0xad},     {0x200b, 0x200f},    {0x2028, 0x202e},
+                                         {0x2060, 0x206f}, {0xe000, 0xf8ff},    {0xfeff, 0xfeff},
+                                         {0xfff0, 0xfffb}, {0xe0000, UTF8_LAST}};
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (code >= hidden[i][0] && code <= hidden[i][1])
+            return false;
+    return true;
+}
+
+static void append_escaped(bytes part, struct buffer *out)
+{
+    for (size_t i = 0; i < part.size; i++)
+        buffer_append_format(out, "\\x%02x", part.data[i]);
+}
+
 void advice_write_key(bytes key, struct buffer *out)
 {
     enum { SHOWN_MOST = 80 };
-    for (size_t i = 0; i < key.size; i++) {
-        if (i == SHOWN_MOST) {
-            append(out, "...");
-            return;
-        }
-        bool is_plain = key.data[i] < 0x80 && isprint(key.data[i]) && key.data[i] != '\\';
-        buffer_append_format(out, is_plain ? "%c" : "\\x%02x", key.data[i]);
+    bool is_text = utf8_is_valid(key), is_cut = key.size > SHOWN_MOST;
+    if (is_cut)
+        key = is_text ? utf8_cut(key, SHOWN_MOST) : bytes_make(key.data, SHOWN_MOST);
+    for (size_t at = 0, from = 0; at < key.size; from = at) {
+        uint32_t code = is_text || key.data[at] < 0x80 ? utf8_next(key, &at) : (at++, 0);
+        bytes part = bytes_make(key.data + from, at - from);
+        if (is_shown(code))
+            buffer_append_bytes(out, part);
+        else
+            append_escaped(part, out);
     }
+    if (is_cut)
+        append(out, "...");
 }
 
 /* --- text --- */
@@ -68,10 +91,11 @@ static void write_finding(const struct advice_finding *finding, struct buffer *o
 void advice_write_text(const struct advice_observations *seen, const struct advice_sample *sample,
                        const struct advice *advice, struct buffer *out)
 {
-    buffer_append_format(out, "%s: %zu rows sampled at %zu places, %.1f MiB read%s\n",
-                         seen->table_id, seen->row_count, sample->places,
-                         (double)sample->bytes / (1 << 20),
-                         sample->is_cut ? ", which is all that --bytes allows" : "");
+    buffer_append_format(out, "%s: %zu %s sampled at %zu places, %.1f MiB read%s%s\n",
+                         seen->table_id, seen->row_count, sample->is_database ? "entities" : "rows",
+                         sample->places, (double)sample->bytes / (1 << 20),
+                         sample->is_by_server ? " by the server itself" : "",
+                         sample->is_cut ? ", and then it was enough" : "");
     if (sample->note != NULL)
         buffer_append_format(out, "%s\n", sample->note);
     for (size_t i = 0; i < advice->count; i++)
@@ -150,10 +174,10 @@ void advice_write_json(const struct advice_observations *seen, const struct advi
     buffer_append_format(
         out,
         ",\n  \"sample\": {\"rows\": %zu, \"places\": %zu, \"bytes\": %llu, \"isCut\": %s, "
-        "\"hasHotTablets\": %s},\n  \"tableBytes\": %llu,\n  \"findings\": [",
+        "\"hasHotTablets\": %s, \"isByServer\": %s},\n  \"tableBytes\": %llu,\n  \"findings\": [",
         seen->row_count, sample->places, (unsigned long long)sample->bytes,
         sample->is_cut ? "true" : "false", sample->has_heat ? "true" : "false",
-        (unsigned long long)seen->table_size);
+        sample->is_by_server ? "true" : "false", (unsigned long long)seen->table_size);
     for (size_t i = 0; i < advice->count; i++) {
         append(out, i == 0 ? "" : ",");
         append_finding(&advice->findings[i], out);

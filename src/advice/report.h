@@ -7,13 +7,16 @@
 /* What the sample was, for the report's head. */
 struct advice_sample {
     size_t places;
-    uint64_t bytes;   /* read */
-    bool is_cut;      /* the bytes allowed were read before all places were */
-    bool has_heat;    /* the server answers ListHotTablets */
+    uint64_t bytes; /* read */
+    bool is_cut;    /* the bytes or the time allowed were used up before all places were read */
+    bool has_heat;  /* the server answers ListHotTablets */
+    bool is_by_server;
+    bool is_database; /* rows are entities */
     const char *note; /* what could not be looked at, in a sentence; NULL: nothing */
 };
 
-/* Key bytes as text: what is not printable as \xNN, and no more than some 80 characters. */
+/* Key bytes as text, no more than some 80 of them. What is no UTF-8, or not to be seen, is \xNN,
+ * and so is a backslash. */
 void advice_write_key(bytes key, struct buffer *out);
 
 /* All append; `out->failed` says whether there was memory. */

@@ -28,6 +28,7 @@ enum {
     QUALIFIER_PERCENT = 50,
 
     REWRITES = 100,
+    ROW_WRITES = 1000, /* that were counted within an hour */
     COLUMNS_LEAST = 20,
     VERSIONS_WITHOUT_RULE = 10,
     VERSIONS_MANY = 100,
@@ -45,6 +46,8 @@ enum {
     HOT_ROW_PERCENT = 50, /* of the requests for single rows */
     RAMP_PERCENT = 40,
     RAMP_TIMES = 2,
+    RAMP_FIRST_RATE = 500, /* requests a second that a tablet, or a kind, may begin with */
+    RAMP_RISE_PERCENT = 150,
 
     SIBLINGS = 10, /* the table itself among them */
 
@@ -52,11 +55,13 @@ enum {
     GROUP_COMMITS = 60, /* in a minute */
     DEAD_ROWS = 500,
     DEAD_PERCENT = 90,
-    KIND_FIRST_RATE = 500, /* requests a second that a kind may begin with */
-    KIND_RISE_PERCENT = 150,
+    INDEX_ROWS_MANY = 1000, /* of an entity */
+    COMPOSITES_MANY = 20,   /* composite indexes of a kind */
+    ENTITY_BYTES = 512 << 10,
 };
 
 #define SECOND_US     ((int64_t)1000 * 1000)
+#define MINUTE_US     (60 * SECOND_US)
 #define HOUR_US       (3600 * SECOND_US)
 #define DAY_US        (24 * HOUR_US)
 #define YEAR_US       (365 * DAY_US)

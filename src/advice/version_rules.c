@@ -49,6 +49,28 @@ static size_t versions_within_an_hour(const struct column *column)
     return most;
 }
 
+static bool has_aggregates(const struct advice_observations *seen)
+{
+    for (size_t i = 0; i < seen->family_count; i++)
+        if (seen->families[i].is_aggregate)
+            return true;
+    return false;
+}
+
+/* What was counted does not say which family was written, and aggregates are made for it. */
+static status advise_on_counted_rewrites(struct advisor *advisor)
+{
+    const struct advice_rewritten *row = &advisor->seen->rewritten;
+    struct advice_finding *finding;
+    if (row->writes < ROW_WRITES || has_aggregates(advisor->seen))
+        return status_ok();
+    TRY(advise(advisor, RULE_cell_rewrites, &finding,
+               "One row was written %llu times or more within an hour.",
+               (unsigned long long)row->writes));
+    finding_add_key(finding, row->key);
+    return status_ok();
+}
+
 static status advise_on_rewrites(struct advisor *advisor)
 {
     const struct advice_observations *seen = advisor->seen;
@@ -71,7 +93,7 @@ static status advise_on_rewrites(struct advisor *advisor)
         rows += is_rewritten;
     }
     if (rows == 0)
-        return status_ok();
+        return advise_on_counted_rewrites(advisor);
     TRY(advise(advisor, RULE_cell_rewrites, &finding,
                "%zu of %zu sampled rows have such a column; one in the family %s has %zu versions "
                "within an hour.",

@@ -3,6 +3,7 @@
 
 #include "advice/report.h"
 #include "base/clock.h"
+#include "cmd/advise_server.h"
 #include "cmd/advise_source.h"
 #include "cmd/command.h"
 
@@ -13,11 +14,16 @@ enum { MEMORY_LIMIT = 1 << 30 };
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
 
+/* Who looks. */
+enum looker { BY_EITHER, BY_SERVER, BY_CLIENT };
+
 struct advise_options {
     struct target_options target;
     const char *table;
-    int format;  /* enum format */
-    int fail_on; /* enum advice_severity */
+    const char *database; /* NULL: a table is looked at */
+    int by;               /* enum looker */
+    int format;           /* enum format */
+    int fail_on;          /* enum advice_severity */
     uint64_t places;
     uint64_t rows;
     uint64_t bytes;
@@ -36,6 +42,10 @@ struct advise_options {
 
 static const struct option rows[] = {
     TARGET_OPTION_ROWS(struct advise_options, target),
+    ROW(STRING, database, NULL, 0, 0, "NAME",
+        "A database of Datastore instead of a table: (default), or its name."),
+    ROW(ENUM, by, "auto", 0, 0, "auto|server|client",
+        "Who reads the sample: the server itself, which only a Trestle can, or this command."),
     ROW(ENUM, format, "text", 0, 0, "text|json|markdown",
         "How the answer looks; markdown is for --rules."),
     ROW(ENUM, fail_on, "info", 0, 0, "info|warning|critical",
@@ -51,11 +61,27 @@ static const struct option rows[] = {
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
 static const struct option_table table = {
-    .rows = rows, .count = ROW_COUNT, .command = "trestle advise TABLE"};
+    .rows = rows, .count = ROW_COUNT, .command = "trestle advise [TABLE]"};
 
 static void write_help(struct buffer *out)
 {
     options_write_help(&table, out);
+}
+
+/* A table, a database, or the rules. */
+static status check_subject(const struct advise_options *options)
+{
+    bool has_database = options->database != NULL;
+    if (options->rules && (options->table != NULL || has_database))
+        return status_make(STATUS_INVALID_ARGUMENT, "--rules takes neither a table nor a database");
+    if (options->table != NULL && has_database)
+        return status_make(STATUS_INVALID_ARGUMENT, "it is either a table or a --database");
+    if (options->table == NULL && !has_database && !options->rules)
+        return status_make(STATUS_INVALID_ARGUMENT, "the table comes first");
+    if (has_database && options->by == BY_CLIENT)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "only the server itself can look at a database");
+    return status_ok();
 }
 
 static status read_options(const char *const *arguments, struct advise_options *out)
@@ -67,10 +93,7 @@ static status read_options(const char *const *arguments, struct advise_options *
     *out = (struct advise_options){0};
     TRY(options_read(&table, arguments + has_table, no_environment, &values));
     out->table = has_table ? arguments[0] : NULL;
-    if (!has_table && !out->rules)
-        return status_make(STATUS_INVALID_ARGUMENT, "the table comes first");
-    if (has_table && out->rules)
-        return status_make(STATUS_INVALID_ARGUMENT, "--rules takes no table");
+    TRY(check_subject(out));
     if (out->format == FORMAT_MARKDOWN && !out->rules)
         return status_make(STATUS_INVALID_ARGUMENT, "--format markdown is for --rules");
     return target_options_settle(&table, origins, &out->target);
@@ -83,9 +106,8 @@ static uint64_t seed_of(const struct advise_options *options)
     return options->seed != 0 ? options->seed : (uint64_t)clock_wall_us(clock_system()) | 1;
 }
 
-static status gather_by(struct client_session *session, const struct advise_options *options,
-                        struct arena *arena, struct advice_observations *seen,
-                        struct advice_sample *sample)
+static status look_as_client(struct client_session *session, const struct advise_options *options,
+                             struct arena *arena, struct advise_report *out)
 {
     struct client_source client;
     struct gather_options wanted = {.table_id = options->table,
@@ -96,27 +118,74 @@ static status gather_by(struct client_session *session, const struct advise_opti
                                     .time_limit_us = INT64_MAX,
                                     .seed = seed_of(options)};
     TRY(client_source_init(&client, session, options->table, arena, &wanted.source));
-    return gather(&wanted, seen, sample);
+    TRY(gather(&wanted, &out->seen, &out->sample));
+    if (!out->sample.has_heat)
+        out->sample.note = "The server does not tell hot tablets; heat was not looked at.";
+    return advice_find(&out->seen, arena, &out->advice);
+}
+
+static status ask_for_table(struct client_session *session, const struct advise_options *options,
+                            struct arena *arena, struct advise_report *out)
+{
+    const struct advise_question question = {.name = client_session_instance(session),
+                                             .table = options->table,
+                                             .places = options->places,
+                                             .rows = options->rows,
+                                             .bytes = options->bytes,
+                                             .seed = options->seed};
+    return advise_ask(session, &question, arena, out);
+}
+
+/* A server that is no Trestle has no such method, and one that is may not look for everybody: the
+ * same caller may read the table. */
+static bool may_look_oneself(const struct advise_options *options, const status *s)
+{
+    return options->by == BY_EITHER &&
+           (s->code == STATUS_UNIMPLEMENTED || s->code == STATUS_PERMISSION_DENIED);
+}
+
+static status look_at_table(struct client_session *session, const struct advise_options *options,
+                            struct arena *arena, struct advise_report *out)
+{
+    if (options->by == BY_CLIENT)
+        return look_as_client(session, options, arena, out);
+    status s = ask_for_table(session, options, arena, out);
+    if (!may_look_oneself(options, &s))
+        return s;
+    status_free(s);
+    return look_as_client(session, options, arena, out);
+}
+
+static status look_at_database(struct client_session *session, const struct advise_options *options,
+                               struct arena *arena, struct advise_report *out)
+{
+    struct buffer name = {0};
+    buffer_append_format(&name, "projects/%s/databases/%s", options->target.project,
+                         options->database);
+    const struct advise_question question = {
+        .name = name.failed ? NULL : arena_string(arena, buffer_bytes(&name))};
+    buffer_free(&name);
+    if (question.name == NULL)
+        return status_out_of_memory();
+    TRY(advise_ask(session, &question, arena, out));
+    out->sample.is_database = true;
+    return status_ok();
 }
 
 static status look(const struct advise_options *options, struct arena *arena, struct buffer *out,
-                   struct advice *advice)
+                   struct advise_report *report)
 {
     const struct client_session_options server = {.target = options->target};
     struct client_session *session;
-    struct advice_observations seen;
-    struct advice_sample sample;
     TRY(client_session_create(&server, &session));
-    status s = gather_by(session, options, arena, &seen, &sample);
+    status s = options->database != NULL ? look_at_database(session, options, arena, report)
+                                         : look_at_table(session, options, arena, report);
     client_session_destroy(session);
     TRY(s);
-    TRY(advice_find(&seen, arena, advice));
-    if (!sample.has_heat)
-        sample.note = "The server does not tell hot tablets; heat was not looked at.";
     if (options->format == FORMAT_JSON)
-        advice_write_json(&seen, &sample, advice, out);
+        advice_write_json(&report->seen, &report->sample, &report->advice, out);
     else
-        advice_write_text(&seen, &sample, advice, out);
+        advice_write_text(&report->seen, &report->sample, &report->advice, out);
     return out->failed ? status_out_of_memory() : status_ok();
 }
 
@@ -154,7 +223,7 @@ static status print(const struct buffer *out)
 int advise_command(const char *const *arguments)
 {
     struct advise_options options;
-    struct advice advice = {.count = 0};
+    struct advise_report report = {.advice = {.count = 0}};
     struct buffer out = {0};
     if (command_asks_for(arguments, "--help"))
         return command_print(write_help);
@@ -164,12 +233,12 @@ int advise_command(const char *const *arguments)
     if (options.rules)
         return print_rules(&options);
     struct arena *arena = arena_create(MEMORY_LIMIT);
-    s = arena == NULL ? status_out_of_memory() : look(&options, arena, &out, &advice);
+    s = arena == NULL ? status_out_of_memory() : look(&options, arena, &out, &report);
     if (status_is_ok(s))
         s = print(&out);
     buffer_free(&out);
     arena_destroy(arena);
     if (!status_is_ok(s))
         return fail(s, EXIT_FAILURE);
-    return is_severe(&options, &advice) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return is_severe(&options, &report.advice) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

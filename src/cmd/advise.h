@@ -1,6 +1,9 @@
-/* `trestle advise`: what is wrong with a table, by the best practices for its keys and columns.
+/* `trestle advise`: what is wrong with a table, or a database of Datastore, by the best practices
+ * for its keys and columns. The server looks itself where it is a Trestle; elsewhere the command
+ * reads a sample.
  *
  *     trestle advise TABLE [--endpoint ADDR:PORT] [--format text|json] [--fail-on SEVERITY] …
+ *     trestle advise --database NAME [--project NAME] …
  *     trestle advise --rules [--format text|json|markdown] */
 #ifndef TRESTLE_CMD_ADVISE_H
 #define TRESTLE_CMD_ADVISE_H

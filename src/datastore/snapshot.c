@@ -319,12 +319,17 @@ status ds_rows_seek(struct ds_rows_reader *reader, bytes key)
     return open_at(reader, key);
 }
 
-status ds_record_entity(bytes record, struct arena *arena, const Ds__Entity **out)
+status ds_record_version(bytes record, struct arena *arena, struct ds_version *out)
 {
     const Datastore__Record *decoded;
-    struct ds_version version;
     TRY(decode_record(record, arena, &decoded));
-    TRY(take_record(decoded, 0, arena, &version));
+    return take_record(decoded, 0, arena, out);
+}
+
+status ds_record_entity(bytes record, struct arena *arena, const Ds__Entity **out)
+{
+    struct ds_version version;
+    TRY(ds_record_version(record, arena, &version));
     *out = version.entity;
     return status_ok();
 }

@@ -62,7 +62,11 @@ status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, boo
  * that were given. */
 status ds_rows_seek(struct ds_rows_reader *reader, bytes key);
 
-/* The entity that the value of an entity's row holds, in the arena, as when it was stored. */
+/* What the value of an entity's row holds, in the arena, as when it was stored; `version_us` is 0,
+ * since the cell has it. */
+status ds_record_version(bytes record, struct arena *arena, struct ds_version *out);
+
+/* The entity alone. */
 status ds_record_entity(bytes record, struct arena *arena, const Ds__Entity **out);
 
 /* --- for who validates what he has read --- */

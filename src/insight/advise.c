@@ -1,4 +1,4 @@
-/* Advise: what the schema advisor says of tables, as documents (docs/reference/advise.md).
+/* Advise: what the schema advisor says of tables, or of a database (docs/reference/advise.md).
  *
  * What it takes is bounded: of a table some hundred short reads, TABLE_US and TABLE_BYTES; of all
  * of them ALL_US, after which the tables that are left are only named. */
@@ -6,76 +6,104 @@
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
 #include "datastore/index_check.h"
+#include "insight/advice_message.h"
 #include "insight/database_advice.h"
 #include "insight/methods.h"
 #include "insight/table_source.h"
-#include "wire/json.h"
+#include "sql/vector.h"
 
 enum {
     PLACES = 100,
+    PLACES_MOST = 10000,
     ROWS = 10,
+    ROWS_MOST = 1000,
     TABLE_BYTES = 8 * 1000 * 1000,
-    TABLE_MEMORY = 64 << 20,
+    TABLE_BYTES_MOST = 32 * 1000 * 1000,
+    TABLE_MEMORY = 128 << 20,
 };
 
 #define TABLE_US (INT64_C(5) * 1000000)
 #define ALL_US   (INT64_C(20) * 1000000)
 
-static void append(struct buffer *out, const char *text)
-{
-    buffer_append_bytes(out, bytes_of(text));
-}
-
 /* --- one table --- */
 
-static status look(const struct gather_options *wanted, struct buffer *out)
+static status read_number(const char *field, int64_t asked, int64_t most, int64_t preset,
+                          int64_t *out)
+{
+    if (asked < 0 || asked > most)
+        return status_make(STATUS_INVALID_ARGUMENT, "%s must be between 0 and %lld, and is %lld",
+                           field, (long long)most, (long long)asked);
+    *out = asked == 0 ? preset : asked;
+    return status_ok();
+}
+
+/* How much of a table is looked at. */
+static status read_extent(const Insight__AdviseRequest *message, int64_t now_us,
+                          struct gather_options *out)
+{
+    int64_t places, rows, bytes, seed;
+    TRY(read_number("places", message->places, PLACES_MOST, PLACES, &places));
+    TRY(read_number("rows", message->rows, ROWS_MOST, ROWS, &rows));
+    TRY(read_number("max_bytes", message->max_bytes, INT64_MAX, TABLE_BYTES, &bytes));
+    TRY(read_number("seed", message->seed, INT64_MAX, now_us | 1, &seed));
+    *out = (struct gather_options){
+        .now_us = now_us,
+        .places = (size_t)places,
+        .rows = (size_t)rows,
+        .bytes = (uint64_t)(bytes < TABLE_BYTES_MOST ? bytes : TABLE_BYTES_MOST),
+        .time_limit_us = TABLE_US,
+        .seed = (uint64_t)seed,
+    };
+    return status_ok();
+}
+
+static status look(const struct gather_options *wanted, struct arena *answer,
+                   Insight__TableAdvice **out)
 {
     struct advice_observations seen;
     struct advice_sample sample;
     struct advice advice;
     TRY(gather(wanted, &seen, &sample));
     TRY(advice_find(&seen, wanted->source.arena, &advice));
-    advice_write_json(&seen, &sample, &advice, out);
-    return out->failed ? status_out_of_memory() : status_ok();
+    return advice_message(&seen, &sample, &advice, answer, out);
 }
 
 static status look_at(const struct admin_request *request, struct table *table,
-                      const char *instance, struct buffer *out)
+                      const char *instance, Insight__TableAdvice **out)
 {
-    struct arena *arena = arena_create(TABLE_MEMORY);
-    int64_t now_us = clock_wall_us(cluster_clock(request->bigtable->cluster));
     struct table_source source = {.request = request, .table = table, .instance = instance};
-    struct gather_options wanted = {.table_id = name_id(table_name(table)),
-                                    .now_us = now_us,
-                                    .places = PLACES,
-                                    .rows = ROWS,
-                                    .bytes = TABLE_BYTES,
-                                    .time_limit_us = TABLE_US,
-                                    .seed = (uint64_t)now_us | 1};
+    struct gather_options wanted;
+    TRY(read_extent((const void *)request->message,
+                    clock_wall_us(cluster_clock(request->bigtable->cluster)), &wanted));
+    struct arena *arena = arena_create(TABLE_MEMORY);
     if (arena == NULL)
         return status_out_of_memory();
+    wanted.table_id = name_id(table_name(table));
     table_source_init(&source, arena, &wanted.source);
-    status s = look(&wanted, out);
+    status s = look(&wanted, request->arena, out);
     arena_destroy(arena);
     return s;
 }
 
 /* --- all that are asked for --- */
 
+/* What is listed is of the request's arena. */
 struct advising {
     const struct admin_request *request;
     const char *instance;
-    int64_t until_us;  /* clock_steady_us */
-    struct buffer ids; /* const char *, of tables that are to be looked at */
-    struct buffer documents;
-    struct buffer left_out; /* JSON strings */
+    int64_t until_us;       /* clock_steady_us */
+    struct vector ids;      /* const char *, of tables that are to be looked at */
+    struct vector tables;   /* Insight__TableAdvice * */
+    struct vector left_out; /* const char * */
 };
 
 static status add_id(struct advising *advising, const char *id)
 {
-    const char *kept = arena_string(advising->request->arena, bytes_of(id));
-    buffer_append(&advising->ids, &kept, sizeof kept);
-    return kept == NULL || advising->ids.failed ? status_out_of_memory() : status_ok();
+    struct arena *arena = advising->request->arena;
+    const char *kept = arena_string(arena, bytes_of(id));
+    if (kept == NULL)
+        return status_out_of_memory();
+    return vector_add(&advising->ids, arena, &kept, sizeof kept);
 }
 
 struct id_list {
@@ -116,6 +144,7 @@ static status advise_on_table(struct advising *advising, const char *id, bool is
     const struct admin_request *request = advising->request;
     char *name = name_of_table(request->arena, advising->instance, id);
     struct table *table;
+    Insight__TableAdvice *found;
     if (name == NULL)
         return status_out_of_memory();
     status s = cluster_table(request->bigtable->cluster, bytes_of(name), &table);
@@ -124,47 +153,35 @@ static status advise_on_table(struct advising *advising, const char *id, bool is
         return status_ok();
     }
     TRY(s);
-    if (advising->documents.size > 0)
-        append(&advising->documents, ",\n");
-    s = look_at(request, table, advising->instance, &advising->documents);
+    s = look_at(request, table, advising->instance, &found);
     table_release(table);
-    return s;
+    TRY(s);
+    return vector_add(&advising->tables, request->arena, &found, sizeof found);
 }
 
 static status advise_on_all(struct advising *advising)
 {
-    const Insight__AdviseRequest *message = (const void *)advising->request->message;
-    const char *const *ids = (const void *)advising->ids.data;
-    size_t count = advising->ids.size / sizeof *ids;
-    for (size_t i = 0; i < count; i++) {
-        TRY(insight_check_call(advising->request));
-        if (clock_steady_us(clock_system()) < advising->until_us) {
+    const struct admin_request *request = advising->request;
+    const Insight__AdviseRequest *message = (const void *)request->message;
+    const char *const *ids = advising->ids.items;
+    for (size_t i = 0; i < advising->ids.count; i++) {
+        TRY(insight_check_call(request));
+        if (clock_steady_us(clock_system()) < advising->until_us)
             TRY(advise_on_table(advising, ids[i], message->n_tables > 0));
-            continue;
-        }
-        if (advising->left_out.size > 0)
-            append(&advising->left_out, ", ");
-        json_encode_string(bytes_of(ids[i]), &advising->left_out);
+        else
+            TRY(vector_add(&advising->left_out, request->arena, &ids[i], sizeof ids[i]));
     }
-    return advising->left_out.failed ? status_out_of_memory() : status_ok();
+    return status_ok();
 }
 
-static status answer(struct advising *advising, const ProtobufCMessage **response)
+static status answer(const struct advising *advising, const ProtobufCMessage **response)
 {
-    struct arena *arena = advising->request->arena;
     Insight__Advice *advice;
-    struct buffer json = {0};
-    append(&json, "{\"tables\": [");
-    buffer_append_bytes(&json, buffer_bytes(&advising->documents));
-    append(&json, "], \"notLookedAt\": [");
-    buffer_append_bytes(&json, buffer_bytes(&advising->left_out));
-    append(&json, "]}\n");
-    char *text = json.failed ? NULL : arena_string(arena, buffer_bytes(&json));
-    buffer_free(&json);
-    if (text == NULL)
-        return status_out_of_memory();
-    PROTO_NEW(arena, advice, INSIGHT__ADVICE__INIT);
-    advice->json = text;
+    PROTO_NEW(advising->request->arena, advice, INSIGHT__ADVICE__INIT);
+    advice->tables = advising->tables.items;
+    advice->n_tables = advising->tables.count;
+    advice->not_looked_at = advising->left_out.items;
+    advice->n_not_looked_at = advising->left_out.count;
     *response = &advice->base;
     return status_ok();
 }
@@ -176,26 +193,19 @@ static status advise_on_instance(const struct admin_request *request, const char
                                 .instance = instance,
                                 .until_us = clock_steady_us(clock_system()) + ALL_US};
     TRY(name_check_instance(instance));
-    status s = list_ids(&advising);
-    if (status_is_ok(s))
-        s = advise_on_all(&advising);
-    if (status_is_ok(s))
-        s = answer(&advising, response);
-    buffer_free(&advising.ids);
-    buffer_free(&advising.documents);
-    buffer_free(&advising.left_out);
-    return s;
+    TRY(list_ids(&advising));
+    TRY(advise_on_all(&advising));
+    return answer(&advising, response);
 }
 
 static status advise_on_the_database(const struct admin_request *request, const char *name,
                                      const ProtobufCMessage **response)
 {
     struct advising advising = {.request = request};
-    status s = advise_on_database(request, name, &advising.documents);
-    if (status_is_ok(s))
-        s = answer(&advising, response);
-    buffer_free(&advising.documents);
-    return s;
+    Insight__TableAdvice *found;
+    TRY(advise_on_database(request, name, &found));
+    TRY(vector_add(&advising.tables, request->arena, &found, sizeof found));
+    return answer(&advising, response);
 }
 
 status give_advice(const struct admin_request *request, const ProtobufCMessage **response)

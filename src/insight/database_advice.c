@@ -1,90 +1,39 @@
 /* See database_advice.h.
  *
- * Entities are sampled as rows of tables are: at places that are made up from the keys known so far
- * (advice/place.h), and where a single entity is hot. Of each the commits of the last hour are
- * seen, whose times are those of its cells, and its index rows are made anew, which say which
- * values are in which index. Then the beginnings of these indexes are read, and what was counted by
- * ranges of keys is added up by kinds. */
+ * Entities are sampled (database_entities.c), which says which kinds and indexes there are. Then
+ * the beginnings of these indexes are read, and what was counted by ranges of keys is added up by
+ * kinds. */
 #include "insight/database_advice.h"
 
-#include "advice/database.h"
-#include "advice/key_time.h"
-#include "advice/place.h"
-#include "advice/report.h"
 #include "base/clock.h"
 #include "bigtable/names.h"
 #include "cluster/heat_matrix.h"
-#include "cluster/rows.h"
 #include "datastore/database.h"
-#include "datastore/index_rows.h"
-#include "datastore/snapshot.h"
+#include "datastore/ids.h"
+#include "datastore/index_definition.h"
+#include "insight/advice_message.h"
+#include "insight/database_look.h"
+#include "insight/database_text.h"
+#include "insight/heat_minutes.h"
 #include "insight/table_source.h"
 #include "row/row_key.h"
-#include "sql/vector.h"
+
+#include <stdlib.h>
 
 enum {
     MEMORY = 256 << 20,
     SCAN_MEMORY = 1 << 20,
     ROW_BYTES = 4 << 20,
-    PLACES = 100,
-    ENTITIES = 10, /* at each */
     CELLS = 2000,
-    IN_VAIN_MOST = 30,
-    SERIES_MOST = 200,
-    POINTS_MOST = 300,
-    KINDS_MOST = 100,
     INDEX_ROWS = 1000, /* that are read of an index */
 };
 
-#define LOOK_US   (INT64_C(5) * 1000000)
-#define HOUR_US   (INT64_C(3600) * 1000000)
-#define MINUTE_US (INT64_C(60) * 1000000)
+#define LOOK_US (INT64_C(5) * 1000000)
+#define HOUR_US (INT64_C(3600) * 1000000)
 
 static const uint8_t ENTITIES_FROM[] = {DS_ENTITY_ROW}, ENTITIES_TO[] = {DS_ENTITY_ROW + 1};
 
-/* What is known of a part of the table: rows that begin alike. */
-struct part {
-    bytes prefix;
-    bytes after;
-    const char *kind;
-    const char *property; /* NULL: the kind's index, or its root entities */
-    struct vector points; /* struct advice_point */
-};
-
-struct group {
-    bytes prefix; /* of the root's row key */
-    const char *root;
-    struct vector commits; /* int64_t */
-};
-
-struct looking {
-    const struct admin_request *request;
-    struct table *table;
-    struct arena *arena;
-    struct arena *scratch; /* of an entity */
-    int64_t now_us;
-    int64_t until_us; /* clock_steady_us */
-    struct advice_random random;
-    struct advice_sample sample;
-    struct vector keys;    /* bytes, of rows that were seen */
-    struct vector groups;  /* struct group */
-    struct vector series;  /* struct part */
-    struct vector kinds;   /* struct part: kinds' indexes */
-    struct vector roots;   /* struct part: entities by the kinds of their roots */
-    struct vector indexes; /* struct advice_index */
-    struct vector ramps;   /* struct advice_kind */
-};
-
 /* --- rows --- */
-
-struct range_reading {
-    bytes from;
-    bytes to;
-    size_t limit;
-    bool is_reversed;
-    status (*visit)(struct looking *l, void *context, const struct scan_row *row);
-    void *context;
-};
 
 static status visit_rows(struct looking *l, const struct range_reading *reading, struct scan *scan)
 {
@@ -96,17 +45,19 @@ static status visit_rows(struct looking *l, const struct range_reading *reading,
         if (outcome == ROW_END || clock_steady_us(clock_system()) > l->until_us)
             return status_ok();
         read++;
-        if (outcome == ROW_FOUND)
+        if (outcome == ROW_TOO_LARGE)
+            row.cells = NULL;
+        if (outcome == ROW_FOUND || outcome == ROW_TOO_LARGE)
             TRY(reading->visit(l, reading->context, &row));
     }
     return status_ok();
 }
 
-static status read_range(struct looking *l, const struct range_reading *reading, bool wants_values)
+status database_read_range(struct looking *l, const struct range_reading *reading)
 {
     const struct key_range range = {.from = reading->from, .to = reading->to};
     const struct read_scope scope = {
-        .cells_per_column = CELLS, .cells_per_row = CELLS, .wants_values = wants_values};
+        .cells_per_column = CELLS, .cells_per_row = CELLS, .wants_values = reading->wants_values};
     struct arena *arena = arena_create(SCAN_MEMORY);
     struct scan *scan;
     if (arena == NULL)
@@ -118,7 +69,7 @@ static status read_range(struct looking *l, const struct range_reading *reading,
                                                .schema = table_schema(l->table),
                                                .scope = &scope,
                                                .is_quiet = true,
-                                               .size_limit = ROW_BYTES,
+                                               .size_limit = reading->takes_large ? 0 : ROW_BYTES,
                                                .arena = arena},
                            &scan);
     if (status_is_ok(s)) {
@@ -129,8 +80,7 @@ static status read_range(struct looking *l, const struct range_reading *reading,
     return s;
 }
 
-/* What the row is at present; NULL: it is no more. */
-static const struct cell *present(const struct cell_list *cells)
+const struct cell *database_present(const struct cell_list *cells)
 {
     for (size_t i = 0; i < cells->count; i++)
         if (bytes_equal(cells->items[i].family->name, bytes_of(DS_FAMILY_IS)))
@@ -138,22 +88,10 @@ static const struct cell *present(const struct cell_list *cells)
     return NULL;
 }
 
-/* --- parts --- */
-
-static status text_at(struct looking *l, bytes encoded, const char **out, size_t *size)
+status database_find_part(struct looking *l, struct vector *parts, size_t most, bytes prefix,
+                          struct part **out)
 {
-    bytes rest = encoded;
-    TRY(ds_text_read(&rest, DS_ASCENDING, l->arena, out));
-    *size = encoded.size - rest.size;
-    return status_ok();
-}
-
-/* The part of this prefix, which is made if it is not there; NULL: there are enough. */
-static status find_part(struct looking *l, struct vector *parts, size_t most, bytes prefix,
-                        struct part **out)
-{
-    struct part *all = parts->items, part = {0};
-    struct buffer after = {0};
+    struct part *all = parts->items, part = {.prefix = arena_copy(l->arena, prefix)};
     *out = NULL;
     for (size_t i = 0; i < parts->count; i++)
         if (bytes_equal(all[i].prefix, prefix)) {
@@ -162,250 +100,87 @@ static status find_part(struct looking *l, struct vector *parts, size_t most, by
         }
     if (parts->count == most)
         return status_ok();
-    part.prefix = arena_copy(l->arena, prefix);
-    bool has_end = key_after_prefix(&after, prefix);
-    part.after = has_end && !after.failed ? arena_copy(l->arena, buffer_bytes(&after)) : (bytes){0};
-    buffer_free(&after);
-    if (part.prefix.data == NULL || part.after.data == NULL)
+    if (part.prefix.data == NULL || !key_prefix_end(l->arena, prefix, &part.after))
         return status_out_of_memory();
     TRY(vector_add(parts, l->arena, &part, sizeof part));
     *out = &((struct part *)parts->items)[parts->count - 1];
     return status_ok();
 }
 
-/* --- entities --- */
+/* --- composite indexes --- */
 
-static bool is_time(const struct looking *l, bytes value, uint8_t type)
+static status visit_definition(struct looking *l, void *context, const struct scan_row *row)
 {
-    size_t size;
-    if (type == DS__VALUE__VALUE_TYPE_TIMESTAMP_VALUE)
-        return true;
-    if (type == DS__VALUE__VALUE_TYPE_STRING_VALUE && value.size > 1)
-        return key_time_at(bytes_from(value, 1), l->now_us, &size) != KEY_TIME_NONE;
-    return false;
-}
-
-static status take_value(struct looking *l, const struct ds_index_row *row, int64_t written_us)
-{
-    struct ds_row parts;
-    struct part *series;
-    size_t size;
-    if (!ds_row_parse(row->key, NULL, &parts))
-        return ds_damaged("a row key");
-    if (parts.kind != DS_ASCENDING_ROW || row->types.size == 0)
+    struct vector *found = context;
+    Datastore__CompositeIndex *definition;
+    struct ds_index index;
+    const struct cell *is = row->cells == NULL ? NULL : database_present(row->cells);
+    if (is == NULL)
         return status_ok();
-    size_t prefix = (size_t)(parts.values.data - row->key.data);
-    TRY(find_part(l, &l->series, SERIES_MOST, bytes_make(row->key.data, prefix), &series));
-    if (series == NULL)
-        return status_ok();
-    if (series->kind == NULL) {
-        TRY(text_at(l, parts.kind_name, &series->kind, &size));
-        TRY(text_at(l, parts.property, &series->property, &size));
-    }
-    if (series->points.count == POINTS_MOST)
-        return status_ok();
-    const struct advice_point point = {.written_us = written_us,
-                                       .value = arena_copy(l->arena, parts.values),
-                                       .is_time = is_time(l, parts.values, row->types.data[0])};
-    if (point.value.data == NULL)
+    bytes value = arena_copy(l->arena, is->value);
+    if (value.data == NULL)
         return status_out_of_memory();
-    return vector_add(&series->points, l->arena, &point, sizeof point);
-}
-
-static status take_entity(struct looking *l, const struct cell *cell)
-{
-    const Ds__Entity *entity;
-    struct ds_index_rows rows;
-    struct buffer prefix = {0};
-    struct part *kind;
-    arena_reset(l->scratch);
-    TRY(ds_record_entity(cell->value, l->scratch, &entity));
-    TRY(ds_index_rows(entity, NULL, 0, l->scratch, &rows));
-    for (size_t i = 0; i < rows.count; i++)
-        TRY(take_value(l, &rows.rows[i], cell->timestamp_us));
-    ds_kind_prefix(&prefix, ds_key_namespace(entity->key), ds_key_kind(entity->key));
-    status s = prefix.failed ? status_out_of_memory()
-                             : find_part(l, &l->kinds, KINDS_MOST, buffer_bytes(&prefix), &kind);
-    buffer_free(&prefix);
-    TRY(s);
-    if (kind != NULL && kind->kind == NULL) {
-        kind->kind = arena_string(l->arena, ds_key_kind(entity->key));
-        if (kind->kind == NULL)
-            return status_out_of_memory();
-    }
-    return status_ok();
-}
-
-/* "Kind 5", "Kind "name"" of the first element of the path. */
-static const char *name_of_root(struct looking *l, bytes element, const char *kind)
-{
-    Ds__Key *key;
-    struct buffer text = {0};
-    status s = ds_path_decode(element, l->arena, &key);
-    if (!status_is_ok(s)) {
-        status_free(s);
-        return kind;
-    }
-    const Ds__Key__PathElement *root = key->path[0];
-    if (root->id_type_case == DS__KEY__PATH_ELEMENT__ID_TYPE_NAME)
-        buffer_append_format(&text, "%s \"%s\"", kind, root->name);
-    else
-        buffer_append_format(&text, "%s %lld", kind, (long long)root->id);
-    const char *out = text.failed ? NULL : arena_string(l->arena, buffer_bytes(&text));
-    buffer_free(&text);
-    return out;
-}
-
-static status find_group(struct looking *l, bytes prefix, bytes element, const char *kind,
-                         struct group **out)
-{
-    struct group *all = l->groups.items;
-    for (size_t i = 0; i < l->groups.count; i++)
-        if (bytes_equal(all[i].prefix, prefix)) {
-            *out = &all[i];
-            return status_ok();
-        }
-    const struct group group = {.prefix = arena_copy(l->arena, prefix),
-                                .root = name_of_root(l, element, kind)};
-    if (group.prefix.data == NULL || group.root == NULL)
-        return status_out_of_memory();
-    TRY(vector_add(&l->groups, l->arena, &group, sizeof group));
-    *out = &((struct group *)l->groups.items)[l->groups.count - 1];
-    return status_ok();
-}
-
-/* The root of the entity's group, and when the entity was written within the hour. */
-static status take_group(struct looking *l, bytes key, const struct cell_list *cells)
-{
-    struct ds_row row;
-    struct part *root;
-    struct group *group;
-    const char *kind;
-    size_t kind_size;
-    if (!ds_row_parse(key, NULL, &row))
-        return ds_damaged("a row key");
-    size_t before = (size_t)(row.path.data - key.data);
-    size_t element = ds_element_size(row.path, DS_ASCENDING);
-    TRY(text_at(l, row.path, &kind, &kind_size));
-    TRY(find_part(l, &l->roots, KINDS_MOST, bytes_make(key.data, before + kind_size), &root));
-    if (root != NULL)
-        root->kind = kind;
-    TRY(find_group(l, bytes_make(key.data, before + element), bytes_make(row.path.data, element),
-                   kind, &group));
-    for (size_t i = 0; i < cells->count; i++) {
-        int64_t at_us = cells->items[i].timestamp_us;
-        if (at_us > l->now_us - HOUR_US)
-            TRY(vector_add(&group->commits, l->arena, &at_us, sizeof at_us));
-    }
-    return status_ok();
-}
-
-static bool is_known(const struct looking *l, bytes key)
-{
-    const bytes *keys = l->keys.items;
-    for (size_t i = 0; i < l->keys.count; i++)
-        if (bytes_equal(keys[i], key))
-            return true;
-    return false;
-}
-
-static status visit_entity(struct looking *l, void *context, const struct scan_row *row)
-{
-    bool *is_new = context;
-    if (is_known(l, row->key))
+    TRY(ds_definition_decode(value, l->arena, &definition));
+    bool is_kept = definition->state == DS_ADMIN__INDEX__STATE__READY ||
+                   definition->state == DS_ADMIN__INDEX__STATE__CREATING;
+    if (!is_kept)
         return status_ok();
-    bytes key = arena_copy(l->arena, row->key);
-    if (key.data == NULL)
-        return status_out_of_memory();
-    TRY(vector_add(&l->keys, l->arena, &key, sizeof key));
-    *is_new = true;
-    TRY(take_group(l, key, row->cells));
-    const struct cell *is = present(row->cells);
-    for (size_t i = 0; i < row->cells->count; i++)
-        l->sample.bytes += row->cells->items[i].value.size;
-    return is == NULL ? status_ok() : take_entity(l, is);
+    TRY(ds_definition_index(definition, l->arena, &index));
+    return vector_add(found, l->arena, &index, sizeof index);
 }
 
-static status read_entities(struct looking *l, bytes from, bool is_reversed, bool *is_new)
+static status read_composites(struct looking *l)
 {
-    *is_new = false;
-    TRY(read_range(l,
-                   &(struct range_reading){.from = from,
-                                           .to = bytes_make(ENTITIES_TO, sizeof ENTITIES_TO),
-                                           .limit = ENTITIES,
-                                           .is_reversed = is_reversed,
-                                           .visit = visit_entity,
-                                           .context = is_new},
-                   true));
-    l->sample.places += *is_new;
+    static const uint8_t from[] = {DS_INDEX_ROW}, to[] = {DS_INDEX_ROW + 1};
+    struct vector found = {0};
+    TRY(database_read_range(l, &(struct range_reading){.from = bytes_make(from, sizeof from),
+                                                       .to = bytes_make(to, sizeof to),
+                                                       .limit = SIZE_MAX,
+                                                       .wants_values = true,
+                                                       .visit = visit_definition,
+                                                       .context = &found}));
+    l->composites = found.items;
+    l->composite_count = found.count;
     return status_ok();
 }
 
-static status read_places(struct looking *l)
-{
-    const bytes first = bytes_make(ENTITIES_FROM, sizeof ENTITIES_FROM);
-    struct buffer place = {0};
-    bool is_new;
-    TRY(read_entities(l, first, false, &is_new));
-    status s = read_entities(l, first, true, &is_new);
-    for (size_t in_vain = 0; status_is_ok(s) && in_vain < IN_VAIN_MOST && l->keys.count > 0;) {
-        l->sample.is_cut = clock_steady_us(clock_system()) > l->until_us;
-        if (l->sample.places >= PLACES || l->sample.is_cut)
-            break;
-        advice_place(l->keys.items, l->keys.count, &l->random, &place);
-        bool is_before = bytes_compare(buffer_bytes(&place), first) < 0;
-        s = place.failed
-                ? status_out_of_memory()
-                : read_entities(l, is_before ? first : buffer_bytes(&place), false, &is_new);
-        in_vain = is_new ? 0 : in_vain + 1;
-    }
-    buffer_free(&place);
-    return s;
-}
-
-static status read_hot_entities(struct looking *l)
-{
-    struct advice_sign *signs;
-    size_t count;
-    bool is_new;
-    TRY(table_read_signs(l->table, l->arena, &signs, &count));
-    for (size_t i = 0; i < count; i++)
-        if (signs[i].kind == ADVICE_HOT_ROW && signs[i].key.size > 0 &&
-            signs[i].key.data[0] == DS_ENTITY_ROW)
-            TRY(read_entities(l, signs[i].key, false, &is_new));
-    return status_ok();
-}
-
-/* --- indexes --- */
+/* --- beginnings of indexes --- */
 
 static status visit_index_row(struct looking *l, void *context, const struct scan_row *row)
 {
     struct advice_index *index = context;
-    (void)l;
-    if (present(row->cells) != NULL)
+    if (row->cells != NULL && database_present(row->cells) != NULL) {
         index->live++;
-    else
-        index->dead++;
-    return status_ok();
+        return status_ok();
+    }
+    index->dead++;
+    index->last_dead = arena_copy(l->arena, row->key);
+    if (index->first_dead.size == 0)
+        index->first_dead = index->last_dead;
+    return index->last_dead.data == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status name_index(struct looking *l, const struct part *part, struct advice_index *index)
+{
+    struct buffer name = {0};
+    buffer_append_format(&name, part->property == NULL ? "of the kind %s" : "of %s.%s", part->kind,
+                         part->property == NULL ? "" : part->property);
+    index->name = name.failed ? NULL : arena_string(l->arena, buffer_bytes(&name));
+    buffer_free(&name);
+    return index->name == NULL ? status_out_of_memory() : status_ok();
 }
 
 static status read_index(struct looking *l, const struct part *part)
 {
-    struct buffer name = {0};
     struct advice_index index = {0};
-    buffer_append_format(&name, part->property == NULL ? "of the kind %s" : "of %s.%s", part->kind,
-                         part->property == NULL ? "" : part->property);
-    index.name = name.failed ? NULL : arena_string(l->arena, buffer_bytes(&name));
-    buffer_free(&name);
-    if (index.name == NULL)
-        return status_out_of_memory();
-    TRY(read_range(l,
-                   &(struct range_reading){.from = part->prefix,
-                                           .to = part->after,
-                                           .limit = INDEX_ROWS,
-                                           .visit = visit_index_row,
-                                           .context = &index},
-                   false));
+    TRY(name_index(l, part, &index));
+    TRY(database_read_range(l, &(struct range_reading){.from = part->prefix,
+                                                       .to = part->after,
+                                                       .limit = INDEX_ROWS,
+                                                       .visit = visit_index_row,
+                                                       .context = &index}));
+    TRY(database_row_text(index.first_dead, l->arena, &index.first_dead));
+    TRY(database_row_text(index.last_dead, l->arena, &index.last_dead));
     return vector_add(&l->indexes, l->arena, &index, sizeof index);
 }
 
@@ -420,7 +195,7 @@ static status read_indexes(struct looking *l)
     return status_ok();
 }
 
-/* --- kinds --- */
+/* --- heat --- */
 
 static bool overlaps(const struct part *part, bytes start, bytes end)
 {
@@ -443,83 +218,172 @@ static const struct part *owner_of(const struct looking *l, bytes start, bytes e
     return owner;
 }
 
-static double requests_of(const struct heat_matrix *matrix, const struct heat_time *time,
-                          const struct part *const *owners, const struct part *part)
-{
-    double sum = 0;
-    for (size_t i = 0; i < matrix->range_count; i++)
-        if (time->sums[i] != NULL && owners[i] == part)
-            sum += (double)(time->sums[i]->numbers[HEAT_WRITES] +
-                            time->sums[i]->numbers[HEAT_TIMED_READS]);
-    return sum;
-}
-
-static status add_up(struct looking *l, const struct heat_matrix *matrix,
-                     const struct part *const *owners, const struct part *part)
-{
-    struct vector minutes = {0};
-    for (size_t i = 0; i < matrix->time_count; i++) {
-        const struct heat_time *time = &matrix->times[i];
-        int64_t span_us = time->until_us - time->from_us;
-        double long_spans = span_us > MINUTE_US ? (double)span_us / MINUTE_US : 1;
-        const struct advice_minute minute = {.minute = time->from_us / MINUTE_US,
-                                             .requests = requests_of(matrix, time, owners, part) /
-                                                         long_spans};
-        struct advice_minute *last = minutes.items;
-        last = minutes.count == 0 ? NULL : &last[minutes.count - 1];
-        if (last != NULL && last->minute == minute.minute)
-            last->requests += minute.requests;
-        else
-            TRY(vector_add(&minutes, l->arena, &minute, sizeof minute));
-    }
-    const struct advice_kind kind = {
-        .name = part->kind, .minutes = minutes.items, .count = minutes.count};
-    return vector_add(&l->ramps, l->arena, &kind, sizeof kind);
-}
-
-static status read_heat(struct looking *l)
+static status read_minutes(struct looking *l)
 {
     const struct part *roots = l->roots.items;
     struct heat_matrix matrix;
     TRY(heat_matrix_read(l->table, l->now_us - HOUR_US, l->now_us, HEAT_MOST_RANGES, l->arena,
                          &matrix));
-    const struct part **owners = arena_alloc(l->arena, matrix.range_count * sizeof *owners);
+    const void **owners = arena_alloc(l->arena, matrix.range_count * sizeof *owners);
     if (owners == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < matrix.range_count; i++)
         owners[i] = owner_of(l, matrix.starts[i],
                              i + 1 < matrix.range_count ? matrix.starts[i + 1] : (bytes){0});
-    for (size_t i = 0; i < l->roots.count; i++)
-        TRY(add_up(l, &matrix, owners, &roots[i]));
+    for (size_t i = 0; i < l->roots.count; i++) {
+        struct heat_minutes minutes;
+        TRY(heat_minutes_of(&matrix, owners, &roots[i], l->arena, &minutes));
+        const struct advice_kind kind = {
+            .name = roots[i].kind, .minutes = minutes.all, .count = minutes.count};
+        TRY(vector_add(&l->ramps, l->arena, &kind, sizeof kind));
+    }
     return status_ok();
 }
 
-/* --- all --- */
+/* --- what was seen, for the rules --- */
 
-static status describe(struct looking *l, struct advice_database *out)
+/* A sign's keys are rows until entities have been looked for there. */
+static status describe_signs(struct looking *l)
 {
-    const struct part *series = l->series.items;
-    const struct group *groups = l->groups.items;
-    out->series = arena_alloc(l->arena, l->series.count * sizeof *out->series);
-    out->groups = arena_alloc(l->arena, l->groups.count * sizeof *out->groups);
-    if (out->series == NULL || out->groups == NULL)
-        return status_out_of_memory();
-    for (; out->series_count < l->series.count; out->series_count++) {
-        const struct part *part = &series[out->series_count];
-        out->series[out->series_count] = (struct advice_series){
-            part->kind, part->property, part->points.items, part->points.count};
+    for (size_t i = 0; i < l->sign_count; i++) {
+        struct advice_sign *sign = &l->signs[i];
+        TRY(database_row_text(sign->start, l->arena, &sign->start));
+        TRY(database_row_text(sign->end, l->arena, &sign->end));
+        TRY(database_row_text(sign->key, l->arena, &sign->key));
     }
+    return status_ok();
+}
+
+static status describe_series(struct looking *l, struct advice_database *out)
+{
+    const struct part *parts = l->series.items;
+    struct advice_series *series = arena_alloc(l->arena, l->series.count * sizeof *series);
+    if (series == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < l->series.count; i++) {
+        const struct advice_point *points = parts[i].points.items, *last = &points[0];
+        for (size_t j = 1; j < parts[i].points.count; j++)
+            if (bytes_compare(points[j].value, last->value) > 0)
+                last = &points[j];
+        series[i] = (struct advice_series){.kind = parts[i].kind,
+                                           .property = parts[i].property,
+                                           .points = points,
+                                           .count = parts[i].points.count};
+        TRY(database_value_text(parts[i].kind, parts[i].property, last->value, last->type, l->arena,
+                                &series[i].last));
+    }
+    out->series = series;
+    out->series_count = l->series.count;
+    return status_ok();
+}
+
+static int order_of_roots(const void *a, const void *b)
+{
+    const struct root *left = a, *right = b;
+    return bytes_compare(left->element, right->element);
+}
+
+/* An id that the server might have given. */
+static status automatic_id(struct looking *l, const char *kind, uint64_t counter, bytes *out)
+{
+    struct buffer text = {0};
+    buffer_append_format(&text, "%s %lld", kind, (long long)ds_scattered_id(counter));
+    *out = text.failed ? bytes_make(NULL, 0) : arena_copy(l->arena, buffer_bytes(&text));
+    buffer_free(&text);
+    return out->data == NULL ? status_out_of_memory() : status_ok();
+}
+
+/* Of `count` roots, which are all names or all ids. */
+static status describe_keys(struct looking *l, const char *kind, const struct root *roots,
+                            size_t count, struct advice_roots *out)
+{
+    struct advice_row *rows = arena_alloc(l->arena, count * sizeof *rows);
+    bytes *words = arena_alloc(l->arena, count * sizeof *words);
+    bytes *better = arena_alloc(l->arena, count * sizeof *better);
+    if (rows == NULL || words == NULL || better == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = roots[i].row;
+        words[i] = roots[i].words;
+        if (!roots[i].is_name)
+            TRY(automatic_id(l, kind, i + 1, &better[i]));
+    }
+    *out = (struct advice_roots){.kind = kind, .keys = rows, .count = count, .words = words};
+    out->better = count > 0 && !roots[0].is_name ? better : NULL;
+    return status_ok();
+}
+
+/* Ids come before names, as in the order of keys. */
+static status describe_roots(struct looking *l, struct advice_database *out)
+{
+    struct part *parts = l->roots.items;
+    struct advice_roots *all = arena_alloc(l->arena, 2 * l->roots.count * sizeof *all);
+    if (all == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < l->roots.count; i++) {
+        struct root *roots = parts[i].keys.items;
+        size_t count = parts[i].keys.count, ids = 0;
+        if (count > 0)
+            qsort(roots, count, sizeof *roots, order_of_roots);
+        while (ids < count && !roots[ids].is_name)
+            ids++;
+        TRY(describe_keys(l, parts[i].kind, roots, ids, &all[2 * i]));
+        TRY(describe_keys(l, parts[i].kind, roots + ids, count - ids, &all[2 * i + 1]));
+    }
+    out->roots = all;
+    out->roots_count = 2 * l->roots.count;
+    return status_ok();
+}
+
+static status describe_groups(struct looking *l, struct advice_database *out)
+{
+    const struct group *groups = l->groups.items;
+    out->groups = arena_alloc(l->arena, l->groups.count * sizeof *out->groups);
+    if (out->groups == NULL)
+        return status_out_of_memory();
     for (; out->group_count < l->groups.count; out->group_count++) {
         const struct group *group = &groups[out->group_count];
         out->groups[out->group_count] =
-            (struct advice_group){group->root, group->commits.items, group->commits.count};
+            (struct advice_group){group->words, group->commits.items, group->commits.count};
     }
+    return status_ok();
+}
+
+static status describe_composites(struct looking *l, struct advice_database *out)
+{
+    struct vector kinds = {0};
+    for (size_t i = 0; i < l->composite_count; i++) {
+        struct advice_composites *all = kinds.items, one = {l->composites[i].kind, 1};
+        size_t at = 0;
+        while (at < kinds.count && strcmp(all[at].kind, one.kind) != 0)
+            at++;
+        if (at < kinds.count)
+            all[at].count++;
+        else
+            TRY(vector_add(&kinds, l->arena, &one, sizeof one));
+    }
+    out->composites = kinds.items;
+    out->composites_count = kinds.count;
+    return status_ok();
+}
+
+static status describe(struct looking *l, struct advice_database *out)
+{
+    TRY(describe_signs(l));
+    TRY(describe_series(l, out));
+    TRY(describe_roots(l, out));
+    TRY(describe_groups(l, out));
+    TRY(describe_composites(l, out));
+    out->entities = l->entities.items;
+    out->entity_count = l->entities.count;
     out->indexes = l->indexes.items;
     out->index_count = l->indexes.count;
     out->kinds = l->ramps.items;
     out->kind_count = l->ramps.count;
     return status_ok();
 }
+
+/* --- all --- */
 
 static bool add_size(void *context, bytes end, uint64_t offset)
 {
@@ -529,26 +393,28 @@ static bool add_size(void *context, bytes end, uint64_t offset)
     return true;
 }
 
-static status look(struct looking *l, struct buffer *out)
+static status look(struct looking *l, Insight__TableAdvice **out)
 {
     struct advice_observations seen = {.table_id = name_id(table_name(l->table)),
                                        .now_us = l->now_us};
     struct advice_database database = {0};
     struct advice advice;
-    TRY(read_places(l));
-    TRY(read_hot_entities(l));
+    TRY(read_composites(l));
+    TRY(table_read_signs(l->table, l->arena, &l->signs, &l->sign_count));
+    TRY(database_read_entities(l));
     TRY(read_indexes(l));
-    TRY(read_heat(l));
+    TRY(read_minutes(l));
     TRY(table_sample(l->table, add_size, &seen.table_size));
     TRY(describe(l, &database));
+    seen.signs = l->signs;
+    seen.sign_count = l->sign_count;
     TRY(advice_find_in_database(&seen, &database, l->arena, &advice));
     seen.row_count = l->keys.count;
-    l->sample.has_heat = true;
-    advice_write_json(&seen, &l->sample, &advice, out);
-    return out->failed ? status_out_of_memory() : status_ok();
+    return advice_message(&seen, &l->sample, &advice, l->request->arena, out);
 }
 
-status advise_on_database(const struct admin_request *request, const char *name, struct buffer *out)
+status advise_on_database(const struct admin_request *request, const char *name,
+                          Insight__TableAdvice **out)
 {
     struct cluster *cluster = request->bigtable->cluster;
     struct looking l = {.request = request,

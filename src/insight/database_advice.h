@@ -4,10 +4,11 @@
 #define TRESTLE_INSIGHT_DATABASE_ADVICE_H
 
 #include "bigtable/admin_call.h"
+#include "trestle/insight/v1/insight.pb-c.h"
 
-/* Appends the document (docs/reference/advise.md). `name`: projects/P/databases/D. NOT_FOUND.
- * Blocks for a few seconds at most. */
+/* `name`: projects/P/databases/D. What it finds is of the request's arena. NOT_FOUND. Blocks for a
+ * few seconds at most. */
 status advise_on_database(const struct admin_request *request, const char *name,
-                          struct buffer *out);
+                          Insight__TableAdvice **out);
 
 #endif

@@ -6,14 +6,19 @@
 #include "base/limits.h"
 #include "bigtable/names.h"
 #include "bigtable/table_methods.h"
+#include "cluster/heat_matrix.h"
 #include "cluster/heat_signs.h"
 #include "cluster/rows.h"
+#include "insight/heat_minutes.h"
 #include "row/row_key.h"
+#include "sql/vector.h"
 
 enum {
     SCAN_MEMORY = 1 << 20,
-    LARGE_ROWS_MOST = 4, /* that are read whole, for their size */
-    TURNS_MOST = 32,     /* of a reading, without a row */
+    LARGE_ROWS_MOST = 4,   /* that are read whole, for their size */
+    TURNS_MOST = 32,       /* of a reading, without a row */
+    FAVOURITE_WRITES = 16, /* in a window, so that they count: 1,000 an hour, by the minute */
+    FAVOURITES_MOST = 256,
 };
 
 #define HOUR_US (INT64_C(3600) * 1000000)
@@ -326,6 +331,100 @@ status table_read_signs(struct table *table, struct arena *arena, struct advice_
     return status_ok();
 }
 
+/* Which tablet each range of the matrix begins in: they are the ends of cuts. */
+static const void **owners_of(const struct heat_matrix *matrix, const struct advice_cuts *cuts,
+                              struct arena *arena)
+{
+    const void **owners = arena_alloc(arena, matrix->range_count * sizeof *owners);
+    size_t tablet = 0;
+    for (size_t i = 0; owners != NULL && i < matrix->range_count; i++) {
+        while (tablet + 1 < cuts->count &&
+               bytes_compare(matrix->starts[i], cuts->all[tablet].key) >= 0)
+            tablet++;
+        owners[i] = &cuts->all[tablet];
+    }
+    return owners;
+}
+
+static status read_tablets(struct table_source *table, const struct heat_matrix *matrix,
+                           struct arena *arena, struct advice_observations *out)
+{
+    struct advice_cuts cuts = {.arena = arena};
+    TRY(cut_table(table->table, &cuts));
+    struct advice_tablet *tablets = arena_alloc(arena, cuts.count * sizeof *tablets);
+    const void **owners = owners_of(matrix, &cuts, arena);
+    if (tablets == NULL || owners == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < cuts.count; i++) {
+        struct heat_minutes minutes;
+        TRY(heat_minutes_of(matrix, owners, &cuts.all[i], arena, &minutes));
+        tablets[i] = (struct advice_tablet){.start = i == 0 ? (bytes){0} : cuts.all[i - 1].key,
+                                            .end = cuts.all[i].key,
+                                            .minutes = minutes.all,
+                                            .count = minutes.count};
+    }
+    out->tablets = tablets;
+    out->tablet_count = cuts.count;
+    return status_ok();
+}
+
+static uint64_t single_reads(const struct heat_matrix *matrix, const struct heat_time *time)
+{
+    uint64_t reads = 0;
+    for (size_t i = 0; i < matrix->range_count; i++)
+        if (time->sums[i] != NULL)
+            reads += time->sums[i]->numbers[HEAT_TIMED_READS];
+    return reads;
+}
+
+/* Of favourites with few writes in a window there may be one for each range and window, and none of
+ * them comes to what matters; of others there are few. */
+static status count_writes(struct vector *rows, bytes key, uint64_t writes, struct arena *arena)
+{
+    struct advice_rewritten *all = rows->items;
+    const struct advice_rewritten one = {.key = key, .writes = writes};
+    if (writes < FAVOURITE_WRITES)
+        return status_ok();
+    for (size_t i = 0; i < rows->count; i++)
+        if (bytes_equal(all[i].key, key)) {
+            all[i].writes += writes;
+            return status_ok();
+        }
+    return rows->count < FAVOURITES_MOST ? vector_add(rows, arena, &one, sizeof one) : status_ok();
+}
+
+/* The votes for a range's favourite are requests for it, of which as many as all that read single
+ * rows may have been reads. (Those of the range alone are not known: they are shared out.) */
+static status find_rewritten(const struct heat_matrix *matrix, struct arena *arena,
+                             struct advice_rewritten *most)
+{
+    struct vector rows = {0};
+    for (size_t i = 0; i < matrix->time_count; i++) {
+        const struct heat_time *time = &matrix->times[i];
+        uint64_t reads = single_reads(matrix, time);
+        for (size_t j = 0; j < matrix->range_count; j++) {
+            const struct heat_sum *sum = time->sums[j];
+            if (sum != NULL && sum->votes > reads)
+                TRY(count_writes(&rows, sum->favourite, sum->votes - reads, arena));
+        }
+    }
+    const struct advice_rewritten *all = rows.items;
+    for (size_t i = 0; i < rows.count; i++)
+        if (all[i].writes > most->writes)
+            *most = all[i];
+    return status_ok();
+}
+
+static status read_counts(struct table_source *table, struct arena *arena,
+                          struct advice_observations *out)
+{
+    int64_t now_us = cluster_now_us(table_cluster(table->table));
+    struct heat_matrix matrix;
+    TRY(heat_matrix_read(table->table, now_us - HOUR_US, now_us, HEAT_MOST_RANGES, arena, &matrix));
+    TRY(find_rewritten(&matrix, arena, &out->rewritten));
+    return read_tablets(table, &matrix, arena, out);
+}
+
 static status read_heat(struct advice_source *source, struct advice_observations *out,
                         bool *is_answered)
 {
@@ -335,7 +434,7 @@ static status read_heat(struct advice_source *source, struct advice_observations
     TRY(read_hot_tablets(table, source->arena, out));
     TRY(table_read_signs(table->table, source->arena, &signs, &out->sign_count));
     out->signs = signs;
-    return status_ok();
+    return read_counts(table, source->arena, out);
 }
 
 /* --- other tables --- */

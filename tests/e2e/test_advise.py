@@ -9,8 +9,10 @@ import time
 import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
+from harness.advice import advice_document
 from harness.fake_heat import FakeHeat
 from harness.hot_load import scanning
+from harness.plain import plain_bigtable
 from harness.rest import Rest
 from harness.rpc import INSTANCE, delete_row, set_cell
 from harness.server import run_trestle
@@ -34,10 +36,10 @@ def user(number):
 
 
 def advise(host, table, *options):
-    """What `trestle advise` finds, by rule."""
+    """What `trestle advise` finds as a client, by rule."""
     done = run_trestle(
         "advise", table.split("/")[-1], "--endpoint", host, "--format", "json", "--seed", 7,
-        *options, timeout=SECONDS,
+        *(options or ("--by", "client")), timeout=SECONDS,
     )  # fmt: skip
     assert done.stderr == ""
     report = json.loads(done.stdout)
@@ -48,10 +50,8 @@ def advise(host, table, *options):
 def insight(host, instance, *tables):
     """What Insight.Advise says: the documents and the names of tables that were left out."""
     query = "&".join(f"tables={table}" for table in tables)
-    status, text = Rest(host).ask("GET", f"/v1/{instance}:advise?{query}")
-    assert status == 200, text
-    answer = json.loads(json.loads(text)["json"])
-    return answer["tables"], answer["notLookedAt"]
+    answer = Rest(host).call("GET", f"/v1/{instance}:advise?{query}")
+    return [advice_document(each) for each in answer["tables"]], answer.get("notLookedAt", [])
 
 
 def look(host, table):
@@ -312,7 +312,9 @@ def heated(server, rpc, fill):
 
     def ask(*tablets, seconds=20):
         fakes.append(FakeHeat(rpc.get_table(table), tablets[0] and tablets, seconds))
-        return advise(server.host, table, "--admin-endpoint", fakes[-1].host)
+        return advise(
+            server.host, table, "--by", "client", "--admin-endpoint", fakes[-1].host
+        )
 
     yield ask
     for each in fakes:
@@ -408,6 +410,48 @@ def test_all_tables_of_an_instance(fresh_server, connect):
         assert Rest(server.host).ask("GET", f"/v1/{path}")[1].count(code) == 1
 
 
+def test_loads_that_rise_are_counted(fresh_server, connect):
+    """Over 750 writes a second in a minute, to the one tablet that there is."""
+    server = fresh_server("--heat-window", "1s", "--balance=false")
+    rpc = connect(server.host)
+    table = rpc.create_table("t", {"f": NEWEST})
+
+    def write(requests, chance=random.Random(1)):
+        for _ in range(requests):
+            keys = [user(chance.randrange(5000)) for _ in range(1000)]
+            rows = [(key, [set_cell("f", b"q", b"v")]) for key in keys]
+            assert set(rpc.mutate_rows(table, rows)) == {0}
+
+    write(10)
+    assert look(server.host, table) == {}
+    deadline = time.monotonic() + WAIT_SECONDS
+    while "ramp" not in (findings := look(server.host, table)):
+        assert time.monotonic() < deadline
+        write(10)
+    assert findings["ramp"]["range"] == {"start": "", "end": ""}
+    assert findings["ramp"]["keys"]
+
+
+def test_rows_that_are_rewritten_are_counted(fresh_server, connect):
+    """Under a rule that keeps one version nothing is left of it, but the server has counted."""
+    server = fresh_server()
+    rpc = connect(server.host)
+    table = rpc.create_table("t", {"f": NEWEST})
+
+    def write(keys):
+        rows = [(key, [set_cell("f", b"q", b"v")]) for key in keys]
+        assert set(rpc.mutate_rows(table, rows)) == {0}
+
+    write([user(i) for i in range(1500)])
+    assert look(server.host, table) == {}
+    deadline = time.monotonic() + WAIT_SECONDS
+    while "cell-rewrites" not in (findings := look(server.host, table)):
+        assert time.monotonic() < deadline
+        write([b"counter"] * 400 + [user(i) for i in range(100)])
+    assert findings["cell-rewrites"]["keys"] == ["counter"]
+    assert advise(server.host, table) == {}
+
+
 def test_rising_keys_are_counted(fresh_server, connect):
     """A write frontier behind a word that keys share, which a sample does not show."""
     server = fresh_server("--heat-window", "1s")
@@ -436,7 +480,58 @@ def test_rising_keys_are_counted(fresh_server, connect):
     ] > "grove-z"
 
 
+def test_how_much_is_looked_at(server, fill):
+    table = fill(user(i) for i in range(1000))
+
+    def sample(query):
+        answer = Rest(server.host).call("GET", f"/v1/{INSTANCE}:advise?tables={table_id}&{query}")
+        return int(answer["tables"][0]["sample"]["rows"])
+
+    table_id = table.split("/")[-1]
+    assert sample("places=5&rows=2&seed=7") <= 10
+    assert 50 < sample("places=50&rows=20&seed=7") <= 1000
+    for query in ("places=-1", "rows=1001", "seed=-1"):
+        path = f"/v1/{INSTANCE}:advise?tables={table_id}&{query}"
+        status, text = Rest(server.host).ask("GET", path)
+        assert (status, "must be between 0 and" in text) == (400, True)
+
+
 # --- the command ---
+
+
+def report_of(host, table, *options):
+    done = run_trestle(
+        "advise", table.split("/")[-1], "--endpoint", host, "--format", "json", *options,
+        timeout=SECONDS,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def test_the_command_asks_the_server(server, fill):
+    table = fill(f"{some_date(i)}#{i}".encode() for i in range(1000))
+    for by, is_by_server in [("auto", True), ("server", True), ("client", False)]:
+        report = report_of(server.host, table, "--by", by, "--places", "20")
+        assert report["sample"]["isByServer"] == is_by_server
+        assert report["sample"]["places"] <= 20
+        assert [each["rule"] for each in report["findings"]] == ["key-time-first"]
+        assert report["table"] == table.split("/")[-1]
+
+
+def test_the_command_looks_itself_elsewhere(server, rpc, fill):
+    """At a server that speaks Bigtable's API and no more."""
+    table = fill(f"{some_date(i)}#{i}".encode() for i in range(1000))
+    with plain_bigtable(server.host) as host:
+        report = report_of(host, table)
+        assert not report["sample"]["isByServer"]
+        assert [each["rule"] for each in report["findings"]] == ["key-time-first"]
+        for arguments in [
+            (table.split("/")[-1], "--by", "server"),
+            ("--database", "(default)"),
+        ]:
+            done = run_trestle("advise", *arguments, "--endpoint", host)
+            assert done.returncode == 1
+            assert "does not look itself, as a Trestle does" in done.stderr
 
 
 def test_it_reads_little(server, rpc, fill):
@@ -444,7 +539,7 @@ def test_it_reads_little(server, rpc, fill):
     table = fill((user(i) for i in range(6000)), random.Random(1).randbytes(10000))
     report = json.loads(run_trestle(
         "advise", table.split("/")[-1], "--endpoint", server.host, "--format", "json",
-        "--bytes", "1MB",
+        "--bytes", "1MB", "--by", "client",
     ).stdout)  # fmt: skip
     assert report["sample"]["isCut"]
     assert report["sample"]["bytes"] < 2 << 20
@@ -467,7 +562,7 @@ def test_the_report_as_text(server, fill):
 
 def test_all_rules_are_listed():
     rules = json.loads(run_trestle("advise", "--rules", "--format", "json").stdout)
-    assert len({each["rule"] for each in rules}) == len(rules) == 23
+    assert len({each["rule"] for each in rules}) == len(rules) == 28
     text = run_trestle("advise", "--rules").stdout
     assert all(f"{each['rule']} ({each['severity']}): {each['title']}\n" in text for each in rules)
 
@@ -480,6 +575,10 @@ def test_all_rules_are_listed():
     ("t", "--places", "0"),
     ("t", "--fail-on", "never"),
     ("t", "u"),
+    ("t", "--by", "nobody"),
+    ("t", "--database", "d"),
+    ("--database", "d", "--rules"),
+    ("--database", "d", "--by", "client"),
 ])  # fmt: skip
 def test_what_makes_no_sense(arguments):
     done = run_trestle("advise", *arguments)

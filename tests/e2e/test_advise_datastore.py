@@ -7,8 +7,10 @@ import random
 import time
 
 import pytest
+from harness.advice import advice_document
 from harness.datastore import Raw, entity, fresh_client
 from harness.rest import Rest
+from harness.server import run_trestle
 
 WAIT_SECONDS = 100
 BEGIN = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
@@ -17,11 +19,10 @@ BEGIN = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 def look(host, client):
     """What is found, by rule."""
     path = f"/v1/projects/{client.project}/databases/(default):advise"
-    status, text = Rest(host).ask("GET", path)
-    assert status == 200, text
-    answer = json.loads(json.loads(text)["json"])
-    [report] = answer["tables"]
-    assert (report["table"], answer["notLookedAt"]) == ("(default)", [])
+    answer = Rest(host).call("GET", path)
+    report = advice_document(answer["tables"][0])
+    assert (report["table"], answer.get("notLookedAt", [])) == ("(default)", [])
+    assert len(answer["tables"]) == 1
     return {each["rule"]: each for each in report["findings"]}
 
 
@@ -51,6 +52,8 @@ def test_values_that_rise(server, client):
     assert set(found) == {"index-rising"}
     assert "at of the kind Event" in found["index-rising"]["evidence"]
     assert found["index-rising"]["evidence"].startswith("1 indexed property")
+    assert found["index-rising"]["range"]["start"].startswith("Event.at = 2024-01-01T00:04:")
+    assert found["index-rising"]["range"]["end"] == "the end of Event.at"
 
 
 def test_groups_that_are_written_often(server, client):
@@ -68,6 +71,7 @@ def test_groups_that_are_written_often(server, client):
             client.put(counter)
     assert set(found) == {"group-writes"}
     assert 'Counter "all"' in found["group-writes"]["evidence"]
+    assert found["group-writes"]["keys"] == ['Counter "all"']
 
 
 def test_indexes_that_begin_with_what_was_deleted(server, client):
@@ -82,6 +86,9 @@ def test_indexes_that_begin_with_what_was_deleted(server, client):
     found = look(server.host, client)
     assert set(found) == {"index-deletes"}
     assert "of the kind Job" in found["index-deletes"]["evidence"]
+    assert found["index-deletes"]["range"] == {
+        "start": "the index of the kind Job, Job 1", "end": "the index of the kind Job, Job 900",
+    }  # fmt: skip
 
 
 def test_kinds_that_ramp(fresh_server):
@@ -104,6 +111,164 @@ def test_kinds_that_ramp(fresh_server):
         assert time.monotonic() < deadline
         write(20)
     assert "the kind New" in found["kind-ramp"]["evidence"]
+    assert found["kind-ramp"]["keys"] == ["New"]
+
+
+def test_groups_of_large_entities(server, client):
+    """What was is kept with the entity, beyond what is read of others."""
+    page = entity(client, "Page", "large", exclude=("text",), text="")
+    for n in range(100):
+        page["text"] = f"{n}" + "x" * 60_000
+        client.put(page)
+    deadline = time.monotonic() + WAIT_SECONDS
+    while "group-writes" not in (found := look(server.host, client)):
+        assert time.monotonic() < deadline
+        for n in range(100):
+            page["text"] = f"{n}" + "x" * 60_000
+            client.put(page)
+    assert found["group-writes"]["keys"] == ['Page "large"']
+
+
+@pytest.mark.parametrize(("name", "good", "key"), [
+    (lambda n: n, lambda n: n * 2654435761 % 2**32 + 1, "Order "),
+    (lambda n: f"order-{n:06}", lambda n: f"{n * 2654435761 % 2**32:010}", 'Order "order-'),
+    (lambda n: f"{BEGIN + datetime.timedelta(hours=n):%Y-%m-%dT%H}", lambda n: f"{n % 7}-{n}",
+     'Order "2024-'),
+])  # fmt: skip
+def test_keys_that_rise(server, client, name, good, key):
+    raw = Raw(client)
+
+    def fill(kind, count, name_of):
+        for first in range(1, count, 250):
+            commit = [{"upsert": raw.entity(kind, name_of(n))} for n in range(first, first + 250)]
+            raw.commit(*commit)
+
+    fill("Good", 750, good)
+    assert look(server.host, client) == {}
+    fill("Order", 1250, name)
+    found = look(server.host, client)
+    assert set(found) == {"entity-keys"}
+    assert found["entity-keys"]["evidence"].startswith("Of the kind Order: ")
+    assert len(found["entity-keys"]["keys"]) == 3
+    assert all(each.startswith(key) for each in found["entity-keys"]["keys"])
+    for better in found["entity-keys"]["better"]:
+        assert better["better"].startswith("Order ")
+        assert better["better"] != better["key"]
+    assert found["entity-keys"]["better"]
+
+
+def test_large_entities(server, client):
+    client.put(entity(client, "Page", 1, exclude=("text",), text="x" * 500_000))
+    assert look(server.host, client) == {}
+    client.put(entity(client, "Page", 2, exclude=("text",), text="x" * 550_000))
+    found = look(server.host, client)
+    assert set(found) == {"entity-size"}
+    assert found["entity-size"]["keys"] == ["Page 2"]
+
+
+def make_index(host, client, kind, *properties):
+    """A composite index, which is ready when this returns."""
+    rest = Rest(host)
+    path = f"/v1/projects/{client.project}/indexes"
+    wanted = [{"name": name, "direction": "ASCENDING"} for name in properties]
+    rest.call("POST", path, {"kind": kind, "ancestor": "NONE", "properties": wanted})
+    deadline = time.monotonic() + WAIT_SECONDS
+    while any(each["state"] != "READY" for each in rest.call("GET", path)["indexes"]):
+        assert time.monotonic() < deadline
+
+
+def test_indexes_that_explode(server, client):
+    make_index(server.host, client, "Photo", "tags", "people")
+    client.put(entity(client, "Photo", 1, tags=list(range(30)), people=list(range(30))))
+    client.put(entity(client, "Photo", 2, tags=list(range(900))))
+    assert look(server.host, client) == {}
+    client.put(entity(client, "Photo", 3, tags=list(range(40)), people=list(range(30))))
+    found = look(server.host, client)
+    assert set(found) == {"index-rows"}
+    assert found["index-rows"]["keys"] == ["Photo 3"]
+    words = "1271 rows in indexes, 1200 of them in the composite index (tags, people)"
+    assert words in found["index-rows"]["evidence"]
+
+
+def test_many_composite_indexes(server, client):
+    client.put(entity(client, "Item", 1, a=1))
+    for n in range(19):
+        make_index(server.host, client, "Item", "a", f"p{n}")
+    make_index(server.host, client, "Other", "a", "b")
+    assert look(server.host, client) == {}
+    make_index(server.host, client, "Item", "b", "c")
+    found = look(server.host, client)
+    assert set(found) == {"index-count"}
+    assert found["index-count"]["keys"] == ["Item"]
+
+
+@pytest.mark.parametrize(("path", "properties", "words"), [
+    (("a/b", 1), {}, "the kind a/b"),
+    (("A", "b/c"), {}, "the name b/c"),
+    (("A", -5), {}, "the id -5"),
+    (("A", 1), {"b.c": 1}, "the property b.c"),
+])  # fmt: skip
+def test_odd_names(server, client, path, properties, words):
+    client.put(entity(client, "A-b", "c-d", e=1))
+    assert look(server.host, client) == {}
+    raw = Raw(client)
+    raw.commit({"upsert": raw.entity(*path, **properties)})
+    found = look(server.host, client)
+    assert set(found) == {"entity-names"}
+    assert words in found["entity-names"]["evidence"]
+
+
+def test_entities_that_are_hot(fresh_server):
+    """By reads: nobody writes it."""
+    server = fresh_server("--heat-window", "1s")
+    client = fresh_client(server.host)
+    put(client, [entity(client, "Page", f"p{n}") for n in range(200)])
+    raw = Raw(client)
+    everywhere = [raw.key("Page", f"p{n}") for n in range(200)]
+    for _ in range(30):
+        raw.lookup(*everywhere)
+    assert look(server.host, client) == {}
+    deadline = time.monotonic() + WAIT_SECONDS
+    while "hot-key" not in (found := look(server.host, client)):
+        assert time.monotonic() < deadline
+        for _ in range(500):
+            raw.lookup(raw.key("Page", "p7"))
+    assert found["hot-key"]["keys"] == ['Page "p7"']
+
+
+def test_names_in_other_scripts(server, client):
+    client.put(entity(client, "Größe", "日本/語"))
+    found = look(server.host, client)
+    assert found["entity-names"]["keys"] == ['Größe "日本/語"']
+    done = run_trestle(
+        "advise", "--database", "(default)", "--project", client.project, "--endpoint", server.host
+    )
+    assert 'Größe "日本/語"' in done.stdout
+    assert done.returncode == 1
+
+
+# --- the command ---
+
+
+def test_the_command(server, client):
+    database = ("--database", "(default)", "--project", client.project, "--endpoint", server.host)
+    client.put(entity(client, "Page", 1, exclude=("text",), text="x" * 500_000))
+    done = run_trestle("advise", *database)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("(default): 1 entities sampled at ")
+    client.put(entity(client, "Page", 2, exclude=("text",), text="x" * 550_000))
+    done = run_trestle("advise", *database, "--format", "json")
+    assert done.returncode == 1
+    [finding] = json.loads(done.stdout)["findings"]
+    assert (finding["rule"], finding["keys"]) == ("entity-size", ["Page 2"])
+
+
+def test_the_command_without_a_database(server):
+    done = run_trestle(
+        "advise", "--database", "d", "--project", "nobody", "--endpoint", server.host
+    )
+    assert done.returncode == 1
+    assert "projects/nobody/databases/d" in done.stderr
 
 
 def test_a_database_that_is_not_there(server):

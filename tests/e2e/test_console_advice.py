@@ -1,4 +1,4 @@
-"""The console's pages of advice, in Chromium: of an instance and of a table."""
+"""The console's pages of advice, in Chromium: of an instance, of a table, and of a database."""
 
 import contextlib
 import json
@@ -6,6 +6,7 @@ import json
 import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from harness.browser import Visitor, chromium
+from harness.datastore import Raw, client_of, entity
 from harness.rpc import set_cell
 
 INSTANCE = "#/p/p/i/i"
@@ -109,6 +110,74 @@ def test_it_looks_again(visit, host, connect):
     somebody.page.get_by_text("There is no such thing").wait_for()
     assert somebody.violations() == []
     somebody.expect_trouble("404")
+
+
+def test_keys_lead_to_their_rows(visit, host):
+    somebody = visit(host, f"{INSTANCE}/t/events/advice")
+    look(somebody)
+    warning = somebody.page.locator(".finding.warning")
+    key = warning.locator("dd li a").first
+    name = key.inner_text()
+    key.click()
+    somebody.page.get_by_role("heading", name="events").wait_for()
+    somebody.page.get_by_text(name).first.wait_for()
+    somebody.visit(f"{INSTANCE}/t/events/advice")
+    look(somebody)
+    warning.get_by_role("link", name="its rows").click()
+    somebody.page.get_by_role("heading", name="events").wait_for()
+
+
+DATABASE = "#/d/shop/(default)/advice"
+
+
+@pytest.fixture
+def shop(fresh_server):
+    """A server with a database whose orders are numbered, and that has a large page."""
+    server = fresh_server()
+    client = client_of(server.host, "shop")
+    raw = Raw(client)
+    for first in range(1, 1251, 250):
+        raw.commit(*({"upsert": raw.entity("Order", n)} for n in range(first, first + 250)))
+    client.put(entity(client, "Page", "home", exclude=("text",), text="x" * 600_000))
+    return server.host
+
+
+def look_at_entities(somebody):
+    somebody.page.get_by_text("entities sampled,").wait_for()
+
+
+def test_a_database(visit, shop):
+    somebody = visit(shop, "#/d/shop/(default)")
+    page = somebody.page
+    page.get_by_role("link", name="Advice").click()
+    look_at_entities(somebody)
+    rules = page.locator(".finding summary").all_inner_texts()
+    assert rules == ["The rule entity-keys", "The rule entity-size"]
+    orders = page.locator(".finding").first
+    assert orders.locator("dd li code").first.inner_text().startswith("Order ")
+    assert orders.locator("dd li a").count() == 0
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as JSON").click()
+    assert download.value.suggested_filename == "advice-shop (default).json"
+    [saved] = json.loads(download.value.path().read_text())
+    assert saved["findings"][1]["keys"] == ['Page "home"']
+
+
+def test_an_instance_leads_to_databases(visit, shop, connect):
+    connect(shop).create_table("t", instance="projects/shop/instances/i")
+    somebody = visit(shop, "#/p/shop/i/i/advice")
+    somebody.page.get_by_role("link", name="(default)").click()
+    look_at_entities(somebody)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+def test_a_database_is_whole(visit, shop, size, scheme):
+    somebody = visit(shop, DATABASE, size=size, scheme=scheme)
+    look_at_entities(somebody)
+    somebody.screenshot("advice-database")
+    assert somebody.overflow() <= 0
+    assert somebody.violations() == []
 
 
 def test_an_instance_without_tables(visit, fresh_server, administer):

@@ -1,16 +1,68 @@
-// What the schema advisor says of an instance's tables, or of one: findings, the most severe first.
-// Tables are asked one by one, so that what is found can be read while others are looked at.
+// What the schema advisor says of an instance's tables, of one, or of a database of Datastore:
+// findings, the most severe first. Tables are asked one by one, so that what is found can be read
+// while others are looked at.
+//
+// A place is {project, instance}, with a table or without, or {project, database}.
 import * as api from "./api.js";
+import { escape, fromBase64, toUrl } from "./bytes.js";
+import { databaseHead, databaseUrl } from "./datastore_parts.js";
 import { download, failure, h, link, notice } from "./dom.js";
 import { bytesText, plural } from "./formats.js";
-import { instanceHead, tableHead, tableUrl } from "./parts.js";
+import { instanceHead, rowsUrl, tableHead, tableUrl } from "./parts.js";
 
 const SEVERITIES = ["critical", "warning", "info"];
 const TITLES = { critical: "Critical", warning: "Warnings", info: "To know" };
 
+// --- documents ---
+
+// A key as it came, and as a person reads it. Of a database it is text already.
+const keyOf = (base64) => {
+  const bytes = fromBase64(base64);
+  return { bytes, text: escape(bytes) };
+};
+
+function findingOf(found) {
+  const { range, keys, betterKeys, severity, ...rule } = found;
+  return {
+    ...rule,
+    severity: severity.toLowerCase(),
+    range: range && { start: keyOf(range.startKey), end: keyOf(range.endKey) },
+    keys: (keys ?? []).map(keyOf),
+    better: (betterKeys ?? []).map((pair) => ({
+      key: keyOf(pair.key),
+      better: keyOf(pair.betterKey),
+    })),
+  };
+}
+
+const documentOf = ({ id, tableBytes, sample, findings }) => ({
+  table: id,
+  sample: {
+    rows: Number(sample.rows ?? 0),
+    places: Number(sample.places ?? 0),
+    bytes: Number(sample.bytes ?? 0),
+    isCut: sample.isCut ?? false,
+    hasHotTablets: true,
+    isByServer: true,
+  },
+  tableBytes: Number(tableBytes ?? 0),
+  findings: (findings ?? []).map(findingOf),
+});
+
+// With keys as text: what `trestle advise --format json` writes.
+const isKey = (value) => value?.bytes instanceof Uint8Array;
+const toJson = (documents) =>
+  JSON.stringify(documents, (_name, value) => (isKey(value) ? value.text : value), 2);
+
 // --- findings ---
 
-const code = (text, edge) => (text === "" ? h("em", null, edge) : h("code", null, text));
+// Leads to the row, where there are rows.
+function code(of, key) {
+  const text = h("code", null, key.text);
+  return of.table ? link(rowsUrl(of, { key: toUrl(key.bytes) }), text) : text;
+}
+
+const edge = (key, none) => (key.text === "" ? h("em", null, none) : h("code", null, key.text));
 
 function fact(name, ...content) {
   return h("div", null, h("dt", null, name), h("dd", null, ...content));
@@ -24,18 +76,27 @@ function list(items) {
   );
 }
 
-function better(pairs) {
+function better(of, pairs) {
   return list(
-    pairs.map((pair) => [code(pair.better), h("span", { class: "soft" }, " for "), code(pair.key)]),
+    pairs.map((pair) => [
+      h("code", null, pair.better.text),
+      h("span", { class: "soft" }, " for "),
+      code(of, pair.key),
+    ]),
   );
 }
 
-function range({ start, end }) {
-  return [code(start, "the first key"), " up to ", code(end, "the last key")];
+function range(of, { start, end }) {
+  const words = [edge(start, "the first key"), " up to ", edge(end, "the last key")];
+  if (!of.table) return words;
+  const parameters = {};
+  if (start.text !== "") parameters.from = toUrl(start.bytes);
+  if (end.text !== "") parameters.to = toUrl(end.bytes);
+  return [...words, " · ", link(rowsUrl(of, parameters), "its rows")];
 }
 
 function finding(place, table, found) {
-  const of = { ...place, table };
+  const of = place.database ? place : { ...place, table };
   return h(
     "article",
     { class: `finding ${found.severity}` },
@@ -43,18 +104,18 @@ function finding(place, table, found) {
     h(
       "p",
       { class: "of" },
-      !place.table && [link(tableUrl(of), table), " · "],
+      place.instance && !place.table && [link(tableUrl(of), table), " · "],
       h("span", { class: `severity ${found.severity}` }, found.severity),
     ),
     h("p", { class: "evidence" }, found.evidence),
     h(
       "dl",
       null,
-      found.range && fact("Where", range(found.range)),
-      found.keys.length > 0 && fact("Keys", list(found.keys.map((key) => code(key)))),
+      found.range && fact("Where", range(of, found.range)),
+      found.keys.length > 0 && fact("Keys", list(found.keys.map((key) => code(of, key)))),
       fact("Why it matters", found.why),
       fact("What to do", found.remedy),
-      found.better.length > 0 && fact("Better keys", better(found.better)),
+      found.better.length > 0 && fact("Better keys", better(of, found.better)),
     ),
     h(
       "details",
@@ -85,38 +146,42 @@ function groups(place, documents) {
 
 // --- looking ---
 
-async function tablesOf(place, signal) {
+// Ids of tables; of a database what stands for it.
+async function subjectsOf(place, signal) {
+  if (place.database) return [place.database];
   if (place.table) return [place.table];
   const path = `${api.pathOf(api.instanceName(place))}/tables?view=NAME_ONLY`;
   const { items } = await api.list(path, "tables", { signal });
   return items.map((item) => api.idOf(item.name));
 }
 
-async function ask(place, table, signal) {
-  const instance = api.instanceName(place).split("/").map(encodeURIComponent).join("/");
-  const path = `/v1/${instance}:advise?tables=${encodeURIComponent(table)}`;
-  const { json } = await api.get(path, { signal });
-  return JSON.parse(json).tables;
+const segment = encodeURIComponent;
+
+function pathOf(place, subject) {
+  if (place.database)
+    return `/v1/projects/${segment(place.project)}/databases/${segment(subject)}:advise`;
+  const instance = api.instanceName(place).split("/").map(segment).join("/");
+  return `/v1/${instance}:advise?tables=${segment(subject)}`;
 }
 
 // One that has gone meanwhile is none any more.
-async function lookAt(place, table, signal) {
+async function lookAt(place, subject, signal) {
   try {
-    return await ask(place, table, signal);
+    return ((await api.get(pathOf(place, subject), { signal })).tables ?? []).map(documentOf);
   } catch (error) {
-    if (error.code === 404 && !place.table) return [];
+    if (error.code === 404 && place.instance && !place.table) return [];
     throw error;
   }
 }
 
-function sampleText(documents) {
+function sampleText(place, documents) {
   const sum = (count) => documents.reduce((all, document) => all + count(document), 0);
   const rows = sum((document) => document.sample.rows);
   const size = sum((document) => document.sample.bytes);
-  return (
-    `${plural(rows, "row", "rows")} of ${plural(documents.length, "table", "tables")} ` +
-    `sampled, ${bytesText(size)} read.`
-  );
+  const what = place.database
+    ? plural(rows, "entity", "entities")
+    : `${plural(rows, "row")} of ${plural(documents.length, "table")}`;
+  return `${what} sampled, ${bytesText(size)} read.`;
 }
 
 function conclusion(place, documents) {
@@ -131,6 +196,44 @@ function conclusion(place, documents) {
   );
 }
 
+// --- the page ---
+
+const titleOf = (place) => place.table ?? place.instance ?? `${place.project} ${place.database}`;
+
+function headOf(place) {
+  if (place.database) return databaseHead(place, "advice");
+  return place.table ? tableHead(place, "advice") : instanceHead(place, "advice");
+}
+
+// The project's databases of Datastore have pages of their own; who may not list them has none.
+async function databaseLinks(place, signal) {
+  let found;
+  try {
+    const path = `/v1/projects/${segment(place.project)}/databases`;
+    found = (await api.get(path, { signal })).databases ?? [];
+  } catch (error) {
+    if (error.code === 403) return null;
+    throw error;
+  }
+  if (found.length === 0) return null;
+  const names = found.map(({ name }) => name.split("/")[3]);
+  return h(
+    "section",
+    { class: "databases-of", "aria-label": "Databases of Datastore" },
+    h("h2", null, "Datastore"),
+    h(
+      "p",
+      null,
+      "Databases of the project are looked at by themselves: ",
+      names.map((database, i) => [
+        i > 0 && ", ",
+        link(databaseUrl({ project: place.project, database }, "/advice"), database),
+      ]),
+      ".",
+    ),
+  );
+}
+
 export async function advice(place, _parameters, signal) {
   const progress = h("progress", { "aria-label": "Tables that were looked at" });
   const state = h("span", { class: "note", role: "status" });
@@ -140,8 +243,7 @@ export async function advice(place, _parameters, signal) {
   let documents = [];
 
   function store() {
-    const name = place.table ?? place.instance;
-    download(`advice-${name}.json`, "application/json", JSON.stringify(documents, null, 2));
+    download(`advice-${titleOf(place)}.json`, "application/json", toJson(documents));
   }
 
   function show(text) {
@@ -150,14 +252,14 @@ export async function advice(place, _parameters, signal) {
   }
 
   async function lookAtAll() {
-    const tables = await tablesOf(place, signal);
-    progress.max = Math.max(tables.length, 1);
-    for (const [i, table] of tables.entries()) {
-      show(`Looking at ${table}, ${i + 1} of ${tables.length}`);
+    const subjects = await subjectsOf(place, signal);
+    progress.max = Math.max(subjects.length, 1);
+    for (const [i, subject] of subjects.entries()) {
+      show(`Looking at ${subject}, ${i + 1} of ${subjects.length}`);
       progress.value = i;
-      documents.push(...(await lookAt(place, table, signal)));
+      documents.push(...(await lookAt(place, subject, signal)));
     }
-    state.textContent = sampleText(documents);
+    state.textContent = sampleText(place, documents);
     results.replaceChildren(...[conclusion(place, documents)].flat());
   }
 
@@ -181,11 +283,12 @@ export async function advice(place, _parameters, signal) {
 
   look();
   return {
-    title: `Advice on ${place.table ?? place.instance}`,
+    title: `Advice on ${titleOf(place)}`,
     content: [
-      place.table ? tableHead(place, "advice") : instanceHead(place, "advice"),
+      headOf(place),
       h("div", { class: "controls looking" }, again, save, progress, state),
       results,
+      place.instance && !place.table && (await databaseLinks(place, signal)),
     ],
   };
 }

@@ -34,6 +34,7 @@ export function databaseHead(place, current) {
         ["entities", databaseUrl(place, "/entities"), "Entities"],
         ["gql", databaseUrl(place, "/gql"), "GQL"],
         ["indexes", databaseUrl(place, "/indexes"), "Indexes"],
+        ["advice", databaseUrl(place, "/advice"), "Advice"],
       ],
       current,
     ),

@@ -8,7 +8,7 @@
 //     #/settings                               the server's settings
 //     #/datastore                              Datastore's databases
 //     #/d/PROJECT/DATABASE                     one of them: its kinds
-//     #/d/PROJECT/DATABASE/entities?…          … and entities, entity, gql, indexes
+//     #/d/PROJECT/DATABASE/entities?…          … and entities, entity, gql, indexes, advice
 //     #/p/PROJECT/i/INSTANCE                   an instance: its tables
 //     #/p/PROJECT/i/INSTANCE/query             … and by the same pattern clusters, backups
 //     #/p/PROJECT/i/INSTANCE/advice            what the schema advisor says; also of a table
@@ -52,6 +52,7 @@ const ROUTES = [
   [new RegExp(`^${DATABASE}/entity$`), entity, ["project", "database"]],
   [new RegExp(`^${DATABASE}/gql$`), gql, ["project", "database"]],
   [new RegExp(`^${DATABASE}/indexes$`), indexes, ["project", "database"]],
+  [new RegExp(`^${DATABASE}/advice$`), advice, ["project", "database"]],
   [new RegExp(`^${INSTANCE}$`), tables, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/clusters$`), clusters, ["project", "instance"]],
   [new RegExp(`^${INSTANCE}/backups$`), backups, ["project", "instance"]],
