@@ -307,17 +307,25 @@ status heat_signs_of(const struct heat_record *heat, const struct heat_ranges *d
     return status_ok();
 }
 
+status heat_signs_of_matrix(struct table *table, const struct heat_matrix *matrix,
+                            size_t most_ranges, size_t most_walked, struct arena *arena,
+                            struct heat_sign **out, size_t *count)
+{
+    struct heat_record heat;
+    struct heat_ranges *data;
+    uint64_t size;
+    TRY(heat_matrix_sum(matrix, arena, &heat));
+    TRY(heat_choose_ranges(table, most_ranges, most_walked, &size, &data));
+    status s = heat_signs_of(&heat, data, arena, out, count);
+    heat_ranges_destroy(data);
+    return s;
+}
+
 status heat_signs_read(struct table *table, int64_t from_us, int64_t until_us, struct arena *arena,
                        struct heat_sign **out, size_t *count)
 {
     struct heat_matrix matrix;
-    struct heat_record heat;
-    struct heat_ranges *data;
-    uint64_t size;
     TRY(heat_matrix_read(table, from_us, until_us, HEAT_MOST_RANGES, arena, &matrix));
-    TRY(heat_matrix_sum(&matrix, arena, &heat));
-    TRY(heat_choose_ranges(table, HEAT_MOST_RANGES, HEAT_MOST_WALKED, &size, &data));
-    status s = heat_signs_of(&heat, data, arena, out, count);
-    heat_ranges_destroy(data);
-    return s;
+    return heat_signs_of_matrix(table, &matrix, HEAT_MOST_RANGES, HEAT_MOST_WALKED, arena, out,
+                                count);
 }

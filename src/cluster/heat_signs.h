@@ -41,4 +41,11 @@ status heat_signs_of(const struct heat_record *heat, const struct heat_ranges *d
 status heat_signs_read(struct table *table, int64_t from_us, int64_t until_us, struct arena *arena,
                        struct heat_sign **out, size_t *count);
 
+/* The same of a matrix that somebody has read. How much of the data a range has is looked up by
+ * `most_ranges` ranges, for which `most_walked` rows are looked at, or not many more. */
+struct heat_matrix;
+status heat_signs_of_matrix(struct table *table, const struct heat_matrix *matrix,
+                            size_t most_ranges, size_t most_walked, struct arena *arena,
+                            struct heat_sign **out, size_t *count);
+
 #endif

@@ -29,7 +29,6 @@ enum {
 };
 
 #define LOOK_US (INT64_C(5) * 1000000)
-#define HOUR_US (INT64_C(3600) * 1000000)
 
 static const uint8_t ENTITIES_FROM[] = {DS_ENTITY_ROW}, ENTITIES_TO[] = {DS_ENTITY_ROW + 1};
 
@@ -218,21 +217,18 @@ static const struct part *owner_of(const struct looking *l, bytes start, bytes e
     return owner;
 }
 
-static status read_minutes(struct looking *l)
+static status read_minutes(struct looking *l, const struct heat_matrix *matrix)
 {
     const struct part *roots = l->roots.items;
-    struct heat_matrix matrix;
-    TRY(heat_matrix_read(l->table, l->now_us - HOUR_US, l->now_us, HEAT_MOST_RANGES, l->arena,
-                         &matrix));
-    const void **owners = arena_alloc(l->arena, matrix.range_count * sizeof *owners);
+    const void **owners = arena_alloc(l->arena, matrix->range_count * sizeof *owners);
     if (owners == NULL)
         return status_out_of_memory();
-    for (size_t i = 0; i < matrix.range_count; i++)
-        owners[i] = owner_of(l, matrix.starts[i],
-                             i + 1 < matrix.range_count ? matrix.starts[i + 1] : (bytes){0});
+    for (size_t i = 0; i < matrix->range_count; i++)
+        owners[i] = owner_of(l, matrix->starts[i],
+                             i + 1 < matrix->range_count ? matrix->starts[i + 1] : (bytes){0});
     for (size_t i = 0; i < l->roots.count; i++) {
         struct heat_minutes minutes;
-        TRY(heat_minutes_of(&matrix, owners, &roots[i], l->arena, &minutes));
+        TRY(heat_minutes_of(matrix, owners, &roots[i], l->arena, &minutes));
         const struct advice_kind kind = {
             .name = roots[i].kind, .minutes = minutes.all, .count = minutes.count};
         TRY(vector_add(&l->ramps, l->arena, &kind, sizeof kind));
@@ -398,12 +394,14 @@ static status look(struct looking *l, Insight__TableAdvice **out)
     struct advice_observations seen = {.table_id = name_id(table_name(l->table)),
                                        .now_us = l->now_us};
     struct advice_database database = {0};
+    struct heat_matrix matrix;
     struct advice advice;
     TRY(read_composites(l));
-    TRY(table_read_signs(l->table, l->arena, &l->signs, &l->sign_count));
+    TRY(table_read_matrix(l->table, HEAT_MOST_RANGES, l->arena, &matrix));
+    TRY(table_read_signs(l->table, &matrix, l->arena, &l->signs, &l->sign_count));
     TRY(database_read_entities(l));
     TRY(read_indexes(l));
-    TRY(read_minutes(l));
+    TRY(read_minutes(l, &matrix));
     TRY(table_sample(l->table, add_size, &seen.table_size));
     TRY(describe(l, &database));
     seen.signs = l->signs;

@@ -14,6 +14,9 @@
 #include "sql/vector.h"
 
 enum {
+    HEAT_RANGES = 256, /* by which it is looked at what was counted */
+    SIZE_RANGES = 128, /* by which it is looked up whether a range has a tenth of the data */
+    SIZE_ROWS = 20000, /* that are looked at for it */
     SCAN_MEMORY = 1 << 20,
     LARGE_ROWS_MOST = 4,   /* that are read whole, for their size */
     TURNS_MOST = 32,       /* of a reading, without a row */
@@ -308,14 +311,20 @@ static bool kind_of_sign(enum heat_sign_kind kind, enum advice_sign_kind *out)
     return true;
 }
 
-status table_read_signs(struct table *table, struct arena *arena, struct advice_sign **out,
-                        size_t *count)
+status table_read_matrix(struct table *table, size_t most_ranges, struct arena *arena,
+                         struct heat_matrix *out)
 {
     int64_t now_us = cluster_now_us(table_cluster(table));
+    return heat_matrix_read(table, now_us - HOUR_US, now_us, most_ranges, arena, out);
+}
+
+status table_read_signs(struct table *table, const struct heat_matrix *matrix, struct arena *arena,
+                        struct advice_sign **out, size_t *count)
+{
     struct heat_sign *signs;
     size_t all;
     *count = 0;
-    TRY(heat_signs_read(table, now_us - HOUR_US, now_us, arena, &signs, &all));
+    TRY(heat_signs_of_matrix(table, matrix, SIZE_RANGES, SIZE_ROWS, arena, &signs, &all));
     *out = arena_alloc(arena, all * sizeof **out);
     if (*out == NULL)
         return status_out_of_memory();
@@ -418,9 +427,11 @@ static status find_rewritten(const struct heat_matrix *matrix, struct arena *are
 static status read_counts(struct table_source *table, struct arena *arena,
                           struct advice_observations *out)
 {
-    int64_t now_us = cluster_now_us(table_cluster(table->table));
     struct heat_matrix matrix;
-    TRY(heat_matrix_read(table->table, now_us - HOUR_US, now_us, HEAT_MOST_RANGES, arena, &matrix));
+    struct advice_sign *signs;
+    TRY(table_read_matrix(table->table, HEAT_RANGES, arena, &matrix));
+    TRY(table_read_signs(table->table, &matrix, arena, &signs, &out->sign_count));
+    out->signs = signs;
     TRY(find_rewritten(&matrix, arena, &out->rewritten));
     return read_tablets(table, &matrix, arena, out);
 }
@@ -429,11 +440,8 @@ static status read_heat(struct advice_source *source, struct advice_observations
                         bool *is_answered)
 {
     struct table_source *table = table_source_of(source);
-    struct advice_sign *signs;
     *is_answered = true;
     TRY(read_hot_tablets(table, source->arena, out));
-    TRY(table_read_signs(table->table, source->arena, &signs, &out->sign_count));
-    out->signs = signs;
     return read_counts(table, source->arena, out);
 }
 

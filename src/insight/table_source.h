@@ -24,8 +24,14 @@ void table_source_init(struct table_source *table, struct arena *arena, struct a
 /* CANCELLED if nobody waits for the answer any more. */
 status insight_check_call(const struct admin_request *request);
 
-/* What a table was asked for within an hour, as the advisor sees it; in the arena. */
-status table_read_signs(struct table *table, struct arena *arena, struct advice_sign **out,
-                        size_t *count);
+struct heat_matrix;
+
+/* What a table was asked for within an hour, by so many ranges of keys; in the arena. */
+status table_read_matrix(struct table *table, size_t most_ranges, struct arena *arena,
+                         struct heat_matrix *out);
+
+/* What that means, as the advisor sees it; in the arena. */
+status table_read_signs(struct table *table, const struct heat_matrix *matrix, struct arena *arena,
+                        struct advice_sign **out, size_t *count);
 
 #endif
