@@ -117,19 +117,36 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     va_end(arguments);
 }
 
-void buffer_append_readable(struct buffer *buffer, bytes b, size_t most)
+/* `special` has a backslash before it. */
+static void append_readable_byte(struct buffer *buffer, uint8_t byte, uint8_t special)
 {
-    for (size_t i = 0; i < b.size && i < most; i++) {
-        uint8_t byte = b.data[i];
-        if (byte == '\\')
-            buffer_append(buffer, "\\\\", 2);
-        else if (byte >= 0x20 && byte < 0x7f)
-            buffer_append_byte(buffer, byte);
-        else
-            buffer_append_format(buffer, "\\x%02x", byte);
+    if (byte < 0x20 || byte > 0x7e) {
+        buffer_append_format(buffer, "\\x%02x", byte);
+        return;
     }
+    if (byte == '\\' || byte == special)
+        buffer_append_byte(buffer, '\\');
+    buffer_append_byte(buffer, byte);
+}
+
+static void append_readable(struct buffer *buffer, bytes b, size_t most, uint8_t special)
+{
+    for (size_t i = 0; i < b.size && i < most; i++)
+        append_readable_byte(buffer, b.data[i], special);
     if (b.size > most)
         buffer_append(buffer, "...", 3);
+}
+
+void buffer_append_readable(struct buffer *buffer, bytes b, size_t most)
+{
+    append_readable(buffer, b, most, '\\');
+}
+
+void buffer_append_quoted(struct buffer *buffer, bytes b, size_t most)
+{
+    buffer_append_byte(buffer, '"');
+    append_readable(buffer, b, most, '"');
+    buffer_append_byte(buffer, '"');
 }
 
 void buffer_clear(struct buffer *buffer)

@@ -92,6 +92,8 @@ __attribute__((format(printf, 2, 3))) void buffer_append_format(struct buffer *b
 /* Appends bytes as text: what is no printable ASCII as \xNN, and a backslash twice; "..." in place
  * of what is beyond `most` bytes. */
 void buffer_append_readable(struct buffer *buffer, bytes b, size_t most);
+/* The same between quotes; a quote inside has a backslash before it. */
+void buffer_append_quoted(struct buffer *buffer, bytes b, size_t most);
 
 /* Empties the buffer and clears `failed`; keeps the memory for the next use. */
 void buffer_clear(struct buffer *buffer);

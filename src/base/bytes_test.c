@@ -106,6 +106,19 @@ static void an_absurd_size_fails(void **state)
     buffer_free(&buffer);
 }
 
+static void bytes_are_shown_as_text(void **state)
+{
+    (void)state;
+    struct buffer buffer = {0};
+    bytes key = bytes_make("a\\ \"\x7f\xff", 6);
+    buffer_append_readable(&buffer, key, 6);
+    assert_true(bytes_equal(buffer_bytes(&buffer), of("a\\\\ \"\\x7f\\xff")));
+    buffer_clear(&buffer);
+    buffer_append_quoted(&buffer, key, 4);
+    assert_true(bytes_equal(buffer_bytes(&buffer), of("\"a\\\\ \\\"...\"")));
+    buffer_free(&buffer);
+}
+
 static void append_much(void *context)
 {
     (void)context;
@@ -224,7 +237,7 @@ int main(void)
         cmocka_unit_test(a_string_is_a_copy),         cmocka_unit_test(an_absurd_size_fails),
         cmocka_unit_test(memory_runs_out_anywhere),   cmocka_unit_test(varints_round_trip),
         cmocka_unit_test(bad_varints_are_refused),    cmocka_unit_test(lists_keep_order),
-        cmocka_unit_test(utf8_is_told_apart),
+        cmocka_unit_test(utf8_is_told_apart),         cmocka_unit_test(bytes_are_shown_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

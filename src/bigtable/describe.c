@@ -15,9 +15,7 @@ static void append(struct buffer *out, const char *words)
 
 static void append_key(struct buffer *out, bytes key)
 {
-    buffer_append_byte(out, '"');
-    buffer_append_readable(out, key, DESCRIBE_BYTES_MOST);
-    buffer_append_byte(out, '"');
+    buffer_append_quoted(out, key, DESCRIBE_BYTES_MOST);
 }
 
 /* "3 rows", "1 row" */

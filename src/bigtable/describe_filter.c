@@ -15,9 +15,7 @@ static void append(struct buffer *out, const char *words)
 
 static void append_quoted(struct buffer *out, bytes b)
 {
-    buffer_append_byte(out, '"');
-    buffer_append_readable(out, b, DESCRIBE_BYTES_MOST);
-    buffer_append_byte(out, '"');
+    buffer_append_quoted(out, b, DESCRIBE_BYTES_MOST);
 }
 
 static void append_pattern(struct buffer *out, const char *what, bytes pattern)

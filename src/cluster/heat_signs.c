@@ -1,6 +1,7 @@
 /* See heat_signs.h. */
 #include "cluster/heat_signs.h"
 
+#include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "cluster/heat_choice.h"
 #include "cluster/heat_matrix.h"
@@ -27,25 +28,14 @@ struct finding {
 
 /* --- sentences --- */
 
-static void append_key(struct buffer *out, bytes key)
-{
-    buffer_append_byte(out, '"');
-    for (size_t i = 0; i < key.size; i++) {
-        uint8_t byte = key.data[i];
-        bool is_plain = byte >= ' ' && byte <= '~' && byte != '\\' && byte != '"';
-        buffer_append_format(out, is_plain ? "%c" : "\\x%02x", byte);
-    }
-    buffer_append_byte(out, '"');
-}
-
 static void append_range(struct buffer *out, bytes start, bytes end)
 {
     buffer_append_bytes(out, bytes_of(start.size == 0 ? "from the first row" : "from "));
     if (start.size > 0)
-        append_key(out, start);
+        buffer_append_quoted(out, start, LIMIT_ROW_KEY_BYTES);
     buffer_append_bytes(out, bytes_of(end.size == 0 ? " to the last" : " up to "));
     if (end.size > 0)
-        append_key(out, end);
+        buffer_append_quoted(out, end, LIMIT_ROW_KEY_BYTES);
 }
 
 static int percent(double share)
@@ -185,7 +175,7 @@ static status find_frontier(struct finding *finding, bool *found)
                          percent(sign.share));
     append_range(&text, sign.start, sign.end);
     buffer_append_format(&text, ", the last ");
-    append_key(&text, sign.key);
+    buffer_append_quoted(&text, sign.key, LIMIT_ROW_KEY_BYTES);
     buffer_append_format(&text, ": %s, so one tablet takes them all.",
                          kind_of_key(sign.key, finding->heat->until_us));
     return add_sign(finding, &sign, &text);
@@ -233,7 +223,7 @@ static status find_hot_keys(struct finding *finding)
             continue;
         buffer_append_format(&text, "Hot key: one row takes %d %% or more of the requests, ",
                              percent(sign.share));
-        append_key(&text, sign.key);
+        buffer_append_quoted(&text, sign.key, LIMIT_ROW_KEY_BYTES);
         buffer_append_format(&text, "%s. A row cannot be split.",
                              sign.key.size < HEAT_KEY_BYTES ? "" : " (its key begins so)");
         TRY(add_sign(finding, &sign, &text));
