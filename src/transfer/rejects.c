@@ -32,22 +32,6 @@ static status make_file(struct rejects *rejects)
     return rejects->file == NULL ? cannot_write(rejects) : status_ok();
 }
 
-/* Reasons show bytes of records; those that are no text become "\\xNN". */
-static void append_reason(struct buffer *text, bytes reason)
-{
-    struct buffer shown = {0};
-    bool is_valid = utf8_is_valid(reason);
-    for (size_t i = 0; i < reason.size; i++) {
-        if (is_valid || reason.data[i] < 0x80)
-            buffer_append_byte(&shown, reason.data[i]);
-        else
-            buffer_append_format(&shown, "\\x%02x", reason.data[i]);
-    }
-    json_encode_string(buffer_bytes(&shown), text);
-    text->failed |= shown.failed;
-    buffer_free(&shown);
-}
-
 static void append_record(struct buffer *text, bytes record)
 {
     if (utf8_is_valid(record)) {
@@ -67,7 +51,7 @@ static void append_line(struct buffer *text, const struct transfer_place *place,
     buffer_append_bytes(text, bytes_of("{\"file\":"));
     json_encode_string(bytes_of(place->file), text);
     buffer_append_format(text, ",\"line\":%" PRIu64 ",\"reason\":", place->line);
-    append_reason(text, bytes_of(reason));
+    json_encode_shown(bytes_of(reason), text);
     if (record.size > 0)
         append_record(text, record);
     buffer_append_bytes(text, bytes_of("}\n"));

@@ -233,6 +233,24 @@ void json_encode_string(bytes text, struct buffer *out)
     buffer_append_byte(out, '"');
 }
 
+void json_encode_shown(bytes text, struct buffer *out)
+{
+    if (utf8_is_valid(text)) {
+        json_encode_string(text, out);
+        return;
+    }
+    struct buffer shown = {0};
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < 0x80)
+            buffer_append_byte(&shown, text.data[i]);
+        else
+            buffer_append_format(&shown, "\\x%02x", text.data[i]);
+    }
+    out->failed |= shown.failed;
+    json_encode_string(buffer_bytes(&shown), out);
+    buffer_free(&shown);
+}
+
 /* --- values --- */
 
 static bool take_word(struct json_reader *reader, const char *word)

@@ -2,6 +2,7 @@
 #include "wire/json_text.h"
 
 #include "base/testing.h"
+#include "wire/json.h"
 
 /* Strings are passed a word at a time: whatever stands at each place of a few words. */
 static void strings_end_at_their_second_quote(void **state)
@@ -46,11 +47,22 @@ static void escapes_and_control_characters_are_seen_in_strings(void **state)
         }
 }
 
+static void any_bytes_can_be_shown(void **state)
+{
+    (void)state;
+    struct buffer out = {0};
+    json_encode_shown(bytes_of("caf\xc3\xa9"), &out);
+    json_encode_shown(bytes_of("caf\xe9\n"), &out);
+    assert_true(bytes_equal(buffer_bytes(&out), bytes_of("\"caf\xc3\xa9\"\"caf\\\\xe9\\n\"")));
+    buffer_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_end_at_their_second_quote),
         cmocka_unit_test(escapes_and_control_characters_are_seen_in_strings),
+        cmocka_unit_test(any_bytes_can_be_shown),
     };
     return cmocka_run_group_tests_name("wire_json_text", tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 #include "wire/rest_private.h"
 
 #include "base/limits.h"
-#include "base/utf8.h"
 
 #include "google/rpc/status.pb-c.h"
 
@@ -28,25 +27,6 @@ unsigned rest_http_status(enum status_code code)
         [STATUS_UNAUTHENTICATED] = 401,
     };
     return codes[code];
-}
-
-/* A message may quote bytes that are no UTF-8, which JSON cannot have: they are shown by number. */
-static void write_text(bytes text, struct buffer *out)
-{
-    if (utf8_is_valid(text)) {
-        json_encode_string(text, out);
-        return;
-    }
-    struct buffer plain = {0};
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < 0x80)
-            buffer_append_byte(&plain, text.data[i]);
-        else
-            buffer_append_format(&plain, "\\x%02x", text.data[i]);
-    }
-    out->failed |= plain.failed;
-    json_encode_string(buffer_bytes(&plain), out);
-    buffer_free(&plain);
 }
 
 /* Its `details`, each with its type; nothing without any. */
@@ -81,7 +61,7 @@ void rest_write_error(unsigned http_status, status s, bytes details, const struc
     else
         buffer_append_format(
             out, "{\n  \"error\": {\n    \"code\": %u,\n    \"message\": ", http_status);
-    write_text(bytes_of(status_message(s)), out);
+    json_encode_shown(bytes_of(status_message(s)), out);
     buffer_append_bytes(out, bytes_of(style->compact ? ",\"status\":" : ",\n    \"status\": "));
     json_encode_string(bytes_of(status_code_name(s.code)), out);
     write_details(details, style, out);
