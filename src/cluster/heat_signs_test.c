@@ -64,7 +64,7 @@ static struct signs signs_since(struct cluster_fixture *f, int64_t from_us)
     assert_ok(
         heat_signs_read(f->table, from_us, hands.now_us, f->arena, &signs.items, &signs.count));
     for (size_t i = 0; i < signs.count; i++)
-        print_message("  %s\n", signs.items[i].sentence);
+        print_message("# %s\n", signs.items[i].sentence);
     return signs;
 }
 

@@ -158,7 +158,7 @@ static void test_queries_give_what_they_mean(void **state)
     for (uint64_t i = 0; i < ROUNDS; i++)
         run_round(i);
     is_done = true;
-    print_message("%d queries, %d results\n", checked, found);
+    print_message("# %d queries, %d results\n", checked, found);
     assert_true(checked > ROUNDS * 3 / 4 && found > ROUNDS);
 }
 
