@@ -167,7 +167,7 @@ static status look_at_counts(struct heat_counts *counts, int64_t from_us, struct
 {
     const struct heat_ranges *ranges = heat_counts_ranges(counts);
     struct heat_cell *sums = calloc(ranges->count, sizeof *sums);
-    struct heat_record record;
+    struct heat_record record = {.count = 0};
     if (sums == NULL)
         return status_out_of_memory();
     heat_counts_look(counts, sums);
