@@ -236,18 +236,16 @@ static status find_group(struct looking *l, bytes prefix, struct group **out, bo
     return status_ok();
 }
 
-/* The kind of the root, and its group: `*roots` is NULL if there are too many kinds. */
-static status take_root(struct looking *l, bytes key, struct part **roots, struct group **group)
+/* The kind of the root of a path, and its group: `*roots` is NULL if there are too many kinds. */
+static status take_root(struct looking *l, bytes key, bytes path, struct part **roots,
+                        struct group **group)
 {
-    struct ds_row row;
     const char *kind;
     size_t kind_size;
     bool is_new;
-    if (!ds_row_parse(key, NULL, &row))
-        return ds_damaged("a row key");
-    size_t before = (size_t)(row.path.data - key.data);
-    size_t element = ds_element_size(row.path, DS_ASCENDING);
-    TRY(text_at(l, row.path, &kind, &kind_size));
+    size_t before = (size_t)(path.data - key.data);
+    size_t element = ds_element_size(path, DS_ASCENDING);
+    TRY(text_at(l, path, &kind, &kind_size));
     TRY(database_find_part(l, &l->roots, DATABASE_KINDS_MOST,
                            bytes_make(key.data, before + kind_size), roots));
     TRY(find_group(l, bytes_make(key.data, before + element), group, &is_new));
@@ -255,7 +253,7 @@ static status take_root(struct looking *l, bytes key, struct part **roots, struc
         return status_ok();
     (*roots)->kind = kind;
     TRY(vector_add(&(*roots)->rows, l->arena, &key, sizeof key));
-    return is_new ? add_root(l, *roots, bytes_make(row.path.data, element), (*group)->words)
+    return is_new ? add_root(l, *roots, bytes_make(path.data, element), (*group)->words)
                   : status_ok();
 }
 
@@ -293,11 +291,14 @@ static bool is_known(const struct looking *l, bytes key)
 
 static status take_row(struct looking *l, bytes key, const struct cell_list *cells)
 {
+    struct ds_row row;
     struct part *roots;
     struct group *group;
     struct ds_version version;
     const struct cell *is = database_present(cells);
-    TRY(take_root(l, key, &roots, &group));
+    if (!ds_row_parse(key, NULL, &row))
+        return ds_damaged("a row key");
+    TRY(take_root(l, key, row.path, &roots, &group));
     TRY(take_commits(l, cells, group));
     for (size_t i = 0; i < cells->count; i++)
         l->sample.bytes += cells->items[i].value.size;
