@@ -236,9 +236,10 @@ int advise_command(const char *const *arguments)
     s = arena == NULL ? status_out_of_memory() : look(&options, arena, &out, &report);
     if (status_is_ok(s))
         s = print(&out);
+    bool has_found = is_severe(&options, &report.advice); /* its rules may be the arena's */
     buffer_free(&out);
     arena_destroy(arena);
     if (!status_is_ok(s))
         return fail(s, EXIT_FAILURE);
-    return is_severe(&options, &report.advice) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return has_found ? EXIT_FAILURE : EXIT_SUCCESS;
 }
