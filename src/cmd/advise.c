@@ -207,13 +207,6 @@ static int print_rules(const struct advise_options *options)
     return command_print(writers[options->format]);
 }
 
-static int fail(status s, int exit_status)
-{
-    fprintf(stderr, "trestle advise: %s\n", status_message(s));
-    status_free(s);
-    return exit_status;
-}
-
 static status print(const struct buffer *out)
 {
     bool is_written = fwrite(out->data, 1, out->size, stdout) == out->size && fflush(stdout) == 0;
@@ -229,7 +222,7 @@ int advise_command(const char *const *arguments)
         return command_print(write_help);
     status s = read_options(arguments, &options);
     if (!status_is_ok(s))
-        return fail(s, s.code == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILURE);
+        return command_refuse("advise", s);
     if (options.rules)
         return print_rules(&options);
     struct arena *arena = arena_create(MEMORY_LIMIT);
@@ -239,7 +232,5 @@ int advise_command(const char *const *arguments)
     bool has_found = is_severe(&options, &report.advice); /* its rules may be the arena's */
     buffer_free(&out);
     arena_destroy(arena);
-    if (!status_is_ok(s))
-        return fail(s, EXIT_FAILURE);
-    return has_found ? EXIT_FAILURE : EXIT_SUCCESS;
+    return command_end("advise", s, !has_found);
 }

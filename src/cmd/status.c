@@ -170,13 +170,6 @@ static status look(const struct status_options *options, bool *is_in_trouble)
     return s;
 }
 
-static int fail(status s, int exit_status)
-{
-    fprintf(stderr, "trestle status: %s\n", status_message(s));
-    status_free(s);
-    return exit_status;
-}
-
 int status_command(const char *const *arguments)
 {
     struct status_options options;
@@ -185,13 +178,11 @@ int status_command(const char *const *arguments)
         return command_print(write_help);
     status s = read_options(arguments, &options);
     if (!status_is_ok(s))
-        return fail(s, s.code == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILURE);
+        return command_refuse("status", s);
     s = look(&options, &is_in_trouble);
     if (s.code == STATUS_CANCELLED && options.watch) { /* that is how it ends */
         status_free(s);
         s = status_ok();
     }
-    if (!status_is_ok(s))
-        return fail(s, EXIT_FAILURE);
-    return is_in_trouble ? EXIT_FAILURE : EXIT_SUCCESS;
+    return command_end("status", s, !is_in_trouble);
 }
