@@ -47,15 +47,18 @@ const char *sql_named_type_name(const struct sql_named_type *named)
 
 /* --- finding types --- */
 
-/* What of the name is behind `prefix` and a dot; NULL if it does not begin so. An empty prefix has
+/* Whether the name begins with `prefix` and a dot; *rest is what follows them. An empty prefix has
  * no dot. */
-static const char *behind(const char *name, const char *prefix)
+static bool begins_with(const char *name, const char *prefix, const char **rest)
 {
     size_t size = strlen(prefix);
+    *rest = name;
     if (size == 0)
-        return name;
-    bool fits = strncmp(name, prefix, size) == 0 && name[size] == '.';
-    return fits ? name + size + 1 : NULL;
+        return true;
+    if (strncmp(name, prefix, size) != 0 || name[size] != '.')
+        return false;
+    *rest = name + size + 1;
+    return true;
 }
 
 static bool find_enum(Descriptors__Enum *const *enums, size_t count, const char *name,
@@ -80,12 +83,12 @@ static bool find_in(Descriptors__Message *const *messages, size_t message_count,
         goes_deeper = false;
         for (size_t i = 0; i < message_count && !goes_deeper; i++) {
             const Descriptors__Message *message = messages[i];
-            const char *rest = behind(name, message->name);
+            const char *rest;
             if (strcmp(message->name, name) == 0) {
                 out->message = message;
                 return true;
             }
-            if (rest == NULL)
+            if (!begins_with(name, message->name, &rest))
                 continue;
             goes_deeper = true;
             name = rest;
@@ -104,9 +107,10 @@ static bool find_descriptor(const Descriptors__Set *set, const char *name,
     *out = (struct sql_descriptor){.set = set};
     for (size_t i = 0; i < set->n_file; i++) {
         const Descriptors__File *file = set->file[i];
-        const char *rest = behind(name, file->package);
-        if (rest != NULL && find_in(file->message_type, file->n_message_type, file->enum_type,
-                                    file->n_enum_type, rest, out))
+        const char *rest;
+        if (begins_with(name, file->package, &rest) &&
+            find_in(file->message_type, file->n_message_type, file->enum_type, file->n_enum_type,
+                    rest, out))
             return true;
     }
     return false;
