@@ -434,10 +434,10 @@ void heat_stop(struct cluster *cluster)
     status_free(s);
 }
 
-void cluster_hot_tablets(struct cluster *cluster, uint64_t after,
+void cluster_hot_tablets(struct cluster *cluster,
                          bool (*visit)(void *context, const struct hot_tablet *hot), void *context)
 {
-    hot_list_visit(&cluster->heat->hot, after, visit, context);
+    hot_list_visit(&cluster->heat->hot, visit, context);
 }
 
 size_t heat_hot_count(struct cluster *cluster)

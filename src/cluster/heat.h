@@ -82,9 +82,9 @@ struct hot_tablet {
     double cpu_percent; /* of all processors of the machine */
 };
 
-/* Calls `visit` for each one with an id over `after`, by rising id, until it returns false. What it
- * gets is valid during the call, which is under a lock: it should only copy. Any thread. */
-void cluster_hot_tablets(struct cluster *cluster, uint64_t after,
+/* Calls `visit` for each, by rising id, until it returns false. What it gets is valid during the
+ * call, which is under a lock: it should only copy. Any thread. */
+void cluster_hot_tablets(struct cluster *cluster,
                          bool (*visit)(void *context, const struct hot_tablet *hot), void *context);
 
 size_t heat_hot_count(struct cluster *cluster); /* how many there are */

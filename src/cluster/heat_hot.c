@@ -112,15 +112,13 @@ void hot_list_forget(struct hot_list *list, int64_t before_us)
     pthread_mutex_unlock(&list->lock);
 }
 
-void hot_list_visit(struct hot_list *list, uint64_t after,
+void hot_list_visit(struct hot_list *list,
                     bool (*visit)(void *context, const struct hot_tablet *hot), void *context)
 {
     bool goes_on = true;
     pthread_mutex_lock(&list->lock);
-    for (struct link *at = list->entries.first; at != NULL && goes_on; at = at->next) {
-        const struct hot_tablet *hot = &entry_of(at)->hot;
-        goes_on = hot->id <= after || visit(context, hot);
-    }
+    for (struct link *at = list->entries.first; at != NULL && goes_on; at = at->next)
+        goes_on = visit(context, &entry_of(at)->hot);
     pthread_mutex_unlock(&list->lock);
 }
 

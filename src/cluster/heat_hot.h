@@ -28,7 +28,7 @@ void hot_list_put(struct hot_list *list, const struct hot_tablet *hot);
 /* Forgets what ended before that, microseconds since 1970. */
 void hot_list_forget(struct hot_list *list, int64_t before_us);
 
-void hot_list_visit(struct hot_list *list, uint64_t after,
+void hot_list_visit(struct hot_list *list,
                     bool (*visit)(void *context, const struct hot_tablet *hot), void *context);
 
 size_t hot_list_count(struct hot_list *list);

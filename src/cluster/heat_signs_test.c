@@ -128,7 +128,7 @@ static void assert_hot_tablet(struct cluster_fixture *f, int64_t from_us, const 
                               const char *to)
 {
     struct hot_search search = {.from = from, .to = to, .from_us = from_us, .all_lie_there = true};
-    cluster_hot_tablets(f->cluster, 0, look_at_hot, &search);
+    cluster_hot_tablets(f->cluster, look_at_hot, &search);
     assert_int_equal(search.count, 1);
     assert_true(search.all_lie_there);
 }

@@ -286,7 +286,7 @@ static status read_hot_tablets(struct table_source *table, struct arena *arena,
                                struct advice_observations *out)
 {
     struct hot_list list = {.arena = arena, .table = bytes_of(table_name(table->table))};
-    cluster_hot_tablets(table->request->bigtable->cluster, 0, take_hot_tablet, &list);
+    cluster_hot_tablets(table->request->bigtable->cluster, take_hot_tablet, &list);
     bytes kept =
         list.found.failed ? bytes_make(NULL, 0) : arena_copy(arena, buffer_bytes(&list.found));
     buffer_free(&list.found);

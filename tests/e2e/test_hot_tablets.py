@@ -21,12 +21,16 @@ def facts(hot):
     return (hot.name, hot.table_name, hot.start_time, hot.end_time, hot.start_key, hot.end_key)
 
 
-def wait_for(admin, count):
+def await_hot(admin, is_enough, **fields):
     deadline = time.monotonic() + WAIT_SECONDS
-    while len(found := hot_tablets(admin)) < count:
+    while not is_enough(found := hot_tablets(admin, **fields)):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     return found
+
+
+def quarter_of(hot):
+    return int(hot.start_time.timestamp()) // 900
 
 
 def test_what_is_scanned_is_hot(fresh_server, connect, administer):
@@ -37,7 +41,7 @@ def test_what_is_scanned_is_hot(fresh_server, connect, administer):
     rows = [(b"m%04d" % i, [set_cell("f", b"q", VALUE, 1000)]) for i in range(1000)]
     assert set(rpc.mutate_rows(name, rows)) == {0}
     with scanning(connect, server.host, name, b"m"):
-        found = wait_for(admin, 2)
+        found = await_hot(admin, len)
     assert {each.start_key for each in found} == {"m"}
     assert {each.end_key for each in found} == {"\\xff\\x00"}
     assert {each.table_name for each in found} == {name}
@@ -46,13 +50,48 @@ def test_what_is_scanned_is_hot(fresh_server, connect, administer):
     assert len({each.name for each in found}) == len(found)
     assert found[0].name.startswith(f"{CLUSTER}/hotTablets/")
 
-    pages = admin.instances.list_hot_tablets(request={"parent": CLUSTER, "page_size": 1}).pages
-    assert [next(pages).hot_tablets[0] for _ in range(2)] == found[:2]
+
+def test_a_range_is_told_once_in_a_quarter_of_an_hour(fresh_server, connect, administer):
+    """As it was at its hottest. The times that are asked for choose among all times."""
+    server = fresh_server("--heat-window", "1s", "--balance=false")
+    rpc, admin = connect(server.host), administer(server.host)
+    name = rpc.create_table("t", splits=[b"m"])
+    rows = [(b"m%04d" % i, [set_cell("f", b"q", VALUE, 1000)]) for i in range(1000)]
+    assert set(rpc.mutate_rows(name, rows)) == {0}
     second = datetime.timedelta(seconds=1)
-    later = found[0].start_time + second / 2
-    assert hot_tablets(admin, start_time=later)[0] == found[1]
-    assert hot_tablets(admin, end_time=later) == found[:1]
-    assert hot_tablets(admin, end_time=found[0].start_time - second) == []
+    with scanning(connect, server.host, name, b"m"):
+        first = await_hot(admin, len)[0]
+        await_hot(admin, len, start_time=first.start_time + second)
+    found = hot_tablets(admin)
+    told = [(each.start_key, each.end_key, quarter_of(each)) for each in found]
+    assert len(told) == len(set(told))
+    hottest = max(found, key=lambda each: each.node_cpu_usage_percent)
+    assert found[0] == hottest
+    assert hot_tablets(admin, start_time=hottest.start_time, end_time=hottest.start_time) == [hottest]
+    assert hot_tablets(admin, end_time=first.start_time - second) == []
+
+
+def test_the_hottest_come_first_page_by_page(fresh_server, connect, administer):
+    server = fresh_server("--heat-window", "1s", "--balance=false")
+    rpc, admin = connect(server.host), administer(server.host)
+    names = [rpc.create_table(each, splits=[b"m"]) for each in ("t", "u", "v")]
+    rows = [(b"%c%04d" % ("am"[i % 2].encode()[0], i), [set_cell("f", b"q", VALUE, 1000)])
+            for i in range(1000)]  # fmt: skip
+    for name in names:
+        assert set(rpc.mutate_rows(name, rows)) == {0}
+    for name in names:
+        with scanning(connect, server.host, name, b"m"):
+            await_hot(admin, lambda found, name=name: name in {each.table_name for each in found})
+    time.sleep(2)  # the last window has ended: nothing moves any more
+    found = hot_tablets(admin)
+    assert {each.table_name for each in found} == set(names)
+    shares = [each.node_cpu_usage_percent for each in found]
+    assert shares == sorted(shares, reverse=True)
+    for size in (1, 2, 100):
+        request = {"parent": CLUSTER, "page_size": size}
+        pages = list(admin.instances.list_hot_tablets(request=request).pages)
+        assert [len(page.hot_tablets) for page in pages[:-1]] == [size] * (len(pages) - 1)
+        assert [hot for page in pages for hot in page.hot_tablets] == found
 
 
 def test_the_part_of_a_tablet_that_is_hot_is_named(fresh_server, connect, administer):
@@ -64,23 +103,25 @@ def test_the_part_of_a_tablet_that_is_hot_is_named(fresh_server, connect, admini
             for i in range(2000)]  # fmt: skip
     assert set(rpc.mutate_rows(name, rows)) == {0}
     with scanning(connect, server.host, name, b"f", b"g"):
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not any(each.start_key >= "e" and "" < each.end_key <= "h"
-                      for each in hot_tablets(admin)):  # fmt: skip
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        await_hot(admin, lambda found: any(each.start_key >= "e" and "" < each.end_key <= "h"
+                                           for each in found))  # fmt: skip
+    time.sleep(2)  # the last window has ended: nothing moves any more
     found = hot_tablets(admin)
     server.kill()
     server.start()
-    again = hot_tablets(administer(server.host))
-    assert [facts(each) for each in again[: len(found)]] == [facts(each) for each in found]
+    assert [facts(each) for each in hot_tablets(administer(server.host))] == [
+        facts(each) for each in found
+    ]
 
 
 @pytest.mark.parametrize("fields", [
     {"page_size": -1},
     {"page_token": "x"},
-    {"page_token": "-1"},
-    {"page_token": "99999999999999999999"},
+    {"page_token": "1"},
+    {"page_token": "1."},
+    {"page_token": "-1.1"},
+    {"page_token": "1.1.1"},
+    {"page_token": "1.99999999999999999999"},
     {"start_time": {"seconds": 2}, "end_time": {"seconds": 1}},
     {"start_time": {"seconds": -1}},
     {"end_time": {"seconds": 1 << 62}},

@@ -171,7 +171,7 @@ function busiest(page) {
     return h("p", { class: "note" }, `There is nothing of “${metric.title}” in this time.`);
   const columns = [
     { title: "From" },
-    { title: "To, not with it" },
+    { title: "To (exclusive)" },
     { title: metric.isMost ? "At most" : "On average", number: true },
     { title: metric.isMost ? "" : "Of all", number: true },
     { title: "", class: "narrow" },
@@ -241,14 +241,14 @@ async function hotTablets(page, signal) {
     );
   const columns = [
     { title: "From" },
-    { title: "To, not with it" },
+    { title: "To (exclusive)" },
     { title: "Processors", number: true },
     { title: "When (UTC)", class: "time" },
     { title: "", class: "narrow" },
   ];
   const rows = own
-    .slice(-HOT_TABLETS)
-    .reverse()
+    .toSorted((a, b) => Date.parse(b.startTime) - Date.parse(a.startTime))
+    .slice(0, HOT_TABLETS)
     .map((hot) => {
       const start = keyOf(hot.startKey ?? ""),
         end = keyOf(hot.endKey ?? "");

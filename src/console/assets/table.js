@@ -57,7 +57,7 @@ async function tablets(place, signal) {
   const found = await sampleTablets(api.tableName(place), signal);
   const columns = [
     { title: "From" },
-    { title: "To, not with it" },
+    { title: "To (exclusive)" },
     { title: "Size, about", number: true },
     { title: "", class: "narrow" },
   ];
