@@ -518,7 +518,7 @@ def test_an_entity_that_is_there_is_left_as_it_is(visitor, store):
     other = add_property(dialog, "n", "3", "integerValue")
     make(dialog)
     dialog.get_by_text("Two properties have the same name.").wait_for()
-    other.get_by_role("button", name="Without this property").click()
+    other.get_by_role("button", name="Remove property").click()
     make(dialog)
     dialog.get_by_text("already exists").wait_for()
     look_at(somebody, "datastore-dialog-new-there")

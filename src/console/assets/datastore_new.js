@@ -65,7 +65,7 @@ function propertyFields(remove) {
     h("legend", { class: "hidden" }, "A property"),
     field("Property", name),
     value.fields,
-    button("Without this property", () => remove(each), { class: "small quiet" }),
+    button("Remove property", () => remove(each), { class: "small quiet" }),
   );
   const each = { name, element, read: value.read };
   return each;
