@@ -67,7 +67,8 @@ def test_a_range_is_told_once_in_a_quarter_of_an_hour(fresh_server, connect, adm
     assert len(told) == len(set(told))
     hottest = max(found, key=lambda each: each.node_cpu_usage_percent)
     assert found[0] == hottest
-    assert hot_tablets(admin, start_time=hottest.start_time, end_time=hottest.start_time) == [hottest]
+    then = hottest.start_time
+    assert hot_tablets(admin, start_time=then, end_time=then) == [hottest]
     assert hot_tablets(admin, end_time=first.start_time - second) == []
 
 
