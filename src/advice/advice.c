@@ -77,6 +77,38 @@ void finding_add_better(struct advice_finding *finding, bytes key, bytes better)
             (struct advice_better){.key = key, .better = better};
 }
 
+/* In words: a name stays within its quotes, and an id becomes a name. */
+static void write_shard_in_words(bytes words, size_t number, struct buffer *out)
+{
+    size_t last = words.size;
+    bool is_name = last > 0 && words.data[last - 1] == '"';
+    while (!is_name && last > 0 && words.data[last - 1] != ' ')
+        last--;
+    buffer_append_bytes(out, bytes_make(words.data, is_name ? last - 1 : last));
+    if (!is_name) {
+        buffer_append_byte(out, '"');
+        buffer_append_bytes(out, bytes_from(words, last));
+    }
+    buffer_append_format(out, "#%zu\"", number);
+}
+
+status finding_add_shards(struct advisor *advisor, struct advice_finding *finding, bytes key)
+{
+    for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
+        struct buffer text = {0};
+        bytes shard;
+        if (advisor->is_database) {
+            write_shard_in_words(key, i, &text);
+        } else {
+            buffer_append_bytes(&text, key);
+            buffer_append_format(&text, "#%zu", i);
+        }
+        TRY(keep_text(advisor, &text, &shard));
+        finding_add_better(finding, key, shard);
+    }
+    return status_ok();
+}
+
 const struct advice_row *row_to_show(const struct advice_observations *seen, size_t index)
 {
     size_t at = seen->row_count * (2 * index + 1) / (2 * ADVICE_KEYS_SHOWN);

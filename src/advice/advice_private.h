@@ -9,6 +9,7 @@ struct advisor {
     const struct advice_observations *seen;
     struct arena *arena;
     struct advice *out;
+    bool is_database; /* keys are in words: Order 5 / Item "a" */
 };
 
 /* Adds a finding, whose evidence is as printf makes it. */
@@ -26,6 +27,9 @@ void finding_add_keys_of_range(struct advice_finding *finding,
 /* Both do nothing when there are ADVICE_KEYS_SHOWN. */
 void finding_add_key(struct advice_finding *finding, bytes key);
 void finding_add_better(struct advice_finding *finding, bytes key, bytes better);
+
+/* A key of which there should be several: the same with a number behind it. */
+status finding_add_shards(struct advisor *advisor, struct advice_finding *finding, bytes key);
 
 /* Rows from all over the sample, not its first ones: the index-th of ADVICE_KEYS_SHOWN. */
 const struct advice_row *row_to_show(const struct advice_observations *seen, size_t index);

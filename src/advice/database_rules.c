@@ -255,7 +255,7 @@ static status advise_on_groups(struct advisor *advisor, const struct advice_data
                "%zu sampled group%s; the one of %.*s had %zu commits or more within a minute.",
                count, count == 1 ? "" : "s", (int)worst->root.size, worst->root.data, most));
     finding_add_key(finding, worst->root);
-    return status_ok();
+    return finding_add_shards(advisor, finding, worst->root);
 }
 
 /* --- deleted entities --- */
@@ -318,7 +318,7 @@ status advice_find_in_database(const struct advice_observations *seen,
                                const struct advice_database *database, struct arena *arena,
                                struct advice *out)
 {
-    struct advisor advisor = {.seen = seen, .arena = arena, .out = out};
+    struct advisor advisor = {.seen = seen, .arena = arena, .out = out, .is_database = true};
     out->count = 0;
     TRY(advise_on_rising_values(&advisor, database));
     TRY(advise_on_groups(&advisor, database));

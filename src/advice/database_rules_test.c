@@ -93,12 +93,24 @@ static void set_commits(struct made_database *made, size_t count, int64_t step_u
         made->commits_us[i] = SAMPLE_NOW_US - step_us * (int64_t)(i / times);
 }
 
+/* Of the first finding: which keys would be better. */
+static void assert_shards(const struct made_sample *sample, const char *key, const char *first,
+                          const char *last)
+{
+    const struct advice_finding *finding = &sample->advice.findings[0];
+    assert_int_equal(finding->better_count, ADVICE_KEYS_SHOWN);
+    assert_true(bytes_equal(finding->better[0].key, bytes_of(key)));
+    assert_true(bytes_equal(finding->better[0].better, bytes_of(first)));
+    assert_true(bytes_equal(finding->better[ADVICE_KEYS_SHOWN - 1].better, bytes_of(last)));
+}
+
 static void groups(void **state)
 {
     struct made_sample *sample = *state;
     struct made_database made = {0};
     set_commits(&made, 61, SECOND_US / 2, 1);
     expect(sample, &made, "group-writes");
+    assert_shards(sample, "x 1", "x \"1#0\"", "x \"1#2\"");
     set_commits(&made, 60, SECOND_US / 2, 1);
     expect(sample, &made, NULL);
     set_commits(&made, 200, SECOND_US, 1); /* one a second */
@@ -191,6 +203,10 @@ static void sizes(void **state)
     made.entity.size = ENTITY_BYTES;
     expect(sample, &made, "entity-size");
     assert_true(bytes_equal(sample->advice.findings[0].keys[0], bytes_of("x 1")));
+    assert_shards(sample, "x 1", "x \"1#0\"", "x \"1#2\"");
+    sign.key = bytes_of("x 1 / Line \"a b\"");
+    expect(sample, &made, "hot-key");
+    assert_shards(sample, "x 1 / Line \"a b\"", "x 1 / Line \"a b#0\"", "x 1 / Line \"a b#2\"");
 }
 
 static void index_rows(void **state)

@@ -143,7 +143,7 @@ static status advise_on_counted_key(struct advisor *advisor)
                (unsigned long long)sign->total, sign->share * 100));
     finding_set_range(finding, sign->start, sign->end);
     finding_add_key(finding, sign->key);
-    return status_ok();
+    return finding_add_shards(advisor, finding, sign->key);
 }
 
 static status advise_on_hot_key(struct advisor *advisor)
@@ -162,7 +162,8 @@ static status advise_on_hot_key(struct advisor *advisor)
     TRY(advise(advisor, RULE_hot_key, &finding,
                "A tablet with one row took %.0f %% of a node's processors.", hottest->cpu_percent));
     show_range(advisor, finding, hottest);
-    return status_ok();
+    return finding->key_count == 0 ? status_ok()
+                                   : finding_add_shards(advisor, finding, finding->keys[0]);
 }
 
 /* Whether the later one says that the load has doubled since the earlier. */

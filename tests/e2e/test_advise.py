@@ -339,6 +339,8 @@ def test_hot_rows(heated):
     findings = heated((only, behind, 0, 30))
     assert set(findings) == {"hot-key"}
     assert findings["hot-key"]["severity"] == "critical"
+    better = [(each["key"], each["better"]) for each in findings["hot-key"]["better"]]
+    assert better == [(only, f"{only}#{number}") for number in range(3)]
     assert heated((only, behind, 0, 9)) == {}
     assert heated(("amber", "basil", 0, 30)) == {}
 
