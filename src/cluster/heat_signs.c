@@ -158,6 +158,17 @@ static bytes newest_of(const struct finding *finding, const struct heat_run *run
     return newest;
 }
 
+/* There may be none: where borders differ, a count is shared out among parts, and the newest key
+ * lies in one of them. */
+static void append_newest(struct buffer *text, bytes key, int64_t now_us)
+{
+    if (key.size == 0)
+        return;
+    buffer_append_bytes(text, bytes_of(", the last "));
+    buffer_append_quoted(text, key, LIMIT_ROW_KEY_BYTES);
+    buffer_append_format(text, ": %s", kind_of_key(key, now_us));
+}
+
 static status find_frontier(struct finding *finding, bool *found)
 {
     struct heat_run writes = run_of(finding, BIT(HEAT_WRITES), 1);
@@ -174,10 +185,8 @@ static status find_frontier(struct finding *finding, bool *found)
     buffer_append_format(&text, "Write frontier: %d %% of the writes go to rising keys ",
                          percent(sign.share));
     append_range(&text, sign.start, sign.end);
-    buffer_append_format(&text, ", the last ");
-    buffer_append_quoted(&text, sign.key, LIMIT_ROW_KEY_BYTES);
-    buffer_append_format(&text, ": %s, so one tablet takes them all.",
-                         kind_of_key(sign.key, finding->heat->until_us));
+    append_newest(&text, sign.key, finding->heat->until_us);
+    buffer_append_format(&text, ", so one tablet takes them all.");
     return add_sign(finding, &sign, &text);
 }
 
