@@ -203,10 +203,6 @@ static void sizes(void **state)
     made.entity.size = ENTITY_BYTES;
     expect(sample, &made, "entity-size");
     assert_true(bytes_equal(sample->advice.findings[0].keys[0], bytes_of("x 1")));
-    assert_shards(sample, "x 1", "x \"1#0\"", "x \"1#2\"");
-    sign.key = bytes_of("x 1 / Line \"a b\"");
-    expect(sample, &made, "hot-key");
-    assert_shards(sample, "x 1 / Line \"a b\"", "x 1 / Line \"a b#0\"", "x 1 / Line \"a b#2\"");
 }
 
 static void index_rows(void **state)
@@ -252,6 +248,10 @@ static void hot_entities(void **state)
     sample->seen.sign_count = 1;
     expect(sample, &made, "hot-key");
     assert_true(bytes_equal(sample->advice.findings[0].keys[0], bytes_of("x 1")));
+    assert_shards(sample, "x 1", "x \"1#0\"", "x \"1#2\"");
+    sign.key = bytes_of("x 1 / Line \"a b\"");
+    expect(sample, &made, "hot-key");
+    assert_shards(sample, "x 1 / Line \"a b\"", "x 1 / Line \"a b#0\"", "x 1 / Line \"a b#2\"");
     sign.share = 0.49;
     expect(sample, &made, NULL);
     sign = (struct advice_sign){.kind = ADVICE_HOT_WRITES, .share = 0.8, .total = HOT_REQUESTS};
