@@ -88,16 +88,17 @@ struct heat_mark heat_begin(struct table *table)
 static void end(struct table *table, struct heat_mark mark, bool is_write, bytes row_key,
                 uint64_t bytes)
 {
-    struct heat_counts *counts = counts_of(table);
+    struct heat_counts *counts = mark.weight == 0 ? NULL : counts_of(table);
+    if (counts == NULL)
+        return;
     int64_t us = clock_steady_us(table->cluster->options.clock) - mark.began_us;
-    if (mark.weight > 0 && counts != NULL)
-        heat_counts_add(counts, &(struct heat_event){.key = row_key,
-                                                     .is_write = is_write,
-                                                     .weight = mark.weight,
-                                                     .rows = 1,
-                                                     .bytes = bytes,
-                                                     .us = us > 0 ? (uint64_t)us : 1,
-                                                     .largest_row = is_write ? 0 : bytes});
+    heat_counts_add(counts, &(struct heat_event){.key = row_key,
+                                                 .is_write = is_write,
+                                                 .weight = mark.weight,
+                                                 .rows = 1,
+                                                 .bytes = bytes,
+                                                 .us = us > 0 ? (uint64_t)us : 1,
+                                                 .largest_row = is_write ? 0 : bytes});
 }
 
 void heat_end_read(struct table *table, struct heat_mark mark, bytes row_key, uint64_t bytes)

@@ -128,6 +128,28 @@ static void there_are_never_more_than_allowed(void **state)
     }
 }
 
+static unsigned most_of_data(struct cluster_fixture *f, const char *prefix, unsigned count)
+{
+    struct heat_ranges *ranges;
+    assert_ok(heat_table_data(f->table, HEAT_MOST_RANGES, HEAT_MOST_WALKED, &ranges));
+    unsigned most = most_rows(ranges, prefix, count);
+    heat_ranges_destroy(ranges);
+    return most;
+}
+
+/* A page of the console asks every few seconds where the data is. */
+static void who_asks_where_it_is_gets_the_ranges_that_it_is_counted_by(void **state)
+{
+    struct cluster_fixture *f = *state;
+    fill(f, "a", 0, 1000);
+    heat_table_choose(f->table, HEAT_MOST_RANGES, true);
+    assert_true(most_of_data(f, "a", 1000) < 10);
+    fill(f, "z", 0, 50);
+    assert_int_equal(most_of_data(f, "z", 50), 50); /* nobody has walked over these */
+    fill(f, "z", 50, 450);
+    assert_true(most_of_data(f, "z", 500) < 10); /* too many by now: they were chosen anew */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +160,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(they_follow_the_data, setup, teardown),
         cmocka_unit_test_setup_teardown(there_are_never_more_than_allowed, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_asks_where_it_is_gets_the_ranges_that_it_is_counted_by,
+                                        setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,11 @@ status heat_ranges_create(const bytes *borders, size_t border_count, struct heat
     return status_ok();
 }
 
+status heat_ranges_copy(const struct heat_ranges *ranges, struct heat_ranges **out)
+{
+    return heat_ranges_create(ranges->borders, ranges->count - 1, out);
+}
+
 void heat_ranges_destroy(struct heat_ranges *ranges)
 {
     free(ranges);

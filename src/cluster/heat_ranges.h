@@ -18,6 +18,7 @@ struct heat_ranges {
 
 /* Copies the borders, which rise and of which none is empty. */
 status heat_ranges_create(const bytes *borders, size_t border_count, struct heat_ranges **out);
+status heat_ranges_copy(const struct heat_ranges *ranges, struct heat_ranges **out);
 void heat_ranges_destroy(struct heat_ranges *ranges); /* NULL is fine */
 
 /* Which of them has the key. Any thread. */

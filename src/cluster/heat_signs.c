@@ -312,9 +312,8 @@ status heat_signs_of_matrix(struct table *table, const struct heat_matrix *matri
 {
     struct heat_record heat;
     struct heat_ranges *data;
-    uint64_t size;
     TRY(heat_matrix_sum(matrix, arena, &heat));
-    TRY(heat_choose_ranges(table, most_ranges, most_walked, &size, &data));
+    TRY(heat_table_data(table, most_ranges, most_walked, &data));
     status s = heat_signs_of(&heat, data, arena, out, count);
     heat_ranges_destroy(data);
     return s;

@@ -233,19 +233,27 @@ static uint64_t bytes_written_to(struct table *table)
     return written;
 }
 
+/* Whether more was written since the ranges were chosen than that part of the table's size and so
+ * many bytes; or they never were. (A tablet that is made anew has been written nothing.) */
+static bool has_outgrown(const struct table_heat *heat, uint64_t written, unsigned part,
+                         uint64_t least)
+{
+    return heat->chosen_us == 0 || written < heat->written_then ||
+           written - heat->written_then > heat->chosen_size / part + least;
+}
+
+static bool fits_no_more(const struct table_heat *heat, uint64_t written)
+{
+    return has_outgrown(heat, written, 8, 1 << 10);
+}
+
 /* When so much was written that the ranges cannot fit any more, or from time to time. Between two
- * windows that is soon, since it costs no part. (A tablet that is made anew has been written
- * nothing.) */
+ * windows that is soon, since it costs no part. */
 static bool is_due(const struct table_heat *heat, uint64_t written, int64_t now_us, bool is_end)
 {
-    enum { LEAST_GROWTH = 64 << 10, SMALL_GROWTH = 1 << 10 };
-    if (heat->chosen_us == 0 || written < heat->written_then)
-        return true;
-    uint64_t more = written - heat->written_then;
     if (!is_end)
-        return more > heat->chosen_size / 2 + LEAST_GROWTH;
-    return more > heat->chosen_size / 8 + SMALL_GROWTH ||
-           now_us - heat->chosen_us >= 600 * SECOND_US;
+        return has_outgrown(heat, written, 2, 64 << 10);
+    return fits_no_more(heat, written) || now_us - heat->chosen_us >= 600 * SECOND_US;
 }
 
 static status choose(struct table *table, size_t most, uint64_t written, int64_t now_us)
@@ -255,9 +263,12 @@ static status choose(struct table *table, size_t most, uint64_t written, int64_t
     uint64_t size;
     TRY(heat_choose_ranges(table, most, HEAT_MOST_WALKED, &size, &ranges));
     TRY(take_part(table, ranges));
+    pthread_mutex_lock(&heat->lock);
     heat->chosen_us = now_us;
+    heat->chosen_most = most;
     heat->chosen_size = size;
     heat->written_then = written;
+    pthread_mutex_unlock(&heat->lock);
     return status_ok();
 }
 
@@ -268,7 +279,9 @@ static status give_up(struct table *table)
     struct heat_ranges *whole;
     TRY(heat_ranges_create(NULL, 0, &whole));
     TRY(take_part(table, whole));
+    pthread_mutex_lock(&heat->lock);
     heat->chosen_us = 0;
+    pthread_mutex_unlock(&heat->lock);
     if (heat->part_count > 0) /* somebody has just come */
         return status_ok();
     pthread_mutex_lock(&heat->lock);
@@ -305,6 +318,27 @@ void heat_table_choose(struct table *table, size_t most, bool is_end)
         log_warn(options->log, "a table's ranges for counting stay as they are",
                  LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
     status_free(s);
+}
+
+static status copy_fitting(struct table_heat *heat, uint64_t written, size_t most,
+                           struct heat_ranges **out)
+{
+    struct heat_counts *counts = atomic_load(&heat->counts);
+    status s = status_ok();
+    *out = NULL;
+    pthread_mutex_lock(&heat->lock);
+    if (counts != NULL && heat->chosen_most >= most / 4 && !fits_no_more(heat, written))
+        s = heat_ranges_copy(heat_counts_ranges(counts), out);
+    pthread_mutex_unlock(&heat->lock);
+    return s;
+}
+
+status heat_table_data(struct table *table, size_t most, size_t most_walked,
+                       struct heat_ranges **out)
+{
+    uint64_t size;
+    TRY(copy_fitting(&table->heat, bytes_written_to(table), most, out));
+    return *out != NULL ? status_ok() : heat_choose_ranges(table, most, most_walked, &size, out);
 }
 
 /* --- decay --- */

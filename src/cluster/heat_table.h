@@ -18,17 +18,19 @@ enum {
 struct table_heat {
     bool is_counted;                    /* else nothing of it ever is */
     struct heat_counts *_Atomic counts; /* NULL: nobody has come yet */
-    /* Held while the ranges of `counts`, `parts` or `cpu_percent` change, and while somebody looks
-     * at them. Maintenance, which alone changes them, looks at them without it. */
+    /* Held while the ranges of `counts`, what was chosen, `parts` or `cpu_percent` change, and
+     * while somebody looks at them. Maintenance, which alone changes them, looks at them without
+     * it. */
     pthread_mutex_t lock;
-    double cpu_percent; /* see heat_record: of this window, up to the last look */
-    /* The rest is maintenance's. */
-    uint64_t rows;         /* that its tablets served between the last two looks */
+    double cpu_percent;    /* see heat_record: of this window, up to the last look */
     int64_t chosen_us;     /* when the ranges were, by the steady clock; 0: they are to be */
-    int64_t counted_us;    /* when something was counted last */
+    size_t chosen_most;    /* as how many there might be */
     uint64_t chosen_size;  /* the table's, then */
     uint64_t written_then; /* what its tablets had been written */
-    struct arena *arena;   /* for `parts`; NULL: there are none */
+    /* The rest is maintenance's. */
+    uint64_t rows;                        /* that its tablets served between the last two looks */
+    int64_t counted_us;                   /* when something was counted last */
+    struct arena *arena;                  /* for `parts`; NULL: there are none */
     struct heat_record parts[HEAT_PARTS]; /* of this window, so far; from_us: when that began */
     size_t part_count;
     size_t parts_looked_at; /* of those */
@@ -63,6 +65,13 @@ status heat_table_take(struct table *table, struct heat_record *out);
  * table's ranges. Count 0 if there is nothing. The record is in the arena; its end is now, and what
  * it took of the processors is the mean up to the last look. */
 status heat_table_look(struct table *table, struct arena *arena, struct heat_record *out);
+
+/* Where the data is, in ranges of about the same size: `most` of them as a rule, or those that it
+ * is counted by, if they fit what it has now and may be a quarter as many; else up to `most_walked`
+ * rows are looked at (heat_choice.h). Any thread that may wait for that; what comes is the
+ * caller's. */
+status heat_table_data(struct table *table, size_t most, size_t most_walked,
+                       struct heat_ranges **out);
 
 /* Notes that such a record was kept. */
 void heat_table_kept(struct table *table, int64_t from_us);
