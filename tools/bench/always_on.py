@@ -7,10 +7,14 @@ reads rows from one, then from the other, turn about, with the order of each pai
 round than that of the pair before: what changes on the machine meanwhile meets both. Of each pair
 the CPU time a request of the first is divided by that of the second. Where a server's memory came
 to lie costs it, or spares it, some percent as long as it runs: so new ones are started again and
-again, and the interval is that of drawing couples of servers, and of each of them pairs. Counting
-requests by method
-and app profile cannot be switched off; how many instructions a request it takes, as all the rest,
-is what --instructions counts, by callgrind.
+again, and the interval is that of drawing couples of servers, and of each of them pairs.
+
+On a busy machine that tells no less than two percent. --samples lets perf look at one server many
+thousand times while rows are read and the page asks, and sorts what it saw: which share of the CPU
+time was spent on counting, and which in other threads than those that answer reads.
+
+Counting requests by method and app profile cannot be switched off; how many instructions a request
+it takes, as all the rest, is what --instructions counts, by callgrind.
 """
 
 import argparse
@@ -27,11 +31,12 @@ import urllib.request
 from pathlib import Path
 
 from client import Client
+from profiling import record, threads_and_symbols
 from servers import ROOT, TRESTLE, Server, trestle_command
 
 OFF = ["--heat=false", "--slow-request", "0"]
 TABLE = "projects/p/instances/i/tables/bench"
-METRICS = "/v1/servers/self/metrics"
+METRICS_PAGE = "/v1/servers/self/metrics"
 HEAT = f"/v1/{TABLE}:heat"
 # The console's pages ask so often.
 METRICS_SECONDS, HEAT_SECONDS = 2, 10
@@ -39,12 +44,15 @@ GOAL = 1.01
 RESAMPLES = 2_000
 # With callgrind: more than the first of a window, which are counted each.
 WARMING, COUNTED = 300_000, 20_000
+METRICS_OF_CALLS = "metrics by method and profile"
 # Who of the server is asked about, with all that they call.
 COUNTERS = {
-    "heat": r"heat_begin|heat_end_read",
+    "heat": r"heat_begin|heat_end_read|heat_counts_\w+",
     "slow requests": r"slow_log_concerns",
-    "metrics by method and profile": r"metrics_rpc_ended|metrics_profile",
+    METRICS_OF_CALLS: r"metrics_rpc_ended|metrics_profile",
 }
+OTHER_THREADS = "all threads but the loops: the page's requests, maintenance"
+TURN_SECONDS, WINDOW_SECONDS, SAMPLED_SECONDS = 0.5, 65, 60
 
 
 class Page:
@@ -66,7 +74,7 @@ class Page:
 
     def ask(self):
         while not self.is_over.wait(METRICS_SECONDS):
-            self.get(METRICS)
+            self.get(METRICS_PAGE)
             if self.asked % (HEAT_SECONDS // METRICS_SECONDS) == 0:
                 self.get(HEAT)
             self.asked += 1
@@ -78,7 +86,7 @@ class Page:
 
 def cpu_us(client, options):
     """Of the server, for one request."""
-    result = client.run("read", duration=options.seconds)
+    result = client.run("read", duration=options.seconds or TURN_SECONDS)
     return result["server_cpu_seconds"] * 1e6 / result["requests"]
 
 
@@ -152,6 +160,45 @@ def compare(options):
     print(f"goal:    under {GOAL}: {'met' if most < GOAL else 'not shown'}")
 
 
+# --- samples ---
+
+
+def sort_samples(data):
+    """The share of each counter, and of the threads that serve no reads."""
+    counts = dict.fromkeys([*COUNTERS, OTHER_THREADS], 0)
+    total = 0
+    for thread, symbols in threads_and_symbols(data):
+        total += 1
+        if not thread.startswith("loop-"):
+            counts[OTHER_THREADS] += 1
+            continue
+        for what, pattern in COUNTERS.items():
+            if any(re.fullmatch(pattern, symbol) for symbol in symbols):
+                counts[what] += 1
+                break
+    return total, {what: count / total for what, count in counts.items()}
+
+
+def look_on(options):
+    with Server(trestle_command()) as server, Page(server):
+        client = prepare(server, options)
+        # Maintenance has looked at what was loaded when a window of the heat has passed.
+        client.run("read", duration=WINDOW_SECONDS)
+        seconds = options.seconds or SAMPLED_SECONDS
+        reading = client.start("read", duration=seconds + 2)
+        total, shares = sort_samples(record(server, seconds))
+        reading.result()
+    print(f"| of the server's CPU time, {total:,} samples | share |")
+    print("|---|---|")
+    for what, share in shares.items():
+        print(f"| {what} | {100 * share:.2f} % |")
+    whole = sum(shares.values())
+    can_be_off = whole - shares[METRICS_OF_CALLS]
+    print(f"| all | {100 * whole:.2f} % |")
+    print(f"| **all that can be switched off** | **{100 * can_be_off:.2f} %** |")
+    print(f"goal: under {100 * (GOAL - 1):.0f} %: {'met' if can_be_off < GOAL - 1 else 'NOT MET'}")
+
+
 # --- instructions ---
 
 
@@ -212,17 +259,22 @@ def count_instructions():
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench always-on", description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--seconds", type=float, default=0.5, help="of each turn")
+    parser.add_argument("--seconds", type=float, help="of each turn: 0.5; with --samples: 60")
     parser.add_argument("--turns", type=int, default=40, help="pairs of them, a couple of servers")
     parser.add_argument("--couples", type=int, default=10, help="of servers, one after the other")
     parser.add_argument("--no-page", action="store_true", help="no page of the console is open")
     parser.add_argument(
         "--instructions", action="store_true", help="counts them instead: needs valgrind"
     )
+    parser.add_argument(
+        "--samples", action="store_true", help="sorts where it spends its time: needs perf"
+    )
     options = parser.parse_args()
     options.load = os.getloadavg()[0]
     if options.instructions:
         count_instructions()
+    elif options.samples:
+        look_on(options)
     else:
         compare(options)
 

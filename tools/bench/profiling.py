@@ -69,6 +69,25 @@ def samples(data):
             yield frames
 
 
+def threads_and_symbols(data):
+    """(the thread's name, its symbols) of each sample."""
+    command = ["perf", "script", "-i", data, "-F", "comm,ip,sym"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for block in text.split("\n\n"):
+        thread, *frames = block.strip().splitlines() or [""]
+        if frames:
+            yield thread.strip(), [frame.strip().partition(" ")[2] for frame in frames]
+
+
+def record(server, seconds):
+    """Samples the server from a second on, when caches are warm; says where the samples are."""
+    data = str(Path(server.directory.name) / "perf.data")
+    command = ["perf", "record", "-g", "-F", "1999", "-p", str(server.pid), "-o", data,
+               "--delay", "1000", "sleep", str(seconds)]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+    return data
+
+
 def part_of(frames, folder_of):
     address, symbol, library = frames[0]
     if "kernel" in library:
@@ -106,12 +125,8 @@ def result_of(bench):
 
 def profile(server, options, workload):
     """{part: microseconds a request}"""
-    data = str(Path(server.directory.name) / "perf.data")
     bench = run(server, options, workload, "--duration", f"{options.seconds}s")
-    # From the second second on: connections are made, caches are warm.
-    command = ["perf", "record", "-g", "-F", "1999", "-p", str(server.pid), "-o", data,
-               "--delay", "1000", "sleep", str(options.seconds)]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True)
+    data = record(server, options.seconds)
     result = result_of(bench)
     per_request = result["server_cpu_seconds"] * 1e6 / result["requests"]
     return {part: share * per_request for part, share in shares(data).items()}
