@@ -92,29 +92,34 @@ struct table *index_find(struct cluster *cluster, bytes name)
     return table;
 }
 
+/* How many from that place on have the prefix. With the lock held. */
+static size_t count_from(const struct cluster *cluster, size_t first, bytes prefix)
+{
+    size_t at = first;
+    while (at < cluster->table_count &&
+           bytes_start_with(bytes_of(cluster->tables[at]->name), prefix))
+        at++;
+    return at - first;
+}
+
 size_t index_count(struct cluster *cluster, bytes prefix)
 {
-    size_t count = 0;
     pthread_rwlock_rdlock(&cluster->index_lock);
-    for (size_t at = place_of(cluster, prefix);
-         at < cluster->table_count && bytes_start_with(bytes_of(cluster->tables[at]->name), prefix);
-         at++)
-        count++;
+    size_t count = count_from(cluster, place_of(cluster, prefix), prefix);
     pthread_rwlock_unlock(&cluster->index_lock);
     return count;
 }
 
-/* With admin held, under which the array does not change. */
 status index_find_all(struct cluster *cluster, bytes prefix, struct table ***out, size_t *count)
 {
-    size_t first = place_of(cluster, prefix), found = index_count(cluster, prefix);
     *count = 0;
+    pthread_rwlock_rdlock(&cluster->index_lock);
+    size_t first = place_of(cluster, prefix), found = count_from(cluster, first, prefix);
     *out = malloc(found * sizeof(**out) + 1);
-    if (*out == NULL)
-        return status_out_of_memory();
-    for (; *count < found; ++*count) {
+    for (; *out != NULL && *count < found; ++*count) {
         (*out)[*count] = cluster->tables[first + *count];
         table_retain((*out)[*count]);
     }
-    return status_ok();
+    pthread_rwlock_unlock(&cluster->index_lock);
+    return *out == NULL ? status_out_of_memory() : status_ok();
 }

@@ -13,7 +13,7 @@ void index_add(struct cluster *cluster, struct table *table);
 /* Takes a table out; the reference goes to the caller. */
 void index_remove(struct cluster *cluster, struct table *table);
 
-/* The table, retained; NULL if there is none of that name. */
+/* The table, retained; NULL if there is none of that name. Any thread, as for the next ones. */
 struct table *index_find(struct cluster *cluster, bytes name);
 
 /* All tables whose names start with the prefix, retained, by name. `*out` is to be freed, and on

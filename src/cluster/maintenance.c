@@ -200,13 +200,13 @@ status maintenance_start(struct cluster *cluster, struct maintenance **out)
     pthread_mutex_init(&maintenance->lock, NULL);
     init_wake(&maintenance->wake);
     pthread_cond_init(&maintenance->round_over, NULL);
+    *out = maintenance; /* the thread looks there at once */
     status s = thread_start(&maintenance->thread, "maintenance", run, maintenance);
     if (!status_is_ok(s)) {
+        *out = NULL;
         free_maintenance(maintenance);
-        return s;
     }
-    *out = maintenance;
-    return status_ok();
+    return s;
 }
 
 void maintenance_stop(struct maintenance *maintenance)

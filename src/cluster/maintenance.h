@@ -16,6 +16,7 @@ struct cluster;
 struct table;
 struct maintenance;
 
+/* `*out` is the cluster's, and set before the thread runs, which looks there. */
 status maintenance_start(struct cluster *cluster, struct maintenance **out);
 /* Ends the thread after what it is at. What was left is done after the next start, or needs no
  * doing. NULL is fine. */
