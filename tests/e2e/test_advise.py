@@ -352,8 +352,10 @@ def test_loads_that_rise(heated):
     assert heated(("b", "c", 0, 21), ("b", "c", 300, 40), *others) == {}
 
 
+@pytest.mark.timeout(300)
 def test_a_load_is_found(fresh_server, connect):
-    """Scans of the rows from g on, until the advisor tells it."""
+    """Scans of the rows from g on, until the advisor tells it. A client is told of a range once in
+    a quarter of an hour, and so for a window, which is too short here to count."""
     server = fresh_server("--heat-window", "1s", "--balance=false")
     rpc = connect(server.host)
     table = rpc.create_table("t", {"f": NEWEST}, splits=[b"g", b"\xff\x00"])
@@ -362,12 +364,27 @@ def test_a_load_is_found(fresh_server, connect):
     assert advise(server.host, table) == {}
     deadline = time.monotonic() + WAIT_SECONDS
     with scanning(connect, server.host, table, b"g"):
-        while "hot-range" not in (findings := advise(server.host, table)):
+        while "hot-range" not in (findings := look(server.host, table)):
             assert time.monotonic() < deadline
     assert findings["hot-range"]["range"]["start"] >= "g"
     assert min(findings["hot-range"]["keys"]) >= "g"
     rising = {"ramp"}  # as it may be to see from second to second on a machine with much else to do
-    assert set(look(server.host, table)) - rising == {"hot-range"}
+    assert set(findings) - rising == {"hot-range"}
+
+
+@pytest.mark.timeout(300)
+def test_a_load_is_found_by_a_client(fresh_server, connect):
+    """When it has lasted half a minute in one window."""
+    server = fresh_server("--heat-window", "1h", "--balance=false")
+    rpc = connect(server.host)
+    table = rpc.create_table("t", {"f": NEWEST}, splits=[b"g"])
+    rows = [(user(i), [set_cell("f", b"q", bytes(1000))]) for i in range(1000)]
+    assert set(rpc.mutate_rows(table, rows)) == {0}
+    deadline = time.monotonic() + WAIT_SECONDS
+    with scanning(connect, server.host, table, b"g"):
+        while "hot-range" not in (findings := advise(server.host, table)):
+            assert time.monotonic() < deadline
+    assert findings["hot-range"]["range"]["start"] >= "g"
 
 
 # --- tables ---

@@ -230,6 +230,7 @@ def test_from_instances_to_an_entity(visitor):
     page.get_by_label("Namespace").select_option("other")
     page.wait_for_url("**namespace=other")
     page.get_by_role("link", name="List", exact=True).wait_for(state="detached")
+    page.get_by_role("link", name="Task", exact=True).wait_for()
     assert [row[:2] for row in rows_of(page, "Kinds")] == [["Task", "1"]]
     page.get_by_role("link", name="Task", exact=True).click()
     page.get_by_role("link", name="1", exact=True).click()
