@@ -62,10 +62,16 @@ def look(host, table):
     return {each["rule"]: each for each in report["findings"]}
 
 
+def of_the_data(findings):
+    """Without what the load says: where processors are slow, or many wait for them, it is heavy
+    enough to be hot while hundreds of MiB are written to a row."""
+    return set(findings) - {"hot-range", "hot-key", "ramp"}
+
+
 def advise_twice(host, table):
     """What a client finds, which the server finds, too."""
     findings = advise(host, table)
-    assert set(look(host, table)) == set(findings)
+    assert of_the_data(look(host, table)) == of_the_data(findings)
     return findings
 
 
@@ -173,11 +179,11 @@ def test_large_rows_are_estimated(found, rpc, fill):
     parts = [set_cell("f", b"part%03d" % i, bytes(1 << 20)) for i in range(119)]
     for part in parts[:89]:
         rpc.mutate(table, user(3), part)
-    assert found(table) == {}
+    assert of_the_data(found(table)) == set()
     for part in parts[89:]:
         rpc.mutate(table, user(3), part)
     findings = found(table)
-    assert set(findings) == {"row-size"}
+    assert of_the_data(findings) == {"row-size"}
     assert "about 120 MiB" in findings["row-size"]["evidence"]
 
 
@@ -188,7 +194,7 @@ def test_rows_that_cannot_be_read(found, rpc, fill):
         part = set_cell("f", b"part%d" % number, bytes(10 << 20))
         rpc.mutate(table, b"it's \\ \xff large", part)
     findings = found(table)
-    assert set(findings) == {"row-size"}
+    assert of_the_data(findings) == {"row-size"}
     assert "about 256 MiB" in findings["row-size"]["evidence"]
     assert findings["row-size"]["keys"] == ["it's \\x5c \\xff large"]
 
