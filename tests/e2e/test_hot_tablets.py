@@ -29,6 +29,17 @@ def await_hot(admin, is_enough, **fields):
     return found
 
 
+def await_rest(admin):
+    """What there is when the last window has ended: nothing moves any more."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    found, before = hot_tablets(admin), None
+    while found != before:
+        assert time.monotonic() < deadline
+        time.sleep(2)
+        found, before = hot_tablets(admin), found
+    return found
+
+
 def quarter_of(hot):
     return int(hot.start_time.timestamp()) // 900
 
@@ -62,7 +73,7 @@ def test_a_range_is_told_once_in_a_quarter_of_an_hour(fresh_server, connect, adm
     with scanning(connect, server.host, name, b"m"):
         first = await_hot(admin, len)[0]
         await_hot(admin, len, start_time=first.start_time + second)
-    found = hot_tablets(admin)
+    found = await_rest(admin)
     told = [(each.start_key, each.end_key, quarter_of(each)) for each in found]
     assert len(told) == len(set(told))
     hottest = max(found, key=lambda each: each.node_cpu_usage_percent)
@@ -83,8 +94,7 @@ def test_the_hottest_come_first_page_by_page(fresh_server, connect, administer):
     for name in names:
         with scanning(connect, server.host, name, b"m"):
             await_hot(admin, lambda found, name=name: name in {each.table_name for each in found})
-    time.sleep(2)  # the last window has ended: nothing moves any more
-    found = hot_tablets(admin)
+    found = await_rest(admin)
     assert {each.table_name for each in found} == set(names)
     shares = [each.node_cpu_usage_percent for each in found]
     assert shares == sorted(shares, reverse=True)
@@ -106,8 +116,7 @@ def test_the_part_of_a_tablet_that_is_hot_is_named(fresh_server, connect, admini
     with scanning(connect, server.host, name, b"f", b"g"):
         await_hot(admin, lambda found: any(each.start_key >= "e" and "" < each.end_key <= "h"
                                            for each in found))  # fmt: skip
-    time.sleep(2)  # the last window has ended: nothing moves any more
-    found = hot_tablets(admin)
+    found = await_rest(admin)
     server.kill()
     server.start()
     assert [facts(each) for each in hot_tablets(administer(server.host))] == [
