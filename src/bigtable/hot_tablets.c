@@ -270,6 +270,7 @@ status list_hot_tablets(const struct admin_request *request, const ProtobufCMess
     TRY(begin(request, message, &listing));
     status s = list_page(request, &listing, after);
     buffer_free(&listing.found);
-    *response = &listing.response->base;
+    if (status_is_ok(s))
+        *response = &listing.response->base;
     return s;
 }

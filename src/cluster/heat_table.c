@@ -281,12 +281,10 @@ static status give_up(struct table *table)
     TRY(take_part(table, whole));
     pthread_mutex_lock(&heat->lock);
     heat->chosen_us = 0;
-    pthread_mutex_unlock(&heat->lock);
-    if (heat->part_count > 0) /* somebody has just come */
-        return status_ok();
-    pthread_mutex_lock(&heat->lock);
-    arena_destroy(heat->arena);
-    heat->arena = NULL;
+    if (heat->part_count == 0) { /* else somebody has just come */
+        arena_destroy(heat->arena);
+        heat->arena = NULL;
+    }
     pthread_mutex_unlock(&heat->lock);
     return status_ok();
 }
