@@ -59,22 +59,25 @@ def folders(addresses):
     return found
 
 
-def samples(data):
-    """The frames of each sample, innermost first: (address, symbol, object)."""
-    command = ["perf", "script", "-i", data, "-F", "ip,sym,dso"]
+def scripted(data, fields):
+    """The lines that perf has for each sample."""
+    command = ["perf", "script", "-i", data, "-F", fields]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for block in text.split("\n\n"):
-        frames = [found.groups() for found in map(FRAME.match, block.splitlines()) if found]
+        yield block.strip().splitlines()
+
+
+def samples(data):
+    """The frames of each sample, innermost first: (address, symbol, object)."""
+    for lines in scripted(data, "ip,sym,dso"):
+        frames = [found.groups() for found in map(FRAME.match, lines) if found]
         if frames:
             yield frames
 
 
 def threads_and_symbols(data):
     """(the thread's name, its symbols) of each sample."""
-    command = ["perf", "script", "-i", data, "-F", "comm,ip,sym"]
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    for block in text.split("\n\n"):
-        thread, *frames = block.strip().splitlines() or [""]
+    for thread, *frames in filter(None, scripted(data, "comm,ip,sym")):
         if frames:
             yield thread.strip(), [frame.strip().partition(" ")[2] for frame in frames]
 
