@@ -237,10 +237,12 @@ static void look_after(struct scan *scan, struct tablet *tablet)
         mender_take(cluster->mender, scan->table, tablet->keyspace, &scan->row);
 }
 
-/* For who splits tablets by their load. An empty key: none yet. */
-static void note_asked_for(const struct scan *scan, struct tablet *tablet, bytes key)
+/* For who splits tablets by their load. An empty key: none yet. What the memory does not have is
+ * asked for once more, and counts then. */
+static void note_asked_for(const struct scan *scan, struct tablet *tablet, bytes key,
+                           enum row_outcome outcome)
 {
-    if (scan->is_quiet)
+    if (scan->is_quiet || outcome == ROW_NOT_CACHED)
         return;
     atomic_fetch_add_explicit(&tablet->rows_read, 1, memory_order_relaxed);
     if (key.size > 0)
@@ -305,7 +307,7 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
         s = name_tablet(s, scan, tablet);
         if (status_is_ok(s))
             look_after(scan, tablet);
-        note_asked_for(scan, tablet, key);
+        note_asked_for(scan, tablet, key, *outcome);
         tablet_release(tablet);
         TRY(s);
         scan->row.key = key;
@@ -330,7 +332,7 @@ static status read_in_range(struct scan *scan, enum store_reach reach, enum row_
     if (!scan->is_restricted ||
         *outcome == ROW_FOUND) /* else the row may be none of his business */
         TRY(note_scanned(scan, last));
-    note_asked_for(scan, scan->tablet, last);
+    note_asked_for(scan, scan->tablet, last, *outcome);
     if (last.size > 0 && *outcome != ROW_NOT_CACHED && *outcome != ROW_END)
         note_passed(scan, *outcome == ROW_FOUND);
     if (*outcome != ROW_END)
