@@ -16,6 +16,7 @@ import pytest
 from google.cloud.bigtable import Client
 from google.cloud.bigtable.data import BigtableDataClient
 from harness.admin import Admin
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import Rpc
 from harness.secured import Secured
 from harness.server import EXTERNAL, ExternalServer, Server
@@ -196,8 +197,9 @@ def table(client, table_name):
     """A table of Google's data client with the families f and g."""
     opened = client.get_table(
         "i", table_name.rsplit("/", 1)[-1],
-        default_operation_timeout=60, default_read_rows_operation_timeout=60,
-        default_mutate_rows_operation_timeout=60,
+        default_operation_timeout=PATIENCE_SECONDS,
+        default_read_rows_operation_timeout=PATIENCE_SECONDS,
+        default_mutate_rows_operation_timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     yield opened
     opened.close()

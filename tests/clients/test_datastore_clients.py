@@ -7,10 +7,10 @@ import uuid
 
 import pytest
 from harness.clients import BUILT, build_go, install_node, java_classpath
+from harness.patience import PATIENCE_SECONDS
 from harness.server import ROOT
 
 PROGRAMS = ROOT / "tests/clients/datastore"
-RUN_SECONDS = 180
 
 
 def go():
@@ -27,7 +27,6 @@ def node():
     return ["node", install_node(PROGRAMS / "node", BUILT / "datastore/node", "datastore.mjs")]
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "make, transport, checks",
     [(go, "grpc", 16), (go, "rest", 6), (node, "grpc", 7), (node, "rest", 7), (java, None, 8)],
@@ -42,7 +41,7 @@ def test_a_client(server, make, transport, checks):
             "DATASTORE_EMULATOR_HOST": server.host,
             "METADATA_SERVER_DETECTION": "none",
         },
-        capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert len([line for line in done.stdout.splitlines() if line.startswith("ok ")]) == checks

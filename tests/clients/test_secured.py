@@ -9,11 +9,11 @@ import sys
 
 import pytest
 from harness.clients import BUILT, build_go, demand, install_node, java_classpath
+from harness.patience import PATIENCE_SECONDS
 from harness.server import EXTERNAL, ROOT
 
 EXAMPLES = ROOT / "examples/secured"
 PAGE = ROOT / "docs/operating/security.md"
-RUN_SECONDS = 60
 DENIED = "Access denied. Missing IAM permission: bigtable.tables.mutateRows."
 
 
@@ -56,11 +56,10 @@ def run(client, environment, arguments):
     return subprocess.run(
         [str(each) for each in [*command, *arguments]],
         env={**inherited, **own, **environment},
-        capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
     )  # fmt: skip
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("make", CLIENTS)
 def test_with_tls_and_a_token(secure, tmp_path, make):
     client, secured = make(), secure()
@@ -81,7 +80,6 @@ def test_with_tls_and_a_token(secure, tmp_path, make):
     assert DENIED in read.stderr
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("make", [go, java, node, cbt])
 def test_without(fresh_server, tmp_path, make):
     """The same programs on a plain port, as everywhere else in these tests and in Python."""

@@ -6,12 +6,12 @@ import grpc
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from google.longrunning import operations_pb2
+from harness.patience import PATIENCE_SECONDS
+from harness.rpc import INSTANCE, Rpc
 
 from differential import functions
 from differential.tree import BOOL, BYTES, FLOAT, INT, STRING
-from harness.rpc import INSTANCE, Rpc
 
-SECONDS = 60
 DATA = "/google.bigtable.v2.Bigtable/"
 ADMIN = "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 WIRE_TYPES = {
@@ -55,7 +55,7 @@ class Server:
         call = self.rpc.channel.unary_unary(
             ADMIN + method, serialize, operations_pb2.Operation.FromString
         )
-        return call(type(message).pb(message), timeout=SECONDS)
+        return call(type(message).pb(message), timeout=PATIENCE_SECONDS)
 
     def create_view(self, name, query):
         request = admin_types.CreateLogicalViewRequest(
@@ -79,7 +79,7 @@ class Server:
     def ask(self, query):
         request = self.prepare_request(instance_name=INSTANCE, query=query)
         request.proto_format.SetInParent()
-        prepared = self.prepare(request, timeout=SECONDS)
+        prepared = self.prepare(request, timeout=PATIENCE_SECONDS)
         kinds = [
             WIRE_TYPES.get(column.type_.WhichOneof("kind"), str(column.type_))
             for column in prepared.metadata.proto_schema.columns
@@ -89,7 +89,7 @@ class Server:
         )
         data = [
             response.results.proto_rows_batch.batch_data
-            for response in self.execute(request, timeout=SECONDS)
+            for response in self.execute(request, timeout=PATIENCE_SECONDS)
         ]
         values = [value_of(value) for value in self.rows.FromString(b"".join(data)).values]
         width = len(kinds)

@@ -17,12 +17,11 @@ from google.type import expr_pb2
 from grpc import StatusCode
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness.certificates import Authority
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import CHANNEL_OPTIONS, INSTANCE, fails_with, set_cell
 from harness.secured import ADMIN, OTHER_TABLE, POLICY, TABLE
 from harness.server import run_trestle
 from harness.tokens import AUDIENCE, ISSUER, Key, token_line, write_jwks
-
-WAIT_SECONDS = 30
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def signed(secure, keys, tmp_path):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -341,7 +340,7 @@ def test_health_is_everybodys(secure):
     secured = secure()
     with grpc.secure_channel(secured.server.host, secured.credentials()) as channel:
         health = health_pb2_grpc.HealthStub(channel)
-        assert health.Check(health_pb2.HealthCheckRequest(), timeout=30).status == 1
+        assert health.Check(health_pb2.HealthCheckRequest(), timeout=PATIENCE_SECONDS).status == 1
 
 
 @pytest.mark.parametrize(
@@ -440,7 +439,7 @@ def set_policy(stub, resource, role, *members, **fields):
     binding = policy_pb2.Binding(role=role, members=members, **fields)
     policy = policy_pb2.Policy(version=3, bindings=[binding])
     request = iam_policy_pb2.SetIamPolicyRequest(resource=resource, policy=policy)
-    return stub["SetIamPolicy"](request, timeout=60)
+    return stub["SetIamPolicy"](request, timeout=PATIENCE_SECONDS)
 
 
 def test_a_policy_of_a_table(secure):

@@ -18,13 +18,12 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import CHANNEL_OPTIONS
 from harness.secured import POLICY
 from harness.server import ROOT, run_trestle
 from harness.tokens import AUDIENCE, ISSUER, Key, write_jwks
 
-WAIT_SECONDS = 30
-CALL_SECONDS = 30
 DATA = {"google.bigtable.v2.Bigtable", "google.datastore.v1.Datastore"}
 # Each role has what those of its API before it have.
 LEVELS = {
@@ -128,7 +127,7 @@ class Grpc:
         call = self.channel.unary_stream(f"/{question.service}/{question.method}")
         metadata = [("authorization", f"Bearer {token}")] if token else []
         try:
-            list(call(self.request(question), metadata=metadata, timeout=CALL_SECONDS))
+            list(call(self.request(question), metadata=metadata, timeout=PATIENCE_SECONDS))
         except grpc.RpcError as error:
             return error.code().name, error.details()
         return "OK", ""
@@ -205,7 +204,7 @@ class Rest:
     def __init__(self, secured):
         context = ssl.create_default_context(cafile=str(secured.authority.certificate))
         self.connection = http.client.HTTPSConnection(
-            secured.server.host, timeout=CALL_SECONDS, context=context
+            secured.server.host, timeout=PATIENCE_SECONDS, context=context
         )
 
     def close(self):
@@ -266,7 +265,7 @@ def audited(path):
 
 
 def wait_until_equal(left, right):
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while left() != right and time.monotonic() < deadline:
         time.sleep(0.02)
     assert left() == right
@@ -332,7 +331,7 @@ def may_commit(secured, role, request):
     with grpc.secure_channel(secured.server.host, secured.credentials(f"role-{role}")) as channel:
         commit = channel.unary_unary("/google.datastore.v1.Datastore/Commit")
         try:
-            commit(request, timeout=CALL_SECONDS)
+            commit(request, timeout=PATIENCE_SECONDS)
         except grpc.RpcError as error:
             return error.code() != grpc.StatusCode.PERMISSION_DENIED
         return True

@@ -21,9 +21,8 @@ from google.cloud.bigtable_admin_v2 import (
 from google.iam.v1 import policy_pb2
 from google.protobuf import descriptor_pb2
 from harness.admin import PROJECT, ZONE, mask
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
-
-WAIT_SECONDS = 60
 
 # Calls that are there, and that Trestle does not have.
 NOT_THERE = {
@@ -59,7 +58,7 @@ class Blocking:
 
     def settle(self, result):
         if isinstance(result, operation.Operation):
-            return result.result(timeout=WAIT_SECONDS)
+            return result.result(timeout=PATIENCE_SECONDS)
         return list(result) if hasattr(result, "pages") else result
 
     def close(self):
@@ -86,7 +85,7 @@ class Awaited:
         async def settle():
             answer = await result
             if isinstance(answer, operation_async.AsyncOperation):
-                return await answer.result(timeout=WAIT_SECONDS)
+                return await answer.result(timeout=PATIENCE_SECONDS)
             return [each async for each in answer] if hasattr(answer, "pages") else answer
 
         return self.loop.run_until_complete(settle())

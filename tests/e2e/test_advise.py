@@ -12,13 +12,12 @@ from google.cloud.bigtable_v2 import types
 from harness.advice import advice_document
 from harness.fake_heat import FakeHeat
 from harness.hot_load import scanning
+from harness.patience import PATIENCE_SECONDS
 from harness.plain import plain_bigtable
 from harness.rest import Rest
 from harness.rpc import INSTANCE, delete_row, set_cell
 from harness.server import run_trestle
 
-SECONDS = 120
-WAIT_SECONDS = 240
 MS = 1000
 DAY = 86400 * 1000 * MS
 YEAR = 365 * DAY
@@ -39,7 +38,7 @@ def advise(host, table, *options):
     """What `trestle advise` finds as a client, by rule."""
     done = run_trestle(
         "advise", table.split("/")[-1], "--endpoint", host, "--format", "json", "--seed", 7,
-        *(options or ("--by", "client")), timeout=SECONDS,
+        *(options or ("--by", "client")), timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert done.stderr == ""
     report = json.loads(done.stdout)
@@ -373,7 +372,7 @@ def find_load(find, server, connect):
     table = rpc.create_table("t", {"f": NEWEST}, splits=[b"g", b"\xff\x00"])
     fill_table(rpc, table, (user(i) for i in range(1000)), bytes(1000))
     assert advise(server.host, table) == {}
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     with scanning(connect, server.host, table, b"g"):
         while "hot-range" not in (findings := find(server.host, table)):
             assert time.monotonic() < deadline
@@ -382,7 +381,6 @@ def find_load(find, server, connect):
     return findings
 
 
-@pytest.mark.timeout(300)
 def test_a_load_is_found(fresh_server, connect):
     """By the server, which sees each window. A client is told of a range once in a quarter of an
     hour, and so for one, which is too short here to count."""
@@ -391,7 +389,6 @@ def test_a_load_is_found(fresh_server, connect):
     assert set(findings) - rising == {"hot-range"}
 
 
-@pytest.mark.timeout(300)
 def test_a_load_is_found_by_a_client(fresh_server, connect):
     """When it has lasted half a minute in one window."""
     find_load(advise, fresh_server("--heat-window", "1h", "--balance=false"), connect)
@@ -453,7 +450,7 @@ def test_loads_that_rise_are_counted(fresh_server, connect):
 
     write(10)
     assert look(server.host, table) == {}
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while "ramp" not in (findings := look(server.host, table)):
         assert time.monotonic() < deadline
         write(10)
@@ -473,7 +470,7 @@ def test_rows_that_are_rewritten_are_counted(fresh_server, connect):
 
     write([user(i) for i in range(1500)])
     assert look(server.host, table) == {}
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while "cell-rewrites" not in (findings := look(server.host, table)):
         assert time.monotonic() < deadline
         write([b"counter"] * 400 + [user(i) for i in range(100)])
@@ -490,7 +487,7 @@ def test_rising_keys_are_counted(fresh_server, connect):
     for first in range(0, 10000, 1000):
         part = [(user(i), [set_cell("f", b"q", b"v")]) for i in shuffled[first : first + 1000]]
         assert set(rpc.mutate_rows(table, part)) == {0}
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     assert look(server.host, table) == {}
     number = 0
 
@@ -531,7 +528,7 @@ def test_how_much_is_looked_at(server, fill):
 def report_of(host, table, *options):
     done = run_trestle(
         "advise", table.split("/")[-1], "--endpoint", host, "--format", "json", *options,
-        timeout=SECONDS,
+        timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert done.stderr == ""
     return json.loads(done.stdout)

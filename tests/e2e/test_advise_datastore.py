@@ -9,10 +9,10 @@ import time
 import pytest
 from harness.advice import advice_document
 from harness.datastore import Raw, entity, fresh_client
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.server import run_trestle
 
-WAIT_SECONDS = 100
 BEGIN = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -63,7 +63,7 @@ def test_groups_that_are_written_often(server, client):
         counter["n"] = n
         client.put(counter)
     assert look(server.host, client) == {}
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while "group-writes" not in (found := look(server.host, client)):
         assert time.monotonic() < deadline
         for n in range(100):
@@ -106,7 +106,7 @@ def test_kinds_that_ramp(fresh_server):
 
     write(10)
     assert "kind-ramp" not in look(server.host, client)
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while "kind-ramp" not in (found := look(server.host, client)):
         assert time.monotonic() < deadline
         write(20)
@@ -120,7 +120,7 @@ def test_groups_of_large_entities(server, client):
     for n in range(100):
         page["text"] = f"{n}" + "x" * 60_000
         client.put(page)
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while "group-writes" not in (found := look(server.host, client)):
         assert time.monotonic() < deadline
         for n in range(100):
@@ -172,7 +172,7 @@ def make_index(host, client, kind, *properties):
     path = f"/v1/projects/{client.project}/indexes"
     wanted = [{"name": name, "direction": "ASCENDING"} for name in properties]
     rest.call("POST", path, {"kind": kind, "ancestor": "NONE", "properties": wanted})
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while any(each["state"] != "READY" for each in rest.call("GET", path)["indexes"]):
         assert time.monotonic() < deadline
 
@@ -228,7 +228,7 @@ def test_entities_that_are_hot(fresh_server):
     for _ in range(30):
         raw.lookup(*everywhere)
     assert look(server.host, client) == {}
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while "hot-key" not in (found := look(server.host, client)):
         assert time.monotonic() < deadline
         for _ in range(500):

@@ -25,7 +25,8 @@ from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from harness.admin import mask
-from harness.rpc import ALL_FEATURES, DATA_SECONDS, fails_with, set_cell
+from harness.patience import PATIENCE_SECONDS
+from harness.rpc import ALL_FEATURES, fails_with, set_cell
 
 EVERYTHING = {"qualifier_prefixes": [b""]}
 # Of the rows "a…" and "user#…": the columns f:name, f:tel…, and the whole family g.
@@ -447,7 +448,7 @@ def test_exactly_one_target(rpc, parent, view):
         (types.SampleRowKeysRequest(**both), "sample_row_keys"),
     ):
         with fails_with(StatusCode.INVALID_ARGUMENT):
-            answer = getattr(rpc.data, method)(request, timeout=DATA_SECONDS)
+            answer = getattr(rpc.data, method)(request, timeout=PATIENCE_SECONDS)
             list(answer)
 
 

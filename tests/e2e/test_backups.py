@@ -11,6 +11,7 @@ from google.iam.v1 import policy_pb2
 from google.longrunning import operations_pb2
 from harness.admin import mask
 from harness.backups import Backups, finish, from_now
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
 
 State = types.Backup.State
@@ -479,7 +480,7 @@ def test_a_backup_may_be_deleted_once_its_restore_is_done(backups):
 
 def test_backups_by_rest(backups, server):
     def call(verb, path, body=None):
-        connection = http.client.HTTPConnection(server.host, timeout=60)
+        connection = http.client.HTTPConnection(server.host, timeout=PATIENCE_SECONDS)
         connection.request(verb, f"/v2/{path}", json.dumps(body) if body else None)
         response = connection.getresponse()
         answer = json.loads(response.read())

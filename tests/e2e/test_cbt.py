@@ -6,10 +6,10 @@ import shutil
 import subprocess
 
 import pytest
+from harness.patience import PATIENCE_SECONDS
 from harness.server import EXTERNAL, binary
 
 CBT = shutil.which("cbt")
-COMMAND_SECONDS = 60
 # Of which nothing reaches a server.
 ABOUT_ITSELF = {"doc", "help", "mddoc", "notices", "version"}
 TESTED = {
@@ -35,7 +35,7 @@ def cbt(server, tmp_path):
         done = subprocess.run(
             [CBT, *shlex.split(line)],
             env={**os.environ, "BIGTABLE_EMULATOR_HOST": server.host, "HOME": str(tmp_path)},
-            cwd=tmp_path, capture_output=True, text=True, timeout=COMMAND_SECONDS,
+            cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
         assert (done.returncode == 0) == succeeds, f"cbt {line}\n{done.stdout}{done.stderr}"
         return done.stdout if succeeds else done.stderr
@@ -50,7 +50,7 @@ def names(listing):
 
 
 def test_all_commands_are_tested():
-    told = subprocess.run([CBT, "help"], capture_output=True, text=True, timeout=COMMAND_SECONDS)
+    told = subprocess.run([CBT, "help"], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     lines = (told.stdout + told.stderr).splitlines()
     commands = {line.split()[1] for line in lines if line.startswith("cbt ") and "\t" in line}
     assert commands - ABOUT_ITSELF == TESTED
@@ -146,7 +146,7 @@ def test_import(cbt, server, rpc, tmp_path):
     exported = subprocess.run(
         [trestle[0], "export", "csv", "t", "out.csv", *trestle[1:], "--form", "cbt",
          "--columns", "a=f:a,b=f:b", "--value-timestamps"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=COMMAND_SECONDS,
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert exported.returncode == 0, exported.stderr
     wanted = {key: [c for c in cells if c.family == "f"] for key, cells in rows.items()}

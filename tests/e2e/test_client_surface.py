@@ -31,8 +31,9 @@ from google.cloud.bigtable.data.read_modify_write_rules import AppendValueRule, 
 from google.cloud.bigtable.row_set import RowSet
 from google.cloud.bigtable.table import ClusterState
 from google.cloud.bigtable_v2 import types
+from harness.patience import PATIENCE_SECONDS
 from harness.proxy import FailingProxy
-from harness.rpc import DATA_SECONDS, INSTANCE, fails_with, set_cell
+from harness.rpc import INSTANCE, fails_with, set_cell
 
 KEY = b"k"
 SPLITS = [b"3", b"6"]
@@ -228,7 +229,7 @@ def open_view(form, rpc, table_id):
             }
         },
     )
-    rpc.admin.create_authorized_view(request, timeout=DATA_SECONDS)
+    rpc.admin.create_authorized_view(request, timeout=PATIENCE_SECONDS)
     return form.open("get_authorized_view", "i", table_id, "v")
 
 
@@ -301,7 +302,7 @@ def test_table_admin(table_admin, new_table_id):
         protected = {"name": name, "deletion_protection": is_protected}
         mask = {"paths": ["deletion_protection"]}
         operation = table_admin.update_table(table=protected, update_mask=mask)
-        assert operation.result(timeout=60).deletion_protection == is_protected
+        assert operation.result(timeout=PATIENCE_SECONDS).deletion_protection == is_protected
     table_admin.drop_row_range({"name": name, "delete_all_data_from_table": True}, timeout=900)
     table_admin.delete_table(name=name)
     with pytest.raises(exceptions.NotFound):
@@ -373,7 +374,7 @@ def test_what_is_not_there_says_so(rpc):
     for service, name in RPCS:
         if name not in ANSWERED[service]:
             with fails_with(grpc.StatusCode.UNIMPLEMENTED):
-                rpc.channel.unary_unary(service + name)(b"", timeout=DATA_SECONDS)
+                rpc.channel.unary_unary(service + name)(b"", timeout=PATIENCE_SECONDS)
 
 
 # --- the classic client ---

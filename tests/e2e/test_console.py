@@ -12,6 +12,7 @@ import time
 
 import pytest
 from harness.browser import Visitor, chromium
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest, b64
 
 INSTANCE = "projects/demo/instances/shop"
@@ -482,7 +483,7 @@ def test_a_backup_is_made_and_restored(visitor, shop):
     page.get_by_role("button", name="Make it").click()
     page.get_by_text("The backup is being made.").wait_for()
     restore = page.get_by_role("button", name="Restore monday")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not (restore.count() and restore.is_enabled()):
         assert time.monotonic() < deadline
         page.get_by_role("button", name="Refresh").click()

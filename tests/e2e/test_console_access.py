@@ -7,11 +7,11 @@ import time
 
 import pytest
 from harness.console import Caller, ask_console
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.secured import POLICY, TABLE
 
 INSTANCES = "/v2/projects/p/instances"
-PATIENCE = 60  # seconds
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def call(secured, request):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from harness.browser import Visitor, chromium
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest, b64
 from harness.server import EXTERNAL, Server
 from test_console import look_at
@@ -24,7 +25,6 @@ PAGES = {
     "gql": f"{DB}/gql?kind=Task",
     "indexes": f"{DB}/indexes",
 }
-PATIENCE = 60  # seconds
 
 
 def path_of(kind, which):
@@ -72,7 +72,7 @@ class Store:
         return int(counts.get(kind, 0))
 
     def until(self, what):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not what():
             assert time.monotonic() < deadline
             time.sleep(0.1)

@@ -8,11 +8,11 @@ import time
 
 import pytest
 from harness.browser import Visitor, chromium
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.rpc import Rpc, set_cell
 from harness.server import Server
 
-WAIT_SECONDS = 60
 PAGE = "#/p/p/i/i/t/{}/heat"
 
 
@@ -47,7 +47,7 @@ def windows(host, table):
 
 
 def wait_for_windows(host, table, count):
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while len(windows(host, table)) < count:
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -11,6 +11,7 @@ import pytest
 from google.protobuf.message import DecodeError
 from harness import messages
 from harness.browser import Visitor, chromium
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest, b64
 from test_console import look_at
 
@@ -18,7 +19,6 @@ INSTANCE = "projects/demo/instances/music"
 TABLE = f"{INSTANCE}/tables/albums"
 ROWS = "#/p/demo/i/music/t/albums/rows"
 BAD = b"\x0a\xff not a message"
-PATIENCE = 60  # seconds
 
 # Decodes many, and says what they are as harness/messages.py has it.
 DECODE = """async ({set, type, many, most}) => {
@@ -295,7 +295,7 @@ def cell(family, qualifier, value):
 
 
 def finish(rest, operation):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not operation.get("done"):
         assert time.monotonic() < deadline
         operation = rest.call("GET", f"/v2/{operation['name']}")

@@ -10,13 +10,13 @@ import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from harness.counts import add, create_counts
 from harness.killing import kill_some_times
+from harness.patience import PATIENCE_SECONDS
 from harness.proxy import FailingProxy
 from harness.rpc import Rpc, set_cell
 from harness.secured import ADMIN
 from harness.server import binary
 from harness.tokens import Key, write_jwks
 
-SECONDS = 120
 MS = 1000
 
 
@@ -37,7 +37,7 @@ class Copier:
     def run(self, *options):
         return subprocess.run(
             self.command(*options), cwd=self.directory, capture_output=True, text=True,
-            timeout=SECONDS,
+            timeout=PATIENCE_SECONDS,
         )  # fmt: skip
 
     def run_well(self, *options):
@@ -189,11 +189,11 @@ def kill_behind_its_checkpoint(copy):
     running = subprocess.Popen(
         copy.command("--rate", 10), cwd=copy.directory, stderr=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline and running.poll() is None and not checkpoint.exists():
         time.sleep(0.02)
     running.send_signal(signal.SIGKILL)
-    running.wait(SECONDS)
+    running.wait(PATIENCE_SECONDS)
     assert json.loads(checkpoint.read_text())["made_target"]
 
 
@@ -240,7 +240,8 @@ def test_a_dry_run_writes_nothing(rpc, make_table, copier):
     fill(rpc, table, 10)
     copy = copier(table)
     assert copy.run_well("--dry-run") == "10 rows read, 10 fine, 0 rejected\n"
-    tables = copy.rpc.admin.list_tables({"parent": "projects/p/instances/i"}, timeout=SECONDS)
+    parent = {"parent": "projects/p/instances/i"}
+    tables = copy.rpc.admin.list_tables(parent, timeout=PATIENCE_SECONDS)
     assert list(tables.tables) == []
 
 

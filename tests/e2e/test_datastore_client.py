@@ -15,6 +15,7 @@ from google.cloud.datastore.query import And, Or, PropertyFilter
 from google.cloud.datastore_v1 import types
 from harness.datastore import Raw, client_of, entity, fresh_client
 from harness.indexes import Indexes
+from harness.patience import PATIENCE_SECONDS
 
 UTC = datetime.timezone.utc
 pytestmark = pytest.mark.filterwarnings("ignore:Detected filter using positional")
@@ -142,8 +143,9 @@ def test_many_keys(client):
     gone = client.key("K", "gone")
     keys = [each.key for each in made]
     found = client.get_multi(
-        [*keys, gone, keys[0]], missing=missing, deferred=deferred, timeout=30, retry=Retry()
-    )
+        [*keys, gone, keys[0]], missing=missing, deferred=deferred,
+        timeout=PATIENCE_SECONDS, retry=Retry(),
+    )  # fmt: skip
     assert sorted(each["n"] for each in found) in ([0, 0, 1, 2], [0, 1, 2])
     assert [each.key for each in missing] == [gone] and deferred == []
     assert client.get(keys[1], eventual=True)["n"] == 1
@@ -222,7 +224,7 @@ def test_batches(client):
     batch = client.batch()
     batch.begin()
     batch.put(entity(client, "K", "by hand", n=1))
-    batch.commit(retry=Retry(), timeout=30)
+    batch.commit(retry=Retry(), timeout=PATIENCE_SECONDS)
     assert client.get(client.key("K", "by hand"))["n"] == 1
 
 
@@ -412,7 +414,7 @@ def test_pages(cast):
     assert names(rest) == everything[5:8]
     upto = query.fetch(end_cursor=pages.next_page_token)
     assert names(upto) == everything[:5]
-    assert names(query.fetch(eventual=True, timeout=30, retry=Retry())) == everything
+    assert names(query.fetch(eventual=True, timeout=PATIENCE_SECONDS, retry=Retry())) == everything
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ import subprocess
 
 import pytest
 from harness.datastore import client_of, entity
-from harness.gcloud import COMMAND_SECONDS, PROGRAM, environment
+from harness.gcloud import PROGRAM, environment
+from harness.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="gcloud is not installed")
 
@@ -24,7 +25,7 @@ def test_gcloud_exports_and_imports(fresh_server, tmp_path):
     def gcloud(*words):
         return subprocess.run(
             [PROGRAM, "datastore", *words], env=sees, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=COMMAND_SECONDS,
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
 
     exported = gcloud("export", "gs://b/monday", "--kinds=Task", "--namespaces=(default)")

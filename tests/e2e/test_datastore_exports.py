@@ -24,6 +24,7 @@ from harness.exports import (
     read,
 )
 from harness.exports import key as key_of
+from harness.patience import PATIENCE_SECONDS
 from harness.server import ROOT, Server, binary
 
 EMULATORS = ROOT / "tests/data/datastore_export"
@@ -426,7 +427,7 @@ def wait(exporting, name):
     stub = operations_pb2_grpc.OperationsStub(exporting.transfers.channel)
     request = operations_pb2.WaitOperationRequest(name=name)
     request.timeout.FromSeconds(60)
-    operation = stub.WaitOperation(request, timeout=90)
+    operation = stub.WaitOperation(request, timeout=PATIENCE_SECONDS)
     assert operation.done
     return operation
 

@@ -16,6 +16,7 @@ from google.rpc import status_pb2
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import WAYS, Rest
 
 METHODS = [
@@ -26,7 +27,6 @@ ADMIN_METHODS = [
     "ExportEntities", "ImportEntities", "CreateIndex", "DeleteIndex", "GetIndex", "ListIndexes",
 ]  # fmt: skip
 INVALID_ARGUMENT = grpc.StatusCode.INVALID_ARGUMENT
-SECONDS = 60
 
 
 def lower_camel(name):
@@ -55,7 +55,7 @@ def ask(channel):
         )
         request = getattr(module, f"{method}Request")(**fields)
         try:
-            getattr(transport, snake(method))(request, timeout=SECONDS, metadata=metadata)
+            getattr(transport, snake(method))(request, timeout=PATIENCE_SECONDS, metadata=metadata)
         except grpc.RpcError as error:
             return error.code(), error.details()
         return grpc.StatusCode.OK, ""
@@ -108,13 +108,13 @@ def test_the_client_finds_the_server(server, monkeypatch, speaks_grpc, database)
     """By DATASTORE_EMULATOR_HOST: a database of a name, and the default one."""
     monkeypatch.setenv("DATASTORE_EMULATOR_HOST", server.host)
     client = datastore.Client(project="p", database=database, _use_grpc=speaks_grpc)
-    assert len(client.allocate_ids(client.key("K"), 2, retry=None, timeout=SECONDS)) == 2
+    assert len(client.allocate_ids(client.key("K"), 2, retry=None, timeout=PATIENCE_SECONDS)) == 2
 
 
 def test_ndb_finds_the_server(server, monkeypatch):
     monkeypatch.setenv("DATASTORE_EMULATOR_HOST", server.host)
     with ndb.Client(project="p").context():
-        assert ndb.Key("not there", 1).get(retries=0, timeout=SECONDS) is None
+        assert ndb.Key("not there", 1).get(retries=0, timeout=PATIENCE_SECONDS) is None
 
 
 def test_reflection_knows_the_services(channel):
@@ -190,7 +190,7 @@ class Binary:
     """Requests as google-cloud-datastore sends them where it has no gRPC."""
 
     def __init__(self, host):
-        self.connection = http.client.HTTPConnection(host, timeout=SECONDS)
+        self.connection = http.client.HTTPConnection(host, timeout=PATIENCE_SECONDS)
 
     def close(self):
         self.connection.close()

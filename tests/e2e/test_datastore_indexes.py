@@ -15,6 +15,7 @@ from google.longrunning import operations_pb2 as lro
 from google.longrunning import operations_pb2_grpc
 from harness.datastore import Raw, client_of, entity, fresh_client
 from harness.indexes import Indexes, State, definition, names_of
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.server import run_trestle
 
@@ -216,7 +217,7 @@ def test_what_is_recommended_serves(filled, server, shape):
 def test_a_life(client, indexes, server):
     client.put_multi(some_entities(client))
     operation = indexes.begin(definition("K", "a", "-b"))
-    index = operation.result(timeout=60)
+    index = operation.result(timeout=PATIENCE_SECONDS)
     assert (index.kind, names_of(index), index.state) == ("K", ["a", "-b"], State.READY)
     assert index.project_id == client.project
     metadata = operation.metadata
@@ -238,7 +239,7 @@ def test_a_life(client, indexes, server):
     }  # fmt: skip
     assert rest.call("GET", f"/v1/projects/{client.project}/indexes") == {"indexes": [shown]}
     deletion = indexes.begin_deletion(index.index_id)
-    assert deletion.result(timeout=60).state == State.DELETING
+    assert deletion.result(timeout=PATIENCE_SECONDS).state == State.DELETING
     assert deletion.metadata.common.operation_type == admin.OperationType.DELETE_INDEX
     assert not indexes.list()
     for call in (indexes.get, indexes.begin_deletion):
@@ -324,7 +325,7 @@ def test_there_are_200_at_most(fresh_server):
     begun = [indexes.begin(definition("K", "a", f"p{n}")) for n in range(200)]
     with pytest.raises(exceptions.ResourceExhausted, match="200 composite indexes"):
         indexes.create("K", "a", "b")
-    made = [each.result(timeout=120) for each in begun]
+    made = [each.result(timeout=PATIENCE_SECONDS) for each in begun]
     assert len(indexes.list()) == 200
     indexes.delete(made[0].index_id)
     indexes.create("K", "a", "b")
@@ -410,7 +411,7 @@ def test_writes_meanwhile(fresh_server):
     before = sum(each.writes for each in writers)
     made = [indexes.begin(definition("K", "a", name)) for name in ("b", "-b")]
     for each in made:
-        each.result(timeout=120)
+        each.result(timeout=PATIENCE_SECONDS)
     assert sum(each.writes for each in writers) > before
     for each in writers:
         each.done = True
@@ -511,7 +512,7 @@ def test_an_entity_has_20000_entries_at_most(client, indexes):
     client.put(many)
     operation = indexes.begin(definition("K", "p", "q"))
     with pytest.raises(exceptions.InvalidArgument, match="too many index entries for entity"):
-        operation.result(timeout=60)
+        operation.result(timeout=PATIENCE_SECONDS)
     assert operation.metadata.common.state == admin.CommonMetadata.State.FAILED
     (index,) = indexes.list()
     assert index.state == State.ERROR

@@ -13,6 +13,7 @@ from google.cloud import ndb
 from google.cloud.ndb import _cache, global_cache, metadata, stats
 from google.cloud.ndb.exceptions import BadRequestError, BadValueError, NestedRetryException
 from harness.datastore import client_of, entity, fresh_client, ndb_client
+from harness.patience import PATIENCE_SECONDS
 
 UTC = datetime.timezone.utc
 NOON = datetime.datetime(2024, 2, 29, 12, 30, 15, 250001)
@@ -396,7 +397,7 @@ def test_threads(client):
 def test_eventual_reads(context):
     key = Counter(n=1).put()
     assert key.get(read_consistency=ndb.EVENTUAL).n == 1
-    assert key.get(read_policy=ndb.EVENTUAL_CONSISTENCY, timeout=30).n == 1
+    assert key.get(read_policy=ndb.EVENTUAL_CONSISTENCY, timeout=PATIENCE_SECONDS).n == 1
 
 
 # --- transactions ---
@@ -627,7 +628,7 @@ def test_statistics(fresh_server):
         ndb.put_multi([Counter(id=n + 1, n=n) for n in range(5)])
         Room(parent=ndb.Key("Counter", 1), name="r").put()
         ndb.put_multi([Counter(n=n, namespace="east") for n in range(2)])
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE_SECONDS
         while (total := stats.GlobalStat.query().get()) is None or total.count < 8:
             assert time.monotonic() < end, "nothing was counted"
             time.sleep(0.1)

@@ -12,6 +12,7 @@ import time
 import pytest
 from google.cloud.datastore.query import PropertyFilter
 from harness.datastore import client_of, fresh_client
+from harness.patience import PATIENCE_SECONDS
 from harness.server import ROOT
 
 EXAMPLE = ROOT / "examples/datastore"
@@ -22,8 +23,6 @@ import generations  # noqa: E402
 import migration  # noqa: E402
 import queries  # noqa: E402
 from recipes import hash_of  # noqa: E402
-
-pytestmark = pytest.mark.timeout(300)  # each run of a program imports Google's client for seconds
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def run(started):
 
     def run_to_end(*arguments, code=0):
         process = started(*arguments)
-        printed, complaints = process.communicate(timeout=100)
+        printed, complaints = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == code, complaints
         return (printed if code == 0 else complaints).strip()
 

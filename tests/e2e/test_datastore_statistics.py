@@ -10,6 +10,7 @@ from google.api_core import exceptions
 from google.cloud.datastore.query import PropertyFilter
 from harness.datastore import Raw, client_of, entity, fresh_client
 from harness.indexes import Indexes, definition
+from harness.patience import PATIENCE_SECONDS
 
 INTERVAL = "1s"
 
@@ -97,13 +98,13 @@ def test_as_any_entities(client):
 def test_composite_indexes_are_counted(server, client):
     client.put_multi([entity(client, "K", n + 1, a=n, b=[1, 2]) for n in range(5)])
     opened = Indexes(server.host, client.project)
-    index = opened.begin(definition("K", "a", "-b")).result(timeout=60)
+    index = opened.begin(definition("K", "a", "-b")).result(timeout=PATIENCE_SECONDS)
     (counted,) = until(lambda: kinds(client, "__Stat_Kind_CompositeIndex__"))
     assert (counted["kind_name"], counted["alphanumeric_id"]) == ("K", index.index_id)
     # Of each entity two rows: a key of 16 + 2 + 8, two values of 8, and 32.
     assert (counted["count"], counted["bytes"]) == (10, 10 * 74)
     until(lambda: (total_of(client) or {}).get("composite_index_count") == 10)
-    opened.begin_deletion(index.index_id).result(timeout=60)
+    opened.begin_deletion(index.index_id).result(timeout=PATIENCE_SECONDS)
     until(lambda: not kinds(client, "__Stat_Kind_CompositeIndex__"))
     opened.close()
 

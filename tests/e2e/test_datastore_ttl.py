@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 from harness.datastore import Raw, client_of, entity, fresh_client
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 
 UTC = datetime.timezone.utc
@@ -169,7 +170,7 @@ def test_by_grpc(server, client):
                 f"/{SERVICE}/{method}",
                 request_serializer=lambda message: message.SerializeToString(),
                 response_deserializer=answer.FromString,
-            )(request, timeout=30)
+            )(request, timeout=PATIENCE_SECONDS)
 
         parent = f"projects/{client.project}/databases/(default)/collectionGroups"
         name = f"{parent}/K/fields/expiry"
@@ -183,7 +184,7 @@ def test_by_grpc(server, client):
         listed = call("ListFields", parent=f"{parent}/-", filter="ttlConfig:*")
         assert [field.name for field in listed.fields] == [name]
         with pytest.raises(grpc.RpcError) as error:
-            channel.unary_unary(f"/{SERVICE}/CreateDatabase")(b"", timeout=30)
+            channel.unary_unary(f"/{SERVICE}/CreateDatabase")(b"", timeout=PATIENCE_SECONDS)
         assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 

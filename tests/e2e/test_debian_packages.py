@@ -11,6 +11,7 @@ import sys
 
 import pytest
 from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, Rpc
 from harness.server import ROOT, binary
 
@@ -249,7 +250,9 @@ def ask(loaded):
         command = [binary(), "sql", "--format", "csv", "-f", str(EXAMPLE / "questions" / name)]
         for parameter, value in parameters.items():
             command += ["--param", f"{parameter}={value}"]
-        done = subprocess.run(command, env=loaded, capture_output=True, text=True, timeout=100)
+        done = subprocess.run(
+            command, env=loaded, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+        )
         assert done.returncode == 0, done.stderr
         return list(csv.reader(done.stdout.splitlines()))[1:]
 
@@ -349,7 +352,7 @@ def test_the_page_has_each_question(loaded):
     """What questions.py prints has the structure of the page; the answers are the index's."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLE / "questions.py"), "--trestle", binary()],
-        env=loaded, capture_output=True, text=True, check=True, timeout=110,
+        env=loaded, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     page = (EXAMPLE / "questions.md").read_text()
     for heading in re.findall("^## .*$", done.stdout, re.MULTILINE):

@@ -4,6 +4,7 @@ import time
 
 import pytest
 from grpc import StatusCode
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, fails_with, set_cell
 
 KEYS = [b"a", b"a\0", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff", b"\xff\xff\x01"]
@@ -83,7 +84,7 @@ def test_space_comes_back_in_the_background(rpc, table_name):
     rpc.mutate(table_name, b"y", set_cell("f", b"q", value))
     assert size() > 8 << 20
     rpc.drop_row_range(table_name, prefix=b"x/")
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_SECONDS
     while size() > 1 << 20 and time.monotonic() < until:
         pass
     assert size() <= 1 << 20

@@ -9,8 +9,9 @@ import time
 
 import pytest
 from harness.dynamo_exports import ALL_TYPES, edge_items, item_json, random_items, write_export
-from harness.importer import SECONDS, Importer
+from harness.importer import Importer
 from harness.killing import kill_some_times
+from harness.patience import PATIENCE_SECONDS
 from harness.proxy import HoldingProxy
 from harness.rpc import set_cell
 from harness.server import binary
@@ -27,7 +28,7 @@ class Exporter(Importer):
     def export(self, directory, *options):
         return subprocess.run(
             self.export_command(directory, *options), cwd=self.directory, capture_output=True,
-            text=True, timeout=SECONDS,
+            text=True, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
 
     def export_well(self, directory, *options):
@@ -167,9 +168,9 @@ def test_an_export_killed_at_its_beginning_goes_on(exporter, tmp_path):
     try:
         exporter.host = proxy.host
         running = subprocess.Popen(exporter.export_command(out), cwd=tmp_path)
-        assert proxy.holds.wait(SECONDS)
+        assert proxy.holds.wait(PATIENCE_SECONDS)
         running.kill()
-        running.wait(SECONDS)
+        running.wait(PATIENCE_SECONDS)
         proxy.release()
         assert json.loads(checkpoint.read_text())["records"] == 0
         assert list(out.iterdir()) != []
@@ -191,9 +192,9 @@ def test_an_export_killed_while_it_is_verified(exporter, tmp_path, count):
         exporter.host = proxy.host
         command = exporter.export_command(out, "--verify", "full")
         running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
-        assert proxy.holds.wait(SECONDS)
+        assert proxy.holds.wait(PATIENCE_SECONDS)
         running.kill()
-        running.wait(SECONDS)
+        running.wait(PATIENCE_SECONDS)
         proxy.release()
         data = out / "data/part-00000.json.gz"
         before = data.stat().st_ino

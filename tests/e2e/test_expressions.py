@@ -8,6 +8,7 @@ import struct
 import pytest
 from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.bigtable.data.execute_query.metadata import SqlType
+from harness.patience import PATIENCE_SECONDS
 from harness.server import ROOT
 
 FILES = sorted((ROOT / "tests/data/sql").glob("*.txt"))
@@ -119,7 +120,9 @@ def literal(value, type_):
 def answers(client, expressions):
     """For each expression its rows' literals and its type; or the error of them all."""
     try:
-        result = client.execute_query(f"SELECT {expressions}", "i")
+        result = client.execute_query(
+            f"SELECT {expressions}", "i", attempt_timeout=PATIENCE_SECONDS
+        )
         rows = list(result)
     except GoogleAPICallError as error:
         return f"{error.grpc_status_code.name}: {error.message}".rstrip()

@@ -10,6 +10,7 @@ import pytest
 from google.cloud.bigtable import column_family
 from google.cloud.bigtable_admin_v2 import types
 from grpc import StatusCode
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, Cell, fails_with, set_cell
 
 KEY = b"k"
@@ -271,7 +272,7 @@ def test_without_it_reads_show_it_until_it_is_collected(fresh_server, connect, v
     )
     rpc = connect(server.host)
     name = with_three_versions(rpc, "t", versions(1), value)
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_SECONDS
     seen = times(rpc, name)
     while seen != [3000] and time.monotonic() < until:
         assert seen == [3000, 2000, 1000]

@@ -13,11 +13,11 @@ import pytest
 from harness.avro_files import BIGTABLE_ROW, read_rows, write_file
 from harness.counts import add, create_counts
 from harness.killing import kill_some_times
+from harness.patience import PATIENCE_SECONDS
 from harness.proxy import HoldingProxy
 from harness.rpc import set_cell
 from harness.server import binary
 
-SECONDS = 120
 MS = 1000
 WHEN = 1500000000000000
 KINDS = ["csv", "jsonl", "avro"]
@@ -34,7 +34,7 @@ class Files:
 
     def run(self, *words, **options):
         return subprocess.run(
-            self.command(*words), cwd=self.directory, capture_output=True, timeout=SECONDS,
+            self.command(*words), cwd=self.directory, capture_output=True, timeout=PATIENCE_SECONDS,
             **{"text": True, **options},
         )  # fmt: skip
 
@@ -535,14 +535,16 @@ def test_rows_that_a_form_cannot_hold(files, rpc, make_table):
     ],
 )
 def test_options_that_make_no_sense(files, words, said):
-    done = subprocess.run([binary(), *words], capture_output=True, text=True, timeout=SECONDS)
+    done = subprocess.run(
+        [binary(), *words], capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
     assert done.returncode == 2 and said in done.stderr
 
 
 def test_help_lists_the_kinds():
     for command in ("import", "export"):
         done = subprocess.run(
-            [binary(), command, "--help"], capture_output=True, text=True, timeout=SECONDS
+            [binary(), command, "--help"], capture_output=True, text=True, timeout=PATIENCE_SECONDS
         )
         assert (done.returncode, done.stderr) == (0, "")
         assert all(f"  {kind} " in done.stdout for kind in ("dynamodb", "csv", "jsonl", "avro"))
@@ -619,9 +621,9 @@ def test_an_export_killed_while_it_is_verified(files, rpc, make_table, out):
     try:
         files.host = proxy.host
         running = subprocess.Popen(files.command(*words), cwd=files.directory)
-        assert proxy.holds.wait(SECONDS)
+        assert proxy.holds.wait(PATIENCE_SECONDS)
         running.kill()
-        running.wait(SECONDS)
+        running.wait(PATIENCE_SECONDS)
         proxy.release()
         before = path.stat().st_ino, path.read_bytes()
         told = files.run(*words)

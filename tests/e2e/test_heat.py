@@ -6,10 +6,10 @@ import json
 import time
 
 import pytest
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.rpc import set_cell
 
-WAIT_SECONDS = 60
 LONG_AGO = "2000-01-01T00:00:00Z"
 
 
@@ -65,7 +65,7 @@ def test_windows_are_kept_and_ranges_told_apart(fresh_server, connect):
     table = rpc.create_table("t")
     for prefix in (b"a", b"m", b"z"):
         write(rpc, table, prefix, 1000, bytes(100))
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not any("isOpen" not in each for each in read_heat(server, table).get("times", [])):
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -6,9 +6,9 @@ import time
 import pytest
 from google.api_core import exceptions
 from harness.hot_load import scanning
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
 
-WAIT_SECONDS = 240
 CLUSTER = "projects/p/instances/i/clusters/trestle"
 VALUE = bytes(1000)
 
@@ -22,7 +22,7 @@ def facts(hot):
 
 
 def await_hot(admin, is_enough, **fields):
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not is_enough(found := hot_tablets(admin, **fields)):
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -31,7 +31,7 @@ def await_hot(admin, is_enough, **fields):
 
 def await_rest(admin):
     """What there is when the last window has ended: nothing moves any more."""
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     found, before = hot_tablets(admin), None
     while found != before:
         assert time.monotonic() < deadline

@@ -9,7 +9,8 @@ import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
-from harness.rpc import DATA_SECONDS, fails_with, set_cell
+from harness.patience import PATIENCE_SECONDS
+from harness.rpc import fails_with, set_cell
 from harness.server import run_trestle
 
 NUMBERS = itertools.count(1)
@@ -66,7 +67,7 @@ def mutate_rows(rpc, table, rows):
     request = types.MutateRowsRequest(table_name=table, entries=rows)
     return {
         entry.index: entry.status.code
-        for response in rpc.data.mutate_rows(request, timeout=DATA_SECONDS)
+        for response in rpc.data.mutate_rows(request, timeout=PATIENCE_SECONDS)
         for entry in response.entries
     }
 

@@ -4,8 +4,9 @@ import subprocess
 
 import pytest
 from harness.dynamo_exports import ALL_TYPES, change_line, write_export, write_incremental
-from harness.importer import SECONDS, Importer
+from harness.importer import Importer
 from harness.killing import kill_some_times
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
 
 # The full export is of 2024-11-08T10:00:00Z; the windows follow it.
@@ -115,7 +116,7 @@ def test_what_differs_is_found(importer, tmp_path, rpc):
     running = importer.start(
         root, "--rate", 5, "--verify", "full", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    out, err = running.communicate(timeout=SECONDS)
+    out, err = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 0, err
     assert b"0 different" in out
     late = FULL_US + 600 * MINUTE_US

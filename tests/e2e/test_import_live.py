@@ -17,12 +17,13 @@ import pytest
 from harness.certificates import Authority
 from harness.dynamo_exports import item_json
 from harness.dynamodb import LIVE_TYPES, DynamoDB, Writer, random_item
-from harness.importer import SECONDS, Importer
+from harness.importer import Importer
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
 
 ITEMS = int(os.environ.get("TRESTLE_LIVE_ITEMS", "2000"))
 KILLS = int(os.environ.get("TRESTLE_LIVE_KILLS", "3"))
-LONG_SECONDS = max(SECONDS, ITEMS // 50)
+LONG_SECONDS = max(PATIENCE_SECONDS, ITEMS // 50)
 
 pytestmark = pytest.mark.timeout(10 * LONG_SECONDS)
 
@@ -211,7 +212,7 @@ def test_changes_are_followed_until_a_signal(importer, dynamodb):
     dynamodb.write("followed", [{"Id": ("S", "late"), "v": ("N", "1")}], deletes=names[:3])
     wait_until(running, lambda: b"late" in importer.rows())
     running.send_signal(signal.SIGTERM)
-    out, err = running.communicate(timeout=SECONDS)
+    out, err = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 0, err
     assert "0 different" in out
     check_same(importer, dynamodb, "followed")
@@ -232,7 +233,7 @@ def test_a_row_that_the_table_no_longer_has_is_found(importer, dynamodb, rpc):
     )  # fmt: skip
     wait_until(running, lambda: is_following(importer))
     running.send_signal(signal.SIGTERM)
-    _, err = running.communicate(timeout=SECONDS)
+    _, err = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 0, err
     rpc.mutate(importer.table, b"gone", set_cell("item", b"Id", b'{"S":"gone"}', 1000))
     followed = ("dynamodb://strays", *importer.options, "--follow", "caught-up")
@@ -271,7 +272,7 @@ def test_a_table_that_is_written_to_is_killed_and_goes_on(importer, dynamodb):
         wait_until(running, has_moved)
         assert running.poll() is None, f"ended before kill {kill}: {errors.read_text()}"
         running.kill()
-        running.wait(SECONDS)
+        running.wait(PATIENCE_SECONDS)
         done = read_checkpoint(importer)["records"]
         writer.change(50)
     assert done > 0

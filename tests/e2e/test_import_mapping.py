@@ -5,6 +5,7 @@ import time
 
 import pytest
 from harness.dynamo_exports import line, write_export
+from harness.patience import PATIENCE_SECONDS
 from test_import_dynamodb import EXPORTED_US, Importer
 
 VIDEOS = {
@@ -180,7 +181,7 @@ def test_a_family_ends_cells_when_dynamodb_would(importer, tmp_path):
     path.write_text(line({"k": ("S", "k"), "End": ("N", str(ends))}))
     importer.run_well(path)
     assert list(importer.cells()) == ["k"]
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while importer.cells() and time.monotonic() < deadline:
         time.sleep(0.2)
     assert importer.cells() == {}

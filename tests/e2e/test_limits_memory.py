@@ -83,7 +83,6 @@ def test_1000_tables(release_server, connect):
             rpc = connect(server.host)
 
 
-@pytest.mark.timeout(300)
 def test_row_of_200_mb(release_server, connect):
     server = release_server()
     rpc = connect(server.host)

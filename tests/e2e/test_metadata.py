@@ -9,7 +9,8 @@ from google.cloud.bigtable_v2 import types
 from google.rpc import error_details_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
-from harness.rpc import DATA_SECONDS, INSTANCE, decode_rows, fails_with, features, set_cell
+from harness.patience import PATIENCE_SECONDS
+from harness.rpc import INSTANCE, decode_rows, fails_with, features, set_cell
 
 PARAMS = "x-goog-ext-425905942-bin"
 
@@ -37,7 +38,7 @@ def set_cell_request(name):
 
 
 def test_headers_of_a_unary_call(rpc, table_name):
-    _, call = rpc.data.mutate_row.with_call(set_cell_request(table_name), timeout=DATA_SECONDS)
+    _, call = rpc.data.mutate_row.with_call(set_cell_request(table_name), timeout=PATIENCE_SECONDS)
     check_headers(call)
 
 
@@ -89,16 +90,16 @@ def routed(name):
 def test_a_request_is_for_what_it_was_routed_by(rpc, table_name):
     request = set_cell_request(table_name)
     for name in (table_name, table_name.replace("/", "%2F"), INSTANCE, ""):
-        rpc.data.mutate_row(request, timeout=DATA_SECONDS, metadata=routed(name))
+        rpc.data.mutate_row(request, timeout=PATIENCE_SECONDS, metadata=routed(name))
     for name in (table_name + "x", INSTANCE + "2", "x"):
         with fails_with(StatusCode.INVALID_ARGUMENT, "routing header"):
-            rpc.data.mutate_row(request, timeout=DATA_SECONDS, metadata=routed(name))
+            rpc.data.mutate_row(request, timeout=PATIENCE_SECONDS, metadata=routed(name))
 
 
 def test_headers_of_refused_calls(rpc):
     missing = f"{INSTANCE}/tables/no-such-table"
     with fails_with(StatusCode.NOT_FOUND) as failure:
-        rpc.data.mutate_row(set_cell_request(missing), timeout=DATA_SECONDS)
+        rpc.data.mutate_row(set_cell_request(missing), timeout=PATIENCE_SECONDS)
     check_headers(failure.error)
     with fails_with(StatusCode.NOT_FOUND) as failure:
         list(rpc.read_stream(missing))
@@ -126,7 +127,7 @@ def test_overload_says_when_and_where_to_try_again(fresh_server, connect):
     request = set_cell_request(name)
     for flags, has_cookie in (features(routing_cookie=True), True), (features(), False):
         with fails_with(StatusCode.RESOURCE_EXHAUSTED) as failure:
-            rpc.data.mutate_row(request, timeout=DATA_SECONDS, metadata=flags)
+            rpc.data.mutate_row(request, timeout=PATIENCE_SECONDS, metadata=flags)
         assert retry_seconds(failure.error) > 0
         assert bool(cookies_of(failure.error)) is has_cookie
 

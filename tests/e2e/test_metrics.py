@@ -9,11 +9,11 @@ import time
 
 import pytest
 from grpc import StatusCode
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.rpc import Rpc, fails_with, set_cell
 from harness.server import run_trestle
 
-WAIT_SECONDS = 60
 SERIES = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 DATA = "google.bigtable.v2.Bigtable"
 INSIGHT = "trestle.insight.v1.Insight"
@@ -50,7 +50,7 @@ class Metrics:
 
 def wait_until(server, condition):
     """The metrics of which the condition is true."""
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition(metrics := Metrics(server)):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -11,6 +11,7 @@ from google.cloud.bigtable.data.row_filters import (
 )
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, Cell, decode_rows, delete_row, fails_with, features, set_cell
 
 KEYS = [b"a", b"b", b"c", b"d", b"e"]
@@ -300,4 +301,4 @@ def test_no_stats_unless_asked(rpc, letters):
 
 
 def test_ping_and_warm(rpc):
-    rpc.data.ping_and_warm(types.PingAndWarmRequest(name=INSTANCE), timeout=60)
+    rpc.data.ping_and_warm(types.PingAndWarmRequest(name=INSTANCE), timeout=PATIENCE_SECONDS)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from harness.patience import PATIENCE_SECONDS
 from harness.server import ROOT, binary
 
 # What the tour's queries show of the index. `apt-cache dumpavail` prints it.
@@ -74,7 +75,7 @@ def run(command, host, data, index, cwd):
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     found = done.returncode == 1 and "advise" in words
     assert done.returncode == 0 or found, done.stderr
@@ -85,7 +86,6 @@ def without_numbers(lines, data):
     return [re.sub(r"\d+", "N", line.replace(str(data), "data")) for line in lines]
 
 
-@pytest.mark.timeout(600)
 def test_tour(fresh_server, index):
     """Numbers are those of the whole index, so they are not compared."""
     session = transcript("README.md")
@@ -143,7 +143,7 @@ def test_python_of_dev_run(emulator_host, greetings):
         env={**os.environ, "BIGTABLE_EMULATOR_HOST": emulator_host},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stderr
     assert "from Python" in done.stdout
@@ -161,7 +161,7 @@ def test_cbt_of_dev_run(fresh_server, tmp_path):
             env={**os.environ, "BIGTABLE_EMULATOR_HOST": server.host, "HOME": str(tmp_path)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
         )
         assert done.returncode == 0, done.stderr
         if "read" in line:

@@ -19,6 +19,7 @@ from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports.res
     BigtableTableAdminRestTransport,
 )
 from google.cloud.location import locations_pb2
+from harness.patience import PATIENCE_SECONDS
 from harness.rest import WAYS, Rest, b64
 
 INSTANCE = "/v2/projects/p/instances/i"
@@ -373,7 +374,7 @@ def test_a_client_that_goes_away(fresh_server, connect):
     request = f"POST /v2/{name}:readRows HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{{}}"
     host, port = server.host.rsplit(":", 1)
     for _ in range(5):
-        with socket.create_connection((host, int(port)), timeout=60) as client:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS) as client:
             client.sendall(request.encode())
             assert client.recv(1000).startswith(b"HTTP/1.1 200 OK\r\n")
     while server.metric("rpcs_running") > 0:
@@ -389,7 +390,7 @@ def test_a_hundred_at_once(rest, rest_table):
 
 
 def test_one_connection_for_many_requests(rest, rest_table):
-    connection = http.client.HTTPConnection(rest.host, timeout=60)
+    connection = http.client.HTTPConnection(rest.host, timeout=PATIENCE_SECONDS)
     with contextlib.closing(connection):
         for verb, path in [("GET", rest_table), ("GET", "/livez"), ("GET", "/v2/x")] * 5:
             connection.request(verb, path)
@@ -427,7 +428,7 @@ def test_googles_rest_transport(rest_admin, new_table_id):
         table={"name": created.name, "deletion_protection": True},
         update_mask={"paths": ["deletion_protection"]},
     )
-    assert operation.result(timeout=60).deletion_protection
+    assert operation.result(timeout=PATIENCE_SECONDS).deletion_protection
     with pytest.raises(exceptions.BadRequest, match="protected from deletion"):
         rest_admin.delete_table(name=created.name)
     rest_admin.update_table(
@@ -453,7 +454,7 @@ def test_gcloud(server, new_table_id, tmp_path):
             },
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_SECONDS,
         )
 
     name = new_table_id()

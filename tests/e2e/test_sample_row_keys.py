@@ -3,7 +3,8 @@
 import pytest
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
-from harness.rpc import DATA_SECONDS, INSTANCE, fails_with, set_cell
+from harness.patience import PATIENCE_SECONDS
+from harness.rpc import INSTANCE, fails_with, set_cell
 
 SPLITS = [b"a\xff", b"b", b"c\0d"]
 
@@ -78,5 +79,5 @@ def test_range(rpc, make_table, row_range, keys):
     """The end of the range that was asked for is always the last sample."""
     name = make_table(splits=[b"b", b"d", b"f"])
     request = types.SampleRowKeysRequest(table_name=name, row_range=row_range)
-    stream = rpc.data.sample_row_keys(request, timeout=DATA_SECONDS)
+    stream = rpc.data.sample_row_keys(request, timeout=PATIENCE_SECONDS)
     assert [sample.row_key for sample in stream] == keys

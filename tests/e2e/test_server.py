@@ -16,6 +16,7 @@ from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, RowDecoder, fails_with, set_cell
 from harness.server import http_get, run_trestle
 
@@ -191,9 +192,10 @@ def test_grpc_health(rpc):
     serving = health_pb2.HealthCheckResponse.SERVING
     for service in ("", DATA_SERVICE, ADMIN_SERVICE):
         request = health_pb2.HealthCheckRequest(service=service)
-        assert stub.Check(request, timeout=60).status == serving
+        assert stub.Check(request, timeout=PATIENCE_SECONDS).status == serving
     with fails_with(StatusCode.NOT_FOUND):
-        stub.Check(health_pb2.HealthCheckRequest(service="no.such.Service"), timeout=60)
+        request = health_pb2.HealthCheckRequest(service="no.such.Service")
+        stub.Check(request, timeout=PATIENCE_SECONDS)
 
 
 def test_reflection(rpc):
@@ -203,7 +205,7 @@ def test_reflection(rpc):
         reflection_pb2.ServerReflectionRequest(file_containing_symbol=DATA_SERVICE),
         reflection_pb2.ServerReflectionRequest(file_containing_symbol="no.such.Symbol"),
     ]
-    listing, found, missing = stub.ServerReflectionInfo(iter(requests), timeout=60)
+    listing, found, missing = stub.ServerReflectionInfo(iter(requests), timeout=PATIENCE_SECONDS)
     services = {service.name for service in listing.list_services_response.service}
     assert {DATA_SERVICE, ADMIN_SERVICE, "grpc.health.v1.Health"} <= services
     assert found.file_descriptor_response.file_descriptor_proto
@@ -214,7 +216,7 @@ def test_reflection(rpc):
 
 
 def call_raw(rpc, method, request=b""):
-    return rpc.channel.unary_unary(method)(request, timeout=60)
+    return rpc.channel.unary_unary(method)(request, timeout=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_gzip(connect, server, make_table, rpc):
     request = types.MutateRowRequest(
         table_name=name, row_key=b"k", mutations=[set_cell("f", b"q", value, 1000)]
     )
-    rpc.data.mutate_row(request, timeout=60, compression=grpc.Compression.Gzip)
+    rpc.data.mutate_row(request, timeout=PATIENCE_SECONDS, compression=grpc.Compression.Gzip)
     assert rpc.read_row(name, b"k")[0].value == value
 
 

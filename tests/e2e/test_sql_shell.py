@@ -12,11 +12,10 @@ import threading
 import grpc
 import pytest
 from harness.fake_queries import BYTES, INT64, MAP, STRING, FakeQueries, batch, expired, prepared
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, set_cell
 from harness.server import binary
 from harness.terminal import CONTROL_C, CONTROL_D, UP, Terminal
-
-SECONDS = 60
 
 
 def run(host, *arguments, stdin=None, env=None):
@@ -25,7 +24,7 @@ def run(host, *arguments, stdin=None, env=None):
         [binary(), "sql", "--endpoint", host, *map(str, arguments)],
         input=None if stdin is None else stdin.encode(),
         stdin=subprocess.DEVNULL if stdin is None else None,
-        env={**os.environ, **(env or {})}, capture_output=True, timeout=SECONDS,
+        env={**os.environ, **(env or {})}, capture_output=True, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
     return done
@@ -183,7 +182,7 @@ def test_a_token_does_not_travel_in_the_open():
     env = {"BIGTABLE_EMULATOR_HOST": "192.0.2.1:443"}
     done = subprocess.run(
         [binary(), "sql", "--token", "secret", "-e", "SELECT 1"],
-        env={**os.environ, **env}, capture_output=True, text=True, timeout=SECONDS,
+        env={**os.environ, **env}, capture_output=True, text=True, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert done.returncode == 2
     assert "without TLS" in done.stderr
@@ -198,7 +197,7 @@ def test_who_reads_may_leave(server):
     )  # fmt: skip
     assert process.stdout.readline() == b"n,x\r\n"
     process.stdout.close()
-    assert process.wait(SECONDS) == 1
+    assert process.wait(PATIENCE_SECONDS) == 1
     assert process.stderr.read() == b""
     process.stderr.close()
 
@@ -537,7 +536,7 @@ def test_control_c_cancels_a_query(terminal, fake):
     def stuck(request, context):
         context.add_callback(is_cancelled.set)
         yield batch(41, token=b"one")
-        is_cancelled.wait(SECONDS)
+        is_cancelled.wait(PATIENCE_SECONDS)
 
     other = fake(
         prepared(("a", INT64)), stuck, lambda request, context: [batch(42, token=b"end")]
@@ -549,7 +548,7 @@ def test_control_c_cancels_a_query(terminal, fake):
     shell.wait_for("41\r")
     shell.type(CONTROL_C)
     assert "CANCELLED" in shell.wait_for(PROMPT)
-    assert is_cancelled.wait(SECONDS)
+    assert is_cancelled.wait(PATIENCE_SECONDS)
     shell.type("SELECT a;\n")
     assert "42\r" in shell.wait_for(PROMPT)
 

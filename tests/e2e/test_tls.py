@@ -8,9 +8,8 @@ import grpc
 import pytest
 from grpc import StatusCode
 from harness.certificates import Authority
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import fails_with
-
-WAIT_SECONDS = 30
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def tls_flags(identity, *more):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)

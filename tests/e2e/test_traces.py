@@ -6,7 +6,8 @@ import time
 import pytest
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
-from harness.collector import WAIT_SECONDS, attributes_of, collecting
+from harness.collector import attributes_of, collecting
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, Rpc, fails_with, set_cell
 from harness.server import run_trestle
 
@@ -314,7 +315,7 @@ def test_no_collector(fresh_server, call):
 
 
 def wait_until(is_so):
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -10,6 +10,7 @@ from google.iam.v1 import policy_pb2
 from google.longrunning import operations_pb2 as lro
 from google.protobuf import descriptor_pb2
 from grpc import StatusCode
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import fails_with, set_cell
 from harness.server import run_trestle
 
@@ -136,7 +137,7 @@ def test_undelete_by_rest(server, rpc, new_table_id):
     url = f"http://{server.host}/v2/{table}:undelete"
     request = urllib.request.Request(url, b"{}", {"Content-Type": "application/json"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=60) as response:
+    with opener.open(request, timeout=PATIENCE_SECONDS) as response:
         operation = json.load(response)
     assert operation["done"]
     assert operation["response"]["name"] == table

@@ -12,6 +12,7 @@ from google.api_core.exceptions import OutOfRange
 from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from harness.counts import add, create_counts, merge, state_in
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import delete_row, fails_with, set_cell
 from harness.server import ROOT
 
@@ -116,7 +117,7 @@ def test_spilled_states_merge_with_what_is_added(fresh_server, connect):
         rpc.mutate(name, KEY, *(add("ints", number, qualifier) for qualifier in qualifiers))
         if number % 10 == 0:
             rpc.read_row(name, KEY)
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_SECONDS
     while spilled_rows(server) == 0 and time.monotonic() < until:
         rpc.read_row(name, KEY)
     assert spilled_rows(server) > 0

@@ -4,7 +4,8 @@ import json
 import subprocess
 
 import pytest
-from harness.gcloud import COMMAND_SECONDS, PROGRAM, environment
+from harness.gcloud import PROGRAM, environment
+from harness.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no gcloud here")
 
@@ -38,7 +39,7 @@ def gcloud(server, tmp_path):
         done = subprocess.run(
             [PROGRAM, "datastore", *map(str, words), "--format=json"],
             env=env, cwd=tmp_path, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=COMMAND_SECONDS,
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if done.stdout.strip() else None

@@ -6,6 +6,7 @@ import time
 import pytest
 from gcloud_chapters import check_iam, gone, only, shown
 from harness.gcloud import PROGRAM, Gcloud
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
 
 pytestmark = pytest.mark.slow_gcloud
@@ -148,7 +149,7 @@ def test_hot_tablets_of_a_load(fresh_server, connect, administer, tmp_path):
     cluster = f"{table.rsplit('/', 2)[0]}/clusters/trestle"
     rows = [(b"m%04d" % i, [set_cell("f", b"q", bytes(1000), 1000)]) for i in range(1000)]
     assert set(rpc.mutate_rows(table, rows)) == {0}
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not (found := list(admin.instances.list_hot_tablets(parent=cluster))):
         assert time.monotonic() < deadline
         rpc.read(table)

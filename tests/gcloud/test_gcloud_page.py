@@ -5,7 +5,8 @@ import shlex
 import subprocess
 
 import pytest
-from harness.gcloud import COMMAND_SECONDS, PROGRAM, environment
+from harness.gcloud import PROGRAM, environment
+from harness.patience import PATIENCE_SECONDS
 from harness.server import ROOT
 
 PAGE = ROOT / "docs/operating/gcloud.md"
@@ -38,7 +39,7 @@ def run(example, host, directory):
         assert words[0] == "gcloud"
         done = subprocess.run(
             words, env=env, cwd=directory, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=COMMAND_SECONDS,
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert not expected or done.stdout.splitlines() == expected, command

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 from harness.gcloud import PROGRAM
+from harness.patience import PATIENCE_SECONDS
 from harness.server import EXTERNAL, ROOT, Server
 
 RECORDINGS = ROOT / "tests/data/gcloud"
 CHAPTERS = sorted(path.stem for path in RECORDINGS.glob("*.json"))
 OPERATION = re.compile(r"operations/projects/\S+/operations/\d+")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-OPERATION_SECONDS = 60
 
 COMMANDS = {
     "app-profiles": "create delete describe list update",
@@ -84,7 +84,7 @@ class Replay:
         path = OPERATION.sub(lambda name: self.fresh.get(name[0], name[0]), exchange["path"])
         body = json.dumps(self.renew(exchange["body"])) if "body" in exchange else None
         headers = {"Content-Type": "application/json"}
-        connection = http.client.HTTPConnection(self.host, timeout=60)
+        connection = http.client.HTTPConnection(self.host, timeout=PATIENCE_SECONDS)
         connection.request(exchange["method"], path, body, headers)
         answer = connection.getresponse()
         reply = json.loads(answer.read())
@@ -94,7 +94,7 @@ class Replay:
     def run(self, exchange):
         status, reply = self.send(exchange)
         if exchange["path"].startswith("/v2/operations/") and exchange["reply"].get("done"):
-            deadline = time.monotonic() + OPERATION_SECONDS
+            deadline = time.monotonic() + PATIENCE_SECONDS
             while not reply.get("done") and time.monotonic() < deadline:
                 status, reply = self.send(exchange)
         assert status == exchange["status"], reply

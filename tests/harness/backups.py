@@ -4,6 +4,7 @@ import datetime
 
 from google.api_core.future import polling
 from harness.admin import mask
+from harness.patience import PATIENCE_SECONDS
 from harness.server import run_trestle
 
 # The library's own first look at an operation is a second later.
@@ -44,7 +45,7 @@ class Backups:
         """The operation that makes the backup."""
         backup = {"source_table": self.table(table_id), "expire_time": from_now(days=7), **fields}
         return self.tables.create_backup(
-            parent=self.cluster, backup_id=backup_id, backup=backup, timeout=60
+            parent=self.cluster, backup_id=backup_id, backup=backup, timeout=PATIENCE_SECONDS
         )
 
     def create(self, backup_id, table_id, **fields):

@@ -8,11 +8,11 @@ import re
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
+from harness.patience import PATIENCE_SECONDS
 from harness.server import ROOT
 from playwright.sync_api import sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
-PATIENCE_MS = 60_000
 SCREENSHOTS = ROOT / "build-test/screenshots"
 SIZES = {
     "narrow": (360, 740),
@@ -43,7 +43,7 @@ class Visitor:
             color_scheme=scheme,
             ignore_https_errors=is_secure,
         )
-        self.context.set_default_timeout(PATIENCE_MS)
+        self.context.set_default_timeout(1000 * PATIENCE_SECONDS)
         self.page = self.context.new_page()
         self.troubles = []
         self.page.on("console", self.note_message)

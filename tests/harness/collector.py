@@ -5,9 +5,8 @@ import contextlib
 import http.server
 import threading
 
+from harness.patience import PATIENCE_SECONDS
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
-
-WAIT_SECONDS = 60
 
 
 class Collector:
@@ -53,7 +52,7 @@ class Collector:
     def wait(self, is_enough):
         """Until what has come is enough."""
         with self.news:
-            assert self.news.wait_for(lambda: is_enough(self), WAIT_SECONDS), self.requests
+            assert self.news.wait_for(lambda: is_enough(self), PATIENCE_SECONDS), self.requests
 
     def named(self, end):
         return [span for span in self.spans if span.name.endswith(end)]

@@ -8,8 +8,9 @@ import subprocess
 import urllib.request
 from pathlib import Path
 
+from harness.patience import PATIENCE_SECONDS
+
 PROGRAM = shutil.which("gcloud")
-COMMAND_SECONDS = 120
 
 
 def environment(directory, **settings):
@@ -55,7 +56,7 @@ class Gcloud:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=COMMAND_SECONDS,
+            timeout=PATIENCE_SECONDS,
         )
 
     def __call__(self, line):
@@ -82,5 +83,5 @@ class Gcloud:
         request = urllib.request.Request(f"{self.url}/v2/{path}", json.dumps(body).encode())
         request.add_header("Content-Type", "application/json")
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=COMMAND_SECONDS) as response:
+        with opener.open(request, timeout=PATIENCE_SECONDS) as response:
             return json.load(response)

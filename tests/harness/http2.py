@@ -8,8 +8,8 @@ import h2.config
 import h2.connection
 import h2.events
 import h2.settings
+from harness.patience import PATIENCE_SECONDS
 
-SECONDS = 60
 READ_BYTES = 1 << 16
 FRAME_HEADER, GOAWAY = 9, 7
 
@@ -35,7 +35,7 @@ class Http2:
     def __init__(self, host, context=None, reads=True):
         self.host = host
         address, port = host.rsplit(":", 1)
-        self.socket = socket.create_connection((address, int(port)), SECONDS)
+        self.socket = socket.create_connection((address, int(port)), PATIENCE_SECONDS)
         if context is not None:
             context.set_alpn_protocols(["h2"])
             self.socket = context.wrap_socket(self.socket, server_hostname="localhost")

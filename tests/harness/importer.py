@@ -3,9 +3,8 @@
 import json
 import subprocess
 
+from harness.patience import PATIENCE_SECONDS
 from harness.server import binary
-
-SECONDS = 120
 
 
 class Importer:
@@ -29,7 +28,7 @@ class Importer:
     def run(self, source, *options):
         return subprocess.run(
             self.command(source, *options), cwd=self.directory, capture_output=True, text=True,
-            timeout=SECONDS, env=self.env,
+            timeout=PATIENCE_SECONDS, env=self.env,
         )  # fmt: skip
 
     def start(self, source, *options, **streams):

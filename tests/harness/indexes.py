@@ -8,8 +8,8 @@ from google.cloud import datastore_admin_v1 as admin
 from google.cloud.datastore_admin_v1.services.datastore_admin.transports.grpc import (
     DatastoreAdminGrpcTransport,
 )
+from harness.patience import PATIENCE_SECONDS
 
-SECONDS = 120
 State = admin.Index.State
 
 
@@ -58,29 +58,29 @@ class Indexes:
     def begin(self, index):
         """The operation, a future."""
         request = {"project_id": self.project, "index": index}
-        return self.client.create_index(request, retry=None, timeout=SECONDS)
+        return self.client.create_index(request, retry=None, timeout=PATIENCE_SECONDS)
 
     def create(self, kind, *properties, ancestor=False):
         """The index, ready."""
         return self.make(definition(kind, *properties, ancestor=ancestor))
 
     def make(self, index):
-        return self.begin(index).result(timeout=SECONDS)
+        return self.begin(index).result(timeout=PATIENCE_SECONDS)
 
     def begin_deletion(self, index_id):
         request = {"project_id": self.project, "index_id": index_id}
-        return self.client.delete_index(request, retry=None, timeout=SECONDS)
+        return self.client.delete_index(request, retry=None, timeout=PATIENCE_SECONDS)
 
     def delete(self, index_id):
-        return self.begin_deletion(index_id).result(timeout=SECONDS)
+        return self.begin_deletion(index_id).result(timeout=PATIENCE_SECONDS)
 
     def get(self, index_id):
         request = {"project_id": self.project, "index_id": index_id}
-        return self.client.get_index(request, retry=None, timeout=SECONDS)
+        return self.client.get_index(request, retry=None, timeout=PATIENCE_SECONDS)
 
     def list(self, **fields):
         request = {"project_id": self.project, **fields}
-        return list(self.client.list_indexes(request, retry=None, timeout=SECONDS))
+        return list(self.client.list_indexes(request, retry=None, timeout=PATIENCE_SECONDS))
 
     def for_query(self, run):
         """Runs the query, which needs an index, creates that which is recommended, and runs it

@@ -4,7 +4,7 @@ import json
 import subprocess
 import time
 
-SECONDS = 120
+from harness.patience import PATIENCE_SECONDS
 
 
 def records_done(checkpoint):
@@ -20,13 +20,13 @@ def kill_some_times(command, directory, checkpoint, times):
         running = subprocess.Popen(
             command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline and running.poll() is None:
             if records_done(checkpoint) > done:
                 break
             time.sleep(0.02)
         running.kill()
-        running.wait(SECONDS)
+        running.wait(PATIENCE_SECONDS)
         done = records_done(checkpoint)
     assert done > 0
     return done

@@ -6,8 +6,9 @@ import select
 import socket
 import threading
 
+from harness.patience import PATIENCE_SECONDS
+
 PIECE = 16384
-SECONDS = 120
 
 
 class FailingProxy:
@@ -82,7 +83,7 @@ class HoldingProxy(FailingProxy):
     def send_to_server(self, server, data):
         if not self.is_released.is_set() and self.is_time():
             self.holds.set()
-            self.is_released.wait(SECONDS)
+            self.is_released.wait(PATIENCE_SECONDS)
         super().send_to_server(server, data)
 
     def release(self):

@@ -6,6 +6,8 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from harness.patience import PATIENCE_SECONDS
+
 
 class Recorder:
     """Forwards to `host`, and has its own address in `host`. Requests and answers are JSON, or
@@ -30,7 +32,7 @@ class Recorder:
         return taken
 
     def forward(self, method, path, body):
-        connection = http.client.HTTPConnection(self.target, timeout=60)
+        connection = http.client.HTTPConnection(self.target, timeout=PATIENCE_SECONDS)
         with contextlib.closing(connection):
             headers = {"Content-Type": "application/json"} if body else {}
             connection.request(method, path, body, headers)

@@ -6,8 +6,7 @@ import http.client
 import json
 
 from harness.http2 import Http2
-
-SECONDS = 60
+from harness.patience import PATIENCE_SECONDS
 
 
 def b64(data):
@@ -16,10 +15,10 @@ def b64(data):
 
 def ask_http1(host, verb, path, body, headers, context=None):
     if context is None:
-        connection = http.client.HTTPConnection(host, timeout=SECONDS)
+        connection = http.client.HTTPConnection(host, timeout=PATIENCE_SECONDS)
     else:
         context.set_alpn_protocols(["http/1.1"])
-        connection = http.client.HTTPSConnection(host, timeout=SECONDS, context=context)
+        connection = http.client.HTTPSConnection(host, timeout=PATIENCE_SECONDS, context=context)
     with contextlib.closing(connection):
         connection.request(verb, path, body, headers)
         response = connection.getresponse()

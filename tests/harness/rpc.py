@@ -13,11 +13,11 @@ from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_admin_v2.services.bigtable_table_admin import transports as admin
 from google.cloud.bigtable_v2 import types
 from google.cloud.bigtable_v2.services.bigtable import transports
+from harness.patience import PATIENCE_SECONDS
 
 INSTANCE = "projects/p/instances/i"
 # Production refuses a DropRowRange with less than two minutes left.
 ADMIN_SECONDS = 900
-DATA_SECONDS = 60
 MAX_MESSAGE = 256 << 20
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE),
@@ -138,14 +138,14 @@ class Rpc:
         request = types.MutateRowRequest(
             row_key=key, mutations=list(mutations), **target(table), **fields
         )
-        return self.data.mutate_row(request, timeout=DATA_SECONDS)
+        return self.data.mutate_row(request, timeout=PATIENCE_SECONDS)
 
     def mutate_rows(self, table, rows):
         """`rows`: (key, mutations) pairs. Returns the entries' status codes in their order."""
         entries = [{"row_key": key, "mutations": list(mutations)} for key, mutations in rows]
         request = types.MutateRowsRequest(entries=entries, **target(table))
         codes = [None] * len(entries)
-        for response in self.data.mutate_rows(request, timeout=DATA_SECONDS):
+        for response in self.data.mutate_rows(request, timeout=PATIENCE_SECONDS):
             for entry in response.entries:
                 assert codes[entry.index] is None, f"two answers for entry {entry.index}"
                 codes[entry.index] = entry.status.code
@@ -154,7 +154,7 @@ class Rpc:
 
     def read_stream(self, table, metadata=ALL_FEATURES, **query):
         request = types.ReadRowsRequest(**target(table), **query)
-        return self.data.read_rows(request, timeout=DATA_SECONDS, metadata=metadata)
+        return self.data.read_rows(request, timeout=PATIENCE_SECONDS, metadata=metadata)
 
     def read(self, table, metadata=ALL_FEATURES, **query):
         """[(key, [Cell])] in the order they came; every rule of the stream is checked."""
@@ -167,7 +167,7 @@ class Rpc:
 
     def sample_row_keys(self, table, **fields):
         request = types.SampleRowKeysRequest(**target(table), **fields)
-        stream = self.data.sample_row_keys(request, timeout=DATA_SECONDS)
+        stream = self.data.sample_row_keys(request, timeout=PATIENCE_SECONDS)
         return [(sample.row_key, sample.offset_bytes) for sample in stream]
 
     def check_and_mutate(self, table, key, predicate=None, true=(), false=()):
@@ -178,7 +178,7 @@ class Rpc:
             true_mutations=list(true),
             false_mutations=list(false),
         )
-        response = self.data.check_and_mutate_row(request, timeout=DATA_SECONDS)
+        response = self.data.check_and_mutate_row(request, timeout=PATIENCE_SECONDS)
         return response.predicate_matched
 
     def read_modify_write(self, table, key, *rules):
@@ -186,7 +186,7 @@ class Rpc:
         request = types.ReadModifyWriteRowRequest(
             row_key=key, rules=list(rules), **target(table)
         )
-        row = self.data.read_modify_write_row(request, timeout=DATA_SECONDS).row
+        row = self.data.read_modify_write_row(request, timeout=PATIENCE_SECONDS).row
         assert row.key == key
         return [
             Cell(family.name, column.qualifier, cell.timestamp_micros, cell.value)

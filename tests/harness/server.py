@@ -14,10 +14,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from harness.patience import PATIENCE_SECONDS
+
 EXTERNAL = os.environ.get("TRESTLE_E2E_HOST")  # test this instead of a server of ours
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 60
-STOP_SECONDS = 60
 # What must never stand in a server's stderr: sanitizers' reports and our own failed checks.
 ALARMS = re.compile(
     r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:|check failed|Assertion .*failed"
@@ -29,7 +29,7 @@ def binary():
     return os.environ.get("TRESTLE_BINARY") or str(ROOT / "build-test/trestle")
 
 
-def run_trestle(*arguments, env=None, timeout=STOP_SECONDS):
+def run_trestle(*arguments, env=None, timeout=PATIENCE_SECONDS):
     """Runs `trestle ARGUMENTS` to its end: a CompletedProcess with text."""
     return subprocess.run(
         [binary(), *map(str, arguments)],
@@ -74,9 +74,9 @@ class Server:
             )
         os.close(ready_fd)
         with os.fdopen(ready, "rb") as pipe:
-            line = read_line(pipe, START_SECONDS)
+            line = read_line(pipe, PATIENCE_SECONDS)
         if not line:
-            code = self.process.wait(STOP_SECONDS)
+            code = self.process.wait(PATIENCE_SECONDS)
             self.process = None
             raise RuntimeError(f"no server: exit {code}\n{self.stderr()}")
         self.host = line.split()[-1]
@@ -96,7 +96,7 @@ class Server:
 
     def wait(self):
         """Waits for the end of the process and returns its exit code."""
-        code = self.process.wait(STOP_SECONDS)
+        code = self.process.wait(PATIENCE_SECONDS)
         self.process = None
         return code
 
@@ -159,7 +159,7 @@ def http_get(url, context=None):
 
 def open_url(opener, url):
     try:
-        return opener.open(url, timeout=30)
+        return opener.open(url, timeout=PATIENCE_SECONDS)
     except urllib.error.HTTPError as error:
         return error
 

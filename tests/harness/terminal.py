@@ -7,7 +7,8 @@ import select
 import subprocess
 import time
 
-SECONDS = 60
+from harness.patience import PATIENCE_SECONDS
+
 CONTROL_C = "\x03"
 CONTROL_D = "\x04"
 UP = "\x1b[A"
@@ -42,7 +43,7 @@ class Terminal:
 
     def wait_for(self, pattern):
         """Waits until what was not waited for yet matches: gives it up to the match's end."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not (found := re.compile(pattern).search(self.seen, self.read_to)):
             rest = self.seen[self.read_to :]
             assert time.monotonic() < deadline, f"no {pattern!r} in {rest!r}"
@@ -53,10 +54,10 @@ class Terminal:
 
     def wait(self):
         """Waits for the program's end: its exit status."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while self.read():
             assert time.monotonic() < deadline, self.seen
-        return self.process.wait(SECONDS)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def close(self):
         self.process.kill()

@@ -8,9 +8,10 @@ import socket
 import struct
 
 import pytest
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import Rpc
 from harness.server import Server
-from raw import PATIENCE_SECONDS, PREFACE, frame
+from raw import PREFACE, frame
 
 OLD_PROTOCOLS = {
     "zeroes": bytes(10_000),

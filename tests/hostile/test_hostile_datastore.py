@@ -5,8 +5,8 @@ import pytest
 from google.api_core import exceptions
 from google.cloud.datastore_v1 import types
 from harness.datastore import Raw, fresh_client
+from harness.patience import PATIENCE_SECONDS
 
-SECONDS = 60
 LARGE = 900_000  # bytes of an entity
 
 
@@ -17,12 +17,12 @@ def raw(victim):
 
 def query(raw, **parts):
     request = {"project_id": raw.project, "query": {"kind": [{"name": "K"}], **parts}}
-    return raw.api.run_query(request=request, retry=None, timeout=SECONDS)
+    return raw.api.run_query(request=request, retry=None, timeout=PATIENCE_SECONDS)
 
 
 def gql(raw, text):
     request = {"project_id": raw.project, "gql_query": {"query_string": text, "allow_literals": 1}}
-    return raw.api.run_query(request=request, retry=None, timeout=SECONDS)
+    return raw.api.run_query(request=request, retry=None, timeout=PATIENCE_SECONDS)
 
 
 def equal(name, number):
@@ -69,7 +69,9 @@ def test_many_large_entities_at_once(victim, raw):
         put_large(raw, number)
     keys = [raw.key("K", number) for number in range(1, 61)]
     with victim.attacked(512):
-        answer = raw.api.lookup(project_id=raw.project, keys=keys, retry=None, timeout=SECONDS)
+        answer = raw.api.lookup(
+            project_id=raw.project, keys=keys, retry=None, timeout=PATIENCE_SECONDS
+        )
         assert answer.found and answer.deferred
         assert len(answer.found) + len(answer.deferred) == len(keys)
 
@@ -120,7 +122,9 @@ def test_transactions_that_nobody_ends(victim, raw):
         begun = 0
         for _ in range(20_000):
             try:
-                raw.api.begin_transaction(project_id=raw.project, retry=None, timeout=SECONDS)
+                raw.api.begin_transaction(
+                    project_id=raw.project, retry=None, timeout=PATIENCE_SECONDS
+                )
             except exceptions.ResourceExhausted:
                 break
             begun += 1

@@ -10,12 +10,12 @@ import grpc
 import pytest
 from google.api_core.exceptions import InvalidArgument
 from google.cloud.bigtable_v2 import types
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, Rpc, delete_row, set_cell
 from raw import Raw
 from raw import message as framed
 from watch import MB
 
-SECONDS = 60
 OK = grpc.StatusCode.OK
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 RANGE = grpc.StatusCode.OUT_OF_RANGE
@@ -39,14 +39,14 @@ def rpc(victim):
     rpc.close()
 
 
-def prepare(rpc, text, timeout=SECONDS, **kinds):
+def prepare(rpc, text, timeout=PATIENCE_SECONDS, **kinds):
     request = types.PrepareQueryRequest(
         instance_name=INSTANCE, query=text, proto_format={}, param_types=kinds
     )
     return rpc.data.prepare_query(request, timeout=timeout)
 
 
-def execute(rpc, prepared, timeout=SECONDS, **fields):
+def execute(rpc, prepared, timeout=PATIENCE_SECONDS, **fields):
     request = types.ExecuteQueryRequest(
         instance_name=INSTANCE, prepared_query=prepared.prepared_query, **fields
     )
@@ -61,7 +61,7 @@ def values(responses):
     return found
 
 
-def ends(rpc, text, timeout=SECONDS):
+def ends(rpc, text, timeout=PATIENCE_SECONDS):
     """(code, message) of the query, which is read to its end."""
     try:
         for _ in execute(rpc, prepare(rpc, text), timeout):
@@ -371,7 +371,7 @@ def test_an_expression_that_reads_all_for_each_match(victim, rpc, text):
 
 def nobody_runs(victim):
     """No thread of the queries' is at work: their processor time stands still."""
-    for _ in range(SECONDS):
+    for _ in range(PATIENCE_SECONDS):
         before = query_ticks(victim)
         time.sleep(1)
         if query_ticks(victim) - before <= 10:
@@ -427,7 +427,7 @@ def run_text(rpc, text, params):
         instance_name=INSTANCE, query=text, proto_format={}, params=params
     )
     try:
-        list(rpc.data.execute_query(request, timeout=SECONDS))
+        list(rpc.data.execute_query(request, timeout=PATIENCE_SECONDS))
     except grpc.RpcError as error:
         return error.code(), error.details()
     return OK, ""

@@ -6,12 +6,12 @@ import os
 import threading
 
 import grpc
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import Rpc, set_cell
 
 MB = 1 << 20
 # What a sanitizer's shadow, redzones and quarantine make of a byte, generously.
 SANITIZER_FACTOR = 4
-PATIENCE_SECONDS = 60
 # Sanitizers keep freed memory for a while; not that much of it.
 ENVIRONMENT = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=16"}
 

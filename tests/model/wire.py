@@ -13,7 +13,7 @@ from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 from harness.rpc import ALL_FEATURES, CHANNEL_OPTIONS, INSTANCE, Cell, decode_responses
 
-SECONDS = 60
+SECONDS = 300
 ADMIN_SECONDS = 900
 DATA = "/google.bigtable.v2.Bigtable/"
 ADMIN = "/google.bigtable.admin.v2.BigtableTableAdmin/"

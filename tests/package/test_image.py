@@ -9,7 +9,8 @@ import tarfile
 
 import pytest
 from harness.package import run
-from harness.server import ROOT, STOP_SECONDS, Server
+from harness.patience import PATIENCE_SECONDS
+from harness.server import ROOT, Server
 
 NAME = "org.opencontainers.image.ref.name"
 
@@ -129,7 +130,7 @@ def test_off_loopback_it_wants_credentials(root, layout):
     entrypoint = read_image(layout)[1]["config"]["Entrypoint"]
     done = subprocess.run(
         [*enter(root, layout), *entrypoint], env=environment(layout),
-        capture_output=True, text=True, timeout=STOP_SECONDS,
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert done.returncode == 2
     assert "TRESTLE_LISTEN: 0.0.0.0:8086 is not loopback" in done.stderr

@@ -7,12 +7,12 @@ import time
 import grpc
 from google.cloud.datastore_v1 import types
 from google.protobuf import json_format
+from harness.patience import PATIENCE_SECONDS
 
 from differential.datastore.normal import Normaliser, base64_of
 from differential.datastore.operations import key_of
 
 SERVICE = "/google.datastore.v1.Datastore/"
-SECONDS = 60
 RPCS = ["Lookup", "RunQuery", "RunAggregationQuery", "BeginTransaction", "Commit", "Rollback",
         "AllocateIds", "ReserveIds"]  # fmt: skip
 OLD_VERSION = "1"
@@ -37,7 +37,7 @@ class Side:
     def send(self, rpc, project, request):
         message = self.requests[rpc]()
         json_format.ParseDict({**request, "projectId": project}, message)
-        return self.calls[rpc](message, timeout=SECONDS)
+        return self.calls[rpc](message, timeout=PATIENCE_SECONDS)
 
     def close(self):
         self.channel.close()

@@ -12,7 +12,8 @@ from google.cloud.bigtable_v2 import types
 from google.rpc import error_details_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
-from harness.rpc import DATA_SECONDS, INSTANCE, decode_rows, fails_with, features, set_cell
+from harness.patience import PATIENCE_SECONDS
+from harness.rpc import INSTANCE, decode_rows, fails_with, features, set_cell
 
 KEY = b"k"
 PARAMS = "x-goog-ext-425905942-bin"
@@ -93,10 +94,10 @@ def calls(rpc, name):
         data.mutate_rows: types.MutateRowsRequest(table_name=name, entries=entries),
     }
     for method, request in unary.items():
-        _, call = method.with_call(request, timeout=DATA_SECONDS)
+        _, call = method.with_call(request, timeout=PATIENCE_SECONDS)
         yield headers_of(call)
     for method, request in streams.items():
-        call = method(request, timeout=DATA_SECONDS)
+        call = method(request, timeout=PATIENCE_SECONDS)
         list(call)
         yield headers_of(call)
 
@@ -150,7 +151,7 @@ def test_c10_7_rate_limits(rpc, filled):
     entries = [{"row_key": KEY, "mutations": [set_cell("f", b"q", b"v")]}]
     request = types.MutateRowsRequest(table_name=filled, entries=entries)
     for flags in ((), features(retry_info=True)):
-        stream = rpc.data.mutate_rows(request, timeout=DATA_SECONDS, metadata=flags)
+        stream = rpc.data.mutate_rows(request, timeout=PATIENCE_SECONDS, metadata=flags)
         assert not any("rate_limit_info" in response for response in stream)
 
 
@@ -159,7 +160,7 @@ class PingingClient:
 
     def __init__(self, host):
         address, port = host.rsplit(":", 1)
-        self.socket = socket.create_connection((address, int(port)), DATA_SECONDS)
+        self.socket = socket.create_connection((address, int(port)), PATIENCE_SECONDS)
         config = h2.config.H2Configuration(client_side=True)
         self.connection = h2.connection.H2Connection(config)
         self.connection.initiate_connection()
@@ -193,6 +194,6 @@ def test_c10_8_pings_without_calls(server):
 def test_c10_9_ping_and_warm(rpc):
     """Google's client warms each new channel with it, and will not work without."""
     response = rpc.data.ping_and_warm(
-        types.PingAndWarmRequest(name=INSTANCE, app_profile_id="default"), timeout=DATA_SECONDS
+        types.PingAndWarmRequest(name=INSTANCE, app_profile_id="default"), timeout=PATIENCE_SECONDS
     )
     assert types.PingAndWarmResponse.serialize(response) == b""

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 from google.cloud.bigtable_admin_v2 import types
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
 from harness.server import EXTERNAL, Server
 
 KEY = b"k"
 HOUR = 3_600_000_000
-PATIENCE_SECONDS = 60
 
 TWO = types.GcRule(max_num_versions=2)
 HOURS = types.GcRule(max_age=timedelta(hours=2, minutes=30))
