@@ -13,6 +13,7 @@ enum {
     CACHE_LINE = 64,
     MOST_SLOTS = 8, /* processors beyond share; a power of two */
     MOST_SHIFT = 5,
+    TAKE_ROUNDS = 4,
     MARK_STEPS = 256, /* writes of a range between two marks, once there have been as many */
 };
 
@@ -88,11 +89,12 @@ static void give_back(struct heat_slot *slot)
     atomic_store_explicit(&slot->is_taken, false, memory_order_release);
 }
 
-/* NULL: all are taken, so this one is not counted. */
+/* NULL: all are taken, so this one is not counted. Whoever takes them one after the other may be
+ * met in each, having just left the one before: that is why there are some rounds. */
 static struct heat_slot *take_some_slot(struct heat_counts *counts)
 {
     unsigned own = own_slot(counts);
-    for (unsigned i = 0; i <= counts->mask; i++) {
+    for (unsigned i = 0; i < TAKE_ROUNDS * (counts->mask + 1); i++) {
         struct heat_slot *slot = &counts->slots[(own + i) & counts->mask];
         if (try_take(slot))
             return slot;

@@ -7,7 +7,8 @@
  * Invariants
  *  1. Each processor counts in a slot of its own. Who counts takes the slot, which is one exchange
  *     on a line of memory that no other processor uses, and never waits for it: a slot that is
- *     taken, by a thread that was interrupted or by heat_counts_take, is passed over for the next.
+ *     taken, by a thread that was interrupted or by heat_counts_take, is passed over for the next,
+ *     some times around.
  *  2. `ranges` and `cells` of a slot are looked at by who has taken it alone. So once all slots
  *     have been taken and given other ranges, nobody looks at the former ones, and they are freed.
  *  3. The busier a slot is, the fewer requests are counted, each for as many: all of the first
