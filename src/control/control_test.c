@@ -198,28 +198,33 @@ static void test_versions_are_never_given_twice(void **state)
 
 /* --- what fails --- */
 
-static void edit_without_memory(void *context)
+/* Whether it was done. */
+static bool edit_without_memory(struct fixture *f)
 {
-    struct fixture *f = context;
     status s = edit(f, "i:" INSTANCE " c:" INSTANCE "/clusters/a");
-    if (!status_is_ok(s))
+    bool is_done = status_is_ok(s);
+    if (!is_done)
         assert_int_equal(s.code, STATUS_RESOURCE_EXHAUSTED);
     status_free(s);
+    return is_done;
 }
 
+/* Maintenance, a thread of its own, may be the one who finds no memory: then the edit is done. */
 static void test_an_edit_without_memory_changes_nothing(void **state)
 {
     struct fixture *f = *state;
-    for (size_t count = 0;; count++) {
+    bool ran_out = true;
+    for (size_t count = 0; ran_out; count++) {
         assert_true(count < 1000);
         failmalloc_start(count);
-        edit_without_memory(f);
-        if (!failmalloc_stop())
-            break;
-        assert_listed(f, 'i', "projects/p", "", "");
-        assert_listed(f, 'c', INSTANCE, "", "");
+        bool is_done = edit_without_memory(f);
+        ran_out = failmalloc_stop();
+        assert_true(is_done || ran_out);
+        assert_listed(f, 'i', "projects/p", "", is_done ? INSTANCE " " : "");
+        assert_listed(f, 'c', INSTANCE, "", is_done ? INSTANCE "/clusters/a " : "");
+        if (is_done)
+            assert_ok(edit(f, "-i:" INSTANCE));
     }
-    assert_listed(f, 'c', INSTANCE, "", INSTANCE "/clusters/a ");
 }
 
 static void find_all_or_nothing(struct fixture *f)
