@@ -18,6 +18,7 @@ enum {
     BUSY_LOOKS = 3,               /* looks in a row, about a second apart, that make it busy */
     MOST_TABLETS_A_TABLE = 10000, /* each costs a record and some 200 bytes of memory */
     HYSTERESIS = 4,
+    LEAST_LOOK_US = 500 * 1000,
 };
 
 /* Rows a second since the last look; what the tablet's counters show. */
@@ -27,15 +28,20 @@ static double measure_load(struct tablet *tablet, int64_t now_us)
                     atomic_load_explicit(&tablet->rows_written, memory_order_relaxed);
     struct tablet_look *look = &tablet->look;
     double seconds = (double)(now_us - look->at_us) / 1e6;
-    double load = look->at_us == 0 || seconds <= 0 ? 0 : (double)(rows - look->rows) / seconds;
+    double load = look->at_us == 0 ? 0 : (double)(rows - look->rows) / seconds;
     look->rows = rows;
     look->at_us = now_us;
     return load;
 }
 
-static void note_load(struct tablet *tablet, double load, double split_load, int64_t now_us)
+/* Maintenance may be woken between two of its rounds: that is no look, since in so short a time a
+ * busy tablet may have served nobody, and an idle one many. */
+static void note_load(struct tablet *tablet, double split_load, int64_t now_us)
 {
     struct tablet_look *look = &tablet->look;
+    if (look->at_us != 0 && now_us - look->at_us < LEAST_LOOK_US)
+        return;
+    double load = measure_load(tablet, now_us);
     look->busy_looks = load > split_load ? look->busy_looks + 1 : 0;
     bool is_idle = load < split_load / HYSTERESIS;
     if (!is_idle || look->idle_since_us == 0)
@@ -97,7 +103,7 @@ static status balance_tablets(struct table *table, struct tablet **tablets, size
     const struct cluster *cluster = table->cluster;
     double split_load = (double)cluster->options.split_rows_per_second;
     for (size_t i = 0; i < count; i++)
-        note_load(tablets[i], measure_load(tablets[i], now_us), split_load, now_us);
+        note_load(tablets[i], split_load, now_us);
     for (size_t i = 0; i < count && count < MOST_TABLETS_A_TABLE; i++) {
         bool is_busy = tablets[i]->look.busy_looks >= BUSY_LOOKS;
         if (is_busy || is_too_large(cluster, tablets[i]))
