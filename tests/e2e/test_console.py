@@ -563,21 +563,16 @@ def secured(secure, browser):
     somebody.leave()
 
 
-def log_in(somebody, token):
-    somebody.page.get_by_label("Token").fill(token)
-    somebody.page.get_by_role("button", name="Log in").click()
-
-
 def test_who_has_a_token_comes_in(secured):
     page = secured.page
     secured.visit("#/p/p/i/i")
     assert secured.violations() == []
     secured.screenshot("login")
-    log_in(secured, "wrong")
+    secured.try_token("wrong")
     page.get_by_text("invalid authentication credentials").wait_for()
     assert secured.violations() == []
     secured.expect_trouble("401")
-    log_in(secured, "admin")
+    secured.log_in("admin")
     page.get_by_role("link", name="t", exact=True).wait_for()  # where he wanted to go
     page.get_by_text("user:ops@example.com").wait_for()
     assert secured.violations() == []
@@ -593,7 +588,7 @@ def test_who_may_not_is_told(secured):
     """A reader sees rows, and cannot write them."""
     page = secured.page
     secured.visit("#/p/p/i/i/t/t/rows")
-    log_in(secured, "reader")
+    secured.log_in("reader")
     page.get_by_role("button", name="Add a row").click()
     page.get_by_label("Row key").fill("r")
     page.get_by_role("button", name="Write", exact=True).click()
@@ -607,7 +602,7 @@ def test_who_may_not_is_told(secured):
 def test_who_may_list_no_instances_names_a_project(secured):
     page = secured.page
     secured.visit()
-    log_in(secured, "viewer")
+    secured.log_in("viewer")
     page.get_by_label("Project").fill("p")
     page.get_by_role("button", name="Show its instances").click()
     page.get_by_role("link", name="i", exact=True).wait_for()
@@ -617,7 +612,7 @@ def test_who_may_list_no_instances_names_a_project(secured):
 def test_a_session_that_has_ended_asks_again(secured):
     page = secured.page
     secured.visit("#/p/p/i/i")
-    log_in(secured, "admin")
+    secured.log_in("admin")
     page.get_by_role("link", name="t", exact=True).wait_for()
     secured.context.clear_cookies()
     page.get_by_role("link", name="Clusters").click()

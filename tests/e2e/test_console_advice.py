@@ -201,8 +201,7 @@ def test_who_may_not_see_it_is_told(visit, secure):
     host = secure().server.host.replace("127.0.0.1", "localhost")
     somebody = visit(host, f"{INSTANCE}/t/t/advice", is_secure=True)
     page = somebody.page
-    page.get_by_label("Token").fill("viewer")
-    page.get_by_role("button", name="Log in").click()
+    somebody.log_in("viewer")
     page.get_by_text("You may not see this").wait_for()
     assert somebody.violations() == []
     somebody.expect_trouble("403")

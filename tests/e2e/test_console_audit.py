@@ -40,10 +40,7 @@ def visit(browser):
             somebody = Visitor(browser, host, is_secure=True, **more)
             stack.callback(somebody.leave)
             somebody.visit(PAGE)
-            somebody.page.get_by_label("Token").fill(token)
-            somebody.page.get_by_role("button", name="Log in").click()
-            somebody.page.get_by_role("heading", level=1).wait_for()
-            somebody.page.wait_for_selector(".loading", state="detached")
+            somebody.log_in(token)
             return somebody
 
         yield arrive

@@ -536,8 +536,7 @@ def test_who_may_not_make_entities_is_told(secure, browser):
     somebody = Visitor(browser, host, is_secure=True)
     page = somebody.page
     somebody.visit("#/d/p/(default)")
-    page.get_by_label("Token").fill("viewer")
-    page.get_by_role("button", name="Log in").click()
+    somebody.log_in("viewer")
     page.get_by_text("There is no entity here").wait_for()
     dialog = begin(page)
     dialog.get_by_label("Kind").fill("Task")
@@ -626,8 +625,7 @@ def test_who_may_not_is_told(secure, browser):
     somebody = Visitor(browser, host, is_secure=True)
     page = somebody.page
     somebody.visit("#/datastore")
-    page.get_by_label("Token").fill("reader")
-    page.get_by_role("button", name="Log in").click()
+    somebody.log_in("reader")
     page.get_by_text("You may not list the databases of all projects").wait_for()
     page.get_by_label("Project").fill("p")
     page.get_by_role("button", name="Show its databases").click()

@@ -52,6 +52,11 @@ EMPTY = {
     "#/d/p/nothing/indexes": "There is no composite index",
 }
 NOWHERE = "#/nowhere"  # a page that asks nobody
+# The console hears of a new address a moment after it is there.
+GO = """path => new Promise(done => {
+  addEventListener('hashchange', done, { once: true });
+  location.hash = path;
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +96,7 @@ def arrive(secured, browser):
 
     def come(token):
         somebody.page.goto(f"{somebody.base}{NOWHERE}")
-        log_in(somebody, token)
+        somebody.log_in(token)
         somebody.page.get_by_text("Nothing is at this address").wait_for()
         return somebody
 
@@ -99,15 +104,10 @@ def arrive(secured, browser):
     somebody.leave()
 
 
-def log_in(somebody, token):
-    somebody.page.get_by_label("Token").fill(token)
-    somebody.page.get_by_role("button", name="Log in").click()
-
-
 def go(somebody, path):
     """To a page, and to what it asks for by a button."""
     page = somebody.page
-    page.evaluate("path => { location.hash = path; }", path)
+    page.evaluate(GO, path)
     page.wait_for_selector(".loading", state="detached")
     if "/query" in path or "/gql" in path:
         page.get_by_role("button", name="Run", exact=True).click()
@@ -163,8 +163,7 @@ def test_whose_session_has_ended_logs_in_and_is_there(arrive, name):
     somebody.page.get_by_label("Token").wait_for()
     assert somebody.violations() == []
     somebody.expect_trouble("401")
-    log_in(somebody, "admin")
-    somebody.page.wait_for_selector("header")
+    somebody.log_in("admin")
     wait_until_whole(somebody)
 
 

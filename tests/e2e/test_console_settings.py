@@ -101,13 +101,11 @@ def test_who_may_not_see_them_is_told(visit, secure):
     host = secure().server.host.replace("127.0.0.1", "localhost")
     somebody = visit(host, is_secure=True)
     page = somebody.page
-    page.get_by_label("Token").fill("viewer")
-    page.get_by_role("button", name="Log in").click()
+    somebody.log_in("viewer")
     page.get_by_text("You may not see this").wait_for()
     page.get_by_text("settings.get").wait_for()
     assert somebody.violations() == []
     page.get_by_role("button", name="Log out").click()
-    page.get_by_label("Token").fill("admin")
-    page.get_by_role("button", name="Log in").click()
+    somebody.log_in("admin")
     page.locator(".settings").wait_for()
     somebody.expect_trouble("403")

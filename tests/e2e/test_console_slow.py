@@ -117,8 +117,7 @@ def test_who_may_not_see_them_is_told(visit, secure):
     host = secure().server.host.replace("127.0.0.1", "localhost")
     somebody = visit(host, is_secure=True)
     page = somebody.page
-    page.get_by_label("Token").fill("stranger")
-    page.get_by_role("button", name="Log in").click()
+    somebody.log_in("stranger")
     page.get_by_text("You may not see this").wait_for()
     page.get_by_text("slowRequests.list").wait_for()
     somebody.expect_trouble("403")

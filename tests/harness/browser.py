@@ -5,6 +5,7 @@ who leaves without having expected it fails the test."""
 
 import contextlib
 import re
+import time
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
@@ -48,19 +49,28 @@ class Visitor:
         self.troubles = []
         self.page.on("console", self.note_message)
         self.page.on("pageerror", lambda error: self.troubles.append(f"thrown: {error}"))
+        self.asked = set()  # requests that are under way
         self.page.on("request", self.note_request)
+        self.page.on("requestfinished", lambda request: self.asked.discard(request))
+        self.page.on("requestfailed", lambda request: self.asked.discard(request))
 
     def note_message(self, message):
         if message.type in ("error", "warning"):
             self.troubles.append(f"{message.type}: {message.text}")
 
     def note_request(self, request):
+        self.asked.add(request)
         address = urlsplit(request.url)
         if address.scheme in ("http", "https") and address.netloc != self.host:
             self.troubles.append(f"asked elsewhere: {request.url}")
 
     def expect_trouble(self, *patterns):
-        """Takes back what was expected: the browser logs each answer that is an error."""
+        """Takes back what was expected: the browser logs each answer that is an error, also one
+        that comes when the page has said what another was."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self.asked:
+            assert time.monotonic() < deadline, self.asked
+            self.page.wait_for_timeout(10)
         for pattern in patterns:
             assert any(re.search(pattern, trouble) for trouble in self.troubles), self.troubles
         self.troubles = [
@@ -78,6 +88,17 @@ class Visitor:
         """Waits until the page is there."""
         self.page.wait_for_selector("main h1")
         self.page.wait_for_selector(".loading", state="detached")
+
+    def log_in(self, token):
+        """Comes in, and waits for the page that was asked for."""
+        self.try_token(token)
+        self.page.wait_for_selector("main.login", state="detached")
+        self.settle()
+
+    def try_token(self, token):
+        """Gives a token, whatever comes of it."""
+        self.page.get_by_label("Token").fill(token)
+        self.page.get_by_role("button", name="Log in").click()
 
     def violations(self):
         """What axe finds: (rule, elements)."""
