@@ -8,7 +8,6 @@ import socket
 import ssl
 import stat
 import subprocess
-import time
 
 import grpc
 import pytest
@@ -289,12 +288,10 @@ def test_sigterm_lets_running_calls_finish(fresh_server, connect):
 
 
 def test_sigterm_stops_an_idle_server_at_once(fresh_server, connect):
-    """With a client connected that does nothing."""
-    server = fresh_server()
+    """With a client connected that does nothing: nobody would wait for the drain's limit."""
+    server = fresh_server("--drain-timeout", "1d")
     connect(server.host).create_table("t")
-    started = time.monotonic()
     server.stop()
-    assert time.monotonic() - started < 20  # the drain's own limit is 30 s
 
 
 def test_sigint_stops_too(fresh_server):
