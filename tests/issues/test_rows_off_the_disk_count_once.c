@@ -14,11 +14,6 @@
 
 static const char KEYS[] = "abcdefgh";
 
-struct cold {
-    struct cluster_fixture f;
-    struct fault_fs *files;
-};
-
 static struct tablet *only_tablet(struct cluster_fixture *f)
 {
     assert_int_equal(f->table->tablet_count, 1);
@@ -32,10 +27,9 @@ static unsigned long long rows_read(struct cluster_fixture *f)
 
 static int set_up(void **state)
 {
-    struct cold *cold = calloc(1, sizeof *cold);
-    struct cluster_fixture *f = &cold->f;
-    assert_non_null(cold);
-    faults = cold->files = fault_fs_create();
+    struct cluster_fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    faults = fault_fs_create();
     make_steps_fixture(f);
     open_test_cluster(f);
     f->table = create_test_table(f->cluster, NULL);
@@ -43,19 +37,19 @@ static int set_up(void **state)
         set_cell(f, (char[]){*key, 0}, (char[]){*key, 0});
     assert_ok(keyspace_flush(only_tablet(f)->keyspace));
     reopen_test_cluster(f);
-    *state = cold;
+    *state = f;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct cold *cold = *state;
-    table_release(cold->f.table);
-    close_test_cluster(&cold->f);
-    fault_fs_destroy(cold->files);
+    struct cluster_fixture *f = *state;
+    table_release(f->table);
+    close_test_cluster(f);
+    fault_fs_destroy(faults);
     faults = NULL;
-    free_steps_fixture(&cold->f);
-    free(cold);
+    free_steps_fixture(f);
+    free(f);
     return 0;
 }
 
@@ -97,18 +91,16 @@ static void assert_counted_once(struct cluster_fixture *f, const struct key_rang
 
 static void keys_count_once(void **state)
 {
-    struct cold *cold = *state;
     struct key_range points[sizeof KEYS - 1];
     for (size_t i = 0; i < sizeof KEYS - 1; i++)
         points[i] = (struct key_range){.from = {(const uint8_t *)&KEYS[i], 1}, .is_point = true};
-    assert_counted_once(&cold->f, points, sizeof KEYS - 1);
+    assert_counted_once(*state, points, sizeof KEYS - 1);
 }
 
 static void a_range_counts_once(void **state)
 {
-    struct cold *cold = *state;
     struct key_range all = {.from = bytes_of("a"), .to = bytes_of("z")};
-    assert_counted_once(&cold->f, &all, 1);
+    assert_counted_once(*state, &all, 1);
 }
 
 int main(void)

@@ -11,9 +11,9 @@ from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import ALL_FEATURES, CHANNEL_OPTIONS, INSTANCE, Cell, decode_responses
 
-SECONDS = 300
 ADMIN_SECONDS = 900
 DATA = "/google.bigtable.v2.Bigtable/"
 ADMIN = "/google.bigtable.admin.v2.BigtableTableAdmin/"
@@ -75,21 +75,21 @@ class Wire:
             return failed(error)
 
     def answer_mutate_row(self, method, request):
-        method(request, timeout=SECONDS)
+        method(request, timeout=PATIENCE_SECONDS)
 
     def answer_mutate_rows(self, method, request):
         codes = [None] * len(request.entries)
-        for response in method(request, timeout=SECONDS):
+        for response in method(request, timeout=PATIENCE_SECONDS):
             for entry in response.entries:
                 assert codes[entry.index] is None, "two answers for an entry"
                 codes[entry.index] = entry.status.code
         return codes
 
     def answer_check_and_mutate_row(self, method, request):
-        return method(request, timeout=SECONDS).predicate_matched
+        return method(request, timeout=PATIENCE_SECONDS).predicate_matched
 
     def answer_read_modify_write_row(self, method, request):
-        row = method(request, timeout=SECONDS).row
+        row = method(request, timeout=PATIENCE_SECONDS).row
         assert row.key == request.row_key
         return [
             Cell(family.name, column.qualifier, cell.timestamp_micros, cell.value)
@@ -102,7 +102,7 @@ class Wire:
         return self.read(request)
 
     def start_read(self, request):
-        return self.calls["read_rows"](request, timeout=SECONDS, metadata=ALL_FEATURES)
+        return self.calls["read_rows"](request, timeout=PATIENCE_SECONDS, metadata=ALL_FEATURES)
 
     def read(self, request, call=None):
         """({key: cells}, (rows returned, cells returned, rows seen, cells seen) or None)."""
