@@ -202,7 +202,7 @@ def test_a_killed_copy_goes_on(rpc, make_table, copier, tmp_path):
     fill(rpc, table, 8000)
     copy = copier(table)
     checkpoint = tmp_path / f"{copy.table_id}.checkpoint"
-    done = kill_some_times(copy.command("--rate", 1000), tmp_path, checkpoint, 3)
+    done = kill_some_times(copy.command(), tmp_path, checkpoint, 3)
     out = copy.run("--verify", "full")
     assert out.returncode == 0, out.stderr
     assert f"{done} rows are done" in out.stderr

@@ -146,7 +146,7 @@ def test_a_killed_export_goes_on(exporter, tmp_path):
     paths = write_export(tmp_path / "in", [items])
     exporter.run_well(tmp_path / "in", "--lossless")
     checkpoint = tmp_path / f"{exporter.table_id}.checkpoint"
-    command = exporter.export_command(tmp_path / "out", "--rate", 1000)
+    command = exporter.export_command(tmp_path / "out")
     before = kill_some_times(command, tmp_path, checkpoint, 2)
     assert before < 6000
     assert not (tmp_path / "out/manifest-summary.json").exists()

@@ -579,7 +579,7 @@ def test_killed_exports_and_imports_go_on(files, rpc, make_table, new_table_id, 
     out, whole = f"out.{kind}{ending}", files.directory / f"whole.{kind}{ending}"
     words = ["export", kind, id_of(table), out, "--verify", "full"]
     checkpoint = files.directory / f"{out}.checkpoint"
-    done = kill_it(files, [*words, "--rate", 1000], checkpoint, 2)
+    done = kill_it(files, words, checkpoint, 2)
     assert not (files.directory / out).exists()
     with open(files.directory / f"{out}.part", "ab") as part:
         part.write(b"what no checkpoint knows")
@@ -600,7 +600,7 @@ def test_killed_exports_and_imports_go_on(files, rpc, make_table, new_table_id, 
 
     words = ["import", kind, out, "--table", again, "--families", "f,g", "--verify", "full"]
     checkpoint = files.directory / f"{again}.checkpoint"
-    done = kill_it(files, [*words, "--rate", 1000], checkpoint, 2)
+    done = kill_it(files, words, checkpoint, 2)
     told = files.run(*words)
     assert told.returncode == 0, told.stderr
     assert f"{done} rows are done" in told.stderr
@@ -643,7 +643,7 @@ def test_a_checkpoint_is_of_its_options(files, rpc, make_table):
     table = make_table()
     fill_one = [(b"k%04d" % i, [set_cell("f", b"q", b"v", MS)]) for i in range(6000)]
     rpc.mutate_rows(table, fill_one)
-    words = ["export", "csv", id_of(table), "out.csv", "--rate", 1000]
+    words = ["export", "csv", id_of(table), "out.csv"]
     kill_it(files, words, files.directory / "out.csv.checkpoint", 1)
     done = files.run(*words, "--prefix", "k1")
     assert done.returncode == 1 and "of other options" in done.stderr

@@ -153,10 +153,10 @@ def test_the_sample_export(importer, layout):
 def test_a_killed_import_goes_on(importer, tmp_path):
     items = list(random_items(8000))
     write_export(tmp_path / "export", [items[:2500], items[2500:4000], [*items[4000:], items[0]]])
-    command = importer.command(tmp_path / "export", "--rate", 1000, "--verify", "full")
+    command = importer.command(tmp_path / "export", "--verify", "full")
     checkpoint = tmp_path / f"{importer.table_id}.checkpoint"
     done = kill_some_times(command, tmp_path, checkpoint, 2)
-    out = importer.run(tmp_path / "export", "--verify", "full", "--rate", 0)
+    out = importer.run(tmp_path / "export", "--verify", "full")
     assert f"{done} items are done" in out.stderr
     # It remembers the first item, which comes again as the last.
     assert out.returncode == 1

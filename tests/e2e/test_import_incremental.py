@@ -161,7 +161,7 @@ def test_a_killed_import_of_changes_goes_on(importer, tmp_path):
         for number, name in enumerate(names) if number % 2 == 0
     ])  # fmt: skip
     checkpoint = tmp_path / f"{importer.table_id}.checkpoint"
-    kill_some_times(importer.command(root, "--rate", 500), tmp_path, checkpoint, 3)
+    kill_some_times(importer.command(root), tmp_path, checkpoint, 3)
     out = importer.run_well(root, "--verify", "full")
     assert out == "3750 items read, 3750 written, 0 rejected\n3750 rows compared, 0 different\n"
     expected = {}

@@ -256,7 +256,7 @@ def test_a_table_that_is_written_to_is_killed_and_goes_on(importer, dynamodb):
     followed = ("--follow", "caught-up", "--segments", 2)
     command = ("dynamodb://large", *importer.options, *followed)
     errors = importer.directory / "stderr.log"
-    slowly = ("--rate", max(300, ITEMS // 20))
+    slowly = ("--rate", max(150, ITEMS // 20))
     done = 0
     for kill in range(KILLS):
         with open(errors, "wb") as stderr:

@@ -12,13 +12,17 @@ def records_done(checkpoint):
     return json.loads(checkpoint.read_text())["records"] if checkpoint.exists() else 0
 
 
+# Of thousands of records: a checkpoint comes after two seconds, the end long after the last kill.
+SLOWLY = ("--rate", "300")
+
+
 def kill_some_times(command, directory, checkpoint, times):
-    """Starts the command, and kills it when its checkpoint has come further, so many times. Returns
-    how many records are done then."""
+    """Starts the command, slowly, and kills it when its checkpoint has come further, so many times.
+    Returns how many records are done then."""
     done = 0
     for _ in range(times):
         running = subprocess.Popen(
-            command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*command, *SLOWLY], cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline and running.poll() is None:
