@@ -18,7 +18,7 @@ from harness.rest import Rest
 from harness.server import ROOT, run_trestle
 
 EXAMPLE = ROOT / "examples/hotspots/hotspot.py"
-WAIT_SECONDS = 280
+WAIT_SECONDS = 600
 CLUSTER = "projects/p/instances/i/clusters/trestle"
 
 # For each load: the range that is hot (an empty end is the table's), the signs that may say so, the
