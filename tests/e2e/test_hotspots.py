@@ -2,8 +2,8 @@
 writes, keys that are numbered, keys that begin with a time. The heat map, a sentence about it,
 ListHotTablets and the advisor each name the range that is hot.
 
-With the defaults that takes less than a minute: how long is in the example's README, and `-s`
-prints it. What passes or fails is not the time, but what is said."""
+With the defaults that takes a release build less than a minute: how long is in the example's
+README, and `-s` prints it. What passes or fails is not the time, but what is said."""
 
 import base64
 import contextlib

@@ -156,7 +156,7 @@ def test_a_killed_import_goes_on(importer, tmp_path):
     command = importer.command(tmp_path / "export", "--verify", "full")
     checkpoint = tmp_path / f"{importer.table_id}.checkpoint"
     done = kill_some_times(command, tmp_path, checkpoint, 2)
-    out = importer.run(tmp_path / "export", "--verify", "full")
+    out = importer.run(tmp_path / "export", "--verify", "full", "--rate", 0)
     assert f"{done} items are done" in out.stderr
     # It remembers the first item, which comes again as the last.
     assert out.returncode == 1

@@ -51,8 +51,8 @@ class Visitor:
         self.page.on("pageerror", lambda error: self.troubles.append(f"thrown: {error}"))
         self.asked = set()  # requests that are under way
         self.page.on("request", self.note_request)
-        self.page.on("requestfinished", lambda request: self.asked.discard(request))
-        self.page.on("requestfailed", lambda request: self.asked.discard(request))
+        self.page.on("requestfinished", self.note_end)
+        self.page.on("requestfailed", self.note_end)
 
     def note_message(self, message):
         if message.type in ("error", "warning"):
@@ -63,6 +63,9 @@ class Visitor:
         address = urlsplit(request.url)
         if address.scheme in ("http", "https") and address.netloc != self.host:
             self.troubles.append(f"asked elsewhere: {request.url}")
+
+    def note_end(self, request):
+        self.asked.discard(request)
 
     def expect_trouble(self, *patterns):
         """Takes back what was expected: the browser logs each answer that is an error, also one

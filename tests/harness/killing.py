@@ -6,14 +6,13 @@ import time
 
 from harness.patience import PATIENCE_SECONDS
 
+# Of thousands of records: a checkpoint comes after two seconds, the end long after the last kill.
+SLOWLY = ("--rate", "300")
+
 
 def records_done(checkpoint):
     """How many the checkpoint says; 0 if there is none."""
     return json.loads(checkpoint.read_text())["records"] if checkpoint.exists() else 0
-
-
-# Of thousands of records: a checkpoint comes after two seconds, the end long after the last kill.
-SLOWLY = ("--rate", "300")
 
 
 def kill_some_times(command, directory, checkpoint, times):
