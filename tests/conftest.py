@@ -16,6 +16,7 @@ import pytest
 from google.cloud.bigtable import Client
 from google.cloud.bigtable.data import BigtableDataClient
 from harness.admin import Admin
+from harness.cpu_time import CpuTime
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import Rpc
 from harness.secured import Secured
@@ -47,6 +48,19 @@ def pytest_collection_modifyitems(items):
         return (SLOW_FILES.index(item.path.name) if slow else len(SLOW_FILES), -counts[item.path])
 
     items.sort(key=rank)
+
+
+@pytest.fixture(scope="session")
+def cpu_time():
+    return CpuTime()
+
+
+@pytest.fixture(autouse=True)
+def _cpu_seconds(cpu_time, record_property):
+    """Puts what each test took into the JUnit file: tools/test_times.py sums it up."""
+    yield
+    for kind, seconds in cpu_time.take().items():
+        record_property(f"cpu_{kind}", seconds)
 
 
 @pytest.fixture(scope="session")

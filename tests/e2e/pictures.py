@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the pictures of README.md anew, of a real server and a real browser: `./dev pictures`.
+"""Makes the pictures of README.md and docs/tour.md anew, of a real server and a real browser:
+`./dev pictures`.
 
     TRESTLE_BINARY=build/trestle tests/e2e/pictures.py"""
 

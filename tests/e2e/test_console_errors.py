@@ -87,21 +87,43 @@ def secured(tmp_path_factory):
     running.server.close()
 
 
+@pytest.fixture(scope="module")
+def waiting():
+    """Visitors between two tests, by their tokens: a window for each test costs more than what the
+    test does in it."""
+    visitors = {}
+    yield visitors
+    for each in visitors.values():
+        each.leave()
+
+
 @pytest.fixture
-def arrive(secured, browser):
-    """A function that logs somebody in, on a page that asks nobody: arrive("admin")."""
-    somebody = Visitor(
-        browser, secured.server.host.replace("127.0.0.1", "localhost"), is_secure=True
-    )
+def arrive(request, secured, browser, waiting):
+    """A function that brings somebody, logged in, to a page that asks nobody: arrive("admin")."""
+    failed_before = request.session.testsfailed
+    came = {}
 
     def come(token):
-        somebody.page.goto(f"{somebody.base}{NOWHERE}")
-        somebody.log_in(token)
+        somebody = came[token] = waiting.pop(token, None) or log_in(browser, secured, token)
         somebody.page.get_by_text("Nothing is at this address").wait_for()
         return somebody
 
     yield come
-    somebody.leave()
+    for token, somebody in came.items():
+        if request.session.testsfailed == failed_before:
+            go(somebody, NOWHERE)
+            assert somebody.troubles == []
+            waiting[token] = somebody
+        else:  # he may be anywhere
+            somebody.leave()
+
+
+def log_in(browser, secured, token):
+    host = secured.server.host.replace("127.0.0.1", "localhost")
+    somebody = Visitor(browser, host, is_secure=True)
+    somebody.page.goto(f"{somebody.base}{NOWHERE}")
+    somebody.log_in(token)
+    return somebody
 
 
 def go(somebody, path):

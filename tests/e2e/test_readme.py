@@ -1,5 +1,5 @@
-"""README.md's tour and the lines that `./dev run` prints, word for word, on a small copy of
-Debian's package index. (test_debian_packages.py has the whole one.)"""
+"""README.md's Python, the tour of docs/tour.md and the lines that `./dev run` prints, word for
+word. The tour has a small copy of Debian's package index. (test_debian_packages.py has the whole one.)"""
 
 import os
 import re
@@ -86,9 +86,33 @@ def without_numbers(lines, data):
     return [re.sub(r"\d+", "N", line.replace(str(data), "data")) for line in lines]
 
 
+def doctest(text, host, tmp_path):
+    """Runs the `>>>` lines of a text in a Python of their own; it compares what they print."""
+    page = tmp_path / "page.txt"
+    page.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "doctest", page],
+        env={**os.environ, "BIGTABLE_EMULATOR_HOST": host},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_first_page(fresh_server, tmp_path):
+    """A row is written and read, and read again after kill -9."""
+    before, after = (ROOT / "README.md").read_text().split("kill -9 ", 1)
+    assert before.count(">>> ") == 6 and after.count(">>> ") == 2
+    server = fresh_server()
+    doctest(before, server.host, tmp_path)
+    server.kill()
+    doctest(after, server.start().host, tmp_path)
+
+
 def test_tour(fresh_server, index):
     """Numbers are those of the whole index, so they are not compared."""
-    session = transcript("README.md")
+    session = transcript("docs/tour.md")
     server, host, cwd = None, ADDRESS, ROOT
     ran = []
     for command, said in session:
@@ -111,13 +135,15 @@ def test_tour(fresh_server, index):
 
 
 def test_pictures():
-    """Those that the page shows are there, small, and made by `./dev pictures`."""
-    shown = re.findall(r"\((docs/pictures/[\w-]+\.png)\)", (ROOT / "README.md").read_text())
-    made = sorted(f"docs/pictures/{path.name}" for path in (ROOT / "docs/pictures").iterdir())
-    assert sorted(shown) == made
-    for picture in shown:
-        assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
-        assert (ROOT / picture).stat().st_size < 150_000
+    """Those that the two pages show are there, small, and made by `./dev pictures`."""
+    pages = (ROOT / "README.md").read_text() + (ROOT / "docs/tour.md").read_text()
+    shown = re.findall(r"\((?:docs/)?pictures/([\w-]+\.png)\)", pages)
+    made = {path.name for path in (ROOT / "docs/pictures").iterdir()}
+    assert set(shown) == made
+    for picture in made:
+        content = (ROOT / "docs/pictures" / picture).read_bytes()
+        assert content.startswith(b"\x89PNG")
+        assert len(content) < 150_000
 
 
 def said_by_run(start, end):

@@ -1,11 +1,15 @@
 """Debian's Chromium, driven by Playwright, as somebody at the console.
 
 Whatever a page says to its log, asks of anybody but the server, or throws is remembered; a visitor
-who leaves without having expected it fails the test."""
+who leaves without having expected it fails the test.
+
+A window is a process that reads the console's scripts first, which costs more than most tests do in
+it. So the window of a visitor who left in good order, empty again, is the next one's."""
 
 import contextlib
 import re
 import time
+import weakref
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
@@ -24,12 +28,21 @@ SIZES = {
 }
 
 
+EMPTY = weakref.WeakKeyDictionary()  # {browser: {is_secure: [page]}}: nobody's windows
+
+
 @contextlib.contextmanager
 def chromium():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         yield browser
         browser.close()
+
+
+def new_window(browser, is_secure):
+    context = browser.new_context(ignore_https_errors=is_secure)
+    context.set_default_timeout(1000 * PATIENCE_SECONDS)
+    return context.new_page()
 
 
 class Visitor:
@@ -39,24 +52,29 @@ class Visitor:
         width, height = SIZES[size]
         self.host, self.size, self.scheme = host, size, scheme
         self.base = f"{'https' if is_secure else 'http'}://{host}/console/"
-        self.context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,
-            ignore_https_errors=is_secure,
-        )
-        self.context.set_default_timeout(1000 * PATIENCE_SECONDS)
-        self.page = self.context.new_page()
+        self.empty = EMPTY.setdefault(browser, {}).setdefault(is_secure, [])
+        self.page = self.empty.pop() if self.empty else new_window(browser, is_secure)
+        self.context = self.page.context
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(color_scheme=scheme)
         self.troubles = []
-        self.page.on("console", self.note_message)
-        self.page.on("pageerror", lambda error: self.troubles.append(f"thrown: {error}"))
         self.asked = set()  # requests that are under way
-        self.page.on("request", self.note_request)
-        self.page.on("requestfinished", self.note_end)
-        self.page.on("requestfailed", self.note_end)
+        self.listeners = {
+            "console": self.note_message,
+            "pageerror": self.note_error,
+            "request": self.note_request,
+            "requestfinished": self.note_end,
+            "requestfailed": self.note_end,
+        }
+        for event, listener in self.listeners.items():
+            self.page.on(event, listener)
 
     def note_message(self, message):
         if message.type in ("error", "warning"):
             self.troubles.append(f"{message.type}: {message.text}")
+
+    def note_error(self, error):
+        self.troubles.append(f"thrown: {error}")
 
     def note_request(self, request):
         self.asked.add(request)
@@ -117,5 +135,21 @@ class Visitor:
         return self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
     def leave(self):
-        self.context.close()
+        try:
+            assert self.troubles == []
+            self.tidy_up()
+            self.empty.append(self.page)
+        except BaseException:
+            self.context.close()
+            raise
+
+    def tidy_up(self):
+        """Leaves the window as a new one is: without a page, what pages keep, and listeners."""
+        self.context.set_offline(False)
+        self.page.unroute_all()
+        self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear() }")
+        self.context.clear_cookies()
+        self.page.goto("about:blank")
+        for event, listener in self.listeners.items():
+            self.page.remove_listener(event, listener)
         assert self.troubles == []
