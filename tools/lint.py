@@ -91,7 +91,8 @@ def lint(paths, build, cache, arguments):
     waiting = [path for path in paths if not entries[path].exists()]
     for path in set(paths) - set(waiting):
         entries[path].touch()
-    print(f"   {len(paths) - len(waiting)} of {len(paths)} files were clean before", file=sys.stderr)
+    clean = len(paths) - len(waiting)
+    print(f"   {clean} of {len(paths)} files were clean before", file=sys.stderr)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         outcomes = pool.map(lambda path: tidy(path, build, arguments), waiting)

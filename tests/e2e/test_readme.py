@@ -1,5 +1,5 @@
 """README.md's Python, the tour of docs/tour.md and the lines that `./dev run` prints, word for
-word. The tour has a small copy of Debian's package index. (test_debian_packages.py has the whole one.)"""
+word. The tour has a small copy of Debian's package index (test_debian_packages.py has it all)."""
 
 import os
 import re
