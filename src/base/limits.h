@@ -92,6 +92,9 @@ enum {
     /* A header block that unpacks to more is an attack (HPACK bomb): the connection ends. */
     LIMIT_HEADER_BOMB_BYTES = 256 * LIMIT_KB,
     LIMIT_CONTINUATION_FRAMES = 8,
+    /* Streams that a connection remembers after they have closed, a byte each, to tell a client
+     * what it may not send on them any more: those of the last few round trips. */
+    LIMIT_STREAMS_REMEMBERED = 1024,
     /* What a stream may send before its message has been admitted: most messages in one flight,
      * while 1,000 streams of it stay bounded. An admitted long message may fill the connection's
      * window: enough for a 16 ms round trip at 1 GB/s. */

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cmd/bridge.h"
+#include "wire/sniff.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -22,9 +23,6 @@ enum {
     LINGER_US = 2 * 1000 * 1000,
     HANDSHAKE_US = LIMIT_HANDSHAKE_SECONDS * 1000 * 1000,
 };
-
-static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-enum { PREFACE_SIZE = sizeof preface - 1 };
 
 enum state {
     SHAKING_HANDS,
@@ -57,7 +55,7 @@ struct connection {
     int64_t active_us; /* when bytes last came */
     int socket;        /* until `stream` has it */
     struct address peer;
-    uint8_t first[PREFACE_SIZE]; /* what sniffing has read */
+    uint8_t first[SNIFF_SIZE]; /* what sniffing has read */
     size_t first_size;
 };
 
@@ -374,23 +372,31 @@ static void begin_http1(struct connection *connection)
 
 /* --- which of them --- */
 
-static void sniff(struct connection *connection)
+static void find_protocol(struct connection *connection)
 {
     size_t done;
     enum stream_result result =
         stream_read(connection->stream, connection->first + connection->first_size,
-                    PREFACE_SIZE - connection->first_size, &done);
+                    SNIFF_SIZE - connection->first_size, &done);
     if (result == STREAM_ENDED || result == STREAM_FAILED) {
         close_connection(connection);
         return;
     }
     connection->first_size += done;
-    if (memcmp(connection->first, preface, connection->first_size) != 0)
-        begin_http1(connection);
-    else if (connection->first_size == PREFACE_SIZE)
-        begin_http2(connection);
-    else
+    switch (sniff(bytes_make(connection->first, connection->first_size))) {
+    case SNIFFED_NOTHING:
         wait_for(connection, stream_read_interest(connection->stream));
+        return;
+    case SNIFFED_HTTP2:
+        begin_http2(connection);
+        return;
+    case SNIFFED_HTTP1:
+        begin_http1(connection);
+        return;
+    case SNIFFED_NEITHER:
+        linger(connection);
+        return;
+    }
 }
 
 static void shake_hands(struct connection *connection)
@@ -413,7 +419,7 @@ static void shake_hands(struct connection *connection)
         begin_http1(connection);
     } else {
         connection->state = SNIFFING;
-        sniff(connection);
+        find_protocol(connection);
     }
 }
 
@@ -426,7 +432,7 @@ static void ready(struct watch *watch, uint32_t events)
         shake_hands(connection);
         return;
     case SNIFFING:
-        sniff(connection);
+        find_protocol(connection);
         return;
     case SPEAKING_HTTP2:
         http2_ready(connection, events);

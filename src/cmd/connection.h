@@ -4,8 +4,9 @@
  * connection_begin is for that loop's thread. Its life:
  *
  *     begun ──► shaking hands (TLS) ──► sniffing ──► HTTP/2, a struct grpc_connection
- *                                               └──► HTTP/1.1, a struct bridge, if need be after
- *                                                    waiting for a place
+ *                                               ├──► HTTP/1.1, a struct bridge, if need be after
+ *                                               │    waiting for a place
+ *                                               └──► neither: closed without an answer
  *
  * Sniffing reads the first bytes, at most as many as HTTP/2's preface has, and keeps them: nothing
  * is peeked at, so that a client that sends one byte and waits makes no loop spin. A client that

@@ -294,6 +294,13 @@ static void others_get_http1(void **state)
     assert_http1(begin(*state), "PRI * HTTP/1.1\r\n\r\n", "got 18 bytes");
 }
 
+/* An answer in HTTP/1.1 would be read as a frame. */
+static void a_preface_gone_wrong_gets_no_answer(void **state)
+{
+    assert_http1(begin(*state), "INVALID CONNECTION PREFACE\r\n\r\n", "");
+    assert_http1(begin(*state), "PRI X HTTP/2.0\r\n\r\nSM\r\n\r\n", "");
+}
+
 static void a_request_may_come_in_pieces(void **state)
 {
     struct fixture *f = *state;
@@ -308,9 +315,9 @@ static void a_request_may_come_in_pieces(void **state)
 static void the_end_of_a_request_is_passed_on(void **state)
 {
     int fd = begin(*state);
-    send_text(fd, "GET", 3);
+    send_text(fd, "GET /", 5);
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
-    assert_http1(fd, "", "got 3 bytes");
+    assert_http1(fd, "", "got 5 bytes");
 }
 
 static void a_client_may_leave_at_any_byte(void **state)
@@ -489,6 +496,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(http2_is_known_by_its_preface, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_preface_may_come_byte_by_byte, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_preface_gone_wrong_gets_no_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(others_get_http1, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_request_may_come_in_pieces, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_of_a_request_is_passed_on, set_up, tear_down),

@@ -312,6 +312,7 @@ status grpc_connection_create(struct grpc_server *server, struct loop *loop,
     connection->context = context;
     connection->output_ready = output_ready;
     connection->sweep.run = run_sweep;
+    h2_guard_init(&connection->guard);
     connection->nuisances.tokens = LIMIT_NUISANCES_AT_ONCE;
     connection->nuisances.refilled_us = clock_steady_us(loop_clock(loop));
     status s = open_session(connection);
@@ -393,15 +394,37 @@ static void stop_listening(struct grpc_connection *connection, int error)
         connection->is_broken = true;
 }
 
+/* A frame on a stream that the client had ended, or passed over, of which nghttp2 knows nothing. */
+static void punish(struct grpc_connection *connection, const struct h2_offence *offence)
+{
+    nghttp2_session *session = connection->session;
+    int error = 0;
+    if (offence->ends_connection) {
+        error = nghttp2_session_terminate_session(session, offence->code);
+    } else if (offence->code != NGHTTP2_NO_ERROR) {
+        error =
+            nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, offence->stream, offence->code);
+        grpc_connection_count_nuisance(connection);
+    }
+    if (error != 0)
+        connection->is_broken = true;
+}
+
 void grpc_connection_receive(struct grpc_connection *connection, bytes input)
 {
     CHECK_MAGIC(connection, GRPC_CONNECTION_MAGIC);
     if (connection->is_broken || connection->is_deaf)
         return;
     connection->turn++;
-    ssize_t taken = nghttp2_session_mem_recv(connection->session, input.data, input.size);
-    if (taken < 0)
-        stop_listening(connection, (int)taken);
+    while (input.size > 0 && !connection->is_broken && !connection->is_deaf) {
+        struct h2_offence offence;
+        size_t size = h2_guard_scan(&connection->guard, input, &offence);
+        ssize_t taken = nghttp2_session_mem_recv(connection->session, input.data, size);
+        if (taken < 0)
+            stop_listening(connection, (int)taken);
+        punish(connection, &offence);
+        input = bytes_from(input, size);
+    }
     if (nghttp2_session_get_outbound_queue_size(connection->session) > LIMIT_QUEUED_FRAMES)
         connection->is_broken = true;
     grpc_connection_signal(connection);

@@ -362,6 +362,97 @@ static void test_flood_of_invalid_frames_for_calls(void **state)
     assert_true(grpc_server_call_count(f->t.server) <= 1); /* the last, until all is destroyed */
 }
 
+/* --- frames on streams that have ended, or may not begin any more --- */
+
+/* A request that has been answered. */
+static void answer_one(struct fixture *f)
+{
+    put_settings(f);
+    put_request(f, 1, "/test.Service/Echo");
+    assert_answer(f, "0");
+}
+
+static void test_headers_on_a_closed_stream(void **state)
+{
+    answer_one(*state);
+    put_headers(*state, 1, "/test.Service/Echo");
+    assert_closed(*state, NGHTTP2_STREAM_CLOSED);
+}
+
+static void test_data_on_a_closed_stream(void **state)
+{
+    answer_one(*state);
+    put_data(*state, 1, END_STREAM, "more", 4);
+    assert_closed(*state, NGHTTP2_STREAM_CLOSED);
+}
+
+static void assert_reset_as_closed(struct fixture *f, int32_t stream)
+{
+    turn(f);
+    assert_int_equal(f->resets, 1);
+    assert_int_equal(f->reset_stream, stream);
+    assert_int_equal(f->reset_code, NGHTTP2_STREAM_CLOSED);
+    f->resets = 0;
+}
+
+/* That costs the stream, not the connection; and the header table goes on. */
+static void test_frames_on_a_stream_that_the_client_has_reset(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    put_headers(f, 1, "/test.Service/Echo");
+    put_reset(f, 1);
+    put_data(f, 1, END_STREAM, "more", 4);
+    assert_reset_as_closed(f, 1);
+    start_block(f, "/test.Service/Echo");
+    put_literal(&f->block, "x-table", bytes_of("entry"), true);
+    put_block(f, END_HEADERS | END_STREAM, 1);
+    assert_reset_as_closed(f, 1);
+    start_block(f, "/test.Service/Echo");
+    buffer_append_byte(&f->block, 0x80 + 62); /* that entry */
+    put_block(f, END_HEADERS, 3);
+    put_data(f, 3, END_STREAM, "\0\0\0\0\0", 5);
+    assert_answer(f, "0");
+    assert_alive(f, 5);
+}
+
+static void test_flood_on_a_stream_that_the_client_has_reset(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    put_headers(f, 1, "/test.Service/Echo");
+    put_reset(f, 1);
+    for (int i = 0; i < LIMIT_NUISANCES_AT_ONCE + 10; i++)
+        put_data(f, 1, 0, "", 0);
+    assert_closed(f, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static void test_stream_id_that_goes_back(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    put_request(f, 5, "/test.Service/Echo");
+    put_request(f, 3, "/test.Service/Echo");
+    assert_closed(f, NGHTTP2_PROTOCOL_ERROR);
+    assert_int_equal(f->t.handled, 1);
+}
+
+/* A server that answers early must expect the rest of the request. */
+static void test_frames_on_a_stream_that_the_server_has_ended(void **state)
+{
+    struct fixture *f = *state;
+    put_settings(f);
+    put_headers(f, 1, "/test.Service/NoSuchMethod");
+    assert_answer(f, "12");
+    put_data(f, 1, 0, "on its way", 10);
+    start_block(f, "/test.Service/Echo");
+    put_block(f, END_HEADERS | END_STREAM, 1); /* trailers */
+    put_reset(f, 1);
+    put_window_update(f, 1, 10);
+    turn(f);
+    assert_alive(f, 3);
+}
+
 /* --- headers --- */
 
 static void test_hpack_bomb(void **state)
@@ -862,6 +953,12 @@ int main(void)
         TEST(test_noise),
         TEST(test_flood_of_invalid_frames),
         TEST(test_flood_of_invalid_frames_for_calls),
+        TEST(test_headers_on_a_closed_stream),
+        TEST(test_data_on_a_closed_stream),
+        TEST(test_frames_on_a_stream_that_the_client_has_reset),
+        TEST(test_flood_on_a_stream_that_the_client_has_reset),
+        TEST(test_stream_id_that_goes_back),
+        TEST(test_frames_on_a_stream_that_the_server_has_ended),
         TEST(test_hpack_bomb),
         TEST(test_header_list_too_large),
         TEST(test_too_many_fields),

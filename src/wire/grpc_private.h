@@ -27,6 +27,7 @@
 #include "base/limits.h"
 #include "wire/call_steps.h"
 #include "wire/grpc_server.h"
+#include "wire/h2_guard.h"
 #include "wire/h2_memory.h"
 #include "wire/h2_output.h"
 #include "wire/metadata.h"
@@ -187,6 +188,7 @@ struct grpc_connection {
     size_t header_bytes;  /* of the header block that is coming in */
     struct token_bucket nuisances;
     struct timer sweep; /* looks for peers that stall */
+    struct h2_guard guard;
     struct h2_output output;
 };
 

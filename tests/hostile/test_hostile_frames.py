@@ -93,17 +93,64 @@ def test_first_frame_is_no_settings(victim, attack):
         assert raw.end() == Gone(PROTOCOL_ERROR)
 
 
-def test_old_stream_is_opened_again(victim, attack):
+def test_preface_gone_wrong(victim, attack):
+    """Whoever sends it reads frames: no answer in HTTP/1.1, and the connection ends."""
+    with victim.attacked():
+        raw = attack(preface=b"")
+        raw.write(b"INVALID CONNECTION PREFACE\r\n\r\n")
+        assert raw.end() == Gone(None)
+        assert raw.buffer == b""
+
+
+def again(raw, stream):
+    """A frame of each kind that must not come on a stream that its client has ended or reset."""
+    return {
+        "HEADERS": frame(HEADERS, END_HEADERS | END_STREAM, stream, raw.header_block("MutateRow")),
+        "DATA": frame(DATA, END_STREAM, stream, b"more"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["HEADERS", "DATA"])
+def test_ended_stream_goes_on(victim, attack, kind):
     """There is no second answer on it."""
     with victim.attacked():
         raw = attack()
         raw.outcome(raw.call("NoSuchMethod", b""))
         raw.streams[1] = [{}, b"", False]
-        raw.write(
-            frame(HEADERS, END_HEADERS | END_STREAM, 1, raw.header_block("NoSuchMethod"))
-        )
-        assert raw.ping() or raw.goaway in (STREAM_CLOSED, PROTOCOL_ERROR)
+        raw.write(again(raw, 1)[kind])
+        assert raw.end() == Gone(STREAM_CLOSED)
         assert raw.streams[1] == [{}, b"", False]
+
+
+@pytest.mark.parametrize("kind", ["HEADERS", "DATA"])
+def test_stream_that_was_reset_goes_on(victim, attack, kind):
+    with victim.attacked():
+        raw = attack()
+        stream = raw.open("MutateRow")
+        raw.write(frame(RST_STREAM, 0, stream, struct.pack(">I", CANCEL)))
+        raw.write(again(raw, stream)[kind])
+        assert raw.outcome(stream) == Reset(STREAM_CLOSED)
+        assert goes_on(raw)
+
+
+def test_stream_id_that_goes_back(victim, attack):
+    with victim.attacked():
+        raw = attack()
+        raw.next_stream = 5
+        raw.outcome(raw.call("NoSuchMethod", b""))
+        raw.write(frame(HEADERS, END_HEADERS | END_STREAM, 3, raw.header_block("NoSuchMethod")))
+        assert raw.end() == Gone(PROTOCOL_ERROR)
+
+
+def test_stream_that_the_server_ended_goes_on(victim, attack):
+    """What was on its way when the answer came is no offence."""
+    with victim.attacked():
+        raw = attack()
+        stream = raw.open("NoSuchMethod")
+        assert raw.outcome(stream).status == 12
+        raw.data(stream, b"more", end=False)
+        raw.data(stream, b"more")
+        assert goes_on(raw)
 
 
 def test_headers_end_before_their_frame_does(victim, attack):
@@ -192,12 +239,11 @@ def test_more_data_than_the_window(victim, attack):
 
 
 def test_data_after_the_end_of_a_stream(victim, attack):
+    """Whether the answer comes first or not."""
     with victim.attacked():
         raw = attack()
-        stream = raw.call("NoSuchMethod", b"")
-        raw.data(stream, b"more")
-        outcome = raw.outcome(stream)
-        assert isinstance(outcome, (Answer, Reset)) or outcome.code in (STREAM_CLOSED, 1)
+        raw.data(raw.call("NoSuchMethod", b""), b"more")
+        assert raw.end() == Gone(STREAM_CLOSED)
 
 
 def test_more_streams_than_allowed(victim, attack):
