@@ -2,12 +2,14 @@
 that kills, restarts or configures one asks for `fresh_server`.
 
 TRESTLE_BINARY     the program under test; default build-test/trestle
+TRESTLE_LONG       "all": the tests marked `long` run, too, and not only today's share of them
 TRESTLE_E2E_HOST   an address to test instead, e.g. of Google's emulator; tests that need a
                    server of their own are skipped then
 """
 
 import collections
 import contextlib
+import datetime
 import itertools
 import os
 
@@ -38,7 +40,25 @@ SLOW_FILES = (
 )
 
 
-def pytest_collection_modifyitems(items):
+LONG_SHARES = 5  # a test marked `long` runs every so many days
+
+
+def not_for_today(items):
+    """Neighbours take turns, so that of many cases of one test some run each day."""
+    long_ones = sorted((i for i in items if i.get_closest_marker("long")), key=lambda i: i.nodeid)
+    today = datetime.date.today().toordinal() % LONG_SHARES
+    return {item for index, item in enumerate(long_ones) if index % LONG_SHARES != today}
+
+
+def pytest_collection_modifyitems(config, items):
+    if os.environ.get("TRESTLE_LONG") != "all":
+        left_out = not_for_today(items)
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+    put_in_order(items)
+
+
+def put_in_order(items):
     """The order in which files are given out to pytest's processes (-n): one that takes long and
     begins last would keep the other processors waiting. Behind the slow ones, many tests first."""
     counts = collections.Counter(item.path for item in items)

@@ -113,6 +113,7 @@ def look_at(somebody, name):
         assert somebody.violations() == [], name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
 def test_every_page_is_whole(visitor, size, scheme):
@@ -127,6 +128,7 @@ def test_every_page_is_whole(visitor, size, scheme):
         look_at(somebody, name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "scheme"), [("phone", "light"), ("desktop", "dark")])
 def test_every_dialog_is_whole(visitor, size, scheme):
     somebody = visitor(size=size, scheme=scheme)
