@@ -7,11 +7,19 @@
 
 #include "base/limits.h"
 
-#include <sanitizer/asan_interface.h> /* without a sanitizer, its macros are empty */
 #include <stdalign.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The sanitizers' headers come with their libraries, of which a release is built without. */
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(start, size)   ((void)(start), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(start, size) ((void)(start), (void)(size))
+#endif
 
 enum { STEP = 64 };
 
