@@ -4,6 +4,7 @@
 #include "base/siphash.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 

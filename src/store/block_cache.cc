@@ -13,14 +13,11 @@
  * and gives it back when it has read the block. So it says as of any other that it was put into
  * the cache, which read_watch relies on. */
 #include "store/internal.h"
-
-#include "rocksdb/cache.h"
+#include "store/rocksdb_versions.h"
 
 #include <sched.h>
 
 using rocksdb::Cache;
-using rocksdb::Slice;
-using rocksdb::Status;
 
 namespace {
 
@@ -33,8 +30,8 @@ enum : uint32_t {
 /* Of no entry. Its users tell it from the handles of the cache, which are aligned, by the last bit
  * of its address. */
 struct visitor {
-    void *value;
-    Cache::DeleterFn deleter;
+    void *block;
+    block_owner owner;
     size_t charge;
     std::atomic<uint32_t> references{1};
 };
@@ -58,7 +55,7 @@ void release(visitor *guest)
 {
     if (guest->references.fetch_sub(1, std::memory_order_acq_rel) > 1)
         return;
-    guest->deleter(Slice(), guest->value);
+    give_back_block(guest->owner, guest->block);
     delete guest;
 }
 
@@ -70,41 +67,19 @@ uint32_t random_number()
     return static_cast<uint32_t>(state >> 32);
 }
 
-class block_cache final : public Cache {
+std::shared_ptr<Cache> make_entries(size_t capacity)
+{
+    rocksdb::LRUCacheOptions options;
+    options.capacity = capacity;
+    options.high_pri_pool_ratio = 0.3; /* for indexes and filters */
+    return rocksdb::NewLRUCache(options);
+}
+
+class block_cache final : public cache_front {
   public:
-    explicit block_cache(size_t capacity)
-    {
-        rocksdb::LRUCacheOptions options;
-        options.capacity = capacity;
-        options.high_pri_pool_ratio = 0.3; /* for indexes and filters */
-        entries = rocksdb::NewLRUCache(options);
-    }
+    explicit block_cache(size_t capacity) : cache_front(make_entries(capacity)) {}
 
     const char *Name() const override { return "trestle.block_cache"; }
-
-    using Cache::Insert;
-    Status Insert(const Slice &key, void *value, size_t charge, DeleterFn deleter, Handle **handle,
-                  Priority priority) override
-    {
-        if (handle != nullptr && priority != Priority::HIGH && !is_admitted()) {
-            auto *guest = new (std::nothrow) visitor{value, deleter, charge};
-            if (guest != nullptr) {
-                *handle = to_handle(guest);
-                return Status::OK();
-            }
-        }
-        return entries->Insert(key, value, charge, deleter, handle, priority);
-    }
-
-    using Cache::Lookup;
-    Handle *Lookup(const Slice &key, rocksdb::Statistics *statistics) override
-    {
-        Handle *handle = entries->Lookup(key, statistics);
-        shard &counted = lookups[static_cast<unsigned>(sched_getcpu()) % COUNT_SHARDS];
-        auto &counter = handle != nullptr ? counted.hits : counted.misses;
-        counter.fetch_add(1, std::memory_order_relaxed);
-        return handle;
-    }
 
     struct cache_lookups count() const
     {
@@ -135,10 +110,10 @@ class block_cache final : public Cache {
 
     void *Value(Handle *handle) override
     {
-        return is_visitor(handle) ? to_visitor(handle)->value : entries->Value(handle);
+        return is_visitor(handle) ? to_visitor(handle)->block : entries->Value(handle);
     }
 
-    using Cache::GetUsage;
+    using cache_front::GetUsage;
     size_t GetUsage(Handle *handle) const override
     {
         return is_visitor(handle) ? to_visitor(handle)->charge : entries->GetUsage(handle);
@@ -149,33 +124,27 @@ class block_cache final : public Cache {
         return is_visitor(handle) ? to_visitor(handle)->charge : entries->GetCharge(handle);
     }
 
-    DeleterFn GetDeleter(Handle *handle) const override
-    {
-        return is_visitor(handle) ? to_visitor(handle)->deleter : entries->GetDeleter(handle);
-    }
-
-    /* --- the rest is the same for all --- */
-
-    void Erase(const Slice &key) override { entries->Erase(key); }
-    uint64_t NewId() override { return entries->NewId(); }
-    void SetCapacity(size_t capacity) override { entries->SetCapacity(capacity); }
-    void SetStrictCapacityLimit(bool is_strict) override
-    {
-        entries->SetStrictCapacityLimit(is_strict);
-    }
-    bool HasStrictCapacityLimit() const override { return entries->HasStrictCapacityLimit(); }
-    size_t GetCapacity() const override { return entries->GetCapacity(); }
-    size_t GetUsage() const override { return entries->GetUsage(); }
-    size_t GetPinnedUsage() const override { return entries->GetPinnedUsage(); }
-    void
-    ApplyToAllEntries(const std::function<void(const Slice &, void *, size_t, DeleterFn)> &call,
-                      const ApplyToAllEntriesOptions &options) override
-    {
-        entries->ApplyToAllEntries(call, options);
-    }
-    void EraseUnRefEntries() override { entries->EraseUnRefEntries(); }
-
   private:
+    Handle *turn_away(void *block, size_t charge, block_owner owner, Priority priority) override
+    {
+        if (priority == Priority::HIGH || is_admitted())
+            return nullptr;
+        auto *guest = new (std::nothrow) visitor{block, owner, charge};
+        return guest != nullptr ? to_handle(guest) : nullptr;
+    }
+
+    block_owner owner_of_handle(Handle *handle) const override
+    {
+        return is_visitor(handle) ? to_visitor(handle)->owner : owner_of(entries, handle);
+    }
+
+    void count_lookup(bool was_there) override
+    {
+        shard &counted = lookups[static_cast<unsigned>(sched_getcpu()) % COUNT_SHARDS];
+        auto &counter = was_there ? counted.hits : counted.misses;
+        counter.fetch_add(1, std::memory_order_relaxed);
+    }
+
     bool is_admitted()
     {
         if (!thread_keeps_to_memory())
@@ -191,7 +160,6 @@ class block_cache final : public Cache {
         std::atomic<uint64_t> misses{0};
     };
 
-    std::shared_ptr<Cache> entries;
     std::atomic<bool> is_full{false};
     shard lookups[COUNT_SHARDS];
 };

@@ -1,15 +1,13 @@
 /* Who comes into the block cache once it is full, and that nobody's block is lost or freed twice.
  */
 #include "store/internal.h"
+#include "store/rocksdb_versions.h"
 
 extern "C" {
 #include "base/testing.h"
 }
 
-#include "rocksdb/cache.h"
-
 using rocksdb::Cache;
-using rocksdb::Slice;
 
 namespace {
 
@@ -17,7 +15,7 @@ enum : size_t { CAPACITY = 4 << 20, CHARGE = 4 << 10, ENTRIES = CAPACITY / CHARG
 
 size_t freed;
 
-void free_block(const Slice &, void *value)
+void free_block(void *value)
 {
     freed++;
     delete static_cast<uint64_t *>(value);
@@ -32,12 +30,13 @@ std::string key_of(uint64_t number)
 Cache::Handle *insert(Cache *cache, uint64_t number, Cache::Priority priority)
 {
     Cache::Handle *handle = nullptr;
+    block_owner owner = owner_calling<free_block>();
     rocksdb::Status s =
-        cache->Insert(key_of(number), new uint64_t(number), CHARGE, free_block, &handle, priority);
+        insert_block(cache, key_of(number), new uint64_t(number), CHARGE, owner, &handle, priority);
     assert_true(s.ok());
     assert_int_equal(*static_cast<uint64_t *>(cache->Value(handle)), number);
     assert_int_equal(cache->GetCharge(handle) >= CHARGE, true);
-    assert_ptr_equal(cache->GetDeleter(handle), free_block);
+    assert_ptr_equal(owner_of(cache, handle), owner);
     return handle;
 }
 
@@ -49,7 +48,7 @@ size_t count_admitted(Cache *cache, uint64_t first, size_t count, enum store_rea
     size_t admitted = 0;
     for (uint64_t i = first; i < first + count; i++) {
         cache->Release(insert(cache, i, priority), false);
-        Cache::Handle *found = cache->Lookup(key_of(i), nullptr);
+        Cache::Handle *found = cache->Lookup(key_of(i));
         if (found == nullptr)
             continue;
         admitted++;

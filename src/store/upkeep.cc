@@ -1,7 +1,7 @@
 /* Sizes, flushes, compactions, statistics. */
 #include "store/internal.h"
+#include "store/rocksdb_versions.h"
 
-#include "rocksdb/cache.h"
 #include "rocksdb/write_buffer_manager.h"
 
 #include <algorithm>
