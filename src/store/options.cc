@@ -60,6 +60,8 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.max_open_files = options->open_files / 2; /* a table takes two: file_system.cc */
     o.table_cache_numshardbits = 4; /* 64 shards would be too small to hold what they should */
     o.max_file_opening_threads = 2;
+    /* It cannot be written, which is meant (file_system.cc), and from 8.0 on would be an error. */
+    o.fail_if_options_file_error = false;
     /* These would read from every table at each start. */
     o.skip_stats_update_on_db_open = true;
 
