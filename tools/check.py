@@ -15,6 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import package_check
+
 ROOT = Path(__file__).resolve().parent.parent
 TESTDATA = Path("tools/testdata")
 
@@ -386,6 +388,15 @@ def check_limits(tree):
         yield LIMITS_HEADER, limits[name][0], f"{name} is not in {LIMITS_PAGE}"
 
 
+def check_packages(tree):
+    """A group of tools/packages.txt brings each header, library and program that it is for."""
+    if package_check.LIST not in tree.texts:
+        return ()
+    is_sample = "status" in tree.texts
+    machine = package_check.Sample(tree) if is_sample else package_check.Machine()
+    return package_check.check(tree, package_check.facts_of(tree, machine))
+
+
 CHECKS = {
     "layers": check_layers,
     "cplusplus": check_cplusplus,
@@ -399,6 +410,7 @@ CHECKS = {
     "conformance": check_conformance,
     "limits": check_limits,
     "named": check_named,
+    "packages": check_packages,
 }
 
 

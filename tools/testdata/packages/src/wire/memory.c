@@ -1,0 +1,3 @@
+#include <good.h>
+#include <sanitizer/asan_interface.h>
+#include <stray.h>
