@@ -1,18 +1,20 @@
 #!/usr/bin/python3
-"""The package on a Debian 12 of its own, whose systemd is process 1: `./dev package --boot`.
+"""The package on a Debian of its own, whose systemd is process 1: `./dev package --boot`.
 
     boot.py PACKAGE.deb DIRECTORY
 
-DIRECTORY/debian is a minimal Debian, made once by debootstrap. Each run copies it, boots the copy
-in a container without a network (systemd-nspawn), and does there what an operator would: installs
-the package, writes, upgrades, breaks the configuration, boots again, removes, purges. Needs root,
-debootstrap and systemd-container. Takes half a minute, and one more the first time.
+DIRECTORY/debian is a minimal Debian of this machine's release, made once by debootstrap. Each run
+copies it, boots the copy in a container without a network (systemd-nspawn), and does there what an
+operator would: installs the package, writes, upgrades, breaks the configuration, boots again,
+removes, purges. Needs root, debootstrap and systemd-container. Takes half a minute, and one more
+the first time.
 
 A step is a function; its docstring is what it shows. The first one that fails ends the run.
 """
 
 import contextlib
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -279,7 +281,8 @@ def make_debian(root):
         return
     fresh = root.with_suffix(".new")
     shutil.rmtree(fresh, ignore_errors=True)
-    run("debootstrap", "--variant=minbase", "--include=systemd-sysv,dbus", "bookworm", fresh,
+    release = platform.freedesktop_os_release()["VERSION_CODENAME"]
+    run("debootstrap", "--variant=minbase", "--include=systemd-sysv,dbus", release, fresh,
         stdout=subprocess.DEVNULL)  # fmt: skip
     fresh.rename(root)
 

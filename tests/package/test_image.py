@@ -67,7 +67,7 @@ def test_layout(layout, package):
         assert platform["os"] == "linux"
         assert platform["architecture"] == run("dpkg", "--print-architecture").strip()
     version = run("dpkg-deb", "--field", package, "Version").strip()
-    assert f"{entry['annotations'][NAME]}-1" == version
+    assert version.startswith(f"{entry['annotations'][NAME]}-1+deb")
 
 
 def test_configuration(layout):

@@ -1,6 +1,7 @@
 """The Debian package, looked into; boot.py beside this file installs it."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -62,7 +63,8 @@ def test_control(package):
         return run("dpkg-deb", "--field", package, name).strip()
 
     version = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text())[1]
-    assert field("Version") == f"{version}-1"
+    release = platform.freedesktop_os_release()["VERSION_ID"]
+    assert field("Version") == f"{version}-1+deb{release}"
     depends = re.findall(r"(?:^|, )([\w.+-]+)", field("Depends"))
     for library in "libc6", "libnghttp2", "libre2", "librocksdb", "libssl3", "libsystemd0":
         assert any(each.startswith(library) for each in depends), library
