@@ -1,5 +1,6 @@
 /* App profiles: how an application's requests are routed and ranked. One process serves all
- * clusters, so they are checked and kept, and their names accepted by the data API. */
+ * clusters, so they are checked and kept, and their names accepted by the data API. They have no
+ * etags: one that is sent is ignored, so that the last update wins. */
 #include "bigtable/children.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/field_mask.h"
@@ -152,7 +153,7 @@ static status stage_update(void *context, struct edit *edit)
     const BtAdmin__AppProfile *wanted = update->message->app_profile;
     ProtobufCMessage *profile;
     BtAdmin__UpdateAppProfileMetadata metadata = BT_ADMIN__UPDATE_APP_PROFILE_METADATA__INIT;
-    TRY(find_for_change(edit, arena, RESOURCE_APP_PROFILE, wanted->name, wanted->etag, &profile));
+    TRY(find_for_change(edit, arena, RESOURCE_APP_PROFILE, wanted->name, "", &profile));
     TRY(field_mask_apply(update->message->update_mask, allowed, &wanted->base, profile, arena));
     TRY(complete_profile(edit, arena, (void *)profile));
     TRY(put_resource(edit, arena, RESOURCE_APP_PROFILE, profile));

@@ -26,6 +26,10 @@ static status wrong_time(const char *what, int64_t wanted_us, const Pb__Timestam
 
 /* --- how long --- */
 
+/* Clients add six hours, or a day, to the moment at which they make up the request: when it is
+ * here, that is a little less. */
+enum { GRACE_US = 60 * 1000000 };
+
 status check_backup_expiry(const struct backup_terms *terms, const BtAdmin__Backup *backup)
 {
     const Pb__Timestamp *expiry = backup->expire_time;
@@ -36,7 +40,7 @@ status check_backup_expiry(const struct backup_terms *terms, const BtAdmin__Back
     int64_t least_us = terms->begun_us + INT64_C(6) * HOUR_SECONDS * 1000000;
     int64_t most_us = terms->begun_us + days * DAY_SECONDS * 1000000;
     char most[64];
-    if (timestamp_us(expiry) < least_us)
+    if (timestamp_us(expiry) < least_us - GRACE_US)
         return wrong_time("Expire time must be at least 6h from", least_us, expiry);
     snprintf(most, sizeof most, "Expire time must be at most %d days from", (int)days);
     return timestamp_us(expiry) > most_us ? wrong_time(most, most_us, expiry) : status_ok();
@@ -52,7 +56,7 @@ status check_backup_cooling(const struct backup_terms *terms, const BtAdmin__Bac
                            "hot_to_standard_time can only be set for hot backups");
     TRY(timestamp_check("hot_to_standard_time", cooling));
     int64_t least_us = terms->begun_us + INT64_C(1) * DAY_SECONDS * 1000000;
-    if (timestamp_us(cooling) < least_us)
+    if (timestamp_us(cooling) < least_us - GRACE_US)
         return wrong_time("hot_to_standard_time must be at least 24h from", least_us, cooling);
     return status_ok();
 }

@@ -36,7 +36,6 @@ static status complete_targets(BtAdmin__AutoscalingTargets *targets, BtAdmin__St
     return status_ok();
 }
 
-/* There is one machine, so the nodes that autoscaling would choose are the fewest allowed. */
 static status complete_autoscaling(BtAdmin__Cluster__ClusterAutoscalingConfig *config,
                                    BtAdmin__Cluster *cluster)
 {
@@ -47,10 +46,6 @@ static status complete_autoscaling(BtAdmin__Cluster__ClusterAutoscalingConfig *c
         return invalid("min_serve_nodes must be greater than 0");
     if (limits->max_serve_nodes < limits->min_serve_nodes)
         return invalid("max_serve_nodes must not be less than min_serve_nodes");
-    if (cluster->serve_nodes < limits->min_serve_nodes)
-        cluster->serve_nodes = limits->min_serve_nodes;
-    if (cluster->serve_nodes > limits->max_serve_nodes)
-        cluster->serve_nodes = limits->max_serve_nodes;
     return complete_targets(config->autoscaling_targets, cluster->default_storage_type);
 }
 
@@ -61,11 +56,16 @@ static BtAdmin__Cluster__ClusterAutoscalingConfig *autoscaling_of(BtAdmin__Clust
     return cluster->cluster_config->cluster_autoscaling_config;
 }
 
+static bool scales_by_two(const BtAdmin__Cluster *cluster)
+{
+    return cluster->node_scaling_factor ==
+           BT_ADMIN__CLUSTER__NODE_SCALING_FACTOR__NODE_SCALING_FACTOR_2X;
+}
+
 static status check_scaling_factor(BtAdmin__Cluster *cluster)
 {
     const BtAdmin__Cluster__ClusterAutoscalingConfig *config = autoscaling_of(cluster);
-    if (cluster->node_scaling_factor !=
-        BT_ADMIN__CLUSTER__NODE_SCALING_FACTOR__NODE_SCALING_FACTOR_2X)
+    if (!scales_by_two(cluster))
         return status_ok();
     bool is_even = cluster->serve_nodes % 2 == 0;
     if (config != NULL)
@@ -86,17 +86,40 @@ static void drop_empty_config(BtAdmin__Cluster *cluster)
         cluster->config_case = BT_ADMIN__CLUSTER__CONFIG__NOT_SET;
 }
 
+/* Autoscaling leaves the number as it is: production's would move it later, if ever. */
 status complete_cluster_size(BtAdmin__Cluster *cluster)
 {
     drop_empty_config(cluster);
     BtAdmin__Cluster__ClusterAutoscalingConfig *config = autoscaling_of(cluster);
     if (config != NULL)
         TRY(complete_autoscaling(config, cluster));
-    else if (cluster->serve_nodes <= 0)
+    if (config != NULL && cluster->serve_nodes == 0)
+        cluster->serve_nodes = config->autoscaling_limits->min_serve_nodes;
+    if (cluster->serve_nodes <= 0)
         return invalid("serve_nodes must be greater than 0, or autoscaling configured");
     return check_scaling_factor(cluster);
 }
 
+bool cluster_autoscales(const BtAdmin__Cluster *cluster)
+{
+    return cluster->config_case == BT_ADMIN__CLUSTER__CONFIG_CLUSTER_CONFIG;
+}
+
+/* The number of a new cluster. There is one machine, so what production would choose by itself, or
+ * its autoscaling would, is the fewest that may be. */
+static void choose_size(BtAdmin__Cluster *cluster)
+{
+    const BtAdmin__Cluster__ClusterAutoscalingConfig *config = autoscaling_of(cluster);
+    const BtAdmin__AutoscalingLimits *limits = config == NULL ? NULL : config->autoscaling_limits;
+    if (limits == NULL && cluster->serve_nodes == 0)
+        cluster->serve_nodes = scales_by_two(cluster) ? 2 : 1;
+    if (limits != NULL && cluster->serve_nodes < limits->min_serve_nodes)
+        cluster->serve_nodes = limits->min_serve_nodes;
+    if (limits != NULL && cluster->serve_nodes > limits->max_serve_nodes)
+        cluster->serve_nodes = limits->max_serve_nodes;
+}
+
+/* A scaling factor that is not given stays so: production shows none. */
 static status complete_enums(BtAdmin__Cluster *cluster)
 {
     if (cluster->default_storage_type == BT_ADMIN__STORAGE_TYPE__STORAGE_TYPE_UNSPECIFIED)
@@ -104,10 +127,6 @@ static status complete_enums(BtAdmin__Cluster *cluster)
     if (cluster->default_storage_type < BT_ADMIN__STORAGE_TYPE__SSD ||
         cluster->default_storage_type > BT_ADMIN__STORAGE_TYPE__HDD)
         return invalid("default_storage_type is unknown");
-    if (cluster->node_scaling_factor ==
-        BT_ADMIN__CLUSTER__NODE_SCALING_FACTOR__NODE_SCALING_FACTOR_UNSPECIFIED)
-        cluster->node_scaling_factor =
-            BT_ADMIN__CLUSTER__NODE_SCALING_FACTOR__NODE_SCALING_FACTOR_1X;
     if (cluster->node_scaling_factor < 0 ||
         cluster->node_scaling_factor >
             BT_ADMIN__CLUSTER__NODE_SCALING_FACTOR__NODE_SCALING_FACTOR_2X)
@@ -124,5 +143,6 @@ status complete_cluster(BtAdmin__Cluster *cluster)
                             "cryptoKeys/{key}"));
     TRY(complete_enums(cluster));
     cluster->state = BT_ADMIN__CLUSTER__STATE__READY;
+    choose_size(cluster);
     return complete_cluster_size(cluster);
 }

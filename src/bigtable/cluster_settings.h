@@ -9,6 +9,9 @@
 /* For a cluster that is to be made. */
 status complete_cluster(BtAdmin__Cluster *cluster);
 
+/* Whether the number of nodes follows the load; of a cluster that was completed. */
+bool cluster_autoscales(const BtAdmin__Cluster *cluster);
+
 /* What may change later: nodes, and how their number follows the load. */
 status complete_cluster_size(BtAdmin__Cluster *cluster);
 

@@ -12,18 +12,24 @@
 
 struct creation {
     const struct admin_request *request;
+    int32_t given_nodes;
     BtAdmin__Cluster cluster;
     const ProtobufCMessage *operation;
 };
 
+/* Under autoscaling the answer has the number of nodes that was given, mostly none, as production's
+ * has; who then asks is told how many there are. */
 static status stage_creation(void *context, struct edit *edit)
 {
     struct creation *creation = context;
     struct arena *arena = creation->request->arena;
     BtAdmin__CreateClusterMetadata metadata = BT_ADMIN__CREATE_CLUSTER_METADATA__INIT;
     TRY(create_resource(edit, arena, RESOURCE_CLUSTER, &creation->cluster.base));
-    return finish_operation(edit, creation->request, creation->cluster.name, &metadata.base,
-                            &creation->cluster.base, &creation->operation);
+    BtAdmin__Cluster answer = creation->cluster;
+    if (cluster_autoscales(&answer))
+        answer.serve_nodes = creation->given_nodes;
+    return finish_operation(edit, creation->request, answer.name, &metadata.base, &answer.base,
+                            &creation->operation);
 }
 
 status create_cluster(const struct admin_request *request, const ProtobufCMessage **response)
@@ -34,6 +40,7 @@ status create_cluster(const struct admin_request *request, const ProtobufCMessag
     TRY(name_check_zonal_id("cluster", message->cluster_id, LIMIT_CLUSTER_ID_BYTES));
     if (message->cluster != NULL)
         creation.cluster = *message->cluster;
+    creation.given_nodes = creation.cluster.serve_nodes;
     TRY(complete_cluster(&creation.cluster));
     creation.cluster.name =
         name_join(request->arena, message->parent, "clusters", message->cluster_id);

@@ -12,14 +12,9 @@
 /* What the table's description may say but nothing here would honour is refused, not forgotten. */
 static status refuse_unbuilt(const BtAdmin__Table *table)
 {
-    const char *field = NULL;
-    if (table->change_stream_config != NULL)
-        field = "change_stream_config";
-    else if (table->tiered_storage_config != NULL)
-        field = "tiered_storage_config";
-    if (field == NULL)
+    if (table->change_stream_config == NULL)
         return status_ok();
-    return status_make(STATUS_UNIMPLEMENTED, "%s is not implemented", field);
+    return status_make(STATUS_UNIMPLEMENTED, "change_stream_config is not implemented");
 }
 
 static int compare_names(const void *a, const void *b)
@@ -62,13 +57,14 @@ static status schema_from_table(const BtAdmin__Table *table, struct arena *arena
                          table->n_column_families, (uint32_t)table->n_column_families + 1, out);
 }
 
-/* What is said of its backups and its keys; where it was restored from is not the client's to say.
- */
+/* What is said of its backups, keys and tiers; where it was restored from is not the client's to
+ * say. */
 static status extra_from_table(const BtAdmin__Table *table, struct arena *arena, bytes *out)
 {
     BtAdmin__Table kept = *table;
     kept.restore_info = NULL;
     TRY(complete_backup_policy(&kept, arena));
+    TRY(complete_tiered_storage(&kept));
     return table_extra_encode(&kept, arena, out);
 }
 

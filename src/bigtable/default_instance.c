@@ -51,7 +51,6 @@ static status stage_cluster(struct edit *edit, struct arena *arena, const char *
     cluster.state = BT_ADMIN__CLUSTER__STATE__READY;
     cluster.serve_nodes = 1;
     cluster.default_storage_type = BT_ADMIN__STORAGE_TYPE__SSD;
-    cluster.node_scaling_factor = BT_ADMIN__CLUSTER__NODE_SCALING_FACTOR__NODE_SCALING_FACTOR_1X;
     return create_resource(edit, arena, RESOURCE_CLUSTER, &cluster.base);
 }
 

@@ -44,7 +44,6 @@ struct creation {
     const ProtobufCMessage *operation;
 };
 
-/* Of a DEVELOPMENT instance the cluster says nothing on its size, and has one node. */
 static status stage_cluster(struct creation *creation, struct edit *edit,
                             const BtAdmin__CreateInstanceRequest__ClustersEntry *entry)
 {
@@ -53,9 +52,6 @@ static status stage_cluster(struct creation *creation, struct edit *edit,
     BtAdmin__Cluster cluster = BT_ADMIN__CLUSTER__INIT;
     if (entry->value != NULL)
         cluster = *entry->value;
-    if (creation->instance.type == BT_ADMIN__INSTANCE__TYPE__DEVELOPMENT &&
-        cluster.serve_nodes == 0)
-        cluster.serve_nodes = 1;
     TRY(complete_cluster(&cluster));
     cluster.name = name_join(arena, creation->instance.name, "clusters", entry->key);
     if (cluster.name == NULL)

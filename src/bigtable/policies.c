@@ -81,6 +81,13 @@ static status set_etag(Iam__Policy *policy, uint64_t version, struct arena *aren
     return status_ok();
 }
 
+/* What production answers for a policy that nobody has set. */
+static bytes no_policy_etag(void)
+{
+    static const uint8_t etag[] = {0x00, 0x20, 0x01};
+    return bytes_make(etag, sizeof etag);
+}
+
 /* The policy that stands, with its etag; without one, an empty one. */
 static status policy_message(const struct resource *resource, struct arena *arena,
                              Iam__Policy **out)
@@ -88,7 +95,8 @@ static status policy_message(const struct resource *resource, struct arena *aren
     ProtobufCMessage *message;
     if (resource == NULL) {
         PROTO_NEW(arena, *out, IAM__POLICY__INIT);
-        return set_etag(*out, 0, arena);
+        (*out)->etag = proto_data(no_policy_etag());
+        return status_ok();
     }
     TRY(resource_decode(resource, arena, &message));
     *out = (void *)message;

@@ -50,13 +50,13 @@ static status answer(struct prepare_query *self)
     return status_ok();
 }
 
+/* A data_format that is not given is the only one there is, proto_format: Google's clients for Java
+ * and Node never give one. */
 static status prepare(struct prepare_query *self)
 {
     struct data_call *data = &self->data;
     TRY(query_init(&self->query, data->bigtable, data->call, data->arena,
                    self->request->instance_name));
-    if (self->request->data_format_case != BT__PREPARE_QUERY_REQUEST__DATA_FORMAT_PROTO_FORMAT)
-        return status_make(STATUS_INVALID_ARGUMENT, "data_format must be set: proto_format");
     self->query.explain = self->explain;
     TRY(declare_parameters(self));
     TRY(query_plan(&self->query, self->request->query));

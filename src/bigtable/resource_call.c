@@ -40,10 +40,19 @@ static void write_etag(char *out, uint64_t version)
     snprintf(out, ETAG_SIZE, "%" PRIx64, version);
 }
 
+/* App profiles have the field and get none, as in production, whose clients compare what they get
+ * with what they sent. A policy's is bytes, and policies.c's. */
+static bool has_etag(const ProtobufCMessage *message)
+{
+    const ProtobufCMessageDescriptor *type = message->descriptor;
+    return type != resource_type(RESOURCE_POLICY)->message &&
+           type != resource_type(RESOURCE_APP_PROFILE)->message;
+}
+
 static status set_etag(ProtobufCMessage *message, uint64_t version, struct arena *arena)
 {
     const char **field = resource_field(message, "etag");
-    if (field == NULL || message->descriptor == resource_type(RESOURCE_POLICY)->message)
+    if (field == NULL || !has_etag(message))
         return status_ok();
     char *etag = arena_alloc(arena, ETAG_SIZE);
     if (etag == NULL)
@@ -317,14 +326,21 @@ status begin_operation(struct edit *edit, struct arena *arena, const char *name,
     return operation_begin(edit, &whole, arena, out);
 }
 
+status stage_finished_operation(struct edit *edit, struct arena *arena, const char *name,
+                                const ProtobufCMessage *metadata, const ProtobufCMessage *response,
+                                const ProtobufCMessage **out)
+{
+    char *parent;
+    TRY(operation_parent(name, arena, &parent));
+    struct operation_spec spec = {.parent = parent, .metadata = metadata, .response = response};
+    return operation_done(edit, &spec, arena, out);
+}
+
 status finish_operation(struct edit *edit, const struct admin_request *request, const char *name,
                         ProtobufCMessage *metadata, const ProtobufCMessage *response,
                         const ProtobufCMessage **out)
 {
-    char *parent;
-    TRY(operation_parent(name, request->arena, &parent));
     TRY(set_times(edit, request->arena, metadata));
     set_original(metadata, request->message);
-    struct operation_spec spec = {.parent = parent, .metadata = metadata, .response = response};
-    return operation_done(edit, &spec, request->arena, out);
+    return stage_finished_operation(edit, request->arena, name, metadata, response, out);
 }

@@ -69,6 +69,11 @@ status finish_operation(struct edit *edit, const struct admin_request *request, 
                         ProtobufCMessage *metadata, const ProtobufCMessage *response,
                         const ProtobufCMessage **out);
 
+/* The same of a change that no request of its own asked for; the metadata is complete. */
+status stage_finished_operation(struct edit *edit, struct arena *arena, const char *name,
+                                const ProtobufCMessage *metadata, const ProtobufCMessage *response,
+                                const ProtobufCMessage **out);
+
 /* Stages an operation that runs; `spec` needs no parent. */
 status begin_operation(struct edit *edit, struct arena *arena, const char *name,
                        const struct operation_spec *spec, const ProtobufCMessage **out);

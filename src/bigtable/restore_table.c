@@ -7,6 +7,7 @@
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
 #include "bigtable/table_extra.h"
+#include "google/longrunning/operations.pb-c.h"
 
 static status metadata_of(const char *table, const BtAdmin__Backup *backup, struct arena *arena,
                           BtAdmin__RestoreTableMetadata **out)
@@ -80,7 +81,7 @@ static status stage_order(void *context, struct edit *edit)
 
 struct finishing {
     struct backup_job *job;
-    const BtAdmin__RestoreTableMetadata *metadata;
+    BtAdmin__RestoreTableMetadata *metadata;
     struct staged_backup *staged;
     struct table_info table;
     struct table *made;
@@ -96,6 +97,88 @@ static status check_instance_stands(struct finishing *finishing, struct edit *ed
     return status_ok();
 }
 
+/* --- from HDD to SSD --- */
+
+struct storage_look {
+    struct arena *arena;
+    BtAdmin__StorageType wanted;
+    bool is_found;
+    status failure;
+};
+
+static status look_at_cluster(struct storage_look *look, const struct resource *resource)
+{
+    ProtobufCMessage *message;
+    TRY(resource_decode(resource, look->arena, &message));
+    look->is_found |=
+        ((const BtAdmin__Cluster *)(const void *)message)->default_storage_type == look->wanted;
+    return status_ok();
+}
+
+static bool visit_cluster(void *context, struct resource *resource)
+{
+    struct storage_look *look = context;
+    look->failure = look_at_cluster(look, resource);
+    return status_is_ok(look->failure) && !look->is_found;
+}
+
+/* Whether the backup is in a cluster of hard disks. That of a backup which came from another
+ * machine may be unknown: then nobody says so. */
+static status is_on_disks(const struct edit *edit, struct arena *arena, const char *backup,
+                          bool *out)
+{
+    struct storage_look look = {.arena = arena, .wanted = BT_ADMIN__STORAGE_TYPE__HDD};
+    char *cluster = name_parent(arena, backup);
+    if (cluster == NULL)
+        return status_out_of_memory();
+    const struct resource *resource = edit_find(edit, RESOURCE_CLUSTER, cluster);
+    if (resource != NULL)
+        TRY(look_at_cluster(&look, resource));
+    *out = look.is_found;
+    return status_ok();
+}
+
+static status has_solid_state(struct edit *edit, struct arena *arena, const char *table, bool *out)
+{
+    struct storage_look look = {
+        .arena = arena, .wanted = BT_ADMIN__STORAGE_TYPE__SSD, .failure = status_ok()};
+    char *instance = name_parent(arena, table);
+    if (instance == NULL)
+        return status_out_of_memory();
+    TRY(control_list(edit_control(edit), RESOURCE_CLUSTER, instance, "", visit_cluster, &look));
+    *out = look.is_found;
+    return look.failure;
+}
+
+/* Production then moves the table's data in an operation of its own, for which clients wait. Here
+ * it is done before it begins: the data lies where all data does. */
+static status stage_optimization(struct edit *edit, struct arena *arena,
+                                 BtAdmin__RestoreTableMetadata *metadata)
+{
+    BtAdmin__OptimizeRestoredTableMetadata optimizing =
+        BT_ADMIN__OPTIMIZE_RESTORED_TABLE_METADATA__INIT;
+    BtAdmin__OperationProgress progress = BT_ADMIN__OPERATION_PROGRESS__INIT;
+    const ProtobufCMessage *operation;
+    bool from_disks, to_solid_state = false;
+    TRY(is_on_disks(edit, arena, metadata->backup_info->backup, &from_disks));
+    if (from_disks)
+        TRY(has_solid_state(edit, arena, metadata->name, &to_solid_state));
+    if (!to_solid_state)
+        return status_ok();
+    progress.progress_percent = 100;
+    TRY(edit_time(edit, arena, &progress.start_time));
+    progress.end_time = progress.start_time;
+    optimizing.name = metadata->name;
+    optimizing.progress = &progress;
+    TRY(stage_finished_operation(edit, arena, metadata->name, &optimizing.base,
+                                 admin_empty_response(), &operation));
+    metadata->optimize_table_operation_name =
+        ((const Lro__Operation *)(const void *)operation)->name;
+    return status_ok();
+}
+
+/* --- the end --- */
+
 static status stage_finish(void *context, struct edit *edit)
 {
     struct finishing *finishing = context;
@@ -105,6 +188,7 @@ static status stage_finish(void *context, struct edit *edit)
     TRY(check_instance_stands(finishing, edit));
     TRY(table_to_message(&finishing->table, &nowhere, BT_ADMIN__TABLE__VIEW__SCHEMA_VIEW,
                          finishing->job->arena, &message));
+    TRY(stage_optimization(edit, finishing->job->arena, finishing->metadata));
     TRY(operation_finish(finishing->job->operation, edit, &finishing->metadata->base,
                          &message->base));
     TRY(edit_batch(edit, &spec.also));

@@ -182,8 +182,8 @@ static status add_families(const struct schema *schema, struct arena *arena, BtA
 }
 
 /* The data is encrypted as the disk is, which production calls GOOGLE_DEFAULT_ENCRYPTION and
- * clients ask for. A cluster that names a key shows that: what it means is up to who runs the disk.
- */
+ * clients ask for. A cluster that names a key shows that, and that the key works: what it means is
+ * up to who runs the disk. */
 status cluster_encryption(const BtAdmin__Cluster *cluster, struct arena *arena,
                           BtAdmin__EncryptionInfo **out)
 {
@@ -195,6 +195,7 @@ status cluster_encryption(const BtAdmin__Cluster *cluster, struct arena *arena,
         info->encryption_type =
             BT_ADMIN__ENCRYPTION_INFO__ENCRYPTION_TYPE__CUSTOMER_MANAGED_ENCRYPTION;
         info->kms_key_version = cluster->encryption_config->kms_key_name;
+        PROTO_NEW(arena, info->encryption_status, RPC__STATUS__INIT);
     }
     return status_ok();
 }
@@ -243,6 +244,7 @@ static status add_kept(const struct table_info *info, struct arena *arena, BtAdm
     table->automated_backup_config_case = kept->automated_backup_config_case;
     table->automated_backup_policy = kept->automated_backup_policy;
     table->row_key_schema = kept->row_key_schema;
+    table->tiered_storage_config = kept->tiered_storage_config;
     const BtAdmin__Table__AutomatedBackupPolicy *policy = table_backup_policy(kept);
     if (policy != NULL && !policy->disabled)
         table->effective_automated_backup_policy = kept->automated_backup_policy;

@@ -20,6 +20,7 @@ status table_extra_encode(const BtAdmin__Table *table, struct arena *arena, byte
     kept.automated_backup_config_case = table->automated_backup_config_case;
     kept.automated_backup_policy = table->automated_backup_policy;
     kept.row_key_schema = table->row_key_schema;
+    kept.tiered_storage_config = table->tiered_storage_config;
     proto_encode(&kept.base, &packed);
     *out = packed.failed ? bytes_make(NULL, 0) : arena_copy(arena, buffer_bytes(&packed));
     buffer_free(&packed);
@@ -78,4 +79,24 @@ status complete_backup_policy(BtAdmin__Table *table, struct arena *arena)
     PROTO_NEW(arena, policy->frequency, PB__DURATION__INIT);
     policy->frequency->seconds = DAY;
     return status_ok();
+}
+
+/* --- tiers --- */
+
+status complete_tiered_storage(BtAdmin__Table *table)
+{
+    enum { LEAST_SECONDS = 30 * 24 * 3600 };
+    const BtAdmin__TieredStorageConfig *config = table->tiered_storage_config;
+    const BtAdmin__TieredStorageRule *rule = config == NULL ? NULL : config->infrequent_access;
+    if (rule == NULL) {
+        table->tiered_storage_config = NULL;
+        return status_ok();
+    }
+    bool has_age = rule->rule_case == BT_ADMIN__TIERED_STORAGE_RULE__RULE_INCLUDE_IF_OLDER_THAN &&
+                   rule->include_if_older_than->seconds >= LEAST_SECONDS &&
+                   rule->include_if_older_than->nanos >= 0;
+    return has_age ? status_ok()
+                   : status_make(STATUS_INVALID_ARGUMENT,
+                                 "tiered_storage_config.infrequent_access.include_if_older_than "
+                                 "must be at least 30 days");
 }

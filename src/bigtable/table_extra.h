@@ -1,5 +1,5 @@
 /* What the services keep of a table beside its schema: table_info.extra, a message with the fields
- * restore_info, automated_backup_policy and row_key_schema. */
+ * restore_info, automated_backup_policy, row_key_schema and tiered_storage_config. */
 #ifndef TRESTLE_BIGTABLE_TABLE_EXTRA_H
 #define TRESTLE_BIGTABLE_TABLE_EXTRA_H
 
@@ -19,5 +19,10 @@ BtAdmin__Table__AutomatedBackupPolicy *table_backup_policy(const BtAdmin__Table 
 /* Whether it may be a table's: kept 3 to 90 days, made every 24 hours; completes the frequency. One
  * in which nothing is set stands for none. INVALID_ARGUMENT. */
 status complete_backup_policy(BtAdmin__Table *table, struct arena *arena);
+
+/* Whether the setting may be a table's: cells of 30 days or more are to be seldom asked for. It is
+ * kept and shown; there is one tier. One in which nothing is set stands for none.
+ * INVALID_ARGUMENT. */
+status complete_tiered_storage(BtAdmin__Table *table);
 
 #endif

@@ -1,4 +1,4 @@
-/* UpdateTable: deletion protection, automated backups, and how row keys are read. */
+/* UpdateTable: deletion protection, automated backups, tiers, and how row keys are read. */
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
 #include "bigtable/resource_call.h"
@@ -14,7 +14,6 @@ static status check_path(const char *path)
         "column_families",
         "change_stream_config",
         "change_stream_config.retention_period",
-        "tiered_storage_config",
     };
     for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++)
         if (field_path_is(path, unbuilt[i]))
@@ -43,7 +42,7 @@ static status apply_mask(const struct update *update, const struct table_info *n
                          struct arena *arena, BtAdmin__Table **out)
 {
     static const char *const allowed[] = {"deletion_protection", "automated_backup_policy",
-                                          "row_key_schema", NULL};
+                                          "row_key_schema", "tiered_storage_config", NULL};
     const BtAdmin__UpdateTableRequest *request = (const void *)update->request->message;
     BtAdmin__Table *before;
     TRY(table_extra_decode(now->extra, arena, &before));
@@ -55,6 +54,7 @@ static status apply_mask(const struct update *update, const struct table_info *n
                                     request->ignore_warnings));
     TRY(row_key_schema_check((*out)->row_key_schema, now->schema->families,
                              now->schema->family_count));
+    TRY(complete_tiered_storage(*out));
     return complete_backup_policy(*out, arena);
 }
 

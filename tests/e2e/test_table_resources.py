@@ -58,7 +58,8 @@ def test_life_of_an_authorized_view(admin, parent):
 def test_how_much_is_shown_of_an_authorized_view(admin, parent):
     made = create_view(admin, parent, deletion_protection=True)
     basic = types.AuthorizedView(name=made.name, etag=made.etag, deletion_protection=True)
-    assert get_view(admin, made.name, VIEW.RESPONSE_VIEW_UNSPECIFIED) == basic
+    assert get_view(admin, made.name, VIEW.BASIC) == basic
+    assert get_view(admin, made.name, VIEW.RESPONSE_VIEW_UNSPECIFIED) == made
     assert get_view(admin, made.name, VIEW.NAME_ONLY) == types.AuthorizedView(name=made.name)
     listed = admin.tables.list_authorized_views(parent=parent)
     assert list(listed) == [types.AuthorizedView(name=made.name)]
