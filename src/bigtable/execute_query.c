@@ -125,15 +125,25 @@ static const Bt__Value *find_value(const struct execute_query *self, const char 
     return NULL;
 }
 
-static status check_type(const char *name, const Bt__Type *given, const struct sql_type *expected,
+/* Google's clients give each value its type, for a prepared query, too; production refuses one
+ * without, though the API's comment says that it is then the prepared query's. */
+static status check_has_type(const char *name, const Bt__Value *value)
+{
+    if (value->type != NULL && value->type->kind_case != BT__TYPE__KIND__NOT_SET)
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT, "params '%s' has no type", name);
+}
+
+static status check_type(const char *name, const Bt__Value *value, const struct sql_type *expected,
                          struct arena *arena)
 {
     const struct sql_type *type;
-    if (given == NULL || given->kind_case == BT__TYPE__KIND__NOT_SET)
-        return status_ok();
-    TRY(query_type_from_message(given, arena, &type));
+    TRY(check_has_type(name, value));
+    TRY(query_type_from_message(value->type, arena, &type));
     if (sql_type_equal(type, expected))
         return status_ok();
+    if (type->kind != expected->kind)
+        return query_parameter_mismatch(name, type->kind, expected->kind);
     return status_make(STATUS_INVALID_ARGUMENT,
                        "params '%s' has another type than the prepared query expects", name);
 }
@@ -151,7 +161,7 @@ static status bind_values(struct execute_query *self)
         if (value == NULL)
             return status_make(STATUS_INVALID_ARGUMENT, "params does not contain key '%s'",
                                parameter->name);
-        TRY(check_type(parameter->name, value->type, parameter->type, arena));
+        TRY(check_type(parameter->name, value, parameter->type, arena));
         TRY(query_value_from_message(parameter->name, value, parameter->type, arena,
                                      &self->values[i]));
     }
@@ -179,7 +189,7 @@ static status bind_view_parameters(struct execute_query *self)
     return status_ok();
 }
 
-/* Of a query that was not prepared, each value says its type. */
+/* Of a query that was not prepared. */
 static status declare_values(struct execute_query *self)
 {
     const Bt__ExecuteQueryRequest *request = self->request;
@@ -190,9 +200,8 @@ static status declare_values(struct execute_query *self)
     for (size_t i = 0; i < request->n_params; i++) {
         const Bt__Value *value = request->params[i]->value;
         parameters[i].name = request->params[i]->key;
-        if (value == NULL || value->type == NULL)
-            return status_make(STATUS_INVALID_ARGUMENT, "params '%s' has no type",
-                               parameters[i].name);
+        static const Bt__Value nothing = BT__VALUE__INIT;
+        TRY(check_has_type(parameters[i].name, value == NULL ? &nothing : value));
         TRY(query_type_from_message(value->type, arena, &parameters[i].type));
     }
     self->query.parameters = parameters;

@@ -394,10 +394,15 @@ static const char *type_name(enum sql_kind kind)
     return names[kind];
 }
 
-static status wrong_type(const char *name, const char *has, const struct sql_type *expected)
+static status wrong_type(const char *name, const char *has, enum sql_kind expected)
 {
     return status_make(STATUS_INVALID_ARGUMENT, "params '%s' has type %s but expected type %s",
-                       name, has, type_name(expected->kind));
+                       name, has, type_name(expected));
+}
+
+status query_parameter_mismatch(const char *name, enum sql_kind has, enum sql_kind expected)
+{
+    return wrong_type(name, type_name(has), expected);
 }
 
 static status bad_value(const char *name, const char *why)
@@ -474,7 +479,7 @@ status query_value_from_message(const char *name, const Bt__Value *message,
     if (message->kind_case == BT__VALUE__KIND__NOT_SET)
         return status_ok();
     if (message->kind_case != value_case(type->kind) || type->kind == SQL_MAP)
-        return wrong_type(name, case_name(message->kind_case), type);
+        return wrong_type(name, case_name(message->kind_case), type->kind);
     switch (type->kind) {
     case SQL_BOOL:
         *out = sql_of_bool(message->bool_value);

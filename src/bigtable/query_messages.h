@@ -30,4 +30,7 @@ status query_value_from_message(const char *name, const Bt__Value *message,
                                 const struct sql_type *type, struct arena *arena,
                                 struct sql_value *out);
 
+/* INVALID_ARGUMENT, in the same words. */
+status query_parameter_mismatch(const char *name, enum sql_kind has, enum sql_kind expected);
+
 #endif

@@ -89,11 +89,16 @@ static status query_request(struct bench_context *context, uint64_t number, stru
     (void)number;
     const char *table;
     Bt__ExecuteQueryRequest request = BT__EXECUTE_QUERY_REQUEST__INIT;
+    Bt__Type__Bytes bytes_type = BT__TYPE__BYTES__INIT;
+    Bt__Type type = BT__TYPE__INIT;
     Bt__Value key = BT__VALUE__INIT;
     Bt__ExecuteQueryRequest__ParamsEntry entry = BT__EXECUTE_QUERY_REQUEST__PARAMS_ENTRY__INIT;
     Bt__ExecuteQueryRequest__ParamsEntry *entries[] = {&entry};
     TRY(bench_split_name(context->options->table, arena, &request.instance_name, &table));
     TRY(bench_random_key(context, arena, &key.bytes_value));
+    type.kind_case = BT__TYPE__KIND_BYTES_TYPE;
+    type.bytes_type = &bytes_type;
+    key.type = &type;
     key.kind_case = BT__VALUE__KIND_BYTES_VALUE;
     entry.key = key_parameter;
     entry.value = &key;

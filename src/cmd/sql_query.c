@@ -150,7 +150,9 @@ static status add_values(Bt__ExecuteQueryRequest *request,
         Bt__ExecuteQueryRequest__ParamsEntry *entry;
         PROTO_NEW(arena, entry, BT__EXECUTE_QUERY_REQUEST__PARAMS_ENTRY__INIT);
         entry->key = at->name;
-        entry->value = at->value;
+        PROTO_NEW(arena, entry->value, BT__VALUE__INIT);
+        *entry->value = *at->value;
+        entry->value->type = at->type;
         request->params[i++] = entry;
     }
     return status_ok();

@@ -28,31 +28,37 @@ static status count_finish(const struct sql_call *call, void *state, struct sql_
     return status_ok();
 }
 
-/* --- sums: in 128 bits, so that the order of the rows does not matter --- */
+/* --- sums --- */
 
 struct sum {
     bool has_any;
-    __int128 int64;
+    bool has_infinite; /* or NaN: of these an infinite sum may come */
+    int64_t int64;
     long double float64;
 };
 
+static status sum_overflow(void)
+{
+    return status_make(STATUS_OUT_OF_RANGE, "SUM() aggregation overflow");
+}
+
+/* A sum of integers overflows where it passes their range, as in production, even if later rows
+ * would bring it back. */
 static status sum_int64_add(const struct sql_call *call, void *state, const struct sql_value *args,
                             size_t count)
 {
     (void)call, (void)count;
     struct sum *sum = state;
     sum->has_any = true;
-    sum->int64 += args[0].int64;
-    return status_ok();
+    bool overflows = __builtin_add_overflow(sum->int64, args[0].int64, &sum->int64);
+    return overflows ? sum_overflow() : status_ok();
 }
 
 static status sum_int64_finish(const struct sql_call *call, void *state, struct sql_value *out)
 {
     (void)call;
     const struct sum *sum = state;
-    *out = sum->has_any ? sql_of_int64((int64_t)sum->int64) : sql_null();
-    if (sum->int64 < INT64_MIN || sum->int64 > INT64_MAX)
-        return status_make(STATUS_OUT_OF_RANGE, "SUM() aggregation overflow");
+    *out = sum->has_any ? sql_of_int64(sum->int64) : sql_null();
     return status_ok();
 }
 
@@ -63,7 +69,7 @@ static status sum_float64_add(const struct sql_call *call, void *state,
     struct sum *sum = state;
     sum->has_any = true;
     sum->float64 += args[0].float64;
-    sum->int64 += !isfinite(args[0].float64); /* of these an infinite sum may come */
+    sum->has_infinite |= !isfinite(args[0].float64);
     return status_ok();
 }
 
@@ -73,9 +79,7 @@ static status sum_float64_finish(const struct sql_call *call, void *state, struc
     const struct sum *sum = state;
     double total = (double)sum->float64;
     *out = sum->has_any ? sql_of_float64(total) : sql_null();
-    if (!isfinite(total) && sum->int64 == 0)
-        return status_make(STATUS_OUT_OF_RANGE, "SUM() aggregation overflow");
-    return status_ok();
+    return isfinite(total) || sum->has_infinite ? status_ok() : sum_overflow();
 }
 
 struct average {

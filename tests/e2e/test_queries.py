@@ -219,9 +219,14 @@ def test_requests_that_are_none(rpc):
     with fails_with(StatusCode.INVALID_ARGUMENT, "params does not contain key 'a'"):
         execute(rpc, prepared)
     with fails_with(StatusCode.INVALID_ARGUMENT, "params 'a' has type string_type but expected"):
-        execute(rpc, prepared, params={"a": {"string_value": "x"}})
+        execute(rpc, prepared, params={"a": {"string_value": "x", "type_": {"string_type": {}}}})
+    with fails_with(StatusCode.INVALID_ARGUMENT, "params 'a' has type string_type but expected"):
+        execute(rpc, prepared, params={"a": {"string_value": "x", "type_": {"bytes_type": {}}}})
     with fails_with(StatusCode.INVALID_ARGUMENT, "data_format must not be set"):
         execute(rpc, prepared, params={"a": {"bytes_value": b"x"}}, proto_format={})
+    for untyped in ({"bytes_value": b"x"}, {"bytes_value": b"x", "type_": {}}, {}):
+        with fails_with(StatusCode.INVALID_ARGUMENT, "params 'a' has no type"):
+            execute(rpc, prepared, params={"a": untyped})
     with fails_with(StatusCode.INVALID_ARGUMENT, "Exactly one of query and prepared_query"):
         execute(rpc, types.PrepareQueryResponse())
     with fails_with(StatusCode.INVALID_ARGUMENT, "Invalid prepared query. Please retry"):
@@ -259,7 +264,8 @@ def test_queries_beside_each_other(rpc, letters):
     results = {}
 
     def run(number):
-        (value,) = values_of(execute(rpc, prepared, params={"n": {"int_value": number}}))
+        parameter = {"int_value": number, "type_": {"int64_type": {}}}
+        (value,) = values_of(execute(rpc, prepared, params={"n": parameter}))
         results[number] = value.int_value
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(24)]
@@ -286,7 +292,8 @@ def test_memory_is_bounded(fresh_server, connect, make_table):
 def test_a_plan_is_explained(rpc, letters):
     text = f"SELECT f['x'] AS x FROM `{letters}` WHERE _key = @k"
     prepared = explain(rpc, text, "plan", k={"bytes_type": {}})
-    responses = execute(rpc, prepared, params={"k": {"bytes_value": b"b"}})
+    parameter = {"bytes_value": b"b", "type_": {"bytes_type": {}}}
+    responses = execute(rpc, prepared, params={"k": parameter})
     assert [value.string_value for value in values_of(responses)] == [
         'PROJECT f[b"x"] AS x',
         "  FILTER (_key = @k)",

@@ -86,6 +86,7 @@ def test_a_struct_comes_back(rpc):
     kind = types.Type(struct_type={"fields": fields})
     items = [{"int_value": 5}, {"array_value": {"values": [{}, {"bool_value": True}]}}]
     struct = types.Value(array_value={"values": items})
+    typed = types.Value(array_value={"values": items}, type_=kind)
     prepared = rpc.data.prepare_query(
         types.PrepareQueryRequest(
             instance_name=INSTANCE, query="SELECT @s, @n", proto_format={},
@@ -96,7 +97,7 @@ def test_a_struct_comes_back(rpc):
     batch, _ = rpc.data.execute_query(
         types.ExecuteQueryRequest(
             instance_name=INSTANCE, prepared_query=prepared.prepared_query,
-            params={"s": struct, "n": types.Value(type_=kind)},
+            params={"s": typed, "n": types.Value(type_=kind)},
         )
     )  # fmt: skip
     got = types.ProtoRows.deserialize(batch.results.proto_rows_batch.batch_data).values

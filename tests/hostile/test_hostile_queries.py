@@ -497,7 +497,7 @@ def test_prepared_queries_that_are_none(victim, rpc):
     """Cut anywhere, with any bit turned, of another instance's making: none is a query."""
     text = "SELECT _key, f['q'] FROM victim WHERE _key = CAST(@k AS BYTES)"
     token = prepare(rpc, text, k=STRING).prepared_query
-    parameters = {"k": {"string_value": "k"}}
+    parameters = {"k": parameter(STRING, {"string_value": "k"})}
     turned = [
         token[: bit // 8] + bytes([token[bit // 8] ^ 1 << bit % 8]) + token[bit // 8 + 1 :]
         for bit in range(0, 8 * len(token), 3)
