@@ -152,15 +152,13 @@ static void entry_done(struct row_write *write, status result)
 }
 
 /* Big cells outlive the scratch memory in which they were listed. */
-static status keep_big_cells(struct mutate_rows *self, struct packed_change *change, size_t *size)
+static status keep_big_cells(struct mutate_rows *self, struct packed_change *change)
 {
     struct big_cell *big = arena_alloc(self->data.arena, change->big_count * sizeof *big);
     if (big == NULL)
         return status_out_of_memory();
     memcpy(big, change->big, change->big_count * sizeof *big);
     change->big = big;
-    for (size_t i = 0; i < change->big_count; i++)
-        *size += big[i].value.size;
     return status_ok();
 }
 
@@ -184,10 +182,10 @@ static status pack_entry(struct mutate_rows *self, size_t index, struct packed_c
     TRY(idempotency_check_age(entry->idempotency, cluster_clock(self->data.bigtable->cluster)));
     arena_reset(self->scratch);
     TRY(mutations_pack(&self->context, row_key, entry->mutations, entry->n_mutations, change));
-    *size = change->fragment.size;
+    *size = packed_change_size(change);
     if (change->big_count == 0)
         return status_ok();
-    status s = keep_big_cells(self, change, size);
+    status s = keep_big_cells(self, change);
     if (!status_is_ok(s))
         buffer_free(&change->fragment);
     return s;

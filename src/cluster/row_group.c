@@ -21,7 +21,7 @@ static void count_heat(const struct row_group *group)
 {
     for (size_t i = 0; i < group->count && group->heat.weight > 0; i++)
         heat_end_write(group->table, group->heat, group->rows[i].row_key,
-                       group->rows[i].change.fragment.size);
+                       packed_change_size(&group->rows[i].change));
 }
 
 static void end(struct task *task)
@@ -49,7 +49,7 @@ static void committed(struct task *task)
 static void count_write(struct tablet *tablet, const struct grouped_row *row)
 {
     atomic_fetch_add_explicit(&tablet->rows_written, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&tablet->bytes_written, row->change.fragment.size,
+    atomic_fetch_add_explicit(&tablet->bytes_written, packed_change_size(&row->change),
                               memory_order_relaxed);
     key_sample_note(&tablet->asked_for, row->row_key);
 }

@@ -1,6 +1,7 @@
 /* Tests of changes of several rows: all or none, in one order, over tablets. */
 #include "cluster/row_group.h"
 
+#include "cluster/cluster_private.h"
 #include "cluster/testing.h"
 
 enum { ROWS = 9, WRITERS = 4, ROUNDS = 50 };
@@ -76,6 +77,23 @@ static void rows_of_several_tablets_change_together(void **state)
     assert_scan(f, "", "", false, "a=2 b=1 c=1 d=1");
     reopen_test_cluster(f);
     assert_scan(f, "", "", false, "a=2 b=1 c=1 d=1");
+}
+
+/* Values that get records of their own were left out, so that a load of large cells looked idle: to
+ * the splits of tablets, and to the heat map. */
+static void big_cells_count(void **state)
+{
+    enum { SIZE = 10000 };
+    struct cluster_fixture *f = *state;
+    char value[SIZE + 1];
+    memset(value, 'x', SIZE);
+    value[SIZE] = '\0';
+    assert_true(rows_big_value(f->table) < SIZE);
+    struct tablet *tablet = table_route(f->table, bytes_of("a"));
+    assert_ok(write_group(f, 3, 0, value, f->loop));
+    uint64_t written = atomic_load(&tablet->bytes_written);
+    assert_true(written > 3 * SIZE && written < 4 * SIZE);
+    tablet_release(tablet);
 }
 
 /* The 4 KiB of Bigtable's row keys are a limit of its requests: index rows of Datastore's entities
@@ -171,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(rows_of_several_tablets_change_together),
+        TEST(big_cells_count),
         TEST(row_keys_may_be_long),
         TEST(without_memory_nothing_is_taken),
         TEST(groups_have_one_order),

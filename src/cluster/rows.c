@@ -41,18 +41,11 @@ static bool lock_row(struct cluster *cluster, struct commit *commit, struct row_
     return row_lock_acquire(cluster->locks, commit->row_hash, waiter);
 }
 
-static uint64_t change_size(const struct packed_change *change)
-{
-    uint64_t size = change->fragment.size;
-    for (size_t i = 0; i < change->big_count; i++)
-        size += change->big[i].value.size;
-    return size;
-}
-
 static void count_write(struct tablet *tablet, const struct packed_change *change)
 {
     atomic_fetch_add_explicit(&tablet->rows_written, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&tablet->bytes_written, change_size(change), memory_order_relaxed);
+    atomic_fetch_add_explicit(&tablet->bytes_written, packed_change_size(change),
+                              memory_order_relaxed);
 }
 
 /* --- writes --- */
@@ -75,7 +68,8 @@ static void write_done(struct task *task)
     if (write->is_repeated && status_is_ok(result))
         result = check_first_write(write);
     if (write->heat.weight > 0)
-        heat_end_write(write->table, write->heat, write->row_key, change_size(&write->change));
+        heat_end_write(write->table, write->heat, write->row_key,
+                       packed_change_size(&write->change));
     buffer_free(&write->change.fragment);
     tablet_release(write->tablet);
     write->done(write, result);
@@ -160,7 +154,8 @@ static void count_heat(struct row_update *update)
         return;
     heat_end_read(update->table, update->heat, update->row_key, update->bytes_read);
     if (update->commit.change != NULL)
-        heat_end_write(update->table, update->heat, update->row_key, change_size(&update->change));
+        heat_end_write(update->table, update->heat, update->row_key,
+                       packed_change_size(&update->change));
 }
 
 /* On the loop, with the lock held: gives it back and ends. */

@@ -190,3 +190,11 @@ status row_change_pack(struct row_change *change, size_t big_value, struct packe
     buffer_free(&out->fragment);
     return status_out_of_memory();
 }
+
+size_t packed_change_size(const struct packed_change *change)
+{
+    size_t size = change->fragment.size;
+    for (size_t i = 0; i < change->big_count; i++)
+        size += change->big[i].value.size;
+    return size;
+}

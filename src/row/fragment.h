@@ -161,6 +161,9 @@ struct packed_change {
     size_t big_count;
 };
 
+/* Bytes of the fragment and of the values of big cells: what the change writes, about. */
+size_t packed_change_size(const struct packed_change *change);
+
 /* Ends the building: the change cannot be added to afterwards. RESOURCE_EXHAUSTED without memory,
  * also for what was added before; then there is nothing to free. */
 status row_change_pack(struct row_change *change, size_t big_value, struct packed_change *out);

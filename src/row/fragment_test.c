@@ -311,6 +311,8 @@ static void test_big_values_are_left_out(void **state)
     fragment_set_version(packed.fragment.data, 5);
     assert_fragment(buffer_bytes(&packed.fragment), "m@5>0!0 1:a:1=small@5 1:c:3=123456789@5");
     assert_int_equal(packed.big_count, 1);
+    assert_int_equal(packed_change_size(&packed), packed.fragment.size + packed.big[0].value.size);
+    assert_true(packed.big[0].value.size > 0);
     assert_int_equal(packed.big[0].timestamp_us, 2);
     assert_true(bytes_equal(packed.big[0].qualifier, bytes_of("b")));
     buffer_free(&packed.fragment);

@@ -15,12 +15,7 @@ enum {
 static size_t row_size(const struct commit *commit)
 {
     size_t size = COMMIT_OVERHEAD + commit->row_key.size + commit->record.size;
-    if (commit->change == NULL)
-        return size;
-    size += commit->change->fragment.size;
-    for (size_t i = 0; i < commit->change->big_count; i++)
-        size += commit->change->big[i].value.size;
-    return size;
+    return commit->change == NULL ? size : size + packed_change_size(commit->change);
 }
 
 size_t commit_size(const struct commit *commit)

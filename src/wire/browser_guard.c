@@ -1,6 +1,8 @@
 /* See browser_guard.h. */
 #include "wire/browser_guard.h"
 
+#include "wire/http_origin.h"
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <strings.h>
@@ -117,25 +119,13 @@ static status check_host(const struct browser_guard *guard, bytes host)
 
 /* --- sites --- */
 
-/* "https://host:port" without what stands before the host; empty if it is nothing of the kind, such
- * as the word null. */
-static bytes host_of(bytes origin)
-{
-    static const char *const schemes[] = {"http://", "https://"};
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (bytes_start_with(origin, bytes_of(schemes[i])))
-            return bytes_from(origin, strlen(schemes[i]));
-    return bytes_make(NULL, 0);
-}
-
 static bool is_from_here(const struct browser_marks *marks)
 {
     if (marks->site.size > 0)
         return is_word(marks->site, "same-origin") || is_word(marks->site, "none");
     if (marks->origin.size == 0)
         return true; /* a browser adds it to what changes anything, and to what a script reads */
-    bytes from = host_of(marks->origin);
-    return from.size > 0 && equal_words(from, marks->host);
+    return http_origin_is_of(marks->origin, marks->host);
 }
 
 status browser_guard_admit(const struct browser_guard *guard, const struct browser_marks *marks)
