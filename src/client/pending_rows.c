@@ -3,14 +3,19 @@
 
 #include "base/check.h"
 
+static bool has_turn(const struct move_change *change)
+{
+    return change->replaces || change->in_order;
+}
+
 bool pending_rows_blocks(const struct pending_rows *rows, const struct move_change *change)
 {
-    if (!change->replaces && rows->replacing == 0) /* as in most transfers */
+    if (!has_turn(change) && rows->with_turn == 0) /* as in most transfers */
         return false;
     uint64_t hash = bytes_hash(change->row_key);
     const struct pending_row *row = rows->buckets[hash % PENDING_BUCKETS];
     for (; row != NULL; row = row->next)
-        if (row->hash == hash && (row->replaces || change->replaces))
+        if (row->hash == hash && (row->has_turn || has_turn(change)))
             return true;
     return false;
 }
@@ -19,8 +24,8 @@ void pending_rows_add(struct pending_rows *rows, const struct move_change *chang
                       struct pending_row *row)
 {
     row->hash = bytes_hash(change->row_key);
-    row->replaces = change->replaces;
-    rows->replacing += row->replaces;
+    row->has_turn = has_turn(change);
+    rows->with_turn += row->has_turn;
     struct pending_row **bucket = &rows->buckets[row->hash % PENDING_BUCKETS];
     row->next = *bucket;
     *bucket = row;
@@ -34,5 +39,5 @@ void pending_rows_remove(struct pending_rows *rows, struct pending_row *row)
         at = &(*at)->next;
     }
     *at = row->next;
-    rows->replacing -= row->replaces;
+    rows->with_turn -= row->has_turn;
 }

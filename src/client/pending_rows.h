@@ -8,7 +8,7 @@
 struct pending_row {
     struct pending_row *next;
     uint64_t hash;
-    bool replaces;
+    bool has_turn; /* it replaces the row, or is in order */
 };
 
 enum { PENDING_BUCKETS = 4096 };
@@ -16,10 +16,11 @@ enum { PENDING_BUCKETS = 4096 };
 /* All zeroes is empty. */
 struct pending_rows {
     struct pending_row *buckets[PENDING_BUCKETS];
-    size_t replacing; /* of them */
+    size_t with_turn; /* of them */
 };
 
-/* Whether the change has to wait: its row is being written, and one of the two replaces it. */
+/* Whether the change has to wait: its row is being written, and one of the two replaces it or is in
+ * order. */
 bool pending_rows_blocks(const struct pending_rows *rows, const struct move_change *change);
 
 /* `row` is not moved until it is removed. */

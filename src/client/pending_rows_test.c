@@ -8,6 +8,24 @@ static struct move_change change_of(const char *key, bool replaces)
     return (struct move_change){.row_key = bytes_of(key), .replaces = replaces};
 }
 
+static void what_is_in_order_waits_and_is_waited_for(void **state)
+{
+    struct pending_rows rows = {0};
+    struct pending_row first;
+    const struct move_change ordered = {.row_key = bytes_of("a"), .in_order = true};
+    const struct move_change plain = change_of("a", false), other = change_of("b", false);
+    (void)state;
+    pending_rows_add(&rows, &ordered, &first);
+    assert_true(pending_rows_blocks(&rows, &ordered));
+    assert_true(pending_rows_blocks(&rows, &plain));
+    assert_false(pending_rows_blocks(&rows, &other));
+    pending_rows_remove(&rows, &first);
+    pending_rows_add(&rows, &plain, &first);
+    assert_true(pending_rows_blocks(&rows, &ordered));
+    pending_rows_remove(&rows, &first);
+    assert_false(pending_rows_blocks(&rows, &ordered));
+}
+
 static void what_replaces_waits_and_is_waited_for(void **state)
 {
     struct pending_rows rows = {0};
@@ -52,6 +70,7 @@ static void many_rows_share_buckets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_in_order_waits_and_is_waited_for),
         cmocka_unit_test(what_replaces_waits_and_is_waited_for),
         cmocka_unit_test(many_rows_share_buckets),
     };

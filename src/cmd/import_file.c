@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 
+enum duplicates { DUPLICATES_REJECT, DUPLICATES_LAST };
+
 enum { SETUP_LIMIT = 64 << 20, MILLISECOND = 1000 };
 
 struct import_options {
@@ -19,6 +21,7 @@ struct import_options {
     const char *row_key;
     const char *timestamp;
     const char *time;
+    int duplicates; /* enum duplicates */
 };
 
 /* --- options --- */
@@ -43,6 +46,9 @@ static const struct option rows[] = {
         "RFC 3339."),
     ROW(STRING, time, NULL, "TIME",
         "The timestamp of cells that have none, written the same ways; by default now."),
+    ROW(ENUM, duplicates, "reject", "reject|last",
+        "Of fields, what becomes of a record whose row key and timestamp one before it has: it is "
+        "rejected, or overwrites what they both have."),
     TRANSFER_OPTION_ROWS(struct import_options, transfer),
 };
 
@@ -159,8 +165,9 @@ static status name_identity(const struct import_options *o, enum row_kind kind, 
     buffer_append_format(out, " to %s projects/%s/instances/%s/tables/%s", target->server.address,
                          target->project, target->instance, o->table);
     file_options_append(&o->file, out);
-    buffer_append_format(out, "; %s; %s %s%c", or_nothing(o->row_key), or_nothing(o->timestamp),
-                         or_nothing(o->time), 0);
+    buffer_append_format(out, "; %s; %s %s", or_nothing(o->row_key), or_nothing(o->timestamp),
+                         or_nothing(o->time));
+    buffer_append_format(out, "%s%c", o->duplicates == DUPLICATES_LAST ? "; the last" : "", 0);
     return out->failed ? status_out_of_memory() : status_ok();
 }
 
@@ -191,11 +198,21 @@ static status prepare(const struct import_options *options, enum row_kind kind,
     return status_ok();
 }
 
+/* Records of fields are rows as they were at one moment; those of other forms are cells, of which
+ * several may make one row. */
+static enum transfer_unique uniqueness(const struct import_options *options)
+{
+    if (options->row_key == NULL)
+        return UNIQUE_NOTHING;
+    return options->duplicates == DUPLICATES_LAST ? UNIQUE_LAST : UNIQUE_VERSIONS;
+}
+
 static status run(const struct import_options *options, const struct import_plan *plan,
                   bool *is_perfect)
 {
     struct file_source *source;
     TRY(file_source_create(options->sources, options->source_count, &plan->format, &source));
+    file_source_set_unique(source, uniqueness(options));
     const struct transfer_source records = file_source_interface(source);
     status s = import_run(&options->transfer, &plan->target, &records, is_perfect);
     file_source_destroy(source);

@@ -27,6 +27,7 @@ struct move_change {
     bool replaces;
     bool yields;        /* it does not, if the row has a cell that is later than `written_us` */
     int64_t written_us; /* of whole milliseconds */
+    bool in_order;      /* it is written after what came before it of its row */
     bool is_undated;    /* the cells' timestamps are not known: for comparing alone */
 };
 

@@ -24,8 +24,7 @@ static status take(const struct transfer_source *source, struct transfer_record 
     }
     record->change.is_undated = !has_timestamps;
     row_sum_add(&out->sum, &record->change, has_timestamps);
-    return verification == NULL ? status_ok()
-                                : verification_add(verification, &record->change, &place);
+    return verification == NULL ? status_ok() : verification_add(verification, record, &place);
 }
 
 static status take_all(const struct transfer_source *source, struct arena *arena,

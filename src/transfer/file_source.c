@@ -10,6 +10,7 @@ struct file_source {
     const char *const *paths;
     size_t count;
     struct row_format format;
+    enum transfer_unique unique;
     struct file_position position;
     struct row_file *open; /* of the position; NULL: it is not */
     uint64_t bytes_before; /* of the files before */
@@ -112,6 +113,7 @@ static status next(void *context, struct arena *arena, struct transfer_record *o
                                     .text = record.text,
                                     .change = record.row,
                                     .failure = record.failure};
+    out->change.in_order = source->unique == UNIQUE_LAST;
     return status_ok();
 }
 
@@ -163,10 +165,16 @@ static status rewind_source(void *context)
     return go_to(source, &first);
 }
 
+void file_source_set_unique(struct file_source *source, enum transfer_unique unique)
+{
+    source->unique = unique;
+}
+
 struct transfer_source file_source_interface(struct file_source *source)
 {
     struct transfer_source interface = {.context = source,
                                         .noun = "rows",
+                                        .unique = source->unique,
                                         .next = next,
                                         .save = save,
                                         .restore = restore,

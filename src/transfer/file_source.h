@@ -13,6 +13,10 @@ status file_source_create(const char *const *paths, size_t count, const struct r
                           struct file_source **out);
 void file_source_destroy(struct file_source *source); /* NULL is fine */
 
+/* What is done with the second of two records; UNIQUE_NOTHING unless it is said, before the
+ * interface is asked for. With UNIQUE_LAST records of one row are written in their order. */
+void file_source_set_unique(struct file_source *source, enum transfer_unique unique);
+
 struct transfer_source file_source_interface(struct file_source *source);
 
 #endif

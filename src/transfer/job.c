@@ -181,7 +181,7 @@ static status add_to_verification(struct transfer_job *job, const struct transfe
     if (job->verification == NULL || !verification_is_sample(job->verification))
         return status_ok();
     job->source->describe(job->source->context, record->tag, &place);
-    return verification_add(job->verification, &record->change, &place);
+    return verification_add(job->verification, record, &place);
 }
 
 static bool has_ended(const struct move_change *change)
@@ -189,20 +189,36 @@ static bool has_ended(const struct move_change *change)
     return change->ends_us != 0 && change->ends_us <= clock_wall_us(clock_system());
 }
 
+/* Takes the refusal of a double of which it is known where the first is, and says that, too. */
+static status name_first(const struct transfer_source *source, status refusal, uint64_t first)
+{
+    struct transfer_place place;
+    if (refusal.code != STATUS_ALREADY_EXISTS || source->unique != UNIQUE_VERSIONS)
+        return refusal;
+    source->describe(source->context, first, &place);
+    status s = status_make(STATUS_ALREADY_EXISTS,
+                           "%s, %s:%" PRIu64 " (with --duplicates last the later one counts)",
+                           status_message(refusal), place.file, place.line);
+    status_free(refusal);
+    return s;
+}
+
 /* What is wrong with a record that is to be in the table: its failure, or one that would overwrite
  * another. */
-static status find_fault(struct seen *seen, const struct transfer_record *record)
+static status find_fault(struct seen *seen, const struct transfer_source *source,
+                         const struct transfer_record *record)
 {
+    uint64_t first = 0;
     TRY(record->failure);
     if (record->is_update || has_ended(&record->change))
         return status_ok();
-    return seen_add(seen, &record->change);
+    return name_first(source, seen_add(seen, &record->change, record->tag, &first), first);
 }
 
 /* What is wrong with the record is not wrong with the transfer. */
 static status take_record(struct transfer_job *job, const struct transfer_record *record)
 {
-    status fault = find_fault(job->seen, record);
+    status fault = find_fault(job->seen, job->source, record);
     job->checkpoint.counts.records++;
     if (!status_is_ok(fault)) {
         status s = reject(job, record->tag, fault, record->text);
@@ -257,7 +273,7 @@ static status verify_record(const struct rereading *again, bool *is_end)
     TRY(source->next(source->context, again->record, &record, is_end));
     if (*is_end || record.is_pause)
         return status_ok();
-    status fault = find_fault(again->doubles, &record);
+    status fault = find_fault(again->doubles, source, &record);
     bool is_rejected = !status_is_ok(fault);
     status_free(fault);
     if (is_rejected)
@@ -267,7 +283,7 @@ static status verify_record(const struct rereading *again, bool *is_end)
     if (has_ended(&record.change))
         return status_ok();
     source->describe(source->context, record.tag, &place);
-    return verification_add(again->verification, &record.change, &place);
+    return verification_add(again->verification, &record, &place);
 }
 
 static status find_strays(const struct rereading *again, uint64_t *strays)
@@ -311,6 +327,7 @@ static status verify(struct transfer_job *job, struct transfer_result *out)
     const struct transfer_source *source = job->source;
     if (job->sink == NULL || job->verification == NULL)
         return status_ok();
+    verification_forgive(job->verification, job->seen);
     if (!verification_is_sample(job->verification)) {
         TRY(source->rewind(source->context));
         TRY(verify_all(job, &out->strays));

@@ -19,11 +19,17 @@ struct seen {
     enum transfer_unique unique;
     char *path;                /* NULL: none */
     struct fingerprint *slots; /* 0: free */
+    uint64_t *tags;            /* of versions, by slot; else NULL */
     size_t slot_count;
     size_t count;
     struct buffer fresh; /* those that the file does not have yet */
     uint64_t saved_bytes;
 };
+
+static bool has_tags(const struct seen *seen)
+{
+    return seen->unique == UNIQUE_VERSIONS || seen->unique == UNIQUE_LAST;
+}
 
 status seen_create(enum transfer_unique unique, const char *path, struct seen **out)
 {
@@ -33,8 +39,11 @@ status seen_create(enum transfer_unique unique, const char *path, struct seen **
     seen->unique = unique;
     seen->path = path == NULL ? NULL : strdup(path);
     seen->slots = calloc(FIRST_SLOTS, sizeof *seen->slots);
+    seen->tags = has_tags(seen) ? calloc(FIRST_SLOTS, sizeof *seen->tags) : NULL;
     seen->slot_count = FIRST_SLOTS;
-    if (seen->slots != NULL && (path == NULL || seen->path != NULL))
+    bool is_whole = seen->slots != NULL && (path == NULL || seen->path != NULL) &&
+                    (seen->tags != NULL || !has_tags(seen));
+    if (is_whole)
         return status_ok();
     seen_destroy(seen);
     *out = NULL;
@@ -47,6 +56,7 @@ void seen_destroy(struct seen *seen)
         return;
     buffer_free(&seen->fresh);
     free(seen->slots);
+    free(seen->tags);
     free(seen->path);
     free(seen);
 }
@@ -68,17 +78,34 @@ static struct fingerprint *find_slot(struct fingerprint *slots, size_t slot_coun
     return &slots[at];
 }
 
+static void move_slots(const struct seen *seen, struct fingerprint *slots, uint64_t *tags,
+                       size_t slot_count)
+{
+    for (size_t i = 0; i < seen->slot_count; i++) {
+        if (is_free(&seen->slots[i]))
+            continue;
+        struct fingerprint *slot = find_slot(slots, slot_count, seen->slots[i]);
+        *slot = seen->slots[i];
+        if (tags != NULL)
+            tags[slot - slots] = seen->tags[i];
+    }
+}
+
 static status grow(struct seen *seen)
 {
     size_t slot_count = 2 * seen->slot_count;
     struct fingerprint *slots = calloc(slot_count, sizeof *slots);
-    if (slots == NULL)
+    uint64_t *tags = seen->tags == NULL ? NULL : calloc(slot_count, sizeof *tags);
+    if (slots == NULL || (tags == NULL && seen->tags != NULL)) {
+        free(slots);
+        free(tags);
         return status_out_of_memory();
-    for (size_t i = 0; i < seen->slot_count; i++)
-        if (!is_free(&seen->slots[i]))
-            *find_slot(slots, slot_count, seen->slots[i]) = seen->slots[i];
+    }
+    move_slots(seen, slots, tags, slot_count);
     free(seen->slots);
+    free(seen->tags);
     seen->slots = slots;
+    seen->tags = tags;
     seen->slot_count = slot_count;
     return status_ok();
 }
@@ -103,19 +130,42 @@ static bool has(const struct seen *seen, struct fingerprint print)
     return !is_free(find_slot(seen->slots, seen->slot_count, print));
 }
 
-/* `*is_new`: it was not there. */
-static status keep(struct seen *seen, struct fingerprint print, bool *is_new)
+/* For the file. */
+static status note(struct seen *seen, struct fingerprint print, uint64_t tag)
+{
+    if (seen->path == NULL)
+        return status_ok();
+    buffer_append(&seen->fresh, &print, sizeof print);
+    if (has_tags(seen))
+        buffer_append(&seen->fresh, &tag, sizeof tag);
+    return seen->fresh.failed ? status_out_of_memory() : status_ok();
+}
+
+/* `*tag`: of the record; then, if it was there (`*is_new` is false), of the one that it is the
+ * second of. */
+static status keep_tagged(struct seen *seen, struct fingerprint print, uint64_t *tag, bool *is_new)
 {
     TRY(make_room(seen));
     struct fingerprint *slot = find_slot(seen->slots, seen->slot_count, print);
+    uint64_t *kept = seen->tags == NULL ? NULL : &seen->tags[slot - seen->slots];
+    uint64_t own = *tag;
     *is_new = is_free(slot);
-    if (!*is_new || seen_is_full(seen))
+    if (!*is_new && kept != NULL)
+        *tag = *kept;
+    bool is_kept = *is_new ? !seen_is_full(seen) : seen->unique == UNIQUE_LAST;
+    if (!is_kept)
         return status_ok();
     *slot = print;
-    seen->count++;
-    if (seen->path != NULL)
-        buffer_append(&seen->fresh, &print, sizeof print);
-    return seen->fresh.failed ? status_out_of_memory() : status_ok();
+    if (kept != NULL)
+        *kept = own;
+    seen->count += *is_new;
+    return note(seen, print, own);
+}
+
+static status keep(struct seen *seen, struct fingerprint print, bool *is_new)
+{
+    uint64_t tag = 0;
+    return keep_tagged(seen, print, &tag, is_new);
 }
 
 /* --- records --- */
@@ -175,13 +225,17 @@ bool seen_has_row(const struct seen *seen, bytes row_key)
     return has(seen, row_print(row_key));
 }
 
+static status refuse_row(bytes row_key)
+{
+    return status_make(STATUS_ALREADY_EXISTS, "one before it has the row key %.*s", shown(row_key),
+                       (const char *)row_key.data);
+}
+
 static status add_row(struct seen *seen, bytes row_key)
 {
     bool is_new;
     TRY(keep(seen, row_print(row_key), &is_new));
-    return is_new ? status_ok()
-                  : status_make(STATUS_ALREADY_EXISTS, "one before it has the row key %.*s",
-                                shown(row_key), (const char *)row_key.data);
+    return is_new ? status_ok() : refuse_row(row_key);
 }
 
 static status refuse_cell(const struct move_change *change, const struct move_cell *cell,
@@ -209,11 +263,44 @@ static status add_cells(struct seen *seen, const struct move_change *change)
     return status_ok();
 }
 
-status seen_add(struct seen *seen, const struct move_change *change)
+static struct fingerprint version_print(const struct move_change *change)
 {
-    if (seen->unique == UNIQUE_ROWS)
+    struct siphash hash = row_hash(change->row_key);
+    int64_t timestamp_us = change->count == 0 ? 0 : change->cells[0].timestamp_us;
+    siphash_add(&hash, bytes_make(&timestamp_us, sizeof timestamp_us));
+    return finish(&hash);
+}
+
+static status add_version(struct seen *seen, const struct move_change *change, uint64_t tag,
+                          uint64_t *first)
+{
+    bool is_new;
+    *first = tag;
+    TRY(keep_tagged(seen, version_print(change), first, &is_new));
+    return is_new || seen->unique == UNIQUE_LAST ? status_ok() : refuse_row(change->row_key);
+}
+
+status seen_add(struct seen *seen, const struct move_change *change, uint64_t tag, uint64_t *first)
+{
+    switch (seen->unique) {
+    case UNIQUE_ROWS:
         return add_row(seen, change->row_key);
-    return seen->unique == UNIQUE_CELLS ? add_cells(seen, change) : status_ok();
+    case UNIQUE_CELLS:
+        return add_cells(seen, change);
+    case UNIQUE_VERSIONS:
+    case UNIQUE_LAST:
+        return add_version(seen, change, tag, first);
+    case UNIQUE_NOTHING:
+        break;
+    }
+    return status_ok();
+}
+
+bool seen_is_outdone(const struct seen *seen, const struct move_change *change, uint64_t tag)
+{
+    const struct fingerprint *slot =
+        find_slot(seen->slots, seen->slot_count, version_print(change));
+    return seen->unique == UNIQUE_LAST && !is_free(slot) && seen->tags[slot - seen->slots] > tag;
 }
 
 /* --- the file --- */
@@ -251,17 +338,31 @@ status seen_save(struct seen *seen, uint64_t *bytes)
     return status_ok();
 }
 
+static size_t entry_size(const struct seen *seen)
+{
+    return sizeof(struct fingerprint) + (has_tags(seen) ? sizeof(uint64_t) : 0);
+}
+
+static bool read_entry(const struct seen *seen, FILE *file, struct fingerprint *print,
+                       uint64_t *tag)
+{
+    *tag = 0;
+    return fread(print, sizeof *print, 1, file) == 1 && !is_free(print) &&
+           (!has_tags(seen) || fread(tag, sizeof *tag, 1, file) == 1);
+}
+
 static status read_prints(struct seen *seen, FILE *file, uint64_t count)
 {
     struct fingerprint print;
+    uint64_t tag;
     bool is_new;
     for (uint64_t i = 0; i < count; i++) {
-        if (fread(&print, sizeof print, 1, file) != 1 || is_free(&print))
+        if (!read_entry(seen, file, &print, &tag))
             return status_make(STATUS_DATA_LOSS,
                                "%s is shorter than the checkpoint says; without both all begins "
                                "anew",
                                seen->path);
-        TRY(keep(seen, print, &is_new));
+        TRY(keep_tagged(seen, print, &tag, &is_new));
     }
     return status_ok();
 }
@@ -273,7 +374,7 @@ status seen_restore(struct seen *seen, uint64_t bytes)
     FILE *file = fopen(seen->path, "r+e");
     if (file == NULL)
         return cannot(seen, "read");
-    status s = read_prints(seen, file, bytes / sizeof(struct fingerprint));
+    status s = read_prints(seen, file, bytes / entry_size(seen));
     if (status_is_ok(s) && ftruncate(fileno(file), (off_t)bytes) != 0)
         s = cannot(seen, "write");
     fclose(file);

@@ -41,7 +41,7 @@ static struct seen *make(enum transfer_unique unique, const char *path)
 static status add_row(struct seen *seen, uint64_t number)
 {
     const struct move_change change = {.row_key = bytes_make(&number, sizeof number)};
-    return seen_add(seen, &change);
+    return seen_add(seen, &change, 0, &(uint64_t){0});
 }
 
 static void assert_seen(status s)
@@ -76,9 +76,9 @@ static void rows_whose_hashes_meet_are_two(void **state)
     struct seen *seen = make(UNIQUE_ROWS, NULL);
     (void)state;
     assert_true(bytes_hash(rows[0].row_key) == bytes_hash(rows[1].row_key));
-    assert_ok(seen_add(seen, &rows[0]));
-    assert_ok(seen_add(seen, &rows[1]));
-    assert_seen(seen_add(seen, &rows[1]));
+    assert_ok(seen_add(seen, &rows[0], 0, &(uint64_t){0}));
+    assert_ok(seen_add(seen, &rows[1], 0, &(uint64_t){0}));
+    assert_seen(seen_add(seen, &rows[1], 0, &(uint64_t){0}));
     seen_destroy(seen);
 }
 
@@ -89,7 +89,7 @@ static status add_cells(struct seen *seen, const char *row_key, const char *firs
                                 {.family = "f", .qualifier = bytes_of(second)}};
     const struct move_change change = {
         .row_key = bytes_of(row_key), .cells = cells, .count = sizeof cells / sizeof *cells};
-    return seen_add(seen, &change);
+    return seen_add(seen, &change, 0, &(uint64_t){0});
 }
 
 static void a_cell_comes_once(void **state)
@@ -151,12 +151,75 @@ static void another_process_knows_what_had_been_saved(void **state)
     assert_int_equal(access(place->path, F_OK), -1);
 }
 
+static status add_version(struct seen *seen, uint64_t number, int64_t timestamp_us, uint64_t tag,
+                          uint64_t *first)
+{
+    struct move_cell cell = {.family = "f", .timestamp_us = timestamp_us};
+    const struct move_change change = {
+        .row_key = bytes_make(&number, sizeof number), .cells = &cell, .count = 1};
+    return seen_add(seen, &change, tag, first);
+}
+
+static void a_version_comes_once_and_its_place_is_known(void **state)
+{
+    enum { ROWS = 20000 };
+    const struct place *place = *state;
+    uint64_t first, bytes;
+    struct seen *seen = make(UNIQUE_VERSIONS, place->path);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        assert_ok(add_version(seen, i, 1000, 2 * i, &first));
+        assert_ok(add_version(seen, i, 2000, 2 * i + 1, &first));
+    }
+    assert_ok(seen_save(seen, &bytes));
+    seen_destroy(seen);
+    seen = make(UNIQUE_VERSIONS, place->path);
+    assert_ok(seen_restore(seen, bytes));
+    for (uint64_t i = 0; i < ROWS; i++) {
+        assert_seen(add_version(seen, i, 2000, 1 << 20, &first));
+        assert_int_equal(first, 2 * i + 1);
+    }
+    seen_destroy(seen);
+}
+
+static bool is_outdone(const struct seen *seen, uint64_t number, uint64_t tag)
+{
+    struct move_cell cell = {.family = "f", .timestamp_us = 1000};
+    const struct move_change change = {
+        .row_key = bytes_make(&number, sizeof number), .cells = &cell, .count = 1};
+    return seen_is_outdone(seen, &change, tag);
+}
+
+static void the_last_version_counts(void **state)
+{
+    const struct place *place = *state;
+    uint64_t first, bytes;
+    struct seen *seen = make(UNIQUE_LAST, place->path);
+    assert_ok(add_version(seen, 1, 1000, 5, &first));
+    assert_false(is_outdone(seen, 1, 5));
+    assert_ok(seen_save(seen, &bytes));
+    assert_ok(add_version(seen, 1, 1000, 7, &first));
+    assert_int_equal(first, 5);
+    assert_ok(add_version(seen, 2, 1000, 8, &first));
+    assert_ok(seen_save(seen, &bytes));
+    seen_destroy(seen);
+    seen = make(UNIQUE_LAST, place->path);
+    assert_ok(seen_restore(seen, bytes));
+    assert_true(is_outdone(seen, 1, 5));
+    assert_false(is_outdone(seen, 1, 7));
+    assert_false(is_outdone(seen, 2, 8));
+    assert_false(is_outdone(seen, 3, 0));
+    seen_destroy(seen);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_row_comes_once, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_whose_hashes_meet_are_two, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cell_comes_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_version_comes_once_and_its_place_is_known, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_last_version_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(a_row_may_be_noted_again, setup, teardown),
         cmocka_unit_test_setup_teardown(another_process_knows_what_had_been_saved, setup, teardown),
     };

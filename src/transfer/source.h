@@ -31,9 +31,11 @@ struct transfer_progress {
 
 /* What of two records would be one that overwrites the other. */
 enum transfer_unique {
-    UNIQUE_NOTHING, /* the later one counts */
-    UNIQUE_ROWS,    /* the same row key */
-    UNIQUE_CELLS,   /* the same cell of a row: several records make one */
+    UNIQUE_NOTHING,  /* the later one counts */
+    UNIQUE_ROWS,     /* the same row key */
+    UNIQUE_CELLS,    /* the same cell of a row: several records make one */
+    UNIQUE_VERSIONS, /* the same row key and timestamp, which all cells of a record have */
+    UNIQUE_LAST,     /* the same, of which the later one counts */
 };
 
 struct transfer_source {

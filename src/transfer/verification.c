@@ -27,6 +27,7 @@ struct slot {
     struct arena *arena;
     struct move_change row;
     struct transfer_place place;
+    uint64_t tag;
     uint64_t number; /* in the order in which they came */
     enum verdict verdict;
 };
@@ -36,6 +37,7 @@ struct verification {
     const char *table;
     bool is_sample;
     bool expects_whole_rows;
+    const struct seen *outdone; /* by which records; NULL: by none */
     struct slot slots[SLOTS];
     size_t count;
     uint64_t seen;
@@ -75,6 +77,11 @@ bool verification_is_sample(const struct verification *verification)
 void verification_expect_whole_rows(struct verification *verification)
 {
     verification->expects_whole_rows = true;
+}
+
+void verification_forgive(struct verification *verification, const struct seen *seen)
+{
+    verification->outdone = seen;
 }
 
 /* --- comparing --- */
@@ -177,10 +184,15 @@ static bool is_over(const struct move_change *row)
     return row->ends_us != 0 && row->ends_us <= clock_wall_us(clock_system());
 }
 
+static bool is_outdone(const struct verification *v, const struct slot *slot)
+{
+    return v->outdone != NULL && seen_is_outdone(v->outdone, &slot->row, slot->tag);
+}
+
 static status count_result(struct verification *v, const struct slot *slot)
 {
     v->compared++;
-    if (slot->verdict == ROW_DIFFERS && !is_over(&slot->row))
+    if (slot->verdict == ROW_DIFFERS && !is_over(&slot->row) && !is_outdone(v, slot))
         return suspects_add(&v->suspects, slot->row.row_key, &slot->place);
     if (slot->verdict == ROW_IS_SAME && slot->row.replaces)
         suspects_clear(&v->suspects, slot->row.row_key);
@@ -233,15 +245,17 @@ static status copy_cell(const struct move_cell *cell, struct arena *arena, struc
     return is_whole ? status_ok() : status_out_of_memory();
 }
 
-static status fill_slot(struct verification *v, struct slot *slot, const struct move_change *row,
-                        const struct transfer_place *place)
+static status fill_slot(struct verification *v, struct slot *slot,
+                        const struct transfer_record *record, const struct transfer_place *place)
 {
+    const struct move_change *row = &record->change;
     if (slot->arena == NULL)
         slot->arena = arena_create(SLOT_LIMIT);
     if (slot->arena == NULL)
         return status_out_of_memory();
     arena_reset(slot->arena);
     slot->place = *place;
+    slot->tag = record->tag;
     slot->number = v->number++;
     slot->verdict = row->count == 0 ? ROW_IS_SAME : ROW_DIFFERS; /* unless there is a row */
     slot->row = *row;
@@ -276,29 +290,30 @@ static struct slot *sampled_slot(struct verification *v, const struct move_chang
     return NULL;
 }
 
-static status add_to_sample(struct verification *v, const struct move_change *row,
+static status add_to_sample(struct verification *v, const struct transfer_record *record,
                             const struct transfer_place *place)
 {
+    const struct move_change *row = &record->change;
     struct slot *known = sampled_slot(v, row);
     if (known != NULL)
-        return fill_slot(v, known, row, place);
+        return fill_slot(v, known, record, place);
     if (row->bytes > SAMPLED_BYTES)
         return status_ok();
     v->seen++;
     if (v->count < SLOTS)
-        return fill_slot(v, &v->slots[v->count++], row, place);
+        return fill_slot(v, &v->slots[v->count++], record, place);
     uint64_t slot = random_below(v, v->seen);
-    return slot < SLOTS ? fill_slot(v, &v->slots[slot], row, place) : status_ok();
+    return slot < SLOTS ? fill_slot(v, &v->slots[slot], record, place) : status_ok();
 }
 
-status verification_add(struct verification *v, const struct move_change *row,
+status verification_add(struct verification *v, const struct transfer_record *record,
                         const struct transfer_place *place)
 {
     if (v->is_sample)
-        return add_to_sample(v, row, place);
+        return add_to_sample(v, record, place);
     if (v->count == SLOTS)
         TRY(compare_all(v));
-    return fill_slot(v, &v->slots[v->count++], row, place);
+    return fill_slot(v, &v->slots[v->count++], record, place);
 }
 
 status verification_finish(struct verification *v, uint64_t *compared, uint64_t *different)

@@ -19,14 +19,18 @@ bool verification_is_sample(const struct verification *verification);
 /* From now on a row that has more cells than it should differs, too. */
 void verification_expect_whole_rows(struct verification *verification);
 
-/* A row as it should be; of several records that replace one row, the last counts. Its place is
- * told if it differs. */
-status verification_add(struct verification *verification, const struct move_change *row,
+/* A record's row as it should be; of several records that replace one row, the last counts. Its
+ * place is told if it differs. */
+status verification_add(struct verification *verification, const struct transfer_record *record,
                         const struct transfer_place *place);
 
 /* Counts the rows of the table that are not among these, and tells of the first on stderr. */
 status verification_find_strays(struct verification *verification, const struct seen *rows,
                                 uint64_t *strays);
+
+/* Records whose place another one has taken since do not differ. Before the first is added, if all
+ * are compared. */
+void verification_forgive(struct verification *verification, const struct seen *seen);
 
 /* Reads what has not been compared yet. Counts of all so far. */
 status verification_finish(struct verification *verification, uint64_t *compared,

@@ -485,14 +485,74 @@ def test_damaged_avro_is_named_with_its_block(files, new_table_id):
         assert said in done.stderr
 
 
-def test_records_that_fall_on_one_row_differ(files, new_table_id):
-    (files.directory / "in.csv").write_text("id,n\n1,a\n2,b\n1,c\n")
-    done = files.run(
-        "import", "csv", "in.csv", "--table", new_table_id(), "--row-key", "{id}", "--family", "f"
-    )
+def write_doubles(files):
+    """Of 3,000 records 30 have a key that is there already, in another file for some. Five have the
+    key of the very first."""
+    lines = [f"k{number:05},{number}" for number in range(2970)]
+    for number in range(30):
+        double = f"k{0 if number < 5 else number * 50:05},again{number}"
+        lines.insert(1500 + 49 * number, double)
+    (files.directory / "one.csv").write_text("\n".join(["key,n", *lines[:2000]]) + "\n")
+    (files.directory / "two.csv").write_text("\n".join(["key,n", *lines[2000:]]) + "\n")
+    return ["one.csv", "two.csv"], lines
+
+
+IMPORT_DOUBLES = ["--row-key", "{key}", "--family", "f"]
+
+
+@pytest.mark.parametrize("verify", ["sample", "full"])
+def test_records_of_one_row_are_rejected_with_both_places(files, new_table_id, verify):
+    table_id = new_table_id()
+    sources, lines = write_doubles(files)
+    words = ["import", "csv", *sources, "--table", table_id, *IMPORT_DOUBLES, "--verify", verify]
+    done = files.run(*words)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "3000 rows read, 2970 written, 30 rejected" in done.stdout
+    assert "0 different" in done.stdout
+    rows = files.rows(table_id)
+    assert len(rows) == 2970
+    assert all(int(key[1:]) == int(cells[0][3]) for key, cells in rows.items())
+    firsts, rejects = {}, []
+    for number, line in enumerate(lines):
+        file, at = ("one.csv", number + 2) if number < 2000 else ("two.csv", number - 1998)
+        key = line.split(",")[0]
+        if key in firsts:
+            words = "%s, %s:%d (with --duplicates last the later one counts)"
+            reason = words % (f"one before it has the row key {key}", *firsts[key])
+            rejects.append({"file": file, "line": at, "reason": reason})
+        firsts.setdefault(key, (file, at))
+    assert files.rejects(table_id) == rejects
+
+
+@pytest.mark.parametrize("verify", ["sample", "full"])
+def test_or_the_last_of_them_counts(files, new_table_id, verify):
+    table_id = new_table_id()
+    sources, lines = write_doubles(files)
+    told = files.run_well(
+        "import", "csv", *sources, "--table", table_id, *IMPORT_DOUBLES,
+        "--duplicates", "last", "--verify", verify,
+    )  # fmt: skip
+    assert "3000 rows read, 3000 written, 0 rejected" in told
+    assert ", 0 different" in told
+    last = dict(line.split(",") for line in lines)
+    rows = files.rows(table_id)
+    assert {key.decode(): cells[0][3].decode() for key, cells in rows.items()} == last
+
+
+def test_what_makes_no_doubles(files, new_table_id):
+    """Other timestamps are other cells; records of cells are parts of rows."""
+    table_id = new_table_id()
+    lines = [json.dumps({"key": "a", "n": n, "at": 1000 + n}) for n in range(3)]
+    (files.directory / "times.jsonl").write_text("\n".join([*lines, lines[1]]) + "\n")
+    done = files.run("import", "jsonl", "times.jsonl", "--table", table_id, "--timestamp", "at",
+                     "--families", "g", *IMPORT_DOUBLES)  # fmt: skip
     assert done.returncode == 1
-    assert done.stdout.endswith("3 rows compared, 1 different\n")
-    assert "in.csv:2: the row is missing, or is another\n" in done.stderr
+    assert "4 rows read, 3 written, 1 rejected" in done.stdout
+    assert "times.jsonl:2 (with" in files.rejects(table_id)[0]["reason"]
+    record = '{"key":"a","cells":[{"family":"g","qualifier":"%s","timestamp":1000,"value":"x"}]}\n'
+    (files.directory / "cells.jsonl").write_text(record % "q" + record % "r")
+    files.run_well("import", "jsonl", "cells.jsonl", "--table", table_id)
+    assert len(files.rows(table_id)[b"a"]) == 3
 
 
 def test_rows_that_a_form_cannot_hold(files, rpc, make_table):
