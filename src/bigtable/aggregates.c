@@ -4,6 +4,7 @@
 
 #include <endian.h>
 
+#include "bigtable/error_place.h"
 #include "row/hll.h"
 #include "wire/proto.h"
 
@@ -39,9 +40,9 @@ static Bt__Value__KindCase kind_of(const Bt__Value *value)
     return value == NULL ? BT__VALUE__KIND__NOT_SET : value->kind_case;
 }
 
-static status wrong_kind(const char *wanted)
+static status must_use(const char *wanted)
 {
-    return status_make(STATUS_INVALID_ARGUMENT, "AddToCell: input must be %s", wanted);
+    return error_in_field("input", status_make(STATUS_INVALID_ARGUMENT, "must use %s", wanted));
 }
 
 /* A raw value is bytes in their own encoding. */
@@ -52,14 +53,14 @@ status aggregate_check_input(const struct family *family, const Bt__Value *input
         return status_ok();
     switch (family->input) {
     case INPUT_INT64:
-        return kind == BT__VALUE__KIND_INT_VALUE ? status_ok() : wrong_kind("an int_value");
+        return kind == BT__VALUE__KIND_INT_VALUE ? status_ok() : must_use("`int_value`");
     case INPUT_STRING:
-        return kind == BT__VALUE__KIND_STRING_VALUE ? status_ok() : wrong_kind("a string_value");
+        return kind == BT__VALUE__KIND_STRING_VALUE ? status_ok() : must_use("`string_value`");
     case INPUT_BYTES:
         break;
     }
     bool is_bytes = kind == BT__VALUE__KIND_BYTES_VALUE || kind == BT__VALUE__KIND_RAW_VALUE;
-    return is_bytes ? status_ok() : wrong_kind("a bytes_value or a raw_value");
+    return is_bytes ? status_ok() : must_use("`bytes_value` or `raw_value`");
 }
 
 static uint64_t hash_of(const Bt__Value *input, enum aggregate_input type)

@@ -112,12 +112,12 @@ static void adds_are_of_the_kind_of_the_familys_type(void **arena)
 {
     Bt__Value one = number(1), a = text("a"), raw_a = raw("a");
     (void)arena;
-    assert_wrong_kind(&numbers, &a, "AddToCell: input must be an int_value");
-    assert_wrong_kind(&numbers, &raw_a, "AddToCell: input must be an int_value");
-    assert_wrong_kind(&strings, &one, "AddToCell: input must be a string_value");
-    assert_wrong_kind(&strings, &raw_a, "AddToCell: input must be a string_value");
-    assert_wrong_kind(&raws, &one, "AddToCell: input must be a bytes_value or a raw_value");
-    assert_wrong_kind(&raws, &a, "AddToCell: input must be a bytes_value or a raw_value");
+    assert_wrong_kind(&numbers, &a, "Error in field 'input' : must use `int_value`");
+    assert_wrong_kind(&numbers, &raw_a, "Error in field 'input' : must use `int_value`");
+    assert_wrong_kind(&strings, &one, "Error in field 'input' : must use `string_value`");
+    assert_wrong_kind(&strings, &raw_a, "Error in field 'input' : must use `string_value`");
+    assert_wrong_kind(&raws, &one, "Error in field 'input' : must use `bytes_value` or `raw_value`");
+    assert_wrong_kind(&raws, &a, "Error in field 'input' : must use `bytes_value` or `raw_value`");
 }
 
 /* --- merges --- */

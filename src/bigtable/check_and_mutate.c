@@ -9,6 +9,10 @@
 #include "cluster/rows.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
+/* What production calls them where something in them is wrong. */
+static const char true_list[] = "true mutation list";
+static const char false_list[] = "false mutation list";
+
 struct check_and_mutate {
     struct data_call data;
     const Bt__CheckAndMutateRowRequest *request;
@@ -75,8 +79,8 @@ static status check_request(const Bt__CheckAndMutateRowRequest *request)
     TRY(row_key_check(proto_bytes(request->row_key)));
     if (request->n_true_mutations == 0 && request->n_false_mutations == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "No mutations provided");
-    TRY(mutations_check(request->true_mutations, request->n_true_mutations));
-    return mutations_check(request->false_mutations, request->n_false_mutations);
+    TRY(mutations_check(true_list, request->true_mutations, request->n_true_mutations));
+    return mutations_check(false_list, request->false_mutations, request->n_false_mutations);
 }
 
 /* Both lists, whichever is going to be taken. */
@@ -94,8 +98,9 @@ static status check_view(const struct check_and_mutate *self)
 static status check_inputs(const struct check_and_mutate *self)
 {
     const Bt__CheckAndMutateRowRequest *request = self->request;
-    TRY(mutations_check_inputs(self->schema, request->true_mutations, request->n_true_mutations));
-    return mutations_check_inputs(self->schema, request->false_mutations,
+    TRY(mutations_check_inputs(self->schema, true_list, request->true_mutations,
+                               request->n_true_mutations));
+    return mutations_check_inputs(self->schema, false_list, request->false_mutations,
                                   request->n_false_mutations);
 }
 

@@ -4,6 +4,7 @@
 #include "bigtable/backup_facts.h"
 #include "bigtable/cluster_settings.h"
 #include "bigtable/default_instance.h"
+#include "bigtable/error_place.h"
 #include "bigtable/field_mask.h"
 #include "bigtable/instance_methods.h"
 #include "bigtable/names.h"
@@ -37,7 +38,8 @@ status create_cluster(const struct admin_request *request, const ProtobufCMessag
     const BtAdmin__CreateClusterRequest *message = (const void *)request->message;
     struct creation creation = {.request = request, .cluster = BT_ADMIN__CLUSTER__INIT};
     TRY(name_check_instance(message->parent));
-    TRY(name_check_zonal_id("cluster", message->cluster_id, LIMIT_CLUSTER_ID_BYTES));
+    TRY(error_in_field("cluster_id", name_check_zonal_id("clusters", message->cluster_id,
+                                                         LIMIT_CLUSTER_ID_BYTES)));
     if (message->cluster != NULL)
         creation.cluster = *message->cluster;
     creation.given_nodes = creation.cluster.serve_nodes;

@@ -1,4 +1,5 @@
 /* ModifyColumnFamilies: a list of changes, in order, all of them or none. */
+#include "bigtable/error_place.h"
 #include "bigtable/field_mask.h"
 #include "bigtable/names.h"
 #include "bigtable/row_key_schema.h"
@@ -127,7 +128,7 @@ static status modify(void *context, const struct table_info *now, struct arena *
     if (standing > 0)
         memcpy(draft.families, now->schema->families, standing * sizeof *draft.families);
     for (size_t i = 0; i < message->n_modifications; i++)
-        TRY(apply(&draft, message->modifications[i]));
+        TRY(error_in_list("Modifications list", i, apply(&draft, message->modifications[i])));
     TRY(check_key_fields(&draft, now->extra));
     *next = (struct table_change){.families = draft.families,
                                   .family_count = draft.count,

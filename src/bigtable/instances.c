@@ -4,6 +4,7 @@
 #include "bigtable/backup_facts.h"
 #include "bigtable/cluster_settings.h"
 #include "bigtable/default_instance.h"
+#include "bigtable/error_place.h"
 #include "bigtable/field_mask.h"
 #include "bigtable/instance_methods.h"
 #include "bigtable/names.h"
@@ -48,7 +49,8 @@ static status stage_cluster(struct creation *creation, struct edit *edit,
                             const BtAdmin__CreateInstanceRequest__ClustersEntry *entry)
 {
     struct arena *arena = creation->request->arena;
-    TRY(name_check_zonal_id("cluster", entry->key, LIMIT_CLUSTER_ID_BYTES));
+    TRY(error_in_field("cluster_id",
+                       name_check_zonal_id("clusters", entry->key, LIMIT_CLUSTER_ID_BYTES)));
     BtAdmin__Cluster cluster = BT_ADMIN__CLUSTER__INIT;
     if (entry->value != NULL)
         cluster = *entry->value;
@@ -91,7 +93,8 @@ status create_instance(const struct admin_request *request, const ProtobufCMessa
     const BtAdmin__CreateInstanceRequest *message = (const void *)request->message;
     struct creation creation = {.request = request, .instance = BT_ADMIN__INSTANCE__INIT};
     TRY(name_check_form("project", message->parent, project_form));
-    TRY(name_check_zonal_id("instance", message->instance_id, LIMIT_INSTANCE_ID_BYTES));
+    TRY(error_in_field("instance_id", name_check_zonal_id("instances", message->instance_id,
+                                                          LIMIT_INSTANCE_ID_BYTES)));
     if (message->n_clusters == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "At least one cluster must be given");
     if (message->instance != NULL)

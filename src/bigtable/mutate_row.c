@@ -34,7 +34,7 @@ static status start(struct mutate_row *self, bytes wire)
     TRY(row_key_check(row_key));
     if (request->n_mutations == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "No mutations provided");
-    TRY(mutations_check(request->mutations, request->n_mutations));
+    TRY(mutations_check(MUTATION_LIST, request->mutations, request->n_mutations));
     TRY(idempotency_check(request->idempotency));
     TRY(data_call_open(
         data, &(struct data_target){.table_name = request->table_name,
@@ -51,7 +51,8 @@ static status start(struct mutate_row *self, bytes wire)
     };
     TRY(view_check_mutations(data->view, context.schema, row_key, request->mutations,
                              request->n_mutations));
-    TRY(mutations_check_inputs(context.schema, request->mutations, request->n_mutations));
+    TRY(mutations_check_inputs(context.schema, MUTATION_LIST, request->mutations,
+                               request->n_mutations));
     struct row_write *write = &self->write;
     TRY(mutations_pack(&context, row_key, request->mutations, request->n_mutations,
                        &write->change));

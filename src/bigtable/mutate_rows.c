@@ -7,6 +7,7 @@
 #include "bigtable/client_headers.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
+#include "bigtable/error_place.h"
 #include "bigtable/idempotency.h"
 #include "bigtable/mutations.h"
 #include "bigtable/row_error.h"
@@ -26,6 +27,9 @@ enum {
  * the least that Google's clients go down to at a time. */
 #define RATE_LIMIT_LOAD   0.5
 #define RATE_LEAST_FACTOR 0.7
+
+/* What production calls the entries where something in them is wrong. */
+static const char entry_list[] = "Entry list";
 
 /* A place in the window. */
 struct place {
@@ -243,7 +247,9 @@ static status check_entries(const Bt__MutateRowsRequest *request)
         const Bt__MutateRowsRequest__Entry *entry = request->entries[i];
         if (entry->n_mutations == 0)
             return status_make(STATUS_INVALID_ARGUMENT, "No mutations provided for entry %zu", i);
-        TRY(mutations_check(entry->mutations, entry->n_mutations));
+        status s = mutations_check(MUTATION_LIST, entry->mutations, entry->n_mutations);
+        if (!status_is_ok(s))
+            return error_in_list(entry_list, i, s);
         TRY(idempotency_check(entry->idempotency));
         mutations += entry->n_mutations;
     }
@@ -273,13 +279,20 @@ static status find_outside(struct mutate_rows *self)
     return status_ok();
 }
 
+static status check_entry_inputs(const struct mutate_rows *self, size_t index)
+{
+    const Bt__MutateRowsRequest__Entry *entry = self->request->entries[index];
+    status s = mutations_check_inputs(self->context.schema, MUTATION_LIST, entry->mutations,
+                                      entry->n_mutations);
+    return status_is_ok(s) ? s : error_in_list(entry_list, index, s);
+}
+
 static status check_inputs(const struct mutate_rows *self)
 {
     const Bt__MutateRowsRequest *request = self->request;
     for (size_t i = 0; i < request->n_entries; i++)
         if (!is_outside(self, i))
-            TRY(mutations_check_inputs(self->context.schema, request->entries[i]->mutations,
-                                       request->entries[i]->n_mutations));
+            TRY(check_entry_inputs(self, i));
     return status_ok();
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/limits.h"
 #include "bigtable/aggregates.h"
+#include "bigtable/error_place.h"
+#include "bigtable/names.h"
 #include "bigtable/row_error.h"
 #include "wire/proto.h"
 
@@ -23,16 +25,26 @@ static bool is_kind_or_absent(const Bt__Value *value, Bt__Value__KindCase kind)
            value->kind_case == kind;
 }
 
-static status check_place(const char *mutation, const Bt__Value *qualifier,
-                          const Bt__Value *timestamp)
+static status must_use(const char *field, const char *kind)
+{
+    return error_in_field(field, status_make(STATUS_INVALID_ARGUMENT, "must use `%s`", kind));
+}
+
+static status check_place(const Bt__Value *qualifier, const Bt__Value *timestamp)
 {
     if (!is_kind(qualifier, BT__VALUE__KIND_RAW_VALUE))
-        return status_make(STATUS_INVALID_ARGUMENT, "%s: column_qualifier must be a raw_value",
-                           mutation);
+        return must_use("column_qualifier", "raw_value");
     if (!is_kind(timestamp, BT__VALUE__KIND_RAW_TIMESTAMP_MICROS))
-        return status_make(STATUS_INVALID_ARGUMENT, "%s: timestamp must be a raw_timestamp_micros",
-                           mutation);
+        return must_use("timestamp", "raw_timestamp_micros");
     return status_ok();
+}
+
+/* A name that no family can have is a mistake of the request; one that none of the table's has is
+ * not found. */
+static status check_family(const char *name)
+{
+    status s = name_check_family(name);
+    return status_is_ok(s) ? s : error_in_field("family_name", s);
 }
 
 static status check_one(const Bt__Mutation *mutation)
@@ -40,18 +52,22 @@ static status check_one(const Bt__Mutation *mutation)
     switch (mutation->mutation_case) {
     case BT__MUTATION__MUTATION_ADD_TO_CELL: {
         const Bt__Mutation__AddToCell *add = mutation->add_to_cell;
-        return check_place("AddToCell", add->column_qualifier, add->timestamp);
+        TRY(check_family(add->family_name));
+        return check_place(add->column_qualifier, add->timestamp);
     }
     case BT__MUTATION__MUTATION_MERGE_TO_CELL: {
         const Bt__Mutation__MergeToCell *merge = mutation->merge_to_cell;
-        TRY(check_place("MergeToCell", merge->column_qualifier, merge->timestamp));
-        if (!is_kind_or_absent(merge->input, BT__VALUE__KIND_BYTES_VALUE))
-            return status_make(STATUS_INVALID_ARGUMENT, "MergeToCell: input must be a bytes_value");
-        return status_ok();
+        TRY(check_family(merge->family_name));
+        TRY(check_place(merge->column_qualifier, merge->timestamp));
+        bool is_state = is_kind_or_absent(merge->input, BT__VALUE__KIND_BYTES_VALUE);
+        return is_state ? status_ok() : must_use("input", "bytes_value");
     }
     case BT__MUTATION__MUTATION_SET_CELL:
+        return check_family(mutation->set_cell->family_name);
     case BT__MUTATION__MUTATION_DELETE_FROM_COLUMN:
+        return check_family(mutation->delete_from_column->family_name);
     case BT__MUTATION__MUTATION_DELETE_FROM_FAMILY:
+        return check_family(mutation->delete_from_family->family_name);
     case BT__MUTATION__MUTATION_DELETE_FROM_ROW:
         return status_ok();
     default:
@@ -59,19 +75,22 @@ static status check_one(const Bt__Mutation *mutation)
     }
 }
 
-status mutations_check(Bt__Mutation *const *mutations, size_t count)
+status mutations_check(const char *list, Bt__Mutation *const *mutations, size_t count)
 {
     if (count > LIMIT_MUTATIONS_A_REQUEST)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "Request has %zu mutations; at most %d are allowed", count,
                            LIMIT_MUTATIONS_A_REQUEST);
-    for (size_t i = 0; i < count; i++)
-        TRY(check_one(mutations[i]));
+    for (size_t i = 0; i < count; i++) {
+        status s = check_one(mutations[i]);
+        if (!status_is_ok(s))
+            return error_in_list(list, i, s);
+    }
     return status_ok();
 }
 
-status mutations_check_inputs(const struct schema *schema, Bt__Mutation *const *mutations,
-                              size_t count)
+status mutations_check_inputs(const struct schema *schema, const char *list,
+                              Bt__Mutation *const *mutations, size_t count)
 {
     if (!schema->has_aggregates)
         return status_ok();
@@ -81,7 +100,7 @@ status mutations_check_inputs(const struct schema *schema, Bt__Mutation *const *
         const Bt__Mutation__AddToCell *add = mutations[i]->add_to_cell;
         const struct family *family = schema_family_named(schema, bytes_of(add->family_name));
         if (family != NULL && family->aggregate != AGGREGATE_NONE)
-            TRY(aggregate_check_input(family, add->input));
+            TRY(error_in_list(list, i, aggregate_check_input(family, add->input)));
     }
     return status_ok();
 }

@@ -10,13 +10,17 @@
 #include "row/fragment.h"
 #include "row/schema.h"
 
-/* INVALID_ARGUMENT for more than a request may have, for a mutation of no kind, and for values of
- * the wrong kind in aggregate mutations, but for what is added. */
-status mutations_check(Bt__Mutation *const *mutations, size_t count);
+/* What production calls the mutations of a request, or of an entry of one, in its errors. */
+#define MUTATION_LIST "Mutation list"
 
-/* INVALID_ARGUMENT if what is added is of another kind than its family's adds. */
-status mutations_check_inputs(const struct schema *schema, Bt__Mutation *const *mutations,
-                              size_t count);
+/* INVALID_ARGUMENT for more than a request may have, for a mutation of no kind, for names that no
+ * family can have, and for values of the wrong kind in aggregate mutations, but for what is added;
+ * `list` and the mutation's place in it are said (error_place.h). */
+status mutations_check(const char *list, Bt__Mutation *const *mutations, size_t count);
+
+/* INVALID_ARGUMENT if what is added is of another kind than its family's adds; the same. */
+status mutations_check_inputs(const struct schema *schema, const char *list,
+                              Bt__Mutation *const *mutations, size_t count);
 
 struct mutation_context {
     const struct schema *schema;

@@ -160,8 +160,8 @@ static Bt__Mutation make_merge(const char *family, Bt__Value *input)
 static status pack(struct fixture *f, Bt__Mutation *mutation)
 {
     buffer_free(&f->change.fragment);
-    TRY(mutations_check(&mutation, 1));
-    TRY(mutations_check_inputs(f->schema, &mutation, 1));
+    TRY(mutations_check(MUTATION_LIST, &mutation, 1));
+    TRY(mutations_check_inputs(f->schema, MUTATION_LIST, &mutation, 1));
     return mutations_pack(&f->context, bytes_of("key"), &mutation, 1, &f->change);
 }
 
@@ -389,7 +389,7 @@ static void aggregate_timestamps_are_given(void **state)
 static void assert_malformed(Bt__Mutation mutation)
 {
     Bt__Mutation *list[] = {&mutation};
-    assert_status(mutations_check(list, 1), STATUS_INVALID_ARGUMENT);
+    assert_status(mutations_check(MUTATION_LIST, list, 1), STATUS_INVALID_ARGUMENT);
 }
 
 static void values_must_be_of_the_right_kind(void **state)
@@ -415,12 +415,13 @@ static void adds_must_be_of_the_kind_of_their_family(void **state)
     Bt__Value text = bytes_value(bytes_of("12345678"));
     Bt__Mutation to_sum = make_add("sum", &text);
     Bt__Mutation *list[] = {&to_sum};
-    assert_ok(mutations_check(list, 1));
-    status s = mutations_check_inputs(f->schema, list, 1);
-    assert_string_equal(status_message(s), "AddToCell: input must be an int_value");
+    assert_ok(mutations_check(MUTATION_LIST, list, 1));
+    status s = mutations_check_inputs(f->schema, MUTATION_LIST, list, 1);
+    assert_string_equal(status_message(s), "Error in field 'Mutation list' : Error in element #0 : "
+                                           "Error in field 'input' : must use `int_value`");
     assert_status(s, STATUS_INVALID_ARGUMENT);
     to_sum.add_to_cell->family_name = "plain"; /* is the row's fault, not the call's */
-    assert_ok(mutations_check_inputs(f->schema, list, 1));
+    assert_ok(mutations_check_inputs(f->schema, MUTATION_LIST, list, 1));
 }
 
 static void a_mutation_of_no_kind_is_refused(void **state)
@@ -438,8 +439,8 @@ static void mutations_are_counted(void **state)
     assert_non_null(list);
     for (size_t i = 0; i < count; i++)
         list[i] = &mutation;
-    assert_status(mutations_check(list, count), STATUS_INVALID_ARGUMENT);
-    assert_ok(mutations_check(list, count - 1));
+    assert_status(mutations_check(MUTATION_LIST, list, count), STATUS_INVALID_ARGUMENT);
+    assert_ok(mutations_check(MUTATION_LIST, list, count - 1));
     assert_ok(mutations_pack(&f->context, bytes_of("key"), list, count - 1, &f->change));
 }
 

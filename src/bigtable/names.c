@@ -64,25 +64,47 @@ status name_check_table(const char *name)
                        name);
 }
 
+/* --- ids, refused in production's words --- */
+
+static status wrong_size(const char *collection, size_t least, size_t most, const char *id)
+{
+    char shown[64] = "";
+    if (*id != '\0')
+        snprintf(shown, sizeof shown, " '%.40s%s'", id, strlen(id) > 40 ? "..." : "");
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Invalid id for collection %s : Length should be between [%zu,%zu], but "
+                       "found %zu%s",
+                       collection, least, most, strlen(id), shown);
+}
+
+static status wrong_form(const char *collection, const char *form, const char *id)
+{
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Invalid id for collection %s : Should match %s but found '%s'", collection,
+                       form, id);
+}
+
+static bool is_of_size(const char *id, size_t most)
+{
+    size_t size = strnlen(id, most + 1);
+    return size > 0 && size <= most;
+}
+
 status name_check_table_id(const char *id)
 {
-    if ((is_alphanumeric(id[0]) || id[0] == '_') && all_id_characters(id) &&
-        strlen(id) <= LIMIT_TABLE_ID_BYTES)
+    if (!is_of_size(id, LIMIT_TABLE_ID_BYTES))
+        return wrong_size("tables", 1, LIMIT_TABLE_ID_BYTES, id);
+    if ((is_alphanumeric(id[0]) || id[0] == '_') && all_id_characters(id))
         return status_ok();
-    return status_make(STATUS_INVALID_ARGUMENT,
-                       "Invalid table id '%s': must match [_a-zA-Z0-9][-_.a-zA-Z0-9]* and have at "
-                       "most %d characters",
-                       id, LIMIT_TABLE_ID_BYTES);
+    return wrong_form("tables", "[_a-zA-Z0-9][-_.a-zA-Z0-9]*", id);
 }
 
 status name_check_family(const char *id)
 {
-    if (id[0] != '\0' && all_id_characters(id) && strlen(id) <= LIMIT_FAMILY_NAME_BYTES)
-        return status_ok();
-    return status_make(STATUS_INVALID_ARGUMENT,
-                       "Invalid column family id '%s': must match [-_.a-zA-Z0-9]+ and have at most "
-                       "%d characters",
-                       id, LIMIT_FAMILY_NAME_BYTES);
+    if (!is_of_size(id, LIMIT_FAMILY_NAME_BYTES))
+        return wrong_size("columnFamilies", 1, LIMIT_FAMILY_NAME_BYTES, id);
+    return all_id_characters(id) ? status_ok()
+                                 : wrong_form("columnFamilies", "[-_.a-zA-Z0-9]+", id);
 }
 
 status name_check_resource_id(const char *label, const char *id)
@@ -101,18 +123,16 @@ static bool is_lower_case(char c)
     return c >= 'a' && c <= 'z';
 }
 
-status name_check_zonal_id(const char *label, const char *id, size_t most)
+/* The least that is told is production's; here one character is enough. */
+status name_check_zonal_id(const char *collection, const char *id, size_t most)
 {
-    size_t size = strlen(id);
-    bool fits = size > 0 && size <= most && is_lower_case(id[0]) && id[size - 1] != '-';
-    for (size_t i = 0; i < size && fits; i++)
-        fits = is_lower_case(id[i]) || (id[i] >= '0' && id[i] <= '9') || id[i] == '-';
-    if (fits)
-        return status_ok();
-    return status_make(STATUS_INVALID_ARGUMENT,
-                       "Invalid %s id '%s': must match [a-z][-a-z0-9]*[a-z0-9] and have at most "
-                       "%zu characters",
-                       label, id, most);
+    enum { LEAST = 6 };
+    if (!is_of_size(id, most))
+        return wrong_size(collection, LEAST, most, id);
+    bool fits = is_lower_case(id[0]) && id[strlen(id) - 1] != '-';
+    for (const char *at = id; *at != '\0' && fits; at++)
+        fits = is_lower_case(*at) || (*at >= '0' && *at <= '9') || *at == '-';
+    return fits ? status_ok() : wrong_form(collection, "[a-z][-a-z0-9]*[a-z0-9]", id);
 }
 
 static bool has_form(const char *name, const char *form)

@@ -14,7 +14,7 @@ status name_check_table_id(const char *id);   /* [_a-zA-Z0-9][-_.a-zA-Z0-9]*, at
 status name_check_resource_id(const char *label, const char *id); /* the same form */
 /* [a-z]([-a-z0-9]*[a-z0-9])?, at most so many: an instance's, a cluster's. (Production wants six
  * characters of them, too.) */
-status name_check_zonal_id(const char *label, const char *id, size_t most);
+status name_check_zonal_id(const char *collection, const char *id, size_t most);
 status name_check_family(const char *id); /* [-_.a-zA-Z0-9]+, at most 64 */
 
 /* Whether the name has the form: segments, of which those in braces stand for any that are not

@@ -105,13 +105,13 @@ static void test_forms(void **state)
 static void test_zonal_ids(void **state)
 {
     (void)state;
-    assert_true(is_fine(name_check_zonal_id("cluster", "c", 3)));
-    assert_true(is_fine(name_check_zonal_id("cluster", "c-1", 3)));
-    assert_true(is_refused(name_check_zonal_id("cluster", "", 3)));
-    assert_true(is_refused(name_check_zonal_id("cluster", "1c", 3)));
-    assert_true(is_refused(name_check_zonal_id("cluster", "c-", 3)));
-    assert_true(is_refused(name_check_zonal_id("cluster", "cC", 3)));
-    assert_true(is_refused(name_check_zonal_id("cluster", "cccc", 3)));
+    assert_true(is_fine(name_check_zonal_id("clusters", "c", 3)));
+    assert_true(is_fine(name_check_zonal_id("clusters", "c-1", 3)));
+    assert_true(is_refused(name_check_zonal_id("clusters", "", 3)));
+    assert_true(is_refused(name_check_zonal_id("clusters", "1c", 3)));
+    assert_true(is_refused(name_check_zonal_id("clusters", "c-", 3)));
+    assert_true(is_refused(name_check_zonal_id("clusters", "cC", 3)));
+    assert_true(is_refused(name_check_zonal_id("clusters", "cccc", 3)));
 }
 
 /* --- masks --- */

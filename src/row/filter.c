@@ -160,7 +160,9 @@ static status compile_column_range(const Bt__ColumnRange *message, struct filter
         range->end = proto_bytes(range->end_is_open ? message->end_qualifier_open
                                                     : message->end_qualifier_closed);
     if (message->family_name[0] == '\0')
-        return field_error("column_range_filter", "Invalid id for collection columnFamilies");
+        return field_error("column_range_filter",
+                           "Invalid id for collection columnFamilies : Length "
+                           "should be between [1,64], but found 0");
     return check_order(range, "column_range_filter");
 }
 

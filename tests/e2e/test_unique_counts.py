@@ -194,18 +194,18 @@ def test_what_does_not_fit_the_type(rpc, counts, misfit, words):
 
 
 WRONG_KINDS = {
-    "bytes for int64": (add("ints", b"\0" * 8), "an int_value"),
-    "raw for int64": (add("ints", {"raw_value": b"\0" * 8}), "an int_value"),
-    "int for string": (add("strings", 1), "a string_value"),
-    "bytes for string": (add("strings", b"a"), "a string_value"),
-    "string for bytes": (add("bytes", "a"), "a bytes_value or a raw_value"),
-    "int for raw": (add("raw", 1), "a bytes_value or a raw_value"),
+    "bytes for int64": (add("ints", b"\0" * 8), "`int_value`"),
+    "raw for int64": (add("ints", {"raw_value": b"\0" * 8}), "`int_value`"),
+    "int for string": (add("strings", 1), "`string_value`"),
+    "bytes for string": (add("strings", b"a"), "`string_value`"),
+    "string for bytes": (add("bytes", "a"), "`bytes_value` or `raw_value`"),
+    "int for raw": (add("raw", 1), "`bytes_value` or `raw_value`"),
 }
 
 
 @pytest.mark.parametrize(("wrong", "wanted"), WRONG_KINDS.values(), ids=WRONG_KINDS)
 def test_input_of_the_wrong_kind_fails_the_call(rpc, counts, wrong, wanted):
-    words = f"AddToCell: input must be {wanted}"
+    words = f"Error in element #0 : Error in field 'input' : must use {wanted}"
     fine = [set_cell("f", b"q", b"v")]
     with fails_with(StatusCode.INVALID_ARGUMENT, words):
         rpc.mutate(counts, KEY, wrong)

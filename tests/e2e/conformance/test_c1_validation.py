@@ -36,6 +36,87 @@ def aggregate(kind):
     return admin_types.ColumnFamily(value_type={"aggregate_type": {"input_type": int64, kind: {}}})
 
 
+# --- 18: where a mistake is ---
+
+IN_MUTATION = "Error in field 'Mutation list' : Error in element #1 : "
+BAD_FAMILY = "Error in field 'family_name' : Invalid id for collection columnFamilies : "
+
+
+def in_sum(kind, value):
+    return {
+        "family_name": "s", "column_qualifier": {"raw_value": b"q"},
+        "timestamp": {"raw_timestamp_micros": 1000}, "input": {kind: value},
+    }  # fmt: skip
+
+
+MISTAKES = {
+    "a kind that is not added": (
+        types.Mutation(add_to_cell=in_sum("bytes_value", b"8")),
+        "Error in field 'input' : must use `int_value`",
+    ),
+    "a kind that is no state": (
+        types.Mutation(merge_to_cell=in_sum("int_value", 8)),
+        "Error in field 'input' : must use `bytes_value`",
+    ),
+    "a time of no kind": (
+        types.Mutation(add_to_cell={**in_sum("int_value", 8), "timestamp": {}}),
+        "Error in field 'timestamp' : must use `raw_timestamp_micros`",
+    ),
+    "a family that cannot be": (
+        set_cell("f *(", b"q", b"v"), f"{BAD_FAMILY}Should match [-_.a-zA-Z0-9]+ but found 'f *('"
+    ),
+    "a family without a name": (
+        set_cell("", b"q", b"v"), f"{BAD_FAMILY}Length should be between [1,64], but found 0"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mutation", "what"), MISTAKES.values(), ids=MISTAKES)
+def test_c1_18_mutations(rpc, make_table, mutation, what):
+    table = make_table({"f": None})
+    rpc.modify_families(table, modification("s", create=aggregate("sum")))
+
+    def details(call, *arguments, **fields):
+        with fails_with(StatusCode.INVALID_ARGUMENT) as failure:
+            call(table, *arguments, **fields)
+        return failure.error.details()
+
+    wrong, right = [CELL, mutation], [CELL]
+    assert details(rpc.mutate, KEY, *wrong) == IN_MUTATION + what
+    entries = [(b"a", right), (b"b", right), (b"c", wrong)]
+    in_entry = "Error in field 'Entry list' : Error in element #2 : "
+    assert details(rpc.mutate_rows, entries) == in_entry + IN_MUTATION + what
+    for branch in ("true", "false"):
+        branches = {"true": right, "false": right, branch: wrong}
+        in_branch = IN_MUTATION.replace("Mutation list", f"{branch} mutation list")
+        assert details(rpc.check_and_mutate, KEY, **branches) == in_branch + what
+    assert rpc.read(table) == []
+
+
+def test_c1_18_families(rpc, table_name):
+    changes = [modification("x", create={}), modification("y", create={"gc_rule": {"max_age": {}}})]
+    with fails_with(
+        StatusCode.INVALID_ARGUMENT,
+        "Error in field 'Modifications list' : Error in element #1 : "
+        "max_age must be at least one millisecond",
+    ):
+        rpc.modify_families(table_name, *changes)
+
+
+@pytest.mark.parametrize(
+    ("instance_id", "what"),
+    [
+        ("i" * 34, f"Length should be between [6,33], but found 34 '{'i' * 34}'"),
+        ("Wandb1", "Should match [a-z][-a-z0-9]*[a-z0-9] but found 'Wandb1'"),
+    ],
+)
+def test_c1_18_instances(admin, instance_id, what):
+    words = f"Error in field 'instance_id' : Invalid id for collection instances : {what}"
+    with pytest.raises(exceptions.InvalidArgument) as failure:
+        admin.create_instance(instance_id)
+    assert failure.value.message == words
+
+
 # --- 1: what is not there ---
 
 DATA_CALLS = {
