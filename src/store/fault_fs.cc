@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <map>
+#include <thread>
 
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
@@ -19,6 +20,13 @@ struct rule {
     std::string part;
     fault_kind kind = FAULT_IO;
     unsigned pass = 0;
+    std::thread::id thread; /* the only one that it is for, if it is one */
+
+    bool is_for(const std::string &name) const
+    {
+        return is_set && name.find(part) != std::string::npos &&
+               (thread == std::thread::id() || thread == std::this_thread::get_id());
+    }
 };
 
 /* What is known of a file since it was made. */
@@ -55,19 +63,21 @@ class world {
     {
         std::lock_guard<std::mutex> lock(mutex);
         rule &r = rules[operation];
-        if (!r.is_set || name_of(path).find(r.part) == std::string::npos)
+        if (!r.is_for(name_of(path)))
             return IOStatus::OK();
         if (r.pass > 0) {
             r.pass--;
             return IOStatus::OK();
         }
         failures++;
+        failures_while_merging += thread_is_merging() ? 1 : 0;
         return failure(r.kind);
     }
 
     std::mutex mutex; /* held, too, while names come, change and go: a power cut sees all or none */
     rule rules[OPERATIONS];
     unsigned failures = 0;
+    unsigned failures_while_merging = 0;
     std::map<std::string, std::shared_ptr<file_state>> files; /* by path */
 };
 
@@ -304,8 +314,8 @@ status fault_fs_open(fault_fs *fs, const store_options *options, store **out)
     return store_open_on(options, fs->files, out);
 }
 
-void fault_fs_fail(fault_fs *fs, enum fault_operation operation, const char *part,
-                   enum fault_kind kind, unsigned pass)
+static void set_rule(fault_fs *fs, enum fault_operation operation, const char *part,
+                     enum fault_kind kind, unsigned pass, std::thread::id thread)
 {
     std::lock_guard<std::mutex> lock(fs->world->mutex);
     rule r;
@@ -313,7 +323,20 @@ void fault_fs_fail(fault_fs *fs, enum fault_operation operation, const char *par
     r.part = part;
     r.kind = kind;
     r.pass = pass;
+    r.thread = thread;
     fs->world->rules[operation] = r;
+}
+
+void fault_fs_fail(fault_fs *fs, enum fault_operation operation, const char *part,
+                   enum fault_kind kind, unsigned pass)
+{
+    set_rule(fs, operation, part, kind, pass, std::thread::id());
+}
+
+void fault_fs_fail_here(fault_fs *fs, enum fault_operation operation, const char *part,
+                        enum fault_kind kind, unsigned pass)
+{
+    set_rule(fs, operation, part, kind, pass, std::this_thread::get_id());
 }
 
 void fault_fs_heal(fault_fs *fs)
@@ -327,6 +350,12 @@ unsigned fault_fs_failures(const fault_fs *fs)
 {
     std::lock_guard<std::mutex> lock(fs->world->mutex);
     return fs->world->failures;
+}
+
+unsigned fault_fs_failures_while_merging(const fault_fs *fs)
+{
+    std::lock_guard<std::mutex> lock(fs->world->mutex);
+    return fs->world->failures_while_merging;
 }
 
 /* With the world's mutex held. Directories are there as soon as they are made. */

@@ -35,10 +35,17 @@ enum fault_kind {
  * that do not. One rule per operation; the last one holds. */
 void fault_fs_fail(struct fault_fs *fs, enum fault_operation operation, const char *part,
                    enum fault_kind kind, unsigned pass);
+/* The same for what the calling thread does; what RocksDB does in the background works. */
+void fault_fs_fail_here(struct fault_fs *fs, enum fault_operation operation, const char *part,
+                        enum fault_kind kind, unsigned pass);
 /* All works again. */
 void fault_fs_heal(struct fault_fs *fs);
 /* How many operations have failed so far. */
 unsigned fault_fs_failures(const struct fault_fs *fs);
+
+/* How many of them while RocksDB was putting together an iterator over range tombstones: each would
+ * have freed memory twice (level0.cc), so it stays 0. */
+unsigned fault_fs_failures_while_merging(const struct fault_fs *fs);
 
 /* Copies the store's directory, with those in it, as a power cut at this moment would leave it: of
  * each file what was synced, and `torn` bytes more of what was written after that, if there are so

@@ -37,6 +37,8 @@ thread_local struct {
     bool open_failed;
     uint64_t blocks_checked; /* read, and their checksums looked at */
     uint64_t blocks_kept;    /* and then put into the cache, or tried to */
+    bool is_merging;         /* merging_scope */
+    bool merging_opened;     /* a table was not open */
 } watch;
 
 thread_local bool keeps_files; /* for keep_files_scope */
@@ -233,6 +235,7 @@ class file_system final : public rocksdb::FileSystemWrapper {
                                  std::unique_ptr<rocksdb::FSRandomAccessFile> *out,
                                  IODebugContext *debug) override
     {
+        watch.merging_opened |= watch.is_merging;
         if (watch.is_hasty)
             return refuse();
         IOStatus s = target()->NewRandomAccessFile(path, options, out, debug);
@@ -311,6 +314,37 @@ read_watch::~read_watch()
 bool thread_keeps_to_memory()
 {
     return watch.is_hasty;
+}
+
+void note_refusal()
+{
+    watch.was_refused = true;
+}
+
+bool thread_has_met_trouble()
+{
+    return watch.was_refused || watch.has_failed || watch.open_failed;
+}
+
+merging_scope::merging_scope(bool is_over_tombstones)
+{
+    watch.is_merging = is_over_tombstones;
+}
+
+merging_scope::~merging_scope()
+{
+    watch.is_merging = false;
+    watch.merging_opened = false;
+}
+
+bool merging_scope::has_opened() const
+{
+    return watch.merging_opened;
+}
+
+bool thread_is_merging()
+{
+    return watch.is_merging;
 }
 
 bool read_watch::was_refused() const

@@ -27,6 +27,7 @@ extern "C" {
 }
 
 #include <atomic>
+#include <condition_variable>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -196,6 +197,21 @@ class read_watch {
 
 /* Whether the present thread must not wait for the disk: what it reads comes from memory. */
 bool thread_keeps_to_memory();
+/* Its watch takes note that it would have had to wait, for something other than a file. */
+void note_refusal();
+/* Whether its watch has seen anything so far that ends a read. */
+bool thread_has_met_trouble();
+
+/* While RocksDB puts together an iterator over level 0 with range tombstones (level0.cc); others
+ * than `is_over_tombstones` do nothing. Within a read_watch. Scopes do not nest. */
+class merging_scope {
+  public:
+    explicit merging_scope(bool is_over_tombstones);
+    ~merging_scope();
+    bool has_opened() const; /* a table, or tried to */
+};
+/* Whether the present thread is in such a scope: for fault_fs. */
+bool thread_is_merging();
 
 /* What the present thread deletes stays, for as long as it lives. An ingestion whose record could
  * not be synced deletes its tables, although the manifest may name them: the store would not open.
@@ -211,6 +227,64 @@ std::shared_ptr<rocksdb::Statistics> make_block_watch();
 
 /* What the refusal to write an options file says, and RocksDB then says in its log. */
 extern const char NO_OPTIONS_FILE[];
+
+/* --- level0.cc: its head says what for --- */
+
+/* Of one keyspace. */
+class level0 {
+  public:
+    level0(rocksdb::DB *db, rocksdb::ColumnFamilyHandle *handle);
+
+    /* NULL: a table of level 0 is not to be had; the thread's watch knows whether it was refused,
+     * could not be read, or is damaged. If it knows of nothing, the disk hangs. */
+    std::unique_ptr<rocksdb::Iterator> make_iterator(const rocksdb::ReadOptions &options);
+
+    /* From the end of a table until it is listed in level 0, or given up. */
+    void begin_arrival(bool deletes_ranges);
+    void end_arrival();
+    /* Before the keyspace goes, or when it has other tables: what is held is not the latest. */
+    void let_go();
+
+  private:
+    enum knowledge { UNKNOWN, PLAIN, HELD };
+
+    bool wait_for_arrivals(std::shared_lock<std::shared_mutex> *lock);
+    bool is_known();
+    bool look();
+    std::unique_ptr<rocksdb::Iterator> forget();
+
+    rocksdb::DB *const db;
+    rocksdb::ColumnFamilyHandle *const handle;
+    std::shared_mutex gate;
+    std::condition_variable_any arrived; /* with `gate` */
+    unsigned arriving = 0;               /* changes under `gate` */
+    std::mutex looking;                  /* at level 0, under `gate` shared */
+    std::atomic<knowledge> state{UNKNOWN};
+    std::unique_ptr<rocksdb::Iterator> held; /* all tables, if HELD */
+};
+
+/* Of all keyspaces; told by the listener. */
+class level0_list {
+  public:
+    void add(const std::string &name, std::shared_ptr<level0> one);
+    void remove(const std::string &name);
+
+    /* On the thread of the flush or compaction that makes it. */
+    void table_made(const std::string &name, const std::string &path, bool deletes_ranges);
+    void table_settled(const std::string &path); /* listed, or deleted; any table */
+    void job_failed();
+    void compaction_begun(int output_level);
+    void compaction_done(const std::string &name);
+
+  private:
+    std::shared_ptr<level0> find(const std::string &name);
+    void note_arrival(uint64_t number, const std::shared_ptr<level0> &at);
+    void table_settled(uint64_t number);
+
+    std::mutex mutex; /* of both */
+    std::unordered_map<std::string, std::shared_ptr<level0>> by_name;
+    std::vector<std::pair<uint64_t, std::shared_ptr<level0>>> arriving;
+};
 
 /* --- block_cache.cc --- */
 
@@ -242,7 +316,8 @@ struct store_counters {
     std::atomic<uint64_t> stops{0};
 };
 
-std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters);
+std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters,
+                                                      level0_list *levels0);
 std::shared_ptr<rocksdb::Logger> make_logger(const struct log *log);
 
 /* --- memtable.cc --- */
@@ -273,6 +348,7 @@ struct keyspace {
     rocksdb::DB *db;
     rocksdb::ColumnFamilyHandle *handle;
     std::shared_ptr<struct folder> folder; /* RocksDB holds on to it, too */
+    std::shared_ptr<class level0> level0;
     std::future<void> folder_gone; /* ready when nobody can fold for the keyspace any more */
 };
 
@@ -285,6 +361,7 @@ struct store {
     bool read_only;
     class trouble trouble;
     store_counters counters;
+    level0_list levels0;
     std::shared_ptr<rocksdb::Cache> cache;
     std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
     std::shared_ptr<log_room> room;

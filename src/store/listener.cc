@@ -1,4 +1,4 @@
-/* What RocksDB tells us: background errors, bytes written, and its own log. */
+/* What RocksDB tells us: background errors, bytes written, tables that come, and its own log. */
 #include "store/internal.h"
 
 #include "rocksdb/listener.h"
@@ -12,7 +12,8 @@ namespace {
  * stops writes, and RocksDB resumes when it can; after a fatal one it never writes again. */
 class listener final : public rocksdb::EventListener {
   public:
-    listener(trouble *trouble_, store_counters *counters_) : trouble(trouble_), counters(counters_)
+    listener(trouble *trouble_, store_counters *counters_, level0_list *levels0_)
+        : trouble(trouble_), counters(counters_), levels0(levels0_)
     {
     }
 
@@ -20,6 +21,7 @@ class listener final : public rocksdb::EventListener {
 
     void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status *error) override
     {
+        levels0->job_failed();
         if (error->severity() >= rocksdb::Status::Severity::kFatalError)
             trouble->fence(error->ToString());
         else if (error->severity() >= rocksdb::Status::Severity::kHardError)
@@ -32,8 +34,29 @@ class listener final : public rocksdb::EventListener {
             trouble->background_is_full(false);
     }
 
+    void OnTableFileCreated(const rocksdb::TableFileCreationInfo &info) override
+    {
+        bool is_of_job = info.reason == rocksdb::TableFileCreationReason::kFlush ||
+                         info.reason == rocksdb::TableFileCreationReason::kCompaction;
+        if (is_of_job && info.status.ok())
+            levels0->table_made(info.cf_name, info.file_path,
+                                info.table_properties.num_range_deletions != 0);
+    }
+
+    void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo &info) override
+    {
+        levels0->table_settled(info.file_path);
+    }
+
+    void OnCompactionBegin(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
+    {
+        levels0->compaction_begun(info.output_level);
+    }
+
+    /* Also by a thread other than that which made the table. */
     void OnFlushCompleted(rocksdb::DB *, const rocksdb::FlushJobInfo &info) override
     {
+        levels0->table_settled(info.file_path);
         counters->bytes_written += info.table_properties.data_size;
         counters->flushed_bytes +=
             info.table_properties.raw_key_size + info.table_properties.raw_value_size;
@@ -42,6 +65,7 @@ class listener final : public rocksdb::EventListener {
 
     void OnCompactionCompleted(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
     {
+        levels0->compaction_done(info.cf_name);
         counters->bytes_written += info.stats.total_output_bytes;
         counters->compaction_written_bytes += info.stats.total_output_bytes;
         counters->compaction_read_bytes += info.stats.total_input_bytes;
@@ -60,6 +84,7 @@ class listener final : public rocksdb::EventListener {
   private:
     class trouble *const trouble;
     store_counters *const counters;
+    level0_list *const levels0;
 };
 
 /* RocksDB's warnings and errors in the server's own log; no LOG files in the directory. */
@@ -92,9 +117,10 @@ class logger final : public rocksdb::Logger {
 
 } // namespace
 
-std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters)
+std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters,
+                                                      level0_list *levels0)
 {
-    return std::make_shared<listener>(trouble, counters);
+    return std::make_shared<listener>(trouble, counters, levels0);
 }
 
 std::shared_ptr<rocksdb::Logger> make_logger(const struct log *log)

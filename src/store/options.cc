@@ -27,7 +27,7 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.env = store->env.get();
     o.info_log = make_logger(options->log);
     o.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-    o.listeners.push_back(make_listener(&store->trouble, &store->counters));
+    o.listeners.push_back(make_listener(&store->trouble, &store->counters, &store->levels0));
 
     /* Whether to make a store is decided by the FORMAT file (directory.cc). */
     o.create_if_missing = false;

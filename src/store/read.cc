@@ -143,8 +143,8 @@ struct store_cursor {
     std::string upper;
     rocksdb::Slice lower_slice; /* RocksDB wants these to stay where they are */
     rocksdb::Slice upper_slice;
-    std::unique_ptr<rocksdb::Iterator> iterator;
-    store_folded folded = {}; /* by the last move */
+    std::unique_ptr<rocksdb::Iterator> iterator; /* NULL: it has ended */
+    store_folded folded = {};                    /* by the last move */
     /* What ended the cursor for good. */
     bool missed_cache = false;
     bool read_failed = false;
@@ -190,8 +190,10 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
         o.readahead_size = LONG_READAHEAD;
     }
     read_watch watch(options->reach);
-    cursor->iterator.reset(keyspace->db->NewIterator(o, keyspace->handle));
+    cursor->iterator = keyspace->level0->make_iterator(o);
     note_watch(cursor.get(), watch);
+    if (cursor->iterator == nullptr && !cursor->has_ended())
+        *(watch.has_met_damage() ? &cursor->met_damage : &cursor->read_failed) = true;
     return cursor;
 }
 
@@ -286,7 +288,8 @@ status store_cursor_status(const store_cursor *cursor)
         return status_out_of_memory();
     if (cursor->missed_cache)
         return status_ok();
-    rocksdb::Status s = cursor->iterator->status();
+    rocksdb::Status s =
+        cursor->iterator != nullptr ? cursor->iterator->status() : rocksdb::Status();
     if (s.ok() && cursor->read_failed)
         return status_make(STATUS_UNAVAILABLE, "store: a table could not be read");
     if (s.ok() && cursor->met_damage)

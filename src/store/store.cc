@@ -54,6 +54,8 @@ static void add_keyspace(store *store, std::unique_ptr<keyspace> k, ColumnFamily
 {
     k->handle = handle;
     k->db = store->db;
+    k->level0 = std::make_shared<level0>(store->db, handle);
+    store->levels0.add(handle->GetName(), k->level0);
     store->by_id[k->id] = k.get();
     store->keyspaces.push_back(std::move(k));
 }
@@ -213,8 +215,10 @@ static void close_database(store *store)
     if (!store->read_only && !store->trouble.is_fenced())
         store->db->SyncWAL().PermitUncheckedError();
     rocksdb::CancelAllBackgroundWork(store->db, true);
-    for (const auto &k : store->keyspaces)
+    for (const auto &k : store->keyspaces) {
+        k->level0->let_go();
         store->db->DestroyColumnFamilyHandle(k->handle);
+    }
     for (ColumnFamilyHandle *handle : store->leftovers)
         store->db->DestroyColumnFamilyHandle(handle);
     store->db->DestroyColumnFamilyHandle(store->default_handle);
@@ -338,6 +342,8 @@ status store_keyspace_drop(store *store, keyspace *keyspace)
         if (!s.ok())
             return status_from(s);
         std::unique_ptr<struct keyspace> removed = remove_keyspace(store, keyspace);
+        store->levels0.remove(removed->handle->GetName());
+        removed->level0->let_go();
         store->db->DestroyColumnFamilyHandle(removed->handle);
         /* Compactions see the drop at their next key; a flush that runs goes to its end. Only then
          * may the owner free the rules. */
