@@ -13,7 +13,7 @@
  * those who wait have theirs first. One that cannot (it sorts, or is within one row) is ended after
  *     QUERY_MOST_TURN_US, so that no query keeps others waiting for ever.
  *  4. The execution is used by one thread at a time, and holds nothing of the store while it waits
- *     for the client, but for what its scan holds between rows. */
+ *     for the client: what is read next is read as it is then, as by ReadRows. */
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/query.h"
@@ -412,6 +412,7 @@ static void wait_for_client(struct task *task)
     bool must_wait =
         grpc_call_is_congested(self->data.call) && !grpc_call_is_cancelled(self->data.call);
     if (must_wait) {
+        sql_execution_rest(self->execution);
         self->is_waiting = true;
         grpc_call_step(self->data.call, CALL_AWAITS_CLIENT);
     } else {

@@ -17,6 +17,7 @@ struct query_scan {
     struct filter *filter;
     struct arena *arena; /* of the row's cells */
     struct cell_list cells;
+    bool keeps_row; /* what is given out is a copy */
 };
 
 /* --- columns --- */
@@ -187,6 +188,21 @@ static bool is_same_cell(const struct cell *a, const struct cell *b)
            bytes_equal(a->qualifier, b->qualifier);
 }
 
+static bool copy_bytes(struct arena *arena, bytes *value)
+{
+    size_t size = value->size;
+    *value = arena_copy(arena, *value);
+    return size == 0 || value->data != NULL;
+}
+
+static bool take_cell(struct query_scan *scan, struct cell cell)
+{
+    if (scan->keeps_row &&
+        (!copy_bytes(scan->arena, &cell.qualifier) || !copy_bytes(scan->arena, &cell.value)))
+        return false;
+    return cell_list_add(&scan->cells, &cell);
+}
+
 /* Without the copy of the first cell, if it was needed, too. */
 static status take_cells(struct query_scan *scan, const struct cell_list *cells)
 {
@@ -194,7 +210,7 @@ static status take_cells(struct query_scan *scan, const struct cell_list *cells)
     scan->cells = (struct cell_list){.arena = scan->arena};
     for (size_t i = 0; i < cells->count; i++)
         if (i == 0 || !is_same_cell(&cells->items[i - 1], &cells->items[i]))
-            if (!cell_list_add(&scan->cells, &cells->items[i]))
+            if (!take_cell(scan, cells->items[i]))
                 return status_out_of_memory();
     return status_ok();
 }
@@ -202,6 +218,18 @@ static status take_cells(struct query_scan *scan, const struct cell_list *cells)
 static bool has_copy(const struct cell_list *cells)
 {
     return cells->count > 1 && is_same_cell(&cells->items[0], &cells->items[1]);
+}
+
+/* The row as it was read, or what is to stay of it. */
+static status give(struct query_scan *scan, const struct scan_row *read, struct sql_scan_row *row)
+{
+    *row = (struct sql_scan_row){read->key, read->cells};
+    if (!scan->keeps_row && !has_copy(read->cells))
+        return status_ok();
+    row->cells = &scan->cells;
+    TRY(take_cells(scan, read->cells));
+    return !scan->keeps_row || copy_bytes(scan->arena, &row->key) ? status_ok()
+                                                                  : status_out_of_memory();
 }
 
 static status next(struct sql_scan *base, struct sql_scan_row *row, bool *found)
@@ -219,12 +247,14 @@ static status next(struct sql_scan *base, struct sql_scan_row *row, bool *found)
         return row_too_large(read.key, table_name(scan->catalog->table));
     if (outcome != ROW_FOUND)
         return status_ok();
-    *row = (struct sql_scan_row){read.key, read.cells};
     *found = true;
-    if (!has_copy(read.cells))
-        return status_ok();
-    row->cells = &scan->cells;
-    return take_cells(scan, read.cells);
+    return give(scan, &read, row);
+}
+
+static void rest(struct sql_scan *base)
+{
+    struct query_scan *scan = (struct query_scan *)(void *)base;
+    scan_pause(scan->scan);
 }
 
 static void destroy(struct sql_scan *base)
@@ -258,7 +288,7 @@ static status open_scan(struct query_scan *scan, const struct sql_scan_spec *spe
     struct key_range *ranges;
     struct read_scope scope;
     bool has_times = asks_for_times(spec);
-    scan->arena = arena_create(LIMIT_ROW_BYTES);
+    scan->arena = arena_create(scan->keeps_row ? 2 * LIMIT_ROW_BYTES : LIMIT_ROW_BYTES);
     if (scan->arena == NULL)
         return status_out_of_memory();
     TRY(key_ranges(spec, arena, &ranges));
@@ -282,7 +312,8 @@ status query_scan_open(void *context, const struct sql_relation *relation,
     struct query_scan *opened = arena_zalloc(arena, sizeof *opened);
     if (opened == NULL)
         return status_out_of_memory();
-    *opened = (struct query_scan){.base = {next, destroy}, .catalog = context};
+    *opened = (struct query_scan){
+        .base = {next, rest, destroy}, .catalog = context, .keeps_row = spec->keeps_row};
     status s = open_scan(opened, spec, arena);
     if (!status_is_ok(s))
         destroy(&opened->base);

@@ -94,6 +94,7 @@ struct sql_scan_spec {
     int32_t cells_per_column; /* INT32_MAX: all */
     /* A row counts only if it has a cell of these times, of whatever family. */
     uint64_t row_limit; /* no more rows than these will be asked for; 0: unknown */
+    bool keeps_row;     /* a row is valid until the next call of `next`, a `rest` between or not */
 };
 
 struct sql_scan_row {
@@ -105,6 +106,8 @@ struct sql_scan_row {
 /* Rows in the order of keys (or reversed). What it gives is valid until the next call. */
 struct sql_scan {
     status (*next)(struct sql_scan *scan, struct sql_scan_row *row, bool *found);
+    /* Optional: holds nothing of the store until the next row is asked for, which may be long. */
+    void (*rest)(struct sql_scan *scan);
     void (*destroy)(struct sql_scan *scan);
 };
 

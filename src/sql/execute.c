@@ -368,6 +368,15 @@ bool sql_execution_is_paused(const struct sql_execution *execution)
     return execution->is_paused;
 }
 
+void sql_execution_rest(struct sql_execution *execution)
+{
+    struct iterator **iterators = execution->iterators.items;
+    for (size_t i = 0; i < execution->iterators.count; i++)
+        if (iterators[i]->kind->rest != NULL)
+            iterators[i]->kind->rest(iterators[i]);
+    execution->place = bytes_make(NULL, 0);
+}
+
 status sql_execution_explain(struct sql_execution *execution, struct buffer *out)
 {
     if (!execution->has_begun)

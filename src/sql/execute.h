@@ -29,6 +29,10 @@ status sql_execution_next(struct sql_execution *execution, const struct sql_valu
 /* Whether the last call stopped to let others have a turn: the next goes on where it stopped. */
 bool sql_execution_is_paused(const struct sql_execution *execution);
 
+/* Before a wait that may be long: until the next call it holds nothing of what the catalog scans.
+ * The last row is not valid any more. */
+void sql_execution_rest(struct sql_execution *execution);
+
 /* Where the last row came from, if another execution can go on behind it: the key of the table's
  * row. Empty if it cannot, as when rows are sorted or grouped. Valid until the next row. */
 bytes sql_execution_place(const struct sql_execution *execution);

@@ -31,6 +31,8 @@ struct iterator_kind {
     status (*begin)(struct iterator *iterator);
     /* The next row, or NULL. */
     status (*next)(struct iterator *iterator, const struct sql_value **row);
+    /* Optional: see sql_execution_rest. */
+    void (*rest)(struct iterator *iterator);
     /* Optional: frees what is in no arena. Also after a `begin` that failed or never was. */
     void (*end)(struct iterator *iterator);
 };

@@ -155,6 +155,18 @@ static bool wants_parts(const struct sql_scan_plan *plan)
     return false;
 }
 
+/* UNNEST and UNPACK make several rows of one, and keep what it was meanwhile. */
+static bool takes_rows_apart(const struct sql_execution *execution)
+{
+    struct iterator *const *iterators = execution->iterators.items;
+    for (size_t i = 0; i < execution->iterators.count; i++) {
+        enum sql_operator_kind kind = iterators[i]->operator_->kind;
+        if (kind == SQL_OP_UNNEST || kind == SQL_OP_UNPACK)
+            return true;
+    }
+    return false;
+}
+
 static status row_limit(struct iterator *iterator, struct sql_scan_spec *spec)
 {
     int64_t limit;
@@ -200,6 +212,7 @@ static status scan_begin(struct iterator *iterator)
     struct arena *own = iterator->execution->own;
     struct sql_scan_spec *spec = &scanner->spec;
     spec->is_reversed = plan->is_reversed;
+    spec->keeps_row = takes_rows_apart(iterator->execution);
     scanner->with_history = plan->temporal.with_history;
     TRY(collect_wanted(iterator, scanner));
     TRY(collect_needs(iterator, scanner, spec));
@@ -217,6 +230,13 @@ static status scan_begin(struct iterator *iterator)
             return status_out_of_memory();
     }
     return catalog->scan(catalog->context, plan->table, spec, own, &scanner->scan);
+}
+
+static void scan_rest(struct iterator *iterator)
+{
+    struct scanner *scanner = iterator->state;
+    if (scanner->scan != NULL && scanner->scan->rest != NULL)
+        scanner->scan->rest(scanner->scan);
 }
 
 static void scan_end(struct iterator *iterator)
@@ -382,4 +402,5 @@ static status scan_row_next(struct iterator *iterator, const struct sql_value **
 const struct iterator_kind scan_kind = {.state_size = sizeof(struct scanner),
                                         .begin = scan_begin,
                                         .next = scan_row_next,
+                                        .rest = scan_rest,
                                         .end = scan_end};

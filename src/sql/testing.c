@@ -168,7 +168,7 @@ static status memory_scan(void *context, const struct sql_relation *table,
     if (spec->range_count > 0)
         memcpy(ranges, spec->ranges, spec->range_count * sizeof *ranges);
     write_ranges(context, spec);
-    *scan = (struct memory_scan){.scan = {memory_next, memory_destroy},
+    *scan = (struct memory_scan){.scan = {memory_next, NULL, memory_destroy},
                                  .database = context,
                                  .ranges = ranges,
                                  .range_count = spec->range_count,
