@@ -85,13 +85,21 @@ class Visitor:
     def note_end(self, request):
         self.asked.discard(request)
 
-    def expect_trouble(self, *patterns):
-        """Takes back what was expected: the browser logs each answer that is an error, also one
-        that comes when the page has said what another was."""
+    def hear_all(self):
+        """Waits for the ends of requests, and for what the browser says of them. It tells of a
+        request that failed twice, first that it has, then as a line of the log: on a busy machine
+        the line came when the test was over. Both are on their way in that order before the page
+        answers a question that is put after the first."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while self.asked:
             assert time.monotonic() < deadline, self.asked
             self.page.wait_for_timeout(10)
+        self.page.evaluate("null")
+
+    def expect_trouble(self, *patterns):
+        """Takes back what was expected: the browser logs each answer that is an error, also one
+        that comes when the page has said what another was."""
+        self.hear_all()
         for pattern in patterns:
             assert any(re.search(pattern, trouble) for trouble in self.troubles), self.troubles
         self.troubles = [
