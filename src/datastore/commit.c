@@ -45,6 +45,8 @@ static status answer(const struct ds_commit *commit, ProtobufCMessage **out)
     response->index_updates = commit->index_updates;
     grpc_call_count(commit->call->call, (int64_t)commit->work_count, (int64_t)commit->work_count);
     *out = &response->base;
+    if (!commit->is_transactional)
+        return status_ok();
     return ds_time_message(commit->writing.moment.at_us, arena, &response->commit_time);
 }
 

@@ -284,15 +284,29 @@ def test_no_increment_is_lost(server, client):
     assert client.get(key)["n"] == 60
 
 
+def test_only_transactions_have_a_commit_time(raw):
+    """By google.datastore.v1, and in production; what a mutation made has its times in either."""
+    in_transaction = raw.transact({"upsert": raw.entity("K", 1, n=1)})
+    assert in_transaction.commit_time == in_transaction.mutation_results[0].update_time
+    begun = raw.commit(
+        {"upsert": raw.entity("K", 1, n=2)}, transaction=raw.begin(), mode="TRANSACTIONAL"
+    )
+    assert begun.commit_time == begun.mutation_results[0].update_time
+    assert begun.commit_time > in_transaction.commit_time
+    for mutations in [{"upsert": raw.entity("K", 1, n=3)}], []:
+        alone = raw.commit(*mutations)
+        assert "commit_time" not in alone
+        assert all(each.update_time for each in alone.mutation_results)
+
+
 # --- the past ---
 
 
 def test_what_was(raw):
     moments = []
     for n in range(3):
-        answer = raw.commit({"upsert": raw.entity("K", 1, n=n)})
-        moments.append(answer.commit_time)
-    moments.append(raw.commit({"delete": raw.key("K", 1)}).commit_time)
+        moments.append(raw.moment({"upsert": raw.entity("K", 1, n=n)}))
+    moments.append(raw.moment({"delete": raw.key("K", 1)}))
 
     def at(moment):
         found = raw.lookup(raw.key("K", 1), read_time=moment).found

@@ -64,7 +64,7 @@ def test_parts_of_the_index(client):
 def test_the_past(client):
     expected = fill(client)
     raw = Raw(client)
-    before = raw.commit({"upsert": raw.entity("Other", 1, n=1)}).commit_time
+    before = raw.moment({"upsert": raw.entity("Other", 1, n=1)})
     client.delete_multi([client.key("L", number) for number in expected[::3]])
     client.put_multi([entity(client, "L", number, level=0) for number in expected[1::3]])
     client.put_multi([entity(client, "L", 1000 + number, level=number % 6) for number in range(50)])

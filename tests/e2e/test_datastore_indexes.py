@@ -592,9 +592,9 @@ def test_what_comes_to_be_in_an_index_is_noticed(client, indexes):
 def test_the_past_by_an_index(client, indexes):
     """As of a time before the index was ready it is of no use; later ones see what was."""
     client.put(entity(client, "K", 1, a=1, b=1))
-    before = Raw(client).commit().commit_time
+    before = Raw(client).moment()
     indexes.create("K", "a", "b")
-    after = Raw(client).commit().commit_time
+    after = Raw(client).moment()
     client.put(entity(client, "K", 1, a=2, b=1))
     client.put(entity(client, "K", 3, a=1, b=0))
     asked = client.query(kind="K")

@@ -172,7 +172,7 @@ def test_gql(numbers, raw):
 
 
 def test_a_query_of_the_past(numbers, raw):
-    before = raw.commit({"upsert": raw.entity("Other", 1, n=1)}).commit_time
+    before = raw.moment({"upsert": raw.entity("Other", 1, n=1)})
     numbers.delete(numbers.key("P", "root", "K", 4))
     numbers.put(entity(numbers, "P", "root", "K", 5, n=4, m=3))
     numbers.put(entity(numbers, "P", "root", "K", 777, n=3, m=3))

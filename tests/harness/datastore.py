@@ -67,6 +67,10 @@ class Raw:
         }
         return self.api.commit(request=request, retry=None)
 
+    def moment(self, *mutations):
+        """When a transaction of these mutations, or of none, committed."""
+        return self.transact(*mutations).commit_time
+
     def lookup(self, *keys, **options):
         return self.api.lookup(
             request={"project_id": self.project, "keys": keys, "read_options": options}, retry=None
