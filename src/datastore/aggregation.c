@@ -1,12 +1,14 @@
 /* Aggregations: see aggregation.h. */
 #include "datastore/aggregation.h"
 
-#include "base/limits.h"
+#include "base/check.h"
 #include "bigtable/timestamps.h"
-#include "datastore/property_path.h"
+#include "datastore/aggregation_private.h"
+#include "datastore/query_cursor.h"
 #include "datastore/validate.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define INVALID(...)   status_make(STATUS_INVALID_ARGUMENT, __VA_ARGS__)
 #define OPERATOR(name) DS__AGGREGATION_QUERY__AGGREGATION__OPERATOR_##name
@@ -14,19 +16,18 @@
 struct ds_aggregation {
     Ds__AggregationQuery__Aggregation__OperatorCase operator;
     const char *alias;
-    const char *property;         /* NULL: of a count */
-    struct ds_property_path path; /* the same, through entities */
-    int64_t most;                 /* what a count is up to */
-    int64_t count;                /* of results, or of numbers */
-    __int128 integers;            /* their sum */
+    const char *property; /* NULL: of a count */
+    size_t place;         /* of the property, among all */
+    int64_t most;         /* what a count is up to */
+    int64_t count;        /* of results, or of numbers */
+    __int128 integers;    /* their sum */
     double doubles;
     bool has_double;
 };
 
 /* --- checking --- */
 
-static status check_property(struct ds_aggregation *out, const Ds__PropertyReference *property,
-                             struct arena *arena)
+static status check_property(struct ds_aggregation *out, const Ds__PropertyReference *property)
 {
     if (property == NULL)
         return INVALID("An aggregation has no property.");
@@ -34,11 +35,11 @@ static status check_property(struct ds_aggregation *out, const Ds__PropertyRefer
     if (ds_name_is_reserved(property->name))
         return INVALID("Aggregations are not supported for the property: %s", property->name);
     out->property = property->name;
-    return ds_property_path_parse(property->name, arena, &out->path);
+    return status_ok();
 }
 
 static status check_operator(const Ds__AggregationQuery__Aggregation *request,
-                             struct ds_aggregation *out, struct arena *arena)
+                             struct ds_aggregation *out)
 {
     *out = (struct ds_aggregation){.operator= request->operator_case, .most = INT64_MAX};
     switch (request->operator_case) {
@@ -51,9 +52,9 @@ static status check_operator(const Ds__AggregationQuery__Aggregation *request,
         out->most = request->count->up_to->value;
         return status_ok();
     case OPERATOR(SUM):
-        return check_property(out, request->sum->property, arena);
+        return check_property(out, request->sum->property);
     case OPERATOR(AVG):
-        return check_property(out, request->avg->property, arena);
+        return check_property(out, request->avg->property);
     default:
         return INVALID("An aggregation has no operator.");
     }
@@ -85,6 +86,35 @@ static status check_alias(const struct ds_aggregations *aggregations, const char
     return status_ok();
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct ds_aggregated *)a)->name, ((const struct ds_aggregated *)b)->name);
+}
+
+static status add_property(struct ds_aggregations *out, const char *name, struct arena *arena)
+{
+    struct ds_aggregated *property = &out->properties[out->property_count];
+    for (size_t i = 0; i < out->property_count; i++)
+        if (strcmp(out->properties[i].name, name) == 0)
+            return status_ok();
+    property->name = name;
+    out->property_count++;
+    return ds_property_path_parse(name, arena, &property->path);
+}
+
+static status find_properties(struct ds_aggregations *out, struct arena *arena)
+{
+    for (size_t i = 0; i < out->count; i++)
+        if (out->items[i].property != NULL)
+            TRY(add_property(out, out->items[i].property, arena));
+    qsort(out->properties, out->property_count, sizeof *out->properties, compare_names);
+    for (size_t i = 0; i < out->count; i++)
+        for (size_t j = 0; j < out->property_count && out->items[i].property != NULL; j++)
+            if (strcmp(out->properties[j].name, out->items[i].property) == 0)
+                out->items[i].place = j;
+    return status_ok();
+}
+
 status ds_aggregations_check(const Ds__AggregationQuery *request, struct arena *arena,
                              struct ds_aggregations *out)
 {
@@ -101,11 +131,11 @@ status ds_aggregations_check(const Ds__AggregationQuery *request, struct arena *
         return status_out_of_memory();
     for (; out->count < request->n_aggregations; out->count++) {
         struct ds_aggregation *item = &out->items[out->count];
-        TRY(check_operator(request->aggregations[out->count], item, arena));
+        TRY(check_operator(request->aggregations[out->count], item));
         TRY(set_alias(item, request->aggregations[out->count]->alias, &unnamed, arena));
         TRY(check_alias(out, item->alias));
     }
-    return status_ok();
+    return find_properties(out, arena);
 }
 
 static bool is_projected(const struct ds_query *query, const char *property)
@@ -134,57 +164,74 @@ status ds_aggregations_check_query(const struct ds_aggregations *aggregations,
     return status_ok();
 }
 
-/* --- running --- */
+/* --- one result, or those of an entity --- */
 
-static const Ds__Value *value_of(const struct ds_aggregation *aggregation, const Ds__Entity *entity)
-{
-    const Ds__Value *value = ds_property_find(entity, aggregation->property);
-    return value == NULL ? ds_property_get(entity, &aggregation->path) : value;
-}
-
-static bool has_all(const struct ds_aggregations *aggregations, const Ds__Entity *entity)
-{
-    for (size_t i = 0; i < aggregations->count; i++) {
-        if (aggregations->items[i].property == NULL)
-            continue;
-        const Ds__Value *value = value_of(&aggregations->items[i], entity);
-        if (value == NULL || value->exclude_from_indexes)
-            return false;
-    }
-    return true;
-}
-
-static void add_number(struct ds_aggregation *aggregation, const Ds__Value *value)
+static void add_number(struct ds_aggregation *aggregation, const Ds__Value *value, int64_t times)
 {
     bool is_double = value->value_type_case == DS__VALUE__VALUE_TYPE_DOUBLE_VALUE;
-    if (!is_double && value->value_type_case != DS__VALUE__VALUE_TYPE_INTEGER_VALUE)
+    if (times == 0 || (!is_double && value->value_type_case != DS__VALUE__VALUE_TYPE_INTEGER_VALUE))
         return;
-    aggregation->count++;
+    aggregation->count += times;
     aggregation->has_double = aggregation->has_double || is_double;
     if (is_double)
-        aggregation->doubles += value->double_value;
+        aggregation->doubles += value->double_value * (double)times;
     else
-        aggregation->integers += value->integer_value;
+        aggregation->integers += (__int128)value->integer_value * times;
 }
 
-static void add_result(struct ds_aggregations *aggregations, const Ds__Entity *entity)
+static void add_results(struct ds_aggregations *aggregations, int64_t times)
 {
     for (size_t i = 0; i < aggregations->count; i++) {
         struct ds_aggregation *item = &aggregations->items[i];
-        if (item->property != NULL)
-            add_number(item, value_of(item, entity));
-        else if (item->count < item->most)
-            item->count++;
+        if (item->property == NULL)
+            item->count = times < item->most - item->count ? item->count + times : item->most;
     }
 }
 
-static bool needs_entities(const struct ds_aggregations *aggregations)
+/* A value of the property at this place, in so many of the results. */
+static void add_value(struct ds_aggregations *aggregations, size_t place, const Ds__Value *value,
+                      int64_t times)
 {
     for (size_t i = 0; i < aggregations->count; i++)
-        if (aggregations->items[i].property != NULL)
-            return true;
-    return false;
+        if (aggregations->items[i].property != NULL && aggregations->items[i].place == place)
+            add_number(&aggregations->items[i], value, times);
 }
+
+/* Of the combinations of values, which come like numbers whose last digit changes first, how many
+ * of the first `size` have the digit; `inner` combinations of what is behind it. */
+static int64_t count_digit(int64_t size, int64_t digit, int64_t digits, int64_t inner)
+{
+    CHECK(digits > 0 && inner > 0);
+    int64_t rest = size % (digits * inner) - digit * inner;
+    return size / (digits * inner) * inner + (rest < 0 ? 0 : rest < inner ? rest : inner);
+}
+
+/* The combinations from one to before another. */
+static void add_combinations(struct ds_aggregations *aggregations,
+                             const struct ds_value_list *lists, int64_t from, int64_t to)
+{
+    int64_t inner = 1;
+    add_results(aggregations, to - from);
+    for (size_t place = aggregations->property_count; place-- > 0;) {
+        int64_t digits = (int64_t)lists[place].count;
+        for (int64_t i = 0; i < digits; i++)
+            add_value(aggregations, place, lists[place].values[i],
+                      count_digit(to, i, digits, inner) - count_digit(from, i, digits, inner));
+        inner *= digits;
+    }
+}
+
+/* --- running --- */
+
+struct running {
+    struct ds_aggregations *aggregations;
+    const struct ds_query *query;
+    struct ds_results *results;
+    struct arena *scratch; /* of one result at a time */
+    bytes *values;         /* of a position */
+    int64_t passed;        /* results, up to the offset */
+    int64_t added;
+};
 
 /* Whether more results change nothing. */
 static bool is_done(const struct ds_aggregations *aggregations)
@@ -208,23 +255,79 @@ static void begin_anew(struct ds_aggregations *aggregations)
     }
 }
 
-/* Offset and limit are of the results that have all properties. */
-static status add_all(struct ds_aggregations *aggregations, const struct ds_query *query,
-                      struct ds_results *results)
+/* So many results: passes over what the offset wants, and says which are to be added. */
+static void take(struct running *running, int64_t count, int64_t *from, int64_t *to)
 {
-    bool wants_entity = needs_entities(aggregations), found = true;
+    const struct ds_query *query = running->query;
+    int64_t passed = query->offset - running->passed;
+    *from = passed < count ? passed : count;
+    running->passed += *from;
+    *to = query->limit >= 0 && query->limit - running->added < count - *from
+              ? *from + query->limit - running->added
+              : count;
+    running->added += *to - *from;
+}
+
+/* The values are in the position, and so is what type they had. */
+static status add_position(struct running *running, const struct ds_result *result)
+{
+    struct ds_aggregations *aggregations = running->aggregations;
+    const struct ds_query *query = running->query;
+    bytes rest;
+    add_results(aggregations, 1);
+    if (aggregations->property_count == 0)
+        return status_ok();
+    if (!ds_position_values(query, result->position, query->order_count, running->values, &rest))
+        return ds_damaged("a row without its values");
+    for (size_t i = 0; i < aggregations->property_count; i++) {
+        size_t order = aggregations->properties[i].order;
+        Ds__Value *value;
+        TRY(ds_value_decode(running->values[order], query->orders[order].flip,
+                            result->types.data[order], running->scratch, &value));
+        if (value->meaning != DS_MEANING_TIMESTAMP)
+            add_value(aggregations, i, value, 1);
+    }
+    return status_ok();
+}
+
+static status add_entity(struct running *running, const Ds__Entity *entity)
+{
+    struct ds_aggregations *aggregations = running->aggregations;
+    struct ds_value_list lists[LIMIT_DS_AGGREGATIONS];
+    int64_t count = 1, from, to;
+    for (size_t i = 0; i < aggregations->property_count; i++) {
+        TRY(ds_aggregated_values(entity, &aggregations->properties[i], running->scratch,
+                                 &lists[i]));
+        count *= (int64_t)lists[i].count;
+    }
+    take(running, count, &from, &to);
+    if (from < to)
+        add_combinations(aggregations, lists, from, to);
+    return status_ok();
+}
+
+static status add_result(struct running *running, const struct ds_result *result)
+{
+    int64_t from, to;
+    if (running->aggregations->property_count > 0 && !running->aggregations->by_position)
+        return add_entity(running, result->version.entity);
+    take(running, 1, &from, &to);
+    return from < to ? add_position(running, result) : status_ok();
+}
+
+static status add_all(struct running *running)
+{
+    const struct ds_query *query = running->query;
+    const struct ds_aggregations *aggregations = running->aggregations;
+    bool wants_entity = aggregations->property_count > 0 && !aggregations->by_position;
+    bool found = true;
     struct ds_result result;
-    int64_t skipped = 0, added = 0;
-    while ((query->limit < 0 || added < query->limit) && !is_done(aggregations)) {
-        TRY(ds_results_next(results, wants_entity, NULL, &result, &found));
+    while ((query->limit < 0 || running->added < query->limit) && !is_done(aggregations)) {
+        arena_reset(running->scratch);
+        TRY(ds_results_next(running->results, wants_entity, NULL, &result, &found));
         if (!found)
             return status_ok();
-        if (wants_entity && !has_all(aggregations, result.version.entity))
-            continue;
-        if (skipped++ < query->offset)
-            continue;
-        add_result(aggregations, result.version.entity);
-        added++;
+        TRY(add_result(running, &result));
     }
     return status_ok();
 }
@@ -296,21 +399,33 @@ static status make_batch(const struct ds_aggregations *aggregations,
     return timestamp_message(reading->read_time_us, arena, &batch->read_time);
 }
 
+static status run(struct running *running, const struct ds_plan *plan, struct ds_reading *reading,
+                  struct arena *arena, struct ds_reads *reads)
+{
+    running->values = arena_alloc(arena, running->query->order_count * sizeof *running->values);
+    if (running->values == NULL || running->scratch == NULL)
+        return status_out_of_memory();
+    TRY(ds_results_open(running->query, plan, reading, arena, &running->results));
+    status s = add_all(running);
+    *reads = ds_results_reads(running->results);
+    status closed = ds_results_close(running->results);
+    if (status_is_ok(s))
+        return closed;
+    status_free(closed);
+    return s;
+}
+
 status ds_aggregations_run(struct ds_aggregations *aggregations, const struct ds_query *query,
                            const struct ds_plan *plan, struct ds_reading *reading,
                            struct arena *arena, struct ds_reads *reads,
                            Ds__AggregationResultBatch **out)
 {
-    struct ds_results *results;
+    struct running running = {.aggregations = aggregations,
+                              .query = query,
+                              .scratch = arena_create(LIMIT_ARENA_DATASTORE_BYTES)};
     begin_anew(aggregations);
-    TRY(ds_results_open(query, plan, reading, arena, &results));
-    status s = add_all(aggregations, query, results);
-    *reads = ds_results_reads(results);
-    status closed = ds_results_close(results);
-    if (!status_is_ok(s)) {
-        status_free(closed);
-        return s;
-    }
-    TRY(closed);
+    status s = run(&running, plan, reading, arena, reads);
+    arena_destroy(running.scratch);
+    TRY(s);
     return make_batch(aggregations, reading, arena, out);
 }

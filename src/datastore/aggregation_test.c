@@ -29,7 +29,8 @@ static status aggregate(struct fake *fake, const char *json, Ds__AggregationResu
     TRY(ds_aggregations_check(request, fake->arena, &aggregations));
     TRY(ds_query_check(request->nested_query, NULL, &database, fake->arena, query));
     TRY(ds_aggregations_check_query(&aggregations, query));
-    TRY(ds_plan_make(query, NULL, 0, fake->arena, &plan));
+    TRY(ds_aggregations_plan(&aggregations, request->nested_query, fake->indexes.items,
+                             fake->indexes.count, fake->arena, query, &plan));
     TRY(ds_cursors_read(request->nested_query, query));
     return ds_aggregations_run(&aggregations, query, &plan, &reading, fake->arena, &fake->reads,
                                out);
@@ -134,6 +135,124 @@ static void test_each_of_many_counts_once(void **state)
     assert_int_equal(fake->reads.entities, MANY + 10);
 }
 
+#define SUM_OF_N "{'aggregations': [{'sum': " OF("n") "}, {'count': {}}], 'nestedQuery': "
+#define IS(sum, count)                                                                             \
+    "{'aggregateProperties':{'property_1':{'integerValue':'" sum "'},"                             \
+    "'property_2':{'integerValue':'" count "'}}}"
+#define BELOW_R                                                                                    \
+    "{'propertyFilter': {'property': {'name': '__key__'}, 'op': 'HAS_ANCESTOR', "                  \
+    "'value': {'keyValue': {'path': [{'kind': 'R', 'id': '1'}]}}}}"
+
+static void put_descending(struct fake *fake)
+{
+    fake_put(fake, "R/1/K/1", "'n': {'integerValue': 100}, 't': {'integerValue': 7}");
+    fake_put(fake, "R/1/K/2", "'n': {'integerValue': 10}, 't': {'integerValue': 7}");
+    fake_put(fake, "R/1/K/3", "'n': {'integerValue': 1}, 't': {'integerValue': 7}");
+    fake_put(fake, "R/1/K/4", "'m': {'integerValue': 5}");
+}
+
+static void assert_reads(struct fake *fake, int rows, int entities)
+{
+    assert_int_equal(fake->reads.rows, rows);
+    assert_int_equal(fake->reads.entities, entities);
+}
+
+static void test_values_come_from_an_index(void **state)
+{
+    struct fake *fake = *state;
+    put_descending(fake);
+    assert_aggregates(fake, SUM_OF_N "{'kind': [{'name': 'K'}]}}", IS("111", "3"));
+    assert_reads(fake, 3, 0);
+    assert_aggregates(fake, SUM_OF_N "{'kind': [{'name': 'K'}], 'limit': 2}}", IS("11", "2"));
+    assert_aggregates(fake, SUM_OF_N "{'kind': [{'name': 'K'}], 'offset': 1, 'limit': 1}}",
+                      IS("10", "1"));
+}
+
+static void test_a_composite_index_serves_filters(void **state)
+{
+    struct fake *fake = *state;
+    put_descending(fake);
+    assert_aggregates(fake,
+                      SUM_OF_N "{'kind': [{'name': 'K'}], 'limit': 2, 'filter': " BELOW_R "}}",
+                      IS("110", "2"));
+    assert_reads(fake, 2, 2);
+    fake_add_index(fake, "^K n");
+    assert_aggregates(fake,
+                      SUM_OF_N "{'kind': [{'name': 'K'}], 'limit': 2, 'filter': " BELOW_R "}}",
+                      IS("11", "2"));
+    assert_reads(fake, 2, 0);
+    fake_add_index(fake, "K t n");
+    assert_aggregates(fake,
+                      SUM_OF_N "{'kind': [{'name': 'K'}], 'limit': 1, 'filter': {'propertyFilter':"
+                               " {'property': {'name': 't'}, 'op': 'EQUAL',"
+                               " 'value': {'integerValue': 7}}}}}",
+                      IS("1", "1"));
+    assert_reads(fake, 1, 0);
+}
+
+/* What says where to begin, or what order it wants, says so of the query's own. */
+static void test_an_order_of_ones_own(void **state)
+{
+    struct fake *fake = *state;
+    put_descending(fake);
+    assert_aggregates(fake,
+                      SUM_OF_N "{'kind': [{'name': 'K'}], 'limit': 1, 'order':"
+                               " [{'property': {'name': '__key__'}}]}}",
+                      IS("100", "1"));
+    assert_aggregates(fake,
+                      SUM_OF_N "{'kind': [{'name': 'K'}], 'limit': 1, 'order':"
+                               " [{'property': {'name': 'n'}, 'direction': 'DESCENDING'}]}}",
+                      IS("100", "1"));
+    assert_reads(fake, 1, 0);
+    assert_aggregates(fake,
+                      SUM_OF_N "{'kind': [{'name': 'K'}], 'projection':"
+                               " [{'property': {'name': 'n'}}]}}",
+                      IS("111", "3"));
+    assert_reads(fake, 3, 0);
+}
+
+#define THREE(a, b, c)                                                                             \
+    "{'arrayValue': {'values': [{'integerValue': " a "}, {'integerValue': " b                      \
+    "}, {'integerValue': " c "}]}}"
+
+/* Each different element is a value, whether it comes from an index or from entities; these are
+ * what offset and limit are of. Of two arrays there is each combination. */
+static void test_values_of_arrays(void **state)
+{
+    struct fake *fake = *state;
+    fake_put(fake, "K/1", "'n': " THREE("1", "1", "5") ", 'm': " THREE("2", "5", "2"));
+    assert_aggregates(fake, SUM_OF_N "{'kind': [{'name': 'K'}]}}", IS("6", "2"));
+    assert_aggregates(fake, SUM_OF_N "{'kind': [{'name': 'K'}], 'offset': 1}}", IS("5", "1"));
+    assert_aggregates(fake,
+                      SUM_OF_N "{'kind': [{'name': 'K'}], 'offset': 1, 'order':"
+                               " [{'property': {'name': '__key__'}}]}}",
+                      IS("5", "1"));
+    static const char both[] =
+        "{'aggregations': [{'sum': " OF("n") "}, {'count': {}}, {'sum': " OF("m") "}]" OVER_K;
+    static const char expected[] = "{'aggregateProperties':{'property_1':{'integerValue':'12'},"
+                                   "'property_2':{'integerValue':'4'},"
+                                   "'property_3':{'integerValue':'14'}}}";
+    assert_aggregates(fake, both, expected);
+    assert_reads(fake, 1, 1);
+    fake_add_index(fake, "K n m");
+    assert_aggregates(fake, both, expected);
+    assert_reads(fake, 4, 0);
+}
+
+static void test_timestamps_are_no_numbers(void **state)
+{
+    struct fake *fake = *state;
+    fake_put(fake, "K/1", "'n': {'timestampValue': '1970-01-01T00:00:01Z'}");
+    fake_put(fake, "K/2",
+             "'n': {'arrayValue': {'values': [{'integerValue': 2}, {'timestampValue':"
+             " '1970-01-01T00:00:01Z'}]}}");
+    assert_aggregates(fake, SUM_OF_N "{'kind': [{'name': 'K'}]}}", IS("2", "3"));
+    assert_aggregates(fake,
+                      SUM_OF_N "{'kind': [{'name': 'K'}], 'order':"
+                               " [{'property': {'name': '__key__'}}]}}",
+                      IS("2", "3"));
+}
+
 static void assert_refused(struct fake *fake, const char *json, const char *message)
 {
     Ds__AggregationResultBatch *batch;
@@ -185,6 +304,11 @@ int main(void)
         TEST(test_offset_and_limit_are_of_what_is_aggregated),
         TEST(test_sums_beyond_an_integer_are_doubles),
         TEST(test_each_of_many_counts_once),
+        TEST(test_values_come_from_an_index),
+        TEST(test_a_composite_index_serves_filters),
+        TEST(test_an_order_of_ones_own),
+        TEST(test_values_of_arrays),
+        TEST(test_timestamps_are_no_numbers),
         TEST(test_what_may_not_be_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,8 +99,7 @@ static bool is_possible(const struct conjunction *conjunction)
     return true;
 }
 
-/* The indexed values of a property. */
-static int values_of(const Ds__Entity *entity, int property, const Ds__Value **out)
+int random_values(const Ds__Entity *entity, int property, const Ds__Value **out)
 {
     int count = 0;
     for (size_t i = 0; i < entity->n_properties; i++) {
@@ -217,7 +216,7 @@ static bool fits(const struct evaluation *evaluation, const struct conjunction *
         const struct term *term = &conjunction->terms[i];
         const Ds__Value *values[MOST_VALUES];
         bool holds = term->property >= 0 ? term->op != OP(EQUAL) : is_true(term, &key);
-        int count = term->property < 0 ? 0 : values_of(entity, term->property, values);
+        int count = term->property < 0 ? 0 : random_values(entity, term->property, values);
         for (int j = 0; j < count; j++)
             holds = holds || is_true(term, values[j]);
         if (!holds)
@@ -237,7 +236,7 @@ static void add_positions(struct evaluation *evaluation, const struct conjunctio
         return;
     }
     int property = evaluation->orders[at].property;
-    int count = values_of(position.entity, property, values);
+    int count = random_values(position.entity, property, values);
     for (int i = 0; i < count; i++) {
         bool holds =
             !is_equality(conjunction, property) && are_true(conjunction, property, values[i]);

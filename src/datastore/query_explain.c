@@ -116,17 +116,49 @@ status ds_explain_plan(const struct ds_query *query, const struct ds_plan *plan,
 
 /* --- what it took --- */
 
-status ds_explain_run(const struct ds_reads *reads, int64_t results, int64_t duration_us,
-                      struct arena *arena, Ds__ExplainMetrics *metrics)
+enum { ENTRIES_AN_OPERATION = 1000 }; /* of indexes, as production bills what it aggregates */
+
+static int64_t count_operations(const struct ds_reads *reads, enum ds_billing billing)
+{
+    int64_t operations = reads->entities;
+    if (billing == DS_BILLED_AGGREGATION)
+        operations += (reads->rows + ENTRIES_AN_OPERATION - 1) / ENTRIES_AN_OPERATION;
+    return operations > 0 ? operations : 1;
+}
+
+/* What production would bill. */
+static status add_billing(const struct ds_reads *reads, enum ds_billing billing, int64_t results,
+                          struct arena *arena, Pb__Struct *to)
+{
+    int64_t entries = billing == DS_BILLED_AGGREGATION ? reads->rows : 0;
+    Pb__Struct__FieldsEntry *field;
+    Pb__Struct *details;
+    PROTO_NEW(arena, field, PB__STRUCT__FIELDS_ENTRY__INIT);
+    PROTO_NEW(arena, field->value, PB__VALUE__INIT);
+    TRY(make_struct(4, arena, &details));
+    TRY(add_number(details, "documents_billable", reads->entities, arena));
+    TRY(add_number(details, "index_entries_billable", entries, arena));
+    TRY(add_number(details, "small_ops", billing == DS_BILLED_SMALL ? results : 0, arena));
+    TRY(add_number(details, "min_query_cost", reads->entities + entries == 0, arena));
+    field->key = "billing_details";
+    field->value->kind_case = PB__VALUE__KIND_STRUCT_VALUE;
+    field->value->struct_value = details;
+    to->fields[to->n_fields++] = field;
+    return status_ok();
+}
+
+status ds_explain_run(const struct ds_reads *reads, enum ds_billing billing, int64_t results,
+                      int64_t duration_us, struct arena *arena, Ds__ExplainMetrics *metrics)
 {
     Ds__ExecutionStats *stats;
     PROTO_NEW(arena, stats, DS__EXECUTION_STATS__INIT);
     TRY(duration_message(duration_us, arena, &stats->execution_duration));
     stats->results_returned = results;
-    stats->read_operations = reads->entities > 0 ? reads->entities : 1;
-    TRY(make_struct(2, arena, &stats->debug_stats));
+    stats->read_operations = count_operations(reads, billing);
+    TRY(make_struct(3, arena, &stats->debug_stats));
     TRY(add_number(stats->debug_stats, "index_entries_scanned", reads->rows, arena));
     TRY(add_number(stats->debug_stats, "documents_scanned", reads->entities, arena));
+    TRY(add_billing(reads, billing, results, arena, stats->debug_stats));
     metrics->execution_stats = stats;
     return status_ok();
 }

@@ -77,6 +77,9 @@ Ds__Query *random_request(struct arena *arena, const struct asked *asked);
 
 bool random_is_projected(const struct asked *asked, int property);
 
+/* The indexed values of a property; an array's may be there more than once. */
+int random_values(const Ds__Entity *entity, int property, const Ds__Value **out);
+
 /* The results in order. */
 void evaluate(const struct fake *fake, const struct asked *asked, struct evaluation *out);
 

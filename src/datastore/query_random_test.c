@@ -2,9 +2,10 @@
  * mean: all entities, all their positions, sorted. Each query is run in one pass, and in pages from
  * cursor to cursor; the index that it is refused for is made, and must be enough. */
 #include "base/testing.h"
+#include "datastore/aggregation.h"
 #include "datastore/query_random.h"
 
-enum { ROUNDS = 1500 };
+enum { ROUNDS = 1500, MOST_AGGREGATED = 2 };
 
 /* --- results against the evaluation --- */
 
@@ -117,6 +118,178 @@ static void check_end(struct fake *fake, const struct evaluation *evaluation, Ds
     assert_int_equal(batch->n_entity_results, at + 1);
 }
 
+/* --- aggregations --- */
+
+/* Results of which values are summed up, in order. */
+struct aggregated {
+    int properties[MOST_AGGREGATED];
+    int property_count;
+    const Ds__Value *(*rows)[MOST_AGGREGATED];
+    int count;
+};
+
+static int compare_values(const void *a, const void *b)
+{
+    return ds_value_compare(*(const Ds__Value *const *)a, *(const Ds__Value *const *)b);
+}
+
+/* The combinations of an entity's values, each once. */
+static void add_combinations(struct aggregated *all, const Ds__Entity *entity)
+{
+    const Ds__Value *values[MOST_AGGREGATED][MOST_VALUES];
+    int counts[MOST_AGGREGATED] = {1, 1};
+    for (int i = 0; i < all->property_count; i++) {
+        int kept = 0, count = random_values(entity, all->properties[i], values[i]);
+        if (count > 1)
+            qsort(values[i], (size_t)count, sizeof values[i][0], compare_values);
+        for (int j = 0; j < count; j++)
+            if (kept == 0 || ds_value_compare(values[i][kept - 1], values[i][j]) != 0)
+                values[i][kept++] = values[i][j];
+        counts[i] = kept;
+    }
+    for (int i = 0; i < counts[0]; i++)
+        for (int j = 0; j < counts[1]; j++, all->count++) {
+            all->rows[all->count][0] = values[0][i];
+            all->rows[all->count][1] = values[1][j];
+        }
+}
+
+static int number_of(const char *name)
+{
+    int property = 0;
+    while (strcmp(random_names[property], name) != 0)
+        property++;
+    return property;
+}
+
+/* As if the properties were projected, in the order that the plan says. */
+static void add_positions(struct aggregated *all, const struct fake *fake,
+                          const struct asked *asked, const struct ds_query *query)
+{
+    struct asked projected = *asked;
+    struct evaluation evaluation;
+    projected.order_count = (int)query->order_count;
+    for (size_t i = 0; i < query->order_count; i++)
+        projected.orders[i] = (struct order){.property = number_of(query->orders[i].property),
+                                             .is_down = query->orders[i].flip == DS_DESCENDING};
+    projected.projected_count = all->property_count;
+    for (int i = 0; i < all->property_count; i++)
+        projected.projected[i] = all->properties[i];
+    evaluate(fake, &projected, &evaluation);
+    for (; all->count < evaluation.count; all->count++)
+        for (int i = 0; i < all->property_count; i++)
+            for (int j = 0; j < evaluation.order_count; j++)
+                if (evaluation.orders[j].property == all->properties[i])
+                    all->rows[all->count][i] = evaluation.positions[all->count].values[j];
+}
+
+static void assert_sum(const struct aggregated *all, int at, int first, int end,
+                       const Ds__Value *sum)
+{
+    double expected = 0;
+    bool has_double = false;
+    for (int i = first; i < end; i++) {
+        const Ds__Value *value = all->rows[i][at];
+        has_double = has_double || value->value_type_case == DS__VALUE__VALUE_TYPE_DOUBLE_VALUE;
+        if (value->value_type_case == DS__VALUE__VALUE_TYPE_DOUBLE_VALUE)
+            expected += value->double_value;
+        else if (value->value_type_case == DS__VALUE__VALUE_TYPE_INTEGER_VALUE)
+            expected += (double)value->integer_value;
+    }
+    bool is_double = sum->value_type_case == DS__VALUE__VALUE_TYPE_DOUBLE_VALUE;
+    assert_true(is_double == has_double);
+    double found = is_double ? sum->double_value : (double)sum->integer_value;
+    assert_true(found == expected); /* halves: their sums are exact */
+}
+
+static void *new_message(struct arena *arena, const ProtobufCMessageDescriptor *type)
+{
+    ProtobufCMessage *made = arena_alloc(arena, type->sizeof_message);
+    assert_non_null(made);
+    protobuf_c_message_init(type, made);
+    return made;
+}
+
+#define NEW_AGGREGATION(arena) new_message(arena, &ds__aggregation_query__aggregation__descriptor)
+
+/* A count, and the sum of each property. */
+static Ds__AggregationQuery *aggregation_request(struct arena *arena, const struct aggregated *all,
+                                                 Ds__Query *nested)
+{
+    Ds__AggregationQuery *made = new_message(arena, &ds__aggregation_query__descriptor);
+    made->nested_query = nested;
+    made->aggregations = arena_alloc(arena, (1 + MOST_AGGREGATED) * sizeof(void *));
+    assert_non_null(made->aggregations);
+    for (int i = -1; i < all->property_count; i++) {
+        Ds__AggregationQuery__Aggregation *one = NEW_AGGREGATION(arena);
+        made->aggregations[made->n_aggregations++] = one;
+        one->operator_case = DS__AGGREGATION_QUERY__AGGREGATION__OPERATOR_COUNT;
+        one->count = new_message(arena, &ds__aggregation_query__aggregation__count__descriptor);
+        if (i < 0)
+            continue;
+        one->operator_case = DS__AGGREGATION_QUERY__AGGREGATION__OPERATOR_SUM;
+        one->sum = new_message(arena, &ds__aggregation_query__aggregation__sum__descriptor);
+        one->sum->property = new_message(arena, &ds__property_reference__descriptor);
+        one->sum->property->name = random_names[all->properties[i]];
+    }
+    return made;
+}
+
+static int by_index, by_entities;
+
+/* The query's results, and whether it was planned so that they are positions. */
+static Ds__AggregationResult *aggregate(struct fake *fake, const Ds__AggregationQuery *request,
+                                        struct ds_query *query, bool *by_position)
+{
+    struct ds_database database = {.project = "p", .id = ""};
+    struct ds_aggregations aggregations;
+    struct ds_reading reading = fake_reading(fake);
+    struct ds_plan plan;
+    Ds__AggregationResultBatch *batch = NULL;
+    assert_ok(ds_aggregations_check(request, fake->arena, &aggregations));
+    assert_ok(ds_query_check(request->nested_query, NULL, &database, fake->arena, query));
+    assert_ok(ds_aggregations_plan(&aggregations, request->nested_query, fake->indexes.items,
+                                   fake->indexes.count, fake->arena, query, &plan));
+    assert_ok(ds_aggregations_run(&aggregations, query, &plan, &reading, fake->arena, &fake->reads,
+                                  &batch));
+    assert_int_equal(fake->opened, 0);
+    *by_position = aggregations.by_position;
+    if (*by_position && fake->past.count == 0 && query->order_count == aggregations.property_count)
+        assert_int_equal(fake->reads.entities, 0);
+    return batch->aggregation_results[0];
+}
+
+/* Of some properties, over a part of the results. */
+static void check_aggregation(struct fake *fake, const struct evaluation *evaluation,
+                              const struct asked *asked, Ds__Query *request)
+{
+    Pb__Int32Value limit = PB__INT32_VALUE__INIT;
+    struct aggregated all = {.property_count = 1 + (int)random_below(MOST_AGGREGATED)};
+    struct ds_query query;
+    bool by_position;
+    all.properties[0] = (int)random_below(PROPERTIES - 1);
+    all.properties[1] = all.properties[0] + 1;
+    all.rows = arena_alloc(fake->arena, MOST_POSITIONS * sizeof *all.rows);
+    assert_non_null(all.rows);
+    limit.value = (int)random_below(8);
+    request->limit = random_below(2) == 0 ? &limit : NULL;
+    request->offset = (int)random_below(2) * (int)random_below(4);
+    request->start_cursor = request->end_cursor = (ProtobufCBinaryData){0};
+    const Ds__AggregationResult *result =
+        aggregate(fake, aggregation_request(fake->arena, &all, request), &query, &by_position);
+    if (by_position)
+        add_positions(&all, fake, asked, &query);
+    for (int i = 0; !by_position && i < evaluation->count; i++)
+        add_combinations(&all, evaluation->positions[i].entity);
+    int first = request->offset < all.count ? request->offset : all.count, end = all.count;
+    if (request->limit != NULL && limit.value < end - first)
+        end = first + limit.value;
+    assert_int_equal(result->aggregate_properties[0]->value->integer_value, end - first);
+    for (int i = 0; i < all.property_count; i++)
+        assert_sum(&all, i, first, end, result->aggregate_properties[i + 1]->value);
+    *(by_position ? &by_index : &by_entities) += end > first;
+}
+
 /* --- rounds --- */
 
 static int checked, found;
@@ -140,6 +313,8 @@ static void run_round(uint64_t seed)
         check(&fake, &evaluation, request, 1, 0);
         check(&fake, &evaluation, request, 2, 1 + (int)random_below(3));
         check_end(&fake, &evaluation, request);
+        if (asked.projected_count == 0 && !asked.is_keys_only)
+            check_aggregation(&fake, &evaluation, &asked, request);
         checked++;
         found += evaluation.count;
     }
@@ -158,8 +333,10 @@ static void test_queries_give_what_they_mean(void **state)
     for (uint64_t i = 0; i < ROUNDS; i++)
         run_round(i);
     is_done = true;
-    print_message("# %d queries, %d results\n", checked, found);
+    print_message("# %d queries, %d results; aggregations: %d by indexes, %d by entities\n",
+                  checked, found, by_index, by_entities);
     assert_true(checked > ROUNDS * 3 / 4 && found > ROUNDS);
+    assert_true(by_index > ROUNDS / 50 && by_entities > ROUNDS / 20);
 }
 
 /* How to have the round again that failed. */

@@ -294,10 +294,12 @@ static void assert_explained(struct fake *fake, const char *parts, const char *k
     assert_ok(ds_explain_plan(&query, &plan, fake->arena, &metrics));
     CHECK(metrics != NULL);
     assert_json(&metrics->plan_summary->base, expected);
-    assert_ok(ds_explain_run(&reads, 2, 1500000, fake->arena, metrics));
+    assert_ok(ds_explain_run(&reads, DS_BILLED_ENTITIES, 2, 1500000, fake->arena, metrics));
     assert_json(&metrics->execution_stats->base,
                 "{'resultsReturned':'2','executionDuration':'1.500s','readOperations':'2',"
-                "'debugStats':{'index_entries_scanned':'5','documents_scanned':'2'}}");
+                "'debugStats':{'index_entries_scanned':'5','documents_scanned':'2',"
+                "'billing_details':{'documents_billable':'2','index_entries_billable':'0',"
+                "'small_ops':'0','min_query_cost':'0'}}}");
 }
 
 static void test_a_plan_says_its_indexes(void **state)

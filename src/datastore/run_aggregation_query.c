@@ -57,8 +57,8 @@ static status answer(const struct ds_call *call, struct ds_aggregations *aggrega
     if (!explains)
         return status_ok();
     TRY(ds_explain_plan(query, plan, call->arena, &made->explain_metrics));
-    return ds_explain_run(&reads, 1, clock_steady_us(clock) - started_us, call->arena,
-                          made->explain_metrics);
+    return ds_explain_run(&reads, DS_BILLED_AGGREGATION, 1, clock_steady_us(clock) - started_us,
+                          call->arena, made->explain_metrics);
 }
 
 static status run(const struct ds_call *call, const Ds__RunAggregationQueryRequest *request,
@@ -69,8 +69,8 @@ static status run(const struct ds_call *call, const Ds__RunAggregationQueryReque
     struct ds_query query = *checked; /* its plan says more of its order */
     struct ds_plan plan;
     ds_read_indexes(reading);
-    TRY(ds_plan_make(&query, reading->snapshot.indexes, reading->snapshot.index_count, call->arena,
-                     &plan));
+    TRY(ds_aggregations_plan(aggregations, asked->nested_query, reading->snapshot.indexes,
+                             reading->snapshot.index_count, call->arena, &query, &plan));
     TRY(ds_cursors_read(asked->nested_query, &query));
     if (wants_plan_only(request))
         return explain(call, &query, &plan, response);

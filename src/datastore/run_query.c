@@ -65,7 +65,9 @@ static status answer(const struct ds_call *call, const Ds__RunQueryRequest *requ
     if (request->explain_options == NULL)
         return status_ok();
     TRY(ds_explain_plan(query, plan, call->arena, &made->explain_metrics));
-    return ds_explain_run(&reads, (int64_t)made->batch->n_entity_results,
+    bool is_whole = query->result_type == DS__ENTITY_RESULT__RESULT_TYPE__FULL;
+    return ds_explain_run(&reads, is_whole ? DS_BILLED_ENTITIES : DS_BILLED_SMALL,
+                          (int64_t)made->batch->n_entity_results,
                           clock_steady_us(clock) - started_us, call->arena, made->explain_metrics);
 }
 

@@ -690,7 +690,8 @@ def firestore_key_order(case):
 
 @rule(FIRESTORE, "values")
 def firestore_sums(case):
-    """It sums up what indexes hold: timestamps as numbers, arrays' numbers each."""
+    """It sums up timestamps as numbers, and has each index that it wants, where ours reads entities
+    in the order of keys."""
     return re.search(r'"(sum|avg)"|(SUM|AVG)\(', text_of(case))
 
 
