@@ -17,6 +17,9 @@ enum {
     LIMIT_QUALIFIER_BYTES = 16 * LIMIT_KB,
     LIMIT_CELL_BYTES = 100 * LIMIT_MB,
     LIMIT_ROW_BYTES = 256 * LIMIT_MB, /* on reading: FAILED_PRECONDITION with its ErrorInfo */
+    /* What Google's clients in Go and Java receive. A row whose message would be larger comes in
+     * several. */
+    LIMIT_ROW_MESSAGE_BYTES = 256 * LIMIT_MB,
     LIMIT_MUTATIONS_A_REQUEST = 100000,
     LIMIT_IDEMPOTENCY_TOKEN_LEAST_BYTES = 8,
     /* How long after the first attempt a write with a token may be repeated; a request that says
@@ -133,7 +136,9 @@ enum {
     LIMIT_NUISANCES_AT_ONCE = 2000,
     LIMIT_NUISANCES_A_SECOND = 100,
     /* A client that neither reads what waits for it nor sends the rest of its request for so long
-     * loses the call; if nothing of the connection's output can be written, the connection. */
+     * loses the call; if nothing of the connection's output can be written, the connection. Within
+     * a message that is made as it is sent, for which a state of the data is held, it has a fifth
+     * of that. */
     LIMIT_STALL_SECONDS = 300,
     /* A status's message is cut, and its details are left out, where they are longer: clients
      * refuse headers of more than 8 KB. */

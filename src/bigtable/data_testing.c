@@ -225,22 +225,68 @@ void grpc_message_start(struct buffer *message)
     buffer_append(message, prefix, sizeof prefix);
 }
 
-void grpc_call_send(struct grpc_call *call, struct buffer *message)
+void grpc_piece_start(struct buffer *piece)
 {
-    assert_false(call->is_finished || message->failed);
-    bytes wire = bytes_from(buffer_bytes(message), GRPC_PREFIX_SIZE);
+    static const uint8_t room[GRPC_PIECE_SIZE];
+    buffer_clear(piece);
+    buffer_append(piece, room, sizeof room);
+}
+
+static void take_message(struct grpc_call *call, bytes wire)
+{
     call->messages++;
-    call->largest = wire.size > call->largest ? wire.size : call->largest;
     bytes copy = arena_copy(call->arena, wire);
     assert_non_null(copy.data);
     call->receive(call, copy);
-    call->is_congested = call->congests_after > 0 && call->messages >= call->congests_after;
+}
+
+static void note_sent(struct grpc_call *call, size_t size)
+{
+    call->largest = size > call->largest ? size : call->largest;
+    call->is_congested =
+        call->congests_after > 0 && call->messages + call->pieces >= call->congests_after;
+}
+
+void grpc_call_send(struct grpc_call *call, struct buffer *message)
+{
+    assert_false(call->is_finished || message->failed || call->body_left > 0);
+    bytes wire = bytes_from(buffer_bytes(message), GRPC_PREFIX_SIZE);
+    take_message(call, wire);
+    note_sent(call, wire.size);
     buffer_free(message);
+}
+
+void grpc_call_announce(struct grpc_call *call, uint32_t body_size)
+{
+    assert_false(call->is_finished || call->body_left > 0);
+    call->body_left = body_size;
+}
+
+void grpc_call_send_piece(struct grpc_call *call, struct buffer *piece)
+{
+    assert_false(call->is_finished || piece->failed);
+    bytes part = bytes_from(buffer_bytes(piece), GRPC_PIECE_SIZE);
+    assert_in_range(part.size, 1, call->body_left);
+    buffer_append_bytes(&call->body, part);
+    call->body_left -= part.size;
+    call->pieces++;
+    if (call->body_left == 0) {
+        take_message(call, buffer_bytes(&call->body));
+        buffer_free(&call->body);
+    }
+    note_sent(call, part.size);
+    buffer_free(piece);
+}
+
+bool grpc_call_wants_small_messages(const struct grpc_call *call)
+{
+    return call->wants_small;
 }
 
 void grpc_call_finish(struct grpc_call *call, status s)
 {
-    assert_false(call->is_finished);
+    assert_false(call->is_finished || (status_is_ok(s) && call->body_left > 0));
+    buffer_free(&call->body);
     call->is_finished = true;
     call->code = s.code;
     call->has_details = status_details(s).size > 0;

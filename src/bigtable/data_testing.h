@@ -25,7 +25,11 @@ struct grpc_call {
     /* Called with each message. */
     void (*receive)(struct grpc_call *call, bytes message);
     size_t messages;
-    size_t largest; /* bytes of one */
+    size_t largest;     /* bytes of one, or of a piece of one */
+    bool wants_small;   /* messages */
+    struct buffer body; /* of a message that comes in pieces, so far */
+    size_t body_left;   /* 0: none does */
+    size_t pieces;
     bool is_finished;
     enum status_code code;
     bool has_details;

@@ -108,10 +108,16 @@ static uint8_t *write_fields(uint8_t *to, const struct chunk *chunk)
     return write_number(to, CHUNK_COMMIT_ROW, chunk->commits);
 }
 
+/* With what is before it in a message. */
+static size_t whole_size(size_t chunk_size)
+{
+    return TAG_SIZE + varint_size(chunk_size) + chunk_size;
+}
+
 static void append_chunk(struct buffer *message, const struct chunk *chunk)
 {
     size_t size = chunk_size(chunk);
-    size_t whole = TAG_SIZE + varint_size(size) + size;
+    size_t whole = whole_size(size);
     uint8_t *start = buffer_reserve(message, whole);
     if (start == NULL)
         return;
@@ -141,14 +147,15 @@ static size_t piece_size(size_t value_size)
     return pieces <= 1 ? value_size : (value_size + pieces - 1) / pieces;
 }
 
-static void write_chunk(struct row_writer *writer, struct buffer *message, bool begins_message)
+static struct chunk next_chunk(struct row_writer *writer)
 {
     const struct cell *cell = &writer->cells[writer->next];
     struct chunk chunk = {.value = bytes_from(cell->value, writer->offset)};
     if (writer->offset == 0) {
         place_cell(&chunk, writer);
-        chunk.row_key = begins_message ? writer->key : bytes_make(NULL, 0);
+        chunk.row_key = writer->wants_key ? writer->key : bytes_make(NULL, 0);
     }
+    writer->wants_key = false;
     size_t piece = piece_size(cell->value.size);
     if (chunk.value.size <= piece) {
         chunk.commits = writer->next + 1 == writer->cell_count;
@@ -159,20 +166,47 @@ static void write_chunk(struct row_writer *writer, struct buffer *message, bool 
         chunk.value_size = cell->value.size;
         writer->offset += piece;
     }
-    append_chunk(message, &chunk);
+    return chunk;
 }
 
 void row_writer_start(struct row_writer *writer, bytes key, const struct cell_list *cells)
 {
     CHECK(cells->count > 0);
-    *writer = (struct row_writer){.key = key, .cells = cells->items, .cell_count = cells->count};
+    *writer = (struct row_writer){
+        .key = key, .cells = cells->items, .cell_count = cells->count, .wants_key = true};
+}
+
+void row_writer_restart(struct row_writer *writer)
+{
+    writer->next = 0;
+    writer->offset = 0;
+    writer->wants_key = true;
+}
+
+bool row_writer_has_values(const struct row_writer *writer, uint64_t most)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < writer->cell_count; i++)
+        size += writer->cells[i].value.size;
+    return size > most;
+}
+
+uint64_t row_writer_size(const struct row_writer *writer)
+{
+    struct row_writer from_start = *writer;
+    uint64_t size = 0;
+    row_writer_restart(&from_start);
+    while (!row_writer_is_done(&from_start)) {
+        struct chunk chunk = next_chunk(&from_start);
+        size += whole_size(chunk_size(&chunk));
+    }
+    return size;
 }
 
 void row_writer_write(struct row_writer *writer, struct buffer *message, size_t enough)
 {
-    bool begins_message = true; /* or the row */
     while (!row_writer_is_done(writer) && message->size < enough && !message->failed) {
-        write_chunk(writer, message, begins_message);
-        begins_message = false;
+        struct chunk chunk = next_chunk(writer);
+        append_chunk(message, &chunk);
     }
 }

@@ -7,20 +7,20 @@
  *  2. The row key comes with the first chunk of a row, and again with the first of a message that
  *     goes on with a row: Google's Python client wants it there. But not within a value, where the
  *     clients in Java and Go refuse it.
- *  3. A value that is longer than a message may be comes in pieces: all but the last say the size
+ *  3. A value that is longer than CHUNK_VALUE_BYTES comes in pieces: all but the last say the size
  *     of the whole, all but the first have nothing but their piece. They are of about the same
- *     size, so that each fills a message. (The Python client takes a message that begins within a
- *     value only as long as no row came before, so no smaller value is cut.)
+ *     size. (The Python client takes a message that begins within a value only as long as no row
+ *     came before, so no smaller value is cut.)
  *  4. commit_row stands on the last chunk of a row and only there.
  *
  * Pure: cells in, bytes out. A row may be written in steps, so that a large one never stands in
- * memory a second time. */
+ * memory a second time; how many bytes all of them come to is known before the first. */
 #ifndef TRESTLE_BIGTABLE_READ_CHUNKS_H
 #define TRESTLE_BIGTABLE_READ_CHUNKS_H
 
 #include "row/cell.h"
 
-/* Clients receive messages of at least 4 MB. */
+/* What of a value is in memory a second time. */
 enum { CHUNK_VALUE_BYTES = 2 << 20 };
 
 /* How far the writing of a row has come. The key and the cells must stay until it is done. */
@@ -28,17 +28,32 @@ struct row_writer {
     bytes key;
     const struct cell *cells;
     size_t cell_count;
-    size_t next;   /* cell */
-    size_t offset; /* in its value */
+    size_t next;    /* cell */
+    size_t offset;  /* in its value */
+    bool wants_key; /* the next chunk begins the row, or a message */
 };
 
 /* `cells` is not empty. */
 void row_writer_start(struct row_writer *writer, bytes key, const struct cell_list *cells);
 
+/* Back to the row's start. */
+void row_writer_restart(struct row_writer *writer);
+
+/* Whether the row's values come to more than so many bytes: quickly found. */
+bool row_writer_has_values(const struct row_writer *writer, uint64_t most);
+
+/* Bytes of all chunks of the row, if they are for one message. */
+uint64_t row_writer_size(const struct row_writer *writer);
+
 /* Appends chunks until the row is done or `message` has at least `enough` bytes: it may pass that
- * by one cell. The next call for the row is for another message. Memory that is short shows in
- * message->failed. */
+ * by one chunk. Memory that is short shows in message->failed. */
 void row_writer_write(struct row_writer *writer, struct buffer *message, size_t enough);
+
+/* What comes next of the row is for another message. */
+static inline void row_writer_next_message(struct row_writer *writer)
+{
+    writer->wants_key = true;
+}
 
 static inline bool row_writer_is_done(const struct row_writer *writer)
 {

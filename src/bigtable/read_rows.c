@@ -11,11 +11,16 @@
  *  2. Whether the client keeps up is decided on the loop alone, which is where on_writable and
  *     on_cancel run. Until then the scan is paused and holds nothing of the store, unless it stands
  *     within a row.
- *  3. A row is written in steps of about MESSAGE_BYTES, so that a large one is not in memory a
- *     second time as a whole.
- *  4. A message never ends within a chunk, but may within a row.
+ *  3. A message ends with the row that fills it, since Google's client in Go takes what ends within
+ *     a row for the end of the stream. A row of more than MOST_AT_ONCE has a message of its own,
+ *     whose size is found before it begins, and whose body is written in pieces of about
+ *     MESSAGE_BYTES, so that the row is not in memory a second time. Between them the scan stands
+ *     within the row.
+ *  4. Only a row whose message nobody could take, or that our own REST is to take to pieces anyway,
+ *     comes in several messages. None ends within a chunk.
  *  5. Each slice on the loop but the first begins with the question whether the caller still may:
  *     so one on the pool begins at most LOOP_SLICE_US after that. */
+#include "base/limits.h"
 #include "bigtable/client_headers.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
@@ -27,8 +32,15 @@
 
 enum {
     MESSAGE_BYTES = 64 << 10,
+    MOST_AT_ONCE = 1 << 20,
     LOOP_SLICE_US = 1000, /* others wait for the loop meanwhile */
     POOL_SLICE_US = 20000,
+};
+
+enum row_form {
+    ROW_AMONG_OTHERS, /* whole, in `message` */
+    ROW_ANNOUNCED,    /* a message of its own, whose pieces are sent as they are made */
+    ROW_IN_MESSAGES,  /* it takes several */
 };
 
 struct read_rows {
@@ -43,6 +55,7 @@ struct read_rows {
     bool is_waiting; /* for the client; loop's thread only */
     /* What the current slice works on. */
     struct row_writer writer; /* done: no row in hand */
+    enum row_form form;       /* of the row in hand */
     struct buffer message;    /* not sent yet; empty: none begun */
     int64_t rows_left;        /* INT64_MAX: no limit */
     int64_t rows_returned;
@@ -154,11 +167,72 @@ enum slice_end {
     SLICE_CONGESTED,
 };
 
-/* Puts the row in hand, or as much as fits, into the message, which goes out when it is full.
- * False if the client does not keep up. */
+/* The row in hand, of which nothing is in the message, gets one of its own, or several. */
+static void begin_large_row(struct read_rows *self, uint64_t size)
+{
+    struct grpc_call *call = self->data.call;
+    send_message(self);
+    bool is_for_one = size <= LIMIT_ROW_MESSAGE_BYTES && !grpc_call_wants_small_messages(call);
+    self->form = is_for_one ? ROW_ANNOUNCED : ROW_IN_MESSAGES;
+    if (is_for_one)
+        grpc_call_announce(call, (uint32_t)size);
+}
+
+/* Takes back what has been written of the row in hand. */
+static void put_row_back(struct read_rows *self, size_t rows_before)
+{
+    self->message.size = rows_before;
+    if (rows_before == GRPC_PREFIX_SIZE)
+        buffer_free(&self->message);
+    row_writer_restart(&self->writer);
+}
+
+/* Puts the row in hand into the message, or finds that it is too large for that: mostly by its
+ * values alone, before anything is written. */
+static void write_among_others(struct read_rows *self)
+{
+    if (row_writer_has_values(&self->writer, MOST_AT_ONCE)) {
+        begin_large_row(self, row_writer_size(&self->writer));
+        return;
+    }
+    struct buffer *message = open_message(self);
+    size_t rows_before = message->size;
+    row_writer_write(&self->writer, message, MESSAGE_BYTES);
+    if (row_writer_is_done(&self->writer) || message->failed)
+        return;
+    uint64_t size = row_writer_size(&self->writer);
+    if (size <= MOST_AT_ONCE) {
+        row_writer_write(&self->writer, message, SIZE_MAX);
+        return;
+    }
+    put_row_back(self, rows_before);
+    begin_large_row(self, size);
+}
+
+static void write_piece(struct read_rows *self)
+{
+    struct buffer piece = {0};
+    grpc_piece_start(&piece);
+    row_writer_write(&self->writer, &piece, MESSAGE_BYTES);
+    grpc_call_send_piece(self->data.call, &piece);
+}
+
+/* Writes the row in hand, or a part of it; a message goes out when it is full. False if the client
+ * does not keep up. */
 static bool write_row(struct read_rows *self)
 {
-    row_writer_write(&self->writer, open_message(self), MESSAGE_BYTES);
+    switch (self->form) {
+    case ROW_AMONG_OTHERS:
+        write_among_others(self);
+        break;
+    case ROW_ANNOUNCED:
+        write_piece(self);
+        return !grpc_call_is_congested(self->data.call);
+    case ROW_IN_MESSAGES:
+        row_writer_next_message(&self->writer);
+        row_writer_write(&self->writer, open_message(self), MESSAGE_BYTES);
+        break;
+    }
     if (self->message.size < MESSAGE_BYTES && !self->message.failed)
         return true;
     send_message(self);
@@ -168,6 +242,7 @@ static bool write_row(struct read_rows *self)
 static void take_row(struct read_rows *self, const struct scan_row *row)
 {
     row_writer_start(&self->writer, row->key, row->cells);
+    self->form = ROW_AMONG_OTHERS;
     note_told(self, row->key);
     self->rows_left--;
     self->rows_returned++;

@@ -38,6 +38,7 @@ static struct world {
     size_t value_bytes;
     char last_scanned[8];
     const Bt__RequestStats *stats; /* of the last message */
+    int cut_rows;                  /* messages that end within a row */
 } world;
 
 static const struct family family = {.id = 1, .name = {(const uint8_t *)"f", 1}};
@@ -63,6 +64,8 @@ static void receive(struct grpc_call *call, bytes wire)
     const Bt__ReadRowsResponse *response = (const void *)message;
     for (size_t i = 0; i < response->n_chunks; i++)
         take_chunk(response->chunks[i]);
+    if (response->n_chunks > 0)
+        world.cut_rows += !response->chunks[response->n_chunks - 1]->commit_row;
     if (response->last_scanned_row_key.len > 0) {
         assert_int_equal(response->n_chunks, 0);
         memcpy(world.last_scanned, response->last_scanned_row_key.data,
@@ -281,6 +284,83 @@ static void a_slow_client_pauses_the_scan(void **state)
     fake_run();
     assert_finished(STATUS_OK);
     assert_int_equal(world.rows, 2);
+}
+
+/* --- messages and rows --- */
+
+/* Google's client in Go takes a message that ends within a row for the end of the stream. */
+static void a_message_ends_with_a_row(void **state)
+{
+    (void)state;
+    struct step row = found("a");
+    row.cells = 10;
+    row.value_size = 4 * KIB; /* of 40 KiB: the second one passes what a message has */
+    struct step second = row, third = row, fourth = found("d");
+    second.key = "b";
+    third.key = "c";
+    third.value_size = 100 * KIB; /* 1,000 KiB: as large as can be */
+    STEPS(row, second, third, fourth);
+    read_all();
+    assert_finished(STATUS_OK);
+    assert_int_equal(world.rows, 4);
+    assert_int_equal(world.cells, 31);
+    assert_int_equal(fake.call.messages, 3);
+    assert_int_equal(world.cut_rows, 0);
+    assert_int_equal(fake.call.pieces, 0);
+}
+
+static void a_large_row_has_a_message_of_its_own(void **state)
+{
+    (void)state;
+    struct step large = found("b");
+    large.cells = 12;
+    large.value_size = 4 * KIB * KIB;
+    STEPS(found("a"), large, found("c"));
+    read_all();
+    assert_finished(STATUS_OK);
+    assert_int_equal(world.rows, 3);
+    assert_int_equal(world.cells, 14);
+    assert_int_equal(world.value_bytes, 12 * large.value_size + 20);
+    assert_int_equal(fake.call.messages, 3);
+    assert_int_equal(world.cut_rows, 0);
+    assert_true(fake.call.pieces >= 24);
+    assert_true(fake.call.largest < 4 * KIB * KIB);
+}
+
+static void a_client_that_wants_small_messages_gets_them(void **state)
+{
+    (void)state;
+    struct step large = found("b");
+    large.cells = 12;
+    large.value_size = 4 * KIB * KIB;
+    STEPS(found("a"), large, found("c"));
+    fake.call.wants_small = true;
+    read_all();
+    assert_finished(STATUS_OK);
+    assert_int_equal(world.rows, 3);
+    assert_int_equal(world.cells, 14);
+    assert_int_equal(world.value_bytes, 12 * large.value_size + 20);
+    assert_int_equal(fake.call.pieces, 0);
+    assert_true(fake.call.largest < 4 * KIB * KIB);
+}
+
+/* The status is for wire/ to turn into a reset. */
+static void a_call_may_end_within_a_large_row(void **state)
+{
+    (void)state;
+    struct step large = found("a");
+    large.cells = 10;
+    large.value_size = 4 * KIB * KIB;
+    STEPS(large);
+    fake.call.congests_after = 3;
+    read_all();
+    assert_false(fake.call.is_finished);
+    assert_int_equal(fake.call.pieces, 3);
+    fake.call.is_cancelled = true;
+    fake.call.on_cancel(fake.call.context);
+    fake_run();
+    assert_finished(STATUS_CANCELLED);
+    assert_int_equal(world.rows, 0);
 }
 
 /* The cells are still needed, so the scan may not let go of them. */
@@ -588,6 +668,10 @@ int main(void)
         TEST(a_full_pool_ends_the_call),
         TEST(a_slice_ends_when_its_time_is_over),
         TEST(a_slow_client_pauses_the_scan),
+        TEST(a_message_ends_with_a_row),
+        TEST(a_large_row_has_a_message_of_its_own),
+        TEST(a_client_that_wants_small_messages_gets_them),
+        TEST(a_call_may_end_within_a_large_row),
         TEST(a_slow_client_within_a_row_keeps_the_row),
         TEST(cancelling_ends_a_call_that_waits),
         TEST(cancelling_ends_a_call_at_its_next_row),

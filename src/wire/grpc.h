@@ -4,7 +4,8 @@
  * came against the table, and calls the method's handler on its event loop's thread with one whole
  * request message. The handler answers on any thread, now or later:
  *
- *     grpc_call_send(call, message)   none, one, or for a streaming method any number
+ *     grpc_call_send(call, message)   none, one, or for a streaming method any number;
+ *                                     grpc_call_announce and its pieces for a very large one
  *     grpc_call_finish(call, status)  exactly once, and after it the call is not touched again
  *
  * Invariants
@@ -98,6 +99,25 @@ void grpc_call_explain(struct grpc_call *call, bytes words);
 void grpc_call_send(struct grpc_call *call, struct buffer *message);
 enum { GRPC_PREFIX_SIZE = 24 }; /* the size of a buffer with an empty message */
 void grpc_message_start(struct buffer *message);
+
+/* A message that is too large to be made at once. grpc_call_announce says how large it is, and then
+ * its body comes in pieces that add up to just that, with no other message before the last of them.
+ * It is not compressed.
+ *
+ * What the client has of it when the call ends before (a deadline, a cancellation, a failure) is no
+ * message, and a status behind it would not be looked at: the stream is reset, with the code that
+ * gRPC takes for the status. So ends a call whose client takes nothing of it for a fifth of the
+ * time that others may wait, since a message is of one state of the data, which is held for it:
+ * ABORTED. */
+void grpc_call_announce(struct grpc_call *call, uint32_t body_size);
+/* As grpc_call_send, of a buffer that was started with grpc_piece_start; not empty. */
+void grpc_call_send_piece(struct grpc_call *call, struct buffer *piece);
+enum { GRPC_PIECE_SIZE = 19 }; /* the size of a buffer with an empty piece */
+void grpc_piece_start(struct buffer *piece);
+
+/* Whether the client keeps each message until it has been dealt with, and so would rather have many
+ * than a large one: our own REST. Any thread. */
+bool grpc_call_wants_small_messages(const struct grpc_call *call);
 
 /* Ends the call; takes the status. Adds trailers, and grpc-status-details-bin where the status has
  * details. */

@@ -135,7 +135,8 @@ ssize_t grpc_answer_read(nghttp2_session *session, int32_t stream_id, uint8_t *t
     (void)user_data;
     struct grpc_call *call = source->ptr;
     size_t size = call->queue.size < length ? call->queue.size : length;
-    if (size == 0 && !call->ended)
+    bool is_cut_short = call->ended && call->body_left > 0; /* a reset is on its way */
+    if (is_cut_short || (size == 0 && !call->ended))
         return NGHTTP2_ERR_DEFERRED;
     *flags = NGHTTP2_DATA_FLAG_NO_COPY;
     if (call->ended && size == call->queue.size) {
@@ -146,13 +147,38 @@ ssize_t grpc_answer_read(nghttp2_session *session, int32_t stream_id, uint8_t *t
     return (ssize_t)size;
 }
 
-/* Without memory for an answer, not even its status, the stream is reset; without memory for that,
- * the connection ends. */
-static void reset(struct grpc_call *call)
+/* Without memory for a reset the connection ends. */
+static void reset_with(struct grpc_call *call, uint32_t error_code)
 {
     if (nghttp2_submit_rst_stream(call->connection->session, NGHTTP2_FLAG_NONE, call->stream_id,
-                                  NGHTTP2_INTERNAL_ERROR) != 0)
+                                  error_code) != 0)
         call->connection->is_broken = true;
+}
+
+/* Without memory for an answer, not even its status. */
+static void reset(struct grpc_call *call)
+{
+    reset_with(call, NGHTTP2_INTERNAL_ERROR);
+}
+
+/* What gRPC takes for the status ("PROTOCOL-HTTP2", Errors), read the other way. There is none for
+ * ABORTED; what clients make of REFUSED_STREAM they try again as well. */
+static uint32_t reset_of_code(enum status_code code)
+{
+    switch (code) {
+    case STATUS_UNAVAILABLE:
+    case STATUS_ABORTED:
+        return NGHTTP2_REFUSED_STREAM;
+    case STATUS_CANCELLED:
+    case STATUS_DEADLINE_EXCEEDED: /* the client's has passed, too */
+        return NGHTTP2_CANCEL;
+    case STATUS_RESOURCE_EXHAUSTED:
+        return NGHTTP2_ENHANCE_YOUR_CALM;
+    case STATUS_PERMISSION_DENIED:
+        return NGHTTP2_INADEQUATE_SECURITY;
+    default:
+        return NGHTTP2_INTERNAL_ERROR;
+    }
 }
 
 static void submit_headers(struct grpc_call *call)
@@ -207,7 +233,29 @@ static void resume(struct grpc_call *call)
         call->connection->is_broken = true;
 }
 
+/* In the middle of a message. */
+static void cut_short(struct grpc_call *call)
+{
+    CHECK(!status_is_ok(call->final));
+    forget_words(call);
+    reset_with(call, reset_of_code(call->final.code));
+}
+
 /* --- what the call's handler, or we, answer --- */
+
+/* Keeps `body_left`; a message of prefix and body, or an announced one's next part. */
+static void count_body(struct grpc_call *call, const struct message *message)
+{
+    size_t size = message->size;
+    if (call->body_left == 0) {
+        CHECK(size >= MESSAGE_WIRE_PREFIX);
+        call->body_left = message_body_size(message);
+        size -= MESSAGE_WIRE_PREFIX;
+    }
+    CHECK(size <= call->body_left);
+    call->body_left -= size;
+    call->response_bytes += size;
+}
 
 void grpc_answer_message(struct grpc_call *call, struct message *message)
 {
@@ -217,7 +265,7 @@ void grpc_answer_message(struct grpc_call *call, struct message *message)
         return;
     }
     if (!call->is_http)
-        call->response_bytes += message->size - MESSAGE_WIRE_PREFIX;
+        count_body(call, message);
     if (call->queue.size == 0)
         call->idle_sweeps = 0;
     message_queue_append(&call->queue, message);
@@ -225,7 +273,7 @@ void grpc_answer_message(struct grpc_call *call, struct message *message)
         resume(call);
     else
         submit_headers(call);
-    if (call->fault.after > 0)
+    if (call->fault.after > 0 && call->body_left == 0)
         grpc_fault_count_message(call);
     grpc_connection_signal(call->connection);
 }
@@ -239,7 +287,9 @@ void grpc_answer_end(struct grpc_call *call, status s)
     call->ended = true;
     call->final = s;
     call->idle_sweeps = 0;
-    if (call->headers_sent)
+    if (call->body_left > 0)
+        cut_short(call);
+    else if (call->headers_sent)
         resume(call);
     else if (call->is_http)
         submit_http_end(call);

@@ -192,6 +192,7 @@ static void begin_steps(struct grpc_call *call)
 void grpc_call_hold(struct grpc_call *call)
 {
     call->output_limit = output_share(call->connection);
+    call->wants_small_messages = call->connection->wants_small_messages;
     call->held = true;
     call->was_held = true;
     atomic_fetch_add(&call->server->call_count, 1);
@@ -487,14 +488,33 @@ static void send(struct grpc_call *call, struct message *message)
         hand_over(call, &message->link);
 }
 
-void grpc_call_send(struct grpc_call *call, struct buffer *buffer)
+static void send_or_lose(struct grpc_call *call, struct message *message)
 {
     CHECK_MAGIC(call, GRPC_CALL_MAGIC);
-    struct message *message = message_seal(buffer, call->answers_gzip);
     if (message == NULL)
         atomic_store(&call->lost, true);
     else
         send(call, message);
+}
+
+void grpc_call_send(struct grpc_call *call, struct buffer *buffer)
+{
+    send_or_lose(call, message_seal(buffer, call->answers_gzip));
+}
+
+void grpc_call_announce(struct grpc_call *call, uint32_t body_size)
+{
+    send_or_lose(call, message_announce(body_size));
+}
+
+void grpc_call_send_piece(struct grpc_call *call, struct buffer *piece)
+{
+    send_or_lose(call, message_of_piece(piece));
+}
+
+bool grpc_call_wants_small_messages(const struct grpc_call *call)
+{
+    return call->wants_small_messages;
 }
 
 void grpc_call_visit_headers(const struct grpc_call *call, void *context,
@@ -522,11 +542,7 @@ void grpc_call_answer_http(struct grpc_call *call, unsigned code, const char *co
 void grpc_call_send_http(struct grpc_call *call, bytes body)
 {
     CHECK(call->is_http && call->http_code != 0);
-    struct message *message = message_of_bytes(body);
-    if (message == NULL)
-        atomic_store(&call->lost, true);
-    else
-        send(call, message);
+    send_or_lose(call, message_of_bytes(body));
 }
 
 void grpc_call_finish(struct grpc_call *call, status s)

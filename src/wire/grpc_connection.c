@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { SWEEPS_UNTIL_STALLED = 4 };
+enum { SWEEPS_UNTIL_STALLED = 20, SWEEPS_WITHIN_MESSAGE = SWEEPS_UNTIL_STALLED / 5 };
 
 static const uint8_t drain_ping[8] = "draining"; /* its echo means: the client knows */
 
@@ -241,15 +241,34 @@ static bool waits_for_client(const struct grpc_call *call)
     return call->ended || call->queue.size > 0 || (!call->was_held && call->admitted);
 }
 
+/* The handler is told at once: the reset may wait behind what the client does not read. */
+static void abort_message(struct grpc_call *call)
+{
+    grpc_call_pin(call);
+    grpc_answer_end(call, status_make(STATUS_ABORTED, "the client takes nothing of a message"));
+    grpc_call_cancel(call);
+    grpc_call_unpin(call);
+}
+
+static void reset_if_stalled(struct grpc_call *call)
+{
+    bool is_within_message = call->body_left > 0 && !call->ended;
+    if (!waits_for_client(call))
+        call->idle_sweeps = 0;
+    else if (++call->idle_sweeps > SWEEPS_WITHIN_MESSAGE && is_within_message)
+        abort_message(call);
+    else if (call->idle_sweeps > SWEEPS_UNTIL_STALLED &&
+             nghttp2_submit_rst_stream(call->connection->session, NGHTTP2_FLAG_NONE,
+                                       call->stream_id, NGHTTP2_CANCEL) != 0)
+        call->connection->is_broken = true;
+}
+
 static void reset_stalled_calls(struct grpc_connection *connection)
 {
-    for (struct grpc_call *call = connection->calls; call != NULL; call = call->next) {
-        if (!waits_for_client(call))
-            call->idle_sweeps = 0;
-        else if (++call->idle_sweeps > SWEEPS_UNTIL_STALLED &&
-                 nghttp2_submit_rst_stream(connection->session, NGHTTP2_FLAG_NONE, call->stream_id,
-                                           NGHTTP2_CANCEL) != 0)
-            connection->is_broken = true;
+    struct grpc_call *next;
+    for (struct grpc_call *call = connection->calls; call != NULL; call = next) {
+        next = call->next;
+        reset_if_stalled(call);
     }
 }
 
@@ -339,6 +358,11 @@ static void forget_lists(struct grpc_connection *connection)
 void grpc_connection_set_peer(struct grpc_connection *connection, void *peer)
 {
     connection->peer = peer;
+}
+
+void grpc_connection_want_small_messages(struct grpc_connection *connection)
+{
+    connection->wants_small_messages = true;
 }
 
 void grpc_connection_destroy(struct grpc_connection *connection)

@@ -19,7 +19,9 @@
  *  2. `connection` is NULL once that has been destroyed; such a call is held.
  *  3. Everything here belongs to the loop's thread, save the atomics; other threads hand messages
  *     and the status over by way of `inbox`.
- *  4. `inbox` is not empty exactly from the first push until the task runs; on the loop's thread a
+ *  4. A call that ends while a message is under way (`body_left`) sends no trailers: its stream is
+ *     reset.
+ *  5. `inbox` is not empty exactly from the first push until the task runs; on the loop's thread a
  *     call with an empty inbox has no task posted. */
 #ifndef TRESTLE_WIRE_GRPC_PRIVATE_H
 #define TRESTLE_WIRE_GRPC_PRIVATE_H
@@ -123,11 +125,13 @@ struct grpc_call {
     struct timer delay;      /* set: the request is whole, and no handler has it yet */
 
     /* The answer. */
-    unsigned http_code;       /* of one that is no gRPC call; 0: not said yet */
-    const char *http_type;    /* of its content; NULL: not said */
-    const char *http_caching; /* NULL: nobody may keep it */
-    size_t output_limit;      /* above it the call is congested; fixed before the handler runs */
+    unsigned http_code;        /* of one that is no gRPC call; 0: not said yet */
+    const char *http_type;     /* of its content; NULL: not said */
+    const char *http_caching;  /* NULL: nobody may keep it */
+    size_t output_limit;       /* above it the call is congested; fixed before the handler runs */
+    bool wants_small_messages; /* the connection does; fixed before the handler runs */
     struct message_queue queue;
+    size_t body_left; /* bytes of the message under way that have not been queued; 0: between two */
     const void *note; /* see grpc_call_set_note */
     int64_t items;    /* see grpc_call_count */
     int64_t seen;
@@ -179,6 +183,7 @@ struct grpc_connection {
     bool is_deaf;         /* nothing more is read */
     bool is_signalled;    /* output_ready has been called since the last output */
     bool is_draining;
+    bool wants_small_messages; /* see grpc_call_wants_small_messages */
     struct grpc_call *calls;
     size_t call_count;    /* of `calls` */
     uint64_t turn;        /* goes up with each grpc_connection_receive */

@@ -124,6 +124,9 @@ status grpc_connection_create(struct grpc_server *server, struct loop *loop,
 /* Who is at the other end, for `admit`; at first NULL. */
 void grpc_connection_set_peer(struct grpc_connection *connection, void *peer);
 
+/* See grpc_call_wants_small_messages; before any call. */
+void grpc_connection_want_small_messages(struct grpc_connection *connection);
+
 /* Calls of the connection whose handler has not finished are cancelled and live on until it has. */
 void grpc_connection_destroy(struct grpc_connection *connection);
 

@@ -27,13 +27,25 @@ void grpc_message_start(struct buffer *message)
         message->size = GRPC_PREFIX_SIZE;
 }
 
+void grpc_piece_start(struct buffer *piece)
+{
+    buffer_clear(piece);
+    if (buffer_reserve(piece, GRPC_PIECE_SIZE) != NULL)
+        piece->size = GRPC_PIECE_SIZE;
+}
+
 static void write_prefix(struct message *message, bool compressed, size_t body_size)
 {
-    uint8_t *prefix = (uint8_t *)message + GRPC_PREFIX_SIZE - MESSAGE_WIRE_PREFIX;
+    uint8_t *prefix = (uint8_t *)message + GRPC_PIECE_SIZE;
     prefix[0] = compressed;
     for (int i = 0; i < 4; i++)
         prefix[1 + i] = (uint8_t)(body_size >> (24 - 8 * i));
-    message->size = MESSAGE_WIRE_PREFIX + body_size;
+}
+
+uint32_t message_body_size(const struct message *message)
+{
+    const uint8_t *size = message_data(message) + 1;
+    return (uint32_t)size[0] << 24 | (uint32_t)size[1] << 16 | (uint32_t)size[2] << 8 | size[3];
 }
 
 /* Appends `body` in gzip to `to`, only if it gets smaller. */
@@ -82,21 +94,43 @@ struct message *message_seal(struct buffer *buffer, bool gzip)
         return NULL;
     }
     bool compressed = gzip && compress_buffer(buffer);
+    size_t body_size = buffer->size - GRPC_PREFIX_SIZE;
+    struct message *message = message_of_piece(buffer);
+    write_prefix(message, compressed, body_size);
+    return message;
+}
+
+struct message *message_of_piece(struct buffer *buffer)
+{
+    CHECK(buffer->failed || buffer->size >= GRPC_PIECE_SIZE);
+    if (buffer->failed) {
+        buffer_free(buffer);
+        return NULL;
+    }
     struct message *message = (struct message *)(void *)buffer->data;
-    write_prefix(message, compressed, buffer->size - GRPC_PREFIX_SIZE);
+    message->size = buffer->size - GRPC_PIECE_SIZE;
     *buffer = (struct buffer){0};
+    return message;
+}
+
+struct message *message_announce(uint32_t body_size)
+{
+    struct message *message = malloc(GRPC_PREFIX_SIZE);
+    if (message == NULL)
+        return NULL;
+    write_prefix(message, false, body_size);
+    message->size = MESSAGE_WIRE_PREFIX;
     return message;
 }
 
 struct message *message_of_bytes(bytes body)
 {
-    enum { HEAD = GRPC_PREFIX_SIZE - MESSAGE_WIRE_PREFIX };
-    struct message *message = malloc(HEAD + body.size);
+    struct message *message = malloc(GRPC_PIECE_SIZE + body.size);
     if (message == NULL)
         return NULL;
     message->size = body.size;
     if (body.size > 0)
-        memcpy((uint8_t *)message + HEAD, body.data, body.size);
+        memcpy((uint8_t *)message + GRPC_PIECE_SIZE, body.data, body.size);
     return message;
 }
 

@@ -5,7 +5,10 @@
  *     struct message | … | flag (1) | length (4, big-endian) | body
  *     0                    GRPC_PREFIX_SIZE - 5                GRPC_PREFIX_SIZE
  *
- * so that it can be queued, and framed, where it is. */
+ * so that it can be queued, and framed, where it is.
+ *
+ * One that is too large to be made at once goes as several of these: its prefix, then pieces of its
+ * body, which have the room for a prefix in use (`GRPC_PIECE_SIZE`). */
 #ifndef TRESTLE_WIRE_MESSAGE_H
 #define TRESTLE_WIRE_MESSAGE_H
 
@@ -15,19 +18,25 @@
 
 struct message {
     struct link link;
-    size_t size; /* of prefix and body; the prefix may be left out */
+    size_t size; /* of what is there of prefix and body */
 };
 
 enum { MESSAGE_WIRE_PREFIX = 5 };
 
 static inline const uint8_t *message_data(const struct message *message)
 {
-    return (const uint8_t *)message + GRPC_PREFIX_SIZE - MESSAGE_WIRE_PREFIX;
+    return (const uint8_t *)message + GRPC_PIECE_SIZE;
 }
 
 /* Takes the buffer's memory and makes it a message; NULL if the buffer has failed. With `gzip` the
  * body is compressed if it is worth it; without memory for that it goes as it is. */
 struct message *message_seal(struct buffer *buffer, bool gzip);
+/* The prefix alone, of a body of `body_size` bytes that comes in pieces. NULL without memory. */
+struct message *message_announce(uint32_t body_size);
+/* Takes the memory of a buffer that was begun with grpc_piece_start; NULL if it has failed. */
+struct message *message_of_piece(struct buffer *buffer);
+/* The size of the body that the message's prefix gives. */
+uint32_t message_body_size(const struct message *message);
 /* A copy of bytes that go without prefix: HTTP's. NULL without memory. */
 struct message *message_of_bytes(bytes body);
 void message_free(struct message *message); /* NULL is fine */

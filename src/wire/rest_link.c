@@ -76,6 +76,8 @@ status rest_link_create(struct grpc_server *grpc, void *peer, struct loop *loop,
     link->loop = loop;
     link->pump.run = pump;
     status s = grpc_connection_create(grpc, loop, spares, link, output_ready, &link->server);
+    if (status_is_ok(s))
+        grpc_connection_want_small_messages(link->server);
     if (status_is_ok(s) && peer != NULL)
         grpc_connection_set_peer(link->server, peer);
     if (status_is_ok(s))
