@@ -437,20 +437,50 @@ static status check_request(struct read_rows *self)
     return status_ok();
 }
 
+static bool has_family(void *schema, bytes family)
+{
+    return schema_family_named(schema, family) != NULL;
+}
+
+static bool shows_family(void *view, bytes family)
+{
+    return columns_of_family(&((const struct view *)view)->columns, family) != NULL;
+}
+
+/* Whoever names a family that is not there has made a mistake; who looks for names by a pattern has
+ * not. */
+static status check_families(const struct read_rows *self, const struct schema *schema)
+{
+    const struct data_call *data = &self->data;
+    union { /* a context has no const */
+        const void *given;
+        void *wanted;
+    } in_view = {.given = data->view}, in_table = {.given = schema};
+    if (data->view != NULL && !filter_names_only(self->filter, shows_family, in_view.wanted))
+        return view_refuse_family(data->view);
+    if (filter_names_only(self->filter, has_family, in_table.wanted))
+        return status_ok();
+    return status_make(STATUS_NOT_FOUND,
+                       "Error while reading table '%s' : Requested column family not found",
+                       table_name(data->table));
+}
+
 static status open_scan(struct read_rows *self)
 {
     struct data_call *data = &self->data;
     const Bt__ReadRowsRequest *request = self->request;
     const struct view *view = data->view;
+    const struct schema *schema = table_schema(data->table);
     TRY(row_ranges_from_message(request->rows, data->arena, &self->ranges));
     if (view != NULL)
         TRY(row_ranges_intersect(&self->ranges, &view->rows, data->arena));
     TRY(filter_compile(request->filter, data->arena, &self->filter));
+    TRY(check_families(self, schema));
     return scan_create(&(struct scan_spec){.table = data->table,
                                            .ranges = self->ranges.items,
                                            .range_count = self->ranges.count,
                                            .reversed = request->reversed,
-                                           .schema = table_schema(data->table),
+                                           .schema = schema,
                                            .columns = view == NULL ? NULL : &view->columns,
                                            .filter = self->filter,
                                            .arena = data->arena},

@@ -31,16 +31,27 @@ static struct bound range_end(const Bt__RowRange *range)
     return (struct bound){.is_closed = false};
 }
 
+/* A range of which not even a key between its ends is asked for. */
+static status check_order(const struct bound *start, const struct bound *end, size_t index)
+{
+    int order = bytes_compare(start->key, end->key);
+    if (!start->is_set || !end->is_set || end->key.size == 0 || order < 0 ||
+        (order == 0 && start->is_closed && end->is_closed))
+        return status_ok();
+    if (order == 0)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "Error in element #%zu: start_key must be less than end_key", index);
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "Error in element #%zu: start_key_%s must be less than end_key_%s", index,
+                       start->is_closed ? "closed" : "open", end->is_closed ? "closed" : "open");
+}
+
 status row_range_from_message(const Bt__RowRange *range, size_t index, struct arena *arena,
                               struct key_range *out)
 {
     struct bound start = range_start(range);
     struct bound end = range_end(range);
-    if (start.is_set && end.is_set && end.key.size > 0 && bytes_compare(start.key, end.key) > 0)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "Error in element #%zu: start_key_%s must be less than end_key_%s",
-                           index, start.is_closed ? "closed" : "open",
-                           end.is_closed ? "closed" : "open");
+    TRY(check_order(&start, &end, index));
     *out = (struct key_range){.from = start.key, .to = end.key};
     if (start.is_set && !start.is_closed && !key_successor(arena, start.key, &out->from))
         return status_out_of_memory();

@@ -59,9 +59,6 @@ static const struct case_ cases[] = {
     {.ranges = {{"[d", NULL}}, .expected = {"d|"}},
     {.ranges = {{NULL, "b]"}}, .expected = {"|b+"}},
     {.ranges = {{"[b", "b]"}}, .expected = {"b|b+"}},
-    {.ranges = {{"[b", "b)"}}, .expected = {NULL}},
-    {.ranges = {{"(b", "b]"}}, .expected = {NULL}},
-    {.ranges = {{"(b", "b)"}}, .expected = {NULL}},
     {.ranges = {{"[d", "f)"}, {"[a", "c)"}}, .expected = {"a|c", "d|f"}},
     {.ranges = {{"[a", "c)"}, {"[b", "d)"}}, .expected = {"a|d"}},
     {.ranges = {{"[a", "d)"}, {"[b", "c)"}}, .expected = {"a|d"}},
@@ -191,6 +188,25 @@ static void inverted_ranges_are_refused_in_words(void **state)
     assert_status(s, STATUS_INVALID_ARGUMENT);
 }
 
+static void ranges_that_start_at_their_end_are_a_row_or_refused(void **state)
+{
+    static const char *const refused[][2] = {{"(b", "b]"}, {"[b", "b)"}, {"(b", "b)"}};
+    Bt__RowRange range = make_range("[b", "b]"), *ranges[] = {&range};
+    Bt__RowSet rows = BT__ROW_SET__INIT;
+    rows.n_row_ranges = 1;
+    rows.row_ranges = ranges;
+    struct row_ranges found;
+    assert_ok(row_ranges_from_message(&rows, *state, &found));
+    assert_int_equal(found.count, 1);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        range = make_range(refused[i][0], refused[i][1]);
+        status s = row_ranges_from_message(&rows, *state, &found);
+        assert_string_equal(status_message(s),
+                            "Error in element #0: start_key must be less than end_key");
+        assert_status(s, STATUS_INVALID_ARGUMENT);
+    }
+}
+
 static void an_empty_key_is_refused(void **state)
 {
     ProtobufCBinaryData keys[] = {proto_data(bytes_of("a")), proto_data(bytes_of(""))};
@@ -259,6 +275,7 @@ int main(void)
         TEST(no_row_set_is_the_whole_table),
         TEST(a_range_without_ends_is_the_whole_table),
         TEST(inverted_ranges_are_refused_in_words),
+        TEST(ranges_that_start_at_their_end_are_a_row_or_refused),
         TEST(an_empty_key_is_refused),
         TEST(errors_show_any_key),
         TEST(long_keys_are_cut),

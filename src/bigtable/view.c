@@ -155,6 +155,14 @@ status view_refusal(const struct view *view)
                        view->resource->name);
 }
 
+status view_refuse_family(const struct view *view)
+{
+    return status_make(STATUS_PERMISSION_DENIED,
+                       "Cannot read from %s because the filter names a column family outside the "
+                       "Authorized View.",
+                       view->resource->name);
+}
+
 status view_check_mutations(const struct view *view, const struct schema *schema, bytes row_key,
                             Bt__Mutation *const *mutations, size_t count)
 {

@@ -31,6 +31,9 @@ bool view_has(const struct view *view, const struct schema *schema, bytes row_ke
 /* PERMISSION_DENIED in production's words. */
 status view_refusal(const struct view *view);
 
+/* PERMISSION_DENIED, of a read that names a family which the view does not. */
+status view_refuse_family(const struct view *view);
+
 /* OK, or the refusal. NULL: no view, all is well. */
 status view_check_mutations(const struct view *view, const struct schema *schema, bytes row_key,
                             Bt__Mutation *const *mutations, size_t count);

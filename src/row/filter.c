@@ -7,6 +7,8 @@
 #include "row/filter_private.h"
 #include "wire/proto.h"
 
+#include <ctype.h>
+
 static status compile(const Bt__RowFilter *message, struct arena *arena, int depth,
                       struct filter *out);
 
@@ -125,12 +127,41 @@ static status compile_name_regex(bytes pattern, const char *field, enum filter_k
     return compile_regex(pattern, field, kind, out);
 }
 
-static status compile_family_regex(bytes pattern, struct filter *out)
+/* Of those that a family's name may have, a dot alone means something else in a pattern. */
+static bool is_of_name(uint8_t c)
+{
+    return isalnum(c) || c == '-' || c == '_' || c == '.';
+}
+
+/* What the pattern says if it is a family's name, as clients quote it: its characters, with a
+ * backslash before what is no letter or digit. One that comes to a single name by its meaning
+ * (`^name$`) is a pattern all the same. `*out` is empty for such. */
+static status read_literal(bytes pattern, struct arena *arena, bytes *out)
+{
+    uint8_t *name = arena_alloc(arena, pattern.size);
+    size_t size = 0;
+    *out = bytes_make(NULL, 0);
+    if (name == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < pattern.size; i++) {
+        bool is_quoted = pattern.data[i] == '\\';
+        i += is_quoted;
+        if (i == pattern.size || !is_of_name(pattern.data[i]) ||
+            (pattern.data[i] == '.' && !is_quoted) || (isalnum(pattern.data[i]) && is_quoted))
+            return status_ok();
+        name[size++] = pattern.data[i];
+    }
+    *out = bytes_make(name, size);
+    return status_ok();
+}
+
+static status compile_family_regex(bytes pattern, struct arena *arena, struct filter *out)
 {
     static const char field[] = "family_name_regex_filter";
     if (pattern.size > 0 && memchr(pattern.data, ':', pattern.size) != NULL)
         return field_error(field, "argument must not contain ':'");
-    return compile_name_regex(pattern, field, FILTER_FAMILY_REGEX, out);
+    TRY(compile_name_regex(pattern, field, FILTER_FAMILY_REGEX, out));
+    return read_literal(pattern, arena, &out->family);
 }
 
 /* --- ranges --- */
@@ -264,7 +295,7 @@ static status compile(const Bt__RowFilter *message, struct arena *arena, int dep
         return compile_name_regex(proto_bytes(message->row_key_regex_filter),
                                   "row_key_regex_filter", FILTER_KEY_REGEX, out);
     case BT__ROW_FILTER__FILTER_FAMILY_NAME_REGEX_FILTER:
-        return compile_family_regex(bytes_of(message->family_name_regex_filter), out);
+        return compile_family_regex(bytes_of(message->family_name_regex_filter), arena, out);
     case BT__ROW_FILTER__FILTER_COLUMN_QUALIFIER_REGEX_FILTER:
         return compile_regex(proto_bytes(message->column_qualifier_regex_filter),
                              "column_qualifier_regex_filter", FILTER_QUALIFIER_REGEX, out);
@@ -337,6 +368,17 @@ bool filter_contains(const struct filter *filter, enum filter_kind kind)
     for (size_t i = 0; i < filter->child_count && !contains; i++)
         contains = filter_contains(filter->children[i], kind);
     return contains;
+}
+
+bool filter_names_only(const struct filter *filter, bool (*has)(void *context, bytes family),
+                       void *context)
+{
+    if (filter == NULL)
+        return true;
+    bool is_known = filter->family.size == 0 || has(context, filter->family);
+    for (size_t i = 0; i < filter->child_count && is_known; i++)
+        is_known = filter_names_only(filter->children[i], has, context);
+    return is_known;
 }
 
 bool byte_range_contains(const struct byte_range *range, bytes b)

@@ -24,6 +24,11 @@ status filter_scope(const struct filter *filter, const struct schema *schema, st
 /* Whether the filter can drop the row by its key alone, before anything else is read. */
 bool filter_rejects_key(const struct filter *filter, bytes row_key);
 
+/* Whether `has` says yes to each family that the filter names, wherever in it: as a column range's,
+ * or by a pattern that is no more than a name. */
+bool filter_names_only(const struct filter *filter, bool (*has)(void *context, bytes family),
+                       void *context);
+
 /* What of `in` passes, into `out` (emptied first; may not be the same list). `random` gives
  * row_sample its coin: a uniform 64-bit number a row. */
 status filter_apply(const struct filter *filter, bytes row_key, const struct cell_list *in,

@@ -45,7 +45,7 @@ struct filter {
     struct filter **children;
     size_t child_count;
     struct regex *regex;
-    bytes family; /* column range */
+    bytes family; /* column range's; or a family regex's that is no more than a name; else empty */
     struct byte_range range;
     bytes mask;
     int64_t start_us;

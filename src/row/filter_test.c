@@ -655,6 +655,42 @@ static void test_scope_of_a_literal_column(void **state)
     filter_destroy(filter);
 }
 
+static bool is_a_or_quoted(void *context, bytes family)
+{
+    (void)context;
+    return bytes_equal(family, bytes_of("a")) || bytes_equal(family, bytes_of("a-b.c_1"));
+}
+
+/* Patterns that are no more than a family's name. */
+static void test_names_of_families(void **state)
+{
+    static const struct {
+        const char *pattern;
+        bool is_fine;
+    } cases[] = {
+        {"a", true},      {"b", false},     {"a\\-b\\.c_1", true}, {"a-b\\.c_1", true},
+        {"a\\-b", false}, {"b_1", false},   {"^b$", true},         {"b.c", true},
+        {"b|c", true},    {"(b)", true},    {"\\Qb\\E", true},     {"b c", true},
+        {"\\x62", true},  {"b\\.c", false}, {"\\C", true},         {"b*", true},
+    };
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Bt__RowFilter *message =
+            new_filter(fixture, BT__ROW_FILTER__FILTER_FAMILY_NAME_REGEX_FILTER);
+        union {
+            const char *given;
+            char *wanted;
+        } pattern = {.given = cases[i].pattern};
+        message->family_name_regex_filter = pattern.wanted;
+        struct filter *filter;
+        assert_ok(filter_compile(message, fixture->arena, &filter));
+        if (filter_names_only(filter, is_a_or_quoted, NULL) != cases[i].is_fine)
+            fail_msg("%s", cases[i].pattern);
+        filter_destroy(filter);
+    }
+    assert_true(filter_names_only(NULL, is_a_or_quoted, NULL));
+}
+
 static void test_keys_rejected_early(void **state)
 {
     struct fixture *f = *state;
@@ -707,6 +743,7 @@ int main(void)
         TEST(test_scopes),
         TEST(test_scope_of_a_literal_column),
         TEST(test_keys_rejected_early),
+        TEST(test_names_of_families),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

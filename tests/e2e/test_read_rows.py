@@ -71,7 +71,6 @@ RANGES = [
     ({"start_key_closed": b"", "end_key_open": b""}, b"abcde"),
     ({}, b"abcde"),
     ({"start_key_open": b"b", "end_key_open": b"b\0"}, b""),
-    ({"start_key_closed": b"b", "end_key_open": b"b"}, b""),
     ({"start_key_closed": b"b", "end_key_closed": b"b"}, b"b"),
     ({"start_key_closed": b"z"}, b""),
 ]

@@ -52,6 +52,18 @@ def parts_of(message):
     return []
 
 
+def named_families(message):
+    """Those that the filter names, not by a pattern."""
+    kind = message.WhichOneof("filter")
+    if kind == "column_range_filter":
+        yield message.column_range_filter.family_name
+    pattern = getattr(message, "family_name_regex_filter", "")
+    if re.fullmatch(r"([-_a-zA-Z0-9]|\\[-_.])+", pattern):
+        yield re.sub(r"\\(.)", r"\1", pattern)
+    for part in parts_of(message):
+        yield from named_families(part)
+
+
 def contains(message, kind):
     return message.WhichOneof("filter") == kind or any(
         contains(part, kind) for part in parts_of(message)

@@ -9,7 +9,7 @@ the server did.
 
 import dataclasses
 
-from filters import Filter, bounds, faults, within
+from filters import Filter, bounds, faults, named_families, within
 from harness.rpc import Cell
 
 OK, INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION = 0, 3, 5, 9
@@ -104,6 +104,8 @@ class Table:
             yield INVALID_ARGUMENT, NO_KEY
         for index, limits in enumerate(request.rows.row_ranges):
             start, end = bounds(limits, "key")
+            if start and end and end[0] and start[0] == end[0] and not (start[1] and end[1]):
+                yield INVALID_ARGUMENT, f"#{index}: start_key must be less than end_key"
             if start and end and end[0] and start[0] > end[0]:
                 yield (
                     INVALID_ARGUMENT,
@@ -112,6 +114,8 @@ class Table:
                 )
         if request.HasField("filter"):
             yield from filter_reasons(request.filter)
+            if not set(named_families(request.filter)) <= set(self.families):
+                yield NOT_FOUND, "Requested column family not found"
 
     # --- writing ---
 

@@ -4,6 +4,7 @@ refused."""
 
 import copy
 
+from filters import named_families
 from table import INVALID_ARGUMENT, NO_MUTATIONS, Refused, Table, key_reasons, refuse_if
 
 PERMISSION_DENIED = 7
@@ -76,7 +77,13 @@ class Viewed:
         return self.part().cells(key, now)
 
     def read_rows(self, request, now):
+        refuse_if(self.read_reasons(request))
         return self.part().read_rows(request, now)
+
+    def read_reasons(self, request):
+        yield from self.table.read_reasons(request)
+        if set(named_families(request.filter)) - set(self.view.families):
+            yield PERMISSION_DENIED, "names a column family outside the Authorized View."
 
     def change(self, kind, request, now):
         """Does it to the part, and puts that back."""
