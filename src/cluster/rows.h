@@ -106,6 +106,7 @@ struct scan_spec {
      * nothing that is read is put together or tended, and scan_next returns ROW_ABSENT after
      * SCAN_ROWS_PASSED rows without visible cells, no sooner. */
     bool is_quiet;
+    bool applies_gc;     /* what rules condemn is not there, also if options.gc_on_read is off */
     uint64_t size_limit; /* beyond which a row is ROW_TOO_LARGE; 0: LIMIT_ROW_BYTES */
     struct arena *arena; /* for the scan itself, as long as it lives */
 };

@@ -113,9 +113,9 @@ static status add_indexes(struct ds_commit *commit, const struct ds_written *wri
         const struct ds_index_change *change = &changes.changes[i];
         struct ds_row_write row = {.key = change->key,
                                    .is = change->is,
-                                   .now = change->types,
+                                   .now = change->now,
                                    .was = change->was,
-                                   .past = change->types};
+                                   .past = change->past};
         TRY(vector_add(&commit->rows, arena, &row, sizeof row));
         commit->index_updates++;
     }

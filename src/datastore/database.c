@@ -2,9 +2,12 @@
 #include "datastore/database.h"
 
 #include "base/limits.h"
+#include "datastore/index_check.h"
 #include "datastore/indexes.h"
 
 #include <stdlib.h>
+
+enum { DESCRIPTION_BYTES = 16 << 20 };
 
 static status table_name_of(const struct ds_database *database, struct buffer *out)
 {
@@ -16,10 +19,11 @@ static status table_name_of(const struct ds_database *database, struct buffer *o
 
 /* --- the table --- */
 
+static const struct gc_rule recent = {.kind = GC_MAX_AGE, .max_age_us = DS_KEPT_US};
+
 static status make_table(struct datastore *datastore, const char *name, struct table **out)
 {
     static const struct gc_rule newest = {.kind = GC_MAX_VERSIONS, .max_versions = 1};
-    static const struct gc_rule recent = {.kind = GC_MAX_AGE, .max_age_us = DS_HISTORY_US};
     const struct family families[] = {{.id = 1, .name = bytes_of(DS_FAMILY_IS), .gc = &newest},
                                       {.id = 2, .name = bytes_of(DS_FAMILY_WAS), .gc = &recent}};
     struct schema *schema;
@@ -40,6 +44,59 @@ static status hold_table(struct datastore *datastore, const char *name, bool mak
     status_free(s);
     *out = NULL;
     return make ? make_table(datastore, name, out) : status_ok();
+}
+
+/* --- tables that were made before --- */
+
+static bool keeps_long_enough(const struct schema *schema)
+{
+    const struct family *was = schema_family_named(schema, bytes_of(DS_FAMILY_WAS));
+    return was == NULL || (was->gc != NULL && was->gc->kind == recent.kind &&
+                           was->gc->max_age_us >= recent.max_age_us);
+}
+
+/* What else it is described by stays. */
+static status with_longer_past(void *context, const struct table_info *now, struct arena *arena,
+                               struct table_change *next)
+{
+    (void)context;
+    const struct schema *schema = now->schema;
+    struct family *families = arena_alloc(arena, schema->family_count * sizeof *families);
+    if (families == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < schema->family_count; i++) {
+        families[i] = schema->families[i];
+        if (bytes_equal(families[i].name, bytes_of(DS_FAMILY_WAS)))
+            families[i].gc = &recent;
+    }
+    *next = (struct table_change){.families = families,
+                                  .family_count = schema->family_count,
+                                  .deletion_protection = now->deletion_protection,
+                                  .extra = now->extra};
+    return status_ok();
+}
+
+static bool keep_longer(void *context, struct table *table)
+{
+    status *result = context;
+    if (!ds_is_database_table(table_name(table)) || keeps_long_enough(table_schema(table)))
+        return true;
+    struct arena *arena = arena_create(DESCRIPTION_BYTES);
+    *result = arena == NULL ? status_out_of_memory()
+                            : table_change_schema(table, arena, with_longer_past, NULL);
+    arena_destroy(arena);
+    return status_is_ok(*result);
+}
+
+status ds_databases_keep_longer(struct datastore *datastore)
+{
+    status result = status_ok();
+    status s = cluster_list_tables(datastore->cluster, bytes_of("projects/"), bytes_of(""),
+                                   keep_longer, &result);
+    if (status_is_ok(s))
+        return result;
+    status_free(result);
+    return s;
 }
 
 /* --- those that are open --- */

@@ -14,8 +14,10 @@
 #define DS_FAMILY_IS  "e"
 #define DS_FAMILY_WAS "h"
 
-/* How long what was can still be read. */
+/* How long what was can still be read, and how long it is kept: what is read as of an hour ago must
+ * stay until it has been read. */
 #define DS_HISTORY_US (INT64_C(3600) * 1000000)
+#define DS_KEPT_US    (INT64_C(4200) * 1000000)
 
 struct ds_indexes;
 
@@ -44,6 +46,11 @@ status ds_database_open(struct datastore *datastore, const struct ds_database *d
  * half of those that may be are. */
 status ds_database_visit(struct datastore *datastore, const struct ds_database *database,
                          struct ds_open_database **out);
+
+/* For a start, before there are requests: databases that were made when the past was kept for an
+ * hour, and no longer, keep it for DS_KEPT_US from now on. Those that do are left alone, so it may
+ * be done as often as one likes. */
+status ds_databases_keep_longer(struct datastore *datastore);
 
 /* For datastore_free: all of them. */
 void ds_databases_close(struct datastore *datastore);

@@ -2,11 +2,26 @@
 #include "datastore/datastore.h"
 
 #include "base/limits.h"
+#include "base/log.h"
+#include "control/control.h"
 #include "datastore/care.h"
 #include "datastore/database.h"
 #include "datastore/index_work.h"
 #include "datastore/transaction.h"
 #include "datastore/transfers.h"
+
+/* Without it reads of almost an hour ago may come too late, and are refused: no reason not to
+ * start.
+ */
+static void keep_longer(struct datastore *datastore)
+{
+    status s = ds_databases_keep_longer(datastore);
+    if (!status_is_ok(s))
+        log_warn(control_log(datastore->control),
+                 "databases of former versions keep their past no longer than an hour for now",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
 
 static status start_care(struct datastore *datastore, const struct datastore_options *options)
 {
@@ -23,6 +38,7 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
                                     .clock = cluster_clock(options->cluster),
                                     .export_directory = options->export_directory};
     pthread_mutex_init(&datastore->databases_lock, NULL);
+    keep_longer(datastore);
     if (options->is_pessimistic)
         TRY(ds_range_locks_create(datastore->clock, datastore->metrics, options->threads * 3 / 4,
                                   &datastore->range_locks));

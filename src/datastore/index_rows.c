@@ -417,8 +417,10 @@ static bool take_row(struct merge *merge, struct ds_index_change *out, bool *is_
     *is_change = order != 0 || !bytes_equal(old->types, new_one->types);
     *out = (struct ds_index_change){.was = order <= 0, .is = order >= 0};
     out->key = order <= 0 ? old->key : new_one->key;
+    if (out->was)
+        out->past = old->types;
     if (out->is)
-        out->types = new_one->types;
+        out->now = new_one->types;
     merge->old_at += out->was;
     merge->new_at += out->is;
     return true;

@@ -55,9 +55,10 @@ status ds_index_rows(const Ds__Entity *entity, const struct ds_index *indexes, s
  * written anew and the old one to be kept as what was. */
 struct ds_index_change {
     bytes key;
-    bytes types; /* as the row is; empty if it is no more */
     bool was;
+    bytes past; /* the types of what it was; empty if it was not */
     bool is;
+    bytes now; /* of what it is; empty if it is no more */
 };
 
 struct ds_index_changes {

@@ -346,6 +346,15 @@ static void test_paths_of_indexed_properties_are_bounded(void **state)
 
 /* --- differences --- */
 
+static void describe_types(struct buffer *out, bool is_there, const char *sign, bytes types)
+{
+    if (is_there)
+        buffer_append_format(out, "%s", sign);
+    if (types.size > 0)
+        buffer_append_format(out, "%d", types.data[0]);
+}
+
+/* "-17+18A p": a row of p that was, with type 17, and is, with 18. */
 static void assert_changes(struct arena *arena, const Ds__Entity *old, const Ds__Entity *new_one,
                            const char *expected)
 {
@@ -356,12 +365,12 @@ static void assert_changes(struct arena *arena, const Ds__Entity *old, const Ds_
         const struct ds_index_change *change = &changes.changes[i];
         struct ds_row row;
         assert_true(ds_row_parse(change->key, NULL, &row));
-        buffer_append_format(&text, "%s%s%c", change->was ? "-" : "", change->is ? "+" : "",
-                             (char)row.kind);
+        describe_types(&text, change->was, "-", change->past);
+        describe_types(&text, change->is, "+", change->now);
+        buffer_append_format(&text, "%c", (char)row.kind);
         if (row.property.size > 0)
             buffer_append_format(&text, " %s", (const char *)row.property.data);
-        buffer_append_format(&text, change->types.size > 0 ? " %d\n" : "\n",
-                             change->types.size > 0 ? change->types.data[0] : 0);
+        buffer_append_byte(&text, '\n');
     }
     assert_text(&text, expected);
 }
@@ -375,9 +384,9 @@ static void test_differences_are_what_comes_and_goes(void **state)
     Ds__Entity *new_one =
         test_entity(arena, ENTITY("'come': {'integerValue': 3}, 'same': {'integerValue': 2},"
                                   "'type': {'blobValue': 'eA=='}"));
-    assert_changes(arena, NULL, old, "+A gone 2\n+A same 2\n+A type 17\n+K\n");
-    assert_changes(arena, old, NULL, "-A gone\n-A same\n-A type\n-K\n");
-    assert_changes(arena, old, new_one, "+A come 2\n-A gone\n-+A type 18\n");
+    assert_changes(arena, NULL, old, "+2A gone\n+2A same\n+17A type\n+K\n");
+    assert_changes(arena, old, NULL, "-2A gone\n-2A same\n-17A type\n-K\n");
+    assert_changes(arena, old, new_one, "+2A come\n-2A gone\n-17+18A type\n");
     assert_changes(arena, old, old, "");
     assert_changes(arena, NULL, NULL, "");
 }

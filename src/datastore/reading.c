@@ -18,26 +18,44 @@ static int64_t now_us(const struct ds_call *call)
     return cluster_now_us(call->datastore->cluster);
 }
 
-static int64_t present_us(const struct ds_call *call, struct ds_open_database *open)
+/* The present of a database that is not there is `before_us`, a moment before it was looked for:
+ * whatever is written to it first is later. */
+static int64_t present_us(const struct ds_call *call, struct ds_open_database *open,
+                          int64_t before_us)
 {
-    return open == NULL ? now_us(call) : ds_moments_present(&open->moments, now_us(call));
+    return open == NULL ? before_us : ds_moments_present(&open->moments, now_us(call));
+}
+
+/* Opens what is read, if it is there, and says what `before_us` is. */
+static status open_database(const struct ds_call *call, struct ds_open_database **out,
+                            int64_t *before_us)
+{
+    const struct ds_database database = database_of(call);
+    *before_us = now_us(call) - 1;
+    return ds_database_open(call->datastore, &database, false, out);
 }
 
 /* --- moments --- */
 
-/* A time that a client asks for: in the past, but not further than is kept. */
-static status check_read_time(const struct ds_call *call, const Pb__Timestamp *time, int64_t *out)
+/* What was then is kept for a while longer, in which the request can come to its end. */
+static status check_age(const struct ds_call *call, int64_t at_us)
+{
+    return ds_is_older(call->datastore->cluster, at_us, DS_HISTORY_US) ? ds_too_old() : status_ok();
+}
+
+/* A time that a client asks for: in the past, but not further than can be read. A commit that was
+ * acknowledged is in the past, though its moment may be later than the clock's. */
+static status check_read_time(const struct ds_call *call, struct ds_open_database *open,
+                              const Pb__Timestamp *time, int64_t *out)
 {
     *out = ds_timestamp_us(time);
     if (time->nanos % 1000 != 0)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "The requested 'read_time' must have microsecond precision.");
-    if (*out > now_us(call))
+    if (*out > now_us(call) && *out > present_us(call, open, 0))
         return status_make(STATUS_INVALID_ARGUMENT,
                            "The requested 'read_time' cannot be in the future.");
-    if (*out < now_us(call) - DS_HISTORY_US)
-        return status_make(STATUS_FAILED_PRECONDITION, "The requested 'read_time' is too old.");
-    return status_ok();
+    return check_age(call, *out);
 }
 
 /* Commits up to the time are applied, and none will come to be before it. */
@@ -50,16 +68,16 @@ static void reach(struct ds_open_database *open, int64_t at_us)
 /* --- transactions --- */
 
 static status moment_of(struct ds_call *call, const Ds__TransactionOptions *options,
-                        struct ds_open_database *open, int64_t *out)
+                        struct ds_open_database *open, int64_t before_us, int64_t *out)
 {
     const Pb__Timestamp *time = NULL;
     if (options != NULL && options->mode_case == DS__TRANSACTION_OPTIONS__MODE_READ_ONLY)
         time = options->read_only->read_time;
     if (time == NULL) {
-        *out = present_us(call, open);
+        *out = present_us(call, open, before_us);
         return status_ok();
     }
-    TRY(check_read_time(call, time, out));
+    TRY(check_read_time(call, open, time, out));
     reach(open, *out);
     return status_ok();
 }
@@ -76,11 +94,11 @@ status ds_begin(struct ds_call *call, const Ds__TransactionOptions *options,
 {
     struct ds_database database = database_of(call);
     struct ds_open_database *open;
-    int64_t at_us;
+    int64_t before_us, at_us;
     bool is_read_only =
         options != NULL && options->mode_case == DS__TRANSACTION_OPTIONS__MODE_READ_ONLY;
-    TRY(ds_database_open(call->datastore, &database, false, &open));
-    TRY(moment_of(call, options, open, &at_us));
+    TRY(open_database(call, &open, &before_us));
+    TRY(moment_of(call, options, open, before_us, &at_us));
     const struct ds_beginning beginning = {.database = &database,
                                            .is_read_only = is_read_only,
                                            .at_us = at_us,
@@ -100,7 +118,7 @@ static bool shares(const struct ds_reading *reading)
 static void to_present(struct ds_reading *reading)
 {
     if (shares(reading))
-        reading->snapshot.at_us = present_us(reading->call, reading->open);
+        reading->snapshot.at_us = present_us(reading->call, reading->open, 0);
     reading->read_time_us = reading->snapshot.at_us;
 }
 
@@ -116,6 +134,8 @@ static status read_in_transaction(struct ds_call *call, const Ds__ReadOptions *o
         TRY(ds_transaction_take(call->datastore->transactions, proto_bytes(options->transaction),
                                 &database, &out->transaction));
     TRY(ds_transaction_check(out->transaction));
+    if (!out->transaction->is_pessimistic)
+        TRY(check_age(call, out->transaction->at_us));
     out->snapshot.at_us = out->transaction->at_us;
     out->transaction->locker.database = out->open;
     if (is_new)
@@ -125,7 +145,8 @@ static status read_in_transaction(struct ds_call *call, const Ds__ReadOptions *o
 }
 
 static status choose_moment(struct ds_call *call, const Ds__ReadOptions *options,
-                            struct ds_open_database *open, struct ds_reading *out)
+                            struct ds_open_database *open, int64_t before_us,
+                            struct ds_reading *out)
 {
     switch (options == NULL ? DS__READ_OPTIONS__CONSISTENCY_TYPE__NOT_SET
                             : options->consistency_type_case) {
@@ -133,24 +154,25 @@ static status choose_moment(struct ds_call *call, const Ds__ReadOptions *options
     case DS__READ_OPTIONS__CONSISTENCY_TYPE_NEW_TRANSACTION:
         return read_in_transaction(call, options, out);
     case DS__READ_OPTIONS__CONSISTENCY_TYPE_READ_TIME:
-        TRY(check_read_time(call, options->read_time, &out->snapshot.at_us));
+        TRY(check_read_time(call, open, options->read_time, &out->snapshot.at_us));
         reach(open, out->snapshot.at_us);
         return status_ok();
     default:
-        out->snapshot.at_us = present_us(call, open);
+        out->snapshot.at_us = present_us(call, open, before_us);
         return status_ok();
     }
 }
 
 status ds_read_begin(struct ds_call *call, const Ds__ReadOptions *options, struct ds_reading *out)
 {
+    int64_t before_us;
     *out = (struct ds_reading){.call = call};
     ds_call_step(call, CALL_READS);
     out->snapshot.database = database_of(call);
     out->snapshot.call = call->call;
-    TRY(ds_database_open(call->datastore, &out->snapshot.database, false, &out->open));
+    TRY(open_database(call, &out->open, &before_us));
     out->snapshot.table = out->open == NULL ? NULL : out->open->table;
-    status s = choose_moment(call, options, out->open, out);
+    status s = choose_moment(call, options, out->open, before_us, out);
     to_present(out);
     if (!status_is_ok(s))
         ds_read_end(out);

@@ -3,7 +3,8 @@
  * A row has a cell in `e` if it is, and one in `h` for each time that it ended to be what it was,
  * of the last hour. At a moment T it is what its `e` says, if that is of T or before; else what the
  * first `h` after T says, if that had begun by T. An entity's record says when it began. An index
- * row does not: the entity at T tells whether it had the row. */
+ * row does not: the entity at T tells whether it had the row, and with which types. What an `h` of
+ * an index row holds is never read: those that older versions wrote hold the types of later. */
 #include "datastore/snapshot.h"
 
 #include "base/limits.h"
@@ -17,6 +18,10 @@
 #include "wire/proto.h"
 
 #include <stdlib.h>
+
+/* The clock is asked after so many rows; what was is thought to go a while sooner than it does. */
+enum { ROWS_A_LOOK = 256 };
+#define MARGIN_US (INT64_C(60) * 1000000)
 
 /* --- cells --- */
 
@@ -32,10 +37,10 @@ static struct seen look_at(const struct cell_list *cells, int64_t at_us)
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *cell = &cells->items[i];
         bool is_present = bytes_equal(cell->family->name, bytes_of(DS_FAMILY_IS));
-        if (is_present && cell->timestamp_us <= at_us)
-            seen.is = cell;
+        if (is_present && seen.is == NULL && cell->timestamp_us <= at_us)
+            seen.is = cell; /* newest first: the first is the last by the moment */
         else if (!is_present && cell->timestamp_us > at_us)
-            seen.was = cell; /* newest first: the last is the first after the moment */
+            seen.was = cell; /* and the last the first after it */
     }
     return seen;
 }
@@ -48,7 +53,28 @@ static status open_scan(struct scan_spec spec, struct scan **out)
     if (spec.table == NULL) /* a database that nobody has written to */
         return status_ok();
     spec.schema = table_schema(spec.table);
+    spec.applies_gc = true;
     return scan_create(&spec, out);
+}
+
+bool ds_is_older(struct cluster *cluster, int64_t at_us, int64_t age_us)
+{
+    int64_t wall_us = clock_wall_us(cluster_clock(cluster));
+    int64_t now_us = cluster_now_us(cluster);
+    return at_us < (wall_us > now_us ? wall_us : now_us) - age_us;
+}
+
+status ds_too_old(void)
+{
+    return status_make(STATUS_FAILED_PRECONDITION, "The requested 'read_time' is too old.");
+}
+
+/* To be asked after reading: if it is well, what was at the moment was still there. */
+static status check_age(const struct ds_snapshot *snapshot)
+{
+    bool is_gone = snapshot->table != NULL && ds_is_older(table_cluster(snapshot->table),
+                                                          snapshot->at_us, DS_KEPT_US - MARGIN_US);
+    return is_gone ? ds_too_old() : status_ok();
 }
 
 static status check_call(const struct ds_snapshot *snapshot)
@@ -157,6 +183,7 @@ struct ds_rows_reader {
     struct buffer edge;    /* where the scan begins, or backwards ends */
     bool has_row;          /* one that a seek came upon is to be given next */
     struct scan_row row;
+    unsigned looked; /* rows since the clock was asked */
 };
 
 static status open_at(struct ds_rows_reader *reader, bytes at)
@@ -222,12 +249,13 @@ void ds_rows_close(struct ds_rows_reader *reader)
     buffer_free(&reader->edge);
 }
 
-static bool has_row(const struct ds_index_rows *rows, bytes key)
+/* NULL: it is none of them. */
+static const struct ds_index_row *find_row(const struct ds_index_rows *rows, bytes key)
 {
     for (size_t i = 0; i < rows->count; i++)
         if (bytes_equal(rows->rows[i].key, key))
-            return true;
-    return false;
+            return &rows->rows[i];
+    return NULL;
 }
 
 /* The index that a composite row is of; NULL of another row, or if it is not one that is read. */
@@ -241,15 +269,16 @@ static const struct ds_index *index_of(const struct ds_snapshot *snapshot, bytes
     return NULL;
 }
 
-/* Whether the index row was there at the moment: whether the entity of then had it. */
-static status was_there(struct ds_rows_reader *reader, bytes row_key, bool *out)
+/* The index row as the entity of the moment had it, in `scratch`; NULL: it had no such row. */
+static status row_of_then(struct ds_rows_reader *reader, bytes row_key,
+                          const struct ds_index_row **out)
 {
     const struct ds_snapshot *snapshot = &reader->snapshot;
     struct ds_row row;
     struct ds_version version;
     struct ds_index_rows rows;
     Ds__Key *key;
-    *out = false;
+    *out = NULL;
     arena_reset(reader->scratch);
     const struct ds_index *index = index_of(snapshot, row_key);
     if (!ds_row_parse(row_key, index == NULL ? NULL : &index->shape, &row))
@@ -260,7 +289,18 @@ static status was_there(struct ds_rows_reader *reader, bytes row_key, bool *out)
     if (version.entity == NULL)
         return status_ok();
     TRY(ds_index_rows(version.entity, index, index != NULL, reader->scratch, &rows));
-    *out = has_row(&rows, row_key);
+    *out = find_row(&rows, row_key);
+    return status_ok();
+}
+
+static status show_past_index_row(struct ds_rows_reader *reader, struct ds_row_found *out,
+                                  bool *found)
+{
+    const struct ds_index_row *row;
+    TRY(row_of_then(reader, reader->row.key, &row));
+    *found = row != NULL;
+    if (*found)
+        *out = (struct ds_row_found){reader->row.key, row->types};
     return status_ok();
 }
 
@@ -274,14 +314,22 @@ static status show(struct ds_rows_reader *reader, struct ds_row_found *out, bool
         *out = (struct ds_row_found){row->key, seen.is->value};
     if (seen.is != NULL || seen.was == NULL)
         return status_ok();
-    *out = (struct ds_row_found){row->key, seen.was->value};
     if (row->key.data[0] != DS_ENTITY_ROW)
-        return was_there(reader, row->key, found);
+        return show_past_index_row(reader, out, found);
     const Datastore__Record *record;
     arena_reset(reader->scratch);
     TRY(decode_record(seen.was->value, reader->scratch, &record));
+    *out = (struct ds_row_found){row->key, seen.was->value};
     *found = record->version_us <= reader->snapshot.at_us;
     return status_ok();
+}
+
+static status look_at_clock(struct ds_rows_reader *reader, bool is_at_end)
+{
+    if (++reader->looked < ROWS_A_LOOK && !is_at_end)
+        return status_ok();
+    reader->looked = 0;
+    return check_age(&reader->snapshot);
 }
 
 status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, bool *found)
@@ -292,6 +340,7 @@ status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, boo
             TRY(next_row(&reader->snapshot, reader->scan, &reader->row, &there));
         reader->has_row = false;
         *found = there;
+        TRY(look_at_clock(reader, !there));
         if (!there)
             return status_ok();
         TRY(show(reader, row, found));
@@ -356,5 +405,5 @@ status ds_changed_since(const struct ds_snapshot *snapshot, bytes from, bytes to
             s = next_row(snapshot, scan, &row, &found);
     }
     scan_destroy(scan);
-    return s;
+    return status_is_ok(s) ? check_age(snapshot) : s;
 }

@@ -24,6 +24,16 @@ struct ds_snapshot {
     const struct grpc_call *call; /* reading ends with CANCELLED when it is; NULL: none */
 };
 
+/* --- how far back --- */
+
+/* Whether the moment is longer ago than that, by the wall clock, or by the versions' clock if it is
+ * ahead: what was is kept by the one, and what is written has its time of the other. */
+bool ds_is_older(struct cluster *cluster, int64_t at_us, int64_t age_us);
+
+/* FAILED_PRECONDITION: the moment is too long ago. Reading fails so, too, when it has taken so long
+ * that what was at the moment may be gone. */
+status ds_too_old(void);
+
 /* --- entities --- */
 
 struct ds_version {
