@@ -3,8 +3,10 @@
 
 #include "base/limits.h"
 #include "cluster/rows.h"
+#include "datastore/range_locks.h"
 #include "datastore/rows_write.h"
 #include "datastore/snapshot.h"
+#include "datastore/transaction.h"
 #include "row/key_text.h"
 #include "row/row_key.h"
 #include "sql/vector.h"
@@ -185,7 +187,7 @@ static status write_rows(const struct chunk *chunk)
                                   cluster_now_us(backfill->datastore->cluster), chunk->arena);
 }
 
-/* With the locks held, of the first that fit. */
+/* With commits of them kept out, of the first that fit. */
 static status make_rows(struct chunk *chunk, size_t *done)
 {
     const struct candidate *candidates = chunk->candidates.items;
@@ -203,19 +205,66 @@ static status cancelled(void)
     return status_make(STATUS_CANCELLED, "The operation was cancelled");
 }
 
-/* Waits for whoever holds one of them, for as long as he does. */
-static status take_locks(const struct chunk *chunk, struct ds_lock **out)
+/* What keeps commits of the chunk's entities out: what commits take themselves, which of the two
+ * depends on the mode. */
+struct exclusion {
+    struct ds_lock *locks;        /* of an optimistic database */
+    struct ds_read_range *ranges; /* of a pessimistic one: the entities' rows, which are shared */
+    struct ds_locker locker;      /* who shares them; younger than all others */
+};
+
+static status make_locks(const struct chunk *chunk, struct exclusion *out)
 {
     static const struct ds_moment none; /* the entities themselves are not changed */
     const struct candidate *candidates = chunk->candidates.items;
     size_t count = chunk->candidates.count;
-    struct ds_lock *locks = *out = arena_zalloc(chunk->arena, count * sizeof *locks);
-    if (locks == NULL)
+    out->locks = arena_zalloc(chunk->arena, count * sizeof *out->locks);
+    if (out->locks == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++)
-        locks[i] = (struct ds_lock){.key = candidates[i].entity_row, .moment = &none};
+        out->locks[i] = (struct ds_lock){.key = candidates[i].entity_row, .moment = &none};
+    return status_ok();
+}
+
+static status make_ranges(const struct chunk *chunk, struct exclusion *out)
+{
+    const struct candidate *candidates = chunk->candidates.items;
+    size_t count = chunk->candidates.count;
+    out->locker =
+        (struct ds_locker){.database = chunk->backfill->open,
+                           .age = ds_transactions_age(chunk->backfill->datastore->transactions),
+                           .arena = chunk->arena,
+                           .is_apart = true,
+                           .until_us = INT64_MAX};
+    out->ranges = arena_alloc(chunk->arena, count * sizeof *out->ranges);
+    if (out->ranges == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        out->ranges[i].from = candidates[i].entity_row;
+        if (!key_successor(chunk->arena, candidates[i].entity_row, &out->ranges[i].to))
+            return status_out_of_memory();
+    }
+    return status_ok();
+}
+
+static status try_to_exclude(const struct chunk *chunk, struct exclusion *exclusion)
+{
+    const struct ds_backfill *backfill = chunk->backfill;
+    size_t count = chunk->candidates.count;
+    if (exclusion->locks != NULL)
+        return ds_locks_take(backfill->open->locks, exclusion->locks, count, LOCK_WAIT_US);
+    return ds_range_locks_share(backfill->datastore->range_locks, &exclusion->locker,
+                                exclusion->ranges, count, NULL);
+}
+
+/* Waits for whoever writes one of them, for as long as he does. */
+static status exclude_commits(const struct chunk *chunk, struct exclusion *out)
+{
+    *out = (struct exclusion){.locks = NULL};
+    TRY(chunk->backfill->datastore->range_locks != NULL ? make_ranges(chunk, out)
+                                                        : make_locks(chunk, out));
     for (;;) {
-        status s = ds_locks_take(chunk->backfill->open->locks, locks, count, LOCK_WAIT_US);
+        status s = try_to_exclude(chunk, out);
         if (s.code != STATUS_ABORTED)
             return s;
         status_free(s);
@@ -224,17 +273,26 @@ static status take_locks(const struct chunk *chunk, struct ds_lock **out)
     }
 }
 
+static void let_commits_in(const struct chunk *chunk, struct exclusion *exclusion)
+{
+    const struct ds_backfill *backfill = chunk->backfill;
+    if (exclusion->locks != NULL)
+        ds_locks_release(backfill->open->locks, exclusion->locks, chunk->candidates.count);
+    else
+        ds_range_locks_release(backfill->datastore->range_locks, &exclusion->locker);
+}
+
 static status make_locked(struct chunk *chunk, size_t *done)
 {
     struct ds_indexes *indexes = chunk->backfill->open->indexes;
-    struct ds_lock *locks;
-    TRY(take_locks(chunk, &locks));
+    struct exclusion exclusion;
+    TRY(exclude_commits(chunk, &exclusion));
     const struct ds_index_set *set = ds_indexes_take(indexes);
     status s = choose_indexes(chunk, set);
     if (status_is_ok(s))
         s = make_rows(chunk, done);
     ds_indexes_give_back(indexes, set);
-    ds_locks_release(chunk->backfill->open->locks, locks, chunk->candidates.count);
+    let_commits_in(chunk, &exclusion);
     return s;
 }
 

@@ -2,8 +2,10 @@
  * removed.
  *
  * They are made in chunks, in the order of the kind's index. Of a chunk the entities are locked and
- * read, as a commit does it, and their rows written at a moment of its own, together with how far
- * it is: so it can go on from there. Writers keep the rows of what they write themselves. */
+ * read, as a commit does it, by what commits of the mode take (entity_locks.h; range_locks.h,
+ * shared: nobody may change them, but who reads them need not wait), and their rows written at a
+ * moment of its own, together with how far it is: so it can go on from there. Writers keep the rows
+ * of what they write themselves. */
 #ifndef TRESTLE_DATASTORE_INDEX_BACKFILL_H
 #define TRESTLE_DATASTORE_INDEX_BACKFILL_H
 

@@ -284,15 +284,16 @@ static status wait_for(struct ds_range_locks *locks, struct ds_locker *locker,
 {
     int64_t until_us = clock_steady_us(locks->clock) + WAIT_US;
     status s;
+    bool counts = !locker->is_apart;
     count(locks, METRIC_datastore_lock_waits_total);
-    if (locks->waiting >= locks->most_waiting)
+    if (counts && locks->waiting >= locks->most_waiting)
         doom(locks, youngest_that_waits(locks, locker));
-    locker->is_waiting = true;
-    locks->waiting++;
+    locker->is_waiting = counts;
+    locks->waiting += counts;
     do
         s = wait_a_while(locks, locker, until_us, call);
     while (status_is_ok(s) && must_wait(locks, locker));
-    locks->waiting--;
+    locks->waiting -= counts;
     locker->is_waiting = false;
     return s;
 }

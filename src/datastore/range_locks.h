@@ -36,12 +36,14 @@ struct ds_claim {
 
 enum { DS_MOST_CLAIMS = 2 };
 
-/* Its owner's; used by one thread at a time. All zeroes but for the first three is one that holds
+/* Its owner's; used by one thread at a time. All zeroes but for the first four is one that holds
  * nothing. */
 struct ds_locker {
     const void *database; /* lockers of different ones do not meet */
     uint64_t age;         /* the lower, the older */
     struct arena *arena;  /* the owner's, for what is shared */
+    bool is_apart;        /* it waits on no thread for requests: it is not among those of whom
+                           * there may be too many */
     /* When its locks are nobody's any more, by clock_steady_us: see ds_locker_keep. */
     _Atomic int64_t until_us;
     /* Private. */

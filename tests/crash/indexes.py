@@ -6,8 +6,10 @@ Writers commit one to ten random mutations at a time, of entities with values of
 arrays and in one another. After each start every entity must be what was acknowledged, and of a
 commit that was under way all or nothing must be there; and the doctor, before, must find the rows
 of all indexes to be those that the entities make. Meanwhile composite indexes are made and deleted:
-what a kill cuts short goes on after the start. Kills, power cuts, thresholds and seeds are those of
-run.py.
+what a kill cuts short goes on after the start. A reader holds what projections give in a transaction
+against what the entities say in it, while the writers go on. The server is started anew with
+optimistic or pessimistic transactions, as the dice have it. Kills, power cuts, thresholds and seeds
+are those of run.py.
 """
 
 import random
@@ -36,6 +38,7 @@ VALUES = [
     {"string_value": "s"},
     {"string_value": "excluded " * 400, "exclude_from_indexes": True},
 ]
+MODES = ["optimistic", "pessimistic"]
 Commit = types.CommitRequest.pb(types.CommitRequest()).__class__
 Lookup = types.LookupRequest.pb(types.LookupRequest()).__class__
 
@@ -58,6 +61,20 @@ class Stub:
         self.lookup = self.channel.unary_unary(
             f"{service}/Lookup", Lookup.SerializeToString, types.LookupResponse.deserialize
         )
+        self.run_query = self.channel.unary_unary(
+            f"{service}/RunQuery", types.RunQueryRequest.serialize, types.RunQueryResponse.deserialize
+        )
+        self.begin_transaction = self.channel.unary_unary(
+            f"{service}/BeginTransaction", types.BeginTransactionRequest.serialize,
+            types.BeginTransactionResponse.deserialize,
+        )  # fmt: skip
+
+    def begin(self):
+        """One that only reads."""
+        request = types.BeginTransactionRequest(
+            project_id=PROJECT, transaction_options={"read_only": {}}
+        )
+        return self.begin_transaction(request, timeout=REQUEST_SECONDS).transaction
 
     def close(self):
         self.channel.close()
@@ -104,7 +121,13 @@ class Writer(threading.Thread):
         request = types.CommitRequest(
             project_id=PROJECT, mode="NON_TRANSACTIONAL", mutations=mutations
         )
-        self.stub.commit(types.CommitRequest.pb(request), timeout=REQUEST_SECONDS)
+        try:
+            self.stub.commit(types.CommitRequest.pb(request), timeout=REQUEST_SECONDS)
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.ABORTED:  # it waited too long for a lock: not done
+                raise
+            self.doubt = {}
+            return
         self.tokens.update(self.doubt)
         self.doubt = {}
         self.commits += 1
@@ -192,13 +215,110 @@ class Administrator(threading.Thread):
         )
 
 
+class Reader(threading.Thread):
+    """Asks for a property of a kind, twice in one transaction, until the server is gone: as the
+    index has it, and as the entities do."""
+
+    def __init__(self, seed, cycle, host, dying):
+        super().__init__(name="reader")
+        self.random, self.dying = random.Random(f"{seed}/{cycle}/reader"), dying
+        self.stub, self.comparisons, self.failure = Stub(host), 0, None
+
+    def run(self):
+        try:
+            while not self.dying.is_set() and self.failure is None:
+                self.step()
+        except grpc.RpcError as error:
+            if not self.dying.is_set():
+                self.failure = f"{error.code()}: {error.details()}"
+        finally:
+            self.stub.close()
+
+    def step(self):
+        kind, name = self.random.choice(KINDS), self.random.choice(["a", "b", "tags"])
+        transaction = self.stub.begin()
+        entities = self.query(transaction, kind=[{"name": kind}])
+        values = sorted(
+            (key, value)
+            for key, properties in entities
+            for value in {repr(each) for each in indexed(properties.get(name))}
+        )
+        projected = self.query(
+            transaction,
+            kind=[{"name": kind}],
+            projection=[{"property": {"name": name}}],
+            order=[{"property": {"name": name}}],
+        )
+        shown = sorted((key, repr(plain(properties[name]))) for key, properties in projected)
+        if values != shown:
+            differing = set(values).symmetric_difference(shown)
+            self.failure = f"{name} of {kind}: not the same in index and entities: {differing}"
+        self.comparisons += 1
+
+    def query(self, transaction, **query):
+        """Keys and properties of all results."""
+        results, more = [], True
+        while more:
+            request = types.RunQueryRequest(
+                project_id=PROJECT, read_options={"transaction": transaction}, query=query
+            )
+            batch = self.stub.run_query(request, timeout=REQUEST_SECONDS).batch
+            results += batch.entity_results
+            query["start_cursor"] = batch.end_cursor
+            more = batch.more_results == types.QueryResultBatch.MoreResultsType.NOT_FINISHED
+        return [
+            (types.Key.serialize(each.entity.key), each.entity.properties) for each in results
+        ]
+
+
+def plain(value):
+    """What it is, and its type. An index has moments as numbers of meaning 18."""
+    message = types.Value.pb(value)
+    which = message.WhichOneof("value_type")
+    inner = getattr(message, which)
+    if which == "timestamp_value":
+        return which, inner.ToMicroseconds()
+    if which == "integer_value" and message.meaning == 18:
+        return "timestamp_value", inner
+    return which, inner if isinstance(inner, (int, str, bytes, float)) else str(inner)
+
+
+def indexed(value):
+    """Those of its values that are in the index of its property."""
+    which = None if value is None else types.Value.pb(value).WhichOneof("value_type")
+    if which in (None, "entity_value") or value.exclude_from_indexes:
+        return []
+    if which == "array_value":
+        return [each for inner in value.array_value.values for each in indexed(inner)]
+    return [plain(value)]
+
+
 class IndexCrash(run.Crash):
+    @staticmethod
+    def add_options(add):
+        add("--concurrency", choices=[*MODES, "either"], default="either",
+            help="the server's --datastore-concurrency; default: either, by cycle")  # fmt: skip
+
+    @staticmethod
+    def own_options(options):
+        return f" --concurrency {options.concurrency}"
+
     def __init__(self, options):
         super().__init__(options)
         self.table = ""  # nothing to be made
         self.tokens = [{} for _ in range(options.writers)]
         self.doubts_of = [{} for _ in range(options.writers)]
-        self.doctors = self.changes = 0
+        self.doctors = self.changes = self.comparisons = 0
+        self.modes = dict.fromkeys(MODES, 0)
+
+    def run_cycle(self, cycle):
+        """In a mode of its own."""
+        mode = self.options.concurrency
+        if mode == "either":
+            mode = random.Random(f"{self.options.seed}/{cycle}/mode").choice(MODES)
+        self.modes[mode] += 1
+        self.server.arguments = [*self.arguments(), "--datastore-concurrency", mode]
+        super().run_cycle(cycle)
 
     def between(self, plan):
         plan.has_doctor = True
@@ -216,7 +336,8 @@ class IndexCrash(run.Crash):
             for i in range(self.options.writers)
         ]
         administrator = Administrator(self.options.seed, cycle, self.server.host, dying)
-        threads = [*writers, administrator]
+        reader = Reader(self.options.seed, cycle, self.server.host, dying)
+        threads = [*writers, administrator, reader]
         for thread in threads:
             thread.start()
         writers[0].join(plan.seconds)
@@ -230,7 +351,9 @@ class IndexCrash(run.Crash):
             self.doubts_of[writer.number] = writer.doubt
             self.ledger.count(writer.commits)
         administrator.join()
+        reader.join()
         self.changes += administrator.changes
+        self.comparisons += reader.comparisons
         failures = [f"{each.name}: {each.failure}" for each in threads if each.failure is not None]
         if failures:
             raise Failure(failures)
@@ -281,7 +404,7 @@ class IndexCrash(run.Crash):
         return (
             f"{self.cycles} cycles, {self.ledger.acknowledged} acknowledged commits, {lost} lost; "
             f"{self.doctors} times every index was made anew, {self.changes} changes of composite "
-            "indexes\n"
+            f"indexes, {self.comparisons} comparisons of projections; starts: {self.modes}\n"
             f"in doubt: {self.doubts[0]} were not done, {self.doubts[1]} were"
         )
 

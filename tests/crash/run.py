@@ -90,6 +90,15 @@ class Crash:
         self.most_tablets = 0
         self.longest_start = 0.0
 
+    @staticmethod
+    def add_options(add):
+        """What a kind of run has of its own."""
+
+    @staticmethod
+    def own_options(options):
+        """The same, to be typed again."""
+        return ""
+
     def arguments(self):
         settings = {**SETTINGS, "--spill-threshold": self.options.spill_threshold}
         return [word for setting in settings.items() for word in setting]
@@ -282,7 +291,7 @@ class Crash:
         )
 
 
-def arguments(program, description):
+def arguments(program, description, run_of):
     parser = argparse.ArgumentParser(prog=program, description=description)
     add = parser.add_argument
     add("--cycles", type=int, default=200, metavar="N", help="default 200; about 2 s each")
@@ -297,6 +306,7 @@ def arguments(program, description):
         "--library", type=Path, metavar="FILE",
         help="libpowercut.so; default: where it lies beside the server that is tested",
     )  # fmt: skip
+    run_of.add_options(add)
     options = parser.parse_args()
     if options.seed is None:
         options.seed = random.SystemRandom().getrandbits(31)
@@ -311,15 +321,15 @@ def arguments(program, description):
     return options
 
 
-def again(program, options):
+def again(program, options, run_of):
     line = f"{program} --cycles {options.cycles} --seed {options.seed} --mode {options.mode}"
     line += f" --writers {options.writers} --seconds {options.seconds}"
-    line += f" --spill-threshold {options.spill_threshold}"
+    line += f" --spill-threshold {options.spill_threshold}{run_of.own_options(options)}"
     return line + " --clock-back" * options.clock_back
 
 
 def main(program, description, run_of=Crash):
-    options = arguments(program, description)
+    options = arguments(program, description, run_of)
     if options.directory.exists():
         shutil.rmtree(options.directory)
     crash = run_of(options)
@@ -329,7 +339,7 @@ def main(program, description, run_of=Crash):
     except (Failure, AssertionError, RuntimeError) as failure:
         lost = getattr(failure, "lost", 1)
         print(f"cycle {crash.cycles}:\n{failure}", file=sys.stderr)
-        print(f"kept: {options.directory}\nagain: {again(program, options)}", file=sys.stderr)
+        print(f"kept: {options.directory}\nagain: {again(program, options, run_of)}", file=sys.stderr)
     print(f"seed {options.seed}, mode {options.mode}")
     print(crash.summary(lost))
     if lost:

@@ -20,6 +20,8 @@ def test_after_crashes_the_indexes_are_what_the_entities_say(tmp_path, mode):
     assert "5 cycles, " in done.stdout
     assert " 0 lost; 6 times every index was made anew" in done.stdout
     assert " 0 acknowledged" not in done.stdout
+    assert ", 0 comparisons" not in done.stdout
+    assert "'optimistic': 0" not in done.stdout and "'pessimistic': 0" not in done.stdout
 
 
 def test_the_doctor_counts_entities_and_index_rows(fresh_server):
