@@ -147,6 +147,7 @@ static status prepare(struct ds_commit *commit, const Ds__CommitRequest *request
     TRY(ds_database_open(commit->call->datastore, &commit->database, true, &commit->open));
     choose_locker(commit);
     TRY(ds_commit_prepare(commit, request));
+    TRY(ds_commit_look_at_reads(commit));
     TRY(ds_commit_read(commit));
     TRY(ds_commit_apply(commit));
     return ds_commit_find_rows(commit);

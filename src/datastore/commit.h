@@ -1,12 +1,13 @@
 /* Commits: mutations become rows, all of them or none.
  *
- *  1. Keys and entities are checked; keys without an id get one.
+ *  1. Keys and entities are checked; keys without an id get one. One of an optimistic transaction
+ *     looks whether what the transaction has read is still so, and watches it (in_flight.h).
  *  2. The entities that are written are locked, or claimed if transactions are pessimistic
  *     (range_locks.h), and read.
  *  3. Each mutation is applied to what the ones before have made of its entity.
  *  4. The rows of indexes that come and go are found, and claimed or announced (in_flight.h); then
- *     the commit draws its moment. One of an optimistic transaction looks whether what the
- *     transaction has read is still so, and that no commit before it is about to change it.
+ *     the commit draws its moment. One of an optimistic transaction asks its watch whether a commit
+ *     before it has changed what was read since, or is about to.
  *  5. All rows enter the commit queue as one group. No thread waits for the disk: when they are
  *     durable, and the commits before are, the call's loop unlocks the entities, ends the
  *     transaction and answers.
@@ -72,6 +73,7 @@ struct ds_commit {
     const struct ds_index_set *indexes; /* taken before the moment is drawn; NULL: not yet */
     struct vector rows;                 /* of struct ds_row_write */
     struct ds_flight flight;            /* of an optimistic commit: all rows' keys */
+    struct ds_watch watch;              /* the same: of what its transaction has read */
     struct ds_rows_writing writing;     /* its moment is the commit's */
     int32_t index_updates;
     struct task finish; /* what is posted to the call's loop when it is past; set by the owner */
@@ -95,6 +97,9 @@ status ds_commit_prepare(struct ds_commit *commit, const Ds__CommitRequest *requ
 status ds_commit_read(struct ds_commit *commit);
 status ds_commit_apply(struct ds_commit *commit);
 void ds_commit_unlock(struct ds_commit *commit);
+
+/* Of step 1 the look at what was read (commit_write.c). ABORTED if it has changed. */
+status ds_commit_look_at_reads(struct ds_commit *commit);
 
 /* Step 4 up to the moment, and the rest (commit_write.c). That posts `finish`, whether it succeeds
  * or not (writing.result), maybe before it returns. Of the server's own the moment is to be ended

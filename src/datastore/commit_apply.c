@@ -29,8 +29,7 @@ static status take_locks(struct ds_commit *commit)
     if (commit->locks == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++)
-        commit->locks[i] =
-            (struct ds_lock){.key = commit->written[i].row_key, .moment = &commit->writing.moment};
+        commit->locks[i].key = commit->written[i].row_key;
     status s = ds_locks_take(commit->open->locks, commit->locks, count, LOCK_WAIT_US);
     if (s.code == STATUS_ABORTED)
         metrics_add(commit->call->datastore->metrics, METRIC_datastore_lock_timeouts_total, 1);
@@ -43,6 +42,7 @@ void ds_commit_unlock(struct ds_commit *commit)
 {
     ds_locks_release(commit->open->locks, commit->locks, commit->lock_count);
     commit->lock_count = 0;
+    ds_in_flight_unwatch(&commit->open->in_flight, &commit->watch);
     ds_in_flight_remove(&commit->open->in_flight, &commit->flight);
     if (commit->locker != NULL)
         ds_range_locks_release(commit->call->datastore->range_locks, commit->locker);

@@ -19,43 +19,96 @@ static status contended(const struct ds_commit *commit)
                                        "try again.");
 }
 
-/* With the moment drawn: every commit before it has applied what it does to the range; ABORTED if
- * one is about to change it. */
-static status check_earlier(const struct ds_commit *commit, const struct ds_read_range *range)
+static int compare_ranges(const void *a, const void *b)
 {
-    struct ds_open_database *open = commit->open;
-    const struct ds_moment *moment = &commit->writing.moment;
-    if (commit->locker != NULL) { /* others have claimed their rows, and announced nothing */
-        ds_moment_wait_for_earlier(&open->moments, moment);
-        return status_ok();
+    const struct ds_read_range *left = a, *right = b;
+    return bytes_compare(left->from, right->from);
+}
+
+/* Not if they only touch, as those of two indexes may. */
+static bool overlaps(const struct ds_read_range *range, const struct ds_read_range *next)
+{
+    return range->to.size == 0 || bytes_compare(next->from, range->to) < 0;
+}
+
+static bool ends_before(const struct ds_read_range *range, const struct ds_read_range *other)
+{
+    return range->to.size > 0 && (other->to.size == 0 || bytes_compare(range->to, other->to) < 0);
+}
+
+/* By their beginnings, those that overlap as one; of one index, as a scan's are. */
+static void sort_ranges(struct vector *list)
+{
+    struct ds_read_range *ranges = list->items;
+    size_t count = 0;
+    if (list->count > 1)
+        qsort(ranges, list->count, sizeof *ranges, compare_ranges);
+    for (size_t i = 0; i < list->count; i++) {
+        struct ds_read_range *last = count == 0 ? NULL : &ranges[count - 1];
+        if (last == NULL || !overlaps(last, &ranges[i]))
+            ranges[count++] = ranges[i];
+        else if (ends_before(last, &ranges[i]))
+            last->to = ranges[i].to;
     }
-    bool is_met =
-        ds_is_one_entity(range->from, range->to)
-            ? ds_locks_held_before(open->locks, range->from, &open->moments, moment)
-            : ds_in_flight_meets(&open->in_flight, range->from, range->to, &open->moments, moment);
-    return is_met ? contended(commit) : status_ok();
+    list->count = count;
 }
 
-/* What was read of an index that is gone nobody has kept since. */
-static status check_range(struct ds_commit *commit, const struct ds_read_range *range)
-{
-    const struct ds_snapshot then = {.table = commit->open->table,
-                                     .database = commit->database,
-                                     .at_us = commit->transaction->at_us,
-                                     .call = commit->call->call};
-    bool has_changed;
-    TRY(check_earlier(commit, range));
-    TRY(ds_changed_since(&then, range->from, range->to, commit->call->arena, &has_changed));
-    bool is_kept = ds_indexes_keeps(commit->open->indexes, range->from);
-    return has_changed || !is_kept ? contended(commit) : status_ok();
-}
-
-static status check_reads(struct ds_commit *commit)
+/* ABORTED if something of what was read has been changed by what is applied. */
+static status look_at_reads(struct ds_commit *commit)
 {
     const struct ds_transaction *transaction = commit->transaction;
     const struct ds_read_range *ranges = transaction->ranges.items;
-    for (size_t i = 0; i < transaction->ranges.count; i++)
-        TRY(check_range(commit, &ranges[i]));
+    const struct ds_snapshot then = {.table = commit->open->table,
+                                     .database = commit->database,
+                                     .at_us = transaction->at_us,
+                                     .call = commit->call->call};
+    bool has_changed = false;
+    for (size_t i = 0; i < transaction->ranges.count && !has_changed; i++)
+        TRY(ds_changed_since(&then, ranges[i].from, ranges[i].to, commit->call->arena,
+                             &has_changed));
+    return has_changed ? contended(commit) : status_ok();
+}
+
+/* However much it is: nobody waits for it. Of pessimistic transactions what is in `ranges` was read
+ * before there was a database; others announce nothing. */
+status ds_commit_look_at_reads(struct ds_commit *commit)
+{
+    struct ds_transaction *transaction = commit->transaction;
+    if (transaction == NULL || transaction->ranges.count == 0 || commit->locker != NULL)
+        return status_ok();
+    sort_ranges(&transaction->ranges);
+    commit->watch = (struct ds_watch){.ranges = transaction->ranges.items,
+                                      .count = transaction->ranges.count,
+                                      .after_us = transaction->at_us};
+    ds_in_flight_watch(&commit->open->in_flight, &commit->watch);
+    ds_call_step(commit->call, CALL_READS);
+    return look_at_reads(commit);
+}
+
+/* With the moment drawn: ABORTED if a commit before it has changed what was read since it was
+ * looked at, or is about to. */
+static status check_reads(struct ds_commit *commit)
+{
+    struct ds_open_database *open = commit->open;
+    const struct ds_moment *moment = &commit->writing.moment;
+    if (commit->locker != NULL && commit->transaction->ranges.count > 0) {
+        ds_moment_wait_for_earlier(&open->moments, moment);
+        return look_at_reads(commit);
+    }
+    if (commit->watch.count == 0)
+        return status_ok();
+    return ds_watch_is_met(&open->in_flight, &commit->watch, &open->moments, moment)
+               ? contended(commit)
+               : status_ok();
+}
+
+/* What was read of an index that is gone nobody has kept since. */
+static status check_indexes(struct ds_commit *commit)
+{
+    const struct ds_read_range *ranges = commit->transaction->ranges.items;
+    for (size_t i = 0; i < commit->transaction->ranges.count; i++)
+        if (!ds_indexes_keeps(commit->open->indexes, ranges[i].from))
+            return contended(commit);
     return status_ok();
 }
 
@@ -217,6 +270,7 @@ static status complete(struct ds_commit *commit)
 {
     if (commit->transaction != NULL) {
         TRY(check_reads(commit));
+        TRY(check_indexes(commit));
         TRY(check_shared(commit));
     }
     return add_entities(commit);
@@ -226,6 +280,12 @@ static void past(struct ds_moment *moment)
 {
     struct ds_commit *commit = LIST_ENTRY(moment, struct ds_commit, writing.moment);
     loop_post(grpc_call_loop(commit->call->call), &commit->finish);
+}
+
+static void give_up(struct ds_commit *commit)
+{
+    ds_flight_fail(&commit->flight);
+    ds_moment_give_up(commit->writing.moments, &commit->writing.moment);
 }
 
 void ds_commit_write(struct ds_commit *commit)
@@ -242,5 +302,5 @@ void ds_commit_write(struct ds_commit *commit)
     if (status_is_ok(writing->result) && commit->rows.count > 0)
         ds_rows_submit(writing, commit->rows.items, commit->rows.count);
     else
-        ds_moment_give_up(writing->moments, &writing->moment);
+        give_up(commit);
 }

@@ -60,19 +60,13 @@ static struct ds_lock **bucket_of(struct part *part, bytes key)
     return &part->buckets[bytes_hash(key) / PARTS % BUCKETS];
 }
 
-/* With the part's lock held; NULL if nobody has it. */
-static const struct ds_lock *holder_of(struct part *part, bytes key)
+/* With the part's lock held. */
+static bool is_held(struct part *part, bytes key)
 {
     const struct ds_lock *at = *bucket_of(part, key);
     while (at != NULL && !bytes_equal(at->key, key))
         at = at->next;
-    return at;
-}
-
-/* The same. */
-static bool is_held(struct part *part, bytes key)
-{
-    return holder_of(part, key) != NULL;
+    return at != NULL;
 }
 
 static struct timespec in_us(int64_t us)
@@ -130,15 +124,4 @@ void ds_locks_release(struct ds_locks *locks, struct ds_lock *taken, size_t coun
 {
     for (size_t i = 0; i < count; i++)
         release_one(locks, &taken[i]);
-}
-
-bool ds_locks_held_before(struct ds_locks *locks, bytes key, struct ds_moments *moments,
-                          const struct ds_moment *moment)
-{
-    struct part *part = part_of(locks, key);
-    pthread_mutex_lock(&part->lock);
-    const struct ds_lock *holder = holder_of(part, key);
-    bool is_told = holder != NULL && ds_moment_is_under_way_before(moments, holder->moment, moment);
-    pthread_mutex_unlock(&part->lock);
-    return is_told;
 }

@@ -8,15 +8,12 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "datastore/moments.h"
 
 struct ds_locks;
 
 /* A lock that is held, or waited for: its owner's. */
 struct ds_lock {
     bytes key; /* the owner's, as long as the lock */
-    /* That of its commit: all zeroes as long as it is not drawn. */
-    const struct ds_moment *moment;
     struct ds_lock *next;
 };
 
@@ -26,11 +23,5 @@ void ds_locks_destroy(struct ds_locks *locks); /* nothing is held; NULL is fine 
 /* Takes them all, or none: `keys` rise, and none is there twice. ABORTED after `most_us`. */
 status ds_locks_take(struct ds_locks *locks, struct ds_lock *taken, size_t count, int64_t most_us);
 void ds_locks_release(struct ds_locks *locks, struct ds_lock *taken, size_t count);
-
-/* Whether a commit that comes before `moment`, which is drawn, has the lock: before long it will
- * have changed the entity, or failed to. If not, all changes of the entity that come before the
- * moment are applied, for a commit draws its moment while it has its locks. */
-bool ds_locks_held_before(struct ds_locks *locks, bytes key, struct ds_moments *moments,
-                          const struct ds_moment *moment);
 
 #endif

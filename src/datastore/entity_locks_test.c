@@ -38,34 +38,6 @@ static void who_waits_too_long_is_told(void **state)
     ds_locks_release(*state, wanted, 2);
 }
 
-static void who_comes_first_is_told(void **state)
-{
-    struct ds_moments moments;
-    struct ds_moment early = {.at_us = 0}, late = {.at_us = 0}, later = {.at_us = 0};
-    struct ds_lock a = {.key = bytes_of("a"), .moment = &early};
-    struct ds_lock b = {.key = bytes_of("b"), .moment = &later};
-    ds_moments_init(&moments);
-    assert_ok(ds_locks_take(*state, &a, 1, 0));
-    assert_ok(ds_locks_take(*state, &b, 1, 0));
-    ds_moment_draw(&moments, 100, &late);
-    assert_false(ds_locks_held_before(*state, a.key, &moments, &late)); /* it is not drawn */
-    ds_moment_end(&moments, &late);
-    ds_moment_draw(&moments, 200, &early);
-    ds_moment_draw(&moments, 200, &late);
-    ds_moment_draw(&moments, 200, &later);
-    assert_true(ds_locks_held_before(*state, a.key, &moments, &late));
-    assert_false(ds_locks_held_before(*state, b.key, &moments, &late));
-    assert_false(ds_locks_held_before(*state, bytes_of("c"), &moments, &late));
-    assert_false(ds_locks_held_before(*state, a.key, &moments, &early)); /* its own */
-    ds_moment_give_up(&moments, &early);
-    assert_false(ds_locks_held_before(*state, a.key, &moments, &late)); /* it is past */
-    ds_locks_release(*state, &a, 1);
-    ds_locks_release(*state, &b, 1);
-    ds_moment_give_up(&moments, &late);
-    ds_moment_end(&moments, &later);
-    ds_moments_free(&moments);
-}
-
 struct shared {
     struct ds_locks *locks;
     int counters[KEYS]; /* each under its lock */
@@ -107,7 +79,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(who_waits_too_long_is_told),
-        TEST(who_comes_first_is_told),
         TEST(one_has_an_entity_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

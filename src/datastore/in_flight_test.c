@@ -26,14 +26,20 @@ static int teardown(void **state)
     return 0;
 }
 
-static bool meets(struct fixture *f, const char *from, const char *to, struct ds_moment *moment)
+static struct ds_watch watch_of(const struct ds_read_range *ranges, size_t count, int64_t after_us)
 {
-    return ds_in_flight_meets(&f->in_flight, bytes_of(from), bytes_of(to), &f->moments, moment);
+    return (struct ds_watch){.ranges = ranges, .count = count, .after_us = after_us};
 }
 
-static void enter(struct ds_moment *moment)
+/* Of one range, by one who begins to watch now. */
+static bool meets(struct fixture *f, const char *from, const char *to, struct ds_moment *moment)
 {
-    (void)moment;
+    const struct ds_read_range range = {bytes_of(from), bytes_of(to)};
+    struct ds_watch watch = watch_of(&range, 1, 0);
+    ds_in_flight_watch(&f->in_flight, &watch);
+    bool is_met = ds_watch_is_met(&f->in_flight, &watch, &f->moments, moment);
+    ds_in_flight_unwatch(&f->in_flight, &watch);
+    return is_met;
 }
 
 static void who_comes_later_learns_of_it(void **state)
@@ -55,10 +61,7 @@ static void who_comes_later_learns_of_it(void **state)
     assert_false(meets(f, "a", "c", &later));
     assert_false(meets(f, "d", "m", &later));
     assert_false(meets(f, "n", "", &later));
-    writer.enter = enter;
-    ds_moment_ready(&f->moments, &writer);
-    assert_true(meets(f, "a", "", &later));
-    ds_moment_applied(&f->moments, &writer); /* though the one before it is not */
+    ds_flight_fail(&flight);
     assert_false(meets(f, "a", "", &later));
     ds_moment_end(&f->moments, &earlier);
     ds_moment_end(&f->moments, &writer);
@@ -67,26 +70,42 @@ static void who_comes_later_learns_of_it(void **state)
     ds_in_flight_remove(&f->in_flight, &flight);
 }
 
-static void what_is_given_up_is_nothing(void **state)
+/* One that has ended when he asks may have been applied behind where he was looking. */
+static void who_watches_learns_of_what_has_ended(void **state)
 {
     struct fixture *f = *state;
+    static const char *const froms[] = {"a", "c", "e"};
     const bytes key = bytes_of("c");
-    struct ds_moment earlier = {0}, writer = {0}, later = {0};
+    struct ds_read_range ranges[3];
+    struct ds_watch before, watches[3], late;
+    struct ds_moment writer = {0}, own = {0};
     struct ds_flight flight = {.keys = &key, .count = 1, .moment = &writer};
-    struct ds_flight other = {.keys = &key, .count = 1, .moment = &later};
+    for (int i = 0; i < 3; i++) {
+        ranges[i] = (struct ds_read_range){bytes_of(froms[i]), bytes_of(i == 0 ? "b" : "d")};
+        watches[i] = watch_of(&ranges[i], 1, 0);
+    }
+    ranges[2].to = bytes_of("");
     ds_in_flight_add(&f->in_flight, &flight);
-    ds_in_flight_add(&f->in_flight, &other);
-    ds_moment_draw(&f->moments, 100, &earlier);
+    for (int i = 0; i < 3; i++)
+        ds_in_flight_watch(&f->in_flight, &watches[i]);
     ds_moment_draw(&f->moments, 100, &writer);
-    ds_moment_draw(&f->moments, 100, &later);
-    assert_true(meets(f, "a", "", &later));
-    ds_moment_give_up(&f->moments, &writer);
-    assert_false(meets(f, "a", "", &later));
-    ds_in_flight_remove(&f->in_flight, &flight);
-    ds_in_flight_remove(&f->in_flight, &other);
-    ds_moment_end(&f->moments, &earlier);
+    before = watch_of(ranges, 3, writer.at_us); /* it has read what the writer wrote */
+    ds_in_flight_watch(&f->in_flight, &before);
     ds_moment_end(&f->moments, &writer);
-    ds_moment_end(&f->moments, &later);
+    ds_in_flight_remove(&f->in_flight, &flight);
+    late = watch_of(ranges, 3, 0); /* it looks at the table from now on */
+    ds_in_flight_watch(&f->in_flight, &late);
+    ds_moment_draw(&f->moments, 100, &own);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ds_watch_is_met(&f->in_flight, &watches[i], &f->moments, &own), i == 1);
+    assert_false(ds_watch_is_met(&f->in_flight, &before, &f->moments, &own));
+    assert_false(ds_watch_is_met(&f->in_flight, &late, &f->moments, &own));
+    ds_moment_end(&f->moments, &own);
+    for (int i = 0; i < 3; i++)
+        ds_in_flight_unwatch(&f->in_flight, &watches[i]);
+    ds_in_flight_unwatch(&f->in_flight, &before);
+    ds_in_flight_unwatch(&f->in_flight, &late);
+    ds_in_flight_unwatch(&f->in_flight, &late);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -95,7 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(who_comes_later_learns_of_it),
-        TEST(what_is_given_up_is_nothing),
+        TEST(who_watches_learns_of_what_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

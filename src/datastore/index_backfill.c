@@ -215,14 +215,13 @@ struct exclusion {
 
 static status make_locks(const struct chunk *chunk, struct exclusion *out)
 {
-    static const struct ds_moment none; /* the entities themselves are not changed */
     const struct candidate *candidates = chunk->candidates.items;
     size_t count = chunk->candidates.count;
     out->locks = arena_zalloc(chunk->arena, count * sizeof *out->locks);
     if (out->locks == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++)
-        out->locks[i] = (struct ds_lock){.key = candidates[i].entity_row, .moment = &none};
+        out->locks[i].key = candidates[i].entity_row;
     return status_ok();
 }
 

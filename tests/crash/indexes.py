@@ -6,10 +6,10 @@ Writers commit one to ten random mutations at a time, of entities with values of
 arrays and in one another. After each start every entity must be what was acknowledged, and of a
 commit that was under way all or nothing must be there; and the doctor, before, must find the rows
 of all indexes to be those that the entities make. Meanwhile composite indexes are made and deleted:
-what a kill cuts short goes on after the start. A reader holds what projections give in a transaction
-against what the entities say in it, while the writers go on. The server is started anew with
-optimistic or pessimistic transactions, as the dice have it. Kills, power cuts, thresholds and seeds
-are those of run.py.
+what a kill cuts short goes on after the start. A reader holds what projections give in a
+transaction against what the entities say in it, while the writers go on. The server is started anew
+with optimistic or pessimistic transactions, as the dice have it. Kills, power cuts, thresholds and
+seeds are those of run.py.
 """
 
 import random
@@ -62,8 +62,9 @@ class Stub:
             f"{service}/Lookup", Lookup.SerializeToString, types.LookupResponse.deserialize
         )
         self.run_query = self.channel.unary_unary(
-            f"{service}/RunQuery", types.RunQueryRequest.serialize, types.RunQueryResponse.deserialize
-        )
+            f"{service}/RunQuery", types.RunQueryRequest.serialize,
+            types.RunQueryResponse.deserialize,
+        )  # fmt: skip
         self.begin_transaction = self.channel.unary_unary(
             f"{service}/BeginTransaction", types.BeginTransactionRequest.serialize,
             types.BeginTransactionResponse.deserialize,

@@ -339,7 +339,8 @@ def main(program, description, run_of=Crash):
     except (Failure, AssertionError, RuntimeError) as failure:
         lost = getattr(failure, "lost", 1)
         print(f"cycle {crash.cycles}:\n{failure}", file=sys.stderr)
-        print(f"kept: {options.directory}\nagain: {again(program, options, run_of)}", file=sys.stderr)
+        print(f"kept: {options.directory}", file=sys.stderr)
+        print(f"again: {again(program, options, run_of)}", file=sys.stderr)
     print(f"seed {options.seed}, mode {options.mode}")
     print(crash.summary(lost))
     if lost:

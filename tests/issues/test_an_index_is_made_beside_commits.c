@@ -64,10 +64,9 @@ static Datastore__CompositeIndex *put_definition(struct datastore_fixture *f)
 static void keep_others_out(struct datastore_fixture *f, bytes *row, struct ds_lock *lock,
                             struct ds_locker *locker)
 {
-    static const struct ds_moment none;
     *locker = (struct ds_locker){
         .database = open_test_database(f), .age = 1, .arena = f->arena, .until_us = INT64_MAX};
-    *lock = (struct ds_lock){.key = *row, .moment = &none};
+    *lock = (struct ds_lock){.key = *row};
     if (f->datastore.range_locks != NULL)
         assert_ok(ds_range_locks_claim(f->datastore.range_locks, locker, (struct ds_claim){row, 1},
                                        NULL));
