@@ -1,13 +1,10 @@
 """Google's Datastore clients for Go, Java and Node: the programs of tests/clients/datastore, by
 each transport that they have. Each runs where its tools are."""
 
-import os
-import subprocess
 import uuid
 
 import pytest
-from harness.clients import BUILT, build_go, install_node, java_classpath
-from harness.patience import PATIENCE_SECONDS
+from harness.clients import BUILT, build_go, install_node, java_classpath, run_checks
 from harness.server import ROOT
 
 PROGRAMS = ROOT / "tests/clients/datastore"
@@ -34,14 +31,5 @@ def node():
 def test_a_client(server, make, transport, checks):
     program = make()
     project = f"p-{uuid.uuid4().hex[:12]}"
-    done = subprocess.run(
-        [str(each) for each in [*program, project, *([transport] if transport else [])]],
-        env={
-            **os.environ,
-            "DATASTORE_EMULATOR_HOST": server.host,
-            "METADATA_SERVER_DETECTION": "none",
-        },
-        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert len([line for line in done.stdout.splitlines() if line.startswith("ok ")]) == checks
+    arguments = [project, transport] if transport else [project]
+    run_checks([*program, *arguments], {"DATASTORE_EMULATOR_HOST": server.host}, checks)

@@ -1,9 +1,11 @@
 """Programs that use Google's clients for other languages: built where their tools are installed."""
 
+import os
 import shutil
 import subprocess
 
 import pytest
+from harness.patience import PATIENCE_SECONDS
 from harness.server import ROOT
 
 BUILT = ROOT / "build-test/clients"  # kept: the first run compiles for minutes
@@ -59,3 +61,14 @@ def install_node(source, folder, program):
         shutil.copy(lock, stamp)
     shutil.copy(source / program, folder)
     return folder / program
+
+
+def run_checks(command, environment, checks):
+    """Runs a program that prints "ok ..." for each of so many things that are as they should be."""
+    done = subprocess.run(
+        [str(each) for each in command],
+        env={**os.environ, "METADATA_SERVER_DETECTION": "none", **environment},
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len([line for line in done.stdout.splitlines() if line.startswith("ok ")]) == checks

@@ -1,0 +1,21 @@
+"""Google's Bigtable clients for Go, Java and Node: the programs of tests/clients/bigtable, which do
+what applications do, at their sizes. Each runs where its tools are."""
+
+import uuid
+
+import pytest
+from harness.clients import BUILT, build_go, run_checks
+from harness.server import ROOT
+
+PROGRAMS = ROOT / "tests/clients/bigtable"
+
+
+def go():
+    library = "cloud.google.com/go/bigtable"
+    return [build_go(PROGRAMS / "go", BUILT / "bigtable/go/bigtable", library)]
+
+
+@pytest.mark.parametrize("make, checks", [(go, 17)])
+def test_a_client(server, make, checks):
+    project = f"p-{uuid.uuid4().hex[:12]}"
+    run_checks([*make(), project], {"BIGTABLE_EMULATOR_HOST": server.host}, checks)
