@@ -4,7 +4,7 @@ what applications do, at their sizes. Each runs where its tools are."""
 import uuid
 
 import pytest
-from harness.clients import BUILT, build_go, run_checks
+from harness.clients import BUILT, build_go, install_node, java_classpath, run_checks
 from harness.server import ROOT
 
 PROGRAMS = ROOT / "tests/clients/bigtable"
@@ -15,7 +15,16 @@ def go():
     return [build_go(PROGRAMS / "go", BUILT / "bigtable/go/bigtable", library)]
 
 
-@pytest.mark.parametrize("make, checks", [(go, 17)])
+def node():
+    return ["node", install_node(PROGRAMS / "node", BUILT / "bigtable/node", "bigtable.mjs")]
+
+
+def java():
+    classpath = java_classpath(PROGRAMS / "java", BUILT / "bigtable/java/classpath")
+    return ["java", "-cp", classpath, PROGRAMS / "java/Orders.java"]
+
+
+@pytest.mark.parametrize("make, checks", [(go, 17), (node, 15), (java, 15)])
 def test_a_client(server, make, checks):
     project = f"p-{uuid.uuid4().hex[:12]}"
     run_checks([*make(), project], {"BIGTABLE_EMULATOR_HOST": server.host}, checks)

@@ -59,7 +59,8 @@ def install_node(source, folder, program):
         shutil.copytree(source, folder)
         prepare("the client for Node", ["npm", "ci", "--ignore-scripts", "--no-audit"], cwd=folder)
         shutil.copy(lock, stamp)
-    shutil.copy(source / program, folder)
+    for each in source.glob("*.mjs"):
+        shutil.copy(each, folder)
     return folder / program
 
 
