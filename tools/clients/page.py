@@ -5,7 +5,7 @@ import re
 import subprocess
 
 from outcomes import FAILED, OURS, PASSED, SKIPPED, count, first_line, reason_of
-from servers import ROOT
+from servers import ROOT, binary
 
 PAGE = ROOT / "docs/reference/client-suites.md"
 HEAD = """# Google's own test suites
@@ -67,11 +67,13 @@ def not_run(why):
 
 
 def where():
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    ).stdout.strip()  # fmt: skip
-    return f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, at {commit or 'no commit'}"
+    """The day, and the commit of the tree in which the server's binary was built."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=binary().parent, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    commit = done.stdout.strip() or "no commit"
+    return f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, at {commit}"
 
 
 def write(sections):

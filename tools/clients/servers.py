@@ -17,6 +17,11 @@ START_SECONDS = 120
 PROJECT, INSTANCE, CLUSTERS = "suite-project", "suite-instance", ("suite-c1", "suite-c2")
 
 
+def binary():
+    """The program under test."""
+    return Path(os.environ.get("TRESTLE_BINARY") or ROOT / "build/trestle")
+
+
 class Server:
     """A process on a free port of 127.0.0.1, for a `with` statement; `host` is its address."""
 
@@ -35,12 +40,11 @@ class Server:
         """For a server that does not live as long as a suite: Trestle does."""
 
     def start(self):
-        binary = os.environ.get("TRESTLE_BINARY") or ROOT / "build/trestle"
         place = Path(self.directory.name)
         ready, ready_fd = os.pipe()
         with open(place / "log", "wb") as log:
             self.process = subprocess.Popen(
-                [binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", place / "data",
+                [binary(), "serve", "--listen", "127.0.0.1:0", "--data-dir", place / "data",
                  "--ready-fd", str(ready_fd)],
                 pass_fds=[ready_fd], stdout=log, stderr=log,
             )  # fmt: skip

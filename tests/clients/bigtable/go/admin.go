@@ -250,8 +250,7 @@ func (p *program) backups(ctx context.Context) error {
 	longer := time.Now().Add(48 * time.Hour).Truncate(time.Second)
 	err := errors.Join(
 		p.tables.UpdateBackup(ctx, cluster, "nightly", longer),
-		p.tables.CopyBackup(ctx, cluster, "nightly",
-			fmt.Sprintf("projects/%s", p.project), instance, cluster, "copied", longer),
+		p.tables.CopyBackup(ctx, cluster, "nightly", p.project, instance, cluster, "copied", longer),
 		p.tables.RestoreTable(ctx, "restored", cluster, "nightly"))
 	if err != nil {
 		return err
