@@ -1,16 +1,52 @@
-"""The suite of the HBase adapter, java-bigtable-hbase: its integration tests are in none of the
-artifacts that Maven has, and in a checkout they take Google's own parent project to build."""
+"""The suite of the HBase adapter, java-bigtable-hbase: the integration tests for HBase 2.
 
+They are in none of the artifacts that Maven has, so that they are compiled out of a checkout
+(--source) and run with the adapter as published, which properties tell where the server is."""
+
+from pathlib import Path
+
+import junit
+from fetching import cache, demand, fetch
 from outcomes import NotPublishedError
+from servers import INSTANCE, PROJECT
 
 EMULATOR_TOO = True
+HERE = Path(__file__).resolve().parent / "java"
+COMMON = "bigtable-client-core-parent/bigtable-hbase-integration-tests-common/src/test/java"
+TESTS = "bigtable-hbase-2.x-parent/bigtable-hbase-2.x-integration-tests/src/test/java"
+ELSEWHERE = "MiniClusterEnv.java", "EmulatorEnv.java"  # hbase/OtherEnvs.java stands for them
 
 
-def prepare(_suite, _source):
-    raise NotPublishedError(
-        "the integration tests of the adapter are in none of its published artifacts"
-    )
+def prepare(suite, source):
+    """The class path."""
+    if source is None:
+        raise NotPublishedError(
+            "the adapter publishes no integration tests; "
+            "`./dev clients hbase --source DIR` runs a checkout's"
+        )
+    demand("java", "javac", "mvn")
+    folder = cache("hbase", suite["version"])
+    listing, compiled = folder / "classpath", folder / "compiled"
+    if not listing.exists():
+        fetch("the adapter for HBase", [
+            "mvn", "-q", "-B", "-f", HERE / "hbase/pom.xml", f"-Dsuite.version={suite['version']}",
+            "dependency:build-classpath", f"-Dmdep.outputFile={listing}",
+        ])  # fmt: skip
+    libraries = listing.read_text()
+    sources = [HERE / "Run.java", HERE / "hbase/OtherEnvs.java"]
+    for place in COMMON, TESTS:
+        sources += [each for each in sorted(Path(source, place).rglob("*.java"))
+                    if each.name not in ELSEWHERE]  # fmt: skip
+    fetch("the suite for HBase", ["javac", "-nowarn", "-cp", libraries, "-d", compiled, *sources])
+    return f"{compiled}:{libraries}"
 
 
-def run_suite(_suite, _prepared, _server):
-    return []
+def run_suite(suite, classpath, server):
+    properties = {
+        "google.bigtable.test_env": "cloud",
+        "google.bigtable.project.id": PROJECT,
+        "google.bigtable.instance.id": INSTANCE,
+        "google.bigtable.emulator.endpoint.host": server.host,
+    }
+    name = "com.google.cloud.bigtable.hbase.IntegrationTests"
+    return junit.run_class(name, classpath, properties, suite["seconds"])

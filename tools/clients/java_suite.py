@@ -7,13 +7,13 @@ import re
 import zipfile
 from pathlib import Path
 
-from fetching import cache, clean_environment, demand, fetch, run
-from outcomes import FAILED, PASSED, SKIPPED, NotPublishedError, Outcome, wanted
+import junit
+from fetching import cache, demand, fetch
+from outcomes import NotPublishedError, wanted
 from servers import INSTANCE, PROJECT
 
 EMULATOR_TOO = False  # it would skip two thirds; and instances cannot be made
 HERE = Path(__file__).resolve().parent / "java"
-LINE = re.compile(r"^#(passed|failed|skipped)\t(\S+)\t(.*)$")
 
 
 def prepare(suite, source):
@@ -54,18 +54,7 @@ def run_suite(suite, prepared, server):
 def run_class(suite, classpath, server, name):
     properties = {
         "bigtable.env": "cloud", "bigtable.data-endpoint": server.host,
-        "bigtable.admin-endpoint": server.host, "bigtable.project": PROJECT,
-        "bigtable.instance": INSTANCE, "bigtable.table": "suite-table",
+        "bigtable.project": PROJECT, "bigtable.instance": INSTANCE,
+        "bigtable.table": "suite-table",
     }  # fmt: skip
-    told = [f"-D{key}={value}" for key, value in properties.items()]
-    code, output = run(
-        ["java", *told, "-cp", classpath, "com.google.cloud.bigtable.test_helpers.env.Run", name],
-        suite["seconds"], clean_environment(),
-    )  # fmt: skip
-    found = [Outcome(each[2], each[1], each[3].replace("\\n", "\n"))
-             for each in map(LINE.match, output.splitlines()) if each]  # fmt: skip
-    short = name.rsplit(".", 1)[-1]
-    if code == 124 or not found:
-        found.append(Outcome(f"{short} (whole)", FAILED, output))
-    assert {each.status for each in found} <= {PASSED, FAILED, SKIPPED}
-    return found
+    return junit.run_class(name, classpath, properties, suite["seconds"])

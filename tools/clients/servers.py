@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 EMULATOR = "/usr/lib/google-cloud-sdk/platform/bigtable-emulator/cbtemulator"
 START_SECONDS = 120
-PROJECT, INSTANCE, CLUSTERS = "suite-project", "suite-instance", ("suite-c1", "suite-c2")
+PROJECT, INSTANCE = "suite-project", "suite-instance"
+CLUSTERS = f"{INSTANCE}-c0", f"{INSTANCE}-c1"  # Java's suite looks for the first by this name
 
 
 def binary():
@@ -69,7 +70,7 @@ class Server:
         }
         body = {
             "instanceId": INSTANCE,
-            "instance": {"displayName": "Google's suites"},
+            "instance": {"displayName": INSTANCE},
             "clusters": clusters,
         }
         request = urllib.request.Request(

@@ -3,6 +3,8 @@
 
 package com.google.cloud.bigtable.test_helpers.env;
 
+import java.util.Arrays;
+import org.junit.experimental.categories.Category;
 import org.junit.runner.Description;
 import org.junit.runner.JUnitCore;
 import org.junit.runner.notification.Failure;
@@ -11,9 +13,20 @@ import org.junit.runner.notification.RunListener;
 public class Run extends RunListener {
   private boolean told;
 
+  /** "KnownGap" if the test is of that category, by itself or with its class. */
+  private static String gap(Description test) {
+    Category own = test.getAnnotation(Category.class);
+    Category all = test.getTestClass().getAnnotation(Category.class);
+    String categories =
+        (own == null ? "" : Arrays.toString(own.value()))
+            + (all == null ? "" : Arrays.toString(all.value()));
+    return categories.contains("KnownGap") ? "KnownGap" : "";
+  }
+
   private void tell(String status, Description test, Throwable why) {
     String name = test.getTestClass().getSimpleName();
     name += test.getMethodName() == null ? "" : "." + test.getMethodName();
+    name += gap(test).isEmpty() ? "" : "@" + gap(test);
     String message = why == null ? "" : why.toString();
     if (why != null && why.getCause() != null) {
       message += "\n" + why.getCause();
