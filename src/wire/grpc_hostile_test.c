@@ -1,303 +1,15 @@
 /* Attacks on the gRPC server, and mistakes, each made of raw frames: the stream or the connection
  * ends with the right code, in bounded memory, and what is legitimate goes on. */
-#include "wire/grpc_testing.h"
-
 #include "base/limits.h"
+#include "wire/raw_client.h"
 
-#include <nghttp2/nghttp2.h>
 #include <zlib.h>
-
-struct fixture {
-    struct testing t;
-    struct buffer block; /* a header block under construction */
-
-    /* What the server has sent. */
-    nghttp2_hd_inflater *inflater;
-    bool goaway;
-    uint32_t goaway_code;
-    int resets;
-    int32_t reset_stream;
-    uint32_t reset_code;
-    size_t data_bytes;
-    int pings;
-    char grpc_status[8]; /* of the last answer that had one */
-    char http_status[8];
-    char accept_encoding[32];
-};
-
-static int set_up_with(void **state, struct grpc_server_options *options)
-{
-    struct fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
-    if (options != NULL)
-        f->t.options = *options;
-    testing_start(&f->t);
-    assert_int_equal(nghttp2_hd_inflate_new(&f->inflater), 0);
-    buffer_append(&f->t.to_server, NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN);
-    *state = f;
-    return 0;
-}
-
-static int set_up(void **state)
-{
-    return set_up_with(state, NULL);
-}
-
-/* Small limits, so that they are reached soon. */
-static int set_up_small(void **state)
-{
-    struct grpc_server_options options;
-    grpc_server_options_init(&options);
-    options.max_message_size = 1 << 20;
-    options.max_concurrent_streams = 10;
-    return set_up_with(state, &options);
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-    if (f->t.held != NULL)
-        grpc_call_finish(f->t.held, status_ok());
-    for (int i = 0; i < f->t.kept_count; i++)
-        grpc_call_finish(f->t.kept[i], status_ok());
-    testing_stop(&f->t);
-    nghttp2_hd_inflate_del(f->inflater);
-    buffer_free(&f->block);
-    free(f);
-    return 0;
-}
-
-/* --- frames to the server --- */
-
-static void put_frame_header(struct fixture *f, size_t size, uint8_t type, uint8_t flags,
-                             int32_t stream)
-{
-    uint32_t id = (uint32_t)stream;
-    const uint8_t header[9] = {
-        (uint8_t)(size >> 16), (uint8_t)(size >> 8), (uint8_t)size,      type,       flags,
-        (uint8_t)(id >> 24),   (uint8_t)(id >> 16),  (uint8_t)(id >> 8), (uint8_t)id};
-    buffer_append(&f->t.to_server, header, sizeof header);
-}
-
-static void put_frame(struct fixture *f, uint8_t type, uint8_t flags, int32_t stream, bytes payload)
-{
-    put_frame_header(f, payload.size, type, flags, stream);
-    buffer_append_bytes(&f->t.to_server, payload);
-}
-
-static void put_settings(struct fixture *f)
-{
-    put_frame(f, NGHTTP2_SETTINGS, 0, 0, bytes_make(NULL, 0));
-}
-
-static void put_reset(struct fixture *f, int32_t stream)
-{
-    put_frame(f, NGHTTP2_RST_STREAM, 0, stream, bytes_make("\0\0\0\010", 4)); /* CANCEL */
-}
-
-static void put_window_update(struct fixture *f, int32_t stream, uint32_t increment)
-{
-    const uint8_t payload[4] = {(uint8_t)(increment >> 24), (uint8_t)(increment >> 16),
-                                (uint8_t)(increment >> 8), (uint8_t)increment};
-    put_frame(f, NGHTTP2_WINDOW_UPDATE, 0, stream, bytes_make(payload, 4));
-}
-
-/* What the server may send on each stream until it is given more. */
-static void put_initial_window(struct fixture *f, uint32_t size)
-{
-    const uint8_t payload[6] = {0,
-                                NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
-                                (uint8_t)(size >> 24),
-                                (uint8_t)(size >> 16),
-                                (uint8_t)(size >> 8),
-                                (uint8_t)size};
-    put_frame(f, NGHTTP2_SETTINGS, 0, 0, bytes_make(payload, sizeof payload));
-}
-
-/* HPACK: a string's length, in 7 bits and more. */
-static void put_length(struct buffer *block, size_t size)
-{
-    if (size < 127) {
-        buffer_append_byte(block, (uint8_t)size);
-        return;
-    }
-    buffer_append_byte(block, 127);
-    for (size -= 127; size >= 128; size /= 128)
-        buffer_append_byte(block, (uint8_t)(size % 128 + 128));
-    buffer_append_byte(block, (uint8_t)size);
-}
-
-/* A literal field; with `index`, one that enters the dynamic table. */
-static void put_literal(struct buffer *block, const char *name, bytes value, bool index)
-{
-    buffer_append_byte(block, index ? 0x40 : 0x00);
-    put_length(block, strlen(name));
-    buffer_append_bytes(block, bytes_of(name));
-    put_length(block, value.size);
-    buffer_append_bytes(block, value);
-}
-
-static void put_field(struct fixture *f, const char *name, const char *value)
-{
-    put_literal(&f->block, name, bytes_of(value), false);
-}
-
-static void start_block(struct fixture *f, const char *path)
-{
-    buffer_clear(&f->block);
-    put_field(f, ":method", "POST");
-    put_field(f, ":scheme", "http");
-    put_field(f, ":path", path);
-    put_field(f, ":authority", "test");
-    put_field(f, "content-type", "application/grpc");
-}
-
-static void put_block(struct fixture *f, uint8_t flags, int32_t stream)
-{
-    put_frame(f, NGHTTP2_HEADERS, flags, stream, buffer_bytes(&f->block));
-}
-
-enum { END_STREAM = NGHTTP2_FLAG_END_STREAM, END_HEADERS = NGHTTP2_FLAG_END_HEADERS };
-
-static void put_headers(struct fixture *f, int32_t stream, const char *path)
-{
-    start_block(f, path);
-    put_block(f, END_HEADERS, stream);
-}
-
-static void put_data(struct fixture *f, int32_t stream, uint8_t flags, const void *data,
-                     size_t size)
-{
-    put_frame(f, NGHTTP2_DATA, flags, stream, bytes_make(data, size));
-}
-
-/* A whole request with an empty message. */
-static void put_request(struct fixture *f, int32_t stream, const char *path)
-{
-    put_headers(f, stream, path);
-    put_data(f, stream, END_STREAM, "\0\0\0\0\0", 5);
-}
-
-/* --- frames from the server --- */
-
-static uint32_t read_u32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static void note_field(struct fixture *f, const nghttp2_nv *field)
-{
-    static const char *const names[] = {"grpc-status", ":status", "grpc-accept-encoding"};
-    char *const to[] = {f->grpc_status, f->http_status, f->accept_encoding};
-    const size_t room[] = {sizeof f->grpc_status, sizeof f->http_status, sizeof f->accept_encoding};
-    bytes name = bytes_make(field->name, field->namelen);
-    for (size_t i = 0; i < 3; i++) {
-        if (!bytes_equal(name, bytes_of(names[i])))
-            continue;
-        assert_true(field->valuelen < room[i]);
-        memcpy(to[i], field->value, field->valuelen);
-        to[i][field->valuelen] = '\0';
-    }
-}
-
-static void read_block(struct fixture *f, bytes block)
-{
-    int flags = 0;
-    while ((flags & NGHTTP2_HD_INFLATE_FINAL) == 0) {
-        nghttp2_nv field;
-        ssize_t used =
-            nghttp2_hd_inflate_hd2(f->inflater, &field, &flags, block.data, block.size, 1);
-        assert_true(used >= 0);
-        block = bytes_from(block, (size_t)used);
-        if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0)
-            note_field(f, &field);
-    }
-    nghttp2_hd_inflate_end_headers(f->inflater);
-}
-
-static void read_frame(struct fixture *f, uint8_t type, uint8_t flags, int32_t stream,
-                       bytes payload)
-{
-    switch (type) {
-    case NGHTTP2_GOAWAY:
-        f->goaway = true;
-        f->goaway_code = read_u32(payload.data + 4);
-        break;
-    case NGHTTP2_RST_STREAM:
-        f->resets++;
-        f->reset_stream = stream;
-        f->reset_code = read_u32(payload.data);
-        break;
-    case NGHTTP2_HEADERS:
-        assert_true((flags & END_HEADERS) != 0);
-        read_block(f, payload);
-        break;
-    case NGHTTP2_DATA:
-        f->data_bytes += payload.size;
-        break;
-    case NGHTTP2_PING:
-        f->pings++;
-        break;
-    default:
-        break;
-    }
-}
-
-/* Gives the server what was put, and reads what it has sent. */
-static void turn(struct fixture *f)
-{
-    testing_turn(&f->t);
-    testing_turn(&f->t);
-    bytes rest = buffer_bytes(&f->t.from_server);
-    while (rest.size > 0) {
-        assert_true(rest.size >= 9);
-        size_t size = read_u32(rest.data) >> 8;
-        assert_true(rest.size - 9 >= size);
-        read_frame(f, rest.data[3], rest.data[4], (int32_t)read_u32(rest.data + 5),
-                   bytes_make(rest.data + 9, size));
-        rest = bytes_from(rest, size + 9);
-    }
-    buffer_clear(&f->t.from_server);
-}
-
-/* The connection has stayed whole: a call on a new stream is answered. */
-/* A quarter of the time after which a peer that stalls is dropped, in the steps in which the
- * connection looks for it. */
-static void advance_a_quarter(struct fixture *f)
-{
-    for (int i = 0; i < 5; i++)
-        testing_advance(&f->t, f->t.options.stall_timeout_us / 20);
-}
-
-static void assert_alive(struct fixture *f, int32_t stream)
-{
-    assert_false(f->goaway);
-    f->grpc_status[0] = '\0';
-    put_request(f, stream, "/test.Service/Echo");
-    turn(f);
-    assert_string_equal(f->grpc_status, "0");
-    assert_false(grpc_connection_is_finished(f->t.connection));
-}
-
-static void assert_closed(struct fixture *f, uint32_t code)
-{
-    turn(f);
-    assert_true(f->goaway);
-    assert_int_equal(f->goaway_code, code);
-    assert_true(grpc_connection_is_finished(f->t.connection));
-}
-
-static void assert_answer(struct fixture *f, const char *grpc_status)
-{
-    turn(f);
-    assert_string_equal(f->grpc_status, grpc_status);
-}
 
 /* --- broken frames --- */
 
 static void test_not_http2(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     buffer_clear(&f->t.to_server);
     buffer_append_bytes(&f->t.to_server, bytes_of("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
     testing_turn(&f->t);
@@ -307,7 +19,7 @@ static void test_not_http2(void **state)
 
 static void test_frame_larger_than_allowed(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     put_frame_header(f, 1 << 20, NGHTTP2_DATA, 0, 1);
     assert_closed(f, NGHTTP2_FRAME_SIZE_ERROR);
@@ -315,7 +27,7 @@ static void test_frame_larger_than_allowed(void **state)
 
 static void test_data_on_stream_0(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     put_data(f, 0, 0, "x", 1);
     assert_closed(f, NGHTTP2_PROTOCOL_ERROR);
@@ -323,7 +35,7 @@ static void test_data_on_stream_0(void **state)
 
 static void test_damaged_header_block(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     put_frame(f, NGHTTP2_HEADERS, END_HEADERS, 1, bytes_make("\377\377\377\377\377\377", 6));
     assert_closed(f, NGHTTP2_COMPRESSION_ERROR);
@@ -331,7 +43,7 @@ static void test_damaged_header_block(void **state)
 
 static void test_noise(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     uint32_t random = 1;
     put_settings(f);
     for (int i = 0; i < 100000; i++) {
@@ -345,7 +57,7 @@ static void test_noise(void **state)
 /* Each makes the server reset a stream: as costly as a client's reset, and counted as one. */
 static void test_flood_of_invalid_frames(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     for (int32_t i = 0; i < LIMIT_NUISANCES_AT_ONCE && !f->goaway; i++) {
         put_headers(f, 2 * i + 1, "/test.Service/Echo");
@@ -359,7 +71,7 @@ static void test_flood_of_invalid_frames(void **state)
 /* The same, of calls whose handler works already. */
 static void test_flood_of_invalid_frames_for_calls(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     for (int32_t i = 0; i < LIMIT_NUISANCES_AT_ONCE + 10 && !f->goaway; i++) {
         put_request(f, 2 * i + 1, "/test.Service/Wait");
@@ -373,7 +85,7 @@ static void test_flood_of_invalid_frames_for_calls(void **state)
 /* --- frames on streams that have ended, or may not begin any more --- */
 
 /* A request that has been answered. */
-static void answer_one(struct fixture *f)
+static void answer_one(struct raw_client *f)
 {
     put_settings(f);
     put_request(f, 1, "/test.Service/Echo");
@@ -394,7 +106,7 @@ static void test_data_on_a_closed_stream(void **state)
     assert_closed(*state, NGHTTP2_STREAM_CLOSED);
 }
 
-static void assert_reset_as_closed(struct fixture *f, int32_t stream)
+static void assert_reset_as_closed(struct raw_client *f, int32_t stream)
 {
     turn(f);
     assert_int_equal(f->resets, 1);
@@ -406,7 +118,7 @@ static void assert_reset_as_closed(struct fixture *f, int32_t stream)
 /* That costs the stream, not the connection; and the header table goes on. */
 static void test_frames_on_a_stream_that_the_client_has_reset(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     put_headers(f, 1, "/test.Service/Echo");
     put_reset(f, 1);
@@ -426,7 +138,7 @@ static void test_frames_on_a_stream_that_the_client_has_reset(void **state)
 
 static void test_flood_on_a_stream_that_the_client_has_reset(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     put_headers(f, 1, "/test.Service/Echo");
     put_reset(f, 1);
@@ -437,7 +149,7 @@ static void test_flood_on_a_stream_that_the_client_has_reset(void **state)
 
 static void test_stream_id_that_goes_back(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     put_request(f, 5, "/test.Service/Echo");
     put_request(f, 3, "/test.Service/Echo");
@@ -448,7 +160,7 @@ static void test_stream_id_that_goes_back(void **state)
 /* A server that answers early must expect the rest of the request. */
 static void test_frames_on_a_stream_that_the_server_has_ended(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     put_headers(f, 1, "/test.Service/NoSuchMethod");
     assert_answer(f, "12");
@@ -465,7 +177,7 @@ static void test_frames_on_a_stream_that_the_server_has_ended(void **state)
 
 static void test_hpack_bomb(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     static uint8_t large[3900];
     memset(large, 'x', sizeof large);
     put_settings(f);
@@ -479,7 +191,7 @@ static void test_hpack_bomb(void **state)
 
 static void test_header_list_too_large(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     static uint8_t value[1000];
     memset(value, 'x', sizeof value);
     put_settings(f);
@@ -498,7 +210,7 @@ static void test_header_list_too_large(void **state)
 
 static void test_too_many_fields(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     start_block(f, "/test.Service/Echo");
     for (int i = 0; i < LIMIT_METADATA_FIELDS + 1; i++)
@@ -510,7 +222,7 @@ static void test_too_many_fields(void **state)
 
 static void test_forbidden_bytes_in_a_field(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     start_block(f, "/test.Service/Echo");
     put_field(f, "x-evil", "a\r\nb: c");
@@ -523,7 +235,7 @@ static void test_forbidden_bytes_in_a_field(void **state)
 
 static void test_continuation_flood(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     start_block(f, "/test.Service/Echo");
     put_block(f, 0, 1);
@@ -534,7 +246,7 @@ static void test_continuation_flood(void **state)
 
 static void test_not_grpc(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     buffer_clear(&f->block);
     put_field(f, ":method", "POST");
@@ -557,7 +269,8 @@ static void test_not_grpc(void **state)
     assert_alive(f, 5);
 }
 
-static void ask_with_header(struct fixture *f, int32_t stream, const char *name, const char *value)
+static void ask_with_header(struct raw_client *f, int32_t stream, const char *name,
+                            const char *value)
 {
     start_block(f, "/test.Service/Echo");
     put_field(f, name, value);
@@ -567,7 +280,7 @@ static void ask_with_header(struct fixture *f, int32_t stream, const char *name,
 
 static void test_unknown_encoding(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     ask_with_header(f, 1, "grpc-encoding", "snappy");
     assert_answer(f, "12");
@@ -579,7 +292,7 @@ static void test_unknown_encoding(void **state)
 static void test_malformed_timeout(void **state)
 {
     static const char *const timeouts[] = {"1", "S", "-1S", "123456789S", "1s", "1 S"};
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     for (int32_t i = 0; i < 6; i++) {
         f->grpc_status[0] = '\0';
@@ -593,7 +306,7 @@ static void test_malformed_timeout(void **state)
 /* The deadline of a call that was reset before its request was whole comes to nothing. */
 static void test_deadline_after_a_reset(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     start_block(f, "/test.Service/Echo");
     put_field(f, "grpc-timeout", "1S");
@@ -610,7 +323,7 @@ static void test_deadline_after_a_reset(void **state)
 /* --- messages --- */
 
 /* A request of these bytes on stream 1 is answered with this status. */
-static void check_body(struct fixture *f, const char *encoding, bytes body, const char *expected)
+static void check_body(struct raw_client *f, const char *encoding, bytes body, const char *expected)
 {
     put_settings(f);
     start_block(f, "/test.Service/Echo");
@@ -734,7 +447,7 @@ static void test_truncated_gzip(void **state)
 
 static void test_endless_empty_data(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     put_headers(f, 1, "/test.Service/Echo");
     for (int i = 0; i < LIMIT_NUISANCES_AT_ONCE + 10; i++)
@@ -744,7 +457,7 @@ static void test_endless_empty_data(void **state)
 
 static void test_request_that_stops_halfway(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     put_headers(f, 1, "/test.Service/Echo");
     put_data(f, 1, 0, "\0\0\0\0\5abc", 8);
@@ -763,7 +476,7 @@ static void test_request_that_stops_halfway(void **state)
 
 static void test_rapid_reset(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     int32_t stream = 1;
     put_settings(f);
     for (int i = 0; i < LIMIT_NUISANCES_AT_ONCE + 10; i++, stream += 2) {
@@ -778,7 +491,7 @@ static void test_rapid_reset(void **state)
 static void test_5000_cancelled_scans(void **state)
 {
     enum { SCANS = 5000 };
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     int32_t stream = 1;
     put_settings(f);
     for (int i = 0; i < SCANS; i++, stream += 2) {
@@ -799,7 +512,7 @@ static void test_5000_cancelled_scans(void **state)
 /* Resetting frees the stream, but not the handler: those at work stay bounded. */
 static void test_resets_while_handlers_work(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     int32_t stream = 1;
     put_settings(f);
     for (int i = 0; i < 50; i++, stream += 2) {
@@ -818,7 +531,7 @@ static void test_resets_while_handlers_work(void **state)
 
 static void test_more_streams_than_allowed(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     for (int32_t i = 0; i < 11; i++)
         put_headers(f, 2 * i + 1, "/test.Service/Echo");
@@ -830,7 +543,7 @@ static void test_more_streams_than_allowed(void **state)
 
 static void test_settings_flood(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     for (int i = 0; i < LIMIT_NUISANCES_AT_ONCE + 10; i++) {
         put_settings(f);
         if (i % 100 == 0)
@@ -841,7 +554,7 @@ static void test_settings_flood(void **state)
 
 static void test_settings_flood_without_reading(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     f->t.is_stalled = true;
     for (int i = 0; i < 2 * LIMIT_QUEUED_ACKS; i++)
         put_settings(f);
@@ -851,7 +564,7 @@ static void test_settings_flood_without_reading(void **state)
 
 static void test_ping_flood_without_reading(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     f->t.is_stalled = true;
     for (int i = 0; i < 2 * LIMIT_QUEUED_ACKS; i++)
@@ -863,7 +576,7 @@ static void test_ping_flood_without_reading(void **state)
 /* Clients that watch their connection, or measure it, ping as often as they like. */
 static void test_pings_are_allowed(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     for (int i = 0; i < 20000; i++) {
         put_frame(f, NGHTTP2_PING, 0, 0, bytes_make("12345678", 8));
@@ -879,7 +592,7 @@ static void test_pings_are_allowed(void **state)
 
 static void test_zero_window(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_initial_window(f, 0);
     f->t.to_flood = 100000000;
     put_request(f, 1, "/test.Service/Flood");
@@ -901,7 +614,7 @@ static void test_zero_window(void **state)
 static void test_many_zero_windows(void **state)
 {
     enum { CALLS = 1000 };
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     size_t made = 0;
     put_initial_window(f, 0);
     for (int32_t i = 0; i < CALLS; i++) {
@@ -917,7 +630,7 @@ static void test_many_zero_windows(void **state)
 
 static void test_one_byte_windows(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_initial_window(f, 1);
     f->t.to_flood = 100000000;
     put_request(f, 1, "/test.Service/Flood");
@@ -933,7 +646,7 @@ static void test_one_byte_windows(void **state)
 
 static void test_socket_that_is_never_read(void **state)
 {
-    struct fixture *f = *state;
+    struct raw_client *f = *state;
     put_settings(f);
     turn(f);
     f->t.to_flood = 100000000;
@@ -948,8 +661,9 @@ static void test_socket_that_is_never_read(void **state)
     assert_true(f->t.to_flood > 99000000);
 }
 
-#define TEST(name)  cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define SMALL(name) cmocka_unit_test_setup_teardown(name, set_up_small, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, raw_client_set_up, raw_client_tear_down)
+#define SMALL(name)                                                                                \
+    cmocka_unit_test_setup_teardown(name, raw_client_set_up_small, raw_client_tear_down)
 
 int main(void)
 {
