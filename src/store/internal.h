@@ -248,6 +248,8 @@ class level0 {
   private:
     enum knowledge { UNKNOWN, PLAIN, HELD };
 
+    std::shared_lock<std::shared_mutex> enter();
+    std::unique_lock<std::shared_mutex> close_gate();
     bool wait_for_arrivals(std::shared_lock<std::shared_mutex> *lock);
     bool is_known();
     bool look();
@@ -256,6 +258,8 @@ class level0 {
     rocksdb::DB *const db;
     rocksdb::ColumnFamilyHandle *const handle;
     std::shared_mutex gate;
+    std::mutex door; /* of who waits to have `gate` alone; taken before it */
+    std::atomic<bool> closing{false};
     std::condition_variable_any arrived; /* with `gate` */
     unsigned arriving = 0;               /* changes under `gate` */
     std::mutex looking;                  /* at level 0, under `gate` shared */

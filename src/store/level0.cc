@@ -58,6 +58,30 @@ uint64_t number_of(const std::string &path)
 
 level0::level0(rocksdb::DB *db_, rocksdb::ColumnFamilyHandle *handle_) : db(db_), handle(handle_) {}
 
+/* Shared, for a few microseconds, or for a look. A shared_mutex lets readers pass those who wait to
+ * have it alone, and many loops make cursors all the time: so they are kept at the door meanwhile.
+ */
+std::shared_lock<std::shared_mutex> level0::enter()
+{
+    if (closing.load(std::memory_order_acquire)) {
+        if (thread_keeps_to_memory()) {
+            note_refusal();
+            return {};
+        }
+        std::lock_guard<std::mutex> queue(door);
+    }
+    return std::shared_lock<std::shared_mutex>(gate);
+}
+
+std::unique_lock<std::shared_mutex> level0::close_gate()
+{
+    std::lock_guard<std::mutex> queue(door);
+    closing.store(true, std::memory_order_release);
+    std::unique_lock<std::shared_mutex> lock(gate);
+    closing.store(false, std::memory_order_release);
+    return lock;
+}
+
 /* False: there is no waiting, or it took too long. */
 bool level0::wait_for_arrivals(std::shared_lock<std::shared_mutex> *lock)
 {
@@ -107,8 +131,8 @@ std::unique_ptr<rocksdb::Iterator> level0::make_iterator(const rocksdb::ReadOpti
 {
     if (!FREES_TOMBSTONES_TWICE)
         return std::unique_ptr<rocksdb::Iterator>(db->NewIterator(options, handle));
-    std::shared_lock<std::shared_mutex> lock(gate);
-    if (!wait_for_arrivals(&lock) || !is_known())
+    std::shared_lock<std::shared_mutex> lock = enter();
+    if (!lock.owns_lock() || !wait_for_arrivals(&lock) || !is_known())
         return nullptr;
     merging_scope scope(state == HELD);
     std::unique_ptr<rocksdb::Iterator> made(db->NewIterator(options, handle));
@@ -126,7 +150,7 @@ std::unique_ptr<rocksdb::Iterator> level0::forget()
 void level0::begin_arrival(bool deletes_ranges)
 {
     std::unique_ptr<rocksdb::Iterator> former;
-    std::unique_lock<std::shared_mutex> lock(gate);
+    std::unique_lock<std::shared_mutex> lock = close_gate();
     arriving++;
     if (deletes_ranges || state == HELD)
         former = forget();
@@ -136,7 +160,7 @@ void level0::begin_arrival(bool deletes_ranges)
 void level0::end_arrival()
 {
     {
-        std::unique_lock<std::shared_mutex> lock(gate);
+        std::unique_lock<std::shared_mutex> lock = close_gate();
         arriving--;
     }
     arrived.notify_all();
@@ -145,7 +169,7 @@ void level0::end_arrival()
 void level0::let_go()
 {
     std::unique_ptr<rocksdb::Iterator> former;
-    std::unique_lock<std::shared_mutex> lock(gate);
+    std::unique_lock<std::shared_mutex> lock = close_gate();
     if (state == HELD)
         former = forget();
     lock.unlock();
