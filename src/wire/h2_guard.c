@@ -82,10 +82,8 @@ static struct h2_offence note_frame(struct h2_guard *guard, uint8_t type, uint8_
     return offence;
 }
 
-static struct h2_offence read_header(struct h2_guard *guard)
+static struct h2_offence read_header(struct h2_guard *guard, const uint8_t *at)
 {
-    const uint8_t *at = guard->header;
-    guard->header_size = 0;
     guard->payload_left = (size_t)at[0] << 16 | (size_t)at[1] << 8 | at[2];
     uint32_t stream = (uint32_t)at[5] << 24 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 8 | at[8];
     return note_frame(guard, at[3], at[4], (int32_t)(stream & 0x7fffffff));
@@ -99,12 +97,21 @@ static size_t pass(size_t *left, size_t size)
     return passed;
 }
 
-static size_t collect_header(struct h2_guard *guard, bytes input)
+/* A header, or as much of one as there is; most are there as a whole. */
+static size_t take_header(struct h2_guard *guard, bytes input, struct h2_offence *offence)
 {
+    if (guard->header_size == 0 && input.size >= H2_FRAME_HEADER) {
+        *offence = read_header(guard, input.data);
+        return H2_FRAME_HEADER;
+    }
     size_t wanted = H2_FRAME_HEADER - guard->header_size;
     size_t size = wanted < input.size ? wanted : input.size;
     memcpy(guard->header + guard->header_size, input.data, size);
     guard->header_size += size;
+    if (guard->header_size == H2_FRAME_HEADER) {
+        guard->header_size = 0;
+        *offence = read_header(guard, guard->header);
+    }
     return size;
 }
 
@@ -116,9 +123,7 @@ size_t h2_guard_scan(struct h2_guard *guard, bytes input, struct h2_offence *off
         at += pass(&guard->payload_left, input.size - at);
         if (at == input.size)
             break;
-        at += collect_header(guard, bytes_from(input, at));
-        if (guard->header_size == H2_FRAME_HEADER)
-            *offence = read_header(guard);
+        at += take_header(guard, bytes_from(input, at), offence);
     }
     return at;
 }
