@@ -2,9 +2,10 @@
 is one, and a limit then takes the least values. By Google's client, by text and by raw messages."""
 
 import pytest
+from google.api_core import exceptions
 from google.cloud.datastore import query_profile
 from google.cloud.datastore.query import PropertyFilter
-from harness.datastore import Raw, entity, fresh_client
+from harness.datastore import Raw, client_of, entity, fresh_client
 from harness.indexes import Indexes
 
 # As in the tests of Google's own client for Node: how often each of eight appears.
@@ -187,6 +188,23 @@ def test_in_transactions_and_in_the_past(raw, cast):
     assert values(made, limit=3) == {"s": 10}
     assert values(made, limit=3, read_time=before) == {"s": 33}
     assert values(made, read_time=before) == {"s": 181}
+
+
+@pytest.mark.parametrize("changes", [{"appearances": 2}, {}])
+def test_what_was_summed_up_has_changed(server, cast, changes):
+    """No entity was read, but the rows of the index were: the sum is no more what it was, by a
+    value that is another, or that is gone. What else changes of an entity does not matter."""
+    first, second = ["Book", "GoT", "Character", "c0"], ["Character", "c1"]
+    other = client_of(server.host, cast.project)
+    made = over_characters(cast, below=False).sum("appearances", "s")
+    with pytest.raises(exceptions.Aborted), cast.transaction():
+        assert values(made) == {"s": 181}
+        other.put(entity(other, *first, **changes))
+        cast.put(entity(cast, "Total", 1, s=181))
+    with cast.transaction():
+        assert values(made) == {"s": 181 - APPEARANCES[0] + changes.get("appearances", 0)}
+        other.put(entity(other, *first, *second, appearances=26, other="y"))
+        cast.put(entity(cast, "Total", 1, s=0))
 
 
 def test_what_queries_are_billed(raw, cast):
