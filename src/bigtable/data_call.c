@@ -3,6 +3,7 @@
 
 #include "bigtable/client_headers.h"
 #include "bigtable/names.h"
+#include "bigtable/served_by.h"
 #include "wire/proto_call.h"
 
 #include <stdio.h>
@@ -19,7 +20,7 @@ void *data_call_create(struct bigtable *bigtable, struct grpc_call *call, size_t
         .bigtable = bigtable,
         .call = call,
         .arena = arena,
-        .started_us = clock_steady_us(cluster_clock(bigtable->cluster)),
+        .started_us = grpc_call_begun_us(call),
     };
     return data;
 }
@@ -37,9 +38,18 @@ static status open_view(struct data_call *data, const char *name)
     return cluster_table(data->bigtable->cluster, table, &data->table);
 }
 
-status data_call_open(struct data_call *data, const struct data_target *target)
+void data_call_serve(struct data_call *data, const char *instance, const char *profile)
 {
-    grpc_call_set_profile(data->call, target->app_profile_id);
+    status s = name_check_instance(instance);
+    if (status_is_ok(s)) {
+        data->served = instance;
+        data->profile = profile;
+    }
+    status_ignore(s); /* the method refuses it */
+}
+
+static status find_target(struct data_call *data, const struct data_target *target)
+{
     bool has_view = is_set(target->authorized_view_name);
     bool has_materialized_view = is_set(target->materialized_view_name);
     if (is_set(target->table_name) + has_view + has_materialized_view > 1)
@@ -54,24 +64,63 @@ status data_call_open(struct data_call *data, const struct data_target *target)
     return cluster_table(data->bigtable->cluster, bytes_of(target->table_name), &data->table);
 }
 
-bytes data_call_timing(uint64_t ms, char text[DATA_CALL_TIMING_SIZE])
+status data_call_open(struct data_call *data, const struct data_target *target)
 {
-    snprintf(text, DATA_CALL_TIMING_SIZE, "gfet4t7; dur=%llu", (unsigned long long)ms);
+    grpc_call_set_profile(data->call, target->app_profile_id);
+    TRY(find_target(data, target));
+    data->served = table_name(data->table);
+    data->profile = target->app_profile_id;
+    return status_ok();
+}
+
+bytes data_call_timing(int64_t us, char text[DATA_CALL_TIMING_SIZE])
+{
+    snprintf(text, DATA_CALL_TIMING_SIZE, "gfet4t7; dur=%lld.%03d", (long long)(us / 1000),
+             (int)(us % 1000));
     return bytes_of(text);
+}
+
+/* Less than a millisecond is said in whole steps, rounded up: such a header is ready, and the
+ * connection's compression soon knows it. */
+static void add_timing(struct data_call *data)
+{
+    struct bigtable *bigtable = data->bigtable;
+    int64_t taken_us = clock_steady_us(cluster_clock(bigtable->cluster)) - data->started_us;
+    int64_t step = taken_us / DATA_CALL_TIMING_STEP_US;
+    char text[DATA_CALL_TIMING_SIZE];
+    if (step < BIGTABLE_READY_TIMINGS)
+        grpc_call_share_headers(data->call, bigtable->timings[step]);
+    else
+        grpc_call_add_header(data->call, "server-timing", data_call_timing(taken_us, text));
+}
+
+/* Of `projects/P/instances/I`, or a name under it. */
+static bytes instance_of(const char *name)
+{
+    enum { SEGMENTS = 4 };
+    const char *end = name;
+    for (int segments = 0; *end != '\0'; end++)
+        if (*end == '/' && ++segments == SEGMENTS)
+            break;
+    return bytes_make(name, (size_t)(end - name));
+}
+
+/* Some clients look for it in the headers, some in the trailers. */
+static void add_place(struct data_call *data)
+{
+    if (data->served == NULL)
+        return;
+    const struct metadata *params =
+        served_by_params(data->bigtable->served_by, instance_of(data->served), data->profile);
+    grpc_call_share_headers(data->call, params);
+    grpc_call_share_trailers(data->call, params);
 }
 
 void data_call_add_headers(struct data_call *data)
 {
-    struct bigtable *bigtable = data->bigtable;
     data->has_headers = true;
-    int64_t taken_us = clock_steady_us(cluster_clock(bigtable->cluster)) - data->started_us;
-    uint64_t ms = (uint64_t)taken_us / 1000;
-    if (ms >= BIGTABLE_READY_MS) {
-        char text[DATA_CALL_TIMING_SIZE];
-        grpc_call_add_header(data->call, "server-timing", data_call_timing(ms, text));
-        ms = BIGTABLE_READY_MS;
-    }
-    grpc_call_share_headers(data->call, bigtable->answer_headers[ms]);
+    add_place(data);
+    add_timing(data);
 }
 
 void data_call_tell_read(struct data_call *data, int64_t locked_us)

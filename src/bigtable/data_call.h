@@ -18,7 +18,9 @@ struct data_call {
     struct arena *arena;     /* the call's */
     struct table *table;     /* held until the call ends; NULL: none yet */
     const struct view *view; /* held until the call ends; NULL: all of the table */
-    int64_t started_us;      /* clock_steady_us */
+    int64_t started_us;      /* clock_steady_us, when the call came */
+    const char *served;      /* name of what it is for: an instance's, or under it; NULL: nothing */
+    const char *profile;     /* which of the instance's app profiles it names */
     bool has_headers;        /* data_call_add_headers has been called */
 };
 
@@ -37,9 +39,13 @@ struct data_target {
  * NOT_FOUND; UNIMPLEMENTED for materialized views, which come later. */
 status data_call_open(struct data_call *data, const struct data_target *target);
 
+/* For a method whose request names an instance: whose cluster its answer names. Not for a name that
+ * is none. data_call_open does so for the others. */
+void data_call_serve(struct data_call *data, const char *instance, const char *profile);
+
 /* How long a request took, in the form that clients look for in the header server-timing. */
-enum { DATA_CALL_TIMING_SIZE = 40 };
-bytes data_call_timing(uint64_t ms, char text[DATA_CALL_TIMING_SIZE]);
+enum { DATA_CALL_TIMING_SIZE = 48, DATA_CALL_TIMING_STEP_US = 10 };
+bytes data_call_timing(int64_t us, char text[DATA_CALL_TIMING_SIZE]);
 
 /* Metadata that clients measure and log by. Before the first message, on the loop's thread. */
 void data_call_add_headers(struct data_call *data);

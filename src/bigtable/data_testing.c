@@ -1,6 +1,7 @@
 /* See data_testing.h. */
 #include "bigtable/data_testing.h"
 
+#include "bigtable/served_by.h"
 #include "google/bigtable/admin/v2/table.pb-c.h"
 #include "wire/call_steps.h"
 
@@ -208,6 +209,27 @@ void grpc_call_share_headers(struct grpc_call *call, const struct metadata *head
     (void)headers;
     assert_int_equal(call->messages, 0);
     call->headers++;
+}
+
+void grpc_call_share_trailers(struct grpc_call *call, const struct metadata *trailers)
+{
+    (void)call;
+    (void)trailers;
+}
+
+int64_t grpc_call_begun_us(const struct grpc_call *call)
+{
+    (void)call;
+    return fake.now_us;
+}
+
+const struct metadata *served_by_params(struct served_by *served_by, bytes instance,
+                                        const char *profile)
+{
+    (void)served_by;
+    (void)profile;
+    assert_true(bytes_equal(instance, bytes_of("projects/p/instances/i")));
+    return NULL;
 }
 
 void grpc_call_set_callbacks(struct grpc_call *call, void *context,

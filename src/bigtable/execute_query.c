@@ -475,6 +475,7 @@ void execute_query(void *context, struct grpc_call *call, bytes request)
     }
     self->request = (const void *)message;
     grpc_call_set_profile(call, self->request->app_profile_id);
+    data_call_serve(&self->data, self->request->instance_name, self->request->app_profile_id);
     data_call_add_headers(&self->data);
     grpc_call_set_callbacks(call, self, go_on, go_on);
     post_to_pool(self);

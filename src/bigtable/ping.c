@@ -13,6 +13,7 @@ static status ping(struct data_call *data, bytes request)
     grpc_call_set_profile(data->call, ping_request->app_profile_id);
     TRY(name_check_instance(ping_request->name));
     TRY(client_routing_check(data->call, ping_request->name));
+    data_call_serve(data, ping_request->name, ping_request->app_profile_id);
     const Bt__PingAndWarmResponse response = BT__PING_AND_WARM_RESPONSE__INIT;
     data_call_respond(data, &response.base);
     return status_ok();

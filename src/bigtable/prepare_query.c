@@ -90,6 +90,7 @@ static status start(struct prepare_query *self, bytes wire)
     TRY(proto_decode(&bt__prepare_query_request__descriptor, wire, self->data.arena, &message));
     self->request = (const void *)message;
     grpc_call_set_profile(self->data.call, self->request->app_profile_id);
+    data_call_serve(&self->data, self->request->instance_name, self->request->app_profile_id);
     TRY(explain_asked(self->data.call, &self->explain));
     self->task.run = run;
     grpc_call_step(self->data.call, CALL_AWAITS_THREAD);

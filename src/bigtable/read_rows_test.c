@@ -82,6 +82,15 @@ status filter_compile(const struct Bt__RowFilter *message, struct arena *arena, 
     return status_ok();
 }
 
+bool filter_names_only(const struct filter *filter, bool (*has)(void *context, bytes family),
+                       void *context)
+{
+    (void)has;
+    (void)context;
+    assert_null(filter);
+    return true;
+}
+
 void filter_destroy(struct filter *filter)
 {
     assert_null(filter);

@@ -8,42 +8,22 @@
 #include "bigtable/data_call.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
-#include "google/bigtable/v2/response_params.pb-c.h"
-#include "wire/proto.h"
+#include "bigtable/served_by.h"
 
 enum { QUERY_QUEUE = 1024 }; /* that may wait for a thread */
 
-static void encode_response_params(struct buffer *out)
+static status make_timings(struct bigtable *bigtable)
 {
-    Bt__ResponseParams params = BT__RESPONSE_PARAMS__INIT;
-    params.has_zone_id_case = BT__RESPONSE_PARAMS__HAS_ZONE_ID_ZONE_ID;
-    params.zone_id = BIGTABLE_ZONE_ID;
-    params.has_cluster_id_case = BT__RESPONSE_PARAMS__HAS_CLUSTER_ID_CLUSTER_ID;
-    params.cluster_id = BIGTABLE_CLUSTER_ID;
-    proto_encode(&params.base, out);
-}
-
-static struct metadata *make_answer_headers(bytes params, unsigned ms)
-{
-    char text[DATA_CALL_TIMING_SIZE];
-    const struct grpc_field fields[] = {
-        {.name = "x-goog-ext-425905942-bin", .value = params},
-        {.name = "server-timing", .value = data_call_timing(ms, text)},
-    };
-    return grpc_headers_create(fields, ms < BIGTABLE_READY_MS ? 2 : 1);
-}
-
-static status make_all_answer_headers(struct bigtable *bigtable)
-{
-    struct buffer params = {0};
-    encode_response_params(&params);
-    bool is_made = !params.failed;
-    for (unsigned ms = 0; is_made && ms <= BIGTABLE_READY_MS; ms++) {
-        bigtable->answer_headers[ms] = make_answer_headers(buffer_bytes(&params), ms);
-        is_made = bigtable->answer_headers[ms] != NULL;
+    for (size_t i = 0; i < BIGTABLE_READY_TIMINGS; i++) {
+        char text[DATA_CALL_TIMING_SIZE];
+        const struct grpc_field field = {
+            .name = "server-timing",
+            .value = data_call_timing((int64_t)(i + 1) * DATA_CALL_TIMING_STEP_US, text)};
+        bigtable->timings[i] = grpc_headers_create(&field, 1);
+        if (bigtable->timings[i] == NULL)
+            return status_out_of_memory();
     }
-    buffer_free(&params);
-    return is_made ? status_ok() : status_out_of_memory();
+    return status_ok();
 }
 
 /* All kinds at once: what was running may be of any. */
@@ -92,8 +72,9 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .query_memory = options->query_memory,
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read};
-    TRY(make_all_answer_headers(bigtable));
+    TRY(make_timings(bigtable));
     TRY(control_open(options->cluster, options->log, &bigtable->control));
+    TRY(served_by_create(bigtable->control, &bigtable->served_by));
     TRY(adopt_tables(bigtable));
     count_profiles(bigtable);
     return pool_create(options->query_threads, QUERY_QUEUE, "query", &bigtable->queries);
@@ -113,8 +94,10 @@ void bigtable_free(struct bigtable *bigtable)
     bigtable->queries = NULL;
     control_close(bigtable->control);
     bigtable->control = NULL;
-    for (unsigned ms = 0; ms <= BIGTABLE_READY_MS; ms++) {
-        grpc_headers_destroy(bigtable->answer_headers[ms]);
-        bigtable->answer_headers[ms] = NULL;
+    served_by_destroy(bigtable->served_by);
+    bigtable->served_by = NULL;
+    for (size_t i = 0; i < BIGTABLE_READY_TIMINGS; i++) {
+        grpc_headers_destroy(bigtable->timings[i]);
+        bigtable->timings[i] = NULL;
     }
 }

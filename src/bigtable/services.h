@@ -13,8 +13,8 @@
 
 #include <stdatomic.h>
 
-/* Answers within so many milliseconds have their headers ready. */
-enum { BIGTABLE_READY_MS = 8 };
+/* Answers within so many steps of ten microseconds have their header server-timing ready. */
+enum { BIGTABLE_READY_TIMINGS = 100 };
 
 enum { BIGTABLE_KINDS = 3, MORE_KINDS_MOST = 8 }; /* of long-running operations */
 
@@ -35,9 +35,8 @@ struct bigtable {
     struct access *access; /* NULL: everybody may do everything */
     struct control_watcher policy_watcher;
     struct control_watcher profile_watcher;
-    /* The headers that say which cluster has answered, and in how many milliseconds; the last has
-     * only the former. */
-    struct metadata *answer_headers[BIGTABLE_READY_MS + 1];
+    struct served_by *served_by;
+    struct metadata *timings[BIGTABLE_READY_TIMINGS]; /* by what was taken, rounded up */
 };
 
 struct bigtable_options {
@@ -63,8 +62,8 @@ status bigtable_start(struct bigtable *bigtable, const struct operation_kind *mo
 /* Makes the stored policies count, those that are there and those that come. Before any call. */
 void bigtable_enforce_policies(struct bigtable *bigtable, struct access *access);
 
-/* One server is one cluster in one zone, whatever the instance and its clusters are called: what
- * clients are told in response metadata, and how a cluster is called that nobody named. */
+/* How a cluster is called that nobody named, and where it lies: of an instance that was never made.
+ */
 #define BIGTABLE_CLUSTER_ID "trestle"
 #define BIGTABLE_ZONE_ID    "local"
 

@@ -372,7 +372,7 @@ static enum status_code end_of_write(const char *features, enum status_code code
     rows.write_count = 0;
     mutate("k", make_set("f", 1000));
     complete(0, code);
-    assert_int_equal(fake.call.headers, 1);
+    assert_int_equal(fake.call.headers, 2); /* who, and how long */
     return fake.call.code;
 }
 

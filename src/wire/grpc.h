@@ -61,6 +61,9 @@ struct loop *grpc_call_loop(struct grpc_call *call);
  * False if absent or not base64. Loop thread only, and not while another thread uses the arena. */
 bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value);
 
+/* When its headers came, in clock_steady_us: before a delay that was put in its way. */
+int64_t grpc_call_begun_us(const struct grpc_call *call);
+
 /* In clock_steady_us; INT64_MAX without one. When it passes the call is cancelled by itself. */
 int64_t grpc_call_deadline_us(const struct grpc_call *call);
 
@@ -137,8 +140,13 @@ struct grpc_field {
 /* NULL without memory. */
 struct metadata *grpc_headers_create(const struct grpc_field *fields, size_t count);
 void grpc_headers_destroy(struct metadata *headers); /* NULL is fine */
-/* As grpc_call_add_header with each; once a call. They must outlive the server. */
+/* As grpc_call_add_header with each; GRPC_SHARED_MOST times a call. They must outlive the server.
+ */
+enum { GRPC_SHARED_MOST = 2 };
 void grpc_call_share_headers(struct grpc_call *call, const struct metadata *headers);
+/* As grpc_call_add_trailer with each, once a call; left out of an answer that is trailers alone,
+ * where what is shared as headers is said in the same place. */
+void grpc_call_share_trailers(struct grpc_call *call, const struct metadata *trailers);
 
 /* --- requests that are not gRPC's: the option `http` of wire/grpc_server.h --- */
 

@@ -33,8 +33,8 @@ static void add_headers(struct fields *fields, const struct grpc_call *call)
     fields_add_fixed(fields, "grpc-accept-encoding", "identity,gzip");
     if (call->answers_gzip)
         fields_add_fixed(fields, "grpc-encoding", "gzip");
-    if (call->shared_headers != NULL)
-        fields_add_shared(fields, call->shared_headers);
+    for (size_t i = 0; i < call->shared_count; i++)
+        fields_add_shared(fields, call->shared_headers[i]);
     fields_add_metadata(fields, &call->header_metadata);
 }
 
@@ -106,6 +106,8 @@ static int submit_trailers(struct grpc_call *call)
     struct fields fields = {.count = 0};
     struct error_text text = {0};
     add_trailers(&fields, call, &text);
+    if (call->shared_trailers != NULL)
+        fields_add_shared(&fields, call->shared_trailers);
     int error = nghttp2_submit_trailer(call->connection->session, call->stream_id, fields.list,
                                        fields.count);
     buffer_free(&text.message);

@@ -590,7 +590,18 @@ void grpc_headers_destroy(struct metadata *headers)
 
 void grpc_call_share_headers(struct grpc_call *call, const struct metadata *headers)
 {
-    call->shared_headers = headers;
+    CHECK(call->shared_count < GRPC_SHARED_MOST);
+    call->shared_headers[call->shared_count++] = headers;
+}
+
+void grpc_call_share_trailers(struct grpc_call *call, const struct metadata *trailers)
+{
+    call->shared_trailers = trailers;
+}
+
+int64_t grpc_call_begun_us(const struct grpc_call *call)
+{
+    return call->begun_us;
 }
 
 /* The wish is noted before the second look, and whoever lowers `unsent` looks at the wish after:

@@ -135,10 +135,12 @@ struct grpc_call {
     const void *note; /* see grpc_call_set_note */
     int64_t items;    /* see grpc_call_count */
     int64_t seen;
-    bytes explanation;                     /* see grpc_call_explain */
-    const char *profile;                   /* see grpc_call_set_profile */
-    struct call_steps *steps;              /* in the arena; NULL: nobody asks */
-    const struct metadata *shared_headers; /* NULL: none */
+    bytes explanation;        /* see grpc_call_explain */
+    const char *profile;      /* see grpc_call_set_profile */
+    struct call_steps *steps; /* in the arena; NULL: nobody asks */
+    const struct metadata *shared_headers[GRPC_SHARED_MOST];
+    size_t shared_count;
+    const struct metadata *shared_trailers; /* NULL: none */
     struct metadata header_metadata;
     struct metadata trailer_metadata;
     status final;

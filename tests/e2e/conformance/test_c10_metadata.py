@@ -8,10 +8,12 @@ import h2.config
 import h2.connection
 import h2.events
 import pytest
+from google.cloud.bigtable_admin_v2 import types as admin_types
 from google.cloud.bigtable_v2 import types
 from google.rpc import error_details_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
+from harness.admin import mask
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, decode_rows, fails_with, features, set_cell
 
@@ -105,7 +107,17 @@ def calls(rpc, name):
 def test_c10_3_server_timing(rpc, filled):
     found = [headers["server-timing"] for headers in calls(rpc, filled)]
     assert len(found) == 7
-    assert all(re.fullmatch(r"gfet4t7; dur=\d+", timing) for timing in found), found
+    timings = [re.fullmatch(r"gfet4t7; dur=(\d+\.\d+)", timing) for timing in found]
+    assert all(timing and float(timing[1]) > 0 for timing in timings), found
+
+
+def test_c10_3_server_timing_counts_injected_delays(fresh_server, connect):
+    """A client that measures the server by it sees what it would see of a slow one."""
+    server = fresh_server("--inject", "PingAndWarm: delay=50ms")
+    ping = types.PingAndWarmRequest(name=INSTANCE)
+    _, call = connect(server.host).data.ping_and_warm.with_call(ping, timeout=PATIENCE_SECONDS)
+    timing = dict(call.initial_metadata())["server-timing"]
+    assert float(timing.removeprefix("gfet4t7; dur=")) >= 50
 
 
 def test_c10_4_response_params(rpc, filled):
@@ -123,6 +135,85 @@ def test_c10_5_routing_cookies(rpc, filled):
     ]
     echoed = [("x-goog-cbt-cookie-of-another-server", "opaque"), *features(routing_cookie=True)]
     assert read_keys(rpc, filled, echoed) == [b"a", b"b", KEY]
+
+
+def places(call):
+    """(zone, cluster) as the headers and as the trailers have it."""
+    found = []
+    for metadata in (dict(call.initial_metadata()), dict(call.trailing_metadata())):
+        if PARAMS in metadata:
+            params = types.ResponseParams.deserialize(metadata[PARAMS])
+            found.append((params.zone_id, params.cluster_id))
+    return found
+
+
+@pytest.fixture
+def made_instance(admin):
+    """An instance of two clusters, and a profile that routes to the second."""
+    instance = "projects/p/instances/served-by"
+    zones = {"b-cluster": "us-east1-b", "c-cluster": "us-east1-c"}
+    clusters = {
+        name: admin_types.Cluster(location=f"projects/p/locations/{zone}", serve_nodes=1)
+        for name, zone in zones.items()
+    }
+    admin.instances.create_instance(
+        parent="projects/p", instance_id="served-by", clusters=clusters,
+        instance=admin_types.Instance(display_name="Served by"),
+    ).result(PATIENCE_SECONDS)  # fmt: skip
+    admin.instances.create_app_profile(
+        parent=instance, app_profile_id="second",
+        app_profile=admin_types.AppProfile(
+            single_cluster_routing={"cluster_id": "c-cluster"}, description="to the second"
+        ),
+    )  # fmt: skip
+    yield instance
+    admin.instances.delete_instance(name=instance)
+
+
+def test_c10_4_response_params_name_the_cluster(rpc, admin, made_instance):
+    """In headers and in trailers: of the profile's cluster, else of the first, as they are now."""
+    table = rpc.create_table("t", instance=made_instance)
+    first, second = ("us-east1-b", "b-cluster"), ("us-east1-c", "c-cluster")
+
+    def read(**fields):
+        request = types.ReadRowsRequest(table_name=table, **fields)
+        call = rpc.data.read_rows(request, timeout=PATIENCE_SECONDS)
+        list(call)
+        return places(call)
+
+    def write(**fields):
+        cell = set_cell("f", b"q", b"v")
+        request = types.MutateRowRequest(
+            table_name=table, row_key=KEY, mutations=[cell], **fields
+        )
+        return places(rpc.data.mutate_row.with_call(request, timeout=PATIENCE_SECONDS)[1])
+
+    assert write() == [first, first]
+    assert read() == [first, first]
+    assert read(app_profile_id="nobody-made-it") == [first, first]
+    assert read(app_profile_id="second") == [second, second]
+    assert write(app_profile_id="second") == [second, second]
+    ping = types.PingAndWarmRequest(name=made_instance, app_profile_id="second")
+    _, call = rpc.data.ping_and_warm.with_call(ping, timeout=PATIENCE_SECONDS)
+    assert places(call) == [second, second]
+    admin.instances.update_app_profile(
+        app_profile=admin_types.AppProfile(
+            name=f"{made_instance}/appProfiles/second",
+            single_cluster_routing={"cluster_id": "b-cluster"},
+        ),
+        update_mask=mask("single_cluster_routing"),
+    ).result(PATIENCE_SECONDS)
+    assert read(app_profile_id="second") == [first, first]
+    rpc.delete_table(table)
+
+
+def test_c10_4_no_response_params_of_a_missing_table(rpc):
+    request = types.ReadRowsRequest(table_name=f"{INSTANCE}/tables/nowhere")
+    with fails_with(StatusCode.NOT_FOUND) as failure:
+        list(rpc.data.read_rows(request, timeout=PATIENCE_SECONDS))
+    headers = headers_of(failure.error)
+    assert PARAMS not in headers
+    assert "server-timing" in headers
 
 
 @pytest.fixture
