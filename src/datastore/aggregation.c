@@ -282,9 +282,9 @@ static status add_position(struct running *running, const struct ds_result *resu
     for (size_t i = 0; i < aggregations->property_count; i++) {
         size_t order = aggregations->properties[i].order;
         Ds__Value *value;
-        TRY(ds_value_decode(running->values[order], query->orders[order].flip,
-                            result->types.data[order], running->scratch, &value));
-        if (value->meaning != DS_MEANING_TIMESTAMP)
+        TRY(ds_number_decode(running->values[order], query->orders[order].flip,
+                             result->types.data[order], running->scratch, &value));
+        if (value != NULL)
             add_value(aggregations, i, value, 1);
     }
     return status_ok();

@@ -304,6 +304,18 @@ status ds_value_decode(bytes encoded, enum ds_flip flip, uint8_t type, struct ar
     return status_ok();
 }
 
+status ds_number_decode(bytes encoded, enum ds_flip flip, uint8_t type, struct arena *arena,
+                        Ds__Value **out)
+{
+    uint8_t rank = encoded.size == 0 ? RANK_NONE : encoded.data[0] ^ (uint8_t)flip;
+    *out = NULL;
+    if (rank == RANK_DOUBLE)
+        return ds_value_decode(encoded, flip, DS__VALUE__VALUE_TYPE_DOUBLE_VALUE, arena, out);
+    if (rank == RANK_INTEGER && type != DS__VALUE__VALUE_TYPE_TIMESTAMP_VALUE)
+        return ds_value_decode(encoded, flip, DS__VALUE__VALUE_TYPE_INTEGER_VALUE, arena, out);
+    return status_ok();
+}
+
 /* --- order --- */
 
 static int compare_doubles(double a, double b)

@@ -39,6 +39,11 @@ uint8_t ds_value_type(const Ds__Value *value);
 status ds_value_decode(bytes encoded, enum ds_flip flip, uint8_t type, struct arena *arena,
                        Ds__Value **out);
 
+/* The same if it is a number, else NULL. What the bytes say goes before `type`, which only tells
+ * integers from timestamps here. */
+status ds_number_decode(bytes encoded, enum ds_flip flip, uint8_t type, struct arena *arena,
+                        Ds__Value **out);
+
 /* Negative, zero or positive, as the bytes would be compared. Both must have bytes. */
 int ds_value_compare(const Ds__Value *a, const Ds__Value *b);
 
