@@ -96,6 +96,9 @@ ROWS = {
         ("Bytes committed", "Bps", [(rate("trestle_commit_bytes_total"), "{{instance}}")], ""),
         ("Bytes that wait", "bytes", [(now("trestle_commit_queue_bytes"), "{{instance}}")], ""),
         ("Idempotency tokens", "short", [(now("trestle_idempotency_tokens"), "{{instance}}")], ""),
+        ("Server times ahead of the clock", "s",
+         [(now("trestle_clock_lead_seconds"), "{{instance}}")],
+         "0 unless the wall clock was set back, or was wrong."),
     ],
     "Store": [
         ("On the disk", "bytes",

@@ -66,4 +66,26 @@ static inline int64_t set_clock_steady_us(struct clock *clock)
     return clock_steady_us(clock_system()) + ((struct set_clock *)(void *)clock)->ahead_us;
 }
 
+/* Both hands are what the test sets, each for itself. */
+struct hands_clock {
+    struct clock clock;
+    _Atomic int64_t wall_us;
+    _Atomic int64_t steady_us;
+};
+
+#define HANDS_CLOCK                                                                                \
+    {                                                                                              \
+        .wall_us = hands_clock_wall_us, .steady_us = hands_clock_steady_us                         \
+    }
+
+static inline int64_t hands_clock_wall_us(struct clock *clock)
+{
+    return ((struct hands_clock *)(void *)clock)->wall_us;
+}
+
+static inline int64_t hands_clock_steady_us(struct clock *clock)
+{
+    return ((struct hands_clock *)(void *)clock)->steady_us;
+}
+
 #endif

@@ -65,7 +65,7 @@ static status decide(struct row_update *update, const struct cell_list *cells,
     struct mutation_context context = {
         .schema = self->schema,
         .table_name = table_name(self->data.table),
-        .now_us = cluster_now_us(self->data.bigtable->cluster),
+        .now_us = cluster_version_us(self->data.bigtable->cluster),
         .big_value = rows_big_value(self->data.table),
         .arena = self->data.arena,
     };

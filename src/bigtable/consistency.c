@@ -38,7 +38,7 @@ status generate_consistency_token(const struct admin_request *request,
     char *token = arena_alloc(request->arena, TOKEN_LENGTH + 1);
     if (token == NULL)
         return status_out_of_memory();
-    write_token(token, message->name, cluster_now_us(request->bigtable->cluster));
+    write_token(token, message->name, cluster_version_us(request->bigtable->cluster));
     answer->consistency_token = token;
     *response = &answer->base;
     return status_ok();

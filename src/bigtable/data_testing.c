@@ -72,7 +72,7 @@ const struct schema *table_schema(const struct table *table)
     return fake.schema;
 }
 
-int64_t cluster_now_us(struct cluster *cluster)
+int64_t cluster_version_us(struct cluster *cluster)
 {
     (void)cluster;
     return fake.now_us;

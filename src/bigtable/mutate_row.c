@@ -45,7 +45,7 @@ static status start(struct mutate_row *self, bytes wire)
     struct mutation_context context = {
         .schema = table_schema(data->table),
         .table_name = table_name(data->table),
-        .now_us = cluster_now_us(data->bigtable->cluster),
+        .now_us = cluster_version_us(data->bigtable->cluster),
         .big_value = rows_big_value(data->table),
         .arena = data->arena,
     };

@@ -61,7 +61,7 @@ static status begin(struct query *query)
 {
     struct bigtable *bigtable = query->catalog.bigtable;
     TRY(check_instance_to_list(bigtable, query->catalog.instance));
-    query->session.now_us = cluster_now_us(bigtable->cluster);
+    query->session.now_us = cluster_wall_us(bigtable->cluster);
     query->session.random = (uint64_t)clock_steady_us(cluster_clock(bigtable->cluster));
     query->session.zones = sql_zones_create();
     return query->session.zones == NULL ? status_out_of_memory() : status_ok();

@@ -162,7 +162,8 @@ static const struct cell *find_cell(const struct cell_list *cells, size_t *next,
 
 static status compute_results(struct read_modify_write *self, const struct cell_list *cells)
 {
-    int64_t now_us = truncate_timestamp(self->schema, cluster_now_us(self->data.bigtable->cluster));
+    int64_t now_us =
+        truncate_timestamp(self->schema, cluster_version_us(self->data.bigtable->cluster));
     size_t next_cell = 0;
     size_t rule_count = self->request->n_rules;
     self->result_count = 0;

@@ -58,7 +58,7 @@ static status fix_instant(struct export *e)
         .reach = STORE_ANYWHERE, .is_long = true, .rules = &table_description(e->table)->rules};
     TRY(store_cursor_create(e->tablets[0]->keyspace, &options, &e->cursor));
     e->manifest.table = table_record_of(e->table);
-    e->manifest.newest_us = cluster_now_us(e->backups->cluster);
+    e->manifest.newest_us = cluster_version_us(e->backups->cluster);
     return status_ok();
 }
 

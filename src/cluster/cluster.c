@@ -361,9 +361,14 @@ struct clock *cluster_clock(struct cluster *cluster)
     return cluster->options.clock;
 }
 
-int64_t cluster_now_us(struct cluster *cluster)
+int64_t cluster_wall_us(struct cluster *cluster)
 {
-    return commit_now_us(cluster->commits);
+    return clock_wall_us(cluster->options.clock);
+}
+
+int64_t cluster_version_us(struct cluster *cluster)
+{
+    return commit_version_us(cluster->commits);
 }
 
 status cluster_health(struct cluster *cluster)
@@ -449,6 +454,7 @@ void cluster_measure(struct cluster *cluster)
     pool_measure(care_pool(cluster->care), metrics, POOL_GAUGES(rows));
     metrics_set(metrics, METRIC_commit_queue_percent,
                 (int64_t)(100 * commit_queue_load(cluster->commits)));
+    metrics_set(metrics, METRIC_clock_lead_seconds, commit_clock_lead_us(cluster->commits));
     metrics_set(metrics, METRIC_hot_tablets, (int64_t)heat_hot_count(cluster));
     metrics_set(metrics, METRIC_commit_milliseconds, commit_under_way_us(cluster->commits) / 1000);
 }

@@ -50,8 +50,14 @@ void cluster_close(struct cluster *cluster);
 struct pool *cluster_pool(struct cluster *cluster);
 struct clock *cluster_clock(struct cluster *cluster);
 
-/* Server time for cells: see commit_now_us. */
-int64_t cluster_now_us(struct cluster *cluster);
+/* Two clocks, which agree unless the wall clock was set back (docs/internals/clocks.md):
+ *
+ * What time it is. By it ages are judged: what has expired, what a rule condemns, how long
+ * something is kept. It may go back. */
+int64_t cluster_wall_us(struct cluster *cluster);
+/* What goes into the store and must be later than all that went before: the times of cells that the
+ * server sets, Datastore's moments. See commit_version_us. */
+int64_t cluster_version_us(struct cluster *cluster);
 
 /* OK if the store takes writes; else why not: for /readyz. */
 status cluster_health(struct cluster *cluster);

@@ -179,7 +179,7 @@ status cluster_delete_tables(struct cluster *cluster, bytes prefix, struct store
 /* The present, but later than all other deletions: they are told apart by it. */
 static int64_t deletion_time(struct cluster *cluster)
 {
-    int64_t now = cluster_now_us(cluster);
+    int64_t now = cluster_wall_us(cluster);
     size_t count = cluster->kept_count;
     int64_t last = count == 0 ? 0 : cluster->kept[count - 1]->deleted_us;
     return now > last ? now : last + 1;
@@ -317,7 +317,7 @@ status cluster_undelete_table(struct cluster *cluster, struct table *table,
 /* How many of the oldest have had their time, or are too many. */
 static size_t count_due(struct cluster *cluster)
 {
-    int64_t oldest = cluster_now_us(cluster) - cluster->options.undelete_window_us;
+    int64_t oldest = cluster_wall_us(cluster) - cluster->options.undelete_window_us;
     size_t count = cluster->kept_count;
     size_t due = count > LIMIT_DELETED_TABLES ? count - LIMIT_DELETED_TABLES : 0;
     while (due < count && cluster->kept[due]->deleted_us <= oldest)

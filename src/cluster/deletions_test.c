@@ -232,7 +232,7 @@ static void put_deleted_tables(struct cluster_fixture *f, size_t count)
         struct tablet_record tablet = tablet_record_of(f->table, f->table->tablets[0]);
         table.id = tablet.table_id = cluster->next_id++;
         tablet.id = cluster->next_id++;
-        table.deleted_us = cluster_now_us(cluster) + (int64_t)i;
+        table.deleted_us = cluster_wall_us(cluster) + (int64_t)i;
         assert_ok(catalog_put_table(batch, cluster->catalog, &table));
         assert_ok(catalog_put_tablet(batch, cluster->catalog, &tablet));
     }
@@ -261,7 +261,7 @@ static const struct gc_rule a_day = {.kind = GC_MAX_AGE, .max_age_us = DAY_US};
 static void cells_expire_in_deleted_tables(void **state)
 {
     struct cluster_fixture *f = *state;
-    int64_t now = cluster_now_us(f->cluster);
+    int64_t now = cluster_wall_us(f->cluster);
     assert_ok(try_write(f, "a", setting(f, FAMILY_F, "q", now, "mortal")));
     assert_ok(try_write(f, "a", setting(f, FAMILY_G, "q", now, "immortal")));
     assert_ok(try_write(f, "b", setting(f, FAMILY_F, "q", now, "mortal")));

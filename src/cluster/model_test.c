@@ -8,8 +8,8 @@
  * at a time, so that its rows are known exactly; of what it was at when it was killed, either the
  * row before or the row after will do. Besides, all writers add to one counter.
  *
- * Meanwhile another table is made and deleted. The wall clock of every other child is a day behind
- * that of the one before. */
+ * Meanwhile another table is made and deleted, and the wall clock is set ahead and back by up to a
+ * day. Every other child begins with one that is a day behind. */
 #include "base/testing_clock.h"
 #include "cluster/testing.h"
 
@@ -471,9 +471,17 @@ static void make_or_delete_table(struct cluster_fixture *f)
     table_release(table);
 }
 
-/* Splits and merges at random keys, makes and deletes a table, flushes and compacts, until the end.
- */
-static void disturb(struct cluster_fixture *f, uint64_t random)
+/* The wall clock is set, right or wrong. */
+static void set_clock(struct ahead_clock *clock, uint64_t random)
+{
+    static const int64_t hours[] = {0, 0, -24, -1, 1, 24};
+    atomic_store(&clock->wall_ahead_us,
+                 hours[random % (sizeof hours / sizeof *hours)] * 3600 * INT64_C(1000000));
+}
+
+/* Splits and merges at random keys, makes and deletes a table, flushes and compacts, and sets the
+ * clock, until the end. */
+static void disturb(struct cluster_fixture *f, struct ahead_clock *clock, uint64_t random)
 {
     for (;;) {
         char key[16];
@@ -488,6 +496,8 @@ static void disturb(struct cluster_fixture *f, uint64_t random)
             merge_at(f, key);
         if (next_random(&random) % 10 == 0)
             make_or_delete_table(f);
+        if (next_random(&random) % 20 == 0)
+            set_clock(clock, next_random(&random));
         if (next_random(&random) % 30 == 0)
             assert_ok(keyspace_flush(keyspace));
         if (next_random(&random) % 100 == 0)
@@ -540,7 +550,7 @@ static void run_child(const char *directory, struct model *model, unsigned cycle
     assert_int_equal(write(acks, "", 1), 1);
     uint64_t random = model->writers[0].random;
     start_writers(&f, model, acks);
-    disturb(&f, random);
+    disturb(&f, &clock, random);
 }
 
 /* --- the parent --- */

@@ -83,6 +83,7 @@ static status submit(struct row_group *group)
     size_t held = group->count;
     first->others = group->others;
     first->other_count = group->count - 1;
+    first->least_us = group->at_us;
     first->done.run = committed;
     atomic_init(&group->holders, 2);
     row_locks_acquire_many(cluster->locks, group->hashes, &held);

@@ -221,7 +221,7 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
                                        .commits = cluster->commits,
                                        .schema = update->schema,
                                        .scope = update->scope,
-                                       .now_us = commit_now_us(cluster->commits),
+                                       .now_us = cluster_wall_us(cluster),
                                        .apply_gc = cluster->options.gc_on_read,
                                        .size_limit = LIMIT_ROW_BYTES};
     struct row row = {.cells.arena = update->arena};

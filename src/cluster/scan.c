@@ -70,7 +70,7 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
         .commits = spec->is_quiet ? NULL : cluster->commits,
         .schema = spec->schema,
         .scope = &scan->scope,
-        .now_us = commit_now_us(cluster->commits),
+        .now_us = cluster_wall_us(cluster),
         .apply_gc = spec->applies_gc || cluster->options.gc_on_read,
         .size_limit = spec->size_limit > 0 ? spec->size_limit : LIMIT_ROW_BYTES,
         .spill_bytes = spec->is_quiet ? 0 : cluster->options.spill_bytes};

@@ -285,7 +285,7 @@ static void free_edit(struct edit *edit)
 /* Microseconds since 1970, unless the clock was set back. */
 static uint64_t next_version(const struct control *control)
 {
-    uint64_t now = (uint64_t)cluster_now_us(control->cluster);
+    uint64_t now = (uint64_t)cluster_wall_us(control->cluster);
     return now > control->last_version ? now : control->last_version + 1;
 }
 

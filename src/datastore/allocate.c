@@ -39,7 +39,7 @@ static status write_row(struct datastore *datastore, struct ds_open_database *op
                         bytes value, struct arena *arena)
 {
     const struct ds_row_write row = {.key = key, .is = true, .now = value};
-    return ds_rows_write(open->table, &row, 1, cluster_now_us(datastore->cluster), arena);
+    return ds_rows_write(open->table, &row, 1, cluster_version_us(datastore->cluster), arena);
 }
 
 /* --- the counter --- */

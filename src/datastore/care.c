@@ -157,7 +157,8 @@ static status begin_watch(struct ds_care *care, struct watched *watched)
         return status_ok();
     TRY(ds_statistics_time(watched->open, &made_us));
     if (made_us > 0)
-        wait_us = made_us + interval_us - cluster_now_us(care->datastore->cluster);
+        wait_us =
+            shorter(interval_us, made_us + interval_us - cluster_wall_us(care->datastore->cluster));
     watched->statistics_due_us = steady_us(care) + wait_us;
     watched->ttl_due_us = steady_us(care) + shorter(care->options.ttl_interval_us, FIRST_LOOK_US);
     return status_ok();

@@ -161,7 +161,7 @@ status ds_commit(struct ds_call *call, const ProtobufCMessage *message, Protobuf
         return status_out_of_memory();
     *commit = (struct ds_commit){.call = call,
                                  .database = {call->project_id, call->database_id},
-                                 .now_us = cluster_now_us(call->datastore->cluster),
+                                 .now_us = cluster_version_us(call->datastore->cluster),
                                  .is_transactional =
                                      request->mode != DS__COMMIT_REQUEST__MODE__NON_TRANSACTIONAL,
                                  .finish.run = finish};
@@ -194,7 +194,7 @@ status ds_commit_own(struct datastore *datastore, const struct ds_database *data
                            .deadline_us = INT64_MAX};
     struct ds_commit commit = {.call = &call,
                                .database = *database,
-                               .now_us = cluster_now_us(datastore->cluster),
+                               .now_us = cluster_version_us(datastore->cluster),
                                .is_own = true};
     status s = run_own(&commit, request);
     let_go(&commit);

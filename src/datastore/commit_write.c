@@ -288,6 +288,17 @@ static void give_up(struct ds_commit *commit)
     ds_moment_give_up(commit->writing.moments, &commit->writing.moment);
 }
 
+/* Also later than the entities that it replaces, which a former release may have written at moments
+ * above the version ceiling: the clock goes on from there. */
+static int64_t earliest_us(const struct ds_commit *commit)
+{
+    int64_t at_us = cluster_version_us(commit->call->datastore->cluster);
+    for (size_t i = 0; i < commit->written_count; i++)
+        if (commit->written[i].old_version_us >= at_us)
+            at_us = commit->written[i].old_version_us + 1;
+    return at_us;
+}
+
 void ds_commit_write(struct ds_commit *commit)
 {
     struct ds_rows_writing *writing = &commit->writing;
@@ -295,8 +306,7 @@ void ds_commit_write(struct ds_commit *commit)
     writing->table = commit->open->table;
     writing->moments = &commit->open->moments;
     writing->arena = commit->call->arena;
-    ds_moment_draw(writing->moments, cluster_now_us(commit->call->datastore->cluster),
-                   &writing->moment);
+    ds_moment_draw(writing->moments, earliest_us(commit), &writing->moment);
     writing->moment.past = commit->is_own ? NULL : past;
     writing->result = complete(commit);
     if (status_is_ok(writing->result) && commit->rows.count > 0)

@@ -10,7 +10,7 @@ enum { ROWS_A_TURN = 1000, READER_BYTES = 64 << 20 };
 static void choose_moment(struct ds_walk *walk)
 {
     struct ds_open_database *open = walk->open;
-    int64_t now_us = cluster_now_us(walk->datastore->cluster);
+    int64_t now_us = cluster_version_us(walk->datastore->cluster);
     if (walk->snapshot.table != NULL && now_us - walk->snapshot.at_us < MOMENT_US)
         return;
     walk->snapshot = (struct ds_snapshot){.table = open->table,

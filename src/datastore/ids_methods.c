@@ -81,7 +81,7 @@ status ds_reserve_ids(struct ds_call *call, const ProtobufCMessage *message,
     TRY(collect_marks(call, open, request, &rows));
     if (rows.count > 0)
         TRY(ds_rows_write(open->table, rows.items, rows.count,
-                          cluster_now_us(call->datastore->cluster), call->arena));
+                          cluster_version_us(call->datastore->cluster), call->arena));
     *response = &answer->base;
     return status_ok();
 }

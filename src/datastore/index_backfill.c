@@ -184,7 +184,7 @@ static status write_rows(const struct chunk *chunk)
     const struct ds_backfill *backfill = chunk->backfill;
     return ds_rows_write_in_order(backfill->open->table, chunk->rows.items, chunk->rows.count,
                                   &backfill->open->moments,
-                                  cluster_now_us(backfill->datastore->cluster), chunk->arena);
+                                  cluster_version_us(backfill->datastore->cluster), chunk->arena);
 }
 
 /* With commits of them kept out, of the first that fit. */

@@ -59,11 +59,14 @@ static void report_now_and_then(void *context)
     status_ignore(operation_report(work->operation, &work->metadata->base)); /* or next time */
 }
 
+/* Not before its begin, also when the wall clock was set back. */
 static status set_ended(struct index_work *work, status outcome)
 {
+    int64_t now_us = cluster_wall_us(work->datastore->cluster);
+    int64_t start_us = work->asked->start_us;
     show_progress(work);
     return ds_operation_ended(work->metadata->common, ds_operation_state_of(outcome),
-                              cluster_now_us(work->datastore->cluster), work->arena);
+                              now_us > start_us ? now_us : start_us, work->arena);
 }
 
 static status put_end(void *context, struct edit *edit)
@@ -129,7 +132,7 @@ static status make_ready(struct index_work *work)
 {
     work->definition->position = (ProtobufCBinaryData){.len = 0};
     work->definition->ready_us =
-        ds_moments_present(&work->open->moments, cluster_now_us(work->datastore->cluster));
+        ds_moments_present(&work->open->moments, cluster_version_us(work->datastore->cluster));
     TRY(put_state(work, DS_ADMIN__INDEX__STATE__READY));
     return finish(work);
 }

@@ -73,7 +73,7 @@ status ds_rows_write_in_order(struct table *unused, const struct ds_row_write *r
     return status_ok();
 }
 
-int64_t cluster_now_us(struct cluster *cluster)
+int64_t cluster_version_us(struct cluster *cluster)
 {
     (void)cluster;
     return 1;

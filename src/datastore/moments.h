@@ -51,7 +51,7 @@ struct ds_moment {
 void ds_moments_init(struct ds_moments *moments);
 void ds_moments_free(struct ds_moments *moments); /* nothing is drawn */
 
-/* `now_us`: cluster_now_us. */
+/* `now_us`: cluster_version_us. */
 void ds_moment_draw(struct ds_moments *moments, int64_t now_us, struct ds_moment *moment);
 
 /* Its rows are packed. The owner does nothing more with it until it is past: it may be gone. */

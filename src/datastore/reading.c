@@ -13,9 +13,12 @@ static struct ds_database database_of(const struct ds_call *call)
     return (struct ds_database){call->project_id, call->database_id};
 }
 
+/* On the clock that moments are drawn from: what is read was written at moments, and may have been
+ * shown to the client as such. Nor does it go back: what the wall clock was ahead for, folds may
+ * have taken away. */
 static int64_t now_us(const struct ds_call *call)
 {
-    return cluster_now_us(call->datastore->cluster);
+    return cluster_version_us(call->datastore->cluster);
 }
 
 /* The present of a database that is not there is `before_us`, a moment before it was looked for:

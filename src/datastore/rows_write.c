@@ -61,7 +61,7 @@ static status pack_all(struct table *table, const struct ds_row_write *rows, siz
 status ds_rows_write(struct table *table, const struct ds_row_write *rows, size_t count,
                      int64_t at_us, struct arena *arena)
 {
-    struct row_group group = {.table = table, .count = count, .arena = arena};
+    struct row_group group = {.table = table, .count = count, .arena = arena, .at_us = at_us};
     TRY(pack_all(table, rows, count, at_us, arena, &group.rows));
     return row_group_write(&group);
 }
@@ -88,8 +88,11 @@ static void enter(struct ds_moment *moment)
 void ds_rows_submit(struct ds_rows_writing *writing, const struct ds_row_write *rows, size_t count)
 {
     writing->moment.enter = enter;
-    writing->group = (struct row_group){
-        .table = writing->table, .count = count, .arena = writing->arena, .done = applied};
+    writing->group = (struct row_group){.table = writing->table,
+                                        .count = count,
+                                        .arena = writing->arena,
+                                        .at_us = writing->moment.at_us,
+                                        .done = applied};
     writing->result = pack_all(writing->table, rows, count, writing->moment.at_us, writing->arena,
                                &writing->group.rows);
     if (status_is_ok(writing->result))

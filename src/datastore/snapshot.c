@@ -59,9 +59,7 @@ static status open_scan(struct scan_spec spec, struct scan **out)
 
 bool ds_is_older(struct cluster *cluster, int64_t at_us, int64_t age_us)
 {
-    int64_t wall_us = clock_wall_us(cluster_clock(cluster));
-    int64_t now_us = cluster_now_us(cluster);
-    return at_us < (wall_us > now_us ? wall_us : now_us) - age_us;
+    return at_us < cluster_version_us(cluster) - age_us; /* never behind the wall clock */
 }
 
 status ds_too_old(void)

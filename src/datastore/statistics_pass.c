@@ -106,7 +106,7 @@ static bool is_old(const struct pass *pass, const Ds__Entity *entity)
 {
     const Ds__Value *time = ds_property_find(entity, "timestamp");
     return time == NULL || time->value_type_case != DS__VALUE__VALUE_TYPE_TIMESTAMP_VALUE ||
-           ds_timestamp_us(time->timestamp_value) < pass->at_us;
+           ds_timestamp_us(time->timestamp_value) != pass->at_us;
 }
 
 static status delete_if_old(struct ds_walk *walk, const struct ds_row_found *row)
@@ -169,7 +169,7 @@ status ds_statistics_run(struct datastore *datastore, struct ds_open_database *o
                         .open = open,
                         .care = care,
                         .database = {open->project, open->id},
-                        .at_us = cluster_now_us(datastore->cluster),
+                        .at_us = cluster_wall_us(datastore->cluster),
                         .arena = arena_create(COMMIT_BYTES)};
     status s = pass.arena == NULL ? status_out_of_memory()
                                   : ds_statistics_init(&pass.statistics, LIMIT_DS_STATISTICS_BYTES);

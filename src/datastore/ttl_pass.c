@@ -174,7 +174,7 @@ status ds_ttl_run(struct datastore *datastore, struct ds_open_database *open,
                         .open = open,
                         .care = care,
                         .database = {open->project, open->id},
-                        .now_us = cluster_now_us(datastore->cluster),
+                        .now_us = cluster_wall_us(datastore->cluster),
                         .fields = fields->items,
                         .count = fields->count,
                         .arena = arena_create(ARENA_BYTES)};

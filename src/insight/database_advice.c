@@ -418,7 +418,7 @@ status advise_on_database(const struct admin_request *request, const char *name,
     struct looking l = {.request = request,
                         .arena = arena_create(MEMORY),
                         .scratch = arena_create(MEMORY),
-                        .now_us = cluster_now_us(cluster),
+                        .now_us = cluster_wall_us(cluster),
                         .until_us = clock_steady_us(clock_system()) + LOOK_US};
     l.random.state = (uint64_t)l.now_us | 1;
     status s = l.arena == NULL || l.scratch == NULL

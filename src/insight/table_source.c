@@ -314,7 +314,7 @@ static bool kind_of_sign(enum heat_sign_kind kind, enum advice_sign_kind *out)
 status table_read_matrix(struct table *table, size_t most_ranges, struct arena *arena,
                          struct heat_matrix *out)
 {
-    int64_t now_us = cluster_now_us(table_cluster(table));
+    int64_t now_us = cluster_wall_us(table_cluster(table));
     return heat_matrix_read(table, now_us - HOUR_US, now_us, most_ranges, arena, out);
 }
 

@@ -32,9 +32,11 @@ struct commit_queue {
     bool is_stopping;    /* lock */
     int64_t begun_us;    /* lock; clock_steady_us when the batch under way was taken; 0: none is */
 
-    /* The newest version or time given out. Raised under the lock for versions, without it for
-     * times; both only ever raise it. */
+    /* The newest version given out, or raised to. Only rises; written under the lock. */
     atomic_ullong newest;
+    /* At the steady time s it is `origin_us` + s / 2 on the versions' clock. Only rises: see
+     * time_at. */
+    atomic_llong origin_us;
     atomic_ullong applied;
 
     /* The commit thread's own. */
@@ -42,29 +44,60 @@ struct commit_queue {
     struct commit_batch batch;
 };
 
-/* --- versions --- */
+/* --- the versions' clock --- */
 
-static uint64_t wall_version(struct commit_queue *queue)
+static uint64_t version_of(int64_t time_us)
 {
-    int64_t now_us = clock_wall_us(queue->options.clock);
-    return now_us < 0 ? 0 : (uint64_t)now_us << VERSION_COUNTER_BITS;
+    return (uint64_t)time_us << VERSION_COUNTER_BITS;
 }
 
-/* Raises `newest` to the wall clock, and by at least `step`; returns what it became. */
-static uint64_t raise_newest(struct commit_queue *queue, uint64_t step)
+static int64_t time_of(uint64_t version)
 {
-    uint64_t wall = wall_version(queue);
-    unsigned long long newest = atomic_load_explicit(&queue->newest, memory_order_relaxed);
-    uint64_t next;
-    do
-        next = wall > newest ? wall : newest + step;
-    while (next != newest && !atomic_compare_exchange_weak(&queue->newest, &newest, next));
+    return (int64_t)(version >> VERSION_COUNTER_BITS);
+}
+
+/* The clock shows at least `time_us` at the steady time, and goes on from there. */
+static int64_t raise_time(struct commit_queue *queue, int64_t time_us, int64_t steady_us)
+{
+    int64_t gone_us = steady_us / 2;
+    long long origin_us = atomic_load_explicit(&queue->origin_us, memory_order_relaxed);
+    while (time_us - gone_us > origin_us &&
+           !atomic_compare_exchange_weak(&queue->origin_us, &origin_us, time_us - gone_us))
+        ;
+    return time_us - gone_us > origin_us ? time_us : origin_us + gone_us;
+}
+
+/* The wall clock, or, while that is behind what was shown before, half as fast as the steady one.
+ * Both hands only rise, so this does. */
+static int64_t time_at(struct commit_queue *queue, int64_t steady_us)
+{
+    int64_t wall_us = clock_wall_us(queue->options.clock);
+    return raise_time(queue, wall_us < 0 ? 0 : wall_us, steady_us);
+}
+
+int64_t commit_version_us(struct commit_queue *queue)
+{
+    int64_t now_us = time_at(queue, clock_steady_us(queue->options.clock));
+    int64_t newest_us = time_of(atomic_load_explicit(&queue->newest, memory_order_relaxed));
+    return now_us > newest_us ? now_us : newest_us;
+}
+
+int64_t commit_clock_lead_us(struct commit_queue *queue)
+{
+    int64_t lead_us = commit_version_us(queue) - clock_wall_us(queue->options.clock);
+    return lead_us > 0 ? lead_us : 0;
+}
+
+/* With the lock held. */
+static uint64_t next_version(struct commit_queue *queue, int64_t least_us, int64_t steady_us)
+{
+    int64_t now_us = time_at(queue, steady_us);
+    if (now_us < least_us)
+        now_us = raise_time(queue, least_us, steady_us);
+    uint64_t newest = atomic_load_explicit(&queue->newest, memory_order_relaxed);
+    uint64_t next = version_of(now_us) > newest ? version_of(now_us) : newest + 1;
+    atomic_store_explicit(&queue->newest, next, memory_order_relaxed);
     return next;
-}
-
-int64_t commit_now_us(struct commit_queue *queue)
-{
-    return (int64_t)(raise_newest(queue, 0) >> VERSION_COUNTER_BITS);
 }
 
 uint64_t commit_applied_version(const struct commit_queue *queue)
@@ -79,13 +112,12 @@ static bytes ceiling_key(void)
     return bytes_of("version-ceiling");
 }
 
-static status load_ceiling(struct commit_queue *queue)
+status commit_read_ceiling(struct keyspace *catalog, uint64_t *out)
 {
     struct store_value value = {0};
     enum store_presence presence;
     uint64_t ceiling = 0;
-    status s =
-        store_get(queue->options.catalog, NULL, ceiling_key(), STORE_ANYWHERE, &value, &presence);
+    status s = store_get(catalog, NULL, ceiling_key(), STORE_ANYWHERE, &value, &presence);
     if (status_is_ok(s) && presence == STORE_FOUND) {
         if (value.bytes.size == sizeof ceiling)
             memcpy(&ceiling, value.bytes.data, sizeof ceiling);
@@ -94,9 +126,18 @@ static status load_ceiling(struct commit_queue *queue)
                             value.bytes.size, sizeof ceiling);
     }
     store_value_release(&value);
-    queue->ceiling = be64toh(ceiling);
+    *out = be64toh(ceiling);
+    return s;
+}
+
+static status load_ceiling(struct commit_queue *queue)
+{
+    status s = commit_read_ceiling(queue->options.catalog, &queue->ceiling);
     atomic_init(&queue->newest, queue->ceiling);
     atomic_init(&queue->applied, queue->ceiling);
+    /* Rounded up: also times are later than all that were given below the ceiling. */
+    atomic_init(&queue->origin_us,
+                time_of(queue->ceiling) + 1 - clock_steady_us(queue->options.clock) / 2);
     return s;
 }
 
@@ -163,9 +204,10 @@ static enum queue_state state_of(const struct commit_queue *queue, size_t bytes,
 }
 
 /* With the lock held. */
-static void append(struct commit_queue *queue, struct commit *commit, size_t bytes)
+static void append(struct commit_queue *queue, struct commit *commit, size_t bytes,
+                   int64_t steady_us)
 {
-    commit->version = raise_newest(queue, 1);
+    commit->version = next_version(queue, commit->least_us, steady_us);
     for (size_t i = 0; i < commit->other_count; i++)
         commit->others[i].version = commit->version;
     queue->bytes += bytes;
@@ -184,7 +226,7 @@ static enum queue_state enter(struct commit_queue *queue, struct commit *commit,
     pthread_mutex_lock(&queue->lock);
     enum queue_state state = state_of(queue, bytes, limit_bytes, now_us);
     if (state == QUEUE_OPEN)
-        append(queue, commit, bytes);
+        append(queue, commit, bytes, now_us);
     pthread_mutex_unlock(&queue->lock);
     return state;
 }
@@ -477,9 +519,11 @@ static void extend_by_ceiling(struct commit *commit, struct store_batch *batch)
 
 status commit_raise_version(struct commit_queue *queue, uint64_t version)
 {
-    unsigned long long newest = atomic_load(&queue->newest);
-    while (newest < version && !atomic_compare_exchange_weak(&queue->newest, &newest, version))
-        ;
+    pthread_mutex_lock(&queue->lock);
+    if (atomic_load_explicit(&queue->newest, memory_order_relaxed) < version)
+        atomic_store_explicit(&queue->newest, version, memory_order_relaxed);
+    raise_time(queue, time_of(version), clock_steady_us(queue->options.clock));
+    pthread_mutex_unlock(&queue->lock);
     struct commit commit = {.extend = extend_by_ceiling, .owner = queue};
     return commit_and_wait(queue, &commit);
 }

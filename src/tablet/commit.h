@@ -68,7 +68,10 @@ struct commit {
     struct commit *others;
     size_t other_count;
     bool frees_space; /* goes on when `admit` refuses */
-    void *owner;      /* for commit_options.applied */
+    /* Its version is of this time or later: that of its cells, if it was not read just before from
+     * commit_version_us. So the durable ceiling is above that, too. */
+    int64_t least_us;
+    void *owner; /* for commit_options.applied */
     struct loop *loop;
     struct task done;
     uint64_t version; /* set by commit_submit, for `extend` and `done` */
@@ -128,14 +131,23 @@ int64_t commit_under_way_us(struct commit_queue *queue);
 /* The clock behind versions: microseconds in the upper 52 bits, a counter in the lower 12. */
 enum { VERSION_COUNTER_BITS = 12 };
 
-/* The wall clock, but never behind a version already given: cell timestamps that the server sets
- * come from here, so that they, too, do not go back with the clock. */
-int64_t commit_now_us(struct commit_queue *queue);
+/* What the versions' clock shows: the wall clock, but never behind a version or a time already
+ * given, also before a restart. While the wall clock is behind, it goes on half as fast as the
+ * steady one, so that no two moments are one, and the wall clock catches up. For what must not go
+ * back: the times of cells that the server sets, Datastore's moments. Ages are judged by the wall
+ * clock (docs/internals/clocks.md). */
+int64_t commit_version_us(struct commit_queue *queue);
+
+/* How far it is ahead of the wall clock; 0 if it is not. */
+int64_t commit_clock_lead_us(struct commit_queue *queue);
 
 /* Versions, and times, from now on are greater than this version, also after a restart and whatever
  * the clock says: for cells that come from elsewhere. Durable with the store's next synced write.
  * Blocks. */
 status commit_raise_version(struct commit_queue *queue, uint64_t version);
+
+/* The ceiling that the catalog's keyspace has; 0 if it has none yet. */
+status commit_read_ceiling(struct keyspace *catalog, uint64_t *out);
 
 /* Commits up to this version have been applied to the store, or have failed: a read that begins now
  * sees them. */

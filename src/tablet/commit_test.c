@@ -363,26 +363,121 @@ static uint64_t read_ceiling(struct tablet_fixture *f)
     return be64toh(ceiling);
 }
 
+#define DAY_US (INT64_C(86400) * 1000000)
+
+/* A queue whose clocks stand until the test moves them. */
+static struct hands_clock *turn_by_hand(struct tablet_fixture *f)
+{
+    static struct hands_clock hands = {.clock = HANDS_CLOCK};
+    close_queue(f);
+    atomic_store(&hands.wall_us, f->clock.wall_us);
+    atomic_store(&hands.steady_us, DAY_US);
+    f->options.clock = &hands.clock;
+    open_queue(f);
+    return &hands;
+}
+
 static void versions_follow_the_clock(void **state)
 {
     struct tablet_fixture *f = *state;
-    int64_t now = atomic_load(&f->clock.wall_us);
+    struct hands_clock *hands = turn_by_hand(f);
+    int64_t now = atomic_load(&hands->wall_us);
     assert_int_equal(write_change(f, "row", add_to_cell(f, "q", 1)), version_at(now));
     assert_int_equal(write_change(f, "row", add_to_cell(f, "q", 1)), version_at(now) + 1);
-    atomic_store(&f->clock.wall_us, now + 10);
+    atomic_store(&hands->wall_us, now + 10);
     assert_int_equal(write_change(f, "row", add_to_cell(f, "q", 1)), version_at(now + 10));
-    assert_int_equal(commit_now_us(f->queue), now + 10);
+    assert_int_equal(commit_version_us(f->queue), now + 10);
+    assert_int_equal(commit_clock_lead_us(f->queue), 0);
 }
 
 static void a_clock_set_back_changes_no_order(void **state)
 {
     struct tablet_fixture *f = *state;
-    int64_t now = atomic_load(&f->clock.wall_us);
+    struct hands_clock *hands = turn_by_hand(f);
+    int64_t now = atomic_load(&hands->wall_us);
     uint64_t before = write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "old"));
-    atomic_store(&f->clock.wall_us, now - INT64_C(86400) * 1000000);
-    assert_true(commit_now_us(f->queue) >= now);
+    atomic_store(&hands->wall_us, now - DAY_US);
+    assert_int_equal(commit_version_us(f->queue), now);
     assert_int_equal(write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "new")), before + 1);
     assert_row(f, "row", "f:q@1=new");
+}
+
+/* Time stood still while the wall clock was behind: cells written seconds apart got one timestamp
+ * from the server, each replacing the one before. Now it goes on half as fast as the steady clock,
+ * so that it never stands, and a lead of a day is gone after two. */
+static void time_goes_on_while_the_wall_clock_is_behind(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct hands_clock *hands = turn_by_hand(f);
+    int64_t now = atomic_load(&hands->wall_us);
+    assert_int_equal(commit_version_us(f->queue), now);
+    atomic_store(&hands->wall_us, now - DAY_US);
+    atomic_fetch_add(&hands->steady_us, 300000);
+    assert_int_equal(commit_version_us(f->queue), now + 150000);
+    assert_int_equal(write_change(f, "row", add_to_cell(f, "q", 1)), version_at(now + 150000));
+    assert_int_equal(commit_clock_lead_us(f->queue), DAY_US + 150000);
+    atomic_fetch_add(&hands->wall_us, 2 * DAY_US);
+    atomic_fetch_add(&hands->steady_us, 2 * DAY_US - 300000);
+    assert_int_equal(commit_version_us(f->queue), now + DAY_US);
+    atomic_fetch_add(&hands->wall_us, 1);
+    assert_int_equal(commit_version_us(f->queue), now + DAY_US + 1);
+    assert_int_equal(commit_clock_lead_us(f->queue), 0);
+}
+
+static void time_goes_on_from_the_ceiling_after_a_restart(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct hands_clock *hands = turn_by_hand(f);
+    int64_t now = atomic_load(&hands->wall_us);
+    uint64_t before = write_change(f, "row", add_to_cell(f, "q", 1));
+    atomic_store(&hands->wall_us, now - DAY_US);
+    atomic_store(&hands->steady_us, 5); /* that of another run of the machine */
+    reopen(f);
+    int64_t begun = commit_version_us(f->queue);
+    assert_true(version_at(begun) > read_ceiling(f) && read_ceiling(f) > before);
+    assert_true(begun <= now + 1000001);
+    atomic_fetch_add(&hands->steady_us, 2000);
+    assert_int_equal(commit_version_us(f->queue), begun + 1000);
+}
+
+/* Datastore's moments went on by a microsecond a commit while the wall clock was behind, versions
+ * by a 4096th of one, and only these moved the ceiling: after a restart moments began below those
+ * of stored cells, and acknowledged commits were hidden behind older ones. A commit that says what
+ * time its cells have takes the ceiling along. */
+static void a_commit_is_not_before_the_time_of_its_cells(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct hands_clock *hands = turn_by_hand(f);
+    int64_t now = atomic_load(&hands->wall_us), at = now + 5000000;
+    write_change(f, "row", add_to_cell(f, "q", 1));
+    struct packed_change change = add_to_cell(f, "q", 1);
+    struct commit commit = commit_of(f, "row", &change);
+    commit.least_us = at;
+    assert_ok(commit_and_wait(f->queue, &commit));
+    assert_int_equal(commit.version, version_at(at));
+    assert_true(read_ceiling(f) > version_at(at));
+    assert_int_equal(commit_version_us(f->queue), at);
+    atomic_fetch_add(&hands->steady_us, 10);
+    assert_int_equal(commit_version_us(f->queue), at + 5);
+    commit.least_us = at - 1;
+    assert_ok(commit_and_wait(f->queue, &commit));
+    assert_int_equal(commit.version, version_at(at + 5));
+    reopen(f);
+    assert_true(commit_version_us(f->queue) > at + 5);
+    buffer_free(&change.fragment);
+}
+
+static void versions_from_elsewhere_are_passed(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct hands_clock *hands = turn_by_hand(f);
+    int64_t at = atomic_load(&hands->wall_us) + 60000000;
+    assert_ok(commit_raise_version(f->queue, version_at(at) + 7));
+    assert_int_equal(write_change(f, "row", add_to_cell(f, "q", 1)), version_at(at) + 9);
+    atomic_fetch_add(&hands->steady_us, 2000);
+    assert_int_equal(commit_version_us(f->queue), at + 1000);
+    reopen(f);
+    assert_true(commit_version_us(f->queue) > at + 1000);
 }
 
 /* As after a kill: nothing was written at the end, and what is durable must do. */
@@ -397,10 +492,10 @@ static void a_clock_set_back_over_a_restart_changes_no_order(void **state)
         assert_true(newest < read_ceiling(f));
     }
     assert_true(read_ceiling(f) <= newest + version_at(1000000));
-    atomic_store(&f->clock.wall_us, now - INT64_C(86400) * 1000000);
+    atomic_store(&f->clock.wall_us, now - DAY_US);
     reopen(f);
     assert_true(write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "new")) > newest);
-    assert_true(commit_now_us(f->queue) >= now);
+    assert_true(commit_version_us(f->queue) >= now);
     assert_row(f, "row", "f:q@1=new");
 }
 
@@ -666,6 +761,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(big_cells_get_records_of_their_own, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_follow_the_clock, setup, teardown),
         cmocka_unit_test_setup_teardown(a_clock_set_back_changes_no_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(time_goes_on_while_the_wall_clock_is_behind, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(time_goes_on_from_the_ceiling_after_a_restart, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_commit_is_not_before_the_time_of_its_cells, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(versions_from_elsewhere_are_passed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_clock_set_back_over_a_restart_changes_no_order, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_not_admitted_is_not_written, setup, teardown),

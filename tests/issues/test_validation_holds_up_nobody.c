@@ -74,7 +74,7 @@ static void begin(struct datastore_fixture *f, struct step_by_step *s, int64_t i
     s->commit = (struct ds_commit){.call = &s->call,
                                    .open = open_test_database(f),
                                    .database = f->database,
-                                   .now_us = cluster_now_us(f->datastore.cluster),
+                                   .now_us = cluster_version_us(f->datastore.cluster),
                                    .is_transactional = true,
                                    .transaction = transaction,
                                    .is_own = true};
