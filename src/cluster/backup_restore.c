@@ -1,5 +1,9 @@
 /* Restoring a table from a backup: see backup.h.
  *
+ * Versions only order the changes of a table. Where those of a backup lie above the present, by a
+ * clock that was ahead of ours, they are lowered, all by the same amount, so that they end where
+ * the present begins: what is written next counts for more, and no other table notices.
+ *
  * Files are copied into <data directory>/restore/<id>, then linked into a new keyspace, which no
  * record names until the table's are written. Whatever a crash leaves goes at the next start: the
  * copies in backups_open, the keyspace in cluster_open. */
@@ -8,9 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A backup whose clock was further ahead of ours would take the times of all later writes with it.
- */
-static const int64_t most_ahead_us = INT64_C(366) * 24 * 3600 * 1000000;
+/* Our own clock is put forward by so much instead: files are not rewritten for what two machines'
+ * clocks commonly differ by. */
+static const int64_t most_ahead_us = INT64_C(60) * 1000000;
+
+/* Of any clock: what a version has room for ends in the year 2112. */
+static const int64_t most_us = INT64_C(1) << (64 - VERSION_COUNTER_BITS);
 
 struct staged_backup {
     struct backups *backups;
@@ -18,6 +25,7 @@ struct staged_backup {
     struct manifest manifest;
     struct buffer directory;
     uint64_t keyspace_id;
+    int64_t lowered_us; /* how far its versions were lowered, in time */
 };
 
 static uint64_t take_id(struct cluster *cluster)
@@ -28,13 +36,91 @@ static uint64_t take_id(struct cluster *cluster)
     return id;
 }
 
-static status check_clock(const struct staged_backup *staged)
+/* --- versions above the present --- */
+
+struct lowering {
+    struct staged_backup *staged;
+    struct pace pace;
+    struct table_writer *writer;
+    struct buffer value;
+};
+
+static uint64_t versions_of(int64_t time_us)
 {
-    int64_t now_us = clock_wall_us(cluster_clock(staged->backups->cluster));
-    if (staged->manifest.newest_us >= 0 && staged->manifest.newest_us <= now_us + most_ahead_us)
-        return status_ok();
+    return (uint64_t)time_us << VERSION_COUNTER_BITS;
+}
+
+static status lower_entry(void *context, bytes key, bytes value)
+{
+    struct lowering *lowering = context;
+    struct buffer *copy = &lowering->value;
+    buffer_clear(copy);
+    buffer_append_bytes(copy, value);
+    if (copy->failed)
+        return status_out_of_memory();
+    TRY(fragment_lower_versions(copy->data, copy->size, versions_of(lowering->staged->lowered_us)));
+    if (!pace_go_on(&lowering->pace, key.size + value.size))
+        return status_make(STATUS_CANCELLED, "cancelled");
+    return table_writer_add(lowering->writer, key, buffer_bytes(copy));
+}
+
+static status lower_table(struct lowering *lowering, const char *from, const char *to)
+{
+    struct store *store = lowering->staged->backups->cluster->store;
+    TRY(disk_reserve_admit(&lowering->staged->backups->cluster->reserve));
+    TRY(table_writer_create(store, to, &lowering->writer));
+    status s = table_read(store, from, lower_entry, lowering);
+    if (status_is_ok(s))
+        s = table_writer_finish(lowering->writer);
+    table_writer_destroy(lowering->writer);
+    return s;
+}
+
+/* Puts a file with a new name in the place of one. */
+static status lower_file(struct lowering *lowering, size_t index)
+{
+    struct staged_backup *staged = lowering->staged;
+    struct backup_file *file = &staged->manifest.files[index];
+    const char *directory = (const char *)staged->directory.data;
+    struct buffer from = {0}, to = {0};
+    char name[32];
+    snprintf(name, sizeof name, "%06zu.sst", staged->manifest.file_count + index + 1);
+    status s = status_out_of_memory();
+    const char *kept = arena_string(staged->arena, bytes_of(name));
+    if (kept != NULL && path_join(&from, directory, file->name) != NULL &&
+        path_join(&to, directory, kept) != NULL)
+        s = lower_table(lowering, (const char *)from.data, (const char *)to.data);
+    if (status_is_ok(s))
+        s = files_remove(staged->backups->files, (const char *)from.data);
+    buffer_free(&from);
+    buffer_free(&to);
+    file->name = kept;
+    return s;
+}
+
+static status lower_versions(struct staged_backup *staged, struct backup_work *work)
+{
+    struct lowering lowering = {.staged = staged, .pace = pace_start(staged->backups, work, false)};
+    status s = status_ok();
+    for (size_t i = 0; i < staged->manifest.file_count && status_is_ok(s); i++)
+        s = lower_file(&lowering, i);
+    buffer_free(&lowering.value);
+    if (s.code != STATUS_OUT_OF_RANGE)
+        return s;
+    status_free(s);
     return status_make(STATUS_FAILED_PRECONDITION,
-                       "the backup was made by a clock that is far ahead of this one");
+                       "the backup's rows were written over a longer time than has passed since "
+                       "1970 by this server's clock: is it right?");
+}
+
+static status check_clock(struct staged_backup *staged)
+{
+    int64_t newest_us = staged->manifest.newest_us;
+    int64_t now_us = cluster_version_us(staged->backups->cluster);
+    if (newest_us < 0 || newest_us >= most_us)
+        return status_make(STATUS_DATA_LOSS, "the backup's manifest has a time that cannot be");
+    staged->lowered_us = newest_us > now_us + most_ahead_us ? newest_us - now_us : 0;
+    return status_ok();
 }
 
 static status stage(struct staged_backup *staged, const char *from, struct backup_work *work)
@@ -49,8 +135,9 @@ static status stage(struct staged_backup *staged, const char *from, struct backu
         return status_out_of_memory();
     const char *directory = (const char *)staged->directory.data;
     TRY(files_make_directory(backups->files, directory));
-    return backup_copy_files(backups, &staged->manifest, from, directory,
-                             &backups->cluster->reserve, work);
+    TRY(backup_copy_files(backups, &staged->manifest, from, directory, &backups->cluster->reserve,
+                          work));
+    return staged->lowered_us > 0 ? lower_versions(staged, work) : status_ok();
 }
 
 status backup_stage(struct backups *backups, const char *name, struct backup_work *work,
@@ -125,10 +212,22 @@ static status list_paths(const struct staged_backup *staged, const char ***out)
     return paths == NULL ? status_out_of_memory() : status_ok();
 }
 
-/* Versions in the backup have at most this time, and any counter. */
-static uint64_t versions_up_to(int64_t time_us)
+/* Versions of the staged rows are less than this: they have any counter. */
+static uint64_t version_above(const struct staged_backup *staged)
 {
-    return ((uint64_t)time_us + 1) << VERSION_COUNTER_BITS;
+    return versions_of(staged->manifest.newest_us - staged->lowered_us + 1);
+}
+
+static void tell_restored(const struct staged_backup *staged, const char *table)
+{
+    const struct log *log = staged->backups->log;
+    const char *source = staged->manifest.table.name;
+    if (staged->lowered_us == 0)
+        log_info(log, "table restored", LOG_STR("table", table), LOG_STR("source", source));
+    else
+        log_warn(log, "table restored from a backup by a clock that was ahead",
+                 LOG_STR("table", table), LOG_STR("source", source),
+                 LOG_INT("ahead_seconds", staged->lowered_us / 1000000));
 }
 
 status staged_backup_restore(struct staged_backup *staged, const struct restore_spec *spec,
@@ -147,11 +246,10 @@ status staged_backup_restore(struct staged_backup *staged, const struct restore_
     struct keyspace *keyspace;
     *out = NULL;
     TRY(list_paths(staged, &paths));
-    TRY(commit_raise_version(cluster->commits, versions_up_to(manifest->newest_us)));
+    TRY(commit_raise_version(cluster->commits, version_above(staged)));
     TRY(store_keyspace_import(cluster->store, staged->keyspace_id, paths, manifest->file_count,
                               &keyspace));
     TRY(cluster_create_table_from(cluster, &table, keyspace, out));
-    log_info(staged->backups->log, "table restored", LOG_STR("table", spec->table),
-             LOG_STR("source", manifest->table.name));
+    tell_restored(staged, spec->table);
     return status_ok();
 }

@@ -390,3 +390,44 @@ void fragment_set_version(uint8_t *fragment, uint64_t version)
 {
     store_big_endian(fragment + BASE_VERSION_AT, version);
 }
+
+/* --- from elsewhere --- */
+
+/* Versions in the bytes are differences to the base, but for these. */
+static void lower_at(uint8_t *at, uint64_t by)
+{
+    uint64_t version = load_big_endian(at);
+    version = htobe64(version > by ? version - by : 0);
+    memcpy(at, &version, sizeof version);
+}
+
+static status check_versions(bytes fragment, uint64_t least, bool *is_empty)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    *is_empty = true;
+    if (!fragment_reader_start(&reader, fragment))
+        return status_make(STATUS_DATA_LOSS, "a record's head does not parse");
+    while (fragment_reader_next(&reader, &entry)) {
+        *is_empty = false;
+        if (entry.version < least)
+            return status_make(STATUS_OUT_OF_RANGE, "a version is too low to be lowered");
+    }
+    return reader.is_bad ? status_make(STATUS_DATA_LOSS, "a record does not parse") : status_ok();
+}
+
+status fragment_lower_versions(uint8_t *fragment, size_t size, uint64_t by)
+{
+    bool is_empty;
+    TRY(check_versions(bytes_make(fragment, size), by + 1, &is_empty));
+    if (is_empty)
+        return status_ok();
+    uint64_t base = htobe64(load_big_endian(fragment + BASE_VERSION_AT) - by);
+    memcpy(fragment + BASE_VERSION_AT, &base, sizeof base);
+    /* What a mark says of versions that low is said of none: all entries are above it. */
+    if ((fragment[0] & HAS_MARK) != 0) {
+        lower_at(fragment + MARK_AT + 1, by);
+        lower_at(fragment + MARK_AT + 9, by);
+    }
+    return status_ok();
+}

@@ -171,4 +171,11 @@ status row_change_pack(struct row_change *change, size_t big_value, struct packe
 /* Gives a change made by row_change_pack its commit version, in place. */
 void fragment_set_version(uint8_t *fragment, uint64_t version);
 
+/* --- a fragment from elsewhere --- */
+
+/* Lowers all versions in a stored fragment by the same amount, in place, so that their order stays.
+ * DATA_LOSS if it does not parse; OUT_OF_RANGE, and nothing is changed, if one of them is not
+ * greater than that. */
+status fragment_lower_versions(uint8_t *fragment, size_t size, uint64_t by);
+
 #endif

@@ -62,6 +62,29 @@ static void test_extremes_survive(void **state)
     buffer_free(&out);
 }
 
+/* Order and equality of versions stay, and what the mark says of them. */
+static void test_versions_are_lowered_together(void **state)
+{
+    (void)state;
+    const struct entry mark = {
+        .kind = ENTRY_SPILL_MARK, .version = 19, .moved = 18, .purged = 6, .has_spilled = true};
+    struct buffer out =
+        FRAGMENT(mark, row_tombstone(8), family_tombstone(2, 20), cell_entry(2, "q", 1, "v", 20),
+                 cell_entry(2, "q", 0, "w", UINT64_MAX), column_tombstone(5, "", 64, 65, 19));
+    assert_ok(fragment_lower_versions(out.data, out.size, 7));
+    assert_fragment(buffer_bytes(&out), "m@12>11!0 r@1 2@13 2:q:1=v@13 2:q:0=w@-8 5:[64,65)@12");
+    assert_status(fragment_lower_versions(out.data, out.size, 1), STATUS_OUT_OF_RANGE);
+    assert_fragment(buffer_bytes(&out), "m@12>11!0 r@1 2@13 2:q:1=v@13 2:q:0=w@-8 5:[64,65)@12");
+    out.data[out.size - 1] ^= 0xff;
+    assert_status(fragment_lower_versions(out.data, out.size, 0), STATUS_DATA_LOSS);
+    assert_status(fragment_lower_versions(out.data, 8, 0), STATUS_DATA_LOSS);
+    buffer_free(&out);
+    out = fragment_of(NULL, 0);
+    assert_ok(fragment_lower_versions(out.data, out.size, 7));
+    assert_fragment(buffer_bytes(&out), "");
+    buffer_free(&out);
+}
+
 /* What format.md says of sizes. */
 static void test_ten_cells_take_little_more_than_their_bytes(void **state)
 {
@@ -356,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_bytes_are_as_documented),
         cmocka_unit_test(test_mark_is_in_the_head),
         cmocka_unit_test(test_extremes_survive),
+        cmocka_unit_test(test_versions_are_lowered_together),
         cmocka_unit_test(test_ten_cells_take_little_more_than_their_bytes),
         cmocka_unit_test(test_flags_say_what_is_in_it),
         cmocka_unit_test(test_seek_stops_at_the_family),

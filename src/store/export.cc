@@ -81,6 +81,31 @@ void table_writer_destroy(table_writer *writer)
     delete writer;
 }
 
+/* --- reading --- */
+
+static status visit_all(rocksdb::Iterator *entries,
+                        status (*visit)(void *context, bytes key, bytes value), void *context)
+{
+    for (entries->SeekToFirst(); entries->Valid(); entries->Next())
+        TRY(visit(context, from_slice(entries->key()), from_slice(entries->value())));
+    return status_from(entries->status());
+}
+
+status table_read(store *store, const char *path,
+                  status (*visit)(void *context, bytes key, bytes value), void *context)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    return guarded([&] {
+        rocksdb::SstFileReader reader(table_options(store));
+        rocksdb::ReadOptions options;
+        options.readahead_size = VERIFY_READAHEAD;
+        options.fill_cache = false; /* a file that is soon gone */
+        TRY(status_from(reader.Open(path)));
+        std::unique_ptr<rocksdb::Iterator> entries(reader.NewIterator(options));
+        return visit_all(entries.get(), visit, context);
+    });
+}
+
 /* --- taking in --- */
 
 static status ingest(keyspace *keyspace, const char *const *paths, size_t count)

@@ -243,6 +243,10 @@ status table_writer_finish(struct table_writer *writer);
 /* The file of one that was not finished stays behind, in whatever state. NULL is fine. */
 void table_writer_destroy(struct table_writer *writer);
 
+/* Calls `visit` with each entry of such a file, by rising key, until it fails. Blocking. */
+status table_read(struct store *store, const char *path,
+                  status (*visit)(void *context, bytes key, bytes value), void *context);
+
 /* Makes a keyspace of tables that table_writer wrote, whose ranges of keys do not overlap. The
  * files are on the store's file system; they are linked, and may be removed afterwards. Durable on
  * return; after a failure or a crash there may be a keyspace of that id. Blocking. */
