@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "base/metrics.h"
+#include "cluster/clock_watch.h"
 #include "cluster/disk_reserve.h"
 #include "cluster/heat.h"
 #include "cluster/maintenance.h"
@@ -33,6 +34,7 @@ struct cluster {
     struct heat *heat;
     struct maintenance *maintenance;
     struct cluster_settling settling;
+    struct clock_watch clock_watch; /* only maintenance touches this */
 
     pthread_rwlock_t index_lock;
     struct table **tables; /* by name; each entry holds a reference */

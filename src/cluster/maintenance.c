@@ -149,6 +149,7 @@ static void end_round(struct maintenance *maintenance)
 
 static void run_round(struct maintenance *maintenance)
 {
+    clock_watch_run(maintenance->cluster);
     deletions_run(maintenance->cluster);
     cluster_drop_doomed(maintenance->cluster);
     run_reclaims(maintenance);
