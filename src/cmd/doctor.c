@@ -11,6 +11,8 @@
  *  6. The control plane's records parse, and what each belongs to is there. (What a deleted table
  * had belongs to it; the table itself is checked like one that stands.)
  *  7. Backups, if they are in the directory, are whole: see doctor_backups.c.
+ *  8. No version, and no moment of Datastore, is above the version ceiling. What is ahead of the
+ * clock is told, though it is no damage: doctor_clock.h.
  * The store checks the sums of its blocks as they are read.
  *
  * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
@@ -20,6 +22,7 @@
 #include "cluster/heat_store.h"
 #include "cmd/command.h"
 #include "cmd/doctor_backups.h"
+#include "cmd/doctor_clock.h"
 #include "control/control.h"
 #include "datastore/index_check.h"
 #include "row/fold.h"
@@ -57,10 +60,13 @@ struct found_table {
     uint64_t cells;
     uint64_t spilled_cells;
     uint64_t bytes;
+    bool is_database;
+    struct doctor_ahead ahead;
 };
 
 struct doctor {
     struct store *store;
+    struct doctor_clock clock;
     struct arena *arena; /* what was found in the catalog */
     struct found_table *tables;
     struct found_table **last_table;
@@ -121,6 +127,7 @@ static status find_table(void *context, const struct table_record *record)
     table->name = arena_string(doctor->arena, bytes_of(record->name));
     if (table->name == NULL)
         return status_out_of_memory();
+    table->is_database = ds_is_database_table(table->name);
     TRY(schema_create(record->schema->granularity, record->schema->families,
                       record->schema->family_count, record->schema->next_family_id,
                       &table->schema));
@@ -190,8 +197,18 @@ static bool family_is_known(const struct found_table *table, uint32_t id)
     return schema_family(table->schema, id) != NULL || schema_family_was_dropped(table->schema, id);
 }
 
+/* A spilled cell's time is in its key. */
+static void note_times(const struct doctor *doctor, struct found_table *table,
+                       const struct entry *entry)
+{
+    doctor_clock_note(&doctor->clock, entry, &table->ahead);
+    if (table->is_database && entry_is_cell(entry->kind))
+        doctor_clock_note_moment(&doctor->clock, entry->timestamp_us, &table->ahead);
+}
+
 /* The cells of a record; NULL or what is wrong with it. */
-static const char *count_cells(const struct found_table *table, bytes record, uint64_t *cells)
+static const char *count_cells(const struct doctor *doctor, struct found_table *table, bytes record,
+                               uint64_t *cells)
 {
     struct fragment_reader reader;
     struct entry entry;
@@ -200,6 +217,7 @@ static const char *count_cells(const struct found_table *table, bytes record, ui
         return "the record's head does not parse";
     while (fragment_reader_next(&reader, &entry)) {
         *cells += entry_is_cell(entry.kind);
+        note_times(doctor, table, &entry);
         if (entry.family != 0 && !family_is_known(table, entry.family))
             wrong = "a cell of a family that the table never had";
     }
@@ -210,7 +228,8 @@ static void check_fragment(struct doctor *doctor, struct found_table *table, byt
                            bytes record, uint64_t *cells)
 {
     status s = fragment_check(record);
-    const char *wrong = status_is_ok(s) ? count_cells(table, record, cells) : status_message(s);
+    const char *wrong =
+        status_is_ok(s) ? count_cells(doctor, table, record, cells) : status_message(s);
     if (wrong != NULL)
         report_key(doctor, table, row_key, wrong);
     status_free(s);
@@ -269,6 +288,8 @@ static status check_spilled(struct doctor *doctor, struct found_table *table,
     }
     if (!family_is_known(table, parts.family))
         report_key(doctor, table, parts.row_key, "a spilled cell of a family never known");
+    if (table->is_database)
+        doctor_clock_note_moment(&doctor->clock, parts.timestamp_us, &table->ahead);
     check_fragment(doctor, table, parts.row_key, value, &table->spilled_cells);
     return status_ok();
 }
@@ -345,7 +366,7 @@ static status check_keyspace(struct doctor *doctor, struct found_table *table, u
     TRY(store_cursor_create(keyspace, &options, &cursor));
     status s = read_keyspace(doctor, table, keyspace, cursor);
     store_cursor_destroy(cursor);
-    if (status_is_ok(s) && ds_is_database_table(table->name))
+    if (status_is_ok(s) && table->is_database)
         s = check_indexes(doctor, table, keyspace);
     return s;
 }
@@ -360,6 +381,17 @@ static void print_summary(const struct found_table *table)
            " spilled cells, %" PRIu64 " bytes\n",
            table->name, table->is_deleted ? " (deleted)" : "", table->tablet_count, table->rows,
            table->cells, table->spilled_cells, table->bytes);
+}
+
+static void check_times(struct doctor *doctor, const struct found_table *table)
+{
+    doctor_clock_print(&doctor->clock, &table->ahead, table->name, stdout);
+    if (table->ahead.entries_above > 0)
+        report(doctor, table, "versions above the ceiling: later writes would count for less");
+    if (table->ahead.moments_above > 0)
+        report(doctor, table,
+               "moments of Datastore above the ceiling: later commits may be hidden by earlier "
+               "ones, until the entities are written again");
 }
 
 /* What cannot be read at all (a block whose sum is wrong) is damage, too; the rest of that keyspace
@@ -377,6 +409,7 @@ static void check_table(struct doctor *doctor, struct found_table *table)
             report(doctor, table, status_message(s));
         status_free(s);
     }
+    check_times(doctor, table);
     print_summary(table);
 }
 
@@ -436,6 +469,8 @@ static status examine(struct doctor *doctor)
     struct catalog_visitor visitor = {
         .context = doctor, .table = find_table, .tablet = find_tablet};
     TRY(catalog_read(catalog, &visitor));
+    TRY(doctor_clock_init(catalog, clock_wall_us(clock_system()), &doctor->clock));
+    doctor_clock_print_ceiling(&doctor->clock, stdout);
     for (struct found_table *table = doctor->tables; table != NULL; table = table->next)
         check_table(doctor, table);
     TRY(check_tokens(doctor, catalog));
