@@ -26,8 +26,8 @@ struct ds_snapshot {
 
 /* --- how far back --- */
 
-/* Whether the moment is longer ago than that, by the wall clock, or by the versions' clock if it is
- * ahead: what was is kept by the one, and what is written has its time of the other. */
+/* Whether the moment is longer ago than that, by the versions' clock: moments are of it, and it is
+ * never behind the wall clock, by which what was is kept. */
 bool ds_is_older(struct cluster *cluster, int64_t at_us, int64_t age_us);
 
 /* FAILED_PRECONDITION: the moment is too long ago. Reading fails so, too, when it has taken so long

@@ -341,7 +341,7 @@ class IndexCrash(run.Crash):
         threads = [*writers, administrator, reader]
         for thread in threads:
             thread.start()
-        writers[0].join(plan.seconds)
+        self.let_work(writers[0], plan)
         dying.set()
         if plan.is_stopped:
             self.server.stop()

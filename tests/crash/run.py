@@ -14,6 +14,7 @@ import argparse
 import os
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -37,6 +38,7 @@ SETTINGS = {
     "--disk-reserve": "0",
 }
 DAY_SECONDS = 86400
+CLOCKS = [0, 0, -DAY_SECONDS, -3600, 3600, DAY_SECONDS]  # seconds that the wall clock is ahead
 CUTS = ["lose", "tear", "holes"]
 DOCTOR_SECONDS = 300
 
@@ -52,6 +54,14 @@ class Plan:
         self.has_doctor = dice.random() < 0.2
         self.is_reverse = dice.random() < 0.3
         self.environment = self.library(options, dice)
+        self.clocks = self.choose_clocks(options, random.Random(f"clocks {options.seed}/{cycle}"))
+
+    def choose_clocks(self, options, dice):
+        """When in the cycle the clock is set to what, from the start of its work on."""
+        if not options.clock_steps:
+            return []
+        times = sorted(dice.uniform(0, self.seconds) for _ in range(dice.randint(0, 4)))
+        return [(time, dice.choice(CLOCKS)) for time in times]
 
     def library(self, options, dice):
         """The variables of the power cut that comes before this cycle's start, and of its clock."""
@@ -67,9 +77,18 @@ class Plan:
             }
         if options.clock_back and clock:
             variables["POWERCUT_CLOCK"] = str(-DAY_SECONDS)
+        if options.clock_steps:
+            variables["POWERCUT_CLOCK_FILE"] = str(options.directory / "clock")
         if variables:
             variables["LD_PRELOAD"] = str(options.library)
         return variables
+
+
+def set_clock(directory, ahead_seconds):
+    """In place: the server looks at it all the time."""
+    file = os.open(directory / "clock", os.O_WRONLY | os.O_CREAT, 0o644)
+    os.pwrite(file, struct.pack("=q", ahead_seconds), 0)
+    os.close(file)
 
 
 class Failure(Exception):
@@ -82,6 +101,7 @@ class Crash:
     def __init__(self, options):
         self.options = options
         options.directory.mkdir(parents=True)
+        set_clock(options.directory, 0)
         self.server = Server(options.directory, self.arguments())
         self.ledger = Ledger()
         self.table = None
@@ -176,7 +196,7 @@ class Crash:
         ]
         for writer in writers:
             writer.start()
-        writers[0].join(plan.seconds)  # it ends before its time only if something is wrong
+        self.let_work(writers[0], plan)
         dying.set()
         if plan.is_stopped:
             self.server.stop()
@@ -187,6 +207,16 @@ class Crash:
         failures = [f"{w.name}: {w.failure}" for w in writers if w.failure is not None]
         if failures:
             raise Failure(failures)
+
+    def let_work(self, writer, plan):
+        """Until its time is over; it ends before that only if something is wrong. What the clock
+        is set to last stays, also while nobody is at work."""
+        gone = 0
+        for at, ahead in plan.clocks:
+            writer.join(at - gone)
+            set_clock(self.options.directory, ahead)
+            gone = at
+        writer.join(plan.seconds - gone)
 
     # --- after a start: is everything there? ---
 
@@ -298,6 +328,8 @@ def arguments(program, description, run_of):
     add("--seed", type=int, metavar="N", help="default: chosen, and printed")
     add("--mode", choices=["kill", "powercut"], default="kill", help="default kill")
     add("--clock-back", action="store_true", help="every fourth start is with a clock a day back")
+    add("--clock-steps", action="store_true",
+        help="the clock is set ahead and back while the server runs")  # fmt: skip
     add("--writers", type=int, default=8, metavar="N", help="clients; default 8")
     add("--seconds", type=float, default=1.2, metavar="S", help="longest life; default 1.2")
     add("--spill-threshold", default="2KB", metavar="SIZE", help="default 2KB")
@@ -316,7 +348,8 @@ def arguments(program, description, run_of):
     options.directory = options.directory.resolve()
     if options.library is None:
         options.library = beside / "tests/crash/powercut/libpowercut.so"
-    if (options.mode == "powercut" or options.clock_back) and not options.library.exists():
+    needs_library = options.mode == "powercut" or options.clock_back or options.clock_steps
+    if needs_library and not options.library.exists():
         parser.error(f"{options.library} is missing: build it with ninja")
     return options
 
@@ -325,7 +358,8 @@ def again(program, options, run_of):
     line = f"{program} --cycles {options.cycles} --seed {options.seed} --mode {options.mode}"
     line += f" --writers {options.writers} --seconds {options.seconds}"
     line += f" --spill-threshold {options.spill_threshold}{run_of.own_options(options)}"
-    return line + " --clock-back" * options.clock_back
+    line += " --clock-back" * options.clock_back
+    return line + " --clock-steps" * options.clock_steps
 
 
 def main(program, description, run_of=Crash):

@@ -51,6 +51,7 @@ from google.cloud.datastore.query import PropertyFilter  # noqa: E402
 from harness.datastore import client_of  # noqa: E402
 from harness.server import Server, binary  # noqa: E402
 from histories import SUCCEEDED, UNKNOWN, check, value_of  # noqa: E402
+from run import CLOCKS, set_clock  # noqa: E402
 
 SETTINGS = {
     "--cache": "32MB",
@@ -112,6 +113,7 @@ class Run:
     def __init__(self, options):
         self.options = options
         options.directory.mkdir(parents=True)
+        set_clock(options.directory, 0)
         words = [word for setting in SETTINGS.items() for word in setting]
         self.server = Server(options.directory, words + options.settings)
         self.dice = random.Random(options.seed)
@@ -126,9 +128,16 @@ class Run:
     # --- the server ---
 
     def environment(self):
+        variables = {}
+        if self.options.clock_steps:
+            variables = {
+                "POWERCUT_CLOCK_FILE": str(self.options.directory / "clock"),
+                "LD_PRELOAD": str(self.options.library),
+            }
         if self.options.mode != "powercut":
-            return {}
+            return variables
         return {
+            **variables,
             "POWERCUT_ROOT": str(self.server.data),
             "POWERCUT_JOURNAL": str(self.options.directory / "journal"),
             "POWERCUT_MODE": self.dice.choice(CUTS),
@@ -209,6 +218,7 @@ class Run:
         begun = time.monotonic()
         self.tell("begin", self.server.host, number)
         for _ in range(self.options.kills):
+            self.step_clock()
             self.wait_for(self.dice.randint(1, 2 * size // (self.options.kills + 1)))
             self.server.kill()
             self.kills += 1
@@ -228,6 +238,10 @@ class Run:
         history = [each for ledger in ledgers for each in ledger.history]
         self.judged += len(history)
         self.judging = judges.apply_async(check, (history, lists_of(state)))
+
+    def step_clock(self):
+        if self.options.clock_steps:
+            set_clock(self.options.directory, self.dice.choice(CLOCKS))
 
     def look(self, number):
         """All that there is of the round, which stays as it is."""
@@ -307,6 +321,8 @@ def arguments():
     add("--mode", choices=["kill", "powercut"], default="kill", help="default kill")
     add("--concurrency", choices=["optimistic", "pessimistic"], default="optimistic",
         help="the server's --datastore-concurrency; default optimistic")  # fmt: skip
+    add("--clock-steps", action="store_true",
+        help="the clock is set ahead and back before each kill")  # fmt: skip
     add("--processes", type=int, default=2, metavar="N", help="of clients; default 2")
     add("--clients", type=int, default=8, metavar="N", help="in a process; default 8")
     add("--only", nargs="+", choices=list(WORKS), default=list(WORKS), help="these workloads alone")
@@ -322,7 +338,7 @@ def arguments():
     options.directory = options.directory.resolve()
     if options.library is None:
         options.library = beside / "tests/crash/powercut/libpowercut.so"
-    if options.mode == "powercut" and not options.library.exists():
+    if (options.mode == "powercut" or options.clock_steps) and not options.library.exists():
         parser.error(f"{options.library} is missing: build it with ninja")
     return options
 
@@ -333,7 +349,7 @@ def again(options):
         f"--kills {options.kills} --seed {options.seed} --mode {options.mode} "
         f"--concurrency {options.concurrency} "
         f"--processes {options.processes} --clients {options.clients} "
-        f"--only {' '.join(options.only)}"
+        f"--only {' '.join(options.only)}" + " --clock-steps" * options.clock_steps
     )
 
 

@@ -11,6 +11,7 @@ MODES = {
     "kill": ["--mode", "kill"],
     "powercut": ["--mode", "powercut"],
     "powercut, clock set back": ["--mode", "powercut", "--clock-back"],
+    "clock set ahead and back": ["--clock-steps"],
     "64 writers, rows of 256 bytes spill": ["--writers", "64", "--spill-threshold", "256"],
 }
 

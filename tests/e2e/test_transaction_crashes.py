@@ -1,4 +1,4 @@
-"""`./dev crash transactions`, a short run of each mode."""
+"""`./dev crash transactions`, a short run of each mode; kills with the clock set ahead and back."""
 
 import re
 import subprocess
@@ -14,6 +14,7 @@ RUN = [sys.executable, str(ROOT / "tests/crash/transactions.py")]
 @pytest.mark.parametrize("mode", ["kill", "powercut"])
 def test_transactions_are_serializable(tmp_path, mode, concurrency):
     options = ["--transactions", "300", "--round", "400", "--seed", "1", "--mode", mode]
+    options += ["--clock-steps"] if mode == "kill" else []
     command = [*RUN, *options, "--concurrency", concurrency, "--directory", str(tmp_path / "crash")]
     done = subprocess.run(command, capture_output=True, text=True)
     print(done.stdout, done.stderr)

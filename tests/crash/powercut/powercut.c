@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -32,6 +33,8 @@ static atomic_int moments_left; /* until the process is killed; 0: as long as it
 typedef int timedwait_function(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 typedef int clockwait_function(pthread_cond_t *, pthread_mutex_t *, clockid_t,
                                const struct timespec *);
+/* Seconds that another process adds to the wall clock while this one runs; NULL: none does. */
+static const volatile int64_t *moved_clock_s;
 static timedwait_function *real_timedwait;
 static clockwait_function *real_clockwait;
 
@@ -69,11 +72,27 @@ static void parse_path(const char *variable, char path[PATH_MAX])
         path[size - 1] = '\0';
 }
 
+/* What the file says, now and later; it has 8 bytes of this machine's order. */
+static void map_clock_file(void)
+{
+    const char *path = getenv("POWERCUT_CLOCK_FILE");
+    if (path == NULL)
+        return;
+    int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    void *mapped =
+        file < 0 ? MAP_FAILED : mmap(NULL, sizeof *moved_clock_s, PROT_READ, MAP_SHARED, file, 0);
+    if (mapped == MAP_FAILED)
+        die("powercut: %s: %s\n", path, strerror(errno));
+    syscall(SYS_close, file);
+    moved_clock_s = mapped;
+}
+
 __attribute__((constructor)) static void load(void)
 {
     real_timedwait = (timedwait_function *)dlsym(RTLD_NEXT, "pthread_cond_timedwait");
     real_clockwait = (clockwait_function *)dlsym(RTLD_NEXT, "pthread_cond_clockwait");
     settings.clock_offset_s = parse_number("POWERCUT_CLOCK");
+    map_clock_file();
     /* Programs that this one starts are not meant. */
     unsetenv("LD_PRELOAD");
     if (getenv("POWERCUT_ROOT") == NULL)
@@ -392,11 +411,16 @@ int mkdir(const char *path, mode_t mode)
 
 /* --- the clock --- */
 
+static int64_t clock_offset_s(void)
+{
+    return settings.clock_offset_s + (moved_clock_s == NULL ? 0 : *moved_clock_s);
+}
+
 int clock_gettime(clockid_t clock, struct timespec *out)
 {
     int result = done(syscall(SYS_clock_gettime, clock, out));
     if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-        out->tv_sec += settings.clock_offset_s;
+        out->tv_sec += clock_offset_s();
     return result;
 }
 
@@ -404,7 +428,7 @@ int gettimeofday(struct timeval *restrict out, void *restrict zone)
 {
     int result = done(syscall(SYS_gettimeofday, out, zone));
     if (result == 0)
-        out->tv_sec += settings.clock_offset_s;
+        out->tv_sec += clock_offset_s();
     return result;
 }
 
@@ -423,7 +447,7 @@ static struct timespec kernel_time(const struct timespec *moment)
 {
     struct timespec shifted = *moment;
     if (moment->tv_sec > 1000000000)
-        shifted.tv_sec -= settings.clock_offset_s;
+        shifted.tv_sec -= clock_offset_s();
     return shifted;
 }
 
