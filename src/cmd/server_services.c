@@ -48,6 +48,7 @@ static status create_datastore(struct server *server)
         .metrics = server->metrics,
         .threads = server->settings->datastore_threads,
         .is_pessimistic = server->settings->datastore_concurrency == CONCURRENCY_PESSIMISTIC,
+        .transaction_bytes = server->settings->datastore_transaction_memory,
         .statistics_interval_us = server->settings->datastore_statistics_interval,
         .ttl_interval_us = server->settings->datastore_ttl_interval,
         .export_directory = server->settings->export_directory,

@@ -43,7 +43,7 @@ status datastore_init(struct datastore *datastore, const struct datastore_option
         TRY(ds_range_locks_create(datastore->clock, datastore->metrics, options->threads * 3 / 4,
                                   &datastore->range_locks));
     TRY(ds_transactions_create(datastore->clock, datastore->metrics, datastore->range_locks,
-                               &datastore->transactions));
+                               options->transaction_bytes, &datastore->transactions));
     TRY(pool_create(options->threads, LIMIT_POOL_QUEUE, "datastore", &datastore->pool));
     return start_care(datastore, options);
 }

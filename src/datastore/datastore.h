@@ -39,6 +39,7 @@ struct datastore_options {
     struct metrics *metrics;
     unsigned threads; /* requests that run at a time; at least 1 */
     bool is_pessimistic;
+    int64_t transaction_bytes;      /* of what transactions have read, in all */
     int64_t statistics_interval_us; /* between two counts of a database; 0: none */
     int64_t ttl_interval_us;        /* between two looks for what has expired; 0: none */
     const char *export_directory;   /* where buckets for exports are; NULL: none. Outlives it */

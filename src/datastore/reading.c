@@ -213,12 +213,19 @@ void ds_read_end(struct ds_reading *reading)
         ds_transaction_give_back(transactions, transaction);
 }
 
+static status charge(struct ds_reading *reading)
+{
+    return ds_transaction_charge(reading->call->datastore->transactions, reading->transaction);
+}
+
 status ds_reading_note_range(struct ds_reading *reading, bytes from, bytes to)
 {
     if (reading->transaction == NULL)
         return status_ok();
-    if (!shares(reading)) /* also of a database that is not there yet: it has no locks */
-        return ds_transaction_note(reading->transaction, from, to);
+    if (!shares(reading)) { /* also of a database that is not there yet: it has no locks */
+        TRY(ds_transaction_note(reading->transaction, from, to));
+        return charge(reading);
+    }
     struct arena *arena = reading->call->arena;
     struct ds_read_range range = {arena_copy(arena, from), arena_copy(arena, to)};
     if ((range.from.data == NULL && from.size > 0) || (range.to.data == NULL && to.size > 0))
@@ -230,8 +237,9 @@ status ds_reading_note_range(struct ds_reading *reading, bytes from, bytes to)
 
 static status share(struct ds_reading *reading, const struct ds_read_range *ranges, size_t count)
 {
-    return ds_range_locks_share(reading->call->datastore->range_locks,
-                                &reading->transaction->locker, ranges, count, reading->call->call);
+    TRY(ds_range_locks_share(reading->call->datastore->range_locks, &reading->transaction->locker,
+                             ranges, count, reading->call->call));
+    return charge(reading);
 }
 
 /* Who has to give way frees what he holds at once. */
@@ -250,9 +258,11 @@ status ds_reading_announce(struct ds_reading *reading, const struct ds_read_rang
         to_present(reading);
         return status_ok();
     }
-    for (size_t i = 0; i < count && reading->transaction != NULL; i++)
+    if (reading->transaction == NULL)
+        return status_ok();
+    for (size_t i = 0; i < count; i++)
         TRY(ds_transaction_note(reading->transaction, ranges[i].from, ranges[i].to));
-    return status_ok();
+    return charge(reading);
 }
 
 /* Whether something of what was noted is no longer as it was read. */

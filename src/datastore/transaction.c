@@ -14,6 +14,8 @@ struct ds_transactions {
     struct clock *clock;
     struct metrics *metrics;      /* may be NULL */
     struct ds_range_locks *locks; /* NULL: all are optimistic */
+    int64_t most_bytes;
+    atomic_llong charged;
     pthread_mutex_t lock;
     pthread_cond_t given_back;
     struct ds_transaction *buckets[BUCKETS];
@@ -34,7 +36,8 @@ struct id {
 _Static_assert(sizeof(struct id) == DS_TRANSACTION_ID_SIZE, "ids have no gaps");
 
 status ds_transactions_create(struct clock *clock, struct metrics *metrics,
-                              struct ds_range_locks *locks, struct ds_transactions **out)
+                              struct ds_range_locks *locks, int64_t most_bytes,
+                              struct ds_transactions **out)
 {
     struct ds_transactions *transactions = *out = calloc(1, sizeof *transactions);
     if (transactions == NULL)
@@ -42,6 +45,7 @@ status ds_transactions_create(struct clock *clock, struct metrics *metrics,
     transactions->clock = clock;
     transactions->metrics = metrics;
     transactions->locks = locks;
+    transactions->most_bytes = most_bytes;
     transactions->run = (uint64_t)clock_wall_us(clock) ^ (uintptr_t)transactions;
     pthread_mutex_init(&transactions->lock, NULL);
     pthread_cond_init(&transactions->given_back, NULL);
@@ -54,11 +58,23 @@ static void count(struct ds_transactions *transactions, enum metric metric, int6
         metrics_add(transactions->metrics, metric, change);
 }
 
+/* What all have been charged; returns what that is then. */
+static int64_t charge(struct ds_transactions *transactions, struct ds_transaction *transaction,
+                      int64_t bytes)
+{
+    transaction->charged += bytes;
+    count(transactions, METRIC_datastore_transactions_bytes, bytes);
+    return atomic_fetch_add(&transactions->charged, bytes) + bytes;
+}
+
 static void destroy(struct ds_transactions *transactions, struct ds_transaction *transaction)
 {
     if (transaction->is_pessimistic)
         ds_range_locks_release(transactions->locks, &transaction->locker);
+    charge(transactions, transaction, -transaction->charged);
     arena_destroy(transaction->arena);
+    free(transaction->project);
+    free(transaction->database);
     free(transaction);
 }
 
@@ -126,17 +142,16 @@ static status create(struct ds_transactions *transactions, const struct ds_begin
     if (transaction == NULL)
         return status_out_of_memory();
     struct arena *arena = transaction->arena = arena_create(NOTES_LIMIT);
-    if (arena != NULL) {
-        transaction->project = arena_string(arena, bytes_of(beginning->database->project));
-        transaction->database = arena_string(arena, bytes_of(beginning->database->id));
-    }
+    transaction->project = strdup(beginning->database->project);
+    transaction->database = strdup(beginning->database->id);
     transaction->is_read_only = beginning->is_read_only;
     transaction->is_pessimistic = transactions->locks != NULL && !beginning->is_read_only;
     transaction->at_us = beginning->at_us;
     transaction->is_taken = true;
     transaction->begun_us = clock_steady_us(transactions->clock);
+    transaction->empty_bytes = arena == NULL ? 0 : (int64_t)arena_footprint(arena);
     transaction->locker = (struct ds_locker){.arena = arena, .until_us = INT64_MAX};
-    if (transaction->project != NULL && transaction->database != NULL)
+    if (arena != NULL && transaction->project != NULL && transaction->database != NULL)
         return status_ok();
     destroy(transactions, transaction);
     return status_out_of_memory();
@@ -310,4 +325,27 @@ status ds_transaction_note(struct ds_transaction *transaction, bytes from, bytes
         return s;
     status_free(s);
     return status_make(STATUS_RESOURCE_EXHAUSTED, "The transaction has read too much.");
+}
+
+/* Its arena begins with what every transaction has, and comes back to that. */
+static void forget_reads(struct ds_transactions *transactions, struct ds_transaction *transaction)
+{
+    transaction->ranges = (struct vector){.count = 0};
+    transaction->locker.shared = (struct vector){.count = 0};
+    arena_reset(transaction->arena);
+    charge(transactions, transaction, -transaction->charged);
+}
+
+status ds_transaction_charge(struct ds_transactions *transactions,
+                             struct ds_transaction *transaction)
+{
+    int64_t bytes = (int64_t)arena_footprint(transaction->arena) - transaction->empty_bytes;
+    if (bytes == transaction->charged ||
+        charge(transactions, transaction, bytes - transaction->charged) <= transactions->most_bytes)
+        return status_ok();
+    ds_transaction_abort(transactions, transaction);
+    forget_reads(transactions, transaction);
+    count(transactions, METRIC_datastore_transactions_crowded_out_total, 1);
+    return status_make(STATUS_ABORTED,
+                       "All transactions together have read too much. Please try again.");
 }

@@ -24,8 +24,8 @@ struct ds_transactions;
 
 struct ds_transaction {
     uint8_t id[DS_TRANSACTION_ID_SIZE];
-    const char *project; /* its own copies */
-    const char *database;
+    char *project; /* its own copies */
+    char *database;
     bool is_read_only;
     bool is_pessimistic; /* never of one that only reads */
     bool is_aborted;     /* it had to give way: it can only be rolled back */
@@ -35,14 +35,18 @@ struct ds_transaction {
     struct arena *arena;
     /* Private. */
     struct ds_transaction *next;
-    int64_t begun_us; /* clock_steady_us */
+    int64_t begun_us;    /* clock_steady_us */
+    int64_t empty_bytes; /* of the arena, before anything was read */
+    int64_t charged;     /* and those that have come to them */
     bool is_taken;
 };
 
 /* `locks`: those of pessimistic transactions; NULL: transactions are optimistic. `metrics` may be
- * NULL. */
+ * NULL. `most_bytes`: what all of them have read may take so much memory (ds_transaction_charge).
+ */
 status ds_transactions_create(struct clock *clock, struct metrics *metrics,
-                              struct ds_range_locks *locks, struct ds_transactions **out);
+                              struct ds_range_locks *locks, int64_t most_bytes,
+                              struct ds_transactions **out);
 void ds_transactions_destroy(struct ds_transactions *transactions); /* NULL is fine */
 
 struct ds_beginning {
@@ -81,5 +85,11 @@ status ds_transaction_roll_back(struct ds_transactions *transactions, bytes id,
 
 /* Notes that the range was read. It is taken. RESOURCE_EXHAUSTED beyond its memory. */
 status ds_transaction_note(struct ds_transaction *transaction, bytes from, bytes to);
+
+/* What it has noted, or shared, since it was charged last counts towards the memory of all. Beyond
+ * that it gives way, so that its client tries again later: ABORTED, and what it has read is
+ * forgotten. It is taken. */
+status ds_transaction_charge(struct ds_transactions *transactions,
+                             struct ds_transaction *transaction);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <stdatomic.h>
 
+enum { MOST_BYTES = 8 << 20 };
+
 static const struct ds_database first = {"p", ""}, second = {"p", "other"};
 
 /* A clock that a test sets. */
@@ -29,7 +31,8 @@ static int setup(void **state)
     assert_non_null(f);
     f->hands.clock = (struct clock){read_hands, read_hands};
     assert_ok(metrics_create(&f->metrics));
-    assert_ok(ds_transactions_create(&f->hands.clock, f->metrics, NULL, &f->transactions));
+    assert_ok(
+        ds_transactions_create(&f->hands.clock, f->metrics, NULL, MOST_BYTES, &f->transactions));
     *state = f;
     return 0;
 }
@@ -172,6 +175,48 @@ static void it_cannot_read_without_end(void **state)
     ds_transaction_end(f->transactions, transaction);
 }
 
+/* --- memory --- */
+
+/* Notes almost a MB at a time, until somebody says no; how many. */
+static int note_megabytes(struct fixture *f, struct ds_transaction *transaction, int most,
+                          status *s)
+{
+    static uint8_t large[(1 << 20) - 4096];
+    *s = status_ok();
+    for (int i = 0; i < most; i++) {
+        assert_ok(ds_transaction_note(transaction, bytes_make(large, sizeof large), bytes_of("")));
+        *s = ds_transaction_charge(f->transactions, transaction);
+        if (!status_is_ok(*s))
+            return i;
+    }
+    return most;
+}
+
+static void together_they_cannot_read_without_end(void **state)
+{
+    struct fixture *f = *state;
+    struct ds_transaction *first_one, *second_one, *third;
+    status s;
+    assert_ok(begin_one(f, false, &first_one));
+    assert_ok(begin_one(f, false, &second_one));
+    assert_ok(begin_one(f, false, &third));
+    assert_int_equal(metrics_value(f->metrics, METRIC_datastore_transactions_bytes), 0);
+    assert_int_equal(note_megabytes(f, first_one, 5, &s), 5);
+    assert_int_equal(note_megabytes(f, second_one, 5, &s), 3);
+    assert_string_equal(status_message(s),
+                        "All transactions together have read too much. Please try again.");
+    assert_status(s, STATUS_ABORTED);
+    assert_status(ds_transaction_check(second_one), STATUS_ABORTED);
+    assert_int_equal(metrics_value(f->metrics, METRIC_datastore_transactions_crowded_out_total), 1);
+    assert_int_equal(note_megabytes(f, third, 2, &s), 2); /* the second has given its memory back */
+    assert_true(metrics_value(f->metrics, METRIC_datastore_transactions_bytes) > 6 << 20);
+    ds_transaction_end(f->transactions, first_one);
+    assert_int_equal(note_megabytes(f, third, 4, &s), 4);
+    ds_transaction_end(f->transactions, second_one);
+    ds_transaction_end(f->transactions, third);
+    assert_int_equal(metrics_value(f->metrics, METRIC_datastore_transactions_bytes), 0);
+}
+
 /* --- one request at a time --- */
 
 struct taking {
@@ -216,6 +261,7 @@ int main(void)
         TEST(it_is_as_old_as_what_it_does_anew),
         TEST(what_it_reads_is_noted),
         TEST(it_cannot_read_without_end),
+        TEST(together_they_cannot_read_without_end),
         TEST(a_request_waits_for_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,8 +46,8 @@ static inline void open_datastore(struct datastore_fixture *f)
     f->datastore = (struct datastore){.metrics = f->metrics, .clock = &f->hands.clock};
     assert_ok(cluster_open(&options, &f->datastore.cluster));
     pthread_mutex_init(&f->datastore.databases_lock, NULL);
-    assert_ok(
-        ds_transactions_create(f->datastore.clock, f->metrics, NULL, &f->datastore.transactions));
+    assert_ok(ds_transactions_create(f->datastore.clock, f->metrics, NULL, INT64_MAX,
+                                     &f->datastore.transactions));
 }
 
 static inline void close_datastore(struct datastore_fixture *f)
@@ -64,7 +64,7 @@ static inline void make_pessimistic(struct datastore_fixture *f)
     ds_transactions_destroy(f->datastore.transactions);
     assert_ok(ds_range_locks_create(f->datastore.clock, f->metrics, 12, &f->datastore.range_locks));
     assert_ok(ds_transactions_create(f->datastore.clock, f->metrics, f->datastore.range_locks,
-                                     &f->datastore.transactions));
+                                     INT64_MAX, &f->datastore.transactions));
 }
 
 static inline int setup_datastore(void **state)
