@@ -79,6 +79,18 @@ static status claim_block(struct datastore *datastore, struct ds_open_database *
     return status_ok();
 }
 
+/* With the lock held: whether somebody is about to take it. Those who are, are few, and seldom. */
+static bool is_held(const struct ds_open_database *open, uint64_t counter)
+{
+    for (const struct ds_held_ids *at = open->held_ids; at != NULL; at = at->next) {
+        const uint64_t *counters = at->counters.items;
+        for (size_t i = 0; i < at->counters.count; i++)
+            if (counters[i] == counter)
+                return true;
+    }
+    return false;
+}
+
 /* With the lock held. */
 static status draw(struct datastore *datastore, struct ds_open_database *open, struct arena *arena,
                    int64_t *out)
@@ -87,7 +99,9 @@ static status draw(struct datastore *datastore, struct ds_open_database *open, s
     TRY(counter_row(arena, &row));
     if (open->next_counter == 0)
         TRY(load_counter(open, row, arena));
-    if (open->next_counter > open->claimed)
+    while (is_held(open, open->next_counter))
+        open->next_counter++;
+    while (open->next_counter > open->claimed)
         TRY(claim_block(datastore, open, row, arena));
     *out = ds_scattered_id(open->next_counter++);
     return status_ok();
@@ -115,8 +129,21 @@ static status mark_row(const Ds__Key *key, struct arena *arena, bytes *out)
     return failed ? status_out_of_memory() : status_ok();
 }
 
-status ds_id_mark(struct ds_open_database *open, const Ds__Key *key, struct arena *arena,
-                  bytes *row_key)
+/* With the lock held. */
+static status hold(struct ds_open_database *open, uint64_t counter, struct ds_held_ids *held,
+                   struct arena *arena)
+{
+    TRY(vector_add(&held->counters, arena, &counter, sizeof counter));
+    if (held->is_listed)
+        return status_ok();
+    held->is_listed = true;
+    held->next = open->held_ids;
+    open->held_ids = held;
+    return status_ok();
+}
+
+status ds_id_mark(struct ds_open_database *open, const Ds__Key *key, struct ds_held_ids *held,
+                  struct arena *arena, bytes *row_key)
 {
     const Ds__Key__PathElement *last = key->path[key->n_path - 1];
     *row_key = bytes_make(NULL, 0);
@@ -125,8 +152,22 @@ status ds_id_mark(struct ds_open_database *open, const Ds__Key *key, struct aren
     uint64_t counter = ds_counter_of_id(last->id);
     pthread_mutex_lock(&open->ids_lock);
     bool may_come = counter != 0 && (open->next_counter == 0 || counter >= open->next_counter);
+    status s = may_come ? hold(open, counter, held, arena) : status_ok();
     pthread_mutex_unlock(&open->ids_lock);
-    return may_come ? mark_row(key, arena, row_key) : status_ok();
+    return may_come && status_is_ok(s) ? mark_row(key, arena, row_key) : s;
+}
+
+void ds_ids_release(struct ds_open_database *open, struct ds_held_ids *held)
+{
+    if (!held->is_listed)
+        return;
+    pthread_mutex_lock(&open->ids_lock);
+    struct ds_held_ids **at = &open->held_ids;
+    while (*at != held)
+        at = &(*at)->next;
+    *at = held->next;
+    held->is_listed = false;
+    pthread_mutex_unlock(&open->ids_lock);
 }
 
 /* Whether the id was taken by a client. */

@@ -2,19 +2,31 @@
  *
  * A counter of the database makes them (ids.h). It is claimed in blocks, durably, so that none is
  * given twice, also after a crash. An id that a client chose, or reserved, and that the counter has
- * yet to come to, has a row of its own, by which it is passed over. */
+ * yet to come to, has a row of its own, by which it is passed over. That row is there when it is
+ * written; until then the id is *held*, in memory, and passed over as well. */
 #ifndef TRESTLE_DATASTORE_ALLOCATE_H
 #define TRESTLE_DATASTORE_ALLOCATE_H
 
 #include "datastore/database.h"
+#include "sql/vector.h"
 
 /* Completes the key, whose last element has neither id nor name. Blocks. */
 status ds_id_allocate(struct datastore *datastore, struct ds_open_database *open, Ds__Key *key,
                       struct arena *arena);
 
-/* Whether the counter may come to the key's id: then its mark has to be written. `*row_key` is the
- * mark's row; empty if there is nothing to mark. */
-status ds_id_mark(struct ds_open_database *open, const Ds__Key *key, struct arena *arena,
-                  bytes *row_key);
+/* Ids whose marks are about to be written, of one request: all zeroes is none. */
+struct ds_held_ids {
+    struct vector counters; /* of uint64_t */
+    struct ds_held_ids *next;
+    bool is_listed;
+};
+
+/* Whether the counter may come to the key's id: then its mark has to be written, and the id is held
+ * until it is. `*row_key` is the mark's row; empty if there is nothing to mark. */
+status ds_id_mark(struct ds_open_database *open, const Ds__Key *key, struct ds_held_ids *held,
+                  struct arena *arena, bytes *row_key);
+
+/* The marks are written, or will not be. */
+void ds_ids_release(struct ds_open_database *open, struct ds_held_ids *held);
 
 #endif

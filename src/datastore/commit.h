@@ -17,6 +17,7 @@
 #ifndef TRESTLE_DATASTORE_COMMIT_H
 #define TRESTLE_DATASTORE_COMMIT_H
 
+#include "datastore/allocate.h"
 #include "datastore/database.h"
 #include "datastore/ds_call.h"
 #include "datastore/range_locks.h"
@@ -72,6 +73,7 @@ struct ds_commit {
     struct ds_locker own_locker;
     const struct ds_index_set *indexes; /* taken before the moment is drawn; NULL: not yet */
     struct vector rows;                 /* of struct ds_row_write */
+    struct ds_held_ids held_ids;        /* whose marks are among them */
     struct ds_flight flight;            /* of an optimistic commit: all rows' keys */
     struct ds_watch watch;              /* the same: of what its transaction has read */
     struct ds_rows_writing writing;     /* its moment is the commit's */

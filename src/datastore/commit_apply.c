@@ -42,6 +42,7 @@ void ds_commit_unlock(struct ds_commit *commit)
 {
     ds_locks_release(commit->open->locks, commit->locks, commit->lock_count);
     commit->lock_count = 0;
+    ds_ids_release(commit->open, &commit->held_ids);
     ds_in_flight_unwatch(&commit->open->in_flight, &commit->watch);
     ds_in_flight_remove(&commit->open->in_flight, &commit->flight);
     if (commit->locker != NULL)

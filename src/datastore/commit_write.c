@@ -1,5 +1,4 @@
 /* The fourth and the fifth step of a commit: see commit.h. */
-#include "datastore/allocate.h"
 #include "datastore/commit.h"
 #include "datastore/indexes.h"
 #include "datastore/rows_write.h"
@@ -181,7 +180,7 @@ static status add_mark(struct ds_commit *commit, const struct ds_written *writte
     struct ds_row_write row = {.is = true};
     if (written->now == NULL || written->old != NULL)
         return status_ok();
-    TRY(ds_id_mark(commit->open, written->key, commit->call->arena, &row.key));
+    TRY(ds_id_mark(commit->open, written->key, &commit->held_ids, commit->call->arena, &row.key));
     return row.key.size == 0 ? status_ok()
                              : vector_add(&commit->rows, commit->call->arena, &row, sizeof row);
 }

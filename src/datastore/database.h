@@ -35,6 +35,7 @@ struct ds_open_database {
     pthread_mutex_t ids_lock;
     uint64_t next_counter; /* 0: not yet read */
     uint64_t claimed;
+    struct ds_held_ids *held_ids; /* of those who are about to mark some */
 };
 
 /* The database; NULL if it is not there and `make` is false. RESOURCE_EXHAUSTED for one too many.

@@ -49,11 +49,12 @@ static int compare_rows(const void *a, const void *b)
 
 /* The marks' rows, each once. */
 static status collect_marks(struct ds_call *call, struct ds_open_database *open,
-                            const Ds__ReserveIdsRequest *request, struct vector *rows)
+                            const Ds__ReserveIdsRequest *request, struct ds_held_ids *held,
+                            struct vector *rows)
 {
     for (size_t i = 0; i < request->n_keys; i++) {
         struct ds_row_write row = {.is = true};
-        TRY(ds_id_mark(open, request->keys[i], call->arena, &row.key));
+        TRY(ds_id_mark(open, request->keys[i], held, call->arena, &row.key));
         if (row.key.size > 0)
             TRY(vector_add(rows, call->arena, &row, sizeof row));
     }
@@ -68,20 +69,30 @@ static status collect_marks(struct ds_call *call, struct ds_open_database *open,
     return status_ok();
 }
 
+static status reserve(struct ds_call *call, struct ds_open_database *open,
+                      const Ds__ReserveIdsRequest *request, struct ds_held_ids *held)
+{
+    struct vector rows = {0}; /* of struct ds_row_write */
+    TRY(collect_marks(call, open, request, held, &rows));
+    return rows.count == 0
+               ? status_ok()
+               : ds_rows_write(open->table, rows.items, rows.count,
+                               cluster_version_us(call->datastore->cluster), call->arena);
+}
+
 status ds_reserve_ids(struct ds_call *call, const ProtobufCMessage *message,
                       ProtobufCMessage **response)
 {
     const Ds__ReserveIdsRequest *request = (const Ds__ReserveIdsRequest *)message;
     struct ds_open_database *open;
-    struct vector rows = {0}; /* of struct ds_row_write */
+    struct ds_held_ids held = {.is_listed = false};
     Ds__ReserveIdsResponse *answer;
     PROTO_NEW(call->arena, answer, DS__RESERVE_IDS_RESPONSE__INIT);
     TRY(check_keys(call, request->keys, request->n_keys, DS_KEY_WRITE));
     TRY(open_for(call, &open));
-    TRY(collect_marks(call, open, request, &rows));
-    if (rows.count > 0)
-        TRY(ds_rows_write(open->table, rows.items, rows.count,
-                          cluster_version_us(call->datastore->cluster), call->arena));
+    status s = reserve(call, open, request, &held);
+    ds_ids_release(open, &held);
+    TRY(s);
     *response = &answer->base;
     return status_ok();
 }
