@@ -130,7 +130,10 @@ class Worker:
 
     def run(self, host, pipe):
         """Until the server dies, or all is done after we were told to rest."""
-        self.calls = Calls(host)
+        try:
+            self.calls = Calls(host)
+        except OSError:  # others were so quick that it was killed before we came
+            return
         for _ in range(self.clients):
             self.calls.begin(self.client())
         try:

@@ -103,7 +103,7 @@ static void what_was_an_hour_ago_is_there_or_refused(void **state)
     struct ds_transaction *transaction;
     struct ds_row_found row;
     size_t count;
-    int64_t n, then_us = put_property(f, "'n': {'integerValue': 1}");
+    int64_t n = 0, then_us = put_property(f, "'n': {'integerValue': 1}");
     pass(f, 1000);
     put_property(f, "'n': {'integerValue': 2}");
     pass(f, HOUR_US - 30 * 1000000);
