@@ -142,15 +142,6 @@ void ds_moments_reach(struct ds_moments *moments, int64_t at_us)
     pthread_mutex_unlock(&moments->lock);
 }
 
-bool ds_moment_is_under_way_before(struct ds_moments *moments, const struct ds_moment *first,
-                                   const struct ds_moment *second)
-{
-    pthread_mutex_lock(&moments->lock);
-    bool is_it = first->at_us != 0 && first->at_us < second->at_us && !first->is_done;
-    pthread_mutex_unlock(&moments->lock);
-    return is_it;
-}
-
 void ds_moment_wait_for_earlier(struct ds_moments *moments, const struct ds_moment *moment)
 {
     pthread_mutex_lock(&moments->lock);

@@ -74,11 +74,6 @@ int64_t ds_moments_present(struct ds_moments *moments, int64_t now_us);
  */
 void ds_moments_reach(struct ds_moments *moments, int64_t at_us);
 
-/* Whether the first comes before the second, which is drawn, and is not applied yet, nor given up.
- * One that is all zeroes is not drawn: it will come later. */
-bool ds_moment_is_under_way_before(struct ds_moments *moments, const struct ds_moment *first,
-                                   const struct ds_moment *second);
-
 /* Waits until all that were drawn before this one are past: what it reads now is what it comes
  * after. */
 void ds_moment_wait_for_earlier(struct ds_moments *moments, const struct ds_moment *moment);
