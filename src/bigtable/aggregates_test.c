@@ -116,10 +116,9 @@ static void adds_are_of_the_kind_of_the_familys_type(void **arena)
     assert_wrong_kind(&numbers, &raw_a, "Error in field 'input' : must use `int_value`");
     assert_wrong_kind(&strings, &one, "Error in field 'input' : must use `string_value`");
     assert_wrong_kind(&strings, &raw_a, "Error in field 'input' : must use `string_value`");
-    static const char bytes_or_raw[] =
-        "Error in field 'input' : must use `bytes_value` or `raw_value`";
-    assert_wrong_kind(&raws, &one, bytes_or_raw);
-    assert_wrong_kind(&raws, &a, bytes_or_raw);
+    assert_wrong_kind(&raws, &one,
+                      "Error in field 'input' : must use `bytes_value` or `raw_value`");
+    assert_wrong_kind(&raws, &a, "Error in field 'input' : must use `bytes_value` or `raw_value`");
 }
 
 /* --- merges --- */

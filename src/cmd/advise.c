@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LIST_TABLES "/google.bigtable.admin.v2.BigtableTableAdmin/ListTables"
+
 enum { MEMORY_LIMIT = 1 << 30 };
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
@@ -21,6 +23,7 @@ struct advise_options {
     struct target_options target;
     const char *table;
     const char *database; /* NULL: a table is looked at */
+    bool all;             /* tables of the instance */
     int by;               /* enum looker */
     int format;           /* enum format */
     int fail_on;          /* enum advice_severity */
@@ -44,6 +47,7 @@ static const struct option rows[] = {
     TARGET_OPTION_ROWS(struct advise_options, target),
     ROW(STRING, database, NULL, 0, 0, "NAME",
         "A database of Datastore instead of a table: (default), or its name."),
+    ROW(BOOLEAN, all, "false", 0, 0, "", "All tables of the instance instead of one."),
     ROW(ENUM, by, "auto", 0, 0, "auto|server|client",
         "Who reads the sample: the server itself, which only a Trestle can, or this command."),
     ROW(ENUM, format, "text", 0, 0, "text|json|markdown",
@@ -72,12 +76,15 @@ static void write_help(struct buffer *out)
 static status check_subject(const struct advise_options *options)
 {
     bool has_database = options->database != NULL;
-    if (options->rules && (options->table != NULL || has_database))
+    int subjects = (options->table != NULL) + has_database + options->all;
+    if (options->rules && subjects > 0)
         return status_make(STATUS_INVALID_ARGUMENT, "--rules takes neither a table nor a database");
-    if (options->table != NULL && has_database)
-        return status_make(STATUS_INVALID_ARGUMENT, "it is either a table or a --database");
-    if (options->table == NULL && !has_database && !options->rules)
-        return status_make(STATUS_INVALID_ARGUMENT, "the table comes first");
+    if (subjects > 1)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "it is either a table, or --all tables, or a --database");
+    if (subjects == 0 && !options->rules)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "the table comes first; or --all tables, or a --database");
     if (has_database && options->by == BY_CLIENT)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "only the server itself can look at a database");
@@ -172,23 +179,6 @@ static status look_at_database(struct client_session *session, const struct advi
     return status_ok();
 }
 
-static status look(const struct advise_options *options, struct arena *arena, struct buffer *out,
-                   struct advise_report *report)
-{
-    const struct client_session_options server = {.target = options->target};
-    struct client_session *session;
-    TRY(client_session_create(&server, &session));
-    status s = options->database != NULL ? look_at_database(session, options, arena, report)
-                                         : look_at_table(session, options, arena, report);
-    client_session_destroy(session);
-    TRY(s);
-    if (options->format == FORMAT_JSON)
-        advice_write_json(&report->seen, &report->sample, &report->advice, out);
-    else
-        advice_write_text(&report->seen, &report->sample, &report->advice, out);
-    return out->failed ? status_out_of_memory() : status_ok();
-}
-
 static bool is_severe(const struct advise_options *options, const struct advice *advice)
 {
     for (size_t i = 0; i < advice->count; i++)
@@ -196,6 +186,93 @@ static bool is_severe(const struct advise_options *options, const struct advice 
             return true;
     return false;
 }
+
+/* The report, as text or JSON, in `out`. `*has_found`: something so severe as is asked for. */
+static status look(struct client_session *session, const struct advise_options *options,
+                   struct arena *arena, struct buffer *out, bool *has_found)
+{
+    struct advise_report report = {.advice = {.count = 0}};
+    TRY(options->database != NULL ? look_at_database(session, options, arena, &report)
+                                  : look_at_table(session, options, arena, &report));
+    if (options->format == FORMAT_JSON)
+        advice_write_json(&report.seen, &report.sample, &report.advice, out);
+    else
+        advice_write_text(&report.seen, &report.sample, &report.advice, out);
+    *has_found |= is_severe(options, &report.advice); /* its rules may be the arena's */
+    return out->failed ? status_out_of_memory() : status_ok();
+}
+
+/* --- all tables --- */
+
+static status list_tables(struct client_session *session, struct arena *arena,
+                          const BtAdmin__ListTablesResponse **out)
+{
+    BtAdmin__ListTablesRequest request = BT_ADMIN__LIST_TABLES_REQUEST__INIT;
+    const ProtobufCMessage *message;
+    request.parent = client_session_instance(session);
+    request.view = BT_ADMIN__TABLE__VIEW__NAME_ONLY;
+    TRY(client_session_call(session, LIST_TABLES, NULL, &request.base,
+                            &bt_admin__list_tables_response__descriptor, arena, &message));
+    *out = (const void *)message;
+    return status_ok();
+}
+
+/* One that was deleted meanwhile has no report. */
+static status look_at_one(struct client_session *session, const struct advise_options *options,
+                          struct buffer *out, bool *has_found)
+{
+    size_t before = out->size;
+    struct arena *arena = arena_create(MEMORY_LIMIT);
+    if (arena == NULL)
+        return status_out_of_memory();
+    if (out->size > 1)
+        buffer_append_byte(out, options->format == FORMAT_JSON ? ',' : '\n');
+    status s = look(session, options, arena, out, has_found);
+    arena_destroy(arena);
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    out->size = before;
+    return status_ok();
+}
+
+/* JSON is a list of what there is for one. */
+static status look_at_all(struct client_session *session, const struct advise_options *options,
+                          struct arena *arena, struct buffer *out, bool *has_found)
+{
+    const BtAdmin__ListTablesResponse *tables;
+    struct advise_options one = *options;
+    TRY(list_tables(session, arena, &tables));
+    if (options->format == FORMAT_JSON)
+        buffer_append_byte(out, '[');
+    for (size_t i = 0; i < tables->n_tables; i++) {
+        one.table = strrchr(tables->tables[i]->name, '/');
+        one.table = one.table == NULL ? tables->tables[i]->name : one.table + 1;
+        TRY(look_at_one(session, &one, out, has_found));
+    }
+    if (options->format == FORMAT_JSON)
+        buffer_append_format(out, "]\n");
+    else if (tables->n_tables == 0)
+        buffer_append_format(out, "There are no tables.\n");
+    return out->failed ? status_out_of_memory() : status_ok();
+}
+
+static status look_at_subject(const struct advise_options *options, struct buffer *out,
+                              bool *has_found)
+{
+    const struct client_session_options server = {.target = options->target};
+    struct client_session *session = NULL;
+    struct arena *arena = arena_create(MEMORY_LIMIT);
+    status s = arena == NULL ? status_out_of_memory() : client_session_create(&server, &session);
+    if (status_is_ok(s))
+        s = options->all ? look_at_all(session, options, arena, out, has_found)
+                         : look(session, options, arena, out, has_found);
+    client_session_destroy(session);
+    arena_destroy(arena);
+    return s;
+}
+
+/* --- the command --- */
 
 static int print_rules(const struct advise_options *options)
 {
@@ -216,8 +293,8 @@ static status print(const struct buffer *out)
 int advise_command(const char *const *arguments)
 {
     struct advise_options options;
-    struct advise_report report = {.advice = {.count = 0}};
     struct buffer out = {0};
+    bool has_found = false;
     if (command_asks_for(arguments, "--help"))
         return command_print(write_help);
     status s = read_options(arguments, &options);
@@ -225,12 +302,9 @@ int advise_command(const char *const *arguments)
         return command_refuse("advise", s);
     if (options.rules)
         return print_rules(&options);
-    struct arena *arena = arena_create(MEMORY_LIMIT);
-    s = arena == NULL ? status_out_of_memory() : look(&options, arena, &out, &report);
+    s = look_at_subject(&options, &out, &has_found);
     if (status_is_ok(s))
         s = print(&out);
-    bool has_found = is_severe(&options, &report.advice); /* its rules may be the arena's */
     buffer_free(&out);
-    arena_destroy(arena);
     return command_end("advise", s, !has_found);
 }

@@ -245,6 +245,39 @@ static const char *get_view_query(struct shell *shell, const char *name, struct 
     return query;
 }
 
+static const char *input_of(const BtAdmin__Type__Aggregate *aggregate)
+{
+    const BtAdmin__Type *input = aggregate->input_type;
+    if (input != NULL && input->kind_case == BT_ADMIN__TYPE__KIND_INT64_TYPE)
+        return " of INT64";
+    bool is_text = input != NULL && input->kind_case == BT_ADMIN__TYPE__KIND_STRING_TYPE;
+    return is_text ? " of STRING" : " of BYTES";
+}
+
+/* What the family adds up, which its column's type does not say: " (sum)". */
+static void append_aggregate(struct buffer *out, const BtAdmin__ColumnFamily *family)
+{
+    const BtAdmin__Type *type = family == NULL ? NULL : family->value_type;
+    if (type == NULL || type->kind_case != BT_ADMIN__TYPE__KIND_AGGREGATE_TYPE)
+        return;
+    switch (type->aggregate_type->aggregator_case) {
+    case BT_ADMIN__TYPE__AGGREGATE__AGGREGATOR_SUM:
+        buffer_append_format(out, " (sum)");
+        break;
+    case BT_ADMIN__TYPE__AGGREGATE__AGGREGATOR_MIN:
+        buffer_append_format(out, " (min)");
+        break;
+    case BT_ADMIN__TYPE__AGGREGATE__AGGREGATOR_MAX:
+        buffer_append_format(out, " (max)");
+        break;
+    case BT_ADMIN__TYPE__AGGREGATE__AGGREGATOR_HLLPP_UNIQUE_COUNT:
+        buffer_append_format(out, " (unique count%s)", input_of(type->aggregate_type));
+        break;
+    default: /* one that is newer than we are */
+        buffer_append_format(out, " (aggregate)");
+    }
+}
+
 static void add_column(struct text_table *out, const Bt__ColumnMetadata *column,
                        const BtAdmin__Table *table)
 {
@@ -254,6 +287,7 @@ static void add_column(struct text_table *out, const Bt__ColumnMetadata *column,
     text_table_add(out, buffer_bytes(&text));
     buffer_clear(&text);
     shell_type_append(&text, column->type);
+    append_aggregate(&text, family);
     text_table_add(out, buffer_bytes(&text));
     buffer_clear(&text);
     if (family != NULL && family->gc_rule != NULL)

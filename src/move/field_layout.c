@@ -64,7 +64,8 @@ static status parse_column(bytes text, const char *family, struct arena *arena,
         return INVALID("--columns: a name is empty");
     if (name.size == text.size)
         return family != NULL ? status_ok()
-                              : INVALID("--columns: %.*s has no family, and there is no --family",
+                              : INVALID("--columns: %.*s has no family: NAME=FAMILY:QUALIFIER "
+                                        "says one, as price=o:price, or --family",
                                         (int)name.size, (const char *)name.data);
     bytes in = up_to(where, ':', &out->qualifier);
     if (in.size == 0 || in.size == where.size)

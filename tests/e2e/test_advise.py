@@ -544,6 +544,40 @@ def test_the_command_asks_the_server(server, fill):
         assert report["table"] == table.split("/")[-1]
 
 
+def test_the_command_looks_at_all_tables(fresh_server, connect):
+    server = fresh_server()
+
+    def run(*options):
+        done = run_trestle(
+            "advise", "--all", "--endpoint", server.host, *options, timeout=PATIENCE_SECONDS
+        )
+        assert done.stderr == ""
+        return done
+
+    assert run().stdout == "There are no tables.\n"
+    assert json.loads(run("--format", "json").stdout) == []
+    rpc = connect(server.host)
+    for name in ("b", "a", "c"):
+        rpc.create_table(name, {"seventeen_bytes_a" if name == "b" else "f": NEWEST})
+    for by in ("server", "client"):
+        done = run("--format", "json", "--by", by)
+        documents = json.loads(done.stdout)
+        assert [each["table"] for each in documents] == ["a", "b", "c"]
+        assert [len(each["findings"]) for each in documents] == [0, 1, 0]
+        assert done.returncode == 1
+    assert run("--fail-on", "critical").returncode == 0
+    titles = [line for line in run().stdout.splitlines() if line[1:2] == ":"]
+    assert [line[0] for line in titles] == ["a", "b", "c"]
+    for wrong, words in [
+        (["t", "--all"], "either a table, or --all tables, or a --database"),
+        (["--all", "--database", "d"], "either a table, or --all tables, or a --database"),
+        ([], "the table comes first; or --all tables, or a --database"),
+    ]:
+        done = run_trestle("advise", *wrong)
+        assert done.returncode == 2
+        assert words in done.stderr
+
+
 def test_the_command_looks_itself_elsewhere(server, rpc, fill):
     """At a server that speaks Bigtable's API and no more."""
     table = fill(f"{some_date(i)}#{i}".encode() for i in range(1000))

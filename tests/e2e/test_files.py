@@ -585,6 +585,10 @@ def test_rows_that_a_form_cannot_hold(files, rpc, make_table):
         (["import", "csv", "x", "--table", "t", "--time", "noon"], "noon is no time"),
         (["import", "csv", "-", "--table", "t", "--verify", "full"], "which - cannot be"),
         (["export", "csv", "t"], "the table comes first, and then the file"),
+        (
+            ["export", "csv", "t", "x", "--form", "fields", "--columns", "o:price"],
+            "o:price has no family: NAME=FAMILY:QUALIFIER says one, as price=o:price, or --family",
+        ),
         (["export", "avro", "t", "x", "--form", "fields"], "in the form cells alone"),
         (["export", "csv", "t", "x", "--types", "a=hex"], "--types is for the form fields"),
         (["export"], "as what?"),

@@ -11,6 +11,7 @@ import threading
 
 import grpc
 import pytest
+from harness.counts import create_counts
 from harness.fake_queries import BYTES, INT64, MAP, STRING, FakeQueries, batch, expired, prepared
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import INSTANCE, set_cell
@@ -283,6 +284,22 @@ def test_a_table_is_described_with_its_rules(sql, rpc, admin, new_table_id):
         " old    | MAP<BYTES, BYTES> | versions > 3 or (age > 2h and versions > 1)\n"
         " sum    | MAP<BYTES, BYTES> | never\n"
     )
+    rpc.delete_table(name)
+
+
+def test_a_table_is_described_with_what_adds_up(sql, rpc):
+    name = create_counts(rpc, "described")
+    lines = sql("-e", "\\d described").splitlines()
+    kinds = [[part.strip() for part in line.split("|")][:2] for line in lines[2:]]
+    assert dict(kinds) == {
+        "_key": "BYTES",
+        "f": "MAP<BYTES, BYTES>",
+        "sum": "MAP<BYTES, INT64> (sum)",
+        "ints": "MAP<BYTES, BYTES> (unique count of INT64)",
+        "strings": "MAP<BYTES, BYTES> (unique count of STRING)",
+        "bytes": "MAP<BYTES, BYTES> (unique count of BYTES)",
+        "raw": "MAP<BYTES, BYTES> (unique count of BYTES)",
+    }
     rpc.delete_table(name)
 
 

@@ -1,0 +1,91 @@
+/* How far it has come, where stderr is no terminal: a line now and then, for who reads the log of a
+ * job of ten hours. */
+#include "transfer/progress.h"
+
+#include "base/testing.h"
+#include "base/testing_clock.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { SECOND = 1000 * 1000, HOURS = 10 };
+
+/* What is written to stderr meanwhile; between `catch_stderr` and `let_go`. */
+struct caught {
+    int was;
+    FILE *file;
+};
+
+static void catch_stderr(struct caught *caught)
+{
+    caught->file = tmpfile();
+    assert_non_null(caught->file);
+    fflush(stderr);
+    caught->was = dup(STDERR_FILENO);
+    assert_true(dup2(fileno(caught->file), STDERR_FILENO) >= 0);
+}
+
+static void let_go(struct caught *caught, char *text, size_t size)
+{
+    fflush(stderr);
+    dup2(caught->was, STDERR_FILENO);
+    close(caught->was);
+    rewind(caught->file);
+    text[fread(text, 1, size - 1, caught->file)] = '\0';
+    fclose(caught->file);
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+    for (; *text != '\0'; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* Looks each second for so long, with a million records then. */
+static size_t lines_of(int seconds, bool is_quiet, char *text, size_t size)
+{
+    struct turned_clock clock = {.clock = TURNED_CLOCK};
+    struct transfer_counts counts = {0};
+    struct progress progress;
+    struct caught caught;
+    catch_stderr(&caught);
+    progress_begin(&progress, &clock.clock, "rows", is_quiet);
+    for (int i = 0; i < seconds; i++) {
+        clock.now_us += SECOND;
+        counts.records += 1000;
+        counts.bytes += 1 << 20;
+        progress_show(&progress, &counts, (uint64_t)seconds << 20);
+    }
+    progress_end(&progress, &counts, (uint64_t)seconds << 20);
+    let_go(&caught, text, size);
+    return count_lines(text);
+}
+
+static void a_line_every_ten_seconds(void **state)
+{
+    static char text[1 << 20];
+    (void)state;
+    assert_int_equal(lines_of(9, false, text, sizeof text), 1);
+    assert_int_equal(lines_of(60, false, text, sizeof text), 6 + 1);
+    assert_non_null(strstr(text, "10000 rows, 10.0 MB of 60.0 MB, 1000 rows/s, 0:00:50 left\n"));
+    assert_int_equal(lines_of(HOURS * 3600, false, text, sizeof text), HOURS * 360 + 1);
+    assert_null(strchr(text, '\r'));
+}
+
+static void or_none(void **state)
+{
+    static char text[1 << 10];
+    (void)state;
+    assert_int_equal(lines_of(60, true, text, sizeof text), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_every_ten_seconds),
+        cmocka_unit_test(or_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
