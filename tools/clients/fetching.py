@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from outcomes import NotPublishedError
+from outcomes import UnavailableError
 
 FETCH_SECONDS = 1800
 
@@ -25,7 +25,7 @@ def cache(*parts):
 def demand(*programs):
     for program in programs:
         if shutil.which(program) is None:
-            raise NotPublishedError(f"{program} is not installed")
+            raise UnavailableError(f"{program} is not installed")
 
 
 def fetch(what, command, **options):
@@ -37,7 +37,7 @@ def fetch(what, command, **options):
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines() or [str(done.returncode)]
         told = [line for line in lines if "error" in line.lower()] or lines[-1:]
-        raise NotPublishedError(f"{what} cannot be had: {told[0]}")
+        raise UnavailableError(f"{what} cannot be had: {told[0]}")
     return done.stdout
 
 

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from fetching import cache, clean_environment, demand, fetch, run
-from outcomes import FAILED, PASSED, SKIPPED, NotPublishedError, Outcome, wanted
+from outcomes import FAILED, PASSED, SKIPPED, Outcome, UnavailableError, wanted
 from servers import CLUSTERS, INSTANCE, PROJECT
 
 EMULATOR_TOO = True
@@ -52,7 +52,7 @@ def copy_writable(source, target):
 def dial_with_limits(path):
     text = path.read_text()
     if text.count(DIALED) != 1:
-        raise NotPublishedError(f"{path.name} dials otherwise than in the version that is pinned")
+        raise UnavailableError(f"{path.name} dials otherwise than in the version that is pinned")
     path.write_text(text.replace(DIALED, f"{DIALED}, {LIMITS}"))
 
 
@@ -68,7 +68,7 @@ def run_test(suite, program, server, name):
     code, output = run(
         [program, "-test.v", "-test.run", f"^{name}$", "-it.use-prod", "-it.project", PROJECT,
          "-it.instance", INSTANCE, "-it.cluster", CLUSTERS[0], "-it.cluster2", CLUSTERS[1]],
-        suite["seconds"], clean_environment(BIGTABLE_EMULATOR_HOST=server.host),
+        min(suite["seconds"], server.seconds), clean_environment(BIGTABLE_EMULATOR_HOST=server.host),
         cwd=Path(program).parent / "module",
     )  # fmt: skip
     if re.search(rf"^--- SKIP: {name}\b", output, re.MULTILINE):

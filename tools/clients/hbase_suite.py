@@ -12,6 +12,7 @@ from servers import INSTANCE, PROJECT
 
 EMULATOR_TOO = True
 HERE = Path(__file__).resolve().parent / "java"
+ADAPTER = "bigtable-hbase-2.x", "bigtable-hbase"
 COMMON = "bigtable-client-core-parent/bigtable-hbase-integration-tests-common/src/test/java"
 TESTS = "bigtable-hbase-2.x-parent/bigtable-hbase-2.x-integration-tests/src/test/java"
 ELSEWHERE = "MiniClusterEnv.java", "EmulatorEnv.java"  # hbase/OtherEnvs.java stands for them
@@ -28,11 +29,15 @@ def prepare(suite, source):
     folder = cache("hbase", suite["version"])
     listing, compiled = folder / "classpath", folder / "compiled"
     if not listing.exists():
-        fetch("the adapter for HBase", [
-            "mvn", "-q", "-B", "-f", HERE / "hbase/pom.xml", f"-Dsuite.version={suite['version']}",
-            "dependency:build-classpath", f"-Dmdep.outputFile={listing}",
+        fetch("what the adapter for HBase needs", [
+            "mvn", "-q", "-B", "-f", HERE / "hbase/pom.xml", "dependency:build-classpath",
+            f"-Dmdep.outputFile={listing}",
         ])  # fmt: skip
-    libraries = listing.read_text()
+        for artifact in ADAPTER:
+            name = f"com.google.cloud.bigtable:{artifact}:{suite['version']}"
+            fetch(name, ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={name}",
+                         f"-DoutputDirectory={folder}"])  # fmt: skip
+    libraries = ":".join([*map(str, folder.glob("*.jar")), listing.read_text()])
     sources = [HERE / "Run.java", HERE / "hbase/OtherEnvs.java"]
     for place in COMMON, TESTS:
         sources += [each for each in sorted(Path(source, place).rglob("*.java"))

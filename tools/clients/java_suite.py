@@ -9,7 +9,7 @@ from pathlib import Path
 
 import junit
 from fetching import cache, demand, fetch
-from outcomes import NotPublishedError, wanted
+from outcomes import UnavailableError, wanted
 from servers import INSTANCE, PROJECT
 
 EMULATOR_TOO = False  # it would skip two thirds; and instances cannot be made
@@ -42,7 +42,7 @@ def classes_of(libraries):
                 name.removesuffix(".class").replace("/", ".")
                 for name in names if re.search(r"/v2/it/\w+IT\.class$", name)
             )  # fmt: skip
-    raise NotPublishedError("the artifact has no jar of tests")
+    raise UnavailableError("the artifact has no jar of tests")
 
 
 def run_suite(suite, prepared, server):

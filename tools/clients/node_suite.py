@@ -9,7 +9,15 @@ import shutil
 import tarfile
 
 from fetching import cache, clean_environment, demand, fetch, run
-from outcomes import FAILED, PASSED, SKIPPED, NotPublishedError, Outcome, wanted
+from outcomes import (
+    FAILED,
+    PASSED,
+    SKIPPED,
+    NotPublishedError,
+    Outcome,
+    UnavailableError,
+    wanted,
+)
 from servers import PROJECT
 
 EMULATOR_TOO = False  # its first hook makes an instance, which the emulator cannot
@@ -52,7 +60,7 @@ def look_for_tests(suite):
 def name_the_project(path):
     text = path.read_text()
     if PROJECT_OF not in text:
-        raise NotPublishedError(f"{path.name} finds its project otherwise than was known")
+        raise UnavailableError(f"{path.name} finds its project otherwise than was known")
     named = PROJECT_OF.replace("||", "|| process.env.GCLOUD_PROJECT ||")
     path.write_text(text.replace(PROJECT_OF, named))
 

@@ -18,7 +18,11 @@ class Outcome:
 
 
 class NotPublishedError(Exception):
-    """The suite, or a tool that it needs, cannot be had here; the text says which and why."""
+    """There is no such suite to be had by anyone; the text, which the page shows, says why."""
+
+
+class UnavailableError(Exception):
+    """The suite, or a tool that it needs, cannot be had here and now; the page stays as it is."""
 
 
 def load(name):

@@ -57,8 +57,9 @@ def why_skipped(key, outcome):
 
 
 def cell(text):
-    """As a cell of a table: one line, no path of this machine."""
-    plain = re.sub(r"(?<!\S)/\S*/", "", text.replace("\n", " "))
+    """As a cell of a table: one line; no path of this machine, no address, no colours."""
+    plain = re.sub(r"\x1b\[[0-9;]*m|\(?https?://\S+", "", text.replace("\n", " "))
+    plain = re.sub(r"(?<![^\s('\"])/\S*/", "", plain)
     return plain.replace("|", "\\|").replace("<", "&lt;").strip()
 
 

@@ -18,7 +18,7 @@ import java_suite
 import node_suite
 import page
 import python_suite
-from outcomes import FAILED, OURS, NotPublishedError, reason_of, suites
+from outcomes import FAILED, OURS, NotPublishedError, UnavailableError, reason_of, suites
 from servers import Emulator, Server, emulator_program
 
 MODULES = {
@@ -60,13 +60,16 @@ def tell(key, name, outcome):
 
 
 def run_one(key, suite, chosen):
-    """(the page's text, whether a failure is ours)."""
+    """(the page's text or None, whether a failure is ours or the suite cannot be had here)."""
     module = MODULES[key]
     try:
         prepared = module.prepare(suite, chosen.source)
     except NotPublishedError as reason:
         print(f"{key}: {reason}", flush=True)
         return page.not_run(str(reason)), False
+    except UnavailableError as reason:
+        print(f"{key}: {reason}", flush=True)
+        return None, True
     suite = {**suite, "only": chosen.only or ""}
     outcomes = run_on(Server, key, suite, module, prepared)
     emulator = None
@@ -83,11 +86,12 @@ def main():
         if chosen.suites and key not in chosen.suites:
             continue
         text, ours = run_one(key, suite, chosen)
-        sections[key, suite["title"]] = text
+        if text is not None:
+            sections[key, suite["title"]] = text
         failed |= ours
     if chosen.only:
         print("\n".join(sections.values()))
-    else:
+    elif sections:
         page.write(sections)
         print(f"written: {page.PAGE}")
     return 1 if failed else 0

@@ -27,6 +27,7 @@ class Server:
     """A process on a free port of 127.0.0.1, for a `with` statement; `host` is its address."""
 
     name = "trestle"
+    seconds = 3600  # that a test may take, whatever its suite says
 
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="trestle-suites-")
@@ -84,6 +85,7 @@ class Emulator(Server):
     """Google's. Some requests end its process, so that each test is given one of its own."""
 
     name = "emulator"
+    seconds = 100  # clients go on asking a process that is gone
 
     def restart(self):
         self.stop()
