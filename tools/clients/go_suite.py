@@ -68,7 +68,8 @@ def run_test(suite, program, server, name):
     code, output = run(
         [program, "-test.v", "-test.run", f"^{name}$", "-it.use-prod", "-it.project", PROJECT,
          "-it.instance", INSTANCE, "-it.cluster", CLUSTERS[0], "-it.cluster2", CLUSTERS[1]],
-        min(suite["seconds"], server.seconds), clean_environment(BIGTABLE_EMULATOR_HOST=server.host),
+        min(suite["seconds"], server.seconds),
+        clean_environment(BIGTABLE_EMULATOR_HOST=server.host),
         cwd=Path(program).parent / "module",
     )  # fmt: skip
     if re.search(rf"^--- SKIP: {name}\b", output, re.MULTILINE):
