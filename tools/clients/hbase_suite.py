@@ -38,12 +38,18 @@ def prepare(suite, source):
             fetch(name, ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={name}",
                          f"-DoutputDirectory={folder}"])  # fmt: skip
     libraries = ":".join([*map(str, folder.glob("*.jar")), listing.read_text()])
-    sources = [HERE / "Run.java", HERE / "hbase/OtherEnvs.java"]
-    for place in COMMON, TESTS:
-        sources += [each for each in sorted(Path(source, place).rglob("*.java"))
-                    if each.name not in ELSEWHERE]  # fmt: skip
+    sources = [HERE / "Run.java", HERE / "hbase/OtherEnvs.java", *tests_of(source)]
     fetch("the suite for HBase", ["javac", "-nowarn", "-cp", libraries, "-d", compiled, *sources])
     return f"{compiled}:{libraries}"
+
+
+def tests_of(source):
+    """The source files: those for HBase 2 replace common ones of the same name."""
+    found = {}
+    for place in COMMON, TESTS:
+        for path in sorted(Path(source, place).rglob("*.java")):
+            found[path.relative_to(Path(source, place))] = path
+    return [path for path in found.values() if path.name not in ELSEWHERE]
 
 
 def run_suite(suite, classpath, server):

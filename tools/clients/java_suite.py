@@ -3,7 +3,6 @@
 They ask a class CloudEnv where to dial; java/CloudEnv.java takes its place, and leads to the server
 without TLS. java/Run.java runs a class by JUnit and prints what came of each test."""
 
-import re
 import zipfile
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from outcomes import UnavailableError, wanted
 from servers import INSTANCE, PROJECT
 
 EMULATOR_TOO = False  # it would skip two thirds; and instances cannot be made
+BUILT = "google-cloud-bigtable/target/test-classes"  # in a checkout, by `mvn test-compile`
 HERE = Path(__file__).resolve().parent / "java"
 
 
@@ -26,23 +26,28 @@ def prepare(suite, source):
             "mvn", "-q", "-B", "-f", HERE / "pom.xml", f"-Dsuite.version={suite['version']}",
             "dependency:build-classpath", f"-Dmdep.outputFile={listing}",
         ])  # fmt: skip
-    libraries = listing.read_text()
-    if source:
-        libraries = f"{Path(source) / 'google-cloud-bigtable/target/test-classes'}:{libraries}"
+    tests = Path(source, BUILT) if source else unpacked(listing.read_text(), folder / "tests")
+    libraries = f"{tests}:{listing.read_text()}"
     sources = sorted(HERE.glob("*.java"))
     fetch("CloudEnv", ["javac", "-nowarn", "-cp", libraries, "-d", compiled, *sources])
-    return f"{compiled}:{libraries}", classes_of(libraries)
+    return f"{compiled}:{libraries}", classes_of(tests)
 
 
-def classes_of(libraries):
-    for jar in libraries.split(":"):
-        if jar.endswith("-tests.jar"):
-            names = zipfile.ZipFile(jar).namelist()
-            return sorted(
-                name.removesuffix(".class").replace("/", ".")
-                for name in names if re.search(r"/v2/it/\w+IT\.class$", name)
-            )  # fmt: skip
-    raise UnavailableError("the artifact has no jar of tests")
+def unpacked(libraries, folder):
+    """The folder into which the jar of tests is unpacked: some read files beside their classes."""
+    jars = [jar for jar in libraries.split(":") if jar.endswith("-tests.jar")]
+    if not jars:
+        raise UnavailableError("the artifact has no jar of tests")
+    with zipfile.ZipFile(jars[0]) as jar:
+        jar.extractall(folder)
+    return folder
+
+
+def classes_of(tests):
+    return sorted(
+        ".".join(path.relative_to(tests).with_suffix("").parts)
+        for path in tests.rglob("*IT.class") if path.match("v2/it/*.class") and "$" not in path.name
+    )  # fmt: skip
 
 
 def run_suite(suite, prepared, server):
