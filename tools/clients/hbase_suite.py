@@ -12,7 +12,7 @@ from servers import INSTANCE, PROJECT
 
 EMULATOR_TOO = True
 HERE = Path(__file__).resolve().parent / "java"
-ADAPTER = "bigtable-hbase-2.x", "bigtable-hbase"
+ADAPTER = "bigtable-hbase-2.x:{}", "bigtable-hbase:{}", "bigtable-metrics-api:1.29.2"
 COMMON = "bigtable-client-core-parent/bigtable-hbase-integration-tests-common/src/test/java"
 TESTS = "bigtable-hbase-2.x-parent/bigtable-hbase-2.x-integration-tests/src/test/java"
 ELSEWHERE = "MiniClusterEnv.java", "EmulatorEnv.java"  # hbase/OtherEnvs.java stands for them
@@ -28,15 +28,17 @@ def prepare(suite, source):
     demand("java", "javac", "mvn")
     folder = cache("hbase", suite["version"])
     listing, compiled = folder / "classpath", folder / "compiled"
-    if not listing.exists():
+    stamp = folder / "fetched"
+    if not stamp.exists():
         fetch("what the adapter for HBase needs", [
             "mvn", "-q", "-B", "-f", HERE / "hbase/pom.xml", "dependency:build-classpath",
             f"-Dmdep.outputFile={listing}",
         ])  # fmt: skip
         for artifact in ADAPTER:
-            name = f"com.google.cloud.bigtable:{artifact}:{suite['version']}"
+            name = f"com.google.cloud.bigtable:{artifact.format(suite['version'])}"
             fetch(name, ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={name}",
                          f"-DoutputDirectory={folder}"])  # fmt: skip
+        stamp.touch()
     libraries = ":".join([*map(str, folder.glob("*.jar")), listing.read_text()])
     sources = [HERE / "Run.java", HERE / "hbase/OtherEnvs.java", *tests_of(source)]
     fetch("the suite for HBase", ["javac", "-nowarn", "-cp", libraries, "-d", compiled, *sources])
