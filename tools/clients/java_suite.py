@@ -21,11 +21,13 @@ def prepare(suite, source):
     demand("java", "javac", "mvn")
     folder = cache("java", suite["version"])
     listing, compiled = folder / "classpath", folder / "compiled"
-    if not listing.exists():
+    pom, stamp = (HERE / "pom.xml").read_text(), folder / "pom.xml"
+    if not stamp.exists() or stamp.read_text() != pom:
         fetch("the suite for Java", [
             "mvn", "-q", "-B", "-f", HERE / "pom.xml", f"-Dsuite.version={suite['version']}",
             "dependency:build-classpath", f"-Dmdep.outputFile={listing}",
         ])  # fmt: skip
+        stamp.write_text(pom)
     tests = Path(source, BUILT) if source else unpacked(listing.read_text(), folder / "tests")
     libraries = f"{tests}:{listing.read_text()}"
     sources = sorted(HERE.glob("*.java"))
