@@ -64,7 +64,7 @@ def places_of(tree, paths, file):
             include = re.match(r"\s*#\s*include\s+<([^>]+)>", line)
             if include and file.endswith(f"/{include[1]}"):
                 places.append((path, number))
-    return places or [(min(paths), 1)]
+    return places or [(min(paths, key=lambda path: (path.endswith(".h"), path)), 1)]
 
 
 def closure_of(facts, groups):
