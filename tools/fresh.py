@@ -7,7 +7,7 @@
                                                Debian 13 and back
 
 A root is Debian's smallest and the packages of some groups of tools/packages.txt: `build`, for any
-COMMAND all that ./dev installs for tests. It is made once, by debootstrap from where this machine
+COMMAND those that it installs. It is made once, by debootstrap from where this machine
 has its packages (or TRESTLE_DEBIAN_MIRROR), and kept in the cache directory under a name that says
 what it is made of. It is made beside its place and renamed. Of each kind the newest one stays; one
 that nobody wanted for a month goes.
@@ -37,6 +37,7 @@ TREE = "/root/trestle"  # where the tracked files are in there
 ROOT_CACHE = "/root/.cache/trestle"  # where ./dev has its caches in there
 RUN_GROUPS = ("build",)
 ALL_GROUPS = ("build", "test", "check", "package")
+COMMAND_GROUPS = {"build": RUN_GROUPS, "package": ("build", "package")}  # all others have all
 # Of no group: a build is shorter with it.
 EXTRA_PACKAGES = ("ccache",)
 KEPT_SECONDS = 30 * 24 * 3600
@@ -302,10 +303,11 @@ def build_and_serve(release):
 
 
 def run_command(release, command):
-    with machine_with_tree(release, ALL_GROUPS) as machine:
-        # Some tests and checks ask git what belongs to the tree.
-        machine.run("git", "init", "--quiet", ".")
-        machine.run("git", "add", "--all", ".")
+    groups = COMMAND_GROUPS.get(command[0], ALL_GROUPS)
+    with machine_with_tree(release, groups) as machine:
+        if groups == ALL_GROUPS:  # some tests and checks ask git what belongs to the tree
+            machine.run("git", "init", "--quiet", ".")
+            machine.run("git", "add", "--all", ".")
         machine.dev(*command)
 
 
