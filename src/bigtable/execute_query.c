@@ -198,10 +198,11 @@ static status declare_values(struct execute_query *self)
     if (parameters == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < request->n_params; i++) {
-        const Bt__Value *value = request->params[i]->value;
-        parameters[i].name = request->params[i]->key;
         static const Bt__Value nothing = BT__VALUE__INIT;
-        TRY(check_has_type(parameters[i].name, value == NULL ? &nothing : value));
+        const Bt__Value *given = request->params[i]->value;
+        const Bt__Value *value = given == NULL ? &nothing : given;
+        parameters[i].name = request->params[i]->key;
+        TRY(check_has_type(parameters[i].name, value));
         TRY(query_type_from_message(value->type, arena, &parameters[i].type));
     }
     self->query.parameters = parameters;
