@@ -210,6 +210,21 @@ def test_encryption_status(admin, new_instance, rest):
     assert shown["clusterStates"]["d"]["encryptionInfo"][0]["encryptionStatus"] == {}
 
 
+def test_encryption_status_of_a_backup(admin, new_instance):
+    """UNKNOWN: production does not look at the key again."""
+    instance = new_instance()
+    key = f"{PROJECT}/locations/us-east1/keyRings/r/cryptoKeys/k"
+    create_cluster(admin, instance, "d", serve_nodes=1, encryption_config={"kms_key_name": key})
+    table = admin.create_table(instance, "t")
+    backup = admin.tables.create_backup(
+        parent=f"{instance}/clusters/d",
+        backup_id="b",
+        backup={"source_table": table, "expire_time": from_now(hours=7)},
+    ).result()
+    assert backup.encryption_info.kms_key_version == key
+    assert backup.encryption_info.encryption_status.code == StatusCode.UNKNOWN.value[0]
+
+
 # --- tiers ---
 
 
