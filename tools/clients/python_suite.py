@@ -5,7 +5,6 @@ in an environment of its own."""
 
 import shutil
 import sys
-import tarfile
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
@@ -27,17 +26,16 @@ def prepare(suite, source):
         fetch("an environment", [sys.executable, "-m", "venv", folder / "env"])
         fetch("the suite for Python", [python, "-m", "pip", "install", "-q", *wanted.split("\n")])
         stamp.write_text(wanted)
-    return python, Path(source) if source else unpacked(suite, folder)
+    return python, Path(source) if source else unpacked(python, suite, folder)
 
 
-def unpacked(suite, folder):
+def unpacked(python, suite, folder):
     tests = folder / "suite"
     if not (tests / "tests/system").is_dir():
         name = f"{suite['package']}=={suite['version']}"
-        fetch(name, [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary",
+        fetch(name, [python, "-m", "pip", "download", "-q", "--no-deps", "--no-binary",
                      suite["package"], name, "-d", folder])  # fmt: skip
-        with tarfile.open(next(folder.glob("*.tar.gz"))) as packed:
-            packed.extractall(folder, filter="data")
+        shutil.unpack_archive(next(folder.glob("*.tar.gz")), folder)
         unpacked_to = next(each for each in folder.glob("google*") if each.is_dir())
         shutil.rmtree(tests, ignore_errors=True)
         tests.mkdir()
