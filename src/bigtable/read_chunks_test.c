@@ -183,6 +183,7 @@ static void a_row_may_be_written_in_steps(void **state)
     for (size_t steps = 0; !row_writer_is_done(&writer); steps++) {
         assert_true(steps < 4);
         buffer_clear(&f->message);
+        row_writer_next_message(&writer);
         row_writer_write(&writer, &f->message, 1);
         Bt__ReadRowsResponse *response = decode(f);
         assert_int_equal(response->n_chunks, 1);
@@ -208,6 +209,7 @@ static void every_message_begins_with_the_key_and_a_cell(void **state)
     const size_t chunks[] = {1, 1, 1};
     for (size_t i = 0; i < 3; i++) {
         buffer_clear(&f->message);
+        row_writer_next_message(&writer);
         row_writer_write(&writer, &f->message, 1);
         Bt__ReadRowsResponse *response = decode(f);
         assert_int_equal(response->n_chunks, chunks[i]);
@@ -226,6 +228,7 @@ static void a_message_that_begins_within_a_value_has_no_key(void **state)
     row_writer_start(&writer, bytes_of("key"), &f->cells);
     row_writer_write(&writer, &f->message, 1);
     buffer_clear(&f->message);
+    row_writer_next_message(&writer);
     row_writer_write(&writer, &f->message, 1);
     assert_int_equal(decode(f)->chunks[0]->row_key.len, 0);
     assert_true(row_writer_is_done(&writer));
