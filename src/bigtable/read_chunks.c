@@ -147,10 +147,20 @@ static size_t piece_size(size_t value_size)
     return pieces <= 1 ? value_size : (value_size + pieces - 1) / pieces;
 }
 
+/* What is left of the cell's value: without data while sizes are all that is asked for. */
+static bytes rest_of_value(const struct row_writer *writer, const struct cell *cell)
+{
+    if (!cell_is_deferred(cell))
+        return bytes_from(cell->value, writer->offset);
+    if (writer->given.data == NULL)
+        return bytes_make(NULL, cell->value.size - writer->offset);
+    return bytes_from(writer->given, writer->offset);
+}
+
 static struct chunk next_chunk(struct row_writer *writer)
 {
     const struct cell *cell = &writer->cells[writer->next];
-    struct chunk chunk = {.value = bytes_from(cell->value, writer->offset)};
+    struct chunk chunk = {.value = rest_of_value(writer, cell)};
     if (writer->offset == 0) {
         place_cell(&chunk, writer);
         chunk.row_key = writer->wants_key ? writer->key : bytes_make(NULL, 0);
@@ -161,6 +171,7 @@ static struct chunk next_chunk(struct row_writer *writer)
         chunk.commits = writer->next + 1 == writer->cell_count;
         writer->next++;
         writer->offset = 0;
+        writer->given = bytes_make(NULL, 0);
     } else {
         chunk.value.size = piece;
         chunk.value_size = cell->value.size;
@@ -180,6 +191,7 @@ void row_writer_restart(struct row_writer *writer)
 {
     writer->next = 0;
     writer->offset = 0;
+    writer->given = bytes_make(NULL, 0);
     writer->wants_key = true;
 }
 
@@ -205,7 +217,8 @@ uint64_t row_writer_size(const struct row_writer *writer)
 
 void row_writer_write(struct row_writer *writer, struct buffer *message, size_t enough)
 {
-    while (!row_writer_is_done(writer) && message->size < enough && !message->failed) {
+    while (!row_writer_is_done(writer) && message->size < enough && !message->failed &&
+           row_writer_lacks(writer) == NULL) {
         struct chunk chunk = next_chunk(writer);
         append_chunk(message, &chunk);
     }

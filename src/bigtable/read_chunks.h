@@ -30,6 +30,7 @@ struct row_writer {
     size_t cell_count;
     size_t next;    /* cell */
     size_t offset;  /* in its value */
+    bytes given;    /* that value, if it is deferred and was given */
     bool wants_key; /* the next chunk begins the row, or a message */
 };
 
@@ -45,8 +46,29 @@ bool row_writer_has_values(const struct row_writer *writer, uint64_t most);
 /* Bytes of all chunks of the row, if they are for one message. */
 uint64_t row_writer_size(const struct row_writer *writer);
 
-/* Appends chunks until the row is done or `message` has at least `enough` bytes: it may pass that
- * by one chunk. Memory that is short shows in message->failed. */
+/* The cell whose value must be given before anything more can be written; NULL: none. */
+static inline const struct cell *row_writer_lacks(const struct row_writer *writer)
+{
+    const struct cell *cell = &writer->cells[writer->next];
+    bool lacks =
+        writer->next < writer->cell_count && cell_is_deferred(cell) && writer->given.data == NULL;
+    return lacks ? cell : NULL;
+}
+
+/* The value of that cell, of the size it says. It must stay until row_writer_holds_value is false.
+ */
+static inline void row_writer_give(struct row_writer *writer, bytes value)
+{
+    writer->given = value;
+}
+
+static inline bool row_writer_holds_value(const struct row_writer *writer)
+{
+    return writer->given.data != NULL;
+}
+
+/* Appends chunks until the row is done, a value is lacking, or `message` has at least `enough`
+ * bytes: it may pass that by one chunk. Memory that is short shows in message->failed. */
 void row_writer_write(struct row_writer *writer, struct buffer *message, size_t enough);
 
 /* What comes next of the row is for another message. */

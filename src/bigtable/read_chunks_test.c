@@ -245,6 +245,66 @@ static void rows_follow_one_another_in_a_message(void **state)
     assert_non_null(response->chunks[1]->family_name);
 }
 
+/* What is written with values that are given one by one is what is written with all at hand. */
+static void values_may_be_given_when_it_is_their_turn(void **state)
+{
+    static const size_t sizes[] = {100, CHUNK_VALUE_BYTES + 5, 0, 7, 3};
+    static const char *const qualifiers[] = {"a", "b", "c", "d", "e"};
+    enum { CELLS = 5, AT_HAND = 3, GIVEN = 3 };
+    struct fixture *f = *state;
+    bytes values[CELLS];
+    for (size_t i = 0; i < CELLS; i++) {
+        values[i] = pattern(f, sizes[i]);
+        add_cell(f, &family_f, qualifiers[i], 1000, values[i]);
+    }
+    (void)write_whole_row(f);
+    struct buffer whole = f->message;
+    f->message = (struct buffer){0};
+    for (size_t i = 0; i < CELLS; i++)
+        if (i != AT_HAND)
+            f->cells.items[i].value.data = NULL;
+    struct row_writer writer;
+    row_writer_start(&writer, bytes_of("key"), &f->cells);
+    assert_int_equal(row_writer_size(&writer), whole.size);
+    size_t given = 0;
+    for (size_t steps = 0; !row_writer_is_done(&writer); steps++) {
+        assert_true(steps < 2 * CELLS);
+        const struct cell *cell = row_writer_lacks(&writer);
+        assert_false(cell != NULL && row_writer_holds_value(&writer));
+        if (cell != NULL) {
+            row_writer_give(&writer, values[cell - f->cells.items]);
+            given++;
+        }
+        assert_int_equal(row_writer_size(&writer), whole.size);
+        row_writer_write(&writer, &f->message, f->message.size + 1);
+    }
+    assert_false(row_writer_holds_value(&writer));
+    assert_int_equal(given, GIVEN);
+    assert_int_equal(f->message.size, whole.size);
+    assert_memory_equal(f->message.data, whole.data, whole.size);
+    buffer_free(&whole);
+}
+
+static void nothing_is_written_while_a_value_is_lacking(void **state)
+{
+    struct fixture *f = *state;
+    add_cell(f, &family_f, "a", 1000, bytes_of("at hand"));
+    add_cell(f, &family_f, "b", 1000, bytes_make(NULL, 3));
+    struct row_writer writer;
+    row_writer_start(&writer, bytes_of("key"), &f->cells);
+    assert_null(row_writer_lacks(&writer));
+    row_writer_write(&writer, &f->message, SIZE_MAX);
+    size_t before = f->message.size;
+    assert_ptr_equal(row_writer_lacks(&writer), &f->cells.items[1]);
+    row_writer_write(&writer, &f->message, SIZE_MAX);
+    assert_int_equal(f->message.size, before);
+    row_writer_give(&writer, bytes_of("now"));
+    row_writer_write(&writer, &f->message, SIZE_MAX);
+    assert_true(row_writer_is_done(&writer));
+    assert_null(row_writer_lacks(&writer));
+    assert_bytes(decode(f)->chunks[1]->value, "now");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -258,6 +318,8 @@ int main(void)
         TEST(a_row_may_be_written_in_steps),
         TEST(every_message_begins_with_the_key_and_a_cell),
         TEST(a_message_that_begins_within_a_value_has_no_key),
+        TEST(values_may_be_given_when_it_is_their_turn),
+        TEST(nothing_is_written_while_a_value_is_lacking),
         TEST(rows_follow_one_another_in_a_message),
     };
     return cmocka_run_group_tests_name("read_chunks", tests, NULL, NULL);

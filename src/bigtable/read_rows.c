@@ -15,7 +15,8 @@
  *     a row for the end of the stream. A row of more than MOST_AT_ONCE has a message of its own,
  *     whose size is found before it begins, and whose body is written in pieces of about
  *     MESSAGE_BYTES, so that the row is not in memory a second time. Between them the scan stands
- *     within the row.
+ *     within the row. So is a row sent of which values were left in the store, however large it is:
+ *     each is got when it is its turn, and a slice may end there for want of a cached block.
  *  4. Only a row whose message nobody could take, or that our own REST is to take to pieces anyway,
  *     comes in several messages. None ends within a chunk.
  *  5. Each slice on the loop but the first begins with the question whether the caller still may:
@@ -56,6 +57,7 @@ struct read_rows {
     /* What the current slice works on. */
     struct row_writer writer; /* done: no row in hand */
     enum row_form form;       /* of the row in hand */
+    bool has_deferred;        /* the row in hand: values that were left in the store */
     struct buffer message;    /* not sent yet; empty: none begun */
     int64_t rows_left;        /* INT64_MAX: no limit */
     int64_t rows_returned;
@@ -191,7 +193,7 @@ static void put_row_back(struct read_rows *self, size_t rows_before)
  * values alone, before anything is written. */
 static void write_among_others(struct read_rows *self)
 {
-    if (row_writer_has_values(&self->writer, MOST_AT_ONCE)) {
+    if (self->has_deferred || row_writer_has_values(&self->writer, MOST_AT_ONCE)) {
         begin_large_row(self, row_writer_size(&self->writer));
         return;
     }
@@ -209,33 +211,80 @@ static void write_among_others(struct read_rows *self)
     begin_large_row(self, size);
 }
 
-static void write_piece(struct read_rows *self)
+/* Gives the writer a value that was left in the store; false with why not. */
+static bool load_value(struct read_rows *self, const struct cell *cell, enum store_reach reach,
+                       enum slice_end *end, status *result)
+{
+    bytes value = {0};
+    enum row_outcome outcome;
+    *result = scan_load_value(self->scan, cell, reach, &value, &outcome);
+    *end = status_is_ok(*result) ? SLICE_NOT_CACHED : SLICE_DONE;
+    if (!status_is_ok(*result) || outcome != ROW_FOUND)
+        return false;
+    row_writer_give(&self->writer, value);
+    return true;
+}
+
+/* Writes of the row in hand until `out` is full; false, with why, when a value cannot be had. */
+static bool fill_from_row(struct read_rows *self, struct buffer *out, enum store_reach reach,
+                          enum slice_end *end, status *result)
+{
+    while (!row_writer_is_done(&self->writer) && out->size < MESSAGE_BYTES && !out->failed) {
+        const struct cell *cell = row_writer_lacks(&self->writer);
+        if (cell != NULL && !load_value(self, cell, reach, end, result))
+            return false;
+        row_writer_write(&self->writer, out, MESSAGE_BYTES);
+    }
+    return true;
+}
+
+static bool write_piece(struct read_rows *self, enum store_reach reach, enum slice_end *end,
+                        status *result)
 {
     struct buffer piece = {0};
     grpc_piece_start(&piece);
-    row_writer_write(&self->writer, &piece, MESSAGE_BYTES);
-    grpc_call_send_piece(self->data.call, &piece);
+    bool goes_on = fill_from_row(self, &piece, reach, end, result);
+    if (piece.size > GRPC_PIECE_SIZE || piece.failed)
+        grpc_call_send_piece(self->data.call, &piece);
+    else
+        buffer_free(&piece);
+    return goes_on;
 }
 
-/* Writes the row in hand, or a part of it; a message goes out when it is full. False if the client
- * does not keep up. */
-static bool write_row(struct read_rows *self)
+/* What the message has is sent at the slice's end, if not before. */
+static bool write_message(struct read_rows *self, enum store_reach reach, enum slice_end *end,
+                          status *result)
 {
+    row_writer_next_message(&self->writer);
+    bool goes_on = fill_from_row(self, open_message(self), reach, end, result);
+    if (self->message.size == GRPC_PREFIX_SIZE && !self->message.failed)
+        buffer_free(&self->message);
+    return goes_on;
+}
+
+/* Writes the row in hand, or a part of it; a message goes out when it is full. False, with why, if
+ * the client does not keep up, or a value cannot be had. */
+static bool write_row(struct read_rows *self, enum store_reach reach, enum slice_end *end,
+                      status *result)
+{
+    bool goes_on = true;
     switch (self->form) {
     case ROW_AMONG_OTHERS:
         write_among_others(self);
         break;
     case ROW_ANNOUNCED:
-        write_piece(self);
-        return !grpc_call_is_congested(self->data.call);
+        goes_on = write_piece(self, reach, end, result);
+        break;
     case ROW_IN_MESSAGES:
-        row_writer_next_message(&self->writer);
-        row_writer_write(&self->writer, open_message(self), MESSAGE_BYTES);
+        goes_on = write_message(self, reach, end, result);
         break;
     }
-    if (self->message.size < MESSAGE_BYTES && !self->message.failed)
-        return true;
-    send_message(self);
+    bool is_full = self->message.size >= MESSAGE_BYTES || self->message.failed;
+    if (is_full)
+        send_message(self);
+    if (!goes_on || (!is_full && self->form != ROW_ANNOUNCED))
+        return goes_on;
+    *end = SLICE_CONGESTED;
     return !grpc_call_is_congested(self->data.call);
 }
 
@@ -243,6 +292,7 @@ static void take_row(struct read_rows *self, const struct scan_row *row)
 {
     row_writer_start(&self->writer, row->key, row->cells);
     self->form = ROW_AMONG_OTHERS;
+    self->has_deferred = row->has_deferred;
     note_told(self, row->key);
     self->rows_left--;
     self->rows_returned++;
@@ -320,8 +370,8 @@ static enum slice_end fill_messages(struct read_rows *self, enum store_reach rea
         }
         if (row_writer_is_done(&self->writer) && !next_row(self, reach, &end, result))
             return end;
-        if (!write_row(self))
-            return SLICE_CONGESTED;
+        if (!write_row(self, reach, &end, result))
+            return end;
     } while (!is_time_over(&time, clock));
     return SLICE_TIME_OVER;
 }
@@ -360,6 +410,8 @@ static void wait_for_client(struct read_rows *self)
 {
     if (row_writer_is_done(&self->writer))
         scan_pause(self->scan);
+    else if (!row_writer_holds_value(&self->writer))
+        scan_release_value(self->scan);
     self->is_waiting = true;
     grpc_call_step(self->data.call, CALL_AWAITS_CLIENT);
 }
@@ -483,6 +535,7 @@ static status open_scan(struct read_rows *self)
                                            .schema = schema,
                                            .columns = view == NULL ? NULL : &view->columns,
                                            .filter = self->filter,
+                                           .defers_values = true,
                                            .arena = data->arena},
                        &self->scan);
 }

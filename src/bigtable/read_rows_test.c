@@ -13,6 +13,9 @@ struct step {
     const char *key;
     size_t cells; /* of value_size bytes each */
     size_t value_size;
+    bool is_deferred; /* the values */
+    bool values_are_on_disk;
+    size_t fails_at_load; /* 0: never */
 };
 
 struct scan {
@@ -22,6 +25,9 @@ struct scan {
     struct cell_list list;
     uint8_t *value;
     bool has_row; /* handed out, and still good */
+    size_t loads; /* of values that were deferred */
+    size_t misses;
+    bool is_value_held;
     int pauses;
     bool is_destroyed;
 };
@@ -115,6 +121,7 @@ void scan_destroy(struct scan *scan)
 void scan_pause(struct scan *scan)
 {
     scan->has_row = false;
+    scan->is_value_held = false;
     scan->pauses++;
 }
 
@@ -143,12 +150,36 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
     row->key = bytes_of(step->key == NULL ? "" : step->key);
     scan->list = (struct cell_list){.items = scan->cells, .count = step->cells};
     for (size_t i = 0; i < step->cells; i++)
-        scan->cells[i] = (struct cell){.family = &family,
-                                       .timestamp_us = (int64_t)(100 - i) * 1000,
-                                       .value = bytes_make(scan->value, step->value_size)};
+        scan->cells[i] = (struct cell){
+            .family = &family,
+            .timestamp_us = (int64_t)(100 - i) * 1000,
+            .value = bytes_make(step->is_deferred ? NULL : scan->value, step->value_size)};
     row->cells = &scan->list;
+    row->has_deferred = step->is_deferred;
     scan->has_row = step->outcome == ROW_FOUND;
     return status_ok();
+}
+
+status scan_load_value(struct scan *scan, const struct cell *cell, enum store_reach reach,
+                       bytes *value, enum row_outcome *outcome)
+{
+    const struct step *step = &scan->steps[scan->next - 1];
+    assert_true(scan->has_row);
+    assert_true(cell_is_deferred(cell));
+    bool is_missed = step->values_are_on_disk && reach == STORE_CACHED_ONLY;
+    *outcome = is_missed ? ROW_NOT_CACHED : ROW_FOUND;
+    if (scan->loads == step->fails_at_load && step->fails_at_load > 0)
+        return status_make(STATUS_ABORTED, "the cell was collected");
+    scan->loads += !is_missed;
+    scan->misses += is_missed;
+    scan->is_value_held = !is_missed;
+    *value = bytes_make(scan->value, cell->value.size);
+    return status_ok();
+}
+
+void scan_release_value(struct scan *scan)
+{
+    scan->is_value_held = false;
 }
 
 /* --- driving it --- */
@@ -370,6 +401,125 @@ static void a_call_may_end_within_a_large_row(void **state)
     fake_run();
     assert_finished(STATUS_CANCELLED);
     assert_int_equal(world.rows, 0);
+}
+
+/* --- values that are left in the store --- */
+
+static struct step large_deferred(const char *key)
+{
+    return (struct step){.outcome = ROW_FOUND,
+                         .key = key,
+                         .cells = 10,
+                         .value_size = 1000 * KIB,
+                         .is_deferred = true};
+}
+
+static void values_left_in_the_store_are_got_one_by_one(void **state)
+{
+    (void)state;
+    STEPS(found("a"), large_deferred("b"), found("c"));
+    read_all();
+    assert_finished(STATUS_OK);
+    assert_int_equal(world.rows, 3);
+    assert_int_equal(world.value_bytes, 10 * 1000 * KIB + 20);
+    assert_int_equal(world.cut_rows, 0);
+    assert_int_equal(world.scan.loads, 10);
+    assert_int_equal(fake.call.messages, 3);
+}
+
+/* What a filter leaves of a large row may be small. */
+static void a_small_row_may_have_values_in_the_store(void **state)
+{
+    (void)state;
+    struct step small = large_deferred("b");
+    small.cells = 2;
+    small.value_size = 10;
+    small.values_are_on_disk = true;
+    STEPS(found("a"), small, found("c"));
+    read_all();
+    assert_finished(STATUS_OK);
+    assert_int_equal(world.rows, 3);
+    assert_int_equal(world.cells, 4);
+    assert_int_equal(world.cut_rows, 0);
+    assert_int_equal(world.scan.loads, 2);
+    assert_int_equal(world.scan.misses, 1); /* the rest is got on the pool, too */
+}
+
+static void values_on_disk_are_read_on_the_pool(void **state)
+{
+    (void)state;
+    for (int small = 0; small < 2; small++) {
+        struct step large = large_deferred("b");
+        large.values_are_on_disk = true;
+        fake.call.wants_small = small;
+        fake.call.messages = 0;
+        fake.call.is_finished = world.scan.is_destroyed = false;
+        world.rows = world.value_bytes = world.scan.loads = world.scan.misses = 0;
+        world.scan.next = 0;
+        STEPS(found("a"), large, found("c"));
+        Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+        begin(&request);
+        assert_int_equal(world.rows, 1);
+        assert_false(list_is_empty(&fake.pool));
+        fake_run();
+        assert_finished(STATUS_OK);
+        assert_int_equal(world.rows, 3);
+        assert_int_equal(world.value_bytes, 10 * 1000 * KIB + 20);
+        assert_int_equal(world.scan.loads, 10);
+    }
+}
+
+/* While the client takes its time, the store's memory is given back. */
+static void a_slow_client_holds_no_value(void **state)
+{
+    (void)state;
+    STEPS(large_deferred("a"));
+    fake.call.congests_after = 1;
+    read_all();
+    for (int i = 0; !fake.call.is_finished; i++) {
+        assert_true(i < 100);
+        assert_false(world.scan.is_value_held);
+        assert_true(world.scan.has_row || world.rows == 1);
+        fake.call.is_congested = false;
+        fake.call.on_writable(fake.call.context);
+        fake_run();
+    }
+    assert_finished(STATUS_OK);
+    assert_int_equal(world.scan.loads, 10);
+    assert_int_equal(world.value_bytes, 10 * 1000 * KIB);
+}
+
+/* But for a value of which it has a part: it would be read anew for each piece. */
+static void a_slow_client_holds_the_value_it_is_in(void **state)
+{
+    (void)state;
+    struct step large = large_deferred("a");
+    large.cells = 1;
+    large.value_size = 4 * KIB * KIB;
+    STEPS(large);
+    fake.call.congests_after = 1;
+    read_all();
+    assert_false(fake.call.is_finished);
+    assert_true(world.scan.is_value_held);
+    fake.call.congests_after = 0;
+    fake.call.is_congested = false;
+    fake.call.on_writable(fake.call.context);
+    fake_run();
+    assert_finished(STATUS_OK);
+    assert_int_equal(world.scan.loads, 1);
+    assert_int_equal(world.value_bytes, large.value_size);
+}
+
+static void a_value_that_fails_ends_the_call_within_its_row(void **state)
+{
+    (void)state;
+    struct step large = large_deferred("a");
+    large.fails_at_load = 3;
+    STEPS(large, found("b"));
+    read_all();
+    assert_finished(STATUS_ABORTED);
+    assert_int_equal(world.rows, 0);
+    assert_int_equal(fake.call.pieces, 3);
 }
 
 /* The cells are still needed, so the scan may not let go of them. */
@@ -682,6 +832,12 @@ int main(void)
         TEST(a_client_that_wants_small_messages_gets_them),
         TEST(a_call_may_end_within_a_large_row),
         TEST(a_slow_client_within_a_row_keeps_the_row),
+        TEST(values_left_in_the_store_are_got_one_by_one),
+        TEST(a_small_row_may_have_values_in_the_store),
+        TEST(values_on_disk_are_read_on_the_pool),
+        TEST(a_slow_client_holds_no_value),
+        TEST(a_slow_client_holds_the_value_it_is_in),
+        TEST(a_value_that_fails_ends_the_call_within_its_row),
         TEST(cancelling_ends_a_call_that_waits),
         TEST(cancelling_ends_a_call_at_its_next_row),
         TEST(a_caller_who_may_no_longer_read_gets_no_more),

@@ -89,7 +89,7 @@ struct key_range {
  * and outlives splits. Between calls it may be paused, when it holds nothing of the store. */
 struct scan;
 
-enum { SCAN_ROWS_PASSED = 1024 };
+enum { SCAN_ROWS_PASSED = 1024, SCAN_VALUES_KEPT = 1 << 20 };
 
 struct scan_spec {
     struct table *table; /* retained by the scan */
@@ -106,6 +106,9 @@ struct scan_spec {
      * nothing that is read is put together or tended, and scan_next returns ROW_ABSENT after
      * SCAN_ROWS_PASSED rows without visible cells, no sooner. */
     bool is_quiet;
+    /* Values of a row's spilled cells beyond SCAN_VALUES_KEPT bytes are left in the store, for
+     * scan_load_value, unless the filter looks at values. */
+    bool defers_values;
     bool applies_gc;     /* what rules condemn is not there, also if options.gc_on_read is off */
     uint64_t size_limit; /* beyond which a row is ROW_TOO_LARGE; 0: LIMIT_ROW_BYTES */
     struct arena *arena; /* for the scan itself, as long as it lives */
@@ -117,6 +120,7 @@ void scan_destroy(struct scan *scan);
 struct scan_row {
     bytes key;
     const struct cell_list *cells; /* after the filter; never empty */
+    bool has_deferred;             /* some of them may be for scan_load_value */
 };
 
 struct scan_counts { /* for request_stats */
@@ -128,6 +132,10 @@ struct scan_counts { /* for request_stats */
  * ROW_ABSENT: the budget is spent, call again; ROW_TOO_LARGE with row->key; ROW_END. */
 status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row,
                  enum row_outcome *outcome);
+/* row_load_value and row_release_value, of the row that came last. */
+status scan_load_value(struct scan *scan, const struct cell *cell, enum store_reach reach,
+                       bytes *value, enum row_outcome *outcome);
+void scan_release_value(struct scan *scan);
 void scan_pause(struct scan *scan);
 /* The key of the last row looked at, of one with visible columns if there are others; may be empty.
  */

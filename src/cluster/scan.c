@@ -73,7 +73,9 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
         .now_us = cluster_wall_us(cluster),
         .apply_gc = spec->applies_gc || cluster->options.gc_on_read,
         .size_limit = spec->size_limit > 0 ? spec->size_limit : LIMIT_ROW_BYTES,
-        .spill_bytes = spec->is_quiet ? 0 : cluster->options.spill_bytes};
+        .spill_bytes = spec->is_quiet ? 0 : cluster->options.spill_bytes,
+        .defer_after =
+            spec->defers_values && !filter_looks_at_values(spec->filter) ? SCAN_VALUES_KEPT : 0};
     /* A coin for row_sample: different for each scan. */
     scan->random = (uint64_t)clock_steady_us(cluster->options.clock) ^ (uintptr_t)scan;
     return status_ok();
@@ -384,6 +386,7 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
         row->key = scan->row.key;
         if (*outcome == ROW_FOUND) {
             TRY(filter_row(scan, &row->cells));
+            row->has_deferred = scan->row.left != NULL;
             if (row->cells->count > 0)
                 return status_ok();
         } else if (*outcome != ROW_ABSENT) {
@@ -392,6 +395,23 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
     }
     *outcome = ROW_ABSENT;
     return status_ok();
+}
+
+status scan_load_value(struct scan *scan, const struct cell *cell, enum store_reach reach,
+                       bytes *value, enum row_outcome *outcome)
+{
+    status s = row_load_value(&scan->row, cell, reach, value, outcome);
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    struct tablet *tablet = table_route(scan->table, scan->row.key);
+    s = name_tablet(s, scan, tablet);
+    tablet_release(tablet);
+    return s;
+}
+
+void scan_release_value(struct scan *scan)
+{
+    row_release_value(&scan->row);
 }
 
 bytes scan_last_scanned(const struct scan *scan)

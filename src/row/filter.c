@@ -370,6 +370,13 @@ bool filter_contains(const struct filter *filter, enum filter_kind kind)
     return contains;
 }
 
+bool filter_looks_at_values(const struct filter *filter)
+{
+    return filter_contains(filter, FILTER_VALUE_REGEX) ||
+           filter_contains(filter, FILTER_VALUE_RANGE) ||
+           filter_contains(filter, FILTER_VALUE_BITMASK);
+}
+
 bool filter_names_only(const struct filter *filter, bool (*has)(void *context, bytes family),
                        void *context)
 {

@@ -24,6 +24,9 @@ status filter_scope(const struct filter *filter, const struct schema *schema, st
 /* Whether the filter can drop the row by its key alone, before anything else is read. */
 bool filter_rejects_key(const struct filter *filter, bytes row_key);
 
+/* Whether the filter, or one in it, judges cells by their values. */
+bool filter_looks_at_values(const struct filter *filter);
+
 /* Whether `has` says yes to each family that the filter names, wherever in it: as a column range's,
  * or by a pattern that is no more than a name. */
 bool filter_names_only(const struct filter *filter, bool (*has)(void *context, bytes family),

@@ -58,9 +58,7 @@ static bool is_rowwise(const struct filter *filter)
 
 static bool looks_at_values(const struct filter *filter)
 {
-    return filter_contains(filter, FILTER_VALUE_REGEX) ||
-           filter_contains(filter, FILTER_VALUE_RANGE) ||
-           filter_contains(filter, FILTER_VALUE_BITMASK) || filter_contains(filter, FILTER_SINK);
+    return filter_looks_at_values(filter) || filter_contains(filter, FILTER_SINK);
 }
 
 /* --- scopes --- */

@@ -179,6 +179,7 @@ struct merge {
     struct entry cold; /* the next spilled cell */
     bytes qualifier;   /* of the last spilled cell that was added, in the arena */
     int skipped;       /* cells of its column in a row */
+    uint64_t kept;     /* bytes of spilled values in the arena */
 };
 
 static bool take_entry(void *context, const struct entry *entry)
@@ -281,19 +282,37 @@ static status skip_cold(struct merge *merge)
     return advance_cold(merge);
 }
 
+/* Whether the value is to stay in the store. The combiner looks at the data of aggregates only. */
+static bool defers(const struct merge *merge, const struct entry *cell)
+{
+    uint64_t after = merge->resolver->request->defer_after;
+    return after > 0 && cell->kind == ENTRY_CELL && merge->kept + cell->value.size > after;
+}
+
+static bool keep_value(struct merge *merge, struct entry *cell)
+{
+    const struct read_scope *scope = merge->resolver->request->scope;
+    bool is_plain = cell->kind == ENTRY_CELL;
+    if (is_plain && scope != NULL && !scope->wants_values) {
+        cell->value = bytes_make(NULL, 0);
+        return true;
+    }
+    if (defers(merge, cell)) {
+        cell->value.data = NULL;
+        return true;
+    }
+    merge->kept += cell->value.size;
+    cell->value = arena_copy(merge->resolver->out->arena, cell->value);
+    return cell->value.data != NULL;
+}
+
 /* Copies the slices of the spilled cell, which the source will take back, into the arena. */
 static bool keep_slices(struct merge *merge, struct entry *cell)
 {
-    const struct read_scope *scope = merge->resolver->request->scope;
-    struct arena *arena = merge->resolver->out->arena;
     if (!bytes_equal(cell->qualifier, merge->qualifier) || merge->qualifier.data == NULL)
-        merge->qualifier = arena_copy(arena, cell->qualifier);
+        merge->qualifier = arena_copy(merge->resolver->out->arena, cell->qualifier);
     cell->qualifier = merge->qualifier;
-    if (scope != NULL && !scope->wants_values && cell->kind == ENTRY_CELL)
-        cell->value = bytes_make(NULL, 0);
-    else
-        cell->value = arena_copy(arena, cell->value);
-    bool ok = cell->qualifier.data != NULL && (cell->value.data != NULL || cell->value.size == 0);
+    bool ok = cell->qualifier.data != NULL && keep_value(merge, cell);
     return ok || stop(merge->resolver, IS_OUT_OF_MEMORY);
 }
 

@@ -49,6 +49,9 @@ struct resolve_request {
     int64_t now_us;
     bool apply_gc;
     uint64_t size_limit; /* bytes of keys and values over which the row is refused */
+    /* Bytes of spilled values after which the other spilled cells come without their data, unless
+     * they are aggregates: cell_is_deferred. 0: all values come. */
+    uint64_t defer_after;
 };
 
 /* Appends the visible cells to `out` (its arena must outlive them). Slices point into `record`

@@ -361,6 +361,85 @@ static void test_aggregates_add_up_over_both(void **state)
     assert_int_equal(number_of(cells.items[0].value), 5);
 }
 
+/* A number after each value that came, a '?' and its size for one that was left. */
+static void assert_values(struct fixture *fixture, const char *expected)
+{
+    struct cell_list cells = {.arena = fixture->arena};
+    char text[FRAGMENT_TEXT_SIZE] = "";
+    size_t size = 0;
+    bool too_large;
+    assert_ok(row_resolve(&fixture->request, &cells, &too_large));
+    for (size_t i = 0; i < cells.count; i++) {
+        bytes value = cells.items[i].value;
+        if (cell_is_deferred(&cells.items[i]))
+            size += (size_t)snprintf(text + size, sizeof text - size, "?%zu ", value.size);
+        else
+            size += (size_t)snprintf(text + size, sizeof text - size, "%.*s ", (int)value.size,
+                                     (const char *)value.data);
+        assert_true(size < sizeof text);
+    }
+    assert_string_equal(text, expected);
+}
+
+/* Those of the record come, whatever is left. */
+static void test_spilled_values_may_be_left(void **state)
+{
+    struct entry mark = {.kind = ENTRY_SPILL_MARK, .version = 9, .moved = 5, .has_spilled = true};
+    const struct entry spilled[] = {
+        cell_entry(1, "a", 5, "replaced", 2), cell_entry(1, "b", 3, "four", 5),
+        cell_entry(1, "c", 3, "", 4),         cell_entry(1, "d", 3, "some six", 4),
+        cell_entry(1, "e", 3, "six", 4),
+    };
+    struct fixture *fixture = *state;
+    has_record(fixture, FRAGMENT(mark, cell_entry(1, "a", 5, "of the record", 6)));
+    has_spilled(fixture, spilled, 5);
+    assert_values(fixture, "of the record four  some six six ");
+    fixture->request.defer_after = 12; /* the value that is replaced counts */
+    assert_values(fixture, "of the record four  ?8 ?3 ");
+    fixture->request.defer_after = 1;
+    assert_values(fixture, "of the record ?4  ?8 ?3 ");
+    fixture->request.size_limit = 30; /* as ever: of what there is, not of what came */
+    struct cell_list cells = {.arena = fixture->arena};
+    bool too_large;
+    assert_status(row_resolve(&fixture->request, &cells, &too_large), STATUS_FAILED_PRECONDITION);
+    assert_true(too_large);
+}
+
+/* The value came as an empty one when its copy found no memory. */
+static void test_a_spilled_value_without_memory_is_no_empty_one(void **state)
+{
+    enum { SIZE = 1 << 16 };
+    static const uint8_t large[SIZE];
+    struct entry cell = cell_entry(1, "a", 1, "", 1);
+    struct fixture *fixture = *state;
+    struct arena *small = arena_create(SIZE / 2);
+    struct cell_list cells = {.arena = small};
+    bool too_large;
+    cell.value = bytes_make(large, SIZE);
+    has_spilled(fixture, &cell, 1);
+    assert_status(row_resolve(&fixture->request, &cells, &too_large), STATUS_RESOURCE_EXHAUSTED);
+    fixture->request.defer_after = 1; /* without it there is memory enough */
+    assert_ok(row_resolve(&fixture->request, &cells, &too_large));
+    arena_destroy(small);
+}
+
+static void test_aggregates_are_never_left(void **state)
+{
+    uint64_t two = htobe64(2);
+    struct entry cold = {.kind = ENTRY_SUM,
+                         .family = 1,
+                         .qualifier = bytes_of("n"),
+                         .value = bytes_make(&two, sizeof two),
+                         .version = 3};
+    struct fixture *fixture = *state;
+    struct cell_list cells = {.arena = fixture->arena};
+    bool too_large;
+    has_spilled(fixture, &cold, 1);
+    fixture->request.defer_after = 1;
+    assert_ok(row_resolve(&fixture->request, &cells, &too_large));
+    assert_int_equal(number_of(cells.items[0].value), 2);
+}
+
 /* What makes one column of a million cheap: a seek to it, and no step beyond. */
 static void test_one_column_of_many_is_sought(void **state)
 {
@@ -563,6 +642,9 @@ int main(void)
         TEST(test_visible_columns_are_sought),
         TEST(test_hot_and_spilled_cells_are_one_row),
         TEST(test_aggregates_add_up_over_both),
+        TEST(test_spilled_values_may_be_left),
+        TEST(test_a_spilled_value_without_memory_is_no_empty_one),
+        TEST(test_aggregates_are_never_left),
         TEST(test_one_column_of_many_is_sought),
         TEST(test_old_versions_are_skipped),
         TEST(test_a_failing_source_fails_the_row),

@@ -1,15 +1,94 @@
 /* Reading rows: see row_read.h. */
 #include "tablet/row_read.h"
 
+#include "base/check.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
 #include "tablet/spill_reader.h"
 
 #include <stdlib.h>
 
+/* --- values that are left in the store --- */
+
+struct left_values {
+    struct keyspace *keyspace;
+    struct store_view *view; /* the row's instant */
+    struct spill_reader reader;
+    bool is_open; /* the reader */
+    enum store_reach reach;
+};
+
+static void close_reader(struct left_values *left)
+{
+    if (left->is_open)
+        spill_reader_close(&left->reader);
+    left->is_open = false;
+}
+
+static void left_values_destroy(struct left_values *left)
+{
+    if (left == NULL)
+        return;
+    close_reader(left);
+    store_view_release(left->view);
+    free(left);
+}
+
+/* A cell whose age condemns it since a moment ago is still one of the row's. */
+static status open_left(struct left_values *left, bytes row_key, enum store_reach reach)
+{
+    if (left->is_open && left->reach == reach)
+        return status_ok();
+    close_reader(left);
+    left->is_open = true;
+    left->reach = reach;
+    return spill_reader_open(&left->reader, left->keyspace, left->view, row_key, reach, SPILL_ALL);
+}
+
+static status find_value(struct left_values *left, const struct cell *cell, bytes *value)
+{
+    struct entry entry;
+    bool found;
+    TRY(spill_reader_find(&left->reader, cell->family->id, cell->qualifier, cell->timestamp_us,
+                          &entry, &found));
+    if (!found)
+        return status_make(STATUS_ABORTED, "A cell of the row was collected while it was read");
+    if (entry.value.size != cell->value.size)
+        return status_make(STATUS_DATA_LOSS, "A spilled cell does not have the size it had");
+    *value = entry.value;
+    return status_ok();
+}
+
+status row_load_value(struct row *row, const struct cell *cell, enum store_reach reach,
+                      bytes *value, enum row_outcome *outcome)
+{
+    struct left_values *left = row->left;
+    CHECK(left != NULL && cell_is_deferred(cell));
+    *outcome = ROW_FOUND;
+    status s = open_left(left, row->key, reach);
+    if (status_is_ok(s))
+        s = find_value(left, cell, value);
+    if (left->reader.is_missed) {
+        status_free(s);
+        s = status_ok();
+        *outcome = ROW_NOT_CACHED;
+    }
+    if (*outcome == ROW_NOT_CACHED || !status_is_ok(s))
+        close_reader(left);
+    return s;
+}
+
+void row_release_value(struct row *row)
+{
+    if (row->left != NULL)
+        close_reader(row->left);
+}
+
 void row_clear(struct row *row)
 {
     store_value_release(&row->value);
+    left_values_destroy(row->left);
+    row->left = NULL;
     row->key = bytes_make(NULL, 0);
     row->cells.items = NULL;
     row->cells.count = 0;
@@ -55,7 +134,8 @@ static status resolve(const struct row_read_options *options, bytes record,
                                       .scope = options->scope,
                                       .now_us = options->now_us,
                                       .apply_gc = options->apply_gc,
-                                      .size_limit = options->size_limit};
+                                      .size_limit = options->size_limit,
+                                      .defer_after = options->defer_after};
     bool too_large = false;
     status s = row_resolve(&request, &row->cells, &too_large);
     row->record = record;
@@ -75,7 +155,7 @@ static status resolve_spilled(struct keyspace *keyspace, const struct row_read_o
                               struct row *row, enum row_outcome *outcome)
 {
     struct spill_reader spilled;
-    status s = spill_reader_open(&spilled, keyspace, view, row->key, reach);
+    status s = spill_reader_open(&spilled, keyspace, view, row->key, reach, SPILL_BY_RULES);
     if (status_is_ok(s))
         s = resolve(options, row->value.bytes, row->value.folded, &spilled.source, row, outcome);
     if (spilled.is_missed) {
@@ -115,6 +195,27 @@ static status read_at_view(struct keyspace *keyspace, const struct row_read_opti
     return resolve_spilled(keyspace, options, view, reach, row, outcome);
 }
 
+static bool has_deferred(const struct cell_list *cells)
+{
+    for (size_t i = 0; i < cells->count; i++)
+        if (cell_is_deferred(&cells->items[i]))
+            return true;
+    return false;
+}
+
+/* Takes the view. */
+static status leave_values(struct keyspace *keyspace, struct store_view *view, struct row *row)
+{
+    struct left_values *left = row->left = calloc(1, sizeof *left);
+    if (left == NULL) {
+        store_view_release(view);
+        return status_out_of_memory();
+    }
+    left->keyspace = keyspace;
+    left->view = view;
+    return status_ok();
+}
+
 static status read_spilled(struct keyspace *keyspace, const struct row_read_options *options,
                            bytes key, enum store_reach reach, struct row *row,
                            enum row_outcome *outcome)
@@ -123,6 +224,8 @@ static status read_spilled(struct keyspace *keyspace, const struct row_read_opti
     if (view == NULL)
         return status_out_of_memory();
     status s = read_at_view(keyspace, options, view, key, reach, row, outcome);
+    if (status_is_ok(s) && *outcome == ROW_FOUND && has_deferred(&row->cells))
+        return leave_values(keyspace, view, row);
     store_view_release(view);
     return s;
 }

@@ -27,7 +27,10 @@ struct row_read_options {
     bool apply_gc;
     uint64_t size_limit;
     uint64_t spill_bytes; /* size of a record from which row.wants_care is set; 0: never */
+    uint64_t defer_after; /* resolve_request's: the rest is for row_load_value; 0: none is */
 };
+
+struct left_values;
 
 /* A row in hand. Its cells point into the arena and into `value`, which pins store memory until
  * row_clear. All zeroes is empty. */
@@ -40,6 +43,9 @@ struct row {
     bool wants_care; /* the record is large, or has tombstones that wait for spilled cells: spill.h
                       */
     bool wants_mending; /* the record was in so many pieces that it should be stored anew */
+    /* What gets the values that were left in the store, at the row's instant, which it holds until
+     * row_clear; NULL: none were. */
+    struct left_values *left;
 };
 
 void row_clear(struct row *row);
@@ -47,6 +53,14 @@ void row_clear(struct row *row);
 /* One row by its key. `row->cells.arena` must be set. */
 status row_read(struct keyspace *keyspace, const struct row_read_options *options, bytes row_key,
                 enum store_reach reach, struct row *row, enum row_outcome *outcome);
+
+/* The value of a cell of the row, or of a filter's copy, that is deferred; cheaper in the cells'
+ * order. ROW_FOUND with the value, valid until the row is used again; or ROW_NOT_CACHED. ABORTED if
+ * a compaction has collected the cell since the row was read, its time having come. */
+status row_load_value(struct row *row, const struct cell *cell, enum store_reach reach,
+                      bytes *value, enum row_outcome *outcome);
+/* Gives back what the last value lies in: for a while in which none is needed. */
+void row_release_value(struct row *row);
 
 /* Rows of a range, in key order or reversed. A reader may be paused at any time: it then holds no
  * resource of the store, and goes on after the last key it gave. */

@@ -270,6 +270,146 @@ static void a_range_stops_at_an_absent_row_that_wants_care(void **state)
     arena_destroy(row.cells.arena);
 }
 
+/* --- values that are left in the store --- */
+
+enum { LEFT_CELLS = 6, SMALL_VALUE = 6, LARGE_VALUE = 2 << 20 };
+
+/* Cells f:a@9 to f:f@9, each beside the record, their values of so many of its letter. */
+static void write_large_row(struct tablet_fixture *f, size_t size)
+{
+    struct row_change *change = new_change(f);
+    static const char *const names[LEFT_CELLS] = {"a", "b", "c", "d", "e", "f"};
+    for (int i = 0; i < LEFT_CELLS; i++) {
+        uint8_t *value = arena_alloc(f->arena, size);
+        assert_non_null(value);
+        memset(value, names[i][0], size);
+        row_change_set(change, FAMILY_F, bytes_of(names[i]), 9, bytes_make(value, size));
+    }
+    write_change(f, "row", pack(change, 1));
+}
+
+/* With the value of the first cell, if it is a small one. */
+static struct row read_large_row(struct tablet_fixture *f)
+{
+    struct row_read_options options = read_options_of(f);
+    struct row row = {.cells.arena = arena_create(1 << 20)};
+    enum row_outcome outcome;
+    options.defer_after = SMALL_VALUE;
+    assert_ok(row_read(f->rows, &options, bytes_of("row"), STORE_ANYWHERE, &row, &outcome));
+    assert_int_equal(outcome, ROW_FOUND);
+    assert_int_equal(row.cells.count, LEFT_CELLS);
+    return row;
+}
+
+static void end_row(struct row *row)
+{
+    row_clear(row);
+    assert_null(row->left);
+    arena_destroy(row->cells.arena);
+}
+
+static void assert_left(struct row *row, size_t index)
+{
+    const struct cell *cell = &row->cells.items[index];
+    enum row_outcome outcome;
+    bytes value;
+    assert_true(cell_is_deferred(cell));
+    assert_ok(row_load_value(row, cell, STORE_ANYWHERE, &value, &outcome));
+    assert_int_equal(outcome, ROW_FOUND);
+    assert_int_equal(value.size, cell->value.size);
+    assert_int_equal(value.data[0], 'a' + index);
+    assert_int_equal(value.data[value.size - 1], 'a' + index);
+}
+
+static void assert_all_values(struct row *row)
+{
+    for (size_t i = 1; i < LEFT_CELLS; i++)
+        assert_left(row, i);
+}
+
+static void values_are_got_one_by_one(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_large_row(f, SMALL_VALUE);
+    struct row row = read_large_row(f);
+    assert_all_values(&row);
+    assert_false(cell_is_deferred(&row.cells.items[0]));
+    assert_left(&row, 4); /* in any order, and after a pause */
+    assert_left(&row, 1);
+    row_release_value(&row);
+    assert_left(&row, 1);
+    assert_left(&row, 3);
+    end_row(&row);
+}
+
+static void values_are_of_the_instant_of_their_row(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_large_row(f, SMALL_VALUE);
+    struct row row = read_large_row(f);
+    struct row_change *change = new_change(f);
+    row_change_delete_row(change);
+    row_change_set(change, FAMILY_F, bytes_of("c"), 9, bytes_of("another"));
+    write_change(f, "row", pack(change, 1));
+    assert_all_values(&row);
+    end_row(&row);
+    assert_row(f, "row", "f:c@9=another");
+}
+
+/* Its age condemns the row's cells after they were read: they are folded when they are got. */
+static void values_outlive_their_age_for_a_moment(void **state)
+{
+    struct tablet_fixture *f = *state;
+    static const struct gc_rule young = {.kind = GC_MAX_AGE, .max_age_us = 1000};
+    schema_destroy(f->schema);
+    f->schema = test_schema(&young);
+    f->rules.schema = f->schema;
+    f->clock.wall_us = 500;
+    write_large_row(f, SMALL_VALUE);
+    struct row row = read_large_row(f);
+    f->clock.wall_us = 5000;
+    assert_all_values(&row);
+    end_row(&row);
+    assert_row(f, "row", "");
+}
+
+static void a_value_that_was_collected_aborts(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_large_row(f, SMALL_VALUE);
+    struct row row = read_large_row(f);
+    struct cell gone = row.cells.items[2];
+    enum row_outcome outcome;
+    bytes value;
+    gone.timestamp_us = 8;
+    assert_status(row_load_value(&row, &gone, STORE_ANYWHERE, &value, &outcome), STATUS_ABORTED);
+    assert_all_values(&row);
+    end_row(&row);
+}
+
+/* The values are too large for the store's cache, and nothing is taken from the page cache. */
+static void a_value_that_is_not_cached_is_said_to_be_so(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_large_row(f, LARGE_VALUE);
+    close_queue(f);
+    open_queue(f);
+    assert_ok(keyspace_flush(f->rows));
+    close_queue(f);
+    f->faults = fault_fs_create();
+    assert_non_null(f->faults);
+    open_queue(f);
+    struct row row = read_large_row(f);
+    struct cell *cell = &row.cells.items[1];
+    enum row_outcome outcome;
+    bytes value;
+    assert_ok(row_load_value(&row, cell, STORE_CACHED_ONLY, &value, &outcome));
+    assert_int_equal(outcome, ROW_NOT_CACHED);
+    assert_all_values(&row);
+    assert_left(&row, 0);
+    end_row(&row);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +422,12 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_row_is_as_it_is_when_it_is_reached, setup, teardown),
         cmocka_unit_test_setup_teardown(readers_say_which_rows_want_care, setup, teardown),
+        cmocka_unit_test_setup_teardown(values_are_got_one_by_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(values_are_of_the_instant_of_their_row, setup, teardown),
+        cmocka_unit_test_setup_teardown(values_outlive_their_age_for_a_moment, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_value_that_was_collected_aborts, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_value_that_is_not_cached_is_said_to_be_so, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_range_stops_at_an_absent_row_that_wants_care, setup,
                                         teardown),
     };

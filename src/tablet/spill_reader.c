@@ -1,6 +1,8 @@
 /* Reading spilled cells: see spill_reader.h. */
 #include "tablet/spill_reader.h"
 
+#include "row/fold.h"
+
 static status cursor_failure(struct spill_reader *reader)
 {
     reader->is_missed = store_cursor_missed_cache(reader->cursor);
@@ -57,8 +59,43 @@ static status next(struct spill_source *source, struct entry *entry, bool *found
     return status_ok();
 }
 
+static bool is_at(const struct spill_reader *reader, bytes key)
+{
+    return store_cursor_valid(reader->cursor) && bytes_equal(store_cursor_key(reader->cursor), key);
+}
+
+/* Cells are mostly looked for in order, one after the other. */
+static void move_to(struct spill_reader *reader, bytes key)
+{
+    if (reader->is_started && store_cursor_valid(reader->cursor))
+        store_cursor_next(reader->cursor);
+    if (!is_at(reader, key) && !store_cursor_missed_cache(reader->cursor))
+        store_cursor_seek(reader->cursor, key);
+    reader->is_started = true;
+    reader->is_positioned = false;
+}
+
+status spill_reader_find(struct spill_reader *reader, uint32_t family, bytes qualifier,
+                         int64_t timestamp_us, struct entry *cell, bool *found)
+{
+    *found = false;
+    buffer_clear(&reader->key);
+    spill_cell_key(&reader->key, reader->row_key, family, qualifier, timestamp_us);
+    if (reader->key.failed)
+        return status_out_of_memory();
+    move_to(reader, buffer_bytes(&reader->key));
+    if (is_at(reader, buffer_bytes(&reader->key)))
+        return read_cell(reader, cell, found);
+    return store_cursor_valid(reader->cursor) ? status_ok() : cursor_failure(reader);
+}
+
+/* Rules by which nothing goes: of no family, so that each is newer than they are. */
+static const struct schema no_families;
+static const struct row_rules keep_all = {.schema = &no_families};
+
 status spill_reader_open(struct spill_reader *reader, struct keyspace *keyspace,
-                         const struct store_view *view, bytes row_key, enum store_reach reach)
+                         const struct store_view *view, bytes row_key, enum store_reach reach,
+                         enum spill_reading reading)
 {
     *reader = (struct spill_reader){.source = {.seek = seek, .next = next}, .row_key = row_key};
     struct buffer upper = {0};
@@ -68,7 +105,8 @@ status spill_reader_open(struct spill_reader *reader, struct keyspace *keyspace,
     struct store_cursor_options options = {.view = view,
                                            .lower = buffer_bytes(&reader->key),
                                            .upper = buffer_bytes(&upper),
-                                           .reach = reach};
+                                           .reach = reach,
+                                           .rules = reading == SPILL_ALL ? &keep_all : NULL};
     status s = reader->key.failed || upper.failed
                    ? status_out_of_memory()
                    : store_cursor_create(keyspace, &options, &reader->cursor);

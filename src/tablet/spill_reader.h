@@ -16,9 +16,17 @@ struct spill_reader {
     bool is_missed; /* reach STORE_CACHED_ONLY: something was not in memory */
 };
 
+/* What a reader collects of what it reads: what the keyspace's rules condemn, or nothing. */
+enum spill_reading { SPILL_BY_RULES, SPILL_ALL };
+
 /* `row_key` must stay until the reader is closed; also to be closed after a failure. */
 status spill_reader_open(struct spill_reader *reader, struct keyspace *keyspace,
-                         const struct store_view *view, bytes row_key, enum store_reach reach);
+                         const struct store_view *view, bytes row_key, enum store_reach reach,
+                         enum spill_reading reading);
+/* The one cell at this place; cheap if it comes next. `*found` false: there is none. Fails as the
+ * source's functions do, whose position it changes. */
+status spill_reader_find(struct spill_reader *reader, uint32_t family, bytes qualifier,
+                         int64_t timestamp_us, struct entry *cell, bool *found);
 void spill_reader_close(struct spill_reader *reader);
 
 #endif

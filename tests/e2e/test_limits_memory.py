@@ -3,6 +3,7 @@
 import concurrent.futures
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from google.cloud.bigtable_v2 import types
@@ -48,6 +49,11 @@ def test_idle(release_server):
     assert used < 60 * MB
 
 
+def forget_peak(server):
+    """VmHWM begins anew: reading the log at the start takes more than what is asked here."""
+    Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")
+
+
 def touch(rpc, name):
     rpc.mutate(name, b"k", set_cell("f", b"q", b"v" * 100, 1000))
     assert len(rpc.read(name)) == 1
@@ -85,7 +91,8 @@ def test_1000_tables(release_server, connect):
 
 
 def test_row_of_200_mb(release_server, connect):
-    server = release_server()
+    """Its values are got one by one while it is sent: 2 MB at a time, beside those in the cache."""
+    server = release_server("--cache", f"{CACHE_MB}MB")
     rpc = connect(server.host)
     name = rpc.create_table("large")
     value = b"x" * (CELL_MB * MB)
@@ -93,8 +100,12 @@ def test_row_of_200_mb(release_server, connect):
         rpc.mutate(name, b"row", set_cell("f", b"%04d" % i, value, 1000))
     server.restart()
     rpc = connect(server.host)
-    (message,) = map(types.ReadRowsResponse.pb, rpc.read_stream(name))
+    rpc.mutate(name, b"small", set_cell("f", b"q", b"v", 1000))
+    assert len(rpc.read(name, rows={"row_keys": [b"small"]})) == 1
+    idle = memory(server)
+    forget_peak(server)
+    (message,) = map(types.ReadRowsResponse.pb, rpc.read_stream(name, rows={"row_keys": [b"row"]}))
     assert sum(len(chunk.value) for chunk in message.chunks) == ROW_MB * MB
     used = memory(server, "VmHWM")
-    print(f"a row of {ROW_MB} MB read: {used / MB:.0f} MB at most")
-    assert used < 500 * MB
+    print(f"a row of {ROW_MB} MB read: {used / MB:.0f} MB at most, {idle / MB:.0f} before")
+    assert used - idle < (50 + CACHE_MB) * MB
