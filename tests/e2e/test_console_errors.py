@@ -258,9 +258,12 @@ def test_addresses_that_nobody_made(arrive):
     page.get_by_role("heading", name="t", exact=True).wait_for()
     page.locator(".notice.error").wait_for()
     somebody.expect_trouble("40[04]")
-    for query in ("prefix=%25%25", "limit=many&versions=-1&way=none&family=none", "after=!"):
+    for query in ("prefix=%25%25", "limit=many&versions=-1&way=none", "after=!"):
         go(somebody, f"{PAGES['rows']}?{query}")
         page.get_by_role("heading", level=1).wait_for()
+    go(somebody, f"{PAGES['rows']}?family=none")
+    page.get_by_text("Requested column family not found").wait_for()
+    somebody.expect_trouble("404")
     for path in ("heat?metric=none&span=none", "rows?key=AA"):
         go(somebody, f"{INSTANCE}/t/t/{path}")
         wait_until_whole(somebody)

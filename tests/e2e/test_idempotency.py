@@ -117,7 +117,7 @@ def test_a_repetition_changes_nothing_at_all(rpc, sums):
 
 def test_a_write_that_was_refused_may_be_tried_again(rpc, sums):
     token = new_token()
-    unknown = set_cell("no such family", b"q", b"v")
+    unknown = set_cell("no-such-family", b"q", b"v")
     with fails_with(StatusCode.NOT_FOUND):
         rpc.mutate(sums, b"k", add_one(), unknown, idempotency={"token": token})
     add(rpc, sums, token=token)

@@ -42,7 +42,7 @@ def shown(value):
 
 
 def put(raw, number, n):
-    return raw.commit({"upsert": raw.entity("K", number, n=n)}).commit_time
+    return raw.moment({"upsert": raw.entity("K", number, n=n)})
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_transaction_that_others_come_in_between_of(raw, mode):
 def test_a_value_that_has_become_one_of_another_type(raw):
     def write(**value):
         entity = {"key": raw.key("K", 1), "properties": {"v": value}}
-        return raw.commit({"upsert": entity}).commit_time
+        return raw.moment({"upsert": entity})
 
     was_text = write(string_value="abc")
     was_bytes = write(blob_value=b"abc")
