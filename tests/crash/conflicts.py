@@ -112,16 +112,16 @@ class Worker:
     # --- commands ---
 
     def serve(self, pipe):
-        while True:
-            command = pipe.recv()
-            if command[0] == "end":
-                return
+        command = pipe.recv()
+        while command[0] != "end":
             if command[0] == "begin":
                 self.begin_round(command[2])
             if command[0] == "rest":
                 pipe.send(self.ledger)
-                continue
-            self.run(command[1], pipe)
+                command = None
+            else:
+                command = self.run(command[1], pipe)
+            command = command or pipe.recv()
 
     def begin_round(self, number):
         self.ledger, self.round, self.appended = Ledger(), number, 0
@@ -129,23 +129,29 @@ class Worker:
         self.is_resting = False
 
     def run(self, host, pipe):
-        """Until the server dies, or all is done after we were told to rest."""
+        """Until the server dies, or all is done after we were told to rest. The next command, if
+        it came meanwhile."""
         try:
             self.calls = Calls(host)
         except OSError:  # others were so quick that it was killed before we came
-            return
+            return None
         for _ in range(self.clients):
             self.calls.begin(self.client())
         try:
             while not (self.is_resting and self.calls.is_idle):
                 if pipe in self.calls.turn(60, *([] if self.is_resting else [pipe])):
-                    assert pipe.recv() == ("rest",)
+                    command = pipe.recv()
+                    if command[0] == "go on":  # it died behind answers that we have not read yet
+                        self.calls.lose()
+                        return command
+                    assert command == ("rest",), command
                     self.is_resting = True
         except OSError:
             self.calls.lose()
-            return
+            return None
         self.calls.close()
         pipe.send(self.ledger)
+        return None
 
     # --- clients ---
 

@@ -172,8 +172,11 @@ class Run:
             self.workers.append(worker)
 
     def tell(self, *command):
-        for pipe in self.pipes:
-            pipe.send(command)
+        try:
+            for pipe in self.pipes:
+                pipe.send(command)
+        except BrokenPipeError:
+            raise Failure("a worker has failed") from None
 
     def ledgers(self):
         """Of all workers, when what they have under way has ended."""
