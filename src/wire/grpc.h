@@ -157,9 +157,9 @@ void grpc_call_visit_headers(const struct grpc_call *call, void *context,
 
 /* Instead of grpc_call_send: says status, content type (a literal, or NULL) and Cache-Control (the
  * same; NULL: nobody may keep it), once and before all; then adds bytes to the body. Further
- * headers are those of grpc_call_add_header, from the thread that answers. grpc_call_finish ends
- * it: the status is only looked at for whether it is OK, and if not the client sees the stream
- * reset, or 503 for want of an answer. */
+ * headers are those of grpc_call_add_header, each value as it is, from the thread that answers.
+ * grpc_call_finish ends it: the status is only looked at for whether it is OK, and if not the
+ * client sees the stream reset, or 503 for want of an answer. */
 void grpc_call_answer_http(struct grpc_call *call, unsigned code, const char *content_type,
                            const char *caching);
 void grpc_call_send_http(struct grpc_call *call, bytes body);

@@ -558,7 +558,10 @@ void grpc_call_finish(struct grpc_call *call, status s)
 
 void grpc_call_add_header(struct grpc_call *call, const char *name, bytes value)
 {
-    metadata_add(&call->header_metadata, name, value);
+    if (call->is_http)
+        metadata_add_text(&call->header_metadata, bytes_of(name), value);
+    else
+        metadata_add(&call->header_metadata, name, value);
 }
 
 void grpc_call_add_trailer(struct grpc_call *call, const char *name, bytes value)

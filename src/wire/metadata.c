@@ -23,24 +23,28 @@ static bool is_allowed(bytes name, bytes value)
            nghttp2_check_header_value(value.data, value.size);
 }
 
-void metadata_add(struct metadata *metadata, const char *name, bytes value)
+void metadata_add_text(struct metadata *metadata, bytes name, bytes value)
 {
-    struct buffer encoded = {0};
-    bytes name_bytes = bytes_of(name);
-    if (metadata_is_binary(name_bytes)) {
-        base64_encode(value, &encoded);
-        value = buffer_bytes(&encoded);
-    }
     size_t before = metadata->text.size;
-    if (!encoded.failed && metadata->count < METADATA_MOST && is_allowed(name_bytes, value)) {
-        append_field(&metadata->text, name_bytes, value);
-        metadata->count++;
-    }
+    if (metadata->count == METADATA_MOST || !is_allowed(name, value))
+        return;
+    append_field(&metadata->text, name, value);
     if (metadata->text.failed) {
         metadata->text.size = before;
         metadata->text.failed = false;
-        metadata->count--;
+        return;
     }
+    metadata->count++;
+}
+
+void metadata_add(struct metadata *metadata, const char *name, bytes value)
+{
+    struct buffer encoded = {0};
+    bool is_binary = metadata_is_binary(bytes_of(name));
+    if (is_binary)
+        base64_encode(value, &encoded);
+    if (!encoded.failed)
+        metadata_add_text(metadata, bytes_of(name), is_binary ? buffer_bytes(&encoded) : value);
     buffer_free(&encoded);
 }
 

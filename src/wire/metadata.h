@@ -15,6 +15,8 @@ struct metadata {
 /* Adds a copy; the value as base64 if the name ends in -bin. Left out without memory, beyond
  * METADATA_MOST fields, and if HTTP/2 does not allow the bytes. */
 void metadata_add(struct metadata *metadata, const char *name, bytes value);
+/* The same; the value is text already, whatever the name. */
+void metadata_add_text(struct metadata *metadata, bytes name, bytes value);
 void metadata_clear(struct metadata *metadata); /* keeps the memory */
 void metadata_free(struct metadata *metadata);
 

@@ -41,6 +41,24 @@ struct rest_call {
 
 /* --- answers --- */
 
+/* Before the answer begins: those of the call's headers that clients measure by. */
+static void add_headers(const struct rest_call *call)
+{
+    static const char *const names[] = {"server-timing", "x-goog-ext-425905942-bin"};
+    struct buffer text = {0};
+    bytes value;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!client_call_metadata(call->call, names[i], &value))
+            continue;
+        buffer_clear(&text);
+        buffer_append_bytes(&text, value);
+        buffer_append_byte(&text, '\0');
+        if (!text.failed)
+            http_answer_header(call->request, names[i], (const char *)text.data);
+    }
+    buffer_free(&text);
+}
+
 static void answer_binary_error(struct http_request *request, unsigned http_status, status s,
                                 bytes details)
 {
@@ -91,8 +109,10 @@ static status write_message(const struct rest_call *call, bytes message, struct 
 /* Writes an element of a stream's array. */
 static void add_element(struct rest_call *call, bytes text)
 {
-    if (!call->has_begun)
+    if (!call->has_begun) {
+        add_headers(call);
         http_answer_begin(call->request, 200, JSON_TYPE);
+    }
     http_answer_add(call->request, bytes_of(call->has_begun ? ",\n" : "["));
     http_answer_add(call->request, text);
     call->has_begun = true;
@@ -179,6 +199,8 @@ static void on_end(void *context, struct client_call *client_call, status s)
         s = call->failure;
         call->failure = status_ok();
     }
+    if (call->request != NULL && !call->has_begun)
+        add_headers(call);
     if (call->request == NULL) {
         status_ignore(s); /* nobody is there */
     } else if (status_is_ok(s)) {

@@ -11,6 +11,9 @@
  * Errors in JSON are Google's envelope, {"error": {"code", "message", "status", "details"}}. A
  * streaming method's answer is a JSON array of its messages, and so is its error.
  *
+ * Of what a call answers beside its messages, an HTTP answer has what clients measure by:
+ * server-timing and ResponseParams, the latter in base64 as gRPC sends it.
+ *
  * The header fields below tell the server's end who asks; a client has no way to send them by REST.
  *
  * All but create and destroy is for the loop's thread. */

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -18,9 +19,11 @@ from google.cloud import bigtable_admin_v2
 from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports.rest import (
     BigtableTableAdminRestTransport,
 )
+from google.cloud.bigtable_v2 import types as data_types
 from google.cloud.location import locations_pb2
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import WAYS, Rest, b64
+from harness.rpc import set_cell as rpc_set_cell
 
 INSTANCE = "/v2/projects/p/instances/i"
 
@@ -200,6 +203,94 @@ def test_a_stream_of_many_messages(rest, rest_table):
     messages = rest.call("POST", f"{rest_table}:readRows?prettyPrint=false", {})
     assert len(messages) > 1
     assert read_cells(messages) == [(k, k * 1000) for k in keys]
+
+
+# --- what goes beside the messages ---
+
+PARAMS = "x-goog-ext-425905942-bin"
+
+
+def served_by(fields):
+    """(zone, cluster) that an answer names; None: neither. Each has a timing."""
+    assert re.fullmatch(r"gfet4t7; dur=\d+\.\d{3}", fields["server-timing"])
+    if PARAMS not in fields:
+        return None
+    text = fields[PARAMS]
+    data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    params = data_types.ResponseParams.deserialize(data)
+    return params.zone_id, params.cluster_id
+
+
+def test_answers_name_the_cluster(rest, new_table_id):
+    """That of the profile, else the first; of every method of the data service."""
+    instance, zones = new_table_id(), {"b": "us-east1-b", "c": "us-east1-c"}
+    clusters = {
+        f"{instance}-{which}": {"location": f"projects/p/locations/{zone}", "serveNodes": 1}
+        for which, zone in zones.items()
+    }
+    made = {"instanceId": instance, "instance": {"displayName": instance}, "clusters": clusters}
+    rest.call("POST", "/v2/projects/p/instances", made)
+    path = f"/v2/projects/p/instances/{instance}"
+    second = {"singleClusterRouting": {"clusterId": f"{instance}-c"}, "description": "second"}
+    rest.call("POST", f"{path}/appProfiles?appProfileId=second", second)
+    table = f"{path}/tables/t"
+    families = {"columnFamilies": {"f": {}}}
+    rest.call("POST", f"{path}/tables", {"tableId": "t", "table": families})
+
+    row, change = {"rowKey": b64(b"k")}, {"mutations": [set_cell()]}
+    rule = {"familyName": "f", "columnQualifier": b64(b"q"), "appendValue": b64(b"!")}
+    requests = {
+        f"{table}:mutateRow": {**row, **change},
+        f"{table}:mutateRows": {"entries": [{**row, **change}]},
+        f"{table}:checkAndMutateRow": {**row, "trueMutations": [set_cell()]},
+        f"{table}:readModifyWriteRow": {**row, "rules": [rule]},
+        f"{table}:readRows": {},
+        f"{path}:ping": {},
+        f"{path}:executeQuery": {"query": "SELECT 1"},
+    }
+    wanted = {"": (zones["b"], f"{instance}-b"), "second": (zones["c"], f"{instance}-c")}
+    for profile, place in wanted.items():
+        for target, body in requests.items():
+            status, fields, text = rest.ask_for_all(
+                "POST", target, {**body, "appProfileId": profile}
+            )
+            assert (status, served_by(fields)) == (200, place), (target, text)
+        status, fields, _ = rest.ask_for_all(
+            "GET", f"{table}:sampleRowKeys?appProfileId={profile}"
+        )
+        assert (status, served_by(fields)) == (200, place)
+    for body in ({}, {"filter": {"blockAllFilter": True}}, {"rows": {"rowKeys": [""]}}):
+        _, fields, _ = rest.ask_for_all("POST", f"{table}:readRows", body)
+        assert served_by(fields) == wanted[""]
+    rest.call("DELETE", path)
+
+
+def test_protobuf_answers_name_the_cluster(rest, rest_table):
+    request = data_types.MutateRowRequest(
+        row_key=b"k", mutations=[rpc_set_cell("f", b"q", b"v")]
+    )
+    body = data_types.MutateRowRequest.serialize(request)
+    binary = {"content-type": "application/x-protobuf"}
+    for table, code in ((rest_table, 200), (f"{rest_table}-nope", 404)):
+        status, fields, _ = rest.ask_for_all("POST", f"{table}:mutateRow", body, binary)
+        assert status == code
+        assert fields["content-type"] == "application/x-protobuf"
+        assert served_by(fields) == (("local", "trestle") if code == 200 else None)
+
+
+def test_answers_that_name_no_cluster(rest, rest_table):
+    """Of a table that is not there; and what is not of the data service tells no time either."""
+    change = {"rowKey": b64(b"k"), "mutations": [set_cell()]}
+    for method, body in (("readRows", {}), ("mutateRow", change)):
+        status, fields, _ = rest.ask_for_all("POST", f"{rest_table}nope:{method}", body)
+        assert (status, served_by(fields)) == (404, None)
+    for verb, path, body in (
+        ("GET", rest_table, None),
+        ("GET", "/v2/nothing", None),
+        ("POST", f"{rest_table}:readRows", "{"),
+    ):
+        _, fields, _ = rest.ask_for_all(verb, path, body)
+        assert not {PARAMS, "server-timing"} & fields.keys()
 
 
 # --- errors ---
