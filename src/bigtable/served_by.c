@@ -1,9 +1,12 @@
-/* See served_by.h.
+/* See served_by.h. Each data call asks, on any loop's thread: what is remembered is read without a
+ * lock.
  *
  * Invariants
  *  1. `places` only grows until the end; its metadata may be used without the lock.
  *  2. An answer is believed if nothing has changed since before it was looked up: `changes` goes up
- *     after a change is visible, and is read before the look. */
+ *     after a change is visible, and is read before the look.
+ *  3. An answer is written under the lock, with `sequence` odd; what was read of it counts if
+ *     `sequence` was even before, and is the same after. */
 #include "bigtable/served_by.h"
 
 #include "bigtable/names.h"
@@ -17,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { ANSWERS = 256, ARENA_BYTES = 1 << 20 };
+enum { ANSWERS = 256, ASKED_WORDS = 24, ARENA_BYTES = 1 << 20 };
 
 struct place {
     struct place *next;
@@ -25,10 +28,18 @@ struct place {
     struct metadata *metadata;
 };
 
+/* The instance, a zero, the profile, and zeroes up to a whole word. */
+struct question {
+    size_t words; /* of the text; at least one */
+    uint64_t text[ASKED_WORDS];
+};
+
 struct answer {
-    struct buffer asked; /* the instance, a zero, the profile; empty: none */
-    uint64_t changes;
-    const struct metadata *metadata;
+    atomic_uint_fast64_t sequence;
+    atomic_uint_fast64_t changes;
+    atomic_size_t words; /* of what was asked; 0: none */
+    atomic_uint_fast64_t asked[ASKED_WORDS];
+    const struct metadata *_Atomic metadata;
 };
 
 struct served_by {
@@ -37,9 +48,9 @@ struct served_by {
     struct control_watcher profiles;
     atomic_uint_fast64_t changes;
     const struct metadata *nowhere; /* of an instance without clusters */
-    pthread_mutex_t lock;           /* of what follows; held for a few instructions */
+    pthread_mutex_t lock;           /* of places, and of who writes answers */
     struct place *places;
-    struct answer answers[ANSWERS]; /* by a hash of what was asked */
+    struct answer answers[ANSWERS]; /* by a hash of what was asked; read without the lock */
 };
 
 /* --- places --- */
@@ -113,29 +124,31 @@ static const struct metadata *keep_place(struct served_by *served_by, struct buf
 
 /* --- looking it up --- */
 
-/* The id of the cluster that the profile routes to, in the arena; NULL: none in particular. */
-static const char *routed_to(struct served_by *served_by, const char *instance, const char *profile,
-                             struct arena *arena)
+/* The id of the cluster that the profile routes to, in the arena; NULL: none in particular, as of a
+ * profile that nobody made. */
+static status find_route(struct served_by *served_by, const char *instance, const char *profile,
+                         struct arena *arena, const char **id)
 {
-    bool is_named = profile != NULL && profile[0] != '\0';
-    char *name = name_join(arena, instance, "appProfiles", is_named ? profile : "default");
+    char *name =
+        name_join(arena, instance, "appProfiles", profile[0] == '\0' ? "default" : profile);
     struct resource *resource;
     ProtobufCMessage *message;
+    *id = NULL;
     if (name == NULL)
-        return NULL;
+        return status_out_of_memory();
     status s = control_find(served_by->control, RESOURCE_APP_PROFILE, name, &resource);
-    if (!status_is_ok(s)) {
+    if (s.code == STATUS_NOT_FOUND) {
         status_ignore(s); /* any profile may be named */
-        return NULL;
+        return status_ok();
     }
+    TRY(s);
     s = resource_decode(resource, arena, &message);
     resource_release(resource);
+    TRY(s);
     const BtAdmin__AppProfile *found = (const void *)message;
-    const char *id = status_is_ok(s) && found->single_cluster_routing != NULL
-                         ? found->single_cluster_routing->cluster_id
-                         : NULL;
-    status_ignore(s);
-    return id;
+    if (found->single_cluster_routing != NULL)
+        *id = found->single_cluster_routing->cluster_id;
+    return status_ok();
 }
 
 static bool take_first(void *context, struct resource *resource)
@@ -146,106 +159,150 @@ static bool take_first(void *context, struct resource *resource)
     return false;
 }
 
-static struct resource *find_cluster(struct served_by *served_by, const char *instance,
-                                     const char *profile, struct arena *arena)
+/* NULL: the instance has none. */
+static status find_cluster(struct served_by *served_by, const char *instance, const char *profile,
+                           struct arena *arena, struct resource **cluster)
 {
-    struct resource *cluster = NULL;
-    const char *id = routed_to(served_by, instance, profile, arena);
-    char *name = id == NULL ? NULL : name_join(arena, instance, "clusters", id);
-    if (name != NULL)
-        status_ignore(control_find(served_by->control, RESOURCE_CLUSTER, name, &cluster));
-    if (cluster == NULL)
-        status_ignore(
-            control_list(served_by->control, RESOURCE_CLUSTER, instance, "", take_first, &cluster));
-    return cluster;
-}
-
-/* NULL: no cluster, or no memory. */
-static const struct metadata *look_up(struct served_by *served_by, bytes instance,
-                                      const char *profile, struct arena *arena)
-{
-    const char *name = arena_string(arena, instance);
-    struct resource *cluster = name == NULL ? NULL : find_cluster(served_by, name, profile, arena);
-    ProtobufCMessage *message;
-    struct buffer params = {0};
-    if (cluster == NULL)
-        return NULL;
-    status s = resource_decode(cluster, arena, &message);
-    if (status_is_ok(s)) {
-        const char *location = ((const BtAdmin__Cluster *)(const void *)message)->location;
-        encode_params(location[0] == '\0' ? BIGTABLE_ZONE_ID : name_id(location),
-                      name_id(cluster->name), &params);
+    const char *id;
+    *cluster = NULL;
+    TRY(find_route(served_by, instance, profile, arena, &id));
+    if (id != NULL) {
+        char *name = name_join(arena, instance, "clusters", id);
+        if (name == NULL)
+            return status_out_of_memory();
+        status s = control_find(served_by->control, RESOURCE_CLUSTER, name, cluster);
+        if (s.code != STATUS_NOT_FOUND)
+            return s;
+        status_ignore(s); /* it has just been deleted */
     }
-    bool is_known = status_is_ok(s);
-    status_ignore(s);
-    resource_release(cluster);
-    return is_known ? keep_place(served_by, &params) : NULL;
+    return control_list(served_by->control, RESOURCE_CLUSTER, instance, "", take_first, cluster);
 }
 
+static status encode_cluster(const struct resource *cluster, struct arena *arena,
+                             struct buffer *params)
+{
+    ProtobufCMessage *message;
+    TRY(resource_decode(cluster, arena, &message));
+    const char *location = ((const BtAdmin__Cluster *)(const void *)message)->location;
+    encode_params(location[0] == '\0' ? BIGTABLE_ZONE_ID : name_id(location),
+                  name_id(cluster->name), params);
+    return status_ok();
+}
+
+static status look_up(struct served_by *served_by, bytes instance, const char *profile,
+                      struct arena *arena, const struct metadata **out)
+{
+    struct resource *cluster;
+    struct buffer params = {0};
+    const char *name = arena == NULL ? NULL : arena_string(arena, instance);
+    if (name == NULL)
+        return status_out_of_memory();
+    TRY(find_cluster(served_by, name, profile, arena, &cluster));
+    if (cluster == NULL) {
+        *out = served_by->nowhere;
+        return status_ok();
+    }
+    status s = encode_cluster(cluster, arena, &params);
+    resource_release(cluster);
+    TRY(s);
+    *out = keep_place(served_by, &params);
+    return *out == NULL ? status_out_of_memory() : status_ok();
+}
+
+/* NULL without memory. */
 static const struct metadata *look_up_anew(struct served_by *served_by, bytes instance,
                                            const char *profile)
 {
+    const struct metadata *found = NULL;
     struct arena *arena = arena_create(ARENA_BYTES);
-    const struct metadata *found =
-        arena == NULL ? NULL : look_up(served_by, instance, profile, arena);
+    status s = look_up(served_by, instance, profile, arena, &found);
     arena_destroy(arena);
-    return found == NULL ? served_by->nowhere : found;
+    if (status_is_ok(s))
+        return found;
+    status_ignore(s); /* who measures by it must do without */
+    return NULL;
 }
 
 /* --- remembering it --- */
 
-/* FNV-1a. */
-static uint32_t hash(uint32_t seed, bytes text)
+/* False: it is longer than what is remembered. */
+static bool ask(bytes instance, bytes profile, struct question *out)
 {
-    for (size_t i = 0; i < text.size; i++)
-        seed = (seed ^ text.data[i]) * 16777619u;
-    return seed;
+    size_t size = instance.size + 1 + profile.size;
+    out->words = (size + sizeof *out->text - 1) / sizeof *out->text;
+    if (out->words > ASKED_WORDS)
+        return false;
+    uint8_t *to = (uint8_t *)out->text;
+    out->text[out->words - 1] = 0;
+    memcpy(to, instance.data, instance.size);
+    to[instance.size] = 0;
+    memcpy(to + instance.size + 1, profile.data, profile.size);
+    return true;
 }
 
-static bool is_about(const struct answer *answer, bytes instance, bytes profile)
+static struct answer *place_of(struct served_by *served_by, const struct question *question)
 {
-    bytes asked = buffer_bytes(&answer->asked);
-    return asked.size == instance.size + 1 + profile.size && bytes_start_with(asked, instance) &&
-           bytes_equal(bytes_from(asked, instance.size + 1), profile);
+    uint64_t hash = 0;
+    for (size_t i = 0; i < question->words; i++) {
+        hash = (hash ^ question->text[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+    }
+    return &served_by->answers[hash % ANSWERS];
 }
 
-static const struct metadata *recall(struct served_by *served_by, struct answer *answer,
-                                     uint64_t changes, bytes instance, bytes profile)
+static bool is_about(const struct answer *answer, const struct question *question)
 {
-    pthread_mutex_lock(&served_by->lock);
-    bool is_known = answer->changes == changes && is_about(answer, instance, profile);
-    const struct metadata *metadata = is_known ? answer->metadata : NULL;
-    pthread_mutex_unlock(&served_by->lock);
-    return metadata;
+    if (atomic_load(&answer->words) != question->words)
+        return false;
+    for (size_t i = 0; i < question->words; i++)
+        if (atomic_load(&answer->asked[i]) != question->text[i])
+            return false;
+    return true;
+}
+
+/* NULL: it is not known, or is being written. */
+static const struct metadata *recall(const struct answer *answer, uint64_t changes,
+                                     const struct question *question)
+{
+    uint64_t sequence = atomic_load(&answer->sequence);
+    if (sequence % 2 != 0 || atomic_load(&answer->changes) != changes ||
+        !is_about(answer, question))
+        return NULL;
+    const struct metadata *metadata = atomic_load(&answer->metadata);
+    return atomic_load(&answer->sequence) == sequence ? metadata : NULL;
 }
 
 static void remember(struct served_by *served_by, struct answer *answer, uint64_t changes,
-                     bytes instance, bytes profile, const struct metadata *metadata)
+                     const struct question *question, const struct metadata *metadata)
 {
     pthread_mutex_lock(&served_by->lock);
-    buffer_clear(&answer->asked);
-    buffer_append_bytes(&answer->asked, instance);
-    buffer_append_byte(&answer->asked, 0);
-    buffer_append_bytes(&answer->asked, profile);
-    if (answer->asked.failed)
-        buffer_free(&answer->asked);
-    answer->changes = changes;
-    answer->metadata = metadata;
+    atomic_fetch_add(&answer->sequence, 1);
+    atomic_store(&answer->changes, changes);
+    atomic_store(&answer->words, question->words);
+    for (size_t i = 0; i < question->words; i++)
+        atomic_store(&answer->asked[i], question->text[i]);
+    atomic_store(&answer->metadata, metadata);
+    atomic_fetch_add(&answer->sequence, 1);
     pthread_mutex_unlock(&served_by->lock);
 }
 
 const struct metadata *served_by_params(struct served_by *served_by, bytes instance,
                                         const char *profile)
 {
-    bytes asked = bytes_of(profile == NULL ? "" : profile);
-    uint32_t place = hash(hash(2166136261u, instance), asked) % ANSWERS;
-    struct answer *answer = &served_by->answers[place];
+    struct question question;
+    if (profile == NULL)
+        profile = "";
     uint64_t changes = atomic_load(&served_by->changes);
-    const struct metadata *metadata = recall(served_by, answer, changes, instance, asked);
+    bool is_short = ask(instance, bytes_of(profile), &question);
+    struct answer *answer = is_short ? place_of(served_by, &question) : NULL;
+    const struct metadata *metadata = is_short ? recall(answer, changes, &question) : NULL;
     if (metadata != NULL)
         return metadata;
     metadata = look_up_anew(served_by, instance, profile);
-    remember(served_by, answer, changes, instance, asked, metadata);
+    if (metadata == NULL)
+        return served_by->nowhere;
+    if (is_short)
+        remember(served_by, answer, changes, &question, metadata);
     return metadata;
 }
 
@@ -287,8 +344,6 @@ void served_by_destroy(struct served_by *served_by)
         served_by->places = place->next;
         free_place(place);
     }
-    for (size_t i = 0; i < ANSWERS; i++)
-        buffer_free(&served_by->answers[i].asked);
     pthread_mutex_destroy(&served_by->lock);
     free(served_by);
 }

@@ -20,7 +20,7 @@ status served_by_create(struct control *control, struct served_by **out);
 void served_by_destroy(struct served_by *served_by); /* NULL is fine; after the control plane */
 
 /* `instance` is a checked name; `profile` an id, NULL or empty: the default one. Never NULL:
- * without memory, what an instance without clusters has. */
+ * without memory, what an instance without clusters has, for this once. */
 const struct metadata *served_by_params(struct served_by *served_by, bytes instance,
                                         const char *profile);
 
