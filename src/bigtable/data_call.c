@@ -136,14 +136,14 @@ void data_call_tell_commit(struct data_call *data, int64_t locked_us, const stru
     grpc_call_step_at(data->call, CALL_WORKS, commit->written_us);
 }
 
-/* To a client that will ask again and says what it was told: where to ask. It is the same place,
- * but clients that keep cookies can be tried. */
+/* To a client that will ask again and then says what it was told: where to ask. One server has
+ * nothing to choose between, so the words mean nothing, and name no cluster: that is for
+ * ResponseParams. Clients that keep cookies can be tried. */
 static void add_routing_cookie(struct data_call *data, status s)
 {
     bool is_worth_asking = s.code == STATUS_UNAVAILABLE || s.code == STATUS_RESOURCE_EXHAUSTED;
     if (is_worth_asking && client_features(data->call)->routing_cookie)
-        grpc_call_add_trailer(data->call, "x-goog-cbt-cookie-cluster",
-                              bytes_of(BIGTABLE_CLUSTER_ID));
+        grpc_call_add_trailer(data->call, "x-goog-cbt-cookie-routing", bytes_of("trestle"));
 }
 
 void data_call_finish(struct data_call *data, status s)
