@@ -19,7 +19,7 @@ void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strdup(const char *string);
 
-static struct {
+static _Thread_local struct {
     bool active;
     bool failed;
     size_t left;

@@ -1,5 +1,6 @@
 /* Allocations that fail on purpose, for tests alone: link with failmalloc.c and FAILMALLOC's linker
- * flags (see meson.build). Only our own code's calls fail, not the C library's. One thread. */
+ * flags (see meson.build). Only our own code's calls fail, not the C library's, and only those of
+ * the thread that asks for it: others go on. */
 #ifndef TRESTLE_BASE_FAILMALLOC_H
 #define TRESTLE_BASE_FAILMALLOC_H
 
