@@ -1,7 +1,6 @@
 /* See command.h. */
 #include "cmd/command.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 int command_usage_error(const char *command, const char *words)
@@ -63,6 +62,17 @@ int command_print(void (*write)(struct buffer *out))
     struct buffer out = {0};
     write(&out);
     return print_all(&out);
+}
+
+void command_print_key(FILE *to, bytes key)
+{
+    for (size_t i = 0; i < key.size; i++) {
+        uint8_t c = key.data[i];
+        if (c > ' ' && c < 0x7f && c != '\\')
+            fputc(c, to);
+        else
+            fprintf(to, "\\x%02x", c);
+    }
 }
 
 /* --- commands of several kinds --- */

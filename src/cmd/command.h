@@ -4,6 +4,8 @@
 
 #include "base/status.h"
 
+#include <stdio.h>
+
 enum { EXIT_USAGE = 2 };
 
 /* One line on stderr, "trestle serve: <words>"; returns EXIT_USAGE. */
@@ -27,6 +29,9 @@ bool command_asks_for(const char *const *arguments, const char *flag);
 
 /* Prints what `write` writes; returns an exit status. */
 int command_print(void (*write)(struct buffer *out));
+
+/* A row key, with bytes outside printable ASCII as \xNN. */
+void command_print_key(FILE *to, bytes key);
 
 /* A command that is several: "trestle import csv". */
 struct command_kind {

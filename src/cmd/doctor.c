@@ -71,21 +71,10 @@ struct doctor {
     struct found_table *tables;
     struct found_table **last_table;
     uint64_t damages;
+    uint64_t index_damages; /* those of them that `trestle repair` mends */
 };
 
 /* --- reporting --- */
-
-/* Bytes outside printable ASCII as \xNN. */
-static void print_key(FILE *to, bytes key)
-{
-    for (size_t i = 0; i < key.size; i++) {
-        uint8_t c = key.data[i];
-        if (c > ' ' && c < 0x7f && c != '\\')
-            fputc(c, to);
-        else
-            fprintf(to, "\\x%02x", c);
-    }
-}
 
 static void report(struct doctor *doctor, const struct found_table *table, const char *what)
 {
@@ -110,7 +99,7 @@ static void report_key(struct doctor *doctor, const struct found_table *table, b
         return;
     fprintf(stderr, "damage: table %s, tablet %" PRIu64 ", key ", table->name,
             tablet_of(table, row_key)->record.id);
-    print_key(stderr, row_key);
+    command_print_key(stderr, row_key);
     fprintf(stderr, ": %s\n", what);
 }
 
@@ -315,10 +304,12 @@ struct damaged_index {
     const struct found_table *table;
 };
 
-static void report_index(void *context, bytes row_key, const char *what)
+static status report_index(void *context, const struct ds_index_damage *damage)
 {
     const struct damaged_index *damaged = context;
-    report_key(damaged->doctor, damaged->table, row_key, what);
+    report_key(damaged->doctor, damaged->table, damage->row_key, damage->what);
+    damaged->doctor->index_damages += damage->kind != DS_DAMAGE_OTHER;
+    return status_ok();
 }
 
 static status check_indexes(struct doctor *doctor, const struct found_table *table,
@@ -517,6 +508,9 @@ static int examine_directory(const char *directory)
         fprintf(stderr, "%" PRIu64 " damages found\n", doctor.damages);
     else
         printf("%s: no damage found\n", directory);
+    if (doctor.index_damages > 0)
+        fprintf(stderr, "%" PRIu64 " of them are of index rows: trestle repair mends those\n",
+                doctor.index_damages);
     status_free(s);
     clean_up(&doctor);
     return is_read && doctor.damages == 0 ? 0 : 1;

@@ -6,6 +6,7 @@
 #include "cmd/doctor.h"
 #include "cmd/export.h"
 #include "cmd/import.h"
+#include "cmd/repair.h"
 #include "cmd/serve.h"
 #include "cmd/sql_shell.h"
 #include "cmd/status.h"
@@ -41,6 +42,7 @@ static int help_command(const char *const *arguments);
 static const struct command commands[] = {
     {"serve", serve_command, "serve a data directory to Bigtable clients"},
     {"doctor", doctor_command, "examine the data directory of a stopped server"},
+    {"repair", repair_command, "mend the data directory of a stopped server"},
     {"import", import_command, "bring in rows of files, and what another database has exported"},
     {"export", export_command, "write a table into files that others read"},
     {"copy", copy_command, "copy a table from one Bigtable endpoint to another"},

@@ -33,6 +33,7 @@ struct checking {
     struct read_scope scope;
     struct vector ready;        /* of struct ds_index */
     struct vector others;       /* of uint64_t: the ids of those that are not */
+    bool lacks_definitions;     /* some are damaged: whose C rows are whose is not known */
     struct arena *definitions;  /* whose they are */
     struct arena *row_arena;    /* of the row that the reader is at */
     struct arena *lookup_arena; /* of one that is looked for meanwhile */
@@ -46,9 +47,24 @@ bool ds_is_database_table(const char *table_name)
     return strstr(table_name, "/databases/") != NULL;
 }
 
-static void report(struct checking *checking, bytes row_key, const char *what)
+static status report(struct checking *checking, struct ds_index_damage damage)
 {
-    checking->check->report(checking->check->context, row_key, what);
+    return checking->check->report(checking->check->context, &damage);
+}
+
+static status report_other(struct checking *checking, bytes row_key, const char *what)
+{
+    return report(checking, (struct ds_index_damage){
+                                .kind = DS_DAMAGE_OTHER, .row_key = row_key, .what = what});
+}
+
+static status report_too_many(struct checking *checking, bytes row_key, bytes found,
+                              const char *what)
+{
+    return report(checking, (struct ds_index_damage){.kind = DS_DAMAGE_TOO_MANY,
+                                                     .row_key = row_key,
+                                                     .what = what,
+                                                     .found = found});
 }
 
 /* Damage does not end the reading; what else fails does. */
@@ -61,9 +77,9 @@ static status report_damage(struct checking *checking, bytes row_key, status s)
 {
     if (!is_damage(s))
         return s;
-    report(checking, row_key, status_message(s));
+    status reported = report_other(checking, row_key, status_message(s));
     status_free(s);
-    return status_ok();
+    return reported;
 }
 
 /* --- rows --- */
@@ -126,6 +142,14 @@ static bool is_same(const struct tally *a, const struct tally *b)
 /* Calls `visit` for each row that is there, as it is. */
 typedef status row_visitor(struct checking *checking, bytes row_key, bytes value);
 
+static status visit_row(struct checking *checking, const struct row *row, row_visitor *visit)
+{
+    const struct cell *cell = &row->cells.items[0];
+    if (cell->timestamp_us > checking->check->newest_us)
+        checking->check->newest_us = cell->timestamp_us;
+    return visit(checking, row->key, cell->value);
+}
+
 static status visit_rows(struct checking *checking, struct row_range_reader *reader,
                          struct row *row, row_visitor *visit)
 {
@@ -136,9 +160,9 @@ static status visit_rows(struct checking *checking, struct row_range_reader *rea
         arena_reset(checking->arena);
         TRY(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, ROW_BUDGET, row, &outcome));
         if (outcome == ROW_TOO_LARGE)
-            report(checking, row->key, "the row is too large to be one of Datastore's");
+            TRY(report_other(checking, row->key, "the row is too large to be one of Datastore's"));
         if (outcome == ROW_FOUND)
-            TRY(visit(checking, row->key, row->cells.items[0].value));
+            TRY(visit_row(checking, row, visit));
     }
     return status_ok();
 }
@@ -201,7 +225,9 @@ static status add_definition(struct checking *checking, bytes value)
 
 static status read_definition(struct checking *checking, bytes row_key, bytes value)
 {
-    return report_damage(checking, row_key, add_definition(checking, value));
+    status s = add_definition(checking, value);
+    checking->lacks_definitions = checking->lacks_definitions || !status_is_ok(s);
+    return report_damage(checking, row_key, s);
 }
 
 static status read_definitions(struct checking *checking)
@@ -269,14 +295,23 @@ static bool is_row_key(const struct checking *checking, bytes row_key)
            ds_row_parse(row_key, shape_of(checking, row_key), &row);
 }
 
+/* A C row is of no index if there is none of its id; one that does not parse may be anything. */
+static status report_strange_row(struct checking *checking, bytes row_key, bytes value)
+{
+    static const char no_index[] = "a row of a composite index that is not there";
+    uint64_t id;
+    if (row_key.data[0] != DS_COMPOSITE_ROW)
+        return report_other(checking, row_key, "a row key that is none of Datastore's");
+    bool has_index = !ds_composite_row_index(row_key, &id) || shape_of(checking, row_key) != NULL;
+    if (has_index || checking->lacks_definitions)
+        return report_other(checking, row_key, no_index);
+    return report_too_many(checking, row_key, value, no_index);
+}
+
 static status count_row(struct checking *checking, bytes row_key, bytes value)
 {
-    if (!is_row_key(checking, row_key)) {
-        report(checking, row_key,
-               row_key.data[0] == DS_COMPOSITE_ROW ? "a row of a composite index that is not there"
-                                                   : "a row key that is none of Datastore's");
-        return status_ok();
-    }
+    if (!is_row_key(checking, row_key))
+        return report_strange_row(checking, row_key, value);
     if (row_key.data[0] == DS_ENTITY_ROW)
         return report_damage(checking, row_key, count_entity(checking, row_key, value));
     if (is_index_row(checking, row_key)) {
@@ -288,19 +323,23 @@ static status count_row(struct checking *checking, bytes row_key, bytes value)
 
 /* --- the second pass: what of it is wrong --- */
 
-static status name_missing(struct checking *checking, bytes row_key, bytes value)
+static status name_unless_right(struct checking *checking, const struct ds_index_row *row)
 {
-    struct ds_index_rows rows;
-    TRY(expected_rows(checking, row_key, value, &rows));
-    for (size_t i = 0; i < rows.count; i++) {
-        bytes types;
-        bool found;
-        TRY(look_up(checking, rows.rows[i].key, &types, &found));
-        if (!found)
-            report(checking, rows.rows[i].key, "an index row that its entity should have");
-        else if (!bytes_equal(types, rows.rows[i].types))
-            report(checking, rows.rows[i].key, "an index row with other types than its entity's");
-    }
+    struct ds_index_damage damage = {.row_key = row->key, .is = row->types};
+    bool found;
+    TRY(look_up(checking, row->key, &damage.found, &found));
+    if (found && bytes_equal(damage.found, row->types))
+        return status_ok();
+    damage.kind = found ? DS_DAMAGE_TYPES : DS_DAMAGE_MISSING;
+    damage.what = found ? "an index row with other types than its entity's"
+                        : "an index row that its entity should have";
+    return report(checking, damage);
+}
+
+static status name_missing(struct checking *checking, const struct ds_index_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        TRY(name_unless_right(checking, &rows->rows[i]));
     return status_ok();
 }
 
@@ -320,7 +359,8 @@ static status row_of_entity(struct checking *checking, bytes index_key, bytes *o
     return out->data == NULL ? status_out_of_memory() : status_ok();
 }
 
-static status name_orphan(struct checking *checking, bytes row_key)
+/* `*what` is wrong with the row; NULL: nothing. */
+static status judge_index_row(struct checking *checking, bytes row_key, const char **what)
 {
     struct ds_index_rows rows;
     bytes entity_key = bytes_make(NULL, 0), value;
@@ -328,25 +368,35 @@ static status name_orphan(struct checking *checking, bytes row_key)
     TRY(row_of_entity(checking, row_key, &entity_key));
     TRY(look_up(checking, entity_key, &value, &found));
     if (!found) {
-        report(checking, row_key, "an index row without its entity");
+        *what = "an index row without its entity";
         return status_ok();
     }
     TRY(expected_rows(checking, entity_key, value, &rows));
     for (size_t i = 0; i < rows.count; i++)
         is_own = is_own || bytes_equal(rows.rows[i].key, row_key);
-    if (!is_own)
-        report(checking, row_key, "an index row that its entity should not have");
+    *what = is_own ? NULL : "an index row that its entity should not have";
     return status_ok();
+}
+
+/* Of an entity that is damaged nobody knows which rows it has. */
+static status name_orphan(struct checking *checking, bytes row_key, bytes value)
+{
+    const char *what = NULL;
+    TRY(report_damage(checking, row_key, judge_index_row(checking, row_key, &what)));
+    return what == NULL ? status_ok() : report_too_many(checking, row_key, value, what);
 }
 
 /* What does not parse, and entities that are damaged, have been reported. */
 static status name_row(struct checking *checking, bytes row_key, bytes value)
 {
+    struct ds_index_rows rows;
     if (is_index_row(checking, row_key) && is_row_key(checking, row_key))
-        return report_damage(checking, row_key, name_orphan(checking, row_key));
+        return name_orphan(checking, row_key, value);
     if (row_key.data[0] != DS_ENTITY_ROW)
         return status_ok();
-    status s = name_missing(checking, row_key, value);
+    status s = expected_rows(checking, row_key, value, &rows);
+    if (status_is_ok(s))
+        return name_missing(checking, &rows);
     if (!is_damage(s))
         return s;
     status_free(s);
@@ -369,7 +419,8 @@ static status compare(struct checking *checking)
 static bool set_scope(struct checking *checking)
 {
     const struct schema *schema = checking->check->schema;
-    if (schema->family_count != 2 || schema_family_named(schema, bytes_of(DS_FAMILY_IS)) == NULL)
+    if (schema->family_count != 2 || schema_family_named(schema, bytes_of(DS_FAMILY_IS)) == NULL ||
+        schema_family_named(schema, bytes_of(DS_FAMILY_WAS)) == NULL)
         return false;
     for (size_t i = 0; i < schema->family_count; i++)
         checking->families[i].is_wanted =
@@ -394,9 +445,10 @@ status ds_index_check_run(struct ds_index_check *check)
                                 .row_arena = arena_create(MEMORY),
                                 .lookup_arena = arena_create(MEMORY),
                                 .arena = arena_create(MEMORY)};
-    status s = status_ok();
+    status s;
     if (!set_scope(&checking))
-        report(&checking, bytes_make(NULL, 0), "the families are not those of a database");
+        s = report_other(&checking, bytes_make(NULL, 0),
+                         "the families are not those of a database");
     else if (checking.definitions == NULL || checking.row_arena == NULL ||
              checking.lookup_arena == NULL || checking.arena == NULL)
         s = status_out_of_memory();

@@ -6,17 +6,8 @@
 
 /* --- packing --- */
 
-/* What is the same for all rows of a group. */
-struct packing {
-    struct arena *arena;
-    uint32_t is; /* families */
-    uint32_t was;
-    int64_t at_us;
-    size_t big_value;
-};
-
-static status pack(const struct packing *packing, const struct ds_row_write *row,
-                   struct grouped_row *out)
+status ds_row_pack(const struct ds_row_packing *packing, const struct ds_row_write *row,
+                   struct packed_change *out)
 {
     bytes column = bytes_make(NULL, 0);
     struct row_change *change = row_change_create(packing->arena);
@@ -29,24 +20,25 @@ static status pack(const struct packing *packing, const struct ds_row_write *row
         row_change_delete_family(change, packing->is);
     if (row->was)
         row_change_set(change, packing->was, column, packing->at_us, row->past);
-    out->row_key = row->key;
-    return row_change_pack(change, packing->big_value, &out->change);
+    return row_change_pack(change, packing->big_value, out);
 }
 
 static status pack_all(struct table *table, const struct ds_row_write *rows, size_t count,
                        int64_t at_us, struct arena *arena, struct grouped_row **out)
 {
     const struct schema *schema = table_schema(table);
-    const struct packing packing = {.arena = arena,
-                                    .is = schema_family_named(schema, bytes_of(DS_FAMILY_IS))->id,
-                                    .was = schema_family_named(schema, bytes_of(DS_FAMILY_WAS))->id,
-                                    .at_us = at_us,
-                                    .big_value = rows_big_value(table)};
+    const struct ds_row_packing packing = {
+        .arena = arena,
+        .is = schema_family_named(schema, bytes_of(DS_FAMILY_IS))->id,
+        .was = schema_family_named(schema, bytes_of(DS_FAMILY_WAS))->id,
+        .at_us = at_us,
+        .big_value = rows_big_value(table)};
     *out = arena_zalloc(arena, count * sizeof **out);
     if (*out == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++) {
-        status s = pack(&packing, &rows[i], &(*out)[i]);
+        (*out)[i].row_key = rows[i].key;
+        status s = ds_row_pack(&packing, &rows[i], &(*out)[i].change);
         if (status_is_ok(s))
             continue;
         while (i-- > 0)

@@ -14,6 +14,19 @@ struct ds_row_write {
     bytes past;
 };
 
+/* What is the same for rows that are written together. */
+struct ds_row_packing {
+    struct arena *arena;
+    uint32_t is; /* families */
+    uint32_t was;
+    int64_t at_us;
+    size_t big_value;
+};
+
+/* For who brings it to the store himself; the caller frees out->fragment. */
+status ds_row_pack(const struct ds_row_packing *packing, const struct ds_row_write *row,
+                   struct packed_change *out);
+
 /* Of no row two; the cells are of `at_us`, and no order is kept. Blocks until they are durable. */
 status ds_rows_write(struct table *table, const struct ds_row_write *rows, size_t count,
                      int64_t at_us, struct arena *arena);

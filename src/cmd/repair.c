@@ -1,0 +1,369 @@
+/* See repair.h.
+ *
+ * What is mended
+ *  1. The indexes of Datastore's databases, which follow from their entities:
+ *     datastore/index_repair.h.
+ * What else the doctor finds is not looked at.
+ *
+ * The directory is first read as the doctor reads it, and only if there is something to mend, and
+ * --in-place allows it, opened for writing: a sound one is not touched. What has been mended is
+ * read once more, and what is still wrong is left, by name. A repair that ends in the middle has
+ * done a part, and may be run again. */
+#include "cmd/repair.h"
+
+#include "base/limits.h"
+#include "cluster/catalog.h"
+#include "cmd/command.h"
+#include "datastore/index_repair.h"
+#include "row/fold.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    CATALOG_MEMORY = 1 << 30,
+    MOST_NAMED = 5,  /* of each kind and database; the rest is counted */
+    MOST_LEFT = 100, /* of what is left in all; the rest is counted */
+    CACHE_BYTES = 64 << 20,
+    WRITE_BUFFER_BYTES = 64 << 20,
+    OPEN_FILES = 256,
+    BACKGROUND_THREADS = 2,
+};
+
+struct database {
+    struct database *next;
+    uint64_t id;
+    const char *name;
+    struct schema *schema;
+    uint64_t keyspace_id;
+    uint64_t seen[DS_DAMAGE_KINDS]; /* at the last look */
+};
+
+/* What is done with what is found: named as what would be mended or as what is left, only counted,
+ * named as mended. */
+enum step { TELL, COUNT, MEND, TELL_LEFT };
+
+struct repair {
+    const char *directory;
+    bool in_place;
+    struct log log;
+    struct store *store;
+    struct commit_queue *commits; /* NULL: the store is open for reading alone */
+    struct arena *arena;          /* what was found in the catalog */
+    struct database *databases;
+    struct database **last_database;
+    enum step step;
+    struct database *at; /* the one that is looked at */
+    uint64_t to_mend;
+    uint64_t mended;
+    uint64_t left;
+};
+
+/* --- telling --- */
+
+struct kind_words {
+    const char *would;
+    const char *done;
+    const char *rows; /* in the totals */
+};
+
+static const struct kind_words kinds[DS_DAMAGE_KINDS] = {
+    [DS_DAMAGE_TOO_MANY] = {"would remove", "removed", "index rows that no entity has"},
+    [DS_DAMAGE_MISSING] = {"would write", "wrote", "index rows that were missing"},
+    [DS_DAMAGE_TYPES] = {"would correct", "corrected", "index rows with wrong types"},
+};
+
+static void name_row(FILE *to, const struct repair *repair, const char *word,
+                     const struct ds_index_damage *damage)
+{
+    fprintf(to, "%s: table %s, key ", word, repair->at->name);
+    command_print_key(to, damage->row_key);
+    fprintf(to, ": %s\n", damage->what);
+}
+
+static void name_left(struct repair *repair, const struct ds_index_damage *damage)
+{
+    repair->left++;
+    if (repair->left <= MOST_LEFT)
+        name_row(stderr, repair, "left", damage);
+}
+
+static void name_mended(const struct repair *repair, const struct ds_index_damage *damage)
+{
+    const struct kind_words *words = &kinds[damage->kind];
+    if (repair->at->seen[damage->kind] <= MOST_NAMED)
+        name_row(stdout, repair, repair->step == MEND ? words->done : words->would, damage);
+}
+
+/* What is mended is named when it is found: written it is soon after. */
+static status note(void *context, const struct ds_index_damage *damage)
+{
+    struct repair *repair = context;
+    bool is_mendable = damage->kind != DS_DAMAGE_OTHER;
+    repair->at->seen[damage->kind]++;
+    if (repair->step == TELL_LEFT || (repair->step == TELL && !is_mendable))
+        name_left(repair, damage);
+    else if (is_mendable && repair->step != COUNT)
+        name_mended(repair, damage);
+    return status_ok();
+}
+
+static void print_totals(const struct repair *repair, const uint64_t counts[DS_DAMAGE_KINDS])
+{
+    for (size_t i = DS_DAMAGE_OTHER + 1; i < DS_DAMAGE_KINDS; i++)
+        if (counts[i] > 0)
+            printf("%s: %s %" PRIu64 " %s\n", repair->at->name,
+                   repair->step == MEND ? kinds[i].done : kinds[i].would, counts[i], kinds[i].rows);
+}
+
+/* --- the catalog --- */
+
+static status find_table(void *context, const struct table_record *record)
+{
+    struct repair *repair = context;
+    if (!ds_is_database_table(record->name))
+        return status_ok();
+    struct database *database = arena_zalloc(repair->arena, sizeof *database);
+    if (database == NULL)
+        return status_out_of_memory();
+    database->id = record->id;
+    database->name = arena_string(repair->arena, bytes_of(record->name));
+    if (database->name == NULL)
+        return status_out_of_memory();
+    TRY(schema_create(record->schema->granularity, record->schema->families,
+                      record->schema->family_count, record->schema->next_family_id,
+                      &database->schema));
+    *repair->last_database = database;
+    repair->last_database = &database->next;
+    return status_ok();
+}
+
+/* All tablets of a table are in one keyspace. */
+static status find_tablet(void *context, const struct tablet_record *record)
+{
+    const struct repair *repair = context;
+    for (struct database *each = repair->databases; each != NULL; each = each->next)
+        if (each->id == record->table_id)
+            each->keyspace_id = record->keyspace_id;
+    return status_ok();
+}
+
+static void forget_databases(struct repair *repair)
+{
+    for (struct database *each = repair->databases; each != NULL; each = each->next)
+        schema_destroy(each->schema);
+    repair->databases = NULL;
+    repair->last_database = &repair->databases;
+    if (repair->arena != NULL)
+        arena_reset(repair->arena);
+}
+
+/* --- a database --- */
+
+static uint64_t mendable(const struct database *database)
+{
+    uint64_t count = 0;
+    for (size_t i = DS_DAMAGE_OTHER + 1; i < DS_DAMAGE_KINDS; i++)
+        count += database->seen[i];
+    return count;
+}
+
+static status check_of(struct repair *repair, struct database *database, struct ds_index_check *out)
+{
+    struct keyspace *keyspace = store_keyspace_find(repair->store, database->keyspace_id);
+    if (keyspace == NULL)
+        return status_make(STATUS_DATA_LOSS, "the keyspace of a tablet is missing");
+    repair->at = database;
+    memset(database->seen, 0, sizeof database->seen);
+    *out = (struct ds_index_check){.store = repair->store,
+                                   .keyspace = keyspace,
+                                   .schema = database->schema,
+                                   .now_us = clock_wall_us(clock_system()),
+                                   .context = repair,
+                                   .report = note};
+    return status_ok();
+}
+
+static status look_at(struct repair *repair, struct database *database)
+{
+    struct ds_index_check check;
+    TRY(check_of(repair, database, &check));
+    TRY(ds_index_check_run(&check));
+    if (repair->step == TELL)
+        print_totals(repair, database->seen);
+    repair->to_mend += repair->step == TELL_LEFT ? 0 : mendable(database);
+    return status_ok();
+}
+
+/* What cannot be read is left, and the other databases are looked at all the same. */
+static void look(struct repair *repair, enum step step)
+{
+    repair->step = step;
+    for (struct database *each = repair->databases; each != NULL; each = each->next) {
+        status s = look_at(repair, each);
+        if (!status_is_ok(s) && step != COUNT) {
+            repair->left++;
+            fprintf(stderr, "left: table %s: %s\n", each->name, status_message(s));
+        }
+        status_free(s);
+    }
+}
+
+static status mend_database(struct repair *repair, struct database *database)
+{
+    struct ds_index_repair run = {.commits = repair->commits};
+    TRY(check_of(repair, database, &run.check));
+    status s = ds_index_repair_run(&run);
+    print_totals(repair, run.mended);
+    for (size_t i = 0; i < DS_DAMAGE_KINDS; i++)
+        repair->mended += run.mended[i];
+    return s;
+}
+
+/* One that cannot be read to its end, or written to, is mended up to there; the look afterwards
+ * finds the rest. */
+static void mend(struct repair *repair)
+{
+    repair->step = MEND;
+    for (struct database *each = repair->databases; each != NULL; each = each->next) {
+        status s = mend_database(repair, each);
+        if (!status_is_ok(s))
+            fprintf(stderr, "trestle repair: table %s: %s\n", each->name, status_message(s));
+        status_free(s);
+    }
+}
+
+/* --- the directory --- */
+
+static status start_commits(struct repair *repair, struct keyspace *catalog)
+{
+    const struct commit_options options = {.store = repair->store,
+                                           .catalog = catalog,
+                                           .clock = clock_system(),
+                                           .durability = STORE_SYNCED,
+                                           .queue_limit_bytes = LIMIT_COMMIT_QUEUE_BYTES,
+                                           .stall_limit_us =
+                                               (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000};
+    return commit_queue_create(&options, &repair->commits);
+}
+
+static status open_directory(struct repair *repair, bool read_only)
+{
+    const struct store_options options = {.directory = repair->directory,
+                                          .fold = &row_fold,
+                                          .log = &repair->log,
+                                          .cache_bytes = CACHE_BYTES,
+                                          .write_buffer_bytes = WRITE_BUFFER_BYTES,
+                                          .open_files = OPEN_FILES,
+                                          .background_threads = BACKGROUND_THREADS,
+                                          .read_only = read_only};
+    TRY(store_open(&options, &repair->store));
+    struct keyspace *catalog = store_keyspace_find(repair->store, CATALOG_KEYSPACE_ID);
+    if (catalog == NULL)
+        return status_make(STATUS_DATA_LOSS, "there is no catalog");
+    const struct catalog_visitor visitor = {
+        .context = repair, .table = find_table, .tablet = find_tablet};
+    TRY(catalog_read(catalog, &visitor));
+    return read_only ? status_ok() : start_commits(repair, catalog);
+}
+
+static void close_directory(struct repair *repair)
+{
+    if (repair->commits != NULL)
+        commit_queue_destroy(repair->commits);
+    if (repair->store != NULL)
+        store_close(repair->store);
+    repair->commits = NULL;
+    repair->store = NULL;
+    forget_databases(repair);
+}
+
+static status open_and_mend(struct repair *repair)
+{
+    close_directory(repair);
+    TRY(open_directory(repair, false));
+    mend(repair);
+    return status_ok();
+}
+
+static status repair_directory(struct repair *repair)
+{
+    repair->arena = arena_create(CATALOG_MEMORY);
+    if (repair->arena == NULL)
+        return status_out_of_memory();
+    TRY(open_directory(repair, true));
+    look(repair, repair->in_place ? COUNT : TELL);
+    if (!repair->in_place)
+        return status_ok();
+    if (repair->to_mend > 0)
+        TRY(open_and_mend(repair));
+    look(repair, TELL_LEFT);
+    return status_ok();
+}
+
+/* --- the command --- */
+
+static int sum_up(const struct repair *repair)
+{
+    bool is_well = repair->left == 0 && (repair->in_place || repair->to_mend == 0);
+    if (repair->to_mend == 0 && is_well)
+        printf("%s: nothing to mend\n", repair->directory);
+    else if (repair->in_place)
+        printf("%s: %" PRIu64 " index rows mended\n", repair->directory, repair->mended);
+    else
+        printf("%s: %" PRIu64 " index rows to mend; nothing was changed (--in-place mends them)\n",
+               repair->directory, repair->to_mend);
+    if (repair->left > 0)
+        fprintf(stderr, "%" PRIu64 " damages are left\n", repair->left);
+    return is_well ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int run(const char *directory, bool in_place)
+{
+    struct repair repair = {
+        .directory = directory,
+        .in_place = in_place,
+        .log = {.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()}};
+    repair.last_database = &repair.databases;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what is told was found, whatever happens next */
+    status s = repair_directory(&repair);
+    int exit_status = status_is_ok(s) ? sum_up(&repair) : command_fail("repair", s);
+    close_directory(&repair);
+    arena_destroy(repair.arena);
+    return exit_status;
+}
+
+static void write_help(struct buffer *out)
+{
+    buffer_append_format(
+        out,
+        "usage: trestle repair DIR [--in-place]\n\n"
+        "Makes every index of the Datastore databases in a stopped server's data directory\n"
+        "anew, and says which index rows are too many, missing or of wrong types. Nothing is\n"
+        "changed without\n\n"
+        "  --in-place  write what is to be mended into the directory itself: copy it first\n\n"
+        "May be run again at any time, also after one that was killed. Exits with 0 if the\n"
+        "indexes are right, or have been put right, with 1 if something is wrong, or left, which\n"
+        "is named, and with 2 for wrong usage. What else may be damaged trestle doctor says.\n");
+}
+
+int repair_command(const char *const *arguments)
+{
+    const char *directory = NULL;
+    bool in_place = false;
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_help);
+    for (; *arguments != NULL; arguments++) {
+        if (strcmp(*arguments, "--in-place") == 0)
+            in_place = true;
+        else if (directory == NULL && (*arguments)[0] != '-')
+            directory = *arguments;
+        else
+            return command_usage_error("repair", "takes the data directory, and --in-place");
+    }
+    if (directory == NULL)
+        return command_usage_error("repair", "takes one argument, the data directory");
+    return run(directory, in_place);
+}
