@@ -13,6 +13,7 @@
  *  7. Backups, if they are in the directory, are whole: see doctor_backups.c.
  *  8. No version, and no moment of Datastore, is above the version ceiling. What is ahead of the
  * clock is told, though it is no damage: doctor_clock.h.
+ * What index rows were, as former releases wrote it, is told, too: nobody reads it.
  * The store checks the sums of its blocks as they are read.
  *
  * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
@@ -24,7 +25,9 @@
 #include "cmd/doctor_backups.h"
 #include "cmd/doctor_clock.h"
 #include "control/control.h"
+#include "datastore/database.h"
 #include "datastore/index_check.h"
+#include "datastore/rows.h"
 #include "row/fold.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
@@ -61,6 +64,7 @@ struct found_table {
     uint64_t spilled_cells;
     uint64_t bytes;
     bool is_database;
+    uint64_t later_types; /* cells of what index rows were that hold what they became */
     struct doctor_ahead ahead;
 };
 
@@ -195,9 +199,20 @@ static void note_times(const struct doctor *doctor, struct found_table *table,
         doctor_clock_note_moment(&doctor->clock, entry->timestamp_us, &table->ahead);
 }
 
+/* Former releases wrote to `h` the types of what an index row became: of one that ended, none.
+ * Those of a value's row are never none. What it held instead of other types cannot be told. */
+static void note_types(struct found_table *table, bytes row_key, const struct entry *entry)
+{
+    if (!table->is_database || entry->kind != ENTRY_CELL || entry->value.size > 0 ||
+        row_key.size == 0 || row_key.data[0] != DS_ASCENDING_ROW)
+        return;
+    const struct family *family = schema_family(table->schema, entry->family);
+    table->later_types += family != NULL && bytes_equal(family->name, bytes_of(DS_FAMILY_WAS));
+}
+
 /* The cells of a record; NULL or what is wrong with it. */
-static const char *count_cells(const struct doctor *doctor, struct found_table *table, bytes record,
-                               uint64_t *cells)
+static const char *count_cells(const struct doctor *doctor, struct found_table *table,
+                               bytes row_key, bytes record, uint64_t *cells)
 {
     struct fragment_reader reader;
     struct entry entry;
@@ -207,6 +222,7 @@ static const char *count_cells(const struct doctor *doctor, struct found_table *
     while (fragment_reader_next(&reader, &entry)) {
         *cells += entry_is_cell(entry.kind);
         note_times(doctor, table, &entry);
+        note_types(table, row_key, &entry);
         if (entry.family != 0 && !family_is_known(table, entry.family))
             wrong = "a cell of a family that the table never had";
     }
@@ -218,7 +234,7 @@ static void check_fragment(struct doctor *doctor, struct found_table *table, byt
 {
     status s = fragment_check(record);
     const char *wrong =
-        status_is_ok(s) ? count_cells(doctor, table, record, cells) : status_message(s);
+        status_is_ok(s) ? count_cells(doctor, table, row_key, record, cells) : status_message(s);
     if (wrong != NULL)
         report_key(doctor, table, row_key, wrong);
     status_free(s);
@@ -362,6 +378,15 @@ static status check_keyspace(struct doctor *doctor, struct found_table *table, u
     return s;
 }
 
+/* No damage: nobody reads what they hold. */
+static void print_later_types(const struct found_table *table)
+{
+    if (table->later_types > 0)
+        printf("harmless: table %s: %" PRIu64 " cells of what index rows were hold what they "
+               "became; 70 minutes after they were written they are gone\n",
+               table->name, table->later_types);
+}
+
 /* A table of the server's own is named if it is damaged, and else not: nobody made it, and it is
  * there or not by how long the server has run. */
 static void print_summary(const struct found_table *table)
@@ -401,6 +426,7 @@ static void check_table(struct doctor *doctor, struct found_table *table)
         status_free(s);
     }
     check_times(doctor, table);
+    print_later_types(table);
     print_summary(table);
 }
 

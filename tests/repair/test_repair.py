@@ -18,6 +18,7 @@ LIBRARY = Path(binary()).resolve().parent / "tests/crash/powercut/libpowercut.so
 DATABASE = f"projects/{PROJECT}/databases/(default)"
 TOO_MANY = ENTITIES * (NUMBERS + 1) + 9  # with `version`; of three pairs b, and two composite rows
 MISSING = ENTITIES * NUMBERS
+HARMLESS = ENTITIES * (NUMBERS + 2) + 6  # of the first versions; all but the numbers ended twice
 UTC = datetime.timezone.utc
 
 
@@ -111,6 +112,8 @@ def test_it_mends_what_the_doctor_names(damaged):
     assert seen.returncode == 1
     damages = TOO_MANY + MISSING + 1
     assert f"{damages} damages found\n{damages} of them are of index rows: " in seen.stderr
+    assert f"harmless: table {DATABASE}: {HARMLESS} cells of what index rows were" in seen.stdout
+    assert "harmless: table projects/damaged/databases/sound" not in seen.stdout
     done = repair("--in-place", damaged / "data")
     assert done.returncode == 0
     assert totals(["removed", "wrote", "corrected"]) in done.stdout
@@ -170,6 +173,7 @@ def test_a_sound_directory_is_not_touched(fresh_server):
     done = repair(server.data, "--in-place")
     assert done.returncode == 0
     assert done.stdout == f"{server.data}: nothing to mend\n"
+    assert "harmless" not in run_trestle("doctor", server.data).stdout
     assert contents(server.data) == before
 
 
