@@ -190,11 +190,11 @@ static status look_at(struct repair *repair, struct database *database)
 {
     struct ds_index_check check;
     TRY(check_of(repair, database, &check));
-    TRY(ds_index_check_run(&check));
+    status s = ds_index_check_run(&check);
     if (repair->step == TELL)
         print_totals(repair, database->seen);
     repair->to_mend += repair->step == TELL_LEFT ? 0 : mendable(database);
-    return status_ok();
+    return s;
 }
 
 /* What cannot be read is left, and the other databases are looked at all the same. */
@@ -308,11 +308,11 @@ static status repair_directory(struct repair *repair)
 static int sum_up(const struct repair *repair)
 {
     bool is_well = repair->left == 0 && (repair->in_place || repair->to_mend == 0);
-    if (repair->to_mend == 0 && is_well)
+    if (repair->to_mend == 0 && repair->left == 0)
         printf("%s: nothing to mend\n", repair->directory);
-    else if (repair->in_place)
+    else if (repair->to_mend > 0 && repair->in_place)
         printf("%s: %" PRIu64 " index rows mended\n", repair->directory, repair->mended);
-    else
+    else if (repair->to_mend > 0)
         printf("%s: %" PRIu64 " index rows to mend; nothing was changed (--in-place mends them)\n",
                repair->directory, repair->to_mend);
     if (repair->left > 0)
