@@ -167,7 +167,7 @@ static void changes_come_parents_first(void **state)
     assert_int_equal(take(&f, stream, 10, keys), STREAM_CAUGHT_UP);
     assert_string_equal(keys, "bc!d");
     buffer_append_byte(&f.order, '\0');
-    assert_string_equal(f.order.data, "one/0 left/0 ");
+    assert_string_equal((const char *)f.order.data, "one/0 left/0 ");
     assert_true(dynamo_stream_bytes(stream) > 0);
     dynamo_stream_destroy(stream);
     stop(&f);

@@ -59,7 +59,7 @@ static void the_test_suites_signatures_come_out(void **state)
                              vectors[i].names, vectors[i].signature, 0);
         assert_ok(aws_sign(&signer, &request, TIME, &out));
         buffer_append_byte(&out, 0);
-        assert_string_equal(out.data, expected.data);
+        assert_string_equal((const char *)out.data, (const char *)expected.data);
         buffer_free(&expected);
         buffer_free(&out);
     }

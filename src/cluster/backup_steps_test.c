@@ -98,7 +98,7 @@ static void assert_rows(struct life *life, const char *table_name)
     struct buffer rows = {0};
     assert_ok(cluster_table(view.cluster, bytes_of(table_name), &view.table));
     assert_ok(scan_text(&view, &all, 1, false, 0, &rows));
-    assert_string_equal(rows.data, ROWS);
+    assert_string_equal((const char *)rows.data, ROWS);
     buffer_free(&rows);
     table_release(view.table);
 }

@@ -134,7 +134,7 @@ static void a_point_read_puts_its_row_together(void **state)
     overwrite(f, "b", '5');
     overwrite(f, "c", '5');
     assert_ok(scan_text(f, points, 2, false, 0, &text));
-    assert_string_equal(text.data, "a=5 b=5");
+    assert_string_equal((const char *)text.data, "a=5 b=5");
     assert_counted(f, 2, 0);
     assert_pieces(f, "a", 0);
     assert_pieces(f, "b", 0);

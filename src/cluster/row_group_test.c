@@ -178,7 +178,7 @@ static void groups_have_one_order(void **state)
     for (size_t i = 0; i < ROWS; i++)
         buffer_append_format(&expected, "%s%s=%.*s", i == 0 ? "" : " ", keys[i], size, value);
     buffer_append_byte(&expected, 0);
-    assert_string_equal(text.data, expected.data);
+    assert_string_equal((const char *)text.data, (const char *)expected.data);
     buffer_free(&expected);
     buffer_free(&text);
 }

@@ -283,7 +283,7 @@ static inline void assert_scan(struct cluster_fixture *f, const char *from, cons
     for (unsigned pause_every = 0; pause_every < 3; pause_every++) {
         struct buffer text = {0};
         assert_ok(scan_text(f, &range, 1, reversed, pause_every, &text));
-        assert_string_equal(text.data, expected);
+        assert_string_equal((const char *)text.data, expected);
         buffer_free(&text);
     }
 }

@@ -14,7 +14,7 @@ static void check(const char *answer, const char *elements, const char *next)
         buffer_append_byte(&found, '|');
     }
     buffer_append_byte(&found, '\0');
-    assert_string_equal(found.data, elements);
+    assert_string_equal((const char *)found.data, elements);
     assert_int_equal(page.next.size, strlen(next));
     assert_memory_equal(page.next.data, next, page.next.size);
     buffer_free(&found);

@@ -204,7 +204,7 @@ static void a_row_is_as_it_is_when_it_is_reached(void **state)
     row_clear(&row);
     assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
     row_text(&row, &text);
-    assert_string_equal(text.data, "f:big@9=0123456789 f:q@1=b f:small@8=s");
+    assert_string_equal((const char *)text.data, "f:big@9=0123456789 f:q@1=b f:small@8=s");
     row_clear(&row);
     row_range_reader_destroy(reader);
     buffer_free(&text);

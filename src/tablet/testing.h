@@ -195,7 +195,7 @@ static inline void assert_row(struct tablet_fixture *f, const char *row_key, con
     enum row_outcome outcome;
     assert_ok(row_read(f->rows, &options, bytes_of(row_key), STORE_ANYWHERE, &row, &outcome));
     row_text(&row, &text);
-    assert_string_equal(text.data, expected);
+    assert_string_equal((const char *)text.data, expected);
     assert_int_equal(outcome, expected[0] == '\0' ? ROW_ABSENT : ROW_FOUND);
     buffer_free(&text);
     row_clear(&row);
