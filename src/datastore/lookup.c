@@ -113,6 +113,7 @@ static status make_response(struct lookup *lookup)
         return status_out_of_memory();
     response->transaction = proto_data(lookup->reading.new_transaction);
     lookup->response = response;
+    lookup->size = 0;
     return ds_time_message(lookup->reading.read_time_us, arena, &response->read_time);
 }
 
@@ -146,7 +147,10 @@ status ds_lookup(struct ds_call *call, const ProtobufCMessage *request, Protobuf
 {
     struct lookup lookup = {.call = call, .request = (const Ds__LookupRequest *)request};
     TRY(ds_read_begin(call, lookup.request->read_options, &lookup.reading));
-    status s = look_up_all(&lookup);
+    status s;
+    do
+        s = look_up_all(&lookup);
+    while (ds_reading_again(&lookup.reading, &s));
     ds_read_end(&lookup.reading);
     if (status_is_ok(s))
         grpc_call_count(call->call, (int64_t)lookup.response->n_found,

@@ -117,10 +117,10 @@ static bool shares(const struct ds_reading *reading)
            reading->open != NULL;
 }
 
-/* From now on it is read as of the present, if it is not of the transaction's own moment. */
+/* From now on it is read as of the present, if it is not of a moment of its own. */
 static void to_present(struct ds_reading *reading)
 {
-    if (shares(reading))
+    if (!reading->is_of_a_moment && reading->open != NULL)
         reading->snapshot.at_us = present_us(reading->call, reading->open, 0);
     reading->read_time_us = reading->snapshot.at_us;
 }
@@ -137,7 +137,8 @@ static status read_in_transaction(struct ds_call *call, const Ds__ReadOptions *o
         TRY(ds_transaction_take(call->datastore->transactions, proto_bytes(options->transaction),
                                 &database, &out->transaction));
     TRY(ds_transaction_check(out->transaction));
-    if (!out->transaction->is_pessimistic)
+    out->is_of_a_moment = !out->transaction->is_pessimistic;
+    if (out->is_of_a_moment)
         TRY(check_age(call, out->transaction->at_us));
     out->snapshot.at_us = out->transaction->at_us;
     out->transaction->locker.database = out->open;
@@ -157,11 +158,12 @@ static status choose_moment(struct ds_call *call, const Ds__ReadOptions *options
     case DS__READ_OPTIONS__CONSISTENCY_TYPE_NEW_TRANSACTION:
         return read_in_transaction(call, options, out);
     case DS__READ_OPTIONS__CONSISTENCY_TYPE_READ_TIME:
+        out->is_of_a_moment = true;
         TRY(check_read_time(call, open, options->read_time, &out->snapshot.at_us));
         reach(open, out->snapshot.at_us);
         return status_ok();
     default:
-        out->snapshot.at_us = present_us(call, open, before_us);
+        out->snapshot.at_us = before_us; /* of a database that is there, it is the present */
         return status_ok();
     }
 }
@@ -276,6 +278,13 @@ static status has_changed(const struct ds_reading *reading, bool *out)
     return status_ok();
 }
 
+static void start_anew(struct ds_reading *reading)
+{
+    reading->noted.count = 0;
+    give_back_indexes(reading); /* which can be used depends on the moment */
+    to_present(reading);
+}
+
 static status settle(struct ds_reading *reading, bool *again)
 {
     TRY(share(reading, reading->noted.items, reading->noted.count));
@@ -284,15 +293,39 @@ static status settle(struct ds_reading *reading, bool *again)
         return status_ok();
     if (++reading->times == MOST_TIMES)
         return ds_contended();
-    reading->noted.count = 0;
-    give_back_indexes(reading); /* which can be used depends on the moment */
-    to_present(reading);
+    start_anew(reading);
     return status_ok();
+}
+
+/* Whoever asked for no moment can be answered as of a later one. */
+static bool move_on(struct ds_reading *reading)
+{
+    if (reading->is_of_a_moment || ++reading->times == MOST_TIMES)
+        return false;
+    start_anew(reading);
+    return true;
+}
+
+/* What was at the moment may have gone while it was read: a clock that is set ahead ages it by any
+ * time. Then what came of reading means nothing; an index row whose entity has gone is INTERNAL. */
+static bool is_in_vain(const struct ds_reading *reading, status s)
+{
+    bool may_be_told = status_is_ok(s) || s.code == STATUS_INTERNAL;
+    status age = may_be_told ? ds_snapshot_check(&reading->snapshot) : status_ok();
+    bool is_gone = !status_is_ok(age);
+    status_ignore(age);
+    return is_gone;
 }
 
 bool ds_reading_again(struct ds_reading *reading, status *s)
 {
     bool again = false;
+    if (is_in_vain(reading, *s)) {
+        again = move_on(reading);
+        status_ignore(*s);
+        *s = again ? status_ok() : ds_too_old();
+        return again;
+    }
     if (status_is_ok(*s) && shares(reading))
         *s = abort_if(reading, settle(reading, &again));
     return again && status_is_ok(*s);

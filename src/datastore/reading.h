@@ -21,7 +21,8 @@ struct ds_reading {
     struct ds_open_database *open;      /* NULL: nobody has written to it */
     const struct ds_index_set *indexes; /* taken; NULL: not */
     struct vector noted;                /* of struct ds_read_range, that are yet to be shared */
-    unsigned times;                     /* that it was read in vain */
+    bool is_of_a_moment; /* that was asked for, or of an optimistic transaction; else the present */
+    unsigned times;      /* that it was read in vain */
 };
 
 /* `options` may be NULL. INVALID_ARGUMENT, FAILED_PRECONDITION for a time that is too old. On
@@ -38,9 +39,11 @@ void ds_read_indexes(struct ds_reading *reading);
 status ds_reading_announce(struct ds_reading *reading, const struct ds_read_range *ranges,
                            size_t count);
 
-/* Others note every range that they have looked at, and ask at the end whether they have to read
- * again: a pessimistic transaction has what it read to itself only then, and it may have changed
- * meanwhile. `*s` is what came of reading; if it is well, and cannot be read, it becomes ABORTED.
+/* All ask at the end whether they have to read again. Others note every range that they have looked
+ * at: a pessimistic transaction has what it read to itself only then, and it may have changed
+ * meanwhile. And what was at the moment may have gone meanwhile, if the clock was set ahead. `*s` is
+ * what came of reading; if that cannot be relied on, and cannot be read again, it becomes ABORTED,
+ * or FAILED_PRECONDITION for a moment that is too old.
  *
  *     do
  *         s = read(&reading);

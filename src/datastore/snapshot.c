@@ -67,8 +67,7 @@ status ds_too_old(void)
     return status_make(STATUS_FAILED_PRECONDITION, "The requested 'read_time' is too old.");
 }
 
-/* To be asked after reading: if it is well, what was at the moment was still there. */
-static status check_age(const struct ds_snapshot *snapshot)
+status ds_snapshot_check(const struct ds_snapshot *snapshot)
 {
     bool is_gone = snapshot->table != NULL && ds_is_older(table_cluster(snapshot->table),
                                                           snapshot->at_us, DS_KEPT_US - MARGIN_US);
@@ -327,7 +326,7 @@ static status look_at_clock(struct ds_rows_reader *reader, bool is_at_end)
     if (++reader->looked < ROWS_A_LOOK && !is_at_end)
         return status_ok();
     reader->looked = 0;
-    return check_age(&reader->snapshot);
+    return ds_snapshot_check(&reader->snapshot);
 }
 
 status ds_rows_next(struct ds_rows_reader *reader, struct ds_row_found *row, bool *found)
@@ -403,5 +402,5 @@ status ds_changed_since(const struct ds_snapshot *snapshot, bytes from, bytes to
             s = next_row(snapshot, scan, &row, &found);
     }
     scan_destroy(scan);
-    return status_is_ok(s) ? check_age(snapshot) : s;
+    return status_is_ok(s) ? ds_snapshot_check(snapshot) : s;
 }

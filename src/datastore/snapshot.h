@@ -30,9 +30,13 @@ struct ds_snapshot {
  * never behind the wall clock, by which what was is kept. */
 bool ds_is_older(struct cluster *cluster, int64_t at_us, int64_t age_us);
 
-/* FAILED_PRECONDITION: the moment is too long ago. Reading fails so, too, when it has taken so long
- * that what was at the moment may be gone. */
+/* FAILED_PRECONDITION: the moment is too long ago. */
 status ds_too_old(void);
+
+/* To be asked after reading: if it is well, what was at the moment was still there. Else it has
+ * taken too long, or the clock was set ahead meanwhile, and what was found means nothing. Those who
+ * read rows for long are told so by ds_rows_next, too. */
+status ds_snapshot_check(const struct ds_snapshot *snapshot);
 
 /* --- entities --- */
 

@@ -7,6 +7,8 @@
  * ago found entities missing a minute later, without an error.
  *  - A commit has a moment of its own also while the clock stands, which is then ahead of the
  * clock: to read as of it was refused, since it was in the future.
+ *  - Who read while the clock was set ahead by an hour found what was at his moment gone, half way:
+ *    entities were missing, or index rows without them were "damage".
  *  - A transaction that had begun before its database came to be did not see the first commit as a
  *    change, if that had the same microsecond. */
 #include "datastore_fixture.h"
@@ -123,6 +125,66 @@ static void what_was_an_hour_ago_is_there_or_refused(void **state)
     assert_too_old(read_rows_of(f, DS_ASCENDING_ROW, then_us, &count, &row));
 }
 
+/* As of a moment, `at_us`, or of the present: 0. */
+static status begin_reading(struct datastore_fixture *f, struct ds_call *call, int64_t at_us,
+                            struct ds_reading *out)
+{
+    Ds__ReadOptions options = DS__READ_OPTIONS__INIT;
+    Pb__Timestamp time = PB__TIMESTAMP__INIT;
+    *call = test_call(f);
+    time.seconds = at_us / 1000000;
+    time.nanos = (int32_t)(at_us % 1000000) * 1000;
+    options.consistency_type_case = DS__READ_OPTIONS__CONSISTENCY_TYPE_READ_TIME;
+    options.read_time = &time;
+    return ds_read_begin(call, at_us == 0 ? NULL : &options, out);
+}
+
+static void what_goes_while_it_is_read_is_not_missed(void **state)
+{
+    struct datastore_fixture *f = *state;
+    struct ds_reading reading;
+    struct ds_call call;
+    int64_t then_us = put_property(f, "'n': {'integerValue': 1}");
+    pass(f, 1000);
+    put_property(f, "'n': {'integerValue': 2}");
+    assert_ok(begin_reading(f, &call, then_us, &reading));
+    pass(f, 2 * HOUR_US);
+    assert_null(read_at(f, then_us, "K/1").entity);
+    status s = status_ok();
+    assert_false(ds_reading_again(&reading, &s));
+    assert_too_old(s);
+    s = status_make(STATUS_INTERNAL, "an index row without its entity");
+    assert_false(ds_reading_again(&reading, &s));
+    assert_too_old(s);
+    s = status_make(STATUS_CANCELLED, "by the client");
+    assert_false(ds_reading_again(&reading, &s));
+    assert_status(s, STATUS_CANCELLED);
+    ds_read_end(&reading);
+}
+
+static void who_asked_for_no_moment_reads_again(void **state)
+{
+    struct datastore_fixture *f = *state;
+    struct ds_reading reading;
+    struct ds_call call;
+    status s = status_ok();
+    put_property(f, "'n': {'integerValue': 1}");
+    assert_ok(begin_reading(f, &call, 0, &reading));
+    assert_false(ds_reading_again(&reading, &s));
+    assert_ok(s);
+    pass(f, 1000);
+    int64_t later_us = put_property(f, "'n': {'integerValue': 2}");
+    pass(f, 2 * HOUR_US);
+    assert_true(ds_reading_again(&reading, &s));
+    assert_ok(s);
+    assert_true(reading.snapshot.at_us >= later_us + 2 * HOUR_US);
+    assert_int_equal(reading.read_time_us, reading.snapshot.at_us);
+    s = status_make(STATUS_INTERNAL, "of another cause");
+    assert_false(ds_reading_again(&reading, &s));
+    assert_status(s, STATUS_INTERNAL);
+    ds_read_end(&reading);
+}
+
 /* The rule of a table that a former version made. */
 static void make_old_table(struct datastore_fixture *f)
 {
@@ -209,6 +271,8 @@ int main(void)
         TEST(what_was_has_the_types_of_then),
         TEST(what_is_kept_without_types_is_shown_with_them),
         TEST(what_was_an_hour_ago_is_there_or_refused),
+        TEST(what_goes_while_it_is_read_is_not_missed),
+        TEST(who_asked_for_no_moment_reads_again),
         TEST(databases_of_former_versions_keep_it_longer),
         TEST(a_commit_is_in_the_past_while_the_clock_stands),
         TEST(the_first_commit_is_after_who_began_before_it),
