@@ -144,7 +144,7 @@ class Visitor:
 
     def leave(self):
         try:
-            assert self.troubles == []
+            assert self.troubles == [], self.troubles
             self.tidy_up()
             self.empty.append(self.page)
         except BaseException:
@@ -152,12 +152,13 @@ class Visitor:
             raise
 
     def tidy_up(self):
-        """Leaves the window as a new one is: without a page, what pages keep, and listeners."""
+        """Leaves the window as a new one is: without a page, what pages keep, and listeners. What a
+        page may say of requests that its end cuts short is nobody's trouble: it is not heard."""
         self.context.set_offline(False)
         self.page.unroute_all()
         self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear() }")
-        self.context.clear_cookies()
-        self.page.goto("about:blank")
         for event, listener in self.listeners.items():
             self.page.remove_listener(event, listener)
-        assert self.troubles == []
+        assert self.troubles == [], self.troubles
+        self.context.clear_cookies()
+        self.page.goto("about:blank")
