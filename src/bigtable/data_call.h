@@ -44,8 +44,14 @@ status data_call_open(struct data_call *data, const struct data_target *target);
 void data_call_serve(struct data_call *data, const char *instance, const char *profile);
 
 /* How long a request took, in the form that clients look for in the header server-timing. */
-enum { DATA_CALL_TIMING_SIZE = 48, DATA_CALL_TIMING_STEP_US = 10 };
+enum { DATA_CALL_TIMING_SIZE = 48 };
 bytes data_call_timing(int64_t us, char text[DATA_CALL_TIMING_SIZE]);
+
+/* The times, in microseconds, that are said of answers as fast: what was taken, rounded up to one
+ * of these. They are the bounds of the buckets in which Google's clients count latencies, so that
+ * none is counted in another bucket for it. They are few, since each is a place in the table of a
+ * connection's compression, which is searched one by one. */
+extern const int64_t data_call_ready_us[BIGTABLE_READY_TIMINGS];
 
 /* Metadata that clients measure and log by. Before the first message, on the loop's thread. */
 void data_call_add_headers(struct data_call *data);

@@ -16,9 +16,8 @@ static status make_timings(struct bigtable *bigtable)
 {
     for (size_t i = 0; i < BIGTABLE_READY_TIMINGS; i++) {
         char text[DATA_CALL_TIMING_SIZE];
-        const struct grpc_field field = {
-            .name = "server-timing",
-            .value = data_call_timing((int64_t)(i + 1) * DATA_CALL_TIMING_STEP_US, text)};
+        const struct grpc_field field = {.name = "server-timing",
+                                         .value = data_call_timing(data_call_ready_us[i], text)};
         bigtable->timings[i] = grpc_headers_create(&field, 1);
         if (bigtable->timings[i] == NULL)
             return status_out_of_memory();

@@ -13,8 +13,8 @@
 
 #include <stdatomic.h>
 
-/* Answers within so many steps of ten microseconds have their header server-timing ready. */
-enum { BIGTABLE_READY_TIMINGS = 100 };
+/* Values of the header server-timing that are ready: see data_call.h. */
+enum { BIGTABLE_READY_TIMINGS = 12 };
 
 enum { BIGTABLE_KINDS = 3, MORE_KINDS_MOST = 8 }; /* of long-running operations */
 
@@ -36,7 +36,7 @@ struct bigtable {
     struct control_watcher policy_watcher;
     struct control_watcher profile_watcher;
     struct served_by *served_by;
-    struct metadata *timings[BIGTABLE_READY_TIMINGS]; /* by what was taken, rounded up */
+    struct metadata *timings[BIGTABLE_READY_TIMINGS]; /* by data_call_ready_us */
 };
 
 struct bigtable_options {

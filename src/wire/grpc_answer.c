@@ -30,7 +30,8 @@ static void add_headers(struct fields *fields, const struct grpc_call *call)
 {
     fields_add_fixed(fields, ":status", "200");
     fields_add_fixed(fields, "content-type", "application/grpc");
-    fields_add_fixed(fields, "grpc-accept-encoding", "identity,gzip");
+    if (call->tells_encodings)
+        fields_add_fixed(fields, "grpc-accept-encoding", "identity,gzip");
     if (call->answers_gzip)
         fields_add_fixed(fields, "grpc-encoding", "gzip");
     for (size_t i = 0; i < call->shared_count; i++)

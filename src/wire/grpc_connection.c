@@ -67,6 +67,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 {
     struct grpc_connection *connection = user_data;
     connection->header_bytes = 0;
+    connection->opened = NULL;
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
     int32_t stream_id = frame->hd.stream_id;
@@ -79,6 +80,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     struct grpc_call *call = grpc_call_create(connection, stream_id);
     if (call == NULL)
         return refuse_stream(session, stream_id);
+    connection->opened = call; /* to be found without a search, for each of its headers */
     return nghttp2_session_set_stream_user_data(session, stream_id, call);
 }
 
@@ -95,9 +97,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
             return NGHTTP2_ERR_CALLBACK_FAILURE;
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
-    struct grpc_call *call = find_call(session, frame->hd.stream_id);
-    if (call != NULL && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
-        grpc_request_header(call, name, value, connection->header_bytes);
+    if (connection->opened != NULL && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+        grpc_request_header(connection->opened, name, value, connection->header_bytes);
     return 0;
 }
 
@@ -144,7 +145,6 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
 {
     struct grpc_connection *connection = user_data;
     const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    struct grpc_call *call;
     switch (frame->hd.type) {
     case NGHTTP2_SETTINGS:
         if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0)
@@ -157,15 +157,14 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
             grpc_connection_count_nuisance(connection);
         break;
     case NGHTTP2_HEADERS:
-        call = find_call(session, frame->hd.stream_id);
-        if (call != NULL && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
-            grpc_request_headers_end(call);
+        if (connection->opened != NULL && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+            grpc_request_headers_end(connection->opened);
         break;
     default:
         return 0;
     }
-    call = find_call(session, frame->hd.stream_id);
-    if (call != NULL && ends)
+    struct grpc_call *call = ends ? find_call(session, frame->hd.stream_id) : NULL;
+    if (call != NULL)
         grpc_request_end(call);
     return 0;
 }
@@ -183,11 +182,14 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
 static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t error_code,
                            void *user_data)
 {
+    struct grpc_connection *connection = user_data;
     struct grpc_call *call = find_call(session, stream_id);
     if (call == NULL)
         return 0;
+    if (call == connection->opened)
+        connection->opened = NULL;
     if (!call->was_held && !call->ended && error_code != NGHTTP2_NO_ERROR)
-        grpc_connection_count_nuisance(user_data);
+        grpc_connection_count_nuisance(connection);
     grpc_call_close(call);
     return 0;
 }

@@ -106,6 +106,7 @@ struct grpc_call {
     bool is_http;             /* goes to the server's option `http`: `route` is NULL */
     bool takes_gzip;          /* the client has said so, in grpc-accept-encoding */
     bool answers_gzip;        /* we do, since it also sends gzip; fixed before the handler runs */
+    bool tells_encodings;     /* the answer lists what we take: the client uses one */
     nghttp2_rcbuf *authority; /* NULL: none came */
     size_t header_count;
     struct grpc_header headers[LIMIT_METADATA_FIELDS];
@@ -193,6 +194,7 @@ struct grpc_connection {
     struct list waiting;  /* calls to be admitted, by admission_link */
     struct list writable; /* calls to be told, by writable_link */
     size_t header_bytes;  /* of the header block that is coming in */
+    struct grpc_call *opened; /* by the last header block that came; NULL: none, or gone */
     struct token_bucket nuisances;
     struct timer sweep; /* looks for peers that stall */
     struct h2_guard guard;

@@ -52,11 +52,14 @@ static bool lists_gzip(bytes list)
     return false;
 }
 
+/* An answer need not list the encodings that are taken but to one that is not, or may stop to be.
+ */
 static void take_encoding(struct grpc_call *call, bytes encoding)
 {
+    call->tells_encodings = !bytes_equal(encoding, bytes_of("identity"));
     if (bytes_equal(encoding, bytes_of("gzip")))
         call->reader.gzip = true;
-    else if (!bytes_equal(encoding, bytes_of("identity")))
+    else if (call->tells_encodings)
         refuse(call, status_make(STATUS_UNIMPLEMENTED, "grpc-encoding %.*s is not supported",
                                  encoding.size > 32 ? 32 : (int)encoding.size,
                                  (const char *)encoding.data));
