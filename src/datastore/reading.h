@@ -39,11 +39,11 @@ void ds_read_indexes(struct ds_reading *reading);
 status ds_reading_announce(struct ds_reading *reading, const struct ds_read_range *ranges,
                            size_t count);
 
-/* All ask at the end whether they have to read again. Others note every range that they have looked
- * at: a pessimistic transaction has what it read to itself only then, and it may have changed
- * meanwhile. And what was at the moment may have gone meanwhile, if the clock was set ahead. `*s` is
- * what came of reading; if that cannot be relied on, and cannot be read again, it becomes ABORTED,
- * or FAILED_PRECONDITION for a moment that is too old.
+/* Others note every range that they have looked at: a pessimistic transaction has what it read to
+ * itself only at the end, and it may have changed meanwhile. All ask at the end whether they have
+ * to read again, also since what was at the moment may have gone, if the clock was set ahead. `*s`
+ * is what came of reading; if that cannot be relied on, and cannot be read again, it becomes
+ * ABORTED, or FAILED_PRECONDITION for a moment that is too old.
  *
  *     do
  *         s = read(&reading);
