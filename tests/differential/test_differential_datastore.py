@@ -8,6 +8,7 @@ from differential.datastore import __main__ as differential
 from differential.datastore import known, record
 from differential.datastore.sides import Side
 from harness import datastore_emulators as emulators
+from harness.moved_server import MovedServer, Mover
 
 FIXED = "20261121"
 OPERATIONS = 300
@@ -52,10 +53,13 @@ def test_a_difference_is_shown_and_made_small(server, hosts, capfd, monkeypatch)
     assert int(small.split()[0]) <= 3
 
 
-def replay(server):
-    side = Side("trestle", server.host)
+def replay(server, between=lambda side: None):
+    side, rounds = Side("trestle", server.host), []
     try:
-        return list(record.replay(side, RECORDED))
+        for one in record.replay(side, RECORDED):
+            rounds.append(one)
+            between(side)
+        return rounds
     finally:
         side.close()
 
@@ -65,6 +69,28 @@ def test_datastore_is_as_the_emulators_had_it(server):
     rounds = replay(server)
     assert sum(one.counts["operations"] for one in rounds) >= 490
     assert [each.case for one in rounds for each in one.differences] == []
+
+
+@pytest.mark.parametrize("mode", ["optimistic", "pessimistic"])
+def test_it_is_so_while_the_clock_is_moved(tmp_path, mode):
+    """And the server is killed after each round."""
+    server = MovedServer(tmp_path, ["--datastore-concurrency", mode]).start()
+    mover = Mover(server, mode)
+
+    def restart(side):
+        side.close()
+        server.kill()
+        side.dial(server.start().host)
+
+    mover.start()
+    try:
+        rounds = replay(server, restart)
+    finally:
+        mover.stop()
+        server.close()
+    assert sum(one.counts["operations"] for one in rounds) >= 490
+    assert [each.case for one in rounds for each in one.differences] == []
+    assert mover.moves > 10
 
 
 def test_what_was_recorded_is_looked_at(server, monkeypatch):

@@ -5,39 +5,18 @@ never goes back: after one write by a clock ten days ahead all that would expire
 went. The wall clock says what has expired. The server's clock is moved by tests/crash/powercut."""
 
 import datetime
-import os
-import struct
 import time
-from pathlib import Path
 
 import pytest
 from harness.datastore import entity, fresh_client
+from harness.moved_server import DAY_SECONDS, MovedServer
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
-from harness.server import Server, binary
-
-DAY_SECONDS = 86400
-LIBRARY = Path(binary()).resolve().parent / "tests/crash/powercut/libpowercut.so"
-
-
-class MovedServer(Server):
-    """One whose wall clock is moved while it runs."""
-
-    def __init__(self, directory):
-        self.clock = directory / "clock"
-        self.move(0)
-        env = {"LD_PRELOAD": str(LIBRARY), "POWERCUT_CLOCK_FILE": str(self.clock)}
-        super().__init__(directory, ["--datastore-ttl-interval", "1s"], env)
-
-    def move(self, ahead_seconds):
-        file = os.open(self.clock, os.O_WRONLY | os.O_CREAT, 0o644)
-        os.pwrite(file, struct.pack("=q", ahead_seconds), 0)
-        os.close(file)
 
 
 @pytest.fixture
 def server(tmp_path):
-    server = MovedServer(tmp_path).start()
+    server = MovedServer(tmp_path, ["--datastore-ttl-interval", "1s"]).start()
     yield server
     server.stop()
 

@@ -22,6 +22,7 @@ from differential.datastore.shrink import shrink
 from differential.datastore.sides import Side
 from harness import datastore_emulators as emulators
 from harness import server as harness_server
+from harness.moved_server import MovedServer, Mover
 
 SERVER_OPTIONS = ["--log-level", "warn"]
 SIDES = {
@@ -40,6 +41,11 @@ def arguments_of(argv):
     parser.add_argument("--host", action="append", metavar="SIDE=HOST",
                         help="of a side that runs: trestle, classic or firestore")  # fmt: skip
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--clock-steps", action="store_true",
+                        help="our clock is set ahead and back meanwhile, and our server is killed "
+                        "between rounds; not with --jobs")  # fmt: skip
+    parser.add_argument("--concurrency", choices=["optimistic", "pessimistic"],
+                        help="our server's --datastore-concurrency")  # fmt: skip
     parser.add_argument("--only", type=int, metavar="ROUND", help="one round of the seed")
     parser.add_argument("--stop-after", type=int, default=10, metavar="N", help="differences")
     parser.add_argument("--alike", type=int, default=2, metavar="N",
@@ -50,7 +56,11 @@ def arguments_of(argv):
     parser.add_argument("--record", type=Path, metavar="FILE",
                         help="write what the emulators answer to the first rounds")  # fmt: skip
     parser.add_argument("--no-shrink", action="store_true", help="show differences as they come")
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    ours_is_given = any(each.startswith("trestle=") for each in arguments.host or [])
+    if arguments.clock_steps and (arguments.jobs > 1 or ours_is_given):
+        parser.error("--clock-steps is for a server of its own, and one job")
+    return arguments
 
 
 def rounds_of(arguments):
@@ -62,7 +72,22 @@ def rounds_of(arguments):
     return list(enumerate(sizes))
 
 
-def outcomes(arguments, hosts):
+def stepped_outcomes(arguments, hosts, server):
+    mover = Mover(server, arguments.seed)
+    mover.start()
+    try:
+        for each in rounds_of(arguments):
+            server.kill()
+            hosts[0] = ("trestle", server.start().host)
+            yield run_round((hosts, arguments.seed, *each))
+    finally:
+        mover.stop()
+
+
+def outcomes(arguments, hosts, started):
+    if arguments.clock_steps:
+        yield from stepped_outcomes(arguments, hosts, started[0])
+        return
     tasks = [(hosts, arguments.seed, *each) for each in rounds_of(arguments)]
     if arguments.jobs == 1 or len(tasks) == 1:
         yield from map(run_round, tasks)
@@ -116,10 +141,10 @@ def summary(arguments, counts, differences, seconds):
     return "\n".join(lines)
 
 
-def run(arguments, hosts):
+def run(arguments, hosts, started=None):
     shown = collections.Counter()
-    started, counts, differences = time.monotonic(), collections.Counter(), 0
-    for number, more, found in outcomes(arguments, hosts):
+    begun, counts, differences = time.monotonic(), collections.Counter(), 0
+    for number, more, found in outcomes(arguments, hosts, started):
         counts.update(more)
         for each in found:
             differences += 1
@@ -131,7 +156,7 @@ def run(arguments, hosts):
             break
     for kind, times in shown.most_common():
         print(f"{times:6} of the kind {kind}")
-    print(summary(arguments, counts, differences, time.monotonic() - started), flush=True)
+    print(summary(arguments, counts, differences, time.monotonic() - begun), flush=True)
     return differences
 
 
@@ -147,6 +172,15 @@ def write_record(arguments, hosts):
     return 1 if differences else 0
 
 
+def server_of(arguments, directory):
+    """Ours, not yet started."""
+    options = list(SERVER_OPTIONS)
+    if arguments.concurrency:
+        options += ["--datastore-concurrency", arguments.concurrency]
+    make = MovedServer if arguments.clock_steps else harness_server.Server
+    return make(directory, options)
+
+
 def hosts_of(arguments, directory, started):
     """Of all sides, ours first; those that nobody has started are."""
     given = dict(each.split("=", 1) for each in arguments.host or [])
@@ -154,7 +188,7 @@ def hosts_of(arguments, directory, started):
     for name in ["trestle", *SIDES[arguments.against]]:
         if name not in given:
             is_ours = name == "trestle"
-            make = harness_server.Server(directory, SERVER_OPTIONS) if is_ours else None
+            make = server_of(arguments, directory) if is_ours else None
             started.append((make or emulators.Emulator(name, directory)).start())
             given[name] = started[-1].host
         hosts.append((name, given[name]))
@@ -175,7 +209,7 @@ def main(argv=None):
             hosts = hosts_of(arguments, directory, started)
             if arguments.record:
                 return write_record(arguments, hosts)
-            return 1 if run(arguments, hosts) else 0
+            return 1 if run(arguments, hosts, started) else 0
         finally:
             for each in started:
                 each.close()

@@ -176,6 +176,13 @@ def key_order_projected(case):
 
 
 @rule(field="error")
+def our_locks(case):
+    """With --concurrency pessimistic our transactions lock what they read: who comes second waits,
+    and is refused."""
+    return case.operation.get("conflict") and accepts(case, "^Transaction lock timeout")
+
+
+@rule(field="error")
 def zero_ids(case):
     """An id of 0 asks for one that is allocated, as Google's page on best practices has it."""
     return refuses(case, "^Key path id is invalid. Must not be zero")

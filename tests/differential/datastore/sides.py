@@ -22,9 +22,14 @@ class Side:
     """A server. Threads and processes have one each."""
 
     def __init__(self, name, host):
-        self.name, self.host = name, host
-        self.channel = grpc.insecure_channel(host)
+        self.name = name
         self.requests = {rpc: getattr(types, f"{rpc}Request").pb() for rpc in RPCS}
+        self.dial(host)
+
+    def dial(self, host):
+        """Anew, if it has moved."""
+        self.host = host
+        self.channel = grpc.insecure_channel(host)
         self.calls = {rpc: self.call(rpc) for rpc in RPCS}
 
     def call(self, rpc):
