@@ -60,11 +60,11 @@ static void what_is_ahead_is_told_by_kind(void **state)
     const struct doctor_clock clock = clock_with_ceiling(now_us + 41 * DAY_US);
     struct doctor_ahead ahead = {0};
     note(&clock, &ahead, now_us, now_us);
-    note(&clock, &ahead, now_us + 40 * DAY_US, now_us + DAY_US / 8);
+    note(&clock, &ahead, now_us + 40 * DAY_US, now_us + DAY_US + DAY_US / 8);
     note(&clock, &ahead, now_us + 3 * DAY_US, now_us);
     assert_printed(&clock, &ahead,
                    "ahead of the clock: table t: 2 versions, by up to 40 days\n"
-                   "ahead of the clock: table t: 1 moments of Datastore, by up to 3 hours\n"
+                   "ahead of the clock: table t: 1 moments of Datastore, by up to 27 hours\n"
                    "ahead of the clock: what a server writes next, by 41 days "
                    "(docs/internals/clocks.md)\n");
     assert_int_equal(ahead.entries_above + ahead.moments_above, 0);

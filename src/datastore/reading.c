@@ -46,16 +46,15 @@ static status check_age(const struct ds_call *call, int64_t at_us)
     return ds_is_older(call->datastore->cluster, at_us, DS_HISTORY_US) ? ds_too_old() : status_ok();
 }
 
-/* A time that a client asks for: in the past, but not further than can be read. A commit that was
- * acknowledged is in the past, though its moment may be later than the clock's. */
-static status check_read_time(const struct ds_call *call, struct ds_open_database *open,
-                              const Pb__Timestamp *time, int64_t *out)
+/* A time that a client asks for: in the past, but not further than can be read. The versions' clock
+ * is not behind the moment of any commit, also while the wall clock stands. */
+static status check_read_time(const struct ds_call *call, const Pb__Timestamp *time, int64_t *out)
 {
     *out = ds_timestamp_us(time);
     if (time->nanos % 1000 != 0)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "The requested 'read_time' must have microsecond precision.");
-    if (*out > now_us(call) && *out > present_us(call, open, 0))
+    if (*out > now_us(call))
         return status_make(STATUS_INVALID_ARGUMENT,
                            "The requested 'read_time' cannot be in the future.");
     return check_age(call, *out);
@@ -80,7 +79,7 @@ static status moment_of(struct ds_call *call, const Ds__TransactionOptions *opti
         *out = present_us(call, open, before_us);
         return status_ok();
     }
-    TRY(check_read_time(call, open, time, out));
+    TRY(check_read_time(call, time, out));
     reach(open, *out);
     return status_ok();
 }
@@ -159,7 +158,7 @@ static status choose_moment(struct ds_call *call, const Ds__ReadOptions *options
         return read_in_transaction(call, options, out);
     case DS__READ_OPTIONS__CONSISTENCY_TYPE_READ_TIME:
         out->is_of_a_moment = true;
-        TRY(check_read_time(call, open, options->read_time, &out->snapshot.at_us));
+        TRY(check_read_time(call, options->read_time, &out->snapshot.at_us));
         reach(open, out->snapshot.at_us);
         return status_ok();
     default:
