@@ -84,21 +84,29 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     return nghttp2_session_set_stream_user_data(session, stream_id, call);
 }
 
+static bytes rcbuf_bytes(nghttp2_rcbuf *rcbuf)
+{
+    nghttp2_vec vec = nghttp2_rcbuf_get_buf(rcbuf);
+    return bytes_make(vec.base, vec.len);
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name,
                      nghttp2_rcbuf *value, uint8_t flags, void *user_data)
 {
     enum { FIELD_OVERHEAD = 32 }; /* as HTTP/2 counts */
     (void)flags;
     struct grpc_connection *connection = user_data;
-    connection->header_bytes +=
-        nghttp2_rcbuf_get_buf(name).len + nghttp2_rcbuf_get_buf(value).len + FIELD_OVERHEAD;
+    const struct request_field field = {.name = rcbuf_bytes(name),
+                                        .value = rcbuf_bytes(value),
+                                        .kept = {.name = name, .value = value}};
+    connection->header_bytes += field.name.size + field.value.size + FIELD_OVERHEAD;
     if (connection->header_bytes > LIMIT_HEADER_BOMB_BYTES) {
         if (nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM) != 0)
             return NGHTTP2_ERR_CALLBACK_FAILURE;
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
     if (connection->opened != NULL && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
-        grpc_request_header(connection->opened, name, value, connection->header_bytes);
+        grpc_request_header(connection->opened, &field, connection->header_bytes);
     return 0;
 }
 

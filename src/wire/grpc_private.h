@@ -188,13 +188,14 @@ struct grpc_connection {
     bool is_draining;
     bool wants_small_messages; /* see grpc_call_wants_small_messages */
     struct grpc_call *calls;
-    size_t call_count;    /* of `calls` */
-    uint64_t turn;        /* goes up with each grpc_connection_receive */
-    size_t buffered;      /* sum of the calls' `reserved` */
-    struct list waiting;  /* calls to be admitted, by admission_link */
-    struct list writable; /* calls to be told, by writable_link */
-    size_t header_bytes;  /* of the header block that is coming in */
+    size_t call_count;        /* of `calls` */
+    uint64_t turn;            /* goes up with each grpc_connection_receive */
+    size_t buffered;          /* sum of the calls' `reserved` */
+    struct list waiting;      /* calls to be admitted, by admission_link */
+    struct list writable;     /* calls to be told, by writable_link */
+    size_t header_bytes;      /* of the header block that is coming in */
     struct grpc_call *opened; /* by the last header block that came; NULL: none, or gone */
+    const struct grpc_route *last_route; /* of the last request; NULL: none was found */
     struct token_bucket nuisances;
     struct timer sweep; /* looks for peers that stall */
     struct h2_guard guard;
@@ -237,8 +238,14 @@ void grpc_call_report(struct grpc_call *call);
 
 /* --- grpc_request.c --- */
 
+/* As it comes in. */
+struct request_field {
+    bytes name, value;
+    struct grpc_header kept; /* the same, for who keeps it */
+};
+
 /* One header field; `list_bytes` counts it and those before it. */
-void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value,
+void grpc_request_header(struct grpc_call *call, const struct request_field *field,
                          size_t list_bytes);
 void grpc_request_headers_end(struct grpc_call *call);
 void grpc_request_data(struct grpc_call *call, bytes data);

@@ -8,12 +8,6 @@ enum { KEEP_BODY = 16 << 10 }; /* memory that a call keeps for the next request 
 
 /* --- headers --- */
 
-static bytes rcbuf_bytes(nghttp2_rcbuf *rcbuf)
-{
-    nghttp2_vec vec = nghttp2_rcbuf_get_buf(rcbuf);
-    return bytes_make(vec.base, vec.len);
-}
-
 static void refuse(struct grpc_call *call, status cause)
 {
     if (status_is_ok(call->refusal))
@@ -71,42 +65,51 @@ static void take_timeout(struct grpc_call *call, bytes timeout)
         refuse(call, status_make(STATUS_INTERNAL, "grpc-timeout is malformed"));
 }
 
-static void keep_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+static void keep_header(struct grpc_call *call, const struct request_field *field)
 {
     if (call->header_count == LIMIT_METADATA_FIELDS) {
         call->is_too_large = true;
         return;
     }
-    nghttp2_rcbuf_incref(name);
-    nghttp2_rcbuf_incref(value);
-    call->headers[call->header_count++] = (struct grpc_header){.name = name, .value = value};
+    nghttp2_rcbuf_incref(field->kept.name);
+    nghttp2_rcbuf_incref(field->kept.value);
+    call->headers[call->header_count++] = field->kept;
+}
+
+/* Mostly that of the call before: a connection's calls are alike. */
+static const struct grpc_route *find_route(struct grpc_connection *connection, bytes path)
+{
+    const struct grpc_route *last = connection->last_route;
+    if (last == NULL || !bytes_equal(buffer_bytes(&last->path), path))
+        connection->last_route = grpc_server_route(connection->server, path);
+    return connection->last_route;
 }
 
 /* A path that names no method may be one of HTTP's. */
-static void take_path(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+static void take_path(struct grpc_call *call, const struct request_field *field)
 {
     enum { SHOWN = 200 };
-    bytes path = rcbuf_bytes(value);
-    call->route = grpc_server_route(call->server, path);
+    bytes path = field->value;
+    call->route = find_route(call->connection, path);
     if (call->route != NULL)
         return;
     refuse(call, status_make(STATUS_UNIMPLEMENTED, "unknown method %.*s",
                              path.size > SHOWN ? SHOWN : (int)path.size, (const char *)path.data));
-    keep_header(call, name, value);
+    keep_header(call, field);
 }
 
-static void take_method(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+static void take_method(struct grpc_call *call, const struct request_field *field)
 {
-    call->is_post = bytes_equal(rcbuf_bytes(value), bytes_of("POST"));
+    call->is_post = bytes_equal(field->value, bytes_of("POST"));
     if (!call->is_post)
-        keep_header(call, name, value);
+        keep_header(call, field);
 }
 
-static void take_type(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+static void take_type(struct grpc_call *call, const struct request_field *field)
 {
-    call->is_grpc = is_grpc_type(rcbuf_bytes(value));
+    call->is_grpc = is_grpc_type(field->value);
     if (!call->is_grpc)
-        keep_header(call, name, value);
+        keep_header(call, field);
 }
 
 /* The first: nghttp2 lets no second pass. */
@@ -118,28 +121,27 @@ static void take_authority(struct grpc_call *call, nghttp2_rcbuf *value)
     call->authority = value;
 }
 
-void grpc_request_header(struct grpc_call *call, nghttp2_rcbuf *name, nghttp2_rcbuf *value,
+void grpc_request_header(struct grpc_call *call, const struct request_field *field,
                          size_t list_bytes)
 {
     call->is_too_large |= list_bytes > LIMIT_HEADER_LIST_BYTES;
-    bytes n = rcbuf_bytes(name);
-    bytes v = rcbuf_bytes(value);
-    if (bytes_equal(n, bytes_of(":path")))
-        take_path(call, name, value);
-    else if (bytes_equal(n, bytes_of(":method")))
-        take_method(call, name, value);
-    else if (bytes_equal(n, bytes_of("content-type")))
-        take_type(call, name, value);
-    else if (bytes_equal(n, bytes_of("grpc-timeout")))
-        take_timeout(call, v);
-    else if (bytes_equal(n, bytes_of("grpc-encoding")))
-        take_encoding(call, v);
-    else if (bytes_equal(n, bytes_of("grpc-accept-encoding")))
-        call->takes_gzip = lists_gzip(v);
-    else if (bytes_equal(n, bytes_of(":authority")))
-        take_authority(call, value);
-    else if (n.size > 0 && n.data[0] != ':' && !call->is_too_large)
-        keep_header(call, name, value);
+    bytes name = field->name, value = field->value;
+    if (bytes_equal(name, bytes_of(":path")))
+        take_path(call, field);
+    else if (bytes_equal(name, bytes_of(":method")))
+        take_method(call, field);
+    else if (bytes_equal(name, bytes_of("content-type")))
+        take_type(call, field);
+    else if (bytes_equal(name, bytes_of("grpc-timeout")))
+        take_timeout(call, value);
+    else if (bytes_equal(name, bytes_of("grpc-encoding")))
+        take_encoding(call, value);
+    else if (bytes_equal(name, bytes_of("grpc-accept-encoding")))
+        call->takes_gzip = lists_gzip(value);
+    else if (bytes_equal(name, bytes_of(":authority")))
+        take_authority(call, field->kept.value);
+    else if (name.size > 0 && name.data[0] != ':' && !call->is_too_large)
+        keep_header(call, field);
 }
 
 static status start_deadline(struct grpc_call *call)
