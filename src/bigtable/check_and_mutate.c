@@ -46,7 +46,7 @@ static status check_predicate(struct check_and_mutate *self, const struct cell_l
     }
     uint64_t random;
     arc4random_buf(&random, sizeof random);
-    TRY(filter_apply(self->predicate, self->update.row_key, cells, random, &passed));
+    TRY(filter_apply(self->predicate, self->update.row_key, cells, random, NULL, &passed));
     self->matched = passed.count > 0;
     return status_ok();
 }

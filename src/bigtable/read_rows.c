@@ -517,6 +517,11 @@ static status check_families(const struct read_rows *self, const struct schema *
                        table_name(data->table));
 }
 
+static bool is_cancelled(const void *call)
+{
+    return grpc_call_is_cancelled(call);
+}
+
 static status open_scan(struct read_rows *self)
 {
     struct data_call *data = &self->data;
@@ -536,6 +541,8 @@ static status open_scan(struct read_rows *self)
                                            .columns = view == NULL ? NULL : &view->columns,
                                            .filter = self->filter,
                                            .defers_values = true,
+                                           .is_given_up = is_cancelled,
+                                           .context = data->call,
                                            .arena = data->arena},
                        &self->scan);
 }

@@ -81,12 +81,13 @@ status filter_scope(const struct filter *filter, const struct schema *schema, st
 }
 
 status filter_apply(const struct filter *filter, bytes row_key, const struct cell_list *in,
-                    uint64_t random, struct cell_list *out)
+                    uint64_t random, struct value_source *left, struct cell_list *out)
 {
     (void)filter;
     (void)row_key;
     (void)in;
     (void)random;
+    (void)left;
     (void)out;
     fail();
     return status_ok();

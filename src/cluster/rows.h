@@ -107,8 +107,13 @@ struct scan_spec {
      * SCAN_ROWS_PASSED rows without visible cells, no sooner. */
     bool is_quiet;
     /* Values of a row's spilled cells beyond SCAN_VALUES_KEPT bytes are left in the store, for
-     * scan_load_value, unless the filter looks at values. */
+     * scan_load_value. If the filter looks at values, it gets these one by one, always with
+     * STORE_ANYWHERE: a row that has some is ROW_NOT_CACHED without. */
     bool defers_values;
+    /* Asked before the filter gets such a value, which may take long for all of a row: whether
+     * nobody waits for the row any more. The scan then fails with CANCELLED. May be NULL. */
+    bool (*is_given_up)(const void *context);
+    const void *context;
     bool applies_gc;     /* what rules condemn is not there, also if options.gc_on_read is off */
     uint64_t size_limit; /* beyond which a row is ROW_TOO_LARGE; 0: LIMIT_ROW_BYTES */
     struct arena *arena; /* for the scan itself, as long as it lives */
@@ -120,7 +125,7 @@ void scan_destroy(struct scan *scan);
 struct scan_row {
     bytes key;
     const struct cell_list *cells; /* after the filter; never empty */
-    bool has_deferred;             /* some of them may be for scan_load_value */
+    bool has_deferred;             /* some of them are for scan_load_value */
 };
 
 struct scan_counts { /* for request_stats */

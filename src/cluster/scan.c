@@ -7,6 +7,7 @@
  *  3. `edge` says how far the range has been read by former readers: reading goes on there,
  * forwards (inclusive) or backwards (exclusive). It is where a tablet ended, so a tablet that
  * splits or merges meanwhile changes nothing. */
+#include "base/check.h"
 #include "base/limits.h"
 #include "cluster/care.h"
 #include "cluster/cluster_private.h"
@@ -30,6 +31,9 @@ struct scan {
     bool is_restricted; /* to some columns */
     bool is_quiet;
     const struct filter *filter;
+    struct value_source left; /* for the filter */
+    bool (*is_given_up)(const void *context);
+    const void *context;
     struct read_scope scope;
     struct row_read_options options;
 
@@ -53,6 +57,17 @@ struct scan {
 
 /* --- life --- */
 
+static status get_for_filter(struct value_source *source, const struct cell *cell, bytes *value)
+{
+    struct scan *scan = LIST_ENTRY(source, struct scan, left);
+    enum row_outcome outcome;
+    if (scan->is_given_up != NULL && scan->is_given_up(scan->context))
+        return status_make(STATUS_CANCELLED, "The call was cancelled");
+    TRY(scan_load_value(scan, cell, STORE_ANYWHERE, value, &outcome));
+    CHECK(outcome == ROW_FOUND); /* anywhere */
+    return status_ok();
+}
+
 static status prepare(struct scan *scan, const struct scan_spec *spec)
 {
     struct cluster *cluster = spec->table->cluster;
@@ -74,8 +89,8 @@ static status prepare(struct scan *scan, const struct scan_spec *spec)
         .apply_gc = spec->applies_gc || cluster->options.gc_on_read,
         .size_limit = spec->size_limit > 0 ? spec->size_limit : LIMIT_ROW_BYTES,
         .spill_bytes = spec->is_quiet ? 0 : cluster->options.spill_bytes,
-        .defer_after =
-            spec->defers_values && !filter_looks_at_values(spec->filter) ? SCAN_VALUES_KEPT : 0};
+        .defer_after = spec->defers_values ? SCAN_VALUES_KEPT : 0,
+        .looks_at_left = filter_looks_at_values(spec->filter)};
     /* A coin for row_sample: different for each scan. */
     scan->random = (uint64_t)clock_steady_us(cluster->options.clock) ^ (uintptr_t)scan;
     return status_ok();
@@ -93,6 +108,9 @@ status scan_create(const struct scan_spec *spec, struct scan **out)
     scan->is_restricted = spec->columns != NULL;
     scan->is_quiet = spec->is_quiet;
     scan->filter = spec->filter;
+    scan->left.get = get_for_filter;
+    scan->is_given_up = spec->is_given_up;
+    scan->context = spec->context;
     table_retain(scan->table);
     status s = prepare(scan, spec);
     if (!status_is_ok(s)) {
@@ -363,7 +381,7 @@ static status filter_row(struct scan *scan, const struct cell_list **cells)
     scan->filtered = (struct cell_list){.arena = scan->row_arena};
     *cells = &scan->filtered;
     return filter_apply(scan->filter, scan->row.key, &scan->row.cells, next_random(scan),
-                        &scan->filtered);
+                        scan->row.left == NULL ? NULL : &scan->left, &scan->filtered);
 }
 
 /* One step: a row, or nothing yet, or why not. */
@@ -386,7 +404,7 @@ status scan_next(struct scan *scan, enum store_reach reach, struct scan_row *row
         row->key = scan->row.key;
         if (*outcome == ROW_FOUND) {
             TRY(filter_row(scan, &row->cells));
-            row->has_deferred = scan->row.left != NULL;
+            row->has_deferred = scan->row.left != NULL && cell_list_has_deferred(row->cells);
             if (row->cells->count > 0)
                 return status_ok();
         } else if (*outcome != ROW_ABSENT) {

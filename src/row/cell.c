@@ -23,3 +23,11 @@ bool cell_list_add(struct cell_list *list, const struct cell *cell)
     list->items[list->count++] = *cell;
     return true;
 }
+
+bool cell_list_has_deferred(const struct cell_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (cell_is_deferred(&list->items[i]))
+            return true;
+    return false;
+}

@@ -34,6 +34,9 @@ struct cell_list {
     size_t capacity;
 };
 
+/* Whether the value of one of them was left in the store. */
+bool cell_list_has_deferred(const struct cell_list *list);
+
 /* False when the arena is exhausted. */
 __attribute__((warn_unused_result)) bool cell_list_add(struct cell_list *list,
                                                        const struct cell *cell);

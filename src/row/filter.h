@@ -32,9 +32,17 @@ bool filter_looks_at_values(const struct filter *filter);
 bool filter_names_only(const struct filter *filter, bool (*has)(void *context, bytes family),
                        void *context);
 
+/* The values of a row's cells that were left in the store (cell_is_deferred). */
+struct value_source {
+    /* The value of the cell, or of a copy; valid until the next call. */
+    status (*get)(struct value_source *source, const struct cell *cell, bytes *value);
+};
+
 /* What of `in` passes, into `out` (emptied first; may not be the same list). `random` gives
- * row_sample its coin: a uniform 64-bit number a row. */
+ * row_sample its coin: a uniform 64-bit number a row. `left` is asked for each value that was left
+ * in the store as often as the filter looks at it, in the order of the cells where it can be; what
+ * it fails with is returned. The value stays left in what passes. NULL: none was left. */
 status filter_apply(const struct filter *filter, bytes row_key, const struct cell_list *in,
-                    uint64_t random, struct cell_list *out);
+                    uint64_t random, struct value_source *left, struct cell_list *out);
 
 #endif

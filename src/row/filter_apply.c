@@ -19,6 +19,7 @@ struct application {
     struct arena *arena;
     bytes row_key;
     uint64_t random;
+    struct value_source *left; /* NULL: all values are there */
     size_t most_cells;
     struct cell_list sunk;
 };
@@ -186,6 +187,40 @@ static void keep_passing(const struct filter *filter, struct cell_list *list)
     list->count = kept;
 }
 
+/* Whether a value says no by its size, which is known of those that were left in the store. */
+static bool is_of_wrong_size(const struct filter *filter, bytes value)
+{
+    return filter->kind == FILTER_VALUE_BITMASK && value.size != filter->mask.size;
+}
+
+static status judge_value(struct application *application, const struct filter *filter,
+                          const struct cell *cell, bool *has_passed)
+{
+    struct cell seen = *cell;
+    *has_passed = false;
+    if (is_of_wrong_size(filter, cell->value))
+        return status_ok();
+    if (cell_is_deferred(cell))
+        TRY(application->left->get(application->left, cell, &seen.value));
+    *has_passed = passes(filter, &seen);
+    return status_ok();
+}
+
+/* Of a row of which values were left in the store: each is held no longer than it is judged. */
+static status keep_by_values(struct application *application, const struct filter *filter,
+                             struct cell_list *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        bool has_passed;
+        TRY(judge_value(application, filter, &list->items[i], &has_passed));
+        if (has_passed)
+            list->items[kept++] = list->items[i];
+    }
+    list->count = kept;
+    return status_ok();
+}
+
 /* --- filters that count --- */
 
 static bool same_column(const struct cell *a, const struct cell *b)
@@ -304,17 +339,20 @@ static status run(struct application *application, const struct filter *filter,
     case FILTER_LABEL:
         return add_label(application, filter->label, list);
     default:
+        if (application->left != NULL && filter_is_of_values(filter))
+            return keep_by_values(application, filter, list);
         keep_passing(filter, list);
         return status_ok();
     }
 }
 
 status filter_apply(const struct filter *filter, bytes row_key, const struct cell_list *in,
-                    uint64_t random, struct cell_list *out)
+                    uint64_t random, struct value_source *left, struct cell_list *out)
 {
     struct application application = {.arena = out->arena,
                                       .row_key = row_key,
                                       .random = random,
+                                      .left = left,
                                       .most_cells = in->count + MOST_CELLS_ADDED,
                                       .sunk = {.arena = out->arena}};
     TRY(copy_list(&application, in, out));

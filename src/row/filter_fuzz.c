@@ -4,7 +4,8 @@
  *  2. Passing everything before a filter or after it changes nothing; nor does blocking beside it.
  *  3. A filter beside itself gives each cell twice; a limit and an offset are the parts of a whole;
  *     a condition tells whether something came out.
- *  4. Reading no more than a filter's scope changes nothing in what comes out, and no cell comes
+ *  4. Nor does leaving values in the store, from where they come one at a time.
+ *  5. Reading no more than a filter's scope changes nothing in what comes out, and no cell comes
  *     out of a row whose key the filter rejects.
  *
  * Input: choices (base/fuzzing.h): the filter, as the fields of a google.bigtable.v2.RowFilter, and
@@ -240,11 +241,61 @@ static bool apply(struct trial *trial, const struct filter *filter, const struct
                   struct cell_list *out)
 {
     *out = (struct cell_list){.arena = trial->arena};
-    status s = filter_apply(filter, row_key, row, trial->coin, out);
+    status s = filter_apply(filter, row_key, row, trial->coin, NULL, out);
     bool ok = status_is_ok(s);
     CHECK(ok || s.code == STATUS_RESOURCE_EXHAUSTED);
     status_free(s);
     return ok;
+}
+
+/* The row's values, each gone when the next is asked for. */
+struct left_values {
+    struct value_source source;
+    const struct cell_list *row;
+    struct buffer value;
+};
+
+static const struct cell *find_place(const struct cell_list *row, const struct cell *cell)
+{
+    for (size_t i = 0; i < row->count; i++)
+        if (row->items[i].family == cell->family &&
+            row->items[i].timestamp_us == cell->timestamp_us &&
+            bytes_equal(row->items[i].qualifier, cell->qualifier))
+            return &row->items[i];
+    return NULL;
+}
+
+static status get_left(struct value_source *source, const struct cell *cell, bytes *value)
+{
+    struct left_values *left = (struct left_values *)source;
+    const struct cell *found = find_place(left->row, cell);
+    CHECK(found != NULL && cell_is_deferred(cell) && found->value.size == cell->value.size);
+    buffer_free(&left->value);
+    buffer_append_bytes(&left->value, found->value);
+    CHECK(!left->value.failed);
+    *value = buffer_bytes(&left->value);
+    return status_ok();
+}
+
+/* Of values of at least so many bytes only the size stays. False without memory. */
+static bool leave_values(struct trial *trial, size_t least, struct cell_list *out)
+{
+    *out = (struct cell_list){.arena = trial->arena};
+    for (size_t i = 0; i < trial->row.count; i++) {
+        struct cell cell = trial->row.items[i];
+        if (cell.value.size >= least)
+            cell.value.data = NULL;
+        if (!cell_list_add(out, &cell))
+            return false;
+    }
+    return true;
+}
+
+static void give_values(const struct trial *trial, struct cell_list *cells)
+{
+    for (size_t i = 0; i < cells->count; i++)
+        if (cell_is_deferred(&cells->items[i]))
+            cells->items[i].value = find_place(&trial->row, &cells->items[i])->value;
 }
 
 /* What the filter makes of the row. False if it is refused, or asks for more than there is. */
@@ -378,6 +429,23 @@ static void check_scope(struct trial *trial, const struct filter *filter,
     status_free(s);
 }
 
+static void check_left(struct trial *trial, const struct filter *filter, int32_t part,
+                       const struct cell_list *expected)
+{
+    struct left_values left = {.source.get = get_left, .row = &trial->row};
+    struct cell_list row, out = {.arena = trial->arena};
+    if (!leave_values(trial, 1 + (size_t)part % MOST_BYTES, &row))
+        return;
+    status s = filter_apply(filter, row_key, &row, trial->coin, &left.source, &out);
+    CHECK(status_is_ok(s) || s.code == STATUS_RESOURCE_EXHAUSTED);
+    if (status_is_ok(s)) {
+        give_values(trial, &out);
+        check_same(expected, &out);
+    }
+    status_free(s);
+    buffer_free(&left.value);
+}
+
 static void check_laws(struct trial *trial, bytes wire, const struct filter *filter, int32_t part)
 {
     struct cell_list out;
@@ -385,6 +453,7 @@ static void check_laws(struct trial *trial, bytes wire, const struct filter *fil
         return;
     check_cells(trial, &out);
     CHECK(out.count == 0 || !filter_rejects_key(filter, row_key));
+    check_left(trial, filter, part, &out);
     check_scope(trial, filter, &out);
     check_neutral(trial, wire, &out);
     check_twice(trial, wire, &out);

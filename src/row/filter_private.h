@@ -59,6 +59,13 @@ enum { CONDITION_PREDICATE, CONDITION_THEN, CONDITION_OTHERWISE, CONDITION_CHILD
 
 bool byte_range_contains(const struct byte_range *range, bytes b);
 
+/* Whether it judges a cell by its value, itself. */
+static inline bool filter_is_of_values(const struct filter *filter)
+{
+    return filter->kind == FILTER_VALUE_REGEX || filter->kind == FILTER_VALUE_RANGE ||
+           filter->kind == FILTER_VALUE_BITMASK;
+}
+
 /* Whether the filter, or one in it, is of the kind. */
 bool filter_contains(const struct filter *filter, enum filter_kind kind);
 

@@ -285,6 +285,75 @@ static void write_cells(const struct cell_list *list, char text[TEXT_SIZE])
     }
 }
 
+/* Values as a store gives them: each is gone when the next is asked for. */
+struct test_source {
+    struct value_source source;
+    const struct cell_list *whole;
+    uint8_t *value;
+    size_t gets;
+    size_t fails_at; /* the get that does; 0: none */
+};
+
+static status get_value(struct value_source *source, const struct cell *cell, bytes *value)
+{
+    struct test_source *left = (struct test_source *)source;
+    assert_true(cell_is_deferred(cell));
+    free(left->value);
+    left->value = NULL;
+    if (++left->gets == left->fails_at)
+        return status_make(STATUS_ABORTED, "gone");
+    for (size_t i = 0; i < left->whole->count && left->value == NULL; i++) {
+        const struct cell *at = &left->whole->items[i];
+        if (at->family != cell->family || at->timestamp_us != cell->timestamp_us ||
+            !bytes_equal(at->qualifier, cell->qualifier))
+            continue;
+        left->value = malloc(at->value.size);
+        assert_non_null(left->value);
+        memcpy(left->value, at->value.data, at->value.size);
+        *value = bytes_make(left->value, at->value.size);
+    }
+    assert_non_null(left->value);
+    return status_ok();
+}
+
+static struct cell_list without_values(struct fixture *fixture, const struct cell_list *whole)
+{
+    struct cell_list list = {.arena = fixture->arena};
+    for (size_t i = 0; i < whole->count; i++) {
+        struct cell cell = whole->items[i];
+        cell.value.data = NULL;
+        assert_true(cell_list_add(&list, &cell));
+    }
+    return list;
+}
+
+static void fill_in(struct test_source *left, struct cell_list *cells)
+{
+    for (size_t i = 0; i < cells->count; i++) {
+        struct cell *cell = &cells->items[i];
+        bytes value;
+        if (!cell_is_deferred(cell))
+            continue;
+        assert_ok(left->source.get(&left->source, cell, &value));
+        cell->value = arena_copy(cells->arena, value);
+    }
+}
+
+/* The same comes of a row whose values were left in the store. */
+static void check_left(struct fixture *fixture, const struct filter *filter, const char *key,
+                       const struct cell_list *in, uint64_t random, const char *expected)
+{
+    struct test_source left = {.source.get = get_value, .whole = in};
+    struct cell_list list = without_values(fixture, in);
+    struct cell_list out = {.arena = fixture->arena};
+    char text[TEXT_SIZE];
+    assert_ok(filter_apply(filter, bytes_of(key), &list, random, &left.source, &out));
+    fill_in(&left, &out);
+    write_cells(&out, text);
+    assert_string_equal(text, expected);
+    free(left.value);
+}
+
 static const char standard_row[] = "a:x@3=one a:x@2=two a:y@5=one b:x@9=six c:z@1=end";
 
 static void check_row(struct fixture *fixture, const Bt__RowFilter *message, const char *key,
@@ -295,9 +364,10 @@ static void check_row(struct fixture *fixture, const Bt__RowFilter *message, con
     struct cell_list out = {.arena = fixture->arena};
     char text[TEXT_SIZE];
     assert_ok(filter_compile(message, fixture->arena, &filter));
-    assert_ok(filter_apply(filter, bytes_of(key), &in, random, &out));
+    assert_ok(filter_apply(filter, bytes_of(key), &in, random, NULL, &out));
     write_cells(&out, text);
     assert_string_equal(text, expected);
+    check_left(fixture, filter, key, &in, random, expected);
     if (filter_rejects_key(filter, bytes_of(key)))
         assert_int_equal(out.count, 0);
     filter_destroy(filter);
@@ -356,7 +426,7 @@ static void test_regexes_are_bytes(void **state)
                  {"\xe2\x98\x83", 1}, {"\\xe2.*", 1}, {"\\n\\x00", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_ok(filter_compile(value(fixture, cases[i].regex), fixture->arena, &filter));
-        assert_ok(filter_apply(filter, bytes_of("k"), &in, 0, &out));
+        assert_ok(filter_apply(filter, bytes_of("k"), &in, 0, NULL, &out));
         assert_int_equal(out.count, cases[i].passing);
         filter_destroy(filter);
     }
@@ -493,7 +563,8 @@ static void test_exploding_interleaves_are_refused(void **state)
     struct cell_list in = cells_of(fixture, standard_row);
     struct cell_list out = {.arena = fixture->arena};
     assert_ok(filter_compile(chain_of(fixture, doubling, 40), fixture->arena, &filter));
-    assert_status(filter_apply(filter, bytes_of("k"), &in, 0, &out), STATUS_RESOURCE_EXHAUSTED);
+    assert_status(filter_apply(filter, bytes_of("k"), &in, 0, NULL, &out),
+                  STATUS_RESOURCE_EXHAUSTED);
     filter_destroy(filter);
 }
 
@@ -715,6 +786,56 @@ static void test_keys_rejected_early(void **state)
     }
 }
 
+/* --- values that were left in the store --- */
+
+/* How many values the filter has got of the standard row when it is done, or fails. */
+static size_t count_gets(struct fixture *fixture, const Bt__RowFilter *message, size_t fails_at,
+                         enum status_code expected)
+{
+    struct filter *filter;
+    struct cell_list whole = cells_of(fixture, standard_row);
+    struct cell_list in = without_values(fixture, &whole);
+    struct cell_list out = {.arena = fixture->arena};
+    struct test_source left = {.source.get = get_value, .whole = &whole, .fails_at = fails_at};
+    assert_ok(filter_compile(message, fixture->arena, &filter));
+    status s = filter_apply(filter, bytes_of("key"), &in, 0, &left.source, &out);
+    assert_int_equal(s.code, expected);
+    status_free(s);
+    filter_destroy(filter);
+    free(left.value);
+    return left.gets;
+}
+
+static void test_only_what_is_looked_at_is_got(void **state)
+{
+    struct fixture *f = *state;
+    Bt__RowFilter *on_x = CHAIN(f, qualifier(f, "x"), value(f, "one"));
+    assert_int_equal(count_gets(f, pass(f), 0, STATUS_OK), 0);
+    assert_int_equal(count_gets(f, value(f, "one"), 0, STATUS_OK), 5);
+    assert_int_equal(count_gets(f, on_x, 0, STATUS_OK), 3);
+    assert_int_equal(count_gets(f, INTERLEAVE(f, on_x, value(f, "end")), 0, STATUS_OK), 8);
+    assert_int_equal(count_gets(f, CHAIN(f, strip(f), value(f, "one")), 0, STATUS_OK), 0);
+    assert_int_equal(
+        count_gets(f, condition(f, value(f, "none"), value(f, "."), NULL), 0, STATUS_OK), 5);
+}
+
+/* Its size is known. */
+static void test_a_mask_of_another_size_gets_no_value(void **state)
+{
+    assert_int_equal(count_gets(*state, mask(*state, "long"), 0, STATUS_OK), 0);
+    assert_int_equal(count_gets(*state, mask(*state, "mno"), 0, STATUS_OK), 5);
+}
+
+static void test_a_value_that_cannot_be_had_fails_the_filter(void **state)
+{
+    struct fixture *f = *state;
+    Bt__RowFilter *both = INTERLEAVE(f, value(f, "one"), pass(f));
+    assert_int_equal(count_gets(f, value(f, "one"), 3, STATUS_ABORTED), 3);
+    assert_int_equal(count_gets(f, both, 1, STATUS_ABORTED), 1);
+    assert_int_equal(count_gets(f, condition(f, value(f, "x"), pass(f), NULL), 2, STATUS_ABORTED),
+                     2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -744,6 +865,9 @@ int main(void)
         TEST(test_scope_of_a_literal_column),
         TEST(test_keys_rejected_early),
         TEST(test_names_of_families),
+        TEST(test_only_what_is_looked_at_is_got),
+        TEST(test_a_mask_of_another_size_gets_no_value),
+        TEST(test_a_value_that_cannot_be_had_fails_the_filter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

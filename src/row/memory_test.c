@@ -120,7 +120,7 @@ static void read_and_filter(void *context)
     if (status_is_ok(s))
         s = filter_compile(&message, arena, &filter);
     if (status_is_ok(s))
-        s = filter_apply(filter, bytes_of("r"), &cells, 0, &passed);
+        s = filter_apply(filter, bytes_of("r"), &cells, 0, NULL, &passed);
     if (status_is_ok(s))
         assert_int_equal(passed.count, 2 * cells.count);
     assert_true(status_is_ok(s) || s.code == STATUS_RESOURCE_EXHAUSTED);

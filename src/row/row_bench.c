@@ -165,7 +165,7 @@ static void resolve(struct bench *bench)
 static void filter(struct bench *bench)
 {
     struct cell_list out = {.arena = bench->arena};
-    need(filter_apply(bench->filter, bytes_of("row"), &bench->cells, 1, &out));
+    need(filter_apply(bench->filter, bytes_of("row"), &bench->cells, 1, NULL, &out));
     bench->sum += out.count;
 }
 

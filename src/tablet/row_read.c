@@ -195,14 +195,6 @@ static status read_at_view(struct keyspace *keyspace, const struct row_read_opti
     return resolve_spilled(keyspace, options, view, reach, row, outcome);
 }
 
-static bool has_deferred(const struct cell_list *cells)
-{
-    for (size_t i = 0; i < cells->count; i++)
-        if (cell_is_deferred(&cells->items[i]))
-            return true;
-    return false;
-}
-
 /* Takes the view. */
 static status leave_values(struct keyspace *keyspace, struct store_view *view, struct row *row)
 {
@@ -224,8 +216,12 @@ static status read_spilled(struct keyspace *keyspace, const struct row_read_opti
     if (view == NULL)
         return status_out_of_memory();
     status s = read_at_view(keyspace, options, view, key, reach, row, outcome);
-    if (status_is_ok(s) && *outcome == ROW_FOUND && has_deferred(&row->cells))
+    bool leaves = status_is_ok(s) && *outcome == ROW_FOUND && cell_list_has_deferred(&row->cells);
+    bool is_refused = leaves && options->looks_at_left && reach == STORE_CACHED_ONLY;
+    if (leaves && !is_refused)
         return leave_values(keyspace, view, row);
+    if (is_refused)
+        *outcome = ROW_NOT_CACHED;
     store_view_release(view);
     return s;
 }

@@ -410,6 +410,33 @@ static void a_value_that_is_not_cached_is_said_to_be_so(void **state)
     end_row(&row);
 }
 
+/* Everything is in memory. */
+static void what_is_looked_at_at_once_is_not_cached(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_large_row(f, SMALL_VALUE);
+    struct row_read_options options = read_options_of(f);
+    struct row row = {.cells.arena = arena_create(1 << 20)};
+    struct row_range_reader *reader;
+    enum row_outcome outcome;
+    options.defer_after = SMALL_VALUE;
+    options.looks_at_left = true;
+    assert_ok(row_read(f->rows, &options, bytes_of("row"), STORE_CACHED_ONLY, &row, &outcome));
+    assert_int_equal(outcome, ROW_NOT_CACHED);
+    row_clear(&row);
+    assert_ok(
+        row_range_reader_create(f->rows, &options, bytes_of(""), bytes_of(""), false, &reader));
+    assert_ok(row_range_reader_next(reader, STORE_CACHED_ONLY, NULL, NULL, 10, &row, &outcome));
+    assert_int_equal(outcome, ROW_NOT_CACHED);
+    assert_null(row.left);
+    row_clear(&row);
+    assert_ok(row_range_reader_next(reader, STORE_ANYWHERE, NULL, NULL, 10, &row, &outcome));
+    assert_int_equal(outcome, ROW_FOUND);
+    assert_all_values(&row);
+    row_range_reader_destroy(reader);
+    end_row(&row);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +457,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_range_stops_at_an_absent_row_that_wants_care, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_is_looked_at_at_once_is_not_cached, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ DESCRIPTORS = 1024
 CACHE_MB = 16
 ROW_MB = 200
 CELL_MB = 2
+CELLS = 2048
 
 
 @pytest.fixture
@@ -90,6 +91,28 @@ def test_1000_tables(release_server, connect):
             rpc = connect(server.host)
 
 
+def read_row(rpc, name, row_filter=None):
+    """The one message of the row."""
+    (message,) = rpc.read_stream(name, rows={"row_keys": [b"row"]}, filter=row_filter)
+    return types.ReadRowsResponse.pb(message)
+
+
+def memory_to_read(server, rpc, name, row_filter=None):
+    """The most that the server takes."""
+    forget_peak(server)
+    message = read_row(rpc, name, row_filter)
+    assert sum(len(chunk.value) for chunk in message.chunks) == ROW_MB * MB
+    return memory(server, "VmHWM")
+
+
+def restart_for_reading(server, connect, name):
+    server.restart()
+    rpc = connect(server.host)
+    rpc.mutate(name, b"small", set_cell("f", b"q", b"v", 1000))
+    assert len(rpc.read(name, rows={"row_keys": [b"small"]})) == 1
+    return rpc
+
+
 def test_row_of_200_mb(release_server, connect):
     """Its values are got one by one while it is sent: 2 MB at a time, beside those in the cache."""
     server = release_server("--cache", f"{CACHE_MB}MB")
@@ -98,14 +121,46 @@ def test_row_of_200_mb(release_server, connect):
     value = b"x" * (CELL_MB * MB)
     for i in range(ROW_MB // CELL_MB):
         rpc.mutate(name, b"row", set_cell("f", b"%04d" % i, value, 1000))
-    server.restart()
-    rpc = connect(server.host)
-    rpc.mutate(name, b"small", set_cell("f", b"q", b"v", 1000))
-    assert len(rpc.read(name, rows={"row_keys": [b"small"]})) == 1
+    rpc = restart_for_reading(server, connect, name)
     idle = memory(server)
-    forget_peak(server)
-    (message,) = map(types.ReadRowsResponse.pb, rpc.read_stream(name, rows={"row_keys": [b"row"]}))
-    assert sum(len(chunk.value) for chunk in message.chunks) == ROW_MB * MB
-    used = memory(server, "VmHWM")
+    used = memory_to_read(server, rpc, name)
     print(f"a row of {ROW_MB} MB read: {used / MB:.0f} MB at most, {idle / MB:.0f} before")
     assert used - idle < (50 + CACHE_MB) * MB
+
+
+def value_filters():
+    """Of a row whose values begin with their number: all come through, and each is looked at."""
+    matches = types.RowFilter(value_regex_filter=rb"\d{4}x*")
+    even = types.RowFilter(value_regex_filter=rb"\d{3}[02468]x*")
+    odd = types.RowFilter(value_regex_filter=rb"\d{3}[13579]x*")
+    is_in_range = types.RowFilter(
+        value_range_filter={"start_value_closed": b"0", "end_value_open": b"a"}
+    )
+    is_last = types.RowFilter(value_range_filter={"start_value_closed": b"%04d" % (CELLS - 1)})
+    everything = types.RowFilter(pass_all_filter=True)
+    return {
+        "no filter": None,
+        "regex": matches,
+        "range": is_in_range,
+        "chain": types.RowFilter(chain={"filters": [matches, is_in_range]}),
+        "interleave": types.RowFilter(interleave={"filters": [even, odd]}),
+        "condition": types.RowFilter(
+            condition={"predicate_filter": is_last, "true_filter": everything}
+        ),
+    }
+
+
+def test_row_of_200_mb_whose_values_are_looked_at(release_server, connect):
+    """Each value is got for the filter, and once more when it is sent."""
+    server = release_server("--cache", f"{CACHE_MB}MB")
+    rpc = connect(server.host)
+    name = rpc.create_table("large")
+    rest = b"x" * (ROW_MB * MB // CELLS - 4)
+    for i in range(CELLS):
+        rpc.mutate(name, b"row", set_cell("f", b"%04d" % i, b"%04d" % i + rest, 1000))
+    rpc = restart_for_reading(server, connect, name)
+    idle = memory(server)
+    for kind, row_filter in value_filters().items():
+        used = memory_to_read(server, rpc, name, row_filter)
+        print(f"read with {kind}: {used / MB:.0f} MB at most, {idle / MB:.0f} before")
+        assert used - idle < (50 + CACHE_MB) * MB
