@@ -151,7 +151,8 @@ def value_filters():
 
 
 def test_row_of_200_mb_whose_values_are_looked_at(release_server, connect):
-    """Each value is got for the filter, and once more when it is sent."""
+    """Each value is got for the filter, and once more when it is sent. What several threads of the
+    pool have freed, one read after the other, stays with the allocator: hence half a row."""
     server = release_server("--cache", f"{CACHE_MB}MB")
     rpc = connect(server.host)
     name = rpc.create_table("large")
@@ -163,4 +164,4 @@ def test_row_of_200_mb_whose_values_are_looked_at(release_server, connect):
     for kind, row_filter in value_filters().items():
         used = memory_to_read(server, rpc, name, row_filter)
         print(f"read with {kind}: {used / MB:.0f} MB at most, {idle / MB:.0f} before")
-        assert used - idle < (50 + CACHE_MB) * MB
+        assert used - idle < ROW_MB * MB / 2
