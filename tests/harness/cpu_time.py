@@ -2,14 +2,19 @@
 little on a machine that is shared; this says where the time of a run goes, and of which programs.
 
 A process below that ends between two looks is counted as soon as it was waited for (the kernel adds
-it to its parent's), then under its parent's name.
+it to its parent's), then under its parent's name. What nobody waits for is lost with it.
 """
 
+import collections
 import os
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 KINDS = {"trestle": "server", "chromium": "browser", "chrome": "browser"}
+
+
+def kind_of(name):
+    return KINDS.get(name, "tests")
 
 
 def read_stat(pid):
@@ -24,7 +29,7 @@ def read_stat(pid):
 
 
 def below(root):
-    """{pid: (name, seconds)} of `root` and all that descend from it."""
+    """{pid: (parent, name, seconds)} of `root` and all that descend from it."""
     seen = {int(entry): read_stat(entry) for entry in os.listdir("/proc") if entry.isdigit()}
     children = {}
     for pid, stat in seen.items():
@@ -34,7 +39,7 @@ def below(root):
     while waiting:
         pid = waiting.pop()
         if seen.get(pid):
-            found[pid] = seen[pid][1:]
+            found[pid] = seen[pid]
             waiting += children.get(pid, ())
     return found
 
@@ -47,13 +52,19 @@ class CpuTime:
 
     def take(self):
         now = below(os.getpid())
-        spent = {}
-        for pid, (name, seconds) in now.items():
-            kind = KINDS.get(name, "tests")
-            was = self.before.get(pid, (name, 0.0))[1]
-            spent[kind] = spent.get(kind, 0.0) + seconds - was
+        spent = collections.Counter()
+        for pid, (_, name, seconds) in now.items():
+            was = self.before.get(pid, (0, name, 0.0))[2]
+            spent[kind_of(name)] += seconds - was
         # A child that ended is in its parent's time now: what was counted before is taken off.
-        gone = sum(seconds for pid, (_, seconds) in self.before.items() if pid not in now)
-        spent["tests"] = spent.get("tests", 0.0) - gone
+        for pid, (_, _, seconds) in self.before.items():
+            if pid not in now:
+                spent[self.kind_of_heir(pid, now)] -= seconds
         self.before = now
         return {kind: round(seconds, 2) for kind, seconds in spent.items() if seconds >= 0.01}
+
+    def kind_of_heir(self, pid, now):
+        """Of the process that waited for this one, which is gone, and whose own parent may be."""
+        while pid not in now and pid in self.before:
+            pid = self.before[pid][0]
+        return kind_of(now[pid][1]) if pid in now else "tests"
