@@ -126,7 +126,12 @@ def test_widest_row(table, source):
 # --- elsewhere ---
 
 
-def test_a_copy_is_equal(loaded, server, fresh_server, rpc, tmp_path):
+@pytest.fixture(scope="module")
+def all_rows(loaded, rpc):
+    return rpc.read(f"{INSTANCE}/tables/{packages.TABLE}")
+
+
+def test_a_copy_is_equal(loaded, server, fresh_server, all_rows, tmp_path):
     """By `trestle copy`, to another server: row by row, with timestamps."""
     target = fresh_server().host
     done = subprocess.run(
@@ -135,17 +140,15 @@ def test_a_copy_is_equal(loaded, server, fresh_server, rpc, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     there = Rpc(target)
-    name = f"{INSTANCE}/tables/{packages.TABLE}"
-    assert there.read(name) == rpc.read(name)
+    assert there.read(f"{INSTANCE}/tables/{packages.TABLE}") == all_rows
     there.close()
 
 
-@pytest.fixture(scope="module")
-def all_rows(loaded, rpc):
-    return rpc.read(f"{INSTANCE}/tables/{packages.TABLE}")
+# A million cells each: one kind of file in each run, the others by date.
+LONG_KINDS = [pytest.param(kind, marks=pytest.mark.long) for kind in ("csv", "jsonl")]
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "avro"])
+@pytest.mark.parametrize("kind", ["avro", *LONG_KINDS])
 def test_files_bring_it_back(loaded, rpc, all_rows, tmp_path, kind):
     """Out by `trestle export`, and back by `trestle import`: row by row, with timestamps."""
     again, families = f"{packages.TABLE}-{kind}", ",".join(packages.FAMILIES)
