@@ -104,7 +104,7 @@ static bool is_set(const char *name, const ProtobufCMessage *message, struct are
     ProtobufCMessage *alone = arena_alloc(arena, message->descriptor->sizeof_message);
     if (alone == NULL || field == NULL)
         return false;
-    message->descriptor->message_init(alone);
+    protobuf_c_message_init(message->descriptor, alone);
     proto_copy_field(field, message, alone);
     return protobuf_c_message_get_packed_size(alone) > 0;
 }
