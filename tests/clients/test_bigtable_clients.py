@@ -4,15 +4,21 @@ what applications do, at their sizes. Each runs where its tools are."""
 import uuid
 
 import pytest
-from harness.clients import BUILT, build_go, install_node, java_classpath, run_checks
+from harness.clients import (
+    BUILT,
+    build_bigtable_go,
+    install_node,
+    java_classpath,
+    java_program,
+    run_checks,
+)
 from harness.server import ROOT
 
 PROGRAMS = ROOT / "tests/clients/bigtable"
 
 
 def go():
-    library = "cloud.google.com/go/bigtable"
-    return [build_go(PROGRAMS / "go", BUILT / "bigtable/go/bigtable", library)]
+    return [build_bigtable_go()]
 
 
 def node():
@@ -21,7 +27,7 @@ def node():
 
 def java():
     classpath = java_classpath(PROGRAMS / "java", BUILT / "bigtable/java/classpath")
-    return ["java", "-cp", classpath, PROGRAMS / "java/Orders.java"]
+    return java_program(classpath, PROGRAMS / "java/Orders.java")
 
 
 @pytest.mark.parametrize("make, checks", [(go, 17), (node, 15), (java, 15)])

@@ -4,7 +4,7 @@ each transport that they have. Each runs where its tools are."""
 import uuid
 
 import pytest
-from harness.clients import BUILT, build_go, install_node, java_classpath, run_checks
+from harness.clients import BUILT, build_go, install_node, java_classpath, java_program, run_checks
 from harness.server import ROOT
 
 PROGRAMS = ROOT / "tests/clients/datastore"
@@ -17,7 +17,7 @@ def go():
 
 def java():
     classpath = java_classpath(PROGRAMS / "java", BUILT / "datastore/java/classpath")
-    return ["java", "-cp", classpath, PROGRAMS / "java/Entities.java"]
+    return java_program(classpath, PROGRAMS / "java/Entities.java")
 
 
 def node():

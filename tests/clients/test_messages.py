@@ -1,5 +1,5 @@
 """Google's client for Go, and cbt, which is made of it, on rows that fill messages: the program of
-tests/clients/messages, as BIGTABLE_EMULATOR_HOST connects it, which leaves it at messages of 4 MiB,
+tests/clients/bigtable, as BIGTABLE_EMULATOR_HOST connects it, which leaves it at messages of 4 MiB,
 and dialed with more."""
 
 import os
@@ -7,9 +7,9 @@ import shutil
 import subprocess
 
 import pytest
-from harness.clients import BUILT, build_go, demand
+from harness.clients import build_bigtable_go, demand
 from harness.patience import PATIENCE_SECONDS
-from harness.server import EXTERNAL, ROOT
+from harness.server import EXTERNAL
 from harness.shapes import SHAPES, make_shape
 
 MANY_ROWS = ["narrow", "middle", "wide", "wider"]
@@ -49,9 +49,7 @@ def lines_of(tables, shape):
 
 @pytest.mark.parametrize("way", ["emulator", "dialed"])
 def test_go(server, tables, way):
-    library = "cloud.google.com/go/bigtable"
-    program = build_go(ROOT / "tests/clients/messages/go", BUILT / "messages/go/messages", library)
-    done = run([program, server.host, way, *tables.values()])
+    done = run([build_bigtable_go(), "read", server.host, way, *tables.values()])
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
     assert len(told) == 3 * len(SHAPES)

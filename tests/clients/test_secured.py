@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from harness.clients import BUILT, build_go, demand, install_node, java_classpath
+from harness.clients import BUILT, build_go, demand, install_node, java_classpath, java_program
 from harness.patience import PATIENCE_SECONDS
 from harness.server import EXTERNAL, ROOT
 
@@ -27,7 +27,7 @@ def go():
 
 def java():
     classpath = java_classpath(EXAMPLES / "java", BUILT / "java/classpath")
-    return ["java", "-cp", classpath, EXAMPLES / "java/Secured.java"], {}
+    return java_program(classpath, EXAMPLES / "java/Secured.java"), {}
 
 
 def node():

@@ -2,8 +2,10 @@
 // applications do.
 //
 //	BIGTABLE_EMULATOR_HOST=127.0.0.1:8086 go run . PROJECT
+//	go run . read HOST emulator|dialed TABLE...
 //
-// Prints a line for each thing that was as it should be, and ends with 1 if one was not.
+// Prints a line for each thing that was as it should be, and ends with 1 if one was not; or reads
+// tables of project p and instance i: messages.go.
 package main
 
 import (
@@ -81,8 +83,14 @@ func (p *program) createTable(ctx context.Context, table string, families ...str
 
 func main() {
 	log.SetFlags(0)
+	if len(os.Args) > 4 && os.Args[1] == "read" {
+		if err := readTables(os.Args[2], os.Args[3], os.Args[4:]); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if len(os.Args) != 2 {
-		log.Fatal("usage: bigtable PROJECT")
+		log.Fatal("usage: bigtable PROJECT | bigtable read HOST emulator|dialed TABLE...")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

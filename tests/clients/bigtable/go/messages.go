@@ -1,16 +1,9 @@
-// Reads what a Go program reads, rows that fill messages, and says what came.
-//
-//	go run . HOST emulator|dialed TABLE...
-//
-// With "emulator" it connects as BIGTABLE_EMULATOR_HOST makes it, which takes messages of up to
-// 4 MiB; with "dialed" as a program that wants more: without credentials, and with the client's own
-// limit of 256 MiB. One line a table: rows, cells and bytes, or the error.
+// Rows that fill messages, in tables that others made: reads them, and says what came.
 package main
 
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 
 	"cloud.google.com/go/bigtable"
@@ -31,42 +24,46 @@ func connection(host, way string) []option.ClientOption {
 	}
 }
 
-type count struct{ rows, cells, bytes int }
+type sum struct{ rows, cells, bytes int }
 
-func (c *count) add(row bigtable.Row) bool {
-	c.rows++
+func (s *sum) add(row bigtable.Row) bool {
+	s.rows++
 	for _, items := range row {
 		for _, item := range items {
-			c.cells++
-			c.bytes += len(item.Value)
+			s.cells++
+			s.bytes += len(item.Value)
 		}
 	}
 	return true
 }
 
 func scan(ctx context.Context, table *bigtable.Table, name string, options ...bigtable.ReadOption) {
-	var c count
-	err := table.ReadRows(ctx, bigtable.InfiniteRange(""), c.add, options...)
+	var s sum
+	err := table.ReadRows(ctx, bigtable.InfiniteRange(""), s.add, options...)
 	if err != nil {
 		fmt.Printf("%s failed: %v\n", name, err)
 		return
 	}
-	fmt.Printf("%s %d %d %d\n", name, c.rows, c.cells, c.bytes)
+	fmt.Printf("%s %d %d %d\n", name, s.rows, s.cells, s.bytes)
 }
 
-func main() {
+// readTables connects "emulator", as BIGTABLE_EMULATOR_HOST makes it, which takes messages of up to
+// 4 MiB, or "dialed", as a program that wants more: without credentials, and with the client's own
+// limit of 256 MiB. One line a table: rows, cells and bytes, or the error.
+func readTables(host, way string, tables []string) error {
 	ctx := context.Background()
 	client, err := bigtable.NewClientWithConfig(ctx, "p", "i", bigtable.ClientConfig{
 		MetricsProvider: bigtable.NoopMetricsProvider{},
-	}, connection(os.Args[1], os.Args[2])...)
+	}, connection(host, way)...)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer client.Close()
-	for _, name := range os.Args[3:] {
+	for _, name := range tables {
 		table := client.Open(name)
 		scan(ctx, table, name)
 		scan(ctx, table, name+"/reversed", bigtable.ReverseScan())
 		scan(ctx, table, name+"/limited", bigtable.LimitRows(1))
 	}
+	return nil
 }
