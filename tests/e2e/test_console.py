@@ -11,7 +11,7 @@ import struct
 import time
 
 import pytest
-from harness.browser import Visitor, chromium
+from harness.browser import ALWAYS, Visitor, chromium
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest, b64
 
@@ -109,7 +109,7 @@ def look_at(somebody, name):
     """A violation does not hang on both size and scheme, and to look for some takes a second."""
     somebody.screenshot(name)
     assert somebody.overflow() <= 0, name
-    if (somebody.size, somebody.scheme) in (("phone", "light"), ("desktop", "dark")):
+    if (somebody.size, somebody.scheme) in ALWAYS:
         assert somebody.violations() == [], name
 
 
@@ -129,7 +129,7 @@ def test_every_page_is_whole(visitor, size, scheme):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("size", "scheme"), [("phone", "light"), ("desktop", "dark")])
+@pytest.mark.parametrize(("size", "scheme"), ALWAYS)
 def test_every_dialog_is_whole(visitor, size, scheme):
     somebody = visitor(size=size, scheme=scheme)
     page = somebody.page

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
-from harness.browser import Visitor, chromium
+from harness.browser import Visitor, chromium, looks
 from harness.datastore import Raw, client_of, entity
 from harness.rpc import set_cell
 
@@ -170,8 +170,7 @@ def test_an_instance_leads_to_databases(visit, shop, connect):
     look_at_entities(somebody)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+@looks("phone", "desktop", "4k")
 def test_a_database_is_whole(visit, shop, size, scheme):
     somebody = visit(shop, DATABASE, size=size, scheme=scheme)
     look_at_entities(somebody)
@@ -187,8 +186,7 @@ def test_an_instance_without_tables(visit, fresh_server, administer):
     assert somebody.violations() == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+@looks("phone", "desktop", "4k")
 def test_it_is_whole(visit, host, size, scheme):
     somebody = visit(host, size=size, scheme=scheme)
     look(somebody)

@@ -6,7 +6,7 @@ import json
 
 import grpc
 import pytest
-from harness.browser import Visitor, chromium
+from harness.browser import Visitor, chromium, looks
 from harness.console import Caller
 from harness.rest import Rest
 
@@ -139,8 +139,7 @@ def test_the_page_shows_and_finds_them(secure, visit):
     page.locator(".audit tbody tr").nth(before).wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["phone", "desktop"])
+@looks("phone", "desktop")
 def test_it_is_whole(secure, visit, size, scheme):
     secured = secure()
     act(secured)

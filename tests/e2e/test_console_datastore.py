@@ -5,7 +5,7 @@ import contextlib
 import time
 
 import pytest
-from harness.browser import Visitor, chromium
+from harness.browser import ALWAYS, Visitor, chromium, looks
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest, b64
 from harness.server import EXTERNAL, Server
@@ -179,8 +179,7 @@ def entity_page(kind, which):
 # --- how it looks ---
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+@looks("phone", "desktop", "4k")
 def test_every_page_is_whole(visitor, size, scheme):
     somebody = visitor(size=size, scheme=scheme)
     for name, path in PAGES.items():
@@ -191,7 +190,7 @@ def test_every_page_is_whole(visitor, size, scheme):
         look_at(somebody, f"datastore-{name}")
 
 
-@pytest.mark.parametrize(("size", "scheme"), [("phone", "light"), ("desktop", "dark")])
+@pytest.mark.parametrize(("size", "scheme"), ALWAYS)
 def test_every_dialog_is_whole(visitor, size, scheme):
     somebody = visitor(size=size, scheme=scheme)
     page = somebody.page

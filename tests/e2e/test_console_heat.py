@@ -7,7 +7,7 @@ import itertools
 import time
 
 import pytest
-from harness.browser import Visitor, chromium
+from harness.browser import ALWAYS, Visitor, chromium, looks
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
 from harness.rpc import Rpc, set_cell
@@ -80,8 +80,7 @@ def open_map(somebody, table="events"):
     return somebody.page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+@looks("phone", "desktop", "4k")
 def test_the_page_is_whole(visitor, busy, size, scheme):
     somebody = visitor(busy[0], size=size, scheme=scheme)
     page = open_map(somebody)
@@ -90,7 +89,7 @@ def test_the_page_is_whole(visitor, busy, size, scheme):
     page.wait_for_selector(".heat-tip:not([hidden])")
     somebody.screenshot("heat")
     assert somebody.overflow() <= 0
-    if (size, scheme) in (("phone", "light"), ("desktop", "dark")):
+    if (size, scheme) in ALWAYS:
         assert somebody.violations() == []
 
 

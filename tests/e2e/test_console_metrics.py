@@ -4,7 +4,7 @@ looks, and what it says when the server is gone or the caller may not see it."""
 import contextlib
 
 import pytest
-from harness.browser import Visitor, chromium
+from harness.browser import ALWAYS, Visitor, chromium, looks
 from harness.rest import Rest
 from harness.rpc import Rpc, set_cell
 
@@ -49,8 +49,7 @@ def wait_for_samples(page, count):
     )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+@looks("phone", "desktop", "4k")
 def test_the_page_is_whole(visitor, server, rpc, table_name, size, scheme):
     somebody = visitor(server.host, size=size, scheme=scheme)
     write(rpc, table_name)
@@ -65,7 +64,7 @@ def test_the_page_is_whole(visitor, server, rpc, table_name, size, scheme):
     assert min(somebody.page.locator(".drawing text").evaluate_all(lefts)) >= 0  # none is cut off
     for title in CHARTS[:3]:
         open_figures(somebody.page, title)
-    if (size, scheme) in (("phone", "light"), ("desktop", "dark")):
+    if (size, scheme) in ALWAYS:
         assert somebody.violations() == []
     somebody.screenshot("metrics-figures")
     assert somebody.overflow() <= 0

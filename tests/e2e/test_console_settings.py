@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from harness.browser import Visitor, chromium
+from harness.browser import Visitor, chromium, looks
 
 PAGE = "#/settings"
 
@@ -88,8 +88,7 @@ def test_the_keyboard_leads_there(visit, server):
     somebody.page.get_by_role("heading", name="Settings").wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+@looks("phone", "desktop", "4k")
 def test_it_is_whole(visit, server, size, scheme):
     somebody = visit(server.host, size=size, scheme=scheme)
     somebody.screenshot("settings")

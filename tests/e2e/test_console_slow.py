@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from harness.browser import Visitor, chromium
+from harness.browser import Visitor, chromium, looks
 from harness.rpc import set_cell
 from harness.sql import execute, prepare
 
@@ -103,8 +103,7 @@ def test_the_keyboard_leads_there(visit, server):
         somebody.page.get_by_role("heading", name=heading).wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+@looks("phone", "desktop", "4k")
 def test_it_is_whole(visit, slow_server, size, scheme):
     somebody = visit(slow_server.host, size=size, scheme=scheme)
     somebody.page.get_by_role("button", name="ExecuteQuery").click()

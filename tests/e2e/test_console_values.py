@@ -10,7 +10,7 @@ import time
 import pytest
 from google.protobuf.message import DecodeError
 from harness import messages
-from harness.browser import Visitor, chromium
+from harness.browser import Visitor, chromium, looks
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest, b64
 from test_console import look_at
@@ -371,8 +371,7 @@ def tree_lines(page):
     return page.locator(".tree li").filter(has_not=page.locator("ul")).all_inner_texts()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["phone", "desktop", "4k"])
+@looks("phone", "desktop", "4k")
 def test_a_message_is_a_line_and_a_tree(visitor, size, scheme):
     somebody = visitor(size=size, scheme=scheme)
     page = somebody.page
