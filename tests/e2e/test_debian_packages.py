@@ -333,7 +333,7 @@ def test_typical_size(ask, source):
 
 
 def test_exact_versions(ask, source):
-    users = sorted(source["libssl3"]["rdep"].items())
+    users = sorted(source["libsqlite3-0"]["rdep"].items())
     assert ask("09-exact-versions.sql") == [list(user) for user in users if user[1].startswith("=")]
 
 

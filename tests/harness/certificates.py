@@ -16,6 +16,7 @@ class Authority:
         openssl(
             "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
             "-days", "2", "-subj", f"/CN={name}", "-keyout", self.key, "-out", self.certificate,
+            "-addext", "keyUsage=critical,keyCertSign,cRLSign",  # Python 3.13 insists on it
         )  # fmt: skip
 
     def issue(self, name, subject, days=2):

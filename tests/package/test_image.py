@@ -89,11 +89,12 @@ def test_what_scanners_read(root, package):
         return [line for line in fields.splitlines() if line.startswith("Version:")]
 
     assert "ID=debian" in (root / "etc/os-release").read_text()
-    for name in "libc6", "libssl3", "librocksdb7.8", "trestle":
-        fields = (root / "var/lib/dpkg/status.d" / name).read_text()
-        assert f"Package: {name}\n" in fields
+    for beginning in "libc6", "libssl3", "librocksdb", "trestle":
+        (found,) = (root / "var/lib/dpkg/status.d").glob(f"{beginning}*")
+        fields = found.read_text()
+        assert f"Package: {found.name}\n" in fields
         assert version_of(fields)
-        assert (root / "usr/share/doc" / name / "copyright").exists()
+        assert (root / "usr/share/doc" / found.name / "copyright").exists()
 
 
 def test_data_is_the_servers_alone(layout, tmp_path):

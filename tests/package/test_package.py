@@ -11,7 +11,8 @@ import pytest
 from harness.package import build, run
 from harness.server import ROOT, run_trestle
 
-UNIT = "lib/systemd/system/trestle.service"
+# Where debhelper puts it, on Debian 12 and on Debian 13.
+UNITS = ("lib/systemd/system/trestle.service", "usr/lib/systemd/system/trestle.service")
 CONFIG = "etc/trestle/trestle.conf"
 PLACEHOLDER = re.compile(r"#[\w-]+ = [A-Z:|/,.]+")  # "#tls-cert = FILE": there is no default
 
@@ -41,7 +42,8 @@ def test_files(package):
     modes = {fields[5].removeprefix("."): (fields[0], fields[1]) for fields in listing}
     assert {owner for _, owner in modes.values()} == {"root/root"}
     assert modes["/usr/bin/trestle"][0] == "-rwxr-xr-x"
-    for file in f"/{UNIT}", f"/{CONFIG}", "/usr/lib/sysusers.d/trestle.conf":
+    (unit,) = modes.keys() & {f"/{place}" for place in UNITS}
+    for file in unit, f"/{CONFIG}", "/usr/lib/sysusers.d/trestle.conf":
         assert modes[file][0] == "-rw-r--r--"
     documents = "/usr/share/doc/trestle"
     for file in "copyright", "changelog.gz", "changelog.Debian.gz":
@@ -91,7 +93,8 @@ def test_unit(unpacked, release_binary, tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
     unit = tmp_path / "trestle.service"
-    text = (unpacked / UNIT).read_text()
+    (installed,) = filter(Path.exists, (unpacked / place for place in UNITS))
+    text = installed.read_text()
     unit.write_text(text.replace("=/usr/bin/trestle ", f"={release_binary} "))
     run("systemd-analyze", "verify", "--man=no", unit)
     run("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", unit)
