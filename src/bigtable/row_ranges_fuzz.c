@@ -31,6 +31,9 @@ static void choose_range(struct choices *choices, Bt__RowRange *range)
     case 1:
         range->start_key_case = BT__ROW_RANGE__START_KEY_START_KEY_OPEN;
         range->start_key_open = choose_key(choices);
+        break;
+    default: /* none */
+        break;
     }
     switch (choose(choices, 3)) {
     case 0:
@@ -40,6 +43,9 @@ static void choose_range(struct choices *choices, Bt__RowRange *range)
     case 1:
         range->end_key_case = BT__ROW_RANGE__END_KEY_END_KEY_OPEN;
         range->end_key_open = choose_key(choices);
+        break;
+    default: /* none */
+        break;
     }
 }
 

@@ -28,8 +28,7 @@ static status append_file(const char *path, size_t most, struct buffer *out)
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return refuse(path);
-    if (fseeko(file, -(off_t)most, SEEK_END) != 0)
-        rewind(file);
+    (void)fseeko(file, -(off_t)most, SEEK_END); /* what is shorter stays at its beginning */
     uint8_t *to = buffer_reserve(out, most);
     if (to != NULL)
         out->size += fread(to, 1, most, file);
@@ -120,12 +119,13 @@ status support_write_files(const struct support *support, struct buffer *out)
     DIR *directory = opendir(support->data_directory);
     if (directory == NULL)
         return refuse(support->data_directory);
+    int place = dirfd(directory);
     const struct dirent *entry;
     size_t count = 0;
-    while (count < FILES_MOST && (entry = readdir(directory)) != NULL) {
+    while (place >= 0 && count < FILES_MOST && (entry = readdir(directory)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        append_entry(dirfd(directory), entry->d_name, out);
+        append_entry(place, entry->d_name, out);
         count++;
     }
     closedir(directory);

@@ -98,12 +98,14 @@ status digest_file(enum digest_kind kind, const char *path, uint8_t out[DIGEST_M
     FILE *stream = fopen(path, "re");
     struct digest *digest = NULL;
     uint8_t piece[16 << 10];
-    size_t taken;
+    size_t taken = sizeof piece;
     if (stream == NULL)
         return status_from_errno(errno, "cannot open %s", path);
     status s = digest_create(kind, &digest);
-    while (status_is_ok(s) && (taken = fread(piece, 1, sizeof piece, stream)) > 0)
+    while (status_is_ok(s) && taken == sizeof piece) { /* less is the end, or an error */
+        taken = fread(piece, 1, sizeof piece, stream);
         s = digest_add(digest, bytes_make(piece, taken));
+    }
     if (status_is_ok(s) && ferror(stream))
         s = status_from_errno(errno, "cannot read %s", path);
     if (status_is_ok(s))
