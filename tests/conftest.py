@@ -3,6 +3,7 @@ that kills, restarts or configures one asks for `fresh_server`.
 
 TRESTLE_BINARY     the program under test; default build-test/trestle
 TRESTLE_LONG       "all": the tests marked `long` run, too, and not only today's share of them
+TRESTLE_SHARE      "K/N": of N shares of the files the Kth alone, each with about as much to do
 TRESTLE_E2E_HOST   an address to test instead, e.g. of Google's emulator; tests that need a
                    server of their own are skipped then
 """
@@ -56,6 +57,17 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
     put_in_order(items)
+    if share := os.environ.get("TRESTLE_SHARE"):
+        keep_share(config, items, *map(int, share.split("/")))
+
+
+def keep_share(config, items, number, count):
+    """Files take turns in the order of their length, so that the long ones are not in one share."""
+    assert 1 <= number <= count, f"TRESTLE_SHARE: {number}/{count}"
+    files = list(dict.fromkeys(item.path for item in items))
+    kept = set(files[number - 1 :: count])
+    config.hook.pytest_deselected(items=[item for item in items if item.path not in kept])
+    items[:] = [item for item in items if item.path in kept]
 
 
 def put_in_order(items):

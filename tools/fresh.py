@@ -7,10 +7,10 @@
                                                Debian 13 and back
 
 A root is Debian's smallest and the packages of some groups of tools/packages.txt: `build`, for any
-COMMAND those that it installs. It is made once, by debootstrap from where this machine
-has its packages (or TRESTLE_DEBIAN_MIRROR), and kept in the cache directory under a name that says
-what it is made of. It is made beside its place and renamed. Of each kind the newest one stays; one
-that nobody wanted for a month goes.
+COMMAND those that it installs, with the .venv of the tests. It is made once, by debootstrap from
+where this machine has its packages (or TRESTLE_DEBIAN_MIRROR), and kept in the cache directory under
+a name that says what it is made of. It is made beside its place and renamed. Of each kind the newest
+one stays; one that nobody wanted for a month goes.
 
 Nothing writes into a root. A run has a directory laid over it (a copy of it, where the kernel
 cannot do that) with the tracked files in it and the machine's caches mounted, and goes on in
@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RELEASES = ("bookworm", "trixie")
 TREE = "/root/trestle"  # where the tracked files are in there
 ROOT_CACHE = "/root/.cache/trestle"  # where ./dev has its caches in there
+REQUIREMENTS = "tests/requirements.txt"
 RUN_GROUPS = ("build",)
 ALL_GROUPS = ("build", "test", "check", "package")
 COMMAND_GROUPS = {"build": RUN_GROUPS, "package": ("build", "package")}  # all others have all
@@ -91,6 +92,8 @@ def root_key(release, groups):
     """What a root is made of. The month is: a new machine has this month's packages."""
     packages = (ROOT / "tools/packages.txt").read_text().splitlines()
     wanted = [line for line in packages if line.split(" ")[0] in groups]
+    if "test" in groups:
+        wanted.append((ROOT / REQUIREMENTS).read_text())
     how = [*EXTRA_PACKAGES, *map(inspect.getsource, (bootstrap, install_groups))]
     parts = [release, find_mirror(), time.strftime("%Y-%m"), *wanted, *how]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
@@ -186,15 +189,18 @@ def drop_downloads(root):
 
 
 def install_groups(root, groups):
-    """By ./dev, as on any machine."""
+    """By ./dev, as on any machine. The tests' .venv stays: to fetch it may take minutes."""
     machine = Machine(root)
     machine.mount_system()
-    machine.copy(["dev", "tools/packages.txt"])
+    machine.mount_caches()
+    machine.copy(["dev", "tools/packages.txt", REQUIREMENTS])
     machine.dev("install", *groups)
     machine.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *EXTRA_PACKAGES,
                 stdout=subprocess.DEVNULL)  # fmt: skip
     machine.unmount()
-    shutil.rmtree(f"{root}{TREE}")
+    for entry in Path(f"{root}{TREE}").iterdir():
+        if entry.name != ".venv":
+            run("rm", "-r", entry)
     drop_downloads(root)
 
 
