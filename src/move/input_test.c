@@ -310,7 +310,7 @@ static size_t read_whole(const struct fixture *f, uint8_t **out)
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
     long size = ftell(file);
     assert_true(size > 0);
-    rewind(file);
+    assert_int_equal(fseek(file, 0, SEEK_SET), 0);
     *out = malloc((size_t)size);
     assert_non_null(*out);
     assert_int_equal(fread(*out, 1, (size_t)size, file), (size_t)size);

@@ -39,7 +39,7 @@ static char *file_text(const char *path, struct arena *arena)
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
     size_t size = (size_t)ftell(file);
-    rewind(file);
+    assert_int_equal(fseek(file, 0, SEEK_SET), 0);
     char *text = arena_zalloc(arena, size + 1);
     assert_non_null(text);
     assert_int_equal(fread(text, 1, size, file), size);
