@@ -217,7 +217,7 @@ def words_called(script):
     """(line, first word of a command), as far as a line shows it."""
     functions = set(re.findall(r"^(\w+)\(\) \{", script, re.MULTILINE))
     script = re.sub(r"<<'?(\w+)'?\n.*?\n\1\n", blank, script, flags=re.DOTALL)
-    script = re.sub(r"^\s*#.*$", "", script, flags=re.MULTILINE)
+    script = re.sub(r"(^|(?<=[ \t]))#.*$", "", script, flags=re.MULTILINE)
     script = re.sub(r"'[^']*'", blank, script)
     script = re.sub(r"^\s*[\w-]+( \| [\w-]+)*\)\s", "", script, flags=re.MULTILINE)  # of case
     words = r"\b(?:then|do|if|while|else|exec|xargs|as_root)\s"
