@@ -8,9 +8,9 @@
 
 A root is Debian's smallest and the packages of some groups of tools/packages.txt: `build`, for any
 COMMAND those that it installs, with the .venv of the tests. It is made once, by debootstrap from
-where this machine has its packages (or TRESTLE_DEBIAN_MIRROR), and kept in the cache directory under
-a name that says what it is made of. It is made beside its place and renamed. Of each kind the newest
-one stays; one that nobody wanted for a month goes.
+where this machine has its packages (or TRESTLE_DEBIAN_MIRROR), and kept in the cache directory
+under a name that says what it is made of. It is made beside its place and renamed. Of each kind the
+newest one stays; one that nobody wanted for a month goes.
 
 Nothing writes into a root. A run has a directory laid over it (a copy of it, where the kernel
 cannot do that) with the tracked files in it and the machine's caches mounted, and goes on in
