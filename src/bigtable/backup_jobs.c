@@ -118,7 +118,7 @@ static bool set_percent(struct backup_job *job)
 static void show_now_and_then(struct backup_job *job)
 {
     int64_t now_us = clock_steady_us(cluster_clock(job->bigtable->cluster));
-    if (job->metadata == NULL || now_us - job->shown_us < SHOW_EVERY_US)
+    if (job->progress == NULL || now_us - job->shown_us < SHOW_EVERY_US)
         return;
     job->shown_us = now_us;
     if (set_percent(job))
@@ -130,6 +130,21 @@ static bool goes_on(struct backup_work *work)
     struct backup_job *job = work->context;
     show_now_and_then(job);
     return !operation_is_cancelled(job->operation);
+}
+
+static status present(const struct backup_job *job, Pb__Timestamp **out)
+{
+    struct clock *clock = cluster_clock(job->bigtable->cluster);
+    return timestamp_message(clock_wall_us(clock), job->arena, out);
+}
+
+/* Clients see when it ended, also if it failed; without that the failure is seen all the same. */
+static void show_end(struct backup_job *job)
+{
+    if (job->metadata == NULL || operation_is_stopping(job->operation))
+        return;
+    status_ignore(present(job, job->end));
+    status_ignore(operation_report(job->operation, job->metadata));
 }
 
 status backup_job_run(struct bigtable *bigtable, struct operation *operation,
@@ -144,6 +159,8 @@ status backup_job_run(struct bigtable *bigtable, struct operation *operation,
     status s = work(&job);
     if (!status_is_ok(s) && s.code != STATUS_CANCELLED)
         metrics_add(bigtable->metrics, METRIC_backup_failures_total, 1);
+    if (!status_is_ok(s))
+        show_end(&job);
     arena_destroy(job.arena);
     return s;
 }
@@ -178,17 +195,12 @@ backup_job_recover_making(const struct bigtable *bigtable, const char *operation
     return s;
 }
 
-static status present(const struct backup_job *job, Pb__Timestamp **out)
-{
-    struct clock *clock = cluster_clock(job->bigtable->cluster);
-    return timestamp_message(clock_wall_us(clock), job->arena, out);
-}
-
 status backup_job_show(struct backup_job *job, const ProtobufCMessage *metadata,
                        BtAdmin__OperationProgress **slot)
 {
     PROTO_NEW(job->arena, *slot, BT_ADMIN__OPERATION_PROGRESS__INIT);
     job->progress = *slot;
+    job->end = &job->progress->end_time;
     job->metadata = metadata;
     return present(job, &job->progress->start_time);
 }

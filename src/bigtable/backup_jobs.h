@@ -41,7 +41,8 @@ struct backup_job {
     struct operation *operation;
     struct arena *arena;
     const ProtobufCMessage *metadata;     /* what to show while it goes on; NULL: nothing new */
-    BtAdmin__OperationProgress *progress; /* in the metadata */
+    BtAdmin__OperationProgress *progress; /* in the metadata; NULL: it tells of none */
+    Pb__Timestamp **end;                  /* in the metadata: when it ended, however it did */
     int64_t shown_us;                     /* when, by clock_steady_us */
 };
 

@@ -62,6 +62,18 @@ static status make(struct backup_job *job, const BtAdmin__Backup *backup)
     return s;
 }
 
+/* What is seen of it should it fail: when the work on it began, and then its end. */
+static status show(struct backup_job *job, const BtAdmin__Backup *backup)
+{
+    BtAdmin__CreateBackupMetadata *metadata;
+    Pb__Timestamp *now;
+    TRY(timestamp_message(cluster_wall_us(job->bigtable->cluster), job->arena, &now));
+    TRY(metadata_of(backup, now, job->arena, &metadata));
+    job->metadata = &metadata->base;
+    job->end = &metadata->end_time;
+    return status_ok();
+}
+
 static status work(struct backup_job *job)
 {
     struct backup_facts facts;
@@ -69,6 +81,8 @@ static status work(struct backup_job *job)
     bool is_done;
     TRY(backup_facts_decode(operation_argument(job->operation), job->arena, &facts));
     const char *name = facts.backup->name;
+    operation_set_subject(job->operation, name);
+    TRY(show(job, facts.backup));
     TRY(backup_job_is_done(job->bigtable, operation_name(job->operation), name, job->arena,
                            &is_done));
     if (!is_done)

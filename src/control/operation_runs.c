@@ -41,6 +41,7 @@ struct operation {
     bytes argument; /* behind the structure, as is the name */
     atomic_bool is_cancelled;
     bool is_finished; /* its end is staged; only its own thread looks at this */
+    char *subject;    /* likewise; NULL: unknown */
     struct arena *arena;
 };
 
@@ -49,6 +50,7 @@ struct operation {
 static void free_operation(struct operation *operation)
 {
     arena_destroy(operation->arena);
+    free(operation->subject);
     free(operation);
 }
 
@@ -75,6 +77,12 @@ bool operation_is_stopping(const struct operation *operation)
 bool operation_is_cancelled(const struct operation *operation)
 {
     return atomic_load(&operation->is_cancelled) || operation_is_stopping(operation);
+}
+
+void operation_set_subject(struct operation *operation, const char *name)
+{
+    free(operation->subject);
+    operation->subject = strdup(name);
 }
 
 struct ending {
@@ -122,10 +130,25 @@ static void leave(struct operation *operation)
     free_operation(operation);
 }
 
+static void log_failure(const struct operation *operation, status failure)
+{
+    const struct log *log = operation->runs->control->log;
+    const char *subject = operation->subject == NULL ? "" : operation->subject;
+    if (failure.code == STATUS_CANCELLED)
+        log_info(log, "an operation was cancelled", LOG_STR("kind", operation->kind->name),
+                 LOG_STR("of", subject), LOG_STR("operation", operation->name));
+    else
+        log_warn(log, "an operation has failed", LOG_STR("kind", operation->kind->name),
+                 LOG_STR("of", subject), LOG_STR("operation", operation->name),
+                 LOG_STR("code", status_code_name(failure.code)),
+                 LOG_STR("cause", status_message(failure)));
+}
+
 /* An operation whose failure cannot be noted down is taken up again at the next start. */
 static void note_failure(struct operation *operation, status failure)
 {
     struct ending ending = {operation, {.error = &failure}};
+    log_failure(operation, failure);
     status s = control_edit(operation->runs->control, put_ending, &ending);
     if (!status_is_ok(s))
         log_error(operation->runs->control->log, "an operation's failure could not be recorded",

@@ -66,6 +66,10 @@ bool operation_is_cancelled(const struct operation *operation);
 /* The server is stopping: the operation will go on after it, as its kind says. */
 bool operation_is_stopping(const struct operation *operation);
 
+/* What it makes or changes, by its name, for the log should it fail; its own thread says so.
+ * Without memory nothing is said. */
+void operation_set_subject(struct operation *operation, const char *name);
+
 /* Replaces the metadata: progress that clients see, durably. Not more than once a second. */
 status operation_report(struct operation *operation, const ProtobufCMessage *metadata);
 
