@@ -42,7 +42,10 @@ MISSES = "rate(trestle_store_cache_misses_total" + HERE + "[$__rate_interval])"
 ROWS = {
     "At a glance": [
         ("Takes writes", "bool_yes_no", [(now("trestle_store_healthy"), "{{instance}}")],
-         "No: the disk is full, or a write has failed; the log says why."),
+         "No: there is no space on the disk, or a write has failed; `trestle status` says why."),
+        ("What is the matter", "short",
+         [(now("trestle_health_level"), "level"), (now("trestle_health"), "{{reason}}")],
+         "Level 0: nothing; 1: degraded; 2: no writes. Of the reasons, those that are at 1."),
         ("Requests", "reqps", [(rate("trestle_rpcs_total"), "{{instance}}")],
          "All methods together."),
         ("Errors", "reqps",

@@ -7,7 +7,6 @@
 
 /* Less is what time servers do every day, and what a start may begin ahead by. */
 static const int64_t worth_telling_us = 60 * SECOND_US;
-static const int64_t told_every_us = 3600 * SECOND_US;
 
 static void tell_if_set(const struct clock_watch *watch, const struct log *log,
                         const struct clock_look *look)
@@ -17,27 +16,11 @@ static void tell_if_set(const struct clock_watch *watch, const struct log *log,
         log_warn(log, "the wall clock was set", LOG_INT("forward_seconds", moved_us / SECOND_US));
 }
 
-static void tell_lead(struct clock_watch *watch, const struct log *log,
-                      const struct clock_look *look)
-{
-    bool is_ahead = look->lead_us > worth_telling_us;
-    bool is_due = !watch->is_ahead || look->steady_us - watch->told_us >= told_every_us;
-    if (is_ahead && is_due) {
-        log_warn(log, "server times are ahead of the wall clock",
-                 LOG_INT("lead_seconds", look->lead_us / SECOND_US));
-        watch->told_us = look->steady_us;
-    }
-    if (!is_ahead && watch->is_ahead)
-        log_info(log, "the wall clock has caught up with server times");
-    watch->is_ahead = is_ahead;
-}
-
 void clock_watch_look(struct clock_watch *watch, const struct log *log,
                       const struct clock_look *look)
 {
     if (watch->has_looked)
         tell_if_set(watch, log, look);
-    tell_lead(watch, log, look);
     watch->has_looked = true;
     watch->wall_us = look->wall_us;
     watch->steady_us = look->steady_us;
@@ -47,7 +30,18 @@ void clock_watch_run(struct cluster *cluster)
 {
     struct clock *clock = cluster->options.clock;
     const struct clock_look look = {.wall_us = clock_wall_us(clock),
-                                    .steady_us = clock_steady_us(clock),
-                                    .lead_us = commit_clock_lead_us(cluster->commits)};
+                                    .steady_us = clock_steady_us(clock)};
     clock_watch_look(&cluster->clock_watch, cluster->options.log, &look);
+    clock_watch_note_lead(cluster);
+}
+
+void clock_watch_note_lead(struct cluster *cluster)
+{
+    int64_t lead_us = commit_clock_lead_us(cluster->commits);
+    if (lead_us > worth_telling_us)
+        condition_enter(cluster->condition, REASON_clock_ahead,
+                        "server times are %lld minutes ahead of the wall clock",
+                        (long long)(lead_us / (60 * SECOND_US)));
+    else
+        condition_leave(cluster->condition, REASON_clock_ahead);
 }

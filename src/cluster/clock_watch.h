@@ -10,18 +10,15 @@ struct clock_watch {
     bool has_looked;
     int64_t wall_us;
     int64_t steady_us;
-    bool is_ahead;   /* and has been told so */
-    int64_t told_us; /* clock_steady_us */
 };
 
-/* One moment by all of them; `lead_us` as commit_clock_lead_us gives it. */
+/* One moment by both of them. */
 struct clock_look {
     int64_t wall_us;
     int64_t steady_us;
-    int64_t lead_us;
 };
 
-/* Logs what has changed since the last look, and a lead that stays once an hour. */
+/* Logs whether the wall clock was set since the last look. */
 void clock_watch_look(struct clock_watch *watch, const struct log *log,
                       const struct clock_look *look);
 
@@ -29,5 +26,9 @@ struct cluster;
 
 /* Takes a look, for maintenance. */
 void clock_watch_run(struct cluster *cluster);
+
+/* Whether the versions' clock is so far ahead that somebody should know: a part of the server's
+ * condition. Any thread. */
+void clock_watch_note_lead(struct cluster *cluster);
 
 #endif

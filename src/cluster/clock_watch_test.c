@@ -37,11 +37,10 @@ static int teardown(void **state)
 }
 
 /* Time passes by both clocks; then the wall clock is set. Returns what is logged of it. */
-static const char *look(struct fixture *f, int64_t passes_us, int64_t set_us, int64_t lead_us)
+static const char *look(struct fixture *f, int64_t passes_us, int64_t set_us)
 {
     f->now.wall_us += passes_us + set_us;
     f->now.steady_us += passes_us;
-    f->now.lead_us = lead_us;
     assert_int_equal(ftruncate(f->log.fd, 0), 0);
     assert_int_equal(lseek(f->log.fd, 0, SEEK_SET), 0);
     clock_watch_look(&f->watch, &f->log, &f->now);
@@ -55,28 +54,16 @@ static void a_clock_that_is_right_is_not_told_of(void **state)
 {
     struct fixture *f = *state;
     for (int i = 0; i < 200; i++)
-        assert_string_equal(look(f, MINUTE_US, i % 2 == 0 ? 20000 : -20000, 1000000), "");
+        assert_string_equal(look(f, MINUTE_US, i % 2 == 0 ? 20000 : -20000), "");
 }
 
 static void a_clock_that_is_set_is_told_of(void **state)
 {
     struct fixture *f = *state;
-    look(f, MINUTE_US, 0, 0);
-    assert_non_null(strstr(look(f, MINUTE_US, 90 * MINUTE_US, 0), "forward_seconds=5400"));
-    assert_string_equal(look(f, MINUTE_US, 0, 0), "");
-    assert_non_null(strstr(look(f, MINUTE_US, -2 * MINUTE_US, 0), "forward_seconds=-120"));
-}
-
-static void a_lead_is_told_of_once_an_hour_and_when_it_is_gone(void **state)
-{
-    struct fixture *f = *state;
-    assert_non_null(strstr(look(f, 0, 0, 3 * MINUTE_US), "lead_seconds=180"));
-    for (int i = 0; i < 59; i++)
-        assert_string_equal(look(f, MINUTE_US, 0, 3 * MINUTE_US), "");
-    assert_non_null(strstr(look(f, MINUTE_US, 0, 3 * MINUTE_US), "lead_seconds=180"));
-    assert_non_null(strstr(look(f, MINUTE_US, 0, MINUTE_US), "has caught up"));
-    assert_string_equal(look(f, MINUTE_US, 0, MINUTE_US), "");
-    assert_non_null(strstr(look(f, MINUTE_US, 0, 2 * MINUTE_US), "lead_seconds=120"));
+    look(f, MINUTE_US, 0);
+    assert_non_null(strstr(look(f, MINUTE_US, 90 * MINUTE_US), "forward_seconds=5400"));
+    assert_string_equal(look(f, MINUTE_US, 0), "");
+    assert_non_null(strstr(look(f, MINUTE_US, -2 * MINUTE_US), "forward_seconds=-120"));
 }
 
 int main(void)
@@ -84,8 +71,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_clock_that_is_right_is_not_told_of, setup, teardown),
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_is_told_of, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_lead_is_told_of_once_an_hour_and_when_it_is_gone, setup,
-                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

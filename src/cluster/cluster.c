@@ -138,6 +138,14 @@ static size_t tablets_in_all(const struct cluster *cluster)
     return count;
 }
 
+static size_t users_tables(const struct cluster *cluster)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < cluster->table_count; i++)
+        count += index_is_users(cluster->tables[i]);
+    return count;
+}
+
 /* The ids of the keyspaces in use, sorted, with repetitions; to be freed. NULL without memory. */
 static uint64_t *ids_in_use(const struct cluster *cluster, size_t *count)
 {
@@ -188,15 +196,37 @@ static status drop_orphans(struct cluster *cluster)
 
 /* --- open --- */
 
+/* Of the reasons that the store may have, it is that one: it is fenced, or its disk is full. */
+static void note_store(struct condition *condition, status s)
+{
+    if (s.code == STATUS_UNAVAILABLE)
+        condition_enter(condition, REASON_fenced, "%s: the server must be started anew",
+                        status_message(s));
+    else
+        condition_leave(condition, REASON_fenced);
+    if (s.code == STATUS_RESOURCE_EXHAUSTED)
+        condition_enter(condition, REASON_disk_full, "writes are refused: %s", status_message(s));
+    else
+        condition_leave(condition, REASON_disk_full);
+}
+
+static void look_at_store(struct cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->looking);
+    status s = store_health(cluster->store);
+    note_store(cluster->condition, s);
+    status_free(s);
+    pthread_mutex_unlock(&cluster->looking);
+}
+
+/* The store may say so before it is open. */
 static void report_trouble(void *context, enum status_code code, const char *what)
 {
-    const struct cluster *cluster = context;
-    metrics_set(cluster->options.metrics, METRIC_store_healthy, code == STATUS_OK);
-    if (code == STATUS_OK)
-        log_info(cluster->options.log, "the store has recovered");
-    else
-        log_error(cluster->options.log, "the store is in trouble",
-                  LOG_STR("code", status_code_name(code)), LOG_STR("cause", what));
+    struct cluster *cluster = context;
+    (void)code;
+    (void)what;
+    if (cluster->store != NULL)
+        look_at_store(cluster);
 }
 
 static status open_store(struct cluster *cluster)
@@ -247,6 +277,9 @@ static status open_tokens(struct cluster *cluster)
 
 static status open_parts(struct cluster *cluster)
 {
+    const struct cluster_options *options = &cluster->options;
+    TRY(condition_create(options->log, options->clock, options->metrics, &cluster->condition));
+    cluster->reserve.condition = cluster->condition;
     TRY(open_store(cluster));
     TRY(load_catalog(cluster));
     TRY(drop_orphans(cluster));
@@ -257,8 +290,7 @@ static status open_parts(struct cluster *cluster)
     TRY(start_commits(cluster));
     TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));
-    metrics_set(cluster->options.metrics, METRIC_store_healthy, 1);
-    metrics_add(cluster->options.metrics, METRIC_tables, (int64_t)cluster->table_count);
+    metrics_add(cluster->options.metrics, METRIC_tables, (int64_t)users_tables(cluster));
     metrics_add(cluster->options.metrics, METRIC_tablets, (int64_t)tablets_in_all(cluster));
     return status_ok();
 }
@@ -278,6 +310,7 @@ static struct cluster *new_cluster(const struct cluster_options *options)
     pthread_rwlock_init(&cluster->index_lock, NULL);
     pthread_mutex_init(&cluster->admin, NULL);
     pthread_mutex_init(&cluster->doomed_lock, NULL);
+    pthread_mutex_init(&cluster->looking, NULL);
     return cluster;
 }
 
@@ -293,7 +326,7 @@ status cluster_open(const struct cluster_options *options, struct cluster **out)
         return s;
     }
     log_info(options->log, "data directory open", LOG_STR("directory", options->data_directory),
-             LOG_INT("tables", cluster->table_count), LOG_INT("tablets", tablets_in_all(cluster)),
+             LOG_INT("tables", users_tables(cluster)), LOG_INT("tablets", tablets_in_all(cluster)),
              LOG_INT("deleted_tables", cluster->kept_count));
     *out = cluster;
     return status_ok();
@@ -342,6 +375,8 @@ void cluster_close(struct cluster *cluster)
         store_close(cluster->store);
     release_tables(cluster); /* last: folds in the background look at their schemas */
     free(cluster->spares);
+    condition_destroy(cluster->condition);
+    pthread_mutex_destroy(&cluster->looking);
     pthread_mutex_destroy(&cluster->doomed_lock);
     pthread_mutex_destroy(&cluster->admin);
     pthread_rwlock_destroy(&cluster->index_lock);
@@ -371,10 +406,12 @@ int64_t cluster_version_us(struct cluster *cluster)
     return commit_version_us(cluster->commits);
 }
 
-status cluster_health(struct cluster *cluster)
+struct condition *cluster_condition(struct cluster *cluster)
 {
-    TRY(store_health(cluster->store));
-    return disk_reserve_admit(&cluster->reserve);
+    look_at_store(cluster);
+    disk_reserve_look(&cluster->reserve);
+    clock_watch_note_lead(cluster);
+    return cluster->condition;
 }
 
 double cluster_write_load(struct cluster *cluster)

@@ -15,6 +15,7 @@
 
 struct cluster;
 struct table;
+struct condition;
 struct metrics;
 
 struct cluster_options {
@@ -59,8 +60,9 @@ int64_t cluster_wall_us(struct cluster *cluster);
  * server sets, Datastore's moments. See commit_version_us. */
 int64_t cluster_version_us(struct cluster *cluster);
 
-/* OK if the store takes writes; else why not: for /readyz. */
-status cluster_health(struct cluster *cluster);
+/* What is the matter with the server, looked at anew as far as the cluster knows of it: the store,
+ * the disk's reserve, the clock. May wait for the disk. Any thread. */
+struct condition *cluster_condition(struct cluster *cluster);
 
 /* How much waits to be committed: 0 to 1, where writes are refused. */
 double cluster_write_load(struct cluster *cluster);

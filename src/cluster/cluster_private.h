@@ -4,7 +4,8 @@
  *   admin        one administrative change, split or merge at a time; held across catalog writes
  *   index_lock   the array of tables; held for a search or a move of pointers
  *   map_lock     of one table, see table.h
- *   doomed_lock  the list of doomed tables */
+ *   doomed_lock  the list of doomed tables
+ *   looking      whether the store takes writes; held for a look and a note */
 #ifndef TRESTLE_CLUSTER_CLUSTER_PRIVATE_H
 #define TRESTLE_CLUSTER_CLUSTER_PRIVATE_H
 
@@ -29,6 +30,8 @@ struct cluster {
     struct tokens *tokens;
     struct row_locks *locks;
     struct disk_reserve reserve;
+    struct condition *condition;
+    pthread_mutex_t looking; /* at the store, so that what is noted last is what is so */
     struct care *care;
     struct mender *mender;
     struct heat *heat;

@@ -12,6 +12,19 @@ static uint64_t wanted_bytes(const struct disk_reserve *reserve)
     return is_too_much ? UINT64_MAX : reserve->reserve_bytes + quarter;
 }
 
+static void tell(const struct disk_reserve *reserve, uint64_t free_bytes)
+{
+    enum { MB_BITS = 20 };
+    if (atomic_load(&reserve->is_short))
+        condition_enter(reserve->condition, REASON_disk_reserve,
+                        "writes are refused: %llu MB are free on the disk of %s, and %llu MB are "
+                        "kept in reserve (--disk-reserve)",
+                        (unsigned long long)(free_bytes >> MB_BITS), reserve->directory,
+                        (unsigned long long)(reserve->reserve_bytes >> MB_BITS));
+    else
+        condition_leave(reserve->condition, REASON_disk_reserve);
+}
+
 /* A disk that does not answer is not refused: the store's own errors will say more. */
 static void ask_disk(struct disk_reserve *reserve)
 {
@@ -25,6 +38,7 @@ static void ask_disk(struct disk_reserve *reserve)
     atomic_store(&reserve->missing_bytes, free_bytes < wanted ? wanted - free_bytes : 0);
     atomic_store(&reserve->is_short, free_bytes < reserve->reserve_bytes);
     metrics_set(reserve->metrics, METRIC_disk_free_bytes, (int64_t)free_bytes);
+    tell(reserve, free_bytes);
 }
 
 static status refusal(const struct disk_reserve *reserve)
@@ -37,25 +51,25 @@ static status refusal(const struct disk_reserve *reserve)
     return s;
 }
 
-static void ask_disk_if_due(struct disk_reserve *reserve)
+/* One asks at a time, as good as always: what it finds is noted in the order in which it was so. */
+void disk_reserve_look(struct disk_reserve *reserve)
 {
-    int64_t now = clock_steady_us(reserve->clock);
-    int64_t asked = atomic_load(&reserve->asked_us);
-    if (asked == 0 || now - asked >= ASK_EVERY_US) {
-        atomic_store(&reserve->asked_us, now);
+    long long now = clock_steady_us(reserve->clock);
+    long long asked = atomic_load(&reserve->asked_us);
+    if ((asked == 0 || now - asked >= ASK_EVERY_US) &&
+        atomic_compare_exchange_strong(&reserve->asked_us, &asked, now))
         ask_disk(reserve);
-    }
 }
 
 status disk_reserve_admit(void *context)
 {
     struct disk_reserve *reserve = context;
-    ask_disk_if_due(reserve);
+    disk_reserve_look(reserve);
     return atomic_load(&reserve->is_short) ? refusal(reserve) : status_ok();
 }
 
 uint64_t disk_reserve_missing(struct disk_reserve *reserve)
 {
-    ask_disk_if_due(reserve);
+    disk_reserve_look(reserve);
     return atomic_load(&reserve->missing_bytes);
 }

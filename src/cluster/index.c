@@ -41,6 +41,17 @@ static void shift(struct table **from, struct table **to, size_t count)
     memmove(to, from, count * sizeof(*to));
 }
 
+bool index_is_users(const struct table *table)
+{
+    return !bytes_start_with(bytes_of(table->name), bytes_of("system/"));
+}
+
+static void count(struct cluster *cluster, const struct table *table, int64_t amount)
+{
+    if (index_is_users(table))
+        metrics_add(cluster->options.metrics, METRIC_tables, amount);
+}
+
 void index_add(struct cluster *cluster, struct table *table)
 {
     CHECK(cluster->table_count < cluster->table_capacity);
@@ -51,7 +62,7 @@ void index_add(struct cluster *cluster, struct table *table)
     *place = table;
     cluster->table_count++;
     pthread_rwlock_unlock(&cluster->index_lock);
-    metrics_add(cluster->options.metrics, METRIC_tables, 1);
+    count(cluster, table, 1);
 }
 
 void index_remove(struct cluster *cluster, struct table *table)
@@ -63,7 +74,7 @@ void index_remove(struct cluster *cluster, struct table *table)
     cluster->table_count--;
     shift(place + 1, place, cluster->table_count - at);
     pthread_rwlock_unlock(&cluster->index_lock);
-    metrics_add(cluster->options.metrics, METRIC_tables, -1);
+    count(cluster, table, -1);
 }
 
 struct table *cluster_table_from(struct cluster *cluster, bytes name)

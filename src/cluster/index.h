@@ -20,6 +20,9 @@ struct table *index_find(struct cluster *cluster, bytes name);
  * failure NULL, with a count of 0. */
 status index_find_all(struct cluster *cluster, bytes prefix, struct table ***out, size_t *count);
 
+/* Whether it is not one that the server keeps for itself. */
+bool index_is_users(const struct table *table);
+
 /* How many names start with the prefix. */
 size_t index_count(struct cluster *cluster, bytes prefix);
 

@@ -277,6 +277,16 @@ static void rows_written_after_a_drop_outlast_its_reclaim(void **state)
 
 /* --- a full disk --- */
 
+static void assert_health(struct cluster_fixture *f, enum health_level level, const char *reason)
+{
+    struct condition_view view;
+    condition_look(cluster_condition(f->cluster), &view);
+    assert_int_equal(view.level, level);
+    assert_int_equal(view.count, reason != NULL);
+    if (reason != NULL)
+        assert_string_equal(view.reasons[0].name, reason);
+}
+
 /* Every write is told so, also those whose batch was over before they had let go of their row. */
 static void without_space_all_writes_are_refused(void **state)
 {
@@ -290,12 +300,14 @@ static void without_space_all_writes_are_refused(void **state)
         assert_status(try_write(f, "a", setting(f, FAMILY_F, "q", 1, "new")),
                       STATUS_RESOURCE_EXHAUSTED);
     assert_status(update(f, "a", append_x), STATUS_RESOURCE_EXHAUSTED);
+    assert_health(f, HEALTH_NO_WRITES, "disk_reserve");
     assert_scan(f, "", "", false, "a=1 b=2");
     assert_ok(table_drop_rows(f->table, bytes_of("b"))); /* frees space */
     assert_scan(f, "", "", false, "a=1");
     f->options.disk_reserve_bytes = 0;
     reopen_test_cluster(f);
     set_cell(f, "a", "new");
+    assert_health(f, HEALTH_OK, NULL);
     assert_scan(f, "", "", false, "a=new");
 }
 

@@ -1,6 +1,8 @@
 /* See pages.h. */
 #include "cmd/pages.h"
 
+#include "base/condition.h"
+
 #define PLAIN_TEXT "text/plain; charset=utf-8"
 
 static void answer(struct http_request *request, unsigned code, const char *words)
@@ -17,12 +19,23 @@ static void show_live(struct pages *pages, struct http_request *request)
     answer(request, 200, "ok");
 }
 
-/* It is worth sending requests here. A server that stops accepts no connection to say so on. */
+/* It is worth sending requests here, be it with a warning. A server that stops accepts no
+ * connection to say so on. */
 static void show_ready(struct pages *pages, struct http_request *request)
 {
-    status s = cluster_health(pages->cluster);
-    answer(request, status_is_ok(s) ? 200 : 503, status_is_ok(s) ? "ok" : status_message(s));
-    status_free(s);
+    struct condition_view view;
+    struct buffer text = {0};
+    condition_look(cluster_condition(pages->cluster), &view);
+    buffer_append_format(&text, "%s", health_level_name(view.level));
+    for (size_t i = 0; i < view.count; i++) {
+        const struct condition_reason *reason = &view.reasons[i];
+        buffer_append_format(&text, "\n%s: %s", reason->name,
+                             pages->hides_names ? reason->sentence : reason->text);
+    }
+    buffer_append_byte(&text, '\0');
+    answer(request, view.level == HEALTH_NO_WRITES ? 503 : 200,
+           text.failed ? health_level_name(view.level) : (const char *)text.data);
+    buffer_free(&text);
 }
 
 /* False if the request has been answered: whoever asks may not. */

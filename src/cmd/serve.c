@@ -41,7 +41,8 @@ static void take_signals(sigset_t *taken)
     pthread_sigmask(SIG_BLOCK, taken, NULL);
 }
 
-/* Meanwhile looks every second whether files that the server has read have changed. */
+/* Meanwhile looks every second whether files that the server has read have changed, and what is the
+ * matter with it. */
 static void wait_for_stop(struct server *server, const sigset_t *taken, const struct log *log)
 {
     const struct timespec period = {.tv_sec = 1};
@@ -50,6 +51,7 @@ static void wait_for_stop(struct server *server, const sigset_t *taken, const st
         number = sigtimedwait(taken, NULL, &period);
         if (number == SIGHUP || number < 0)
             server_reload(server, number == SIGHUP);
+        server_look(server);
     } while (number != SIGTERM && number != SIGINT);
     log_info(log, "stopping", LOG_STR("signal", strsignal(number)));
     pthread_sigmask(SIG_UNBLOCK, taken, NULL); /* the next one ends the process */

@@ -102,6 +102,7 @@ const struct address *server_address(const struct server *server)
 status server_start(struct server *server)
 {
     CHECK_MAGIC(server, SERVER_MAGIC);
+    server_look(server);
     TRY(server_start_workers(server));
     health_set(server->health, true);
     return status_ok();
@@ -114,6 +115,13 @@ void server_reload(struct server *server, bool all)
     CHECK_MAGIC(server, SERVER_MAGIC);
     reloadable_check(&server->tls_files, all, server->log);
     reloadable_check(&server->access_files, all, server->log);
+}
+
+void server_look(struct server *server)
+{
+    CHECK_MAGIC(server, SERVER_MAGIC);
+    server_look_at_tls(server);
+    (void)cluster_condition(server->cluster);
 }
 
 /* --- stop --- */

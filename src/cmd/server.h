@@ -3,10 +3,11 @@
  *     server_create    opens the data, binds the port; nothing is accepted yet
  *     server_start     starts the loops: from now on it serves
  *     server_reload    reads files again that may change while it serves
+ *     server_look      looks what is the matter with it, so that the log tells of it
  *     server_drain     lets clients finish and leave
  *     server_destroy   ends what is left and closes the data
  *
- * All five on one thread, which is none of the server's. */
+ * All six on one thread, which is none of the server's. */
 #ifndef TRESTLE_CMD_SERVER_H
 #define TRESTLE_CMD_SERVER_H
 
@@ -29,6 +30,10 @@ status server_start(struct server *server);
 /* Reads certificates, keys, tokens and policies again, those that have changed, or `all`. What
  * cannot be read is logged, and what was read before goes on being used. */
 void server_reload(struct server *server, bool all);
+
+/* About once a second: whoever asks has what is so at the moment, but the log has only what was
+ * looked at, and nobody else looks at the certificate. May wait for the disk. */
+void server_look(struct server *server);
 
 /* Accepts no more, asks clients to leave, and waits until they have and their calls have ended, at
  * most for the setting drain-timeout. */

@@ -1,6 +1,11 @@
 /* What a server has below its services: certificates, the store with its tables, backups. */
 #include "cmd/server_private.h"
 
+#include "os/process.h"
+#include "os/thread.h"
+
+#include <unistd.h>
+
 /* Off loopback, data and credentials would cross networks in the clear, and be anybody's. */
 status server_check_exposure(const struct settings *settings, const struct address *address)
 {
@@ -46,7 +51,34 @@ status server_create_tls(struct server *server)
     return tls_server_create(&files, &server->tls);
 }
 
+void server_look_at_tls(struct server *server)
+{
+    struct certificate_dates dates = {.file = server->settings->tls_cert};
+    if (server->tls != NULL && tls_server_validity(server->tls, &dates.from_us, &dates.to_us))
+        certificate_look(cluster_condition(server->cluster), &dates, clock_wall_us(server->clock));
+}
+
 /* --- data --- */
+
+/* After most settings have been looked at: those that are refused are one line alone. */
+static void say_starting(const struct log *log)
+{
+    log_info(log, "starting", LOG_STR("version", TRESTLE_VERSION), LOG_INT("pid", getpid()),
+             LOG_INT("cores", thread_processors()), LOG_INT("memory", process_machine_memory()));
+}
+
+/* What waits in the write buffers when writes are refused has still to be written. */
+static void warn_of_write_buffer(const struct server *server)
+{
+    const struct settings *settings = server->settings;
+    if (settings->disk_reserve > 0 && settings->write_buffer > settings->disk_reserve)
+        log_warn(
+            server->log,
+            "the write buffer is larger than the disk's reserve: what is in it when writes are "
+            "refused may fill the disk",
+            LOG_INT("write_buffer", settings->write_buffer),
+            LOG_INT("disk_reserve", settings->disk_reserve));
+}
 
 status server_open_cluster(struct server *server)
 {
@@ -74,6 +106,8 @@ status server_open_cluster(struct server *server)
         .heat_window_us = settings->heat_window,
         .undelete_window_us = settings->undelete_window,
     };
+    say_starting(server->log);
+    warn_of_write_buffer(server);
     return cluster_open(&options, &server->cluster);
 }
 

@@ -6,6 +6,7 @@
 #include "access/access.h"
 #include "bigtable/services.h"
 #include "cluster/backup.h"
+#include "cmd/certificate.h"
 #include "cmd/connection.h"
 #include "cmd/measure.h"
 #include "cmd/otlp.h"
@@ -93,6 +94,8 @@ struct server {
 /* INVALID_ARGUMENT for an address off loopback without TLS and access control. */
 status server_check_exposure(const struct settings *settings, const struct address *address);
 status server_create_tls(struct server *server);
+/* Whether the certificate is at its end. */
+void server_look_at_tls(struct server *server);
 status server_open_cluster(struct server *server);
 status server_open_backups(struct server *server);
 

@@ -2,6 +2,7 @@
  * process, pages, limits, and how it stops. */
 #include "cmd/server.h"
 
+#include "base/condition.h"
 #include "base/failmalloc.h"
 #include "base/testing.h"
 #include "bigtable/describe.h"
@@ -24,6 +25,7 @@
 /* --- the fakes --- */
 
 static int the_cluster; /* something to point to */
+static struct condition *the_condition;
 
 status cluster_open(const struct cluster_options *options, struct cluster **out)
 {
@@ -55,10 +57,10 @@ void backups_close(struct backups *backups)
     assert_null(backups);
 }
 
-status cluster_health(struct cluster *cluster)
+struct condition *cluster_condition(struct cluster *cluster)
 {
     assert_ptr_equal(cluster, &the_cluster);
-    return status_ok();
+    return the_condition;
 }
 
 void cluster_measure(struct cluster *cluster)
@@ -561,6 +563,8 @@ int main(void)
         cmocka_unit_test(a_server_that_never_started_is_destroyed),
         cmocka_unit_test(memory_runs_out_anywhere),
     };
+    const struct log log = {.fd = -1, .level = LOG_ERROR, .clock = clock_system()};
     sem_init(&held.arrived, 0, 0);
+    assert_ok(condition_create(&log, clock_system(), NULL, &the_condition));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

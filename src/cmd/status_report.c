@@ -323,13 +323,28 @@ __attribute__((format(printf, 3, 4))) static void line(struct buffer *out, const
     buffer_append_format(out, "%-13s %s\n", title, text);
 }
 
+/* A server of a former release tells no more than why it takes no writes. */
+static void write_health(const struct status_looks *looks, struct buffer *out)
+{
+    const Insight__Metrics *now = looks->now;
+    const Insight__Health *health = now->health;
+    if (health == NULL && now->trouble[0] != '\0')
+        buffer_append_format(out, "TAKES NO WRITES: %s\n", now->trouble);
+    for (size_t i = 0; health != NULL && i < health->n_reasons; i++) {
+        const Insight__Health__Reason *reason = health->reasons[i];
+        bool is_worst = reason->level == INSIGHT__HEALTH__LEVEL__NO_WRITES;
+        buffer_append_format(out, "%s: %s (%s, for %s)\n",
+                             is_worst ? "TAKES NO WRITES" : "DEGRADED", reason->text, reason->name,
+                             age_text(time_of(now->time) - time_of(reason->since)).chars);
+    }
+}
+
 static void write_head(const struct status_looks *looks, struct buffer *out)
 {
     const Insight__Metrics *now = looks->now;
     buffer_append_format(out, "trestle %s at %s, up %s\n", now->version, looks->address,
                          age_text(time_of(now->time) - time_of(now->start_time)).chars);
-    if (now->trouble[0] != '\0')
-        buffer_append_format(out, "TAKES NO WRITES: %s\n", now->trouble);
+    write_health(looks, out);
     buffer_append_format(out, "rates are those of the last %.1f s\n\n", seconds_between(looks));
 }
 
@@ -523,6 +538,34 @@ static void write_metric_json(const struct status_looks *looks, const Insight__M
     close_with(out, '}');
 }
 
+static const char *level_text(Insight__Health__Level level)
+{
+    if (level == INSIGHT__HEALTH__LEVEL__NO_WRITES)
+        return "no_writes";
+    return level == INSIGHT__HEALTH__LEVEL__DEGRADED ? "degraded" : "ok";
+}
+
+static void write_health_json(const struct status_looks *looks, struct buffer *out)
+{
+    const Insight__Health *health = looks->now->health;
+    if (health == NULL)
+        return;
+    buffer_append_bytes(out, bytes_of("\"health\":{"));
+    member(out, "level", level_text(health->level));
+    buffer_append_bytes(out, bytes_of("\"reasons\":["));
+    for (size_t i = 0; i < health->n_reasons; i++) {
+        const Insight__Health__Reason *reason = health->reasons[i];
+        buffer_append_byte(out, '{');
+        member(out, "name", reason->name);
+        member(out, "level", level_text(reason->level));
+        member(out, "text", reason->text);
+        number_member(out, "seconds", time_of(looks->now->time) - time_of(reason->since));
+        close_with(out, '}');
+    }
+    close_with(out, ']');
+    close_with(out, '}');
+}
+
 void status_write_json(const struct status_looks *looks, struct buffer *out)
 {
     const Insight__Metrics *now = looks->now;
@@ -531,6 +574,7 @@ void status_write_json(const struct status_looks *looks, struct buffer *out)
     member(out, "version", now->version);
     member(out, "endpoint", looks->address);
     member(out, "trouble", now->trouble);
+    write_health_json(looks, out);
     number_member(out, "upSeconds", time_of(now->time) - time_of(now->start_time));
     number_member(out, "intervalSeconds", seconds_between(looks));
     buffer_append_bytes(out, bytes_of("\"methods\":["));

@@ -196,6 +196,38 @@ static void trouble_is_told(void **state)
     free(text);
 }
 
+static void reasons_are_told(void **state)
+{
+    (void)state;
+    struct server now;
+    Insight__Health health = INSIGHT__HEALTH__INIT;
+    Insight__Health__Reason reasons[2] = {INSIGHT__HEALTH__REASON__INIT,
+                                          INSIGHT__HEALTH__REASON__INIT};
+    Insight__Health__Reason *pointers[] = {&reasons[0], &reasons[1]};
+    fill_server(&now, 1, &times[2], &times[0]);
+    reasons[0].name = "disk_reserve";
+    reasons[0].level = health.level = INSIGHT__HEALTH__LEVEL__NO_WRITES;
+    reasons[0].text = now.metrics.trouble = "1 MB is free";
+    reasons[0].since = reasons[1].since = &times[0];
+    reasons[1].name = "certificate";
+    reasons[1].level = INSIGHT__HEALTH__LEVEL__DEGRADED;
+    reasons[1].text = "it ends";
+    health.n_reasons = 2;
+    health.reasons = pointers;
+    now.metrics.health = &health;
+    const struct status_looks looks = {"h:1", &now.metrics, &now.metrics};
+    char *text = written(status_write_text, &looks);
+    assert_has(text, "\nTAKES NO WRITES: 1 MB is free (disk_reserve, for ");
+    assert_has(text, "\nDEGRADED: it ends (certificate, for ");
+    assert_null(strstr(text, "TAKES NO WRITES: 1 MB is free\n")); /* said once */
+    free(text);
+    text = written(status_write_json, &looks);
+    assert_has(text, "\"health\":{\"level\":\"no_writes\",\"reasons\":[{\"name\":\"disk_reserve\","
+                     "\"level\":\"no_writes\",\"text\":\"1 MB is free\",\"seconds\":");
+    assert_has(text, "\"text\":\"it ends\",\"seconds\":");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +236,7 @@ int main(void)
         cmocka_unit_test(rates_are_by_the_second),
         cmocka_unit_test(a_server_that_began_anew_counts_from_0),
         cmocka_unit_test(trouble_is_told),
+        cmocka_unit_test(reasons_are_told),
     };
     return cmocka_run_group_tests(tests, set_times, NULL);
 }

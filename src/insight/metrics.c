@@ -1,5 +1,6 @@
 /* GetMetrics: every series of /metrics, out of the same metrics_visit. */
 #include "base/metrics.h"
+#include "base/condition.h"
 #include "bigtable/timestamps.h"
 #include "insight/methods.h"
 
@@ -97,14 +98,40 @@ static void gather(void *context, const struct metric_sample *sample)
         g->result = add(g, sample);
 }
 
-/* Why the server takes no writes; empty: it does. */
-static status tell_trouble(struct cluster *cluster, struct arena *arena, const char **out)
+static const Insight__Health__Level levels[] = {
+    [HEALTH_OK] = INSIGHT__HEALTH__LEVEL__OK,
+    [HEALTH_DEGRADED] = INSIGHT__HEALTH__LEVEL__DEGRADED,
+    [HEALTH_NO_WRITES] = INSIGHT__HEALTH__LEVEL__NO_WRITES,
+};
+
+static status tell_reason(const struct condition_reason *reason, struct arena *arena,
+                          Insight__Health__Reason **out)
 {
-    status s = cluster_health(cluster);
-    if (!status_is_ok(s))
-        *out = arena_string(arena, bytes_of(status_message(s)));
-    status_free(s);
-    return *out == NULL ? status_out_of_memory() : status_ok();
+    PROTO_NEW(arena, *out, INSIGHT__HEALTH__REASON__INIT);
+    (*out)->name = reason->name;
+    (*out)->level = levels[reason->level];
+    (*out)->text = arena_string(arena, bytes_of(reason->text));
+    if ((*out)->text == NULL)
+        return status_out_of_memory();
+    return timestamp_message(reason->since_us, arena, &(*out)->since);
+}
+
+static status tell_health(struct cluster *cluster, struct arena *arena, Insight__Metrics *out)
+{
+    struct condition_view view;
+    Insight__Health *health;
+    condition_look(cluster_condition(cluster), &view);
+    PROTO_NEW(arena, health, INSIGHT__HEALTH__INIT);
+    health->level = levels[view.level];
+    health->reasons = arena_alloc(arena, REASON_COUNT * sizeof *health->reasons);
+    if (health->reasons == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < view.count; i++)
+        TRY(tell_reason(&view.reasons[i], arena, &health->reasons[health->n_reasons++]));
+    if (view.level == HEALTH_NO_WRITES)
+        out->trouble = health->reasons[0]->text;
+    out->health = health;
+    return status_ok();
 }
 
 status get_metrics(const struct admin_request *request, const ProtobufCMessage **response)
@@ -123,7 +150,7 @@ status get_metrics(const struct admin_request *request, const ProtobufCMessage *
     out->metrics = g.items;
     out->n_metrics = g.count;
     out->version = TRESTLE_VERSION;
-    TRY(tell_trouble(cluster, g.arena, &out->trouble));
+    TRY(tell_health(cluster, g.arena, out));
     TRY(timestamp_message(clock_wall_us(cluster_clock(cluster)), g.arena, &out->time));
     TRY(timestamp_message(metrics_value(insight->metrics, METRIC_process_start_time_seconds),
                           g.arena, &out->start_time));

@@ -42,3 +42,9 @@ struct process_usage process_usage(void)
                                   .resident_bytes = resident_bytes(),
                                   .open_files = open_files()};
 }
+
+uint64_t process_machine_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    return pages < 0 ? 0 : (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}

@@ -12,4 +12,7 @@ struct process_usage {
 
 struct process_usage process_usage(void);
 
+/* Memory that the machine has. */
+uint64_t process_machine_memory(void);
+
 #endif

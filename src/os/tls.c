@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <time.h>
 
 struct tls_context {
     pthread_mutex_t lock; /* held to take a reference, or to put another in its place */
@@ -151,6 +152,54 @@ status tls_server_reload(struct tls_context *context, const struct tls_server_fi
     pthread_mutex_unlock(&context->lock);
     SSL_CTX_free(old);
     return status_ok();
+}
+
+struct validity {
+    int64_t from_us;
+    int64_t to_us;
+};
+
+static bool time_of(const ASN1_TIME *time, int64_t *us)
+{
+    struct tm parts;
+    if (time == NULL || ASN1_TIME_to_tm(time, &parts) != 1)
+        return false;
+    *us = (int64_t)timegm(&parts) * 1000000;
+    return true;
+}
+
+/* Keeps what ends first. */
+static bool look_at(const X509 *certificate, struct validity *first)
+{
+    struct validity own;
+    if (certificate == NULL || !time_of(X509_get0_notBefore(certificate), &own.from_us) ||
+        !time_of(X509_get0_notAfter(certificate), &own.to_us))
+        return false;
+    if (own.to_us < first->to_us)
+        *first = own;
+    return true;
+}
+
+static bool look_at_chain(SSL_CTX *ssl, struct validity *first)
+{
+    STACK_OF(X509) *chain = NULL;
+    bool is_told = look_at(SSL_CTX_get0_certificate(ssl), first);
+    SSL_CTX_get0_chain_certs(ssl, &chain);
+    for (int i = 0; chain != NULL && i < sk_X509_num(chain); i++)
+        is_told = look_at(sk_X509_value(chain, i), first) && is_told;
+    return is_told;
+}
+
+bool tls_server_validity(struct tls_context *context, int64_t *from_us, int64_t *to_us)
+{
+    struct validity first = {.to_us = INT64_MAX};
+    pthread_mutex_lock(&context->lock);
+    bool is_told = look_at_chain(context->ssl, &first);
+    pthread_mutex_unlock(&context->lock);
+    *from_us = first.from_us;
+    *to_us = first.to_us;
+    ERR_clear_error();
+    return is_told;
 }
 
 /* --- the client's side --- */

@@ -23,6 +23,10 @@ status tls_server_create(const struct tls_server_files *files, struct tls_contex
  * have. On failure, as above, all stays as it was. Any thread. */
 status tls_server_reload(struct tls_context *context, const struct tls_server_files *files);
 
+/* When the certificate became valid and when it ends, in microseconds since 1970; of a chain's,
+ * those of the one that ends first. False if that cannot be told. Any thread. */
+bool tls_server_validity(struct tls_context *context, int64_t *from_us, int64_t *to_us);
+
 /* `authority_file`: PEM certificates that the server's must lead to; NULL: those of the system.
  * Offers h2 alone. */
 status tls_client_create(const char *authority_file, struct tls_context **out);

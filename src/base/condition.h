@@ -1,0 +1,68 @@
+/* What is the matter with a server: one state, and the reasons for it. Whoever says how the server
+ * is (readyz, metrics, `trestle status`, the console, the log) has it from here, so that no two can
+ * say different things.
+ *
+ * A reason is entered and left by whoever knows of it; reasons.def is the table. The worst one that
+ * is there gives the level. Each has a line in the log when it is entered, and one when it is left.
+ * One that comes and goes, as space on a disk may, has them every ten seconds at most; what is told
+ * last is how it is.
+ *
+ * Any thread. A NULL `struct condition` is that of nobody: nothing is noted. */
+#ifndef TRESTLE_BASE_CONDITION_H
+#define TRESTLE_BASE_CONDITION_H
+
+#include "base/log.h"
+#include "base/metrics.h"
+
+enum health_level {
+    HEALTH_OK,
+    HEALTH_DEGRADED,  /* all is served; somebody has to do something before that ends */
+    HEALTH_NO_WRITES, /* writes are refused, reads are served */
+};
+
+enum reason {
+#define REASON(level, name, sentence) REASON_##name,
+#include "base/reasons.def"
+    REASON_COUNT
+};
+
+struct condition;
+
+/* The log and the clock outlive it; `metrics`, which may be NULL, too. */
+status condition_create(const struct log *log, struct clock *clock, struct metrics *metrics,
+                        struct condition **out);
+void condition_destroy(struct condition *condition); /* NULL is fine */
+
+/* It is so, with these figures; said again, the text is replaced. */
+__attribute__((format(printf, 3, 4))) void
+condition_enter(struct condition *condition, enum reason reason, const char *format, ...);
+
+/* It is not, or is no longer so. */
+void condition_leave(struct condition *condition, enum reason reason);
+
+/* --- looking --- */
+
+enum { CONDITION_TEXT_SIZE = 512 };
+
+struct condition_reason {
+    enum reason reason;
+    const char *name;
+    const char *sentence; /* what it is, without names of anything: for everybody */
+    enum health_level level;
+    int64_t since_us;               /* when it was entered, by the wall clock */
+    char text[CONDITION_TEXT_SIZE]; /* UTF-8 */
+};
+
+struct condition_view {
+    enum health_level level;
+    size_t count;
+    struct condition_reason reasons[REASON_COUNT]; /* the worst first */
+};
+
+/* As it stands. */
+void condition_look(struct condition *condition, struct condition_view *out);
+
+/* "ok", "degraded", "no_writes": for programs. */
+const char *health_level_name(enum health_level level);
+
+#endif

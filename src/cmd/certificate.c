@@ -1,0 +1,36 @@
+/* See certificate.h. */
+#include "cmd/certificate.h"
+
+#include <time.h>
+
+#define HOUR_US (INT64_C(3600) * 1000000)
+#define DAY_US  (24 * HOUR_US)
+
+static bool is_near_end(const struct certificate_dates *dates, int64_t now_us)
+{
+    int64_t left_us = dates->to_us - now_us;
+    return left_us < 14 * DAY_US && left_us < (dates->to_us - dates->from_us) / 5;
+}
+
+void certificate_look(struct condition *condition, const struct certificate_dates *dates,
+                      int64_t now_us)
+{
+    char date[64];
+    struct tm utc;
+    time_t to = (time_t)(dates->to_us / 1000000);
+    int64_t left_us = dates->to_us - now_us;
+    if (!is_near_end(dates, now_us)) {
+        condition_leave(condition, REASON_certificate);
+        return;
+    }
+    gmtime_r(&to, &utc);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    if (left_us < 0)
+        condition_enter(condition, REASON_certificate,
+                        "the certificate %s has ended at %s: clients do not accept it", dates->file,
+                        date);
+    else
+        condition_enter(condition, REASON_certificate,
+                        "the certificate %s ends at %s, in %lld hours", dates->file, date,
+                        (long long)(left_us / HOUR_US));
+}
