@@ -1,6 +1,7 @@
 /* See automated_backups.h. */
 #include "bigtable/automated_backups.h"
 
+#include "base/condition.h"
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "bigtable/backup_jobs.h"
@@ -14,11 +15,16 @@
 
 /* --- which tables have been tried --- */
 
-enum { RETRY_AFTER_SECONDS = 3600 };
+enum {
+    RETRY_AFTER_SECONDS = 3600,
+    KEPT_SECONDS = 2 * RETRY_AFTER_SECONDS, /* so that the next attempt finds the last one */
+    GRACE_SECONDS = 3600,                   /* a backup that is later than that is overdue */
+};
 
 struct backup_attempt {
     struct backup_attempt *next;
     int64_t begun_us; /* clock_steady_us */
+    bool has_failed;  /* and no backup has been made since */
     char table[];
 };
 
@@ -40,24 +46,30 @@ void backup_attempts_free(struct backup_attempts *attempts)
     forget_before(attempts, INT64_MAX);
 }
 
-static bool was_tried(const struct backup_attempts *attempts, const char *table)
+/* NULL: there was none lately. */
+static struct backup_attempt *find_attempt(const struct backup_attempts *attempts,
+                                           const char *table)
 {
-    const struct backup_attempt *at = attempts->first;
+    struct backup_attempt *at = attempts->first;
     while (at != NULL && strcmp(at->table, table) != 0)
         at = at->next;
-    return at != NULL;
+    return at;
 }
 
-static status note_attempt(struct backup_attempts *attempts, const char *table, int64_t now_us)
+static status note_attempt(struct backup_attempts *attempts, const char *table, int64_t now_us,
+                           struct backup_attempt **out)
 {
     size_t size = strlen(table) + 1;
-    struct backup_attempt *attempt = malloc(sizeof *attempt + size);
-    if (attempt == NULL)
-        return status_out_of_memory();
-    attempt->next = attempts->first;
+    struct backup_attempt *attempt = *out = find_attempt(attempts, table);
+    if (attempt == NULL) {
+        attempt = *out = calloc(1, sizeof *attempt + size);
+        if (attempt == NULL)
+            return status_out_of_memory();
+        attempt->next = attempts->first;
+        memcpy(attempt->table, table, size);
+        attempts->first = attempt;
+    }
     attempt->begun_us = now_us;
-    memcpy(attempt->table, table, size);
-    attempts->first = attempt;
     return status_ok();
 }
 
@@ -66,6 +78,7 @@ static status note_attempt(struct backup_attempts *attempts, const char *table, 
 struct automated {
     const char *table;
     int64_t begun_us;
+    bool is_ready;
 };
 
 struct look {
@@ -74,7 +87,11 @@ struct look {
     struct arena *arena;
     struct automated *automated; /* by table, then by time */
     size_t count;
-    int64_t now_us; /* clock_wall_us */
+    int64_t now_us;            /* clock_wall_us */
+    int64_t steady_us;         /* clock_steady_us */
+    size_t overdue;            /* tables whose policy is not kept to */
+    const char *overdue_table; /* one of them */
+    int64_t overdue_us;        /* when its newest backup was begun; 0: it has none */
     bool is_making;
     bool has_more;
     status failure;
@@ -99,7 +116,8 @@ static status gather(struct look *look, const struct backup_facts *backups, size
         if (!backups[i].is_automated)
             continue;
         look->automated[look->count++] =
-            (struct automated){backup->source_table, timestamp_us(backup->start_time)};
+            (struct automated){backup->source_table, timestamp_us(backup->start_time),
+                               backup->state == BT_ADMIN__BACKUP__STATE__READY};
         look->is_making |= backup->state != BT_ADMIN__BACKUP__STATE__READY;
     }
     if (look->count > 0)
@@ -107,10 +125,17 @@ static status gather(struct look *look, const struct backup_facts *backups, size
     return status_ok();
 }
 
-/* When the table's newest was begun; 0 if there is none. */
-static int64_t newest_begun_us(const struct look *look, const char *table)
+/* When a table's newest backups were begun: of all, and of those that are ready. 0: none is there.
+ */
+struct newest {
+    int64_t begun_us;
+    int64_t ready_us;
+};
+
+static struct newest newest_of(const struct look *look, const char *table)
 {
-    const struct automated last = {table, INT64_MAX};
+    const struct automated last = {.table = table, .begun_us = INT64_MAX};
+    struct newest newest = {0, 0};
     size_t low = 0, high = look->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -119,8 +144,16 @@ static int64_t newest_begun_us(const struct look *look, const char *table)
         else
             high = middle;
     }
-    bool has = low > 0 && strcmp(look->automated[low - 1].table, table) == 0;
-    return has ? look->automated[low - 1].begun_us : 0;
+    for (; low > 0 && strcmp(look->automated[low - 1].table, table) == 0; low--) {
+        const struct automated *at = &look->automated[low - 1];
+        if (newest.begun_us == 0)
+            newest.begun_us = at->begun_us;
+        if (at->is_ready) {
+            newest.ready_us = at->begun_us;
+            break;
+        }
+    }
+    return newest;
 }
 
 /* --- one backup --- */
@@ -221,12 +254,78 @@ static void log_failure(const struct look *look, const char *table, status s)
 
 /* --- all tables --- */
 
-static bool is_due(const struct look *look, const char *table,
-                   const BtAdmin__Table__AutomatedBackupPolicy *policy)
+/* A table with a policy that is in force. */
+struct cared {
+    const char *table;
+    const BtAdmin__Table__AutomatedBackupPolicy *policy;
+    struct newest newest;
+    struct backup_attempt *attempt; /* NULL: there was none lately */
+};
+
+static int64_t due_us(const struct cared *cared, int64_t newest_us)
 {
-    if (policy == NULL || policy->disabled || was_tried(look->attempts, table))
-        return false;
-    return newest_begun_us(look, table) + policy->frequency->seconds * 1000000 <= look->now_us;
+    return newest_us + cared->policy->frequency->seconds * 1000000;
+}
+
+static bool is_due(const struct look *look, const struct cared *cared)
+{
+    const struct backup_attempt *attempt = cared->attempt;
+    bool was_tried = attempt != NULL &&
+                     look->steady_us - attempt->begun_us <= RETRY_AFTER_SECONDS * INT64_C(1000000);
+    return !was_tried && due_us(cared, cared->newest.begun_us) <= look->now_us;
+}
+
+static status begin(struct look *look, struct cared *cared)
+{
+    look->has_more |= look->is_making;
+    if (look->is_making)
+        return status_ok();
+    look->is_making = true;
+    TRY(note_attempt(look->attempts, cared->table, look->steady_us, &cared->attempt));
+    status s = begin_automated(look, cared->table, cared->policy);
+    if (status_is_ok(s))
+        cared->newest.begun_us = look->now_us;
+    log_failure(look, cared->table, s);
+    return status_ok();
+}
+
+/* Whether the policy is not kept to, as far as that is anybody's trouble: an attempt has come to
+ * nothing, or it is late. */
+static bool is_overdue(const struct look *look, const struct cared *cared)
+{
+    int64_t ready_us = cared->newest.ready_us;
+    int64_t late_us = look->now_us - due_us(cared, ready_us);
+    bool is_under_way = cared->newest.begun_us != ready_us;
+    bool is_late = late_us >= 0;
+    if (cared->attempt != NULL && (!is_late || !is_under_way))
+        cared->attempt->has_failed = is_late;
+    bool has_failed = cared->attempt != NULL && cared->attempt->has_failed;
+    return is_late && (has_failed || (ready_us > 0 && late_us >= GRACE_SECONDS * INT64_C(1000000)));
+}
+
+static void note_overdue(struct look *look, const struct cared *cared)
+{
+    if (!is_overdue(look, cared))
+        return;
+    look->overdue++;
+    look->overdue_table = cared->table;
+    look->overdue_us = cared->newest.ready_us;
+}
+
+static void tell_overdue(const struct look *look)
+{
+    const int64_t hour_us = INT64_C(3600) * 1000000;
+    struct condition *condition = cluster_condition(look->bigtable->cluster);
+    char newest[64] = "has none";
+    if (look->overdue_us > 0)
+        snprintf(newest, sizeof newest, "has one of %lld hours ago",
+                 (long long)((look->now_us - look->overdue_us) / hour_us));
+    if (look->overdue == 0)
+        condition_leave(condition, REASON_backup_overdue);
+    else
+        condition_enter(condition, REASON_backup_overdue,
+                        "of %zu tables the newest backup is older than their policy wants: %s %s",
+                        look->overdue, look->overdue_table, newest);
 }
 
 static status care_for_table(struct look *look, struct table *table)
@@ -236,15 +335,15 @@ static status care_for_table(struct look *look, struct table *table)
     TRY(table_describe(table, look->arena, &info));
     TRY(table_extra_decode(info.extra, look->arena, &kept));
     const BtAdmin__Table__AutomatedBackupPolicy *policy = table_backup_policy(kept);
-    if (!is_due(look, info.name, policy))
+    if (policy == NULL || policy->disabled)
         return status_ok();
-    look->has_more |= look->is_making;
-    if (look->is_making)
-        return status_ok();
-    look->is_making = true;
-    int64_t steady_us = clock_steady_us(cluster_clock(look->bigtable->cluster));
-    TRY(note_attempt(look->attempts, info.name, steady_us));
-    log_failure(look, info.name, begin_automated(look, info.name, policy));
+    struct cared cared = {.table = info.name,
+                          .policy = policy,
+                          .newest = newest_of(look, info.name),
+                          .attempt = find_attempt(look->attempts, info.name)};
+    if (is_due(look, &cared))
+        TRY(begin(look, &cared));
+    note_overdue(look, &cared);
     return status_ok();
 }
 
@@ -264,11 +363,14 @@ status begin_automated_backups(struct bigtable *bigtable, struct backup_attempts
                         .attempts = attempts,
                         .arena = arena,
                         .now_us = clock_wall_us(clock),
+                        .steady_us = clock_steady_us(clock),
                         .failure = status_ok()};
     const bytes none = bytes_of("");
-    forget_before(attempts, clock_steady_us(clock) - RETRY_AFTER_SECONDS * INT64_C(1000000));
+    forget_before(attempts, look.steady_us - KEPT_SECONDS * INT64_C(1000000));
     TRY(gather(&look, backups, count));
     TRY(cluster_list_tables(bigtable->cluster, none, none, visit_table, &look));
     *has_more |= look.has_more;
+    if (status_is_ok(look.failure))
+        tell_overdue(&look);
     return look.failure;
 }

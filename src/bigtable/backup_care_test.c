@@ -369,6 +369,61 @@ static void test_failures_are_not_repeated_at_once(void **state)
     assert_int_equal(list(f)->n_backups, 0);
 }
 
+static bool is_overdue(struct fixture *f)
+{
+    struct condition_view view;
+    condition_look(cluster_condition(f->base.cluster), &view);
+    return view.count == 1 && view.reasons[0].reason == REASON_backup_overdue;
+}
+
+/* From the first attempt that came to nothing until there is a backup; not while the next one is
+ * under way, nor before the first has ended. */
+static void test_failures_make_it_overdue(void **state)
+{
+    struct fixture *f = *state;
+    BtAdmin__Table__AutomatedBackupPolicy policy = BT_ADMIN__TABLE__AUTOMATED_BACKUP_POLICY__INIT;
+    Pb__Duration kept = days(30);
+    policy.retention_period = &kept;
+    create_table_with(f, &policy);
+    f->base.cluster->reserve.reserve_bytes = UINT64_MAX / 4; /* nothing can be made */
+    go_to(&f->clock, 1);
+    look(f);
+    struct condition_view view;
+    condition_look(cluster_condition(f->base.cluster), &view);
+    assert_int_equal(view.count, 2); /* and why not */
+    assert_int_equal(view.reasons[1].reason, REASON_backup_overdue);
+    assert_non_null(strstr(view.reasons[1].text, TABLE " has none"));
+    f->base.cluster->reserve.reserve_bytes = 0;
+    go_to(&f->clock, 2);
+    look(f);
+    assert_true(is_overdue(f));
+    go_to(&f->clock, 3700);
+    look(f); /* makes it, and waits until it is there */
+    assert_int_equal(list(f)->n_backups, 1);
+    look(f);
+    assert_false(is_overdue(f));
+}
+
+/* Time passes by both clocks, and nobody looks: as on a machine that was off. */
+static void test_what_is_late_is_overdue(void **state)
+{
+    struct fixture *f = *state;
+    BtAdmin__Table__AutomatedBackupPolicy policy = BT_ADMIN__TABLE__AUTOMATED_BACKUP_POLICY__INIT;
+    Pb__Duration kept = days(30);
+    policy.retention_period = &kept;
+    create_table_with(f, &policy);
+    look(f);
+    assert_false(is_overdue(f));
+    go_to(&f->clock, DAY + 1000);
+    look(f); /* it is due, and made */
+    assert_false(is_overdue(f));
+    go_to(&f->clock, 2 * DAY + 1000 + 3700);
+    look(f);
+    assert_true(is_overdue(f));
+    look(f);
+    assert_false(is_overdue(f));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +435,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_policies_make_backups, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_after_the_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures_are_not_repeated_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failures_make_it_overdue, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_is_late_is_overdue, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
