@@ -179,10 +179,17 @@ static void close_rest(struct task *task)
     atomic_store(&server->rest_is_closed, true);
 }
 
+static void look(void *context, struct condition_view *out)
+{
+    struct server *server = context;
+    condition_look(cluster_condition(server->cluster), out);
+}
+
 status server_create_http(struct server *server)
 {
     server->pages.measured = &server->measured;
     server->pages.cluster = server->cluster;
+    server->pages.hides_names = server->access != NULL;
     server->pages.guard = server->settings->metrics_auth ? server->access : NULL;
     server->close_rest.run = close_rest;
     TRY(http_router_create(proto_http_rules, proto_http_rule_count, rest_services,
@@ -198,6 +205,8 @@ status server_create_http(struct server *server)
     const struct console_options options = {.rest = server->rest,
                                             .access = server->access,
                                             .clock = server->clock,
+                                            .look = look,
+                                            .look_context = server,
                                             .is_secure = server->tls != NULL,
                                             .injects_faults = server->faults != NULL};
     return console_create(&options, &server->console);

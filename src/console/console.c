@@ -1,6 +1,7 @@
 /* See console.h. */
 #include "console/console.h"
 
+#include "base/condition.h"
 #include "base/limits.h"
 #include "console/assets.h"
 #include "console/request_origin.h"
@@ -9,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define ROOT       "/console"
 #define API        "/console/api"
@@ -63,6 +65,27 @@ static void answer_status(struct http_request *request, status s)
     answer(request, s.code == STATUS_UNAUTHENTICATED ? UNAUTHORIZED : UNAVAILABLE,
            status_message(s));
     status_free(s);
+}
+
+static void answer_json(struct http_request *request, const struct buffer *text)
+{
+    if (text->failed) {
+        answer_status(request, status_out_of_memory());
+        return;
+    }
+    http_answer_begin(request, 200, "application/json; charset=utf-8");
+    http_answer_add(request, buffer_bytes(text));
+    http_answer_end(request);
+}
+
+static void append_date(struct buffer *out, int64_t us)
+{
+    char date[64];
+    struct tm utc;
+    time_t seconds = (time_t)(us / 1000000);
+    gmtime_r(&seconds, &utc);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    buffer_append_bytes(out, bytes_of(date));
 }
 
 /* --- the cookie --- */
@@ -141,14 +164,55 @@ static void show_session(struct console *console, struct http_request *request)
                          credential.size > 0 ? "true" : "false");
     json_encode_string(buffer_bytes(&principal), &text);
     buffer_append_format(&text, "%s}\n", console->options.injects_faults ? ",\"faults\":true" : "");
-    if (text.failed || principal.failed) {
-        answer_status(request, status_out_of_memory());
-    } else {
-        http_answer_begin(request, 200, "application/json; charset=utf-8");
-        http_answer_add(request, buffer_bytes(&text));
-        http_answer_end(request);
-    }
+    text.failed |= principal.failed;
+    answer_json(request, &text);
     buffer_free(&principal);
+    buffer_free(&text);
+}
+
+static void append_reason(struct buffer *text, const struct condition_reason *reason,
+                          bool is_told_all)
+{
+    buffer_append_format(text, "{\"name\":\"%s\",\"level\":\"%s\",\"since\":\"", reason->name,
+                         health_level_name(reason->level));
+    append_date(text, reason->since_us);
+    buffer_append_bytes(text, bytes_of("\",\"text\":"));
+    json_encode_string(bytes_of(is_told_all ? reason->text : reason->sentence), text);
+    buffer_append_byte(text, '}');
+}
+
+/* Whether it is somebody who may log in. It is no use of his session, which would not end while a
+ * page is open. */
+static bool is_somebody(struct console *console, const struct http_request *request)
+{
+    bytes credential;
+    struct buffer principal = {0};
+    if (console->options.access == NULL)
+        return true;
+    (void)sessions_look(console->sessions, cookie_of(request), &credential);
+    status s = access_identify(console->options.access, http_request_client(request), credential,
+                               &principal);
+    bool is_known = status_is_ok(s) && principal.size > 0;
+    status_free(s);
+    buffer_free(&principal);
+    return is_known;
+}
+
+/* For each page, whoever has it before him: to who has not logged in without names and figures. */
+static void show_health(struct console *console, struct http_request *request)
+{
+    struct condition_view view;
+    struct buffer text = {0};
+    bool is_told_all = is_somebody(console, request);
+    console->options.look(console->options.look_context, &view);
+    buffer_append_format(&text, "{\"level\":\"%s\",\"reasons\":[", health_level_name(view.level));
+    for (size_t i = 0; i < view.count; i++) {
+        if (i > 0)
+            buffer_append_byte(&text, ',');
+        append_reason(&text, &view.reasons[i], is_told_all);
+    }
+    buffer_append_bytes(&text, bytes_of("]}\n"));
+    answer_json(request, &text);
     buffer_free(&text);
 }
 
@@ -235,6 +299,7 @@ static const struct {
     void (*show)(struct console *console, struct http_request *request);
 } paths[] = {
     {"session", "GET", show_session},
+    {"health", "GET", show_health},
     {"login", "POST", answer_login},
     {"logout", "POST", answer_logout},
 };
@@ -261,7 +326,8 @@ static void show(struct console *console, struct http_request *request, bytes pa
 static bool is_own(bytes path)
 {
     return bytes_start_with(path, bytes_of("api/")) || bytes_equal(path, bytes_of("session")) ||
-           bytes_equal(path, bytes_of("login")) || bytes_equal(path, bytes_of("logout"));
+           bytes_equal(path, bytes_of("login")) || bytes_equal(path, bytes_of("logout")) ||
+           bytes_equal(path, bytes_of("health"));
 }
 
 void console_handle(struct console *console, struct http_request *request)

@@ -3,6 +3,9 @@
  *     GET  /console/           the page, and what it is made of
  *     GET  /console/session    who is asking: {"authentication", "principal", "session"},
  *                              and with fault injection "faults"
+ *     GET  /console/health     what is the matter with the server: {"level", "reasons": [{"name",
+ *                              "level", "text", "since"}]}; the text is without names and
+ *                              figures for who has not logged in
  *     POST /console/login      the body is a bearer token: begins a session, told by a cookie
  *     POST /console/logout     ends it
  *     any  /console/api/…      what stands behind is a REST request, made with the session's token
@@ -19,6 +22,7 @@
 #include "access/access.h"
 #include "wire/rest.h"
 
+struct condition_view;
 struct console;
 
 /* All of it outlives the console. */
@@ -27,7 +31,10 @@ struct console_options {
     struct access *access; /* NULL: access control is off, nobody logs in */
     struct clock *clock;
     bool injects_faults; /* the server does, on purpose: pages say so */
-    bool is_secure;      /* clients come by TLS: cookies are for nothing else */
+    void (*look)(void *context,
+                 struct condition_view *out); /* what is the matter with the server */
+    void *look_context;
+    bool is_secure; /* clients come by TLS: cookies are for nothing else */
 };
 
 status console_create(const struct console_options *options, struct console **out);

@@ -3,6 +3,7 @@
  * do, is in tests/e2e/test_console_access.py. */
 #include "console/console.h"
 
+#include "base/condition.h"
 #include "base/testing.h"
 #include "console/assets.h"
 #include "wire/http1.h"
@@ -26,10 +27,24 @@ static void handle(void *context, struct http_request *request)
     console_handle(f->console, request);
 }
 
+/* A server that has something the matter with it. */
+static void look(void *context, struct condition_view *out)
+{
+    (void)context;
+    *out = (struct condition_view){
+        .level = HEALTH_DEGRADED,
+        .count = 1,
+        .reasons = {{.name = "certificate",
+                     .level = HEALTH_DEGRADED,
+                     .since_us = INT64_C(1700000000000000),
+                     .text = "the certificate \"x.pem\" ends"}},
+    };
+}
+
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    const struct console_options options = {.clock = clock_system()};
+    const struct console_options options = {.clock = clock_system(), .look = look};
     assert_ok(console_create(&options, &f->console));
     assert_ok(http1_server_create(clock_system(), handle, f, &f->server));
     *state = f;
@@ -247,6 +262,18 @@ static void nobody_logs_in_where_all_may_do_all(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void what_is_the_matter_is_told_to_the_pages(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(ask(f, "GET", "/console/health", ""), 403);
+    assert_int_equal(ask(f, "GET", "/console/health", OWN), 200);
+    assert_true(says(f, "{\"level\":\"degraded\",\"reasons\":[{\"name\":\"certificate\","
+                        "\"level\":\"degraded\",\"since\":\"2023-11-14T22:13:20Z\","
+                        "\"text\":\"the certificate \\\"x.pem\\\" ends\"}]}"));
+    assert_int_equal(ask(f, "POST", "/console/health", OWN NONE "Sec-Fetch-Site: same-origin\r\n"),
+                     405);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +284,7 @@ int main(void)
         TEST(files_are_kept_for_ever),
         TEST(files_come_packed_to_who_takes_that),
         TEST(files_are_only_to_be_read),
+        TEST(what_is_the_matter_is_told_to_the_pages),
         TEST(only_its_own_pages_ask),
         TEST(what_changes_something_comes_from_here),
         TEST(methods_and_paths_are_as_said),

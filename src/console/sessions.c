@@ -103,16 +103,21 @@ static struct session *find(struct sessions *sessions, bytes cookie)
     return NULL;
 }
 
+bool sessions_look(struct sessions *sessions, bytes cookie, bytes *credential)
+{
+    *credential = bytes_make(NULL, 0);
+    end_those_run_out(sessions, clock_steady_us(sessions->clock));
+    const struct session *session = find(sessions, cookie);
+    if (session != NULL)
+        *credential = bytes_make(session->credential, session->credential_size);
+    return session != NULL;
+}
+
 bool sessions_find(struct sessions *sessions, bytes cookie, bytes *credential)
 {
-    int64_t now = clock_steady_us(sessions->clock);
-    *credential = bytes_make(NULL, 0);
-    end_those_run_out(sessions, now);
-    struct session *session = find(sessions, cookie);
-    if (session == NULL)
+    if (!sessions_look(sessions, cookie, credential))
         return false;
-    session->used_us = now;
-    *credential = bytes_make(session->credential, session->credential_size);
+    find(sessions, cookie)->used_us = clock_steady_us(sessions->clock);
     return true;
 }
 

@@ -28,6 +28,9 @@ status sessions_begin(struct sessions *sessions, bytes credential, char cookie[T
  * The session counts as used. */
 bool sessions_find(struct sessions *sessions, bytes cookie, bytes *credential);
 
+/* The same, and it does not count: what a page asks by itself must not keep a session alive. */
+bool sessions_look(struct sessions *sessions, bytes cookie, bytes *credential);
+
 /* None such is fine. */
 void sessions_end(struct sessions *sessions, bytes cookie);
 

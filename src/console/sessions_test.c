@@ -127,9 +127,25 @@ static void the_least_used_makes_room(void **state)
     assert_false(is_there(f, second));
 }
 
+/* As a page does that is left open. */
+static void who_only_looks_keeps_none_alive(void **state)
+{
+    struct fixture *f = *state;
+    char cookie[TOKEN_TEXT_SIZE];
+    bytes credential;
+    assert_ok(sessions_begin(f->sessions, bytes_of("Bearer a"), cookie));
+    pass(f, LIMIT_CONSOLE_IDLE_SECONDS - 1);
+    assert_true(sessions_look(f->sessions, bytes_of(cookie), &credential));
+    assert_true(bytes_equal(credential, bytes_of("Bearer a")));
+    pass(f, 2);
+    assert_false(sessions_look(f->sessions, bytes_of(cookie), &credential));
+    assert_int_equal(credential.size, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_only_looks_keeps_none_alive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_cookie_stands_for_its_credential, set_up, tear_down),
         cmocka_unit_test_setup_teardown(others_are_nobody, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_logs_out_is_gone_and_nobody_else, set_up, tear_down),

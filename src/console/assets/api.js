@@ -135,6 +135,10 @@ export async function session() {
   return (await check(await request("session", { method: "GET" }))).json();
 }
 
+export async function health() {
+  return (await check(await request("health", { method: "GET" }))).json();
+}
+
 export async function logIn(token) {
   const response = await request("login", { method: "POST", body: token });
   if (!response.ok) throw errorOf(response, await response.text());

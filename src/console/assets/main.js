@@ -25,6 +25,7 @@ import { entity } from "./datastore_entity.js";
 import { gql } from "./datastore_gql.js";
 import { indexes } from "./datastore_indexes.js";
 import { button, dialog, failure, h, link, loading, notice, put } from "./dom.js";
+import { health } from "./health.js";
 import { heat } from "./heat.js";
 import { instances } from "./instances.js";
 import { login } from "./login.js";
@@ -219,7 +220,7 @@ async function go() {
   const { signal } = leaving;
   const [path, search] = (location.hash.slice(1) || "/").split("?");
   const place = h("main", { id: "main", tabindex: "-1" }, loading("Loading"));
-  put(app, [header(path), faults(), place]);
+  put(app, [header(path), health(), faults(), place]);
   const { page: load, place: at } = find(path);
   try {
     const page = await load(at, new URLSearchParams(search), signal);
@@ -281,7 +282,7 @@ function skip(event) {
 
 function showLogin() {
   leaving.abort();
-  app.replaceChildren(login(start));
+  app.replaceChildren(health(), login(start));
 }
 
 async function start() {

@@ -23,7 +23,6 @@ export function read(answer) {
     time: millisecondsOf(answer.time),
     started: millisecondsOf(answer.startTime),
     version: answer.version,
-    trouble: answer.trouble ?? "",
     byKey,
     byName,
   };

@@ -1,7 +1,7 @@
 // The server's metrics as they move, from when the page was opened. It asks every two seconds,
 // while somebody may look.
 import * as api from "./api.js";
-import { button, every, failure, h, notice, put, table } from "./dom.js";
+import { button, every, failure, h, notice, table } from "./dom.js";
 import {
   ageText,
   bytesText,
@@ -208,8 +208,7 @@ class Board {
 
   show(look) {
     this.head.replaceChildren(headText(look));
-    const { trouble } = look.now;
-    put(this.wrong, trouble && notice("error", "The server takes no writes", trouble));
+    this.wrong.replaceChildren();
     const requests = requestSamples(this.samples);
     this.requests.show(requests.lines, requests.samples);
     for (const { chart, lines } of this.charts) chart.show(lines, this.samples);

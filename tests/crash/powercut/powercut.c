@@ -93,6 +93,8 @@ __attribute__((constructor)) static void load(void)
     real_clockwait = (clockwait_function *)dlsym(RTLD_NEXT, "pthread_cond_clockwait");
     settings.clock_offset_s = parse_number("POWERCUT_CLOCK");
     map_clock_file();
+    if (getenv("POWERCUT_FAIL") != NULL)
+        parse_path("POWERCUT_FAIL", settings.fail_file);
     /* Programs that this one starts are not meant. */
     unsetenv("LD_PRELOAD");
     if (getenv("POWERCUT_ROOT") == NULL)
@@ -272,6 +274,10 @@ int creat(const char *path, mode_t mode)
 static int watched_sync(int fd, long number)
 {
     struct stat st;
+    if (settings.fail_file[0] != '\0' && syscall(SYS_access, settings.fail_file, F_OK) == 0) {
+        errno = EIO;
+        return -1;
+    }
     bool is_watched = is_watching && fd >= 0 && fd < DESCRIPTORS && atomic_load(&watched_fd[fd]) &&
                       fstat(fd, &st) == 0;
     if (is_watched)

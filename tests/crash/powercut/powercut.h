@@ -32,6 +32,7 @@ struct settings {
     bool no_sync;
     int64_t clock_offset_s;
     char kill_file[PATH_MAX]; /* empty: there is none */
+    char fail_file[PATH_MAX]; /* likewise */
 };
 
 /* Ends the process: a test that cannot be set up must not pass. */

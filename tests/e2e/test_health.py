@@ -1,0 +1,299 @@
+"""How a server is, in a word and its reasons: readyz, metrics, `trestle status`, Insight, the
+console and the log say the same of each, while it is so and when it is over."""
+
+import datetime
+import json
+import re
+import time
+
+import grpc
+import pytest
+from google.cloud.bigtable_admin_v2 import types as admin_types
+from google.protobuf.duration_pb2 import Duration
+from grpc import StatusCode
+from harness.certificates import Authority
+from harness.console import ask_console
+from harness.moved_server import DAY_SECONDS, LIBRARY, MovedServer
+from harness.patience import PATIENCE_SECONDS
+from harness.rest import Rest
+from harness.rpc import Rpc, fails_with, set_cell
+from harness.server import EXTERNAL, Server, run_trestle
+
+pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
+OWN_PAGE = {"x-trestle-console": "1", "sec-fetch-site": "same-origin"}
+LEVELS = {"ok": 0, "degraded": 1, "no_writes": 2}
+REASONS = ["fenced", "disk_full", "disk_reserve", "clock_ahead", "backup_overdue", "certificate"]
+ALL_OF_IT = "16TB"  # a reserve that no disk of a test has
+
+
+class Told:
+    """What each of them says of a server; `more` is for `trestle status`."""
+
+    def __init__(self, server, *more):
+        self.server, self.more = server, more
+
+    def page(self):
+        return self.server.get("/readyz")
+
+    def ready(self):
+        """(HTTP status, level, {reason: text})"""
+        status, body = self.page()
+        level, *reasons = body.splitlines()
+        return status, level, dict(line.split(": ", 1) for line in reasons)
+
+    def metrics(self):
+        """(level, reasons, whether it takes writes)"""
+        _, page = self.server.get("/metrics")
+        values = dict(re.findall(r"^trestle_(\S+) (\d+)$", page, re.MULTILINE))
+        there = {name for name in REASONS if values[f'health{{reason="{name}"}}'] == "1"}
+        return int(values["health_level"]), there, values["store_healthy"] == "1"
+
+    def status(self):
+        """(exit status, text, object)"""
+        asked = ["status", "--endpoint", self.server.host, "--interval", "100ms", *self.more]
+        text = run_trestle(*asked)
+        answer = run_trestle(*asked, "--format", "json")
+        assert text.returncode == answer.returncode, text.stderr + answer.stderr
+        return text.returncode, text.stdout, json.loads(answer.stdout)["health"]
+
+    def insight(self):
+        return Rest(self.server.host).call("GET", "/v1/servers/self/metrics")["health"]
+
+    def console(self):
+        status, _, text = ask_console(self.server.host, "HTTP/1.1", "GET", "health", None, OWN_PAGE)
+        assert status == 200
+        return json.loads(text)
+
+    def log(self, message, reason):
+        """The lines of the log about it."""
+        pattern = rf'^.* msg="?{message}"? reason={reason} .*$'
+        return re.findall(pattern, self.server.stderr(), re.MULTILINE)
+
+    def check(self, level, *reasons):
+        """All say this of the server, now."""
+        status, word, texts = self.ready()
+        assert (status, word) == (503 if level == "no_writes" else 200, level)
+        assert set(texts) == set(reasons)
+        assert self.server.get("/livez")[0] == 200
+        assert self.metrics() == (LEVELS[level], set(reasons), level != "no_writes")
+        code, text, health = self.status()
+        assert code == (1 if level == "no_writes" else 0)
+        assert health["level"] == level
+        assert {each["name"] for each in health["reasons"]} == set(reasons)
+        told = self.insight()
+        assert told["level"] == level.upper()
+        console = self.console()
+        assert console["level"] == level
+        for one, other in zip(told.get("reasons", []), console["reasons"], strict=True):
+            assert one["name"] == other["name"] and one["level"] == other["level"].upper()
+            assert one["since"][:19] == other["since"][:19]
+            assert f"({one['name']}, for " in text
+            worst = one["level"] == "NO_WRITES"
+            assert ("TAKES NO WRITES: " if worst else "DEGRADED: ") in text
+            assert self.log("takes no writes" if worst else "degraded", one["name"])
+        return texts
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def write(rpc, name):
+    rpc.mutate(name, b"k", set_cell("f", b"q", b"v"))
+
+
+def test_a_server_in_good_health(fresh_server):
+    server = fresh_server()
+    told = Told(server)
+    assert told.page() == (200, "ok\n")
+    assert told.check("ok") == {}
+    assert "DEGRADED" not in told.status()[1]
+    assert re.search(
+        r"msg=starting version=\d+\.\d+\.\d+ pid=\d+ cores=\d+ memory=\d{9,}", server.stderr()
+    )
+
+
+def test_a_disk_without_its_reserve(fresh_server, connect):
+    server = fresh_server()
+    name = connect(server.host).create_table("t")
+    server.stop()
+    server.arguments += ["--disk-reserve", ALL_OF_IT]
+    rpc = connect(server.start().host)
+    told = Told(server)
+    with fails_with(StatusCode.RESOURCE_EXHAUSTED):
+        write(rpc, name)
+    assert rpc.read(name) == []
+    texts = told.check("no_writes", "disk_reserve")
+    assert re.search(r"writes are refused: \d+ MB are free on the disk of .*data, and 16777216 MB "
+                     r"are kept in reserve", texts["disk_reserve"])  # fmt: skip
+    (line,) = told.log("takes no writes", "disk_reserve")
+    assert "level=error" in line
+
+
+def test_a_disk_that_fails(tmp_path):
+    """A sync that fails: nothing is written any more, also when the disk has come to its senses."""
+    broken = tmp_path / "broken"
+    server = Server(tmp_path, env={"LD_PRELOAD": str(LIBRARY), "POWERCUT_FAIL": str(broken)})
+    try:
+        rpc = Rpc(server.start().host)
+        name = rpc.create_table("t")
+        write(rpc, name)
+        broken.touch()
+        with pytest.raises(grpc.RpcError):
+            write(rpc, name)
+        broken.unlink()
+        with fails_with(StatusCode.UNAVAILABLE):
+            write(rpc, name)
+        assert len(rpc.read(name)) == 1
+        told = Told(server)
+        texts = told.check("no_writes", "fenced")
+        assert "the server must be started anew" in texts["fenced"]
+        server.kill()
+        rpc = Rpc(server.start().host)
+        told.check("ok")
+        write(rpc, name)
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def moved(tmp_path):
+    """A function that makes a server whose clock can be moved."""
+    servers = []
+
+    def start(*arguments):
+        servers.append(MovedServer(tmp_path, arguments))
+        return servers[-1].start()
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def test_a_clock_that_was_ahead(moved):
+    """What it gave while it was ahead is later than now, until the clock has caught up."""
+    server = moved()
+    rpc = Rpc(server.host)
+    name = rpc.create_table("t")
+    told = Told(server)
+    server.move(3 * 3600)
+    write(rpc, name)
+    told.check("ok")
+    server.move(0)
+    texts = told.check("degraded", "clock_ahead")
+    assert re.fullmatch(r"server times are 1(79|80) minutes ahead of the wall clock",
+                        texts["clock_ahead"])  # fmt: skip
+    write(rpc, name)
+    server.move(4 * 3600)
+    told.check("ok")
+    (line,) = told.log("no longer so", "clock_ahead")
+    assert "level=info" in line and "seconds=" in line and "health=ok" in line
+
+
+class TlsTold(Told):
+    """The same of a server with TLS, which is asked by clients who trust its authority."""
+
+    def __init__(self, server, authority):
+        super().__init__(server)
+        self.authority = authority
+
+    def status(self):
+        asked = ["status", "--endpoint", self.server.host.replace("127.0.0.1", "localhost"),
+                 "--tls", "--ca", self.authority.certificate, "--interval", "100ms"]  # fmt: skip
+        return run_trestle(*asked)
+
+
+def test_a_certificate_near_its_end(moved, tmp_path):
+    """Less than a fifth of its life is left; then it has ended; then there is a new one."""
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("server", "/CN=localhost", days=5)
+    server = moved("--tls-cert", certificate, "--tls-key", key)
+
+    def lines(message):
+        return Told(server).log(message, "certificate")
+
+    told = TlsTold(server, authority)
+    assert "DEGRADED" not in told.status().stdout
+    server.move(3 * DAY_SECONDS)
+    assert "DEGRADED" not in told.status().stdout
+    server.move(5 * DAY_SECONDS - 3600 * 10)
+    wait_until(lambda: lines("degraded"))
+    seen = told.status()
+    assert seen.returncode == 0
+    assert re.search(r"DEGRADED: the certificate .*server\.pem ends at 20\S+Z, in 9 hours "
+                     r"\(certificate, for ", seen.stdout)  # fmt: skip
+    server.move(6 * DAY_SECONDS)
+    wait_until(lambda: "has ended at 20" in told.status().stdout)
+    server.move(0)
+    wait_until(lambda: lines("no longer so"))
+    assert "(certificate, for" not in told.status().stdout
+
+
+def test_a_backup_that_is_overdue(fresh_server, administer, connect):
+    """One that the policy wants and that cannot be made."""
+    server = fresh_server()
+    admin = administer(server.host)
+    name = connect(server.host).create_table("t")
+    policy = admin_types.Table.AutomatedBackupPolicy(
+        retention_period=Duration(seconds=3 * DAY_SECONDS),
+        frequency=Duration(seconds=DAY_SECONDS),
+        locations=["projects/p/locations/elsewhere"],
+    )
+    table = admin_types.Table(name=name, automated_backup_policy=policy)
+    mask = {"paths": ["automated_backup_policy"]}
+    admin.tables.update_table(table=table, update_mask=mask).result()
+    server.restart()
+    told = Told(server)
+    wait_until(lambda: told.ready()[1] == "degraded")
+    texts = told.check("degraded", "backup_overdue")
+    assert texts["backup_overdue"].endswith(f"{name} has none")
+    assert "an automated backup could not begin" in server.stderr()
+
+
+def test_what_fails_has_an_end_and_a_line(fresh_server, administer, connect):
+    """A backup by hand that comes to nothing, as the directory for backups is gone."""
+    server = fresh_server()
+    admin = administer(server.host)
+    name = connect(server.host).create_table("t")
+    directory = server.data / "backups"
+    directory.rename(server.data / "elsewhere")
+    directory.write_text("no directory")
+    cluster = name.replace("/tables/t", "/clusters/trestle")
+    expires = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=7)
+    operation = admin.tables.create_backup(
+        parent=cluster, backup_id="b", backup={"source_table": name, "expire_time": expires}
+    )
+    with pytest.raises(Exception):  # noqa: B017
+        operation.result()
+    answer = Rest(server.host).call("GET", f"/v2/{operation.operation.name}")
+    assert answer["done"] and answer["error"]["code"] != 0
+    assert answer["metadata"]["startTime"] <= answer["metadata"]["endTime"]
+    line = (rf'level=warn msg="an operation has failed" kind=create-backup of={cluster}/backups/b '
+            r"operation=\S+ code=UNAVAILABLE cause=")  # fmt: skip
+    assert re.search(line, server.stderr())
+
+
+def test_a_write_buffer_over_the_reserve_is_told_of(fresh_server):
+    words = "the write buffer is larger than the disk's reserve"
+    server = fresh_server("--write-buffer", "64MB", "--disk-reserve", "32MB")
+    assert re.search(rf'level=warn msg="{words}.*write_buffer=67108864 disk_reserve=33554432',
+                     server.stderr())  # fmt: skip
+    server.stop()
+    server.arguments = []
+    before = len(server.stderr())
+    server.start()
+    assert words not in server.stderr()[before:]
+
+
+def test_tables_are_those_of_users(fresh_server, connect):
+    server = fresh_server("--heat-window", "1s")
+    rpc = connect(server.host)
+    name = rpc.create_table("t")
+    write(rpc, name)
+    wait_until(lambda: server.metric("tablets") > 1)  # the heat's own table is there
+    assert server.metric("tables") == 1
+    server.restart()
+    assert server.metric("tables") == 1
