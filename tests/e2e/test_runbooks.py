@@ -1,0 +1,118 @@
+"""docs/operating/runbooks.md: each alert has its section, and the commands there do what they are
+for on a server. systemd is not there: what asks it gets the server's log, or nothing."""
+
+import os
+import re
+import subprocess
+
+import pytest
+import yaml
+from harness.certificates import Authority
+from harness.patience import PATIENCE_SECONDS
+from harness.rpc import Rpc
+from harness.server import EXTERNAL, ROOT, Server, binary
+
+PAGE = ROOT / "docs/operating/runbooks.md"
+RULES = ROOT / "packaging/prometheus/trestle.rules.yml"
+COMMANDS = re.findall(r"^    \$ (.*)$", PAGE.read_text(), re.MULTILINE)
+FAKES = {
+    "journalctl": '[ "$*" = "-u trestle -g $4" ] && { grep -E -- "$4" "$LOG" || true; }',
+    "systemctl": '[[ "$*" =~ ^(status|start|stop|restart|reload)\\ trestle$ ]]',
+}
+
+
+def alerts():
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def sections():
+    """{title: text}"""
+    title, *rest = re.split(r"^## (\w+)$", PAGE.read_text(), flags=re.MULTILINE)
+    return dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def test_each_alert_has_a_section_and_each_section_an_alert():
+    assert set(sections()) == {alert["alert"] for alert in alerts()}
+    for alert in alerts():
+        anchor = alert["alert"].lower()
+        assert alert["annotations"]["runbook"] == f"docs/operating/runbooks.md#{anchor}"
+    for title, text in sections().items():
+        for part in ("**It means**", "**Look", "do**" if "and **do**" in text else "**Do"):
+            assert part in text, title
+
+
+def test_each_reason_is_in_a_section():
+    reasons = re.findall(r"^REASON\((\w+), (\w+),", (ROOT / "src/base/reasons.def").read_text(),
+                         re.MULTILINE)  # fmt: skip
+    assert len(reasons) >= 6
+    for level, name in reasons:
+        asked = [alert for alert in alerts() if f'reason="{name}"' in alert["expr"]]
+        if level == "NO_WRITES":
+            assert f"| `{name}` |" in sections()["TrestleTakesNoWrites"]
+        else:
+            (alert,) = asked
+            assert alert["labels"]["severity"] == "warning"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """What a machine with the package has: programs, a certificate, and a server's data."""
+    if EXTERNAL:
+        pytest.skip("needs a server of its own")
+    place = tmp_path_factory.mktemp("machine")
+    programs = place / "bin"
+    programs.mkdir()
+    (programs / "trestle").symlink_to(binary())
+    for name, body in FAKES.items():
+        (programs / name).write_text(f"#!/bin/bash\n{body}\n")
+        (programs / name).chmod(0o755)
+    Authority(place).issue("server", "/CN=localhost")
+    return place
+
+
+def on(machine, server, command):
+    known = {"127.0.0.1:8086": server.host, "/var/lib/trestle": str(server.data),
+             "/etc/trestle": str(machine)}  # fmt: skip
+    for name, ours in known.items():
+        command = command.replace(name, ours)
+    return command
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory, machine):
+    server = Server(tmp_path_factory.mktemp("used")).start()
+    rpc = Rpc(server.host)
+    rpc.create_table("t")
+    rpc.close()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS)))
+def test_commands(machine, used, command):
+    if "doctor /var" in command:
+        used.stop()
+    path = f"{machine}/bin:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", on(machine, used, command)],
+        env={**os.environ, "PATH": path, "LOG": str(used.stderr_path),
+             "BIGTABLE_EMULATOR_HOST": used.host},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+    )  # fmt: skip
+    if used.process is None:
+        used.start()
+    assert done.returncode == 0, done.stdout + done.stderr
+    if not command.startswith(("systemctl", "journalctl")) and "|| true" not in command:
+        assert done.stdout, command
+
+
+def test_what_the_log_is_searched_for_is_what_it_says():
+    """Each word after -g is one of the program's."""
+    source = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.c"))
+    definitions = (ROOT / "src/base/reasons.def").read_text()
+    for pattern in re.findall(r"journalctl -u trestle -g '([^']+)'", "\n".join(COMMANDS)):
+        for words in pattern.split("|"):
+            assert words in source + definitions or words == "level=error", words
