@@ -408,6 +408,7 @@ int64_t cluster_version_us(struct cluster *cluster)
 
 struct condition *cluster_condition(struct cluster *cluster)
 {
+    store_look_for_room(cluster->store);
     look_at_store(cluster);
     disk_reserve_look(&cluster->reserve);
     clock_watch_note_lead(cluster);

@@ -63,6 +63,7 @@ class trouble {
     void background_is_full(bool is_full);
 
     bool is_fenced() const { return fenced.load(std::memory_order_acquire); }
+    bool is_log_full() const { return log_full.load(std::memory_order_acquire); }
     bool is_background_full() const { return background_full.load(std::memory_order_acquire); }
     status health() const; /* OK, or why writes are refused */
 

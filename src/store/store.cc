@@ -243,6 +243,18 @@ status store_health(store *store)
     return store->trouble.health();
 }
 
+void store_look_for_room(store *store)
+{
+    constexpr uint64_t worth_writing = 1 << 20;
+    CHECK_MAGIC(store, STORE_MAGIC);
+    if (!store->trouble.is_log_full())
+        return;
+    rocksdb::IOStatus room = store->room->take(worth_writing);
+    if (room.ok())
+        store->room->give_back(worth_writing);
+    store->trouble.log_is_full(!room.ok());
+}
+
 /* --- keyspaces --- */
 
 keyspace *store_keyspace_at(store *store, size_t index)

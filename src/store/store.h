@@ -89,6 +89,11 @@ void store_close(struct store *store);
 /* OK, or why writes are refused at present. */
 status store_health(struct store *store);
 
+/* If the last write found no room for itself on the disk: whether the next one would. Who keeps
+ * writers away because of store_health learns no other way that there is space again. May wait for
+ * the disk. */
+void store_look_for_room(struct store *store);
+
 /* --- keyspaces: named by a number, never used again once dropped --- */
 
 /* Those that exist, in no order, one after the other; NULL at the end. */

@@ -5,12 +5,15 @@ skipped and say so.
 """
 
 import os
+import re
 import subprocess
+import time
 
 import grpc
 import pytest
 from google.cloud.bigtable_admin_v2 import types as admin_types
 from grpc import StatusCode
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import fails_with, set_cell
 from harness.server import EXTERNAL, Server
 
@@ -79,6 +82,39 @@ def check(rpc, name, written):
     assert all(cells[0].value == key + VALUE for key, cells in rows)
 
 
+def check_health(server, *reasons):
+    """It takes no writes for one of these, or takes them."""
+    status, text = server.get("/readyz")
+    assert server.metric("store_healthy") == (not reasons)
+    if reasons:
+        assert status == 503 and text.startswith("no_writes\n")
+        assert re.search(rf"^({'|'.join(reasons)}): writes are refused: ", text, re.MULTILINE)
+    else:
+        assert (status, text) == (200, "ok\n")
+
+
+def test_full_disk_without_a_reserve(server, small_disk, connect):
+    """There is space again: /readyz says so, though nobody writes who would ask it first."""
+    server.stop()
+    server.arguments[1] = "0"
+    rpc = connect(server.start().host)
+    name = rpc.create_table("t")
+    written = []
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(DISK_MB << 19))
+    assert fill(rpc, name, written) == StatusCode.RESOURCE_EXHAUSTED
+    assert fill(rpc, name, written) == StatusCode.RESOURCE_EXHAUSTED
+    check_health(server, "disk_full")
+    check(rpc, name, written)
+    ballast.unlink()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while server.get("/readyz")[0] != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    check_health(server)
+    assert recovers(rpc, name, written)
+
+
 def test_full_disk(server, small_disk, connect):
     rpc = connect(server.host)
     name = rpc.create_table("t")
@@ -89,10 +125,13 @@ def test_full_disk(server, small_disk, connect):
     assert len(written) > 50
     check(rpc, name, written)
     assert fill(rpc, name, written) == StatusCode.RESOURCE_EXHAUSTED
+    check_health(server, "disk_reserve")
     check(rpc, name, written)
     ballast.unlink()
     before = len(written)
     assert recovers(rpc, name, written)
+    check_health(server)
+    assert "no longer so" in server.stderr()
     assert fill(rpc, name, written) == StatusCode.RESOURCE_EXHAUSTED
     assert len(written) > before + 20
     check(rpc, name, written)
