@@ -293,8 +293,17 @@ static void grant_update(struct row_lock_waiter *waiter)
     loop_post(update->loop, &update->task);
 }
 
+/* Values that lie outside the row's record are copied into the arena, on the loop and maybe once
+ * more on a pool's thread; what comes of them may be as large as the row. */
+static void make_room(struct arena *arena)
+{
+    enum { COPIES = 3 };
+    arena_set_limit(arena, arena_footprint(arena) + COPIES * (size_t)LIMIT_ROW_BYTES);
+}
+
 void rows_update(struct row_update *update)
 {
+    make_room(update->arena);
     update->tablet = table_route(update->table, update->row_key);
     update->heat = heat_begin(update->table);
     update->locked_us = 0;

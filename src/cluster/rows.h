@@ -52,7 +52,7 @@ struct row_update {
     bytes row_key;
     const struct schema *schema;    /* of the table, as the caller saw it: the scope's */
     const struct read_scope *scope; /* what `decide` looks at; NULL: everything */
-    struct arena *arena;            /* for the row */
+    struct arena *arena;            /* for the row: may be as large as that from now on */
     struct loop *loop;
     /* Sees the row as it is now, under its lock, on the loop or on a pool thread, and says what to
      * write: fills `*change` (row_change_pack) and sets `*writes`, or fails. Must not block. */

@@ -303,7 +303,7 @@ static bool keep_value(struct merge *merge, struct entry *cell)
     }
     merge->kept += cell->value.size;
     cell->value = arena_copy(merge->resolver->out->arena, cell->value);
-    return cell->value.data != NULL;
+    return cell->value.data != NULL; /* without memory an empty one, which must not be believed */
 }
 
 /* Copies the slices of the spilled cell, which the source will take back, into the arena. */
