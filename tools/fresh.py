@@ -279,6 +279,10 @@ def machine_with_tree(release, groups):
         try:
             machine.mount_system()
             machine.mount_caches()
+            # Tests' data is on a disk as the server's is: overlayfs never says what is in memory.
+            (directory / "tmp").mkdir()
+            (directory / "tmp").chmod(0o1777)
+            machine.mount(directory / "tmp", "/tmp", "--bind")
             listed = output_of("git", "-C", str(ROOT), "ls-files", "-z").split("\0")
             machine.copy([path for path in listed if path and (ROOT / path).exists()])
             yield machine
