@@ -40,6 +40,7 @@ def prepare(suite, source):
     fetch("what the suite for Node needs", ["npm", "install", "--ignore-scripts", "--no-audit"],
           cwd=copy)  # fmt: skip
     fetch("the suite for Node", ["npx", "--no-install", "tsc"], cwd=copy)
+    shutil.copytree(copy / "protos", copy / "build/protos", dirs_exist_ok=True)
     name_the_project(copy / CLIENT)
     return copy
 
