@@ -1,6 +1,7 @@
 /* See tokens.h. */
 #include "access/tokens.h"
 
+#include "base/clock.h"
 #include "wire/grpc_text.h"
 
 #include <openssl/err.h>
@@ -44,11 +45,8 @@ void token_write_line(const char *token, const char *principal, int64_t expires_
     for (size_t i = 0; i < sizeof hash; i++)
         buffer_append_format(out, "%02x", hash[i]);
     buffer_append_format(out, " %s", principal);
-    time_t seconds = (time_t)(expires_us / 1000000);
-    struct tm parts;
-    char text[EXPIRY_SIZE + 1];
-    if (expires_us != INT64_MAX && gmtime_r(&seconds, &parts) != NULL &&
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0)
+    char text[CLOCK_DATE_SIZE];
+    if (expires_us != INT64_MAX && clock_date(expires_us, text)[0] != '\0')
         buffer_append_format(out, " %s", text);
     buffer_append_byte(out, '\n');
 }

@@ -27,3 +27,13 @@ struct clock *clock_system(void)
     static struct clock system = {.wall_us = system_wall_us, .steady_us = system_steady_us};
     return &system;
 }
+
+const char *clock_date(int64_t us, char text[CLOCK_DATE_SIZE])
+{
+    time_t seconds = (time_t)(us / 1000000);
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(text, CLOCK_DATE_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        text[0] = '\0';
+    return text;
+}

@@ -24,4 +24,9 @@ static inline int64_t clock_steady_us(struct clock *clock)
 /* The system's clocks; has no state, lives forever, any thread. */
 struct clock *clock_system(void);
 
+/* A moment since 1970 as people read it, in UTC: 2026-11-21T22:53:43Z. Returns `text`, which is
+ * empty for years of more than four digits. */
+enum { CLOCK_DATE_SIZE = sizeof "2026-11-21T22:53:43Z" };
+const char *clock_date(int64_t us, char text[CLOCK_DATE_SIZE]);
+
 #endif

@@ -1,11 +1,8 @@
 /* Tests of condition.h: the level, its metrics, and what is logged when. */
 #include "base/condition.h"
 
-#include "base/testing.h"
 #include "base/testing_clock.h"
-
-#include <stdlib.h>
-#include <unistd.h>
+#include "base/testing_log.h"
 
 #define SECOND_US INT64_C(1000000)
 
@@ -20,12 +17,9 @@ struct fixture {
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    char path[] = "/tmp/trestle-condition-XXXXXX";
     assert_non_null(f);
     f->clock = (struct hands_clock){.clock = HANDS_CLOCK, .wall_us = 1000, .steady_us = 7000};
-    f->log = (struct log){.fd = mkstemp(path), .level = LOG_INFO, .clock = clock_system()};
-    assert_true(f->log.fd >= 0);
-    assert_int_equal(unlink(path), 0);
+    f->log = testing_log();
     assert_ok(metrics_create(&f->metrics));
     assert_ok(condition_create(&f->log, &f->clock.clock, f->metrics, &f->condition));
     *state = f;
@@ -45,12 +39,7 @@ static int tear_down(void **state)
 /* What has been logged since the last call. */
 static const char *logged(struct fixture *f)
 {
-    ssize_t size = pread(f->log.fd, f->text, sizeof f->text - 1, 0);
-    assert_true(size >= 0);
-    f->text[size] = '\0';
-    assert_int_equal(ftruncate(f->log.fd, 0), 0);
-    assert_int_equal(lseek(f->log.fd, 0, SEEK_SET), 0);
-    return f->text;
+    return testing_log_take(&f->log, f->text, sizeof f->text);
 }
 
 static void assert_level(struct fixture *f, enum health_level level)

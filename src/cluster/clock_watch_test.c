@@ -1,10 +1,7 @@
 /* Tests of clock_watch.h: what is logged of the clocks, and what is not. */
 #include "cluster/clock_watch.h"
 
-#include "base/testing.h"
-
-#include <stdlib.h>
-#include <unistd.h>
+#include "base/testing_log.h"
 
 #define MINUTE_US INT64_C(60000000)
 
@@ -18,11 +15,8 @@ struct fixture {
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    char path[] = "/tmp/trestle-clock-XXXXXX";
     assert_non_null(f);
-    f->log = (struct log){.fd = mkstemp(path), .level = LOG_INFO, .clock = clock_system()};
-    assert_true(f->log.fd >= 0);
-    assert_int_equal(unlink(path), 0);
+    f->log = testing_log();
     f->now = (struct clock_look){.wall_us = 1000 * MINUTE_US, .steady_us = MINUTE_US};
     *state = f;
     return 0;
@@ -41,13 +35,8 @@ static const char *look(struct fixture *f, int64_t passes_us, int64_t set_us)
 {
     f->now.wall_us += passes_us + set_us;
     f->now.steady_us += passes_us;
-    assert_int_equal(ftruncate(f->log.fd, 0), 0);
-    assert_int_equal(lseek(f->log.fd, 0, SEEK_SET), 0);
     clock_watch_look(&f->watch, &f->log, &f->now);
-    ssize_t size = pread(f->log.fd, f->text, sizeof f->text - 1, 0);
-    assert_true(size >= 0);
-    f->text[size] = 0;
-    return f->text;
+    return testing_log_take(&f->log, f->text, sizeof f->text);
 }
 
 static void a_clock_that_is_right_is_not_told_of(void **state)

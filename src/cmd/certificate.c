@@ -1,7 +1,7 @@
 /* See certificate.h. */
 #include "cmd/certificate.h"
 
-#include <time.h>
+#include "base/clock.h"
 
 #define HOUR_US (INT64_C(3600) * 1000000)
 #define DAY_US  (24 * HOUR_US)
@@ -15,16 +15,13 @@ static bool is_near_end(const struct certificate_dates *dates, int64_t now_us)
 void certificate_look(struct condition *condition, const struct certificate_dates *dates,
                       int64_t now_us)
 {
-    char date[64];
-    struct tm utc;
-    time_t to = (time_t)(dates->to_us / 1000000);
+    char date[CLOCK_DATE_SIZE];
     int64_t left_us = dates->to_us - now_us;
     if (!is_near_end(dates, now_us)) {
         condition_leave(condition, REASON_certificate);
         return;
     }
-    gmtime_r(&to, &utc);
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    clock_date(dates->to_us, date);
     if (left_us < 0)
         condition_enter(condition, REASON_certificate,
                         "the certificate %s has ended at %s: clients do not accept it", dates->file,

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define ROOT       "/console"
 #define API        "/console/api"
@@ -76,16 +75,6 @@ static void answer_json(struct http_request *request, const struct buffer *text)
     http_answer_begin(request, 200, "application/json; charset=utf-8");
     http_answer_add(request, buffer_bytes(text));
     http_answer_end(request);
-}
-
-static void append_date(struct buffer *out, int64_t us)
-{
-    char date[64];
-    struct tm utc;
-    time_t seconds = (time_t)(us / 1000000);
-    gmtime_r(&seconds, &utc);
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    buffer_append_bytes(out, bytes_of(date));
 }
 
 /* --- the cookie --- */
@@ -173,10 +162,10 @@ static void show_session(struct console *console, struct http_request *request)
 static void append_reason(struct buffer *text, const struct condition_reason *reason,
                           bool is_told_all)
 {
-    buffer_append_format(text, "{\"name\":\"%s\",\"level\":\"%s\",\"since\":\"", reason->name,
-                         health_level_name(reason->level));
-    append_date(text, reason->since_us);
-    buffer_append_bytes(text, bytes_of("\",\"text\":"));
+    char since[CLOCK_DATE_SIZE];
+    buffer_append_format(
+        text, "{\"name\":\"%s\",\"level\":\"%s\",\"since\":\"%s\",\"text\":", reason->name,
+        health_level_name(reason->level), clock_date(reason->since_us, since));
     json_encode_string(bytes_of(is_told_all ? reason->text : reason->sentence), text);
     buffer_append_byte(text, '}');
 }

@@ -143,7 +143,7 @@ size_t proto_value_size(ProtobufCType type)
 static status decode_message(struct decoder *decoder, bytes wire, ProtobufCMessage *message);
 
 /* message_init is not called from here: generated functions of another type stand behind it, which
-   clang's sanitizer tells from version 17 on. */
+ * clang's sanitizer tells from version 17 on. */
 static ProtobufCMessage *new_message(struct arena *arena, const ProtobufCMessageDescriptor *type)
 {
     ProtobufCMessage *message = arena_alloc(arena, type->sizeof_message);

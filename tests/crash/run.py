@@ -14,7 +14,6 @@ import argparse
 import os
 import random
 import shutil
-import struct
 import subprocess
 import sys
 import threading
@@ -25,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests")]
 
 import model  # noqa: E402
+from harness.moved_server import DAY_SECONDS, set_clock  # noqa: E402
 from harness.rpc import ALL_FEATURES, Rpc  # noqa: E402
 from harness.server import Server, binary  # noqa: E402
 from writer import GROUP_FAMILIES, Ledger, Writer, create_table  # noqa: E402
@@ -37,7 +37,6 @@ SETTINGS = {
     "--gc-interval": "2s",
     "--disk-reserve": "0",
 }
-DAY_SECONDS = 86400
 CLOCKS = [0, 0, -DAY_SECONDS, -3600, 3600, DAY_SECONDS]  # seconds that the wall clock is ahead
 CUTS = ["lose", "tear", "holes"]
 DOCTOR_SECONDS = 300
@@ -82,13 +81,6 @@ class Plan:
         if variables:
             variables["LD_PRELOAD"] = str(options.library)
         return variables
-
-
-def set_clock(directory, ahead_seconds):
-    """In place: the server looks at it all the time."""
-    file = os.open(directory / "clock", os.O_WRONLY | os.O_CREAT, 0o644)
-    os.pwrite(file, struct.pack("=q", ahead_seconds), 0)
-    os.close(file)
 
 
 class Failure(Exception):

@@ -49,9 +49,10 @@ from conflicts import (  # noqa: E402
 from google.cloud import datastore  # noqa: E402
 from google.cloud.datastore.query import PropertyFilter  # noqa: E402
 from harness.datastore import client_of  # noqa: E402
+from harness.moved_server import set_clock  # noqa: E402
 from harness.server import Server, binary  # noqa: E402
 from histories import SUCCEEDED, UNKNOWN, check, value_of  # noqa: E402
-from run import CLOCKS, set_clock  # noqa: E402
+from run import CLOCKS  # noqa: E402
 
 SETTINGS = {
     "--cache": "32MB",

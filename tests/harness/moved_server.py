@@ -12,18 +12,23 @@ DAY_SECONDS = 86400
 LIBRARY = Path(binary()).resolve().parent / "tests/crash/powercut/libpowercut.so"
 
 
+def set_clock(directory, ahead_seconds):
+    """In place: the server looks at it all the time. Returns the file."""
+    path = Path(directory) / "clock"
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+    os.pwrite(file, struct.pack("=q", ahead_seconds), 0)
+    os.close(file)
+    return path
+
+
 class MovedServer(Server):
     def __init__(self, directory, arguments=()):
-        self.clock = Path(directory) / "clock"
-        self.move(0)
-        env = {"LD_PRELOAD": str(LIBRARY), "POWERCUT_CLOCK_FILE": str(self.clock)}
+        clock = set_clock(directory, 0)
+        env = {"LD_PRELOAD": str(LIBRARY), "POWERCUT_CLOCK_FILE": str(clock)}
         super().__init__(directory, arguments, env)
 
     def move(self, ahead_seconds):
-        """In place: the server looks at it all the time."""
-        file = os.open(self.clock, os.O_WRONLY | os.O_CREAT, 0o644)
-        os.pwrite(file, struct.pack("=q", ahead_seconds), 0)
-        os.close(file)
+        set_clock(self.directory, ahead_seconds)
 
 
 class Mover(threading.Thread):
