@@ -32,7 +32,7 @@ struct bridge {
     uint32_t magic;
     struct loop *loop;
     struct stream *stream;
-    void (*ended)(void *context);
+    bridge_ended *ended;
     void *context;
     struct watch client;
     struct watch local;
@@ -58,15 +58,24 @@ static enum stream_result local_result(ssize_t count, size_t *done)
     return errno == EAGAIN || errno == EINTR ? STREAM_BLOCKED : STREAM_FAILED;
 }
 
+/* A server that closes its end before it has read all resets the socket, behind its last word. */
 static enum stream_result read_local(struct bridge *bridge, void *to, size_t size, size_t *done)
 {
-    return local_result(recv(bridge->local.fd, to, size, 0), done);
+    enum stream_result result = local_result(recv(bridge->local.fd, to, size, 0), done);
+    return result == STREAM_FAILED ? STREAM_ENDED : result;
 }
 
+/* What a server that has closed its end does not read any more is dropped: it answers a request
+ * whose body it does not want before that has come. */
 static enum stream_result write_local(struct bridge *bridge, uint8_t *from, size_t size,
                                       size_t *done)
 {
-    return local_result(send(bridge->local.fd, from, size, MSG_NOSIGNAL), done);
+    enum stream_result result =
+        local_result(send(bridge->local.fd, from, size, MSG_NOSIGNAL), done);
+    if (result != STREAM_FAILED)
+        return result;
+    *done = size;
+    return STREAM_OK;
 }
 
 static enum stream_result read_client(struct bridge *bridge, void *to, size_t size, size_t *done)
@@ -133,11 +142,16 @@ static void time_is_up(struct timer *timer)
 {
     struct bridge *bridge = LIST_ENTRY(timer, struct bridge, end);
     CHECK_MAGIC(bridge, BRIDGE_MAGIC);
-    bridge->ended(bridge->context);
+    bridge->ended(bridge->context, false);
 }
 
-/* Moves what can be moved; false when the bridge has ended: broken, or the server is done and the
- * client has got all of it. */
+/* The server is done, and the client has got all of it. */
+static bool is_whole(const struct bridge *bridge)
+{
+    return bridge->down.ended && !has_waiting(&bridge->down);
+}
+
+/* Moves what can be moved; false when the bridge is broken. */
 static bool pump(struct bridge *bridge)
 {
     bool moved = true;
@@ -147,9 +161,8 @@ static bool pump(struct bridge *bridge)
             !step(bridge, &bridge->down, read_local, write_client, &moved))
             return false;
     }
-    if (bridge->up.ended && !has_waiting(&bridge->up) && !bridge->told_end && !tell_end(bridge))
-        return false;
-    return !bridge->down.ended || has_waiting(&bridge->down);
+    bool is_to_tell = bridge->up.ended && !has_waiting(&bridge->up) && !bridge->told_end;
+    return !is_to_tell || tell_end(bridge);
 }
 
 /* --- waiting --- */
@@ -193,8 +206,9 @@ static bool wait_for_more(struct bridge *bridge)
 static void go_on(struct bridge *bridge)
 {
     CHECK_MAGIC(bridge, BRIDGE_MAGIC);
-    if (!pump(bridge) || !wait_for_more(bridge))
-        bridge->ended(bridge->context);
+    bool goes_on = pump(bridge) && !is_whole(bridge) && wait_for_more(bridge);
+    if (!goes_on)
+        bridge->ended(bridge->context, is_whole(bridge));
 }
 
 static void client_ready(struct watch *watch, uint32_t events)
@@ -211,8 +225,8 @@ static void local_ready(struct watch *watch, uint32_t events)
 
 /* --- beginning and end --- */
 
-status bridge_create(struct loop *loop, struct stream *stream, bytes first,
-                     void (*ended)(void *context), void *context, int *server, struct bridge **out)
+status bridge_create(struct loop *loop, struct stream *stream, bytes first, bridge_ended *ended,
+                     void *context, int *server, struct bridge **out)
 {
     *out = NULL;
     *server = -1;

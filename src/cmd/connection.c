@@ -160,15 +160,18 @@ static void set_timer(struct connection *connection, int64_t due_us)
 }
 
 /* Lets the client go without losing what it has not read yet: closing a socket that has unread
- * input resets the connection, and the reset may overtake our last frames. */
+ * input resets the connection, and the reset may overtake our last bytes. */
 static void linger(struct connection *connection)
 {
-    if (stream_end_writing(connection->stream) == STREAM_FAILED) {
+    /* Which is new to one that spoke HTTP/1.1, and may fail. */
+    status s =
+        loop_timer_set(connection->group->loop, &connection->timer, now_us(connection) + LINGER_US);
+    if (!status_is_ok(s) || stream_end_writing(connection->stream) == STREAM_FAILED) {
+        status_free(s);
         close_connection(connection);
         return;
     }
     connection->state = LINGERING;
-    set_timer(connection, now_us(connection) + LINGER_US);
     wait_for(connection, EPOLLIN);
 }
 
@@ -332,9 +335,16 @@ static void begin_http2(struct connection *connection)
 
 /* --- HTTP/1.1 --- */
 
-static void bridge_ended(void *context)
+/* While the server stops it waits for nobody: connections end then that nothing was asked on. */
+static void end_http1(void *context, bool is_whole)
 {
-    close_connection(context);
+    struct connection *connection = context;
+    bridge_destroy(connection->bridge);
+    connection->bridge = NULL;
+    if (is_whole && !connection->group->draining)
+        linger(connection);
+    else
+        close_connection(connection);
 }
 
 static status enter_http1(struct connection *connection)
@@ -342,8 +352,8 @@ static status enter_http1(struct connection *connection)
     struct connection_group *group = connection->group;
     int socket;
     TRY(bridge_create(group->loop, connection->stream,
-                      bytes_make(connection->first, connection->first_size), bridge_ended,
-                      connection, &socket, &connection->bridge));
+                      bytes_make(connection->first, connection->first_size), end_http1, connection,
+                      &socket, &connection->bridge));
     char *subject = group->knows_peers ? stream_peer_subject(connection->stream) : NULL;
     return http1_server_take(group->http1, socket, &connection->peer, subject);
 }

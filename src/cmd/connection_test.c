@@ -438,6 +438,25 @@ static void a_broken_client_hears_why(void **state)
     close(fd);
 }
 
+/* Nor is that to a client that speaks HTTP/1.1, and sends what the server does not want to read. */
+static void what_is_sent_too_late_is_dropped(void **state)
+{
+    struct fixture *f = *state;
+    int fd = begin(f);
+    char flood[4096] = {0}, answer[100] = {0};
+    send_text(fd, "PUT / HTTP/1.1\r\n\r\n", 18);
+    send_text(fd, flood, sizeof flood);
+    receive(fd, answer, sizeof answer - 1);
+    assert_int_equal(strncmp(answer, "got ", 4), 0);
+    for (int i = 0; i < 2; i++) {
+        send_text(fd, flood, sizeof flood);
+        on_loop(f, NULL);
+    }
+    turn_clock(f, 3 * 1000 * 1000);
+    assert_int_equal(f->open, 0);
+    close(fd);
+}
+
 /* --- TLS --- */
 
 static struct stream *begin_tls(struct fixture *f)
@@ -508,6 +527,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_idle_client_is_asked_to_leave, set_up, tear_down),
         cmocka_unit_test_setup_teardown(draining_asks_all_to_leave, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_broken_client_hears_why, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_sent_too_late_is_dropped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tls_clients_get_http2, set_up_tls, tear_down),
         cmocka_unit_test_setup_teardown(plain_clients_of_a_tls_port_are_closed, set_up_tls,
                                         tear_down),
