@@ -498,7 +498,8 @@ def test_a_backup_is_made_and_restored(visitor, shop):
     page.get_by_text("The table is being restored.").wait_for()
 
     somebody.visit(PAGES["operations"])
-    done = page.get_by_role("row").filter(has_text="restore table").filter(has_text="done")
+    row = page.get_by_role("row").filter(has_text="restore table")
+    done = row.filter(has_text=f"{INSTANCE}/tables/restored").filter(has_text="done")
     done.wait_for()
     somebody.screenshot("operations-some")
     assert somebody.violations() == []
