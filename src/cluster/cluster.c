@@ -239,12 +239,14 @@ static status open_store(struct cluster *cluster)
                                           .write_buffer_bytes = options->write_buffer_bytes,
                                           .open_files = options->open_files,
                                           .background_threads = options->background_threads,
+                                          .salvage = options->salvage,
                                           .on_trouble = report_trouble,
                                           .trouble_context = cluster};
     TRY(store_open(&store_options, &cluster->store));
     if (store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID) == NULL)
         TRY(store_keyspaces_create(cluster->store, CATALOG_KEYSPACE_ID, 1));
     cluster->catalog = store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID);
+    keyspace_set_name(cluster->catalog, "the catalog");
     return status_ok();
 }
 

@@ -20,6 +20,7 @@ struct metrics;
 
 struct cluster_options {
     const char *data_directory;
+    bool salvage; /* opens it without what the log has lost */
     const struct log *log;
     struct clock *clock;
     struct metrics *metrics; /* may be NULL */

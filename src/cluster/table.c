@@ -206,6 +206,7 @@ status table_make_room(struct table *table)
 status table_append_tablet(struct table *table, struct tablet *tablet)
 {
     TRY(table_make_room(table));
+    keyspace_set_name(tablet->keyspace, table->name);
     keyspace_set_rules(tablet->keyspace, &newest(table)->rules);
     table->tablets[table->tablet_count++] = tablet;
     return status_ok();

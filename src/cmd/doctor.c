@@ -2,6 +2,9 @@
  *
  * What is checked
  *  1. The directory opens, read-only: nothing in it is changed. A running server's is refused.
+ *     The write-ahead logs have all that was synced; what a power cut may have torn off their end
+ *     is told, and has an exit status of its own. What they have lost is damage, and the rest is
+ *     looked at all the same.
  *  2. The catalog parses; each table's tablets cover all keys, the end of each being the start of
  * the next; each tablet's keyspace is there.
  *  3. Every key is a row's or a spilled cell's; every record parses, in order, and its families
@@ -43,6 +46,7 @@ enum {
     MOST_REPORTS = 100, /* of damage, in words; the rest is counted */
     CACHE_BYTES = 64 << 20,
     OPEN_FILES = 256,
+    EXIT_TORN = 3, /* nothing is damaged, but the log's end may be a torn write */
 };
 
 struct found_tablet {
@@ -76,6 +80,7 @@ struct doctor {
     struct found_table **last_table;
     uint64_t damages;
     uint64_t index_damages; /* those of them that `trestle repair` mends */
+    bool log_is_torn;
 };
 
 /* --- reporting --- */
@@ -494,6 +499,19 @@ static status examine(struct doctor *doctor)
     return check_resources(doctor, catalog);
 }
 
+/* Whether the log's end is torn; what it has lost is damage. */
+static bool check_log_end(struct doctor *doctor)
+{
+    struct store_log_end end = store_log_end(doctor->store);
+    if (end.verdict == STORE_LOG_LOST) {
+        doctor->damages++;
+        fprintf(stderr, "damage: %s\n", end.words);
+    }
+    if (end.verdict == STORE_LOG_TORN)
+        printf("%s\n", end.words);
+    return end.verdict == STORE_LOG_TORN;
+}
+
 static status open_and_examine(struct doctor *doctor, const char *directory, const struct log *log)
 {
     struct store_options options = {.directory = directory,
@@ -502,11 +520,13 @@ static status open_and_examine(struct doctor *doctor, const char *directory, con
                                     .cache_bytes = CACHE_BYTES,
                                     .open_files = OPEN_FILES,
                                     .background_threads = 1,
-                                    .read_only = true};
+                                    .read_only = true,
+                                    .salvage = true};
     doctor->arena = arena_create(CATALOG_MEMORY);
     if (doctor->arena == NULL)
         return status_out_of_memory();
     TRY(store_open(&options, &doctor->store));
+    doctor->log_is_torn = check_log_end(doctor);
     return examine(doctor);
 }
 
@@ -533,13 +553,16 @@ static int examine_directory(const char *directory)
     else if (doctor.damages > 0)
         fprintf(stderr, "%" PRIu64 " damages found\n", doctor.damages);
     else
-        printf("%s: no damage found\n", directory);
+        printf("%s: no damage found%s\n", directory,
+               doctor.log_is_torn ? ", but the log's end may be a torn write" : "");
     if (doctor.index_damages > 0)
         fprintf(stderr, "%" PRIu64 " of them are of index rows: trestle repair mends those\n",
                 doctor.index_damages);
     status_free(s);
     clean_up(&doctor);
-    return is_read && doctor.damages == 0 ? 0 : 1;
+    if (!is_read || doctor.damages > 0)
+        return EXIT_FAILURE;
+    return doctor.log_is_torn ? EXIT_TORN : EXIT_SUCCESS;
 }
 
 static void write_help(struct buffer *out)
@@ -550,7 +573,8 @@ static void write_help(struct buffer *out)
         "       trestle doctor --backup-dir DIR\n\n"
         "Reads the data directory of a stopped server from end to end, with the backups in it,\n"
         "or the backups of a directory that the server may be using, changes nothing, and\n"
-        "exits with 0 if all is whole and with 1 if it is damaged or cannot be read.\n");
+        "exits with 0 if all is whole, with 1 if it is damaged or cannot be read, and with 3\n"
+        "if it is whole but the write-ahead log may end in a write that a power cut has torn.\n");
 }
 
 static int examine_backups(const char *const *arguments)

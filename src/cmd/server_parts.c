@@ -85,6 +85,7 @@ status server_open_cluster(struct server *server)
     const struct settings *settings = server->settings;
     const struct cluster_options options = {
         .data_directory = settings->data_dir,
+        .salvage = settings->salvage,
         .log = server->log,
         .clock = server->clock,
         .metrics = server->metrics,

@@ -59,7 +59,8 @@ status support_write_stored_tables(const struct support *support, struct buffer 
                                           .cache_bytes = CACHE_BYTES,
                                           .open_files = OPEN_FILES,
                                           .background_threads = 1,
-                                          .read_only = true};
+                                          .read_only = true,
+                                          .salvage = true};
     struct store *store;
     TRY(store_open(&options, &store));
     status s = list(store, out);

@@ -1,5 +1,5 @@
 /* Batches and store_write. */
-#include "store/internal.h"
+#include "store/log_ends.h"
 
 #include <algorithm>
 
@@ -63,8 +63,17 @@ static void append(store_batch *batch, size_t size, size_t more, function change
     }
 }
 
+/* So that a loss can be named (log_ends.h). */
+static void note_write(const keyspace *keyspace)
+{
+    std::atomic<bool> *is_set = &keyspace->mark->is_set;
+    if (!is_set->load(std::memory_order_relaxed))
+        is_set->store(true, std::memory_order_relaxed);
+}
+
 void store_batch_put(store_batch *batch, keyspace *keyspace, bytes key, bytes value)
 {
+    note_write(keyspace);
     append(batch, key.size, value.size, [&](rocksdb::WriteBatch *b) {
         return b->Put(keyspace->handle, to_slice(key), to_slice(value));
     });
@@ -72,6 +81,7 @@ void store_batch_put(store_batch *batch, keyspace *keyspace, bytes key, bytes va
 
 void store_batch_merge(store_batch *batch, keyspace *keyspace, bytes key, bytes operand)
 {
+    note_write(keyspace);
     append(batch, key.size, operand.size, [&](rocksdb::WriteBatch *b) {
         return b->Merge(keyspace->handle, to_slice(key), to_slice(operand));
     });
@@ -79,6 +89,7 @@ void store_batch_merge(store_batch *batch, keyspace *keyspace, bytes key, bytes 
 
 void store_batch_delete(store_batch *batch, keyspace *keyspace, bytes key)
 {
+    note_write(keyspace);
     append(batch, key.size, 0,
            [&](rocksdb::WriteBatch *b) { return b->Delete(keyspace->handle, to_slice(key)); });
 }
@@ -87,6 +98,7 @@ void store_batch_delete_range(store_batch *batch, keyspace *keyspace, bytes from
 {
     if (bytes_compare(from, to) >= 0)
         return;
+    note_write(keyspace);
     append(batch, from.size, to.size, [&](rocksdb::WriteBatch *b) {
         return b->DeleteRange(keyspace->handle, to_slice(from), to_slice(to));
     });

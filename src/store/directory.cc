@@ -2,7 +2,9 @@
  *
  * FORMAT holds one line, "trestle N\n", N the version of all that is stored (format.md). It is
  * written last when a store is made, so a directory with FORMAT is a complete store, and one
- * without it is new, or its making was cut short before anything could be stored. */
+ * without it is new, or its making was cut short before anything could be stored. When a store of
+ * a former format is brought to the present one it is written last, too: until then a former
+ * program may go on with the directory, and whatever was prepared is prepared again. */
 #include "store/internal.h"
 
 #include <cerrno>
@@ -11,8 +13,6 @@
 
 using rocksdb::IOOptions;
 
-enum : unsigned long { FORMAT_VERSION = 1 };
-
 static const char FORMAT_PREFIX[] = "trestle ";
 
 static std::string path_of(const std::string &directory, const char *name)
@@ -20,7 +20,8 @@ static std::string path_of(const std::string &directory, const char *name)
     return directory + "/" + name;
 }
 
-static status parse_format(const std::string &directory, const std::string &text)
+static status parse_format(const std::string &directory, const std::string &text,
+                           unsigned long *format)
 {
     size_t prefix = sizeof FORMAT_PREFIX - 1;
     char *end = nullptr;
@@ -28,6 +29,7 @@ static status parse_format(const std::string &directory, const std::string &text
     unsigned long version = 0;
     if (text.compare(0, prefix, FORMAT_PREFIX) == 0)
         version = strtoul(text.c_str() + prefix, &end, 10);
+    *format = version;
     if (end == nullptr || errno != 0 || *end != '\n' || version == 0)
         return status_make(STATUS_DATA_LOSS, "data directory %s: the file FORMAT is damaged",
                            directory.c_str());
@@ -55,7 +57,7 @@ static status refuse_foreign_files(rocksdb::FileSystem *files, const std::string
     return status_ok();
 }
 
-static rocksdb::IOStatus sync_directory(rocksdb::FileSystem *files, const std::string &directory)
+rocksdb::IOStatus sync_directory(rocksdb::FileSystem *files, const std::string &directory)
 {
     std::unique_ptr<rocksdb::FSDirectory> handle;
     rocksdb::IOStatus s = files->NewDirectory(directory, IOOptions(), &handle, nullptr);
@@ -71,15 +73,16 @@ static rocksdb::IOStatus make_directory(rocksdb::FileSystem *files, const std::s
     return s.ok() ? sync_directory(files, parent) : s;
 }
 
-status directory_examine(rocksdb::FileSystem *files, const store_options *options, bool *is_new)
+status directory_examine(rocksdb::FileSystem *files, const store_options *options,
+                         unsigned long *format)
 {
     std::string directory = options->directory;
     std::string text;
     rocksdb::Status s = rocksdb::ReadFileToString(files, path_of(directory, "FORMAT"), &text);
-    *is_new = s.IsPathNotFound();
+    *format = 0;
     if (s.ok())
-        return parse_format(directory, text);
-    if (!*is_new)
+        return parse_format(directory, text, format);
+    if (!s.IsPathNotFound())
         return status_from(s);
     if (options->read_only)
         return status_make(STATUS_NOT_FOUND, "%s is not a data directory", directory.c_str());

@@ -34,6 +34,15 @@ struct file_state {
     std::atomic<uint64_t> size{0};
     std::atomic<uint64_t> synced{0};
     bool name_is_synced = false;
+    /* Of one that is overwritten in place: what it had at the last sync. */
+    bool has_image = false;
+    std::string image;
+
+    void take_image(const std::string &path)
+    {
+        has_image = true;
+        CHECK(rocksdb::ReadFileToString(rocksdb::FileSystem::Default().get(), path, &image).ok());
+    }
 };
 
 std::string name_of(const std::string &path)
@@ -132,6 +141,44 @@ class faulty_file final : public rocksdb::FSWritableFileOwnerWrapper {
         return s;
     }
 
+    const std::string path;
+    const std::shared_ptr<class world> world;
+    const std::shared_ptr<file_state> state;
+};
+
+/* Overwritten in place. */
+class faulty_rw_file final : public rocksdb::FSRandomRWFileOwnerWrapper {
+  public:
+    faulty_rw_file(std::unique_ptr<rocksdb::FSRandomRWFile> file, std::string path_,
+                   std::shared_ptr<world> world_, std::shared_ptr<file_state> state_)
+        : FSRandomRWFileOwnerWrapper(std::move(file)), path(std::move(path_)),
+          world(std::move(world_)), state(std::move(state_))
+    {
+    }
+
+    IOStatus Write(uint64_t offset, const Slice &data, const IOOptions &options,
+                   IODebugContext *debug) override
+    {
+        IOStatus s = world->check(FAULT_APPEND, path);
+        Slice part = s.ok() ? data : Slice(data.data(), data.size() / 2);
+        IOStatus written = target()->Write(offset, part, options, debug);
+        return s.ok() ? written : s;
+    }
+
+    IOStatus Sync(const IOOptions &options, IODebugContext *debug) override
+    {
+        IOStatus s = world->check(FAULT_SYNC, path);
+        std::lock_guard<std::mutex> lock(world->mutex);
+        if (s.ok())
+            s = target()->Sync(options, debug);
+        if (s.ok()) {
+            state->take_image(path);
+            state->synced = state->size.load();
+        }
+        return s;
+    }
+
+  private:
     const std::string path;
     const std::shared_ptr<class world> world;
     const std::shared_ptr<file_state> state;
@@ -243,6 +290,26 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
         IOStatus s = target()->NewRandomAccessFile(path, options, out, debug);
         if (s.ok())
             *out = std::make_unique<faulty_reader>(std::move(*out), path, world);
+        return s;
+    }
+
+    IOStatus NewRandomRWFile(const std::string &path, const rocksdb::FileOptions &options,
+                             std::unique_ptr<rocksdb::FSRandomRWFile> *out,
+                             IODebugContext *debug) override
+    {
+        IOStatus s = world->check(FAULT_CREATE, path);
+        std::lock_guard<std::mutex> lock(world->mutex);
+        if (s.ok())
+            s = target()->NewRandomRWFile(path, options, out, debug);
+        if (!s.ok())
+            return s;
+        std::shared_ptr<file_state> &state = world->files[path];
+        if (state == nullptr) { /* it was there before */
+            state = std::make_shared<file_state>();
+            state->name_is_synced = true;
+            state->take_image(path);
+        }
+        *out = std::make_unique<faulty_rw_file>(std::move(*out), path, world, state);
         return s;
     }
 
@@ -380,8 +447,11 @@ static void copy_survivors(fault_fs *fs, const std::string &directory, const std
         }
         std::string data;
         CHECK(rocksdb::ReadFileToString(plain, path, &data).ok());
-        size_t left = is_known ? found->second->synced + torn : data.size();
-        if (left < data.size())
+        bool has_image = is_known && found->second->has_image;
+        size_t left = is_known && !has_image ? found->second->synced + torn : data.size();
+        if (has_image)
+            data = found->second->image;
+        else if (left < data.size())
             data.resize(left);
         CHECK(rocksdb::WriteStringToFile(plain, data, copy + "/" + name).ok());
     }

@@ -1,15 +1,17 @@
-/* The file system as RocksDB gets to see it. Four things differ from the one below:
+/* The file system as RocksDB gets to see it. Five things differ from the one below:
  *
- *  1. Logs are wrapped (log_file.cc).
+ *  1. Logs are wrapped (log_file.cc), and who keeps account of them hears of their syncs, of their
+ *     names', and of their end (log_ends.h).
  *  2. A directory is opened once. RocksDB opens its one directory again for every keyspace that it
  *     makes and keeps it open: a descriptor a table.
  *  3. Options files are refused. RocksDB writes all settings of all keyspaces to one whenever a
  *     keyspace comes or goes, and holds up all writers meanwhile (0.15 s with 1,000 keyspaces). It
  *     goes on without, and nobody reads them here: the settings are options.cc.
- *  4. A thread can forbid itself to wait for the disk, and learn whether it would have had to, or
+ *  4. The lock of the store's directory can be taken twice through it: by the store and RocksDB.
+ *  5. A thread can forbid itself to wait for the disk, and learn whether it would have had to, or
  *     whether a read failed (`read_watch`), or a block was damaged: that is no file system's
  *     business, but tables tell it nobody but a counter. */
-#include "store/internal.h"
+#include "store/log_ends.h"
 
 #include "rocksdb/statistics.h"
 
@@ -180,20 +182,21 @@ class block_watch final : public rocksdb::Statistics {
 
 class shared_directory final : public rocksdb::FSDirectory {
   public:
-    explicit shared_directory(std::shared_ptr<FSDirectory> directory_)
-        : directory(std::move(directory_))
+    /* `tracker` is NULL if there are no logs in it. */
+    shared_directory(std::shared_ptr<FSDirectory> directory_, log_tracker *tracker_)
+        : directory(std::move(directory_)), tracker(tracker_)
     {
     }
 
     IOStatus Fsync(const IOOptions &options, IODebugContext *debug) override
     {
-        return directory->Fsync(options, debug);
+        return tell([&] { return directory->Fsync(options, debug); });
     }
 
     IOStatus FsyncWithDirOptions(const IOOptions &options, IODebugContext *debug,
                                  const rocksdb::DirFsyncOptions &reason) override
     {
-        return directory->FsyncWithDirOptions(options, debug, reason);
+        return tell([&] { return directory->FsyncWithDirOptions(options, debug, reason); });
     }
 
     /* The last one out closes it. */
@@ -205,7 +208,17 @@ class shared_directory final : public rocksdb::FSDirectory {
     }
 
   private:
+    template <typename function> IOStatus tell(function sync)
+    {
+        uint64_t begun = tracker != nullptr ? tracker->names_begin() : 0;
+        IOStatus s = sync();
+        if (s.ok() && tracker != nullptr)
+            tracker->names_synced(begun);
+        return s;
+    }
+
     const std::shared_ptr<FSDirectory> directory;
+    log_tracker *const tracker; /* as long as the file system */
 };
 
 class file_system final : public rocksdb::FileSystemWrapper {
@@ -227,7 +240,7 @@ class file_system final : public rocksdb::FileSystemWrapper {
             return IOStatus::NotSupported(NO_OPTIONS_FILE);
         IOStatus s = target()->NewWritableFile(path, options, out, debug);
         if (s.ok() && is_log_name(name))
-            room->new_log(out);
+            room->new_log(name, out);
         return s;
     }
 
@@ -249,7 +262,40 @@ class file_system final : public rocksdb::FileSystemWrapper {
     IOStatus DeleteFile(const std::string &path, const IOOptions &options,
                         IODebugContext *debug) override
     {
-        return keeps_files ? IOStatus::OK() : target()->DeleteFile(path, options, debug);
+        if (keeps_files)
+            return IOStatus::OK();
+        IOStatus s = room->tracker->log_goes(path.substr(path.rfind('/') + 1));
+        return s.ok() ? target()->DeleteFile(path, options, debug) : s;
+    }
+
+    /* The store has had its directory locked before RocksDB locks it. */
+    IOStatus LockFile(const std::string &path, const IOOptions &options, rocksdb::FileLock **out,
+                      IODebugContext *debug) override
+    {
+        bool is_ours = is_our_lock(path);
+        std::lock_guard<std::mutex> lock(mutex);
+        if (is_ours && our_lock != nullptr) {
+            lock_holders++;
+            *out = our_lock;
+            return IOStatus::OK();
+        }
+        IOStatus s = target()->LockFile(path, options, out, debug);
+        if (s.ok() && is_ours) {
+            our_lock = *out;
+            lock_holders = 1;
+        }
+        return s;
+    }
+
+    IOStatus UnlockFile(rocksdb::FileLock *held, const IOOptions &options,
+                        IODebugContext *debug) override
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (held == our_lock && --lock_holders > 0)
+            return IOStatus::OK();
+        if (held == our_lock)
+            our_lock = nullptr;
+        return target()->UnlockFile(held, options, debug);
     }
 
     IOStatus NewDirectory(const std::string &path, const IOOptions &options,
@@ -266,15 +312,25 @@ class file_system final : public rocksdb::FileSystemWrapper {
             directory = std::move(opened);
             directories[path] = directory;
         }
-        *out = std::make_unique<shared_directory>(std::move(directory));
+        log_tracker *tracker = room->tracker->is_of(path) ? room->tracker.get() : nullptr;
+        *out = std::make_unique<shared_directory>(std::move(directory), tracker);
         return IOStatus::OK();
     }
 
   private:
+    bool is_our_lock(const std::string &path) const
+    {
+        size_t slash = path.rfind('/');
+        return slash != std::string::npos && room->tracker->is_of(path.substr(0, slash)) &&
+               path.compare(slash, std::string::npos, "/LOCK") == 0;
+    }
+
     const std::shared_ptr<log_room> room;
     const bool is_plain; /* what it opens is what the kernel has under that name */
-    std::mutex mutex;    /* of `directories` */
+    std::mutex mutex;    /* of the rest */
     std::unordered_map<std::string, std::weak_ptr<rocksdb::FSDirectory>> directories;
+    rocksdb::FileLock *our_lock = nullptr; /* of the store's directory */
+    unsigned lock_holders = 0;
 };
 
 } // namespace

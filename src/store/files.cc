@@ -41,13 +41,6 @@ static status file_status(const IOStatus &s, const std::string &path)
 
 /* --- directories --- */
 
-static IOStatus sync_directory(FileSystem *system, const std::string &path)
-{
-    std::unique_ptr<rocksdb::FSDirectory> directory;
-    IOStatus s = system->NewDirectory(path, IOOptions(), &directory, nullptr);
-    return s.ok() ? directory->Fsync(IOOptions(), nullptr) : s;
-}
-
 static std::string parent_of(const std::string &path)
 {
     size_t slash = path.find_last_of('/', path.find_last_not_of('/'));

@@ -135,6 +135,8 @@ make_compaction_filter(std::shared_ptr<folder> folder);
 /* --- log_file.cc --- */
 
 class log_file;
+class log_tracker; /* log_ends.h */
+struct write_mark;
 
 /* What a batch of that size takes in the log: a header before each piece of at most 32 KiB. */
 static inline uint64_t log_record_size(uint64_t batch_size)
@@ -145,13 +147,16 @@ static inline uint64_t log_record_size(uint64_t batch_size)
 /* Room on the disk for what is about to be appended to the write-ahead log. */
 class log_room : public std::enable_shared_from_this<log_room> {
   public:
+    explicit log_room(std::shared_ptr<log_tracker> tracker_) : tracker(std::move(tracker_)) {}
+
     /* Before a batch of that size is written; NoSpace: there is none. */
     rocksdb::IOStatus take(uint64_t bytes);
     void give_back(uint64_t bytes); /* after it, whatever came of it */
 
     /* Wraps the file of a new log, to which everything is appended from now on. */
-    void new_log(std::unique_ptr<rocksdb::FSWritableFile> *file);
+    void new_log(const std::string &name, std::unique_ptr<rocksdb::FSWritableFile> *file);
 
+    const std::shared_ptr<log_tracker> tracker;
     std::atomic<uint64_t> syncs{0};
 
   private:
@@ -164,13 +169,10 @@ class log_room : public std::enable_shared_from_this<log_room> {
     uint64_t under_way = 0; /* bytes taken and not yet given back */
 };
 
-/* --- log_check.cc --- */
+/* --- log_scan.cc --- */
 
 /* What store_write puts at the end of each batch: one letter, in the log only. */
 enum : char { LOG_MARK_SYNCED = 'S', LOG_MARK_ASYNC = 'A' };
-
-/* DATA_LOSS if a log of the directory is broken where it had been synced. */
-status check_logs(rocksdb::FileSystem *files, const std::string &directory);
 
 static inline bool is_log_name(const std::string &name)
 {
@@ -338,10 +340,18 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
 
 /* --- directory.cc: the FORMAT file --- */
 
-/* Makes the directory and says whether it holds a store already. Nothing is changed if it does. */
-status directory_examine(rocksdb::FileSystem *files, const store_options *options, bool *is_new);
-/* Marks the directory as a complete store, durably. */
+enum : unsigned long {
+    FORMAT_VERSION = 2,     /* the present one */
+    FORMAT_WITH_SYNCED = 2, /* the first that has the file SYNCED */
+};
+
+/* Makes the directory and says which format the store there has; 0: there is none yet. Nothing is
+ * changed if there is. */
+status directory_examine(rocksdb::FileSystem *files, const store_options *options,
+                         unsigned long *format);
+/* Marks the directory as a complete store of the present format, durably. */
 status directory_mark(rocksdb::FileSystem *files, const std::string &directory);
+rocksdb::IOStatus sync_directory(rocksdb::FileSystem *files, const std::string &directory);
 bool directory_is_locked(rocksdb::FileSystem *files, const std::string &directory);
 
 /* --- the objects --- */
@@ -355,6 +365,7 @@ struct keyspace {
     std::shared_ptr<struct folder> folder; /* RocksDB holds on to it, too */
     std::shared_ptr<class level0> level0;
     std::future<void> folder_gone; /* ready when nobody can fold for the keyspace any more */
+    std::shared_ptr<write_mark> mark;
 };
 
 struct store {
@@ -369,12 +380,16 @@ struct store {
     level0_list levels0;
     std::shared_ptr<rocksdb::Cache> cache;
     std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
+    std::shared_ptr<log_tracker> logs;
+    enum store_log_verdict log_verdict = STORE_LOG_WHOLE;
+    std::string log_words; /* what is not whole */
+    bool is_salvaging = false;
     std::shared_ptr<log_room> room;
     std::shared_ptr<rocksdb::FileSystem> files;
     std::unique_ptr<rocksdb::Env> env;
     std::shared_ptr<rocksdb::TableFactory> tables;
     std::shared_ptr<rocksdb::MemTableRepFactory> memtables;
-    rocksdb::FileLock *lock = nullptr; /* of a store that is only read */
+    rocksdb::FileLock *lock = nullptr; /* of the directory */
     rocksdb::DB *db = nullptr;
     rocksdb::ColumnFamilyHandle *default_handle = nullptr; /* RocksDB insists on having one */
 

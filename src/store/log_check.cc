@@ -1,150 +1,208 @@
-/* Damage in the write-ahead log that a power cut cannot have done.
+/* What a start finds at the ends of the logs, in words: see log_ends.h.
  *
- * RocksDB replays a log up to the first piece that is not whole, and takes that for the log's end:
- * right after a power cut, when the end may be torn or, since the kernel writes pages back in any
- * order, have holes. But damage to what had been synced would silently take everything behind it
- * along. So each log is looked through before RocksDB opens it. The proof of damage is
+ *   below what was recorded as synced   something is missing or broken: loss, the store does not
+ *                                       open (unless it is asked to salvage)
+ *   above it                            a power cut may have torn it: told, and the store opens.
+ *                                       Unless what is behind proves that it was synced: loss
+ *   a recorded log that is not there    loss
  *
- *     something broken … a whole record of a synced batch … the beginning of another record
- *
- * since the synced batch's writer came back, and the next record was written, only when all before
- * it was on the disk. Then the store is not opened: its owner must know. (What breaks in the last
- * two records cannot be told from a power cut.) To make synced batches known, store_write puts a
- * mark at the end of every batch, which RocksDB keeps in the log only.
- *
- * The log as RocksDB writes it: blocks of 32 KiB; in a block pieces, and less than a piece's header
- * of zeroes at its end. A piece: masked CRC-32C of type and payload (4 bytes), size of the payload
- * (2), type (1), payload; numbers lowest byte first. A record is one FULL piece, or FIRST, MIDDLE
- * …, LAST. */
-#include "store/internal.h"
+ * A directory of a format before SYNCED has the proof alone. */
+#include "store/log_ends.h"
 
 #include <algorithm>
+#include <cstdarg>
+#include <cstdio>
 
-using rocksdb::IOOptions;
-using rocksdb::IOStatus;
-using rocksdb::Slice;
+typedef unsigned long long number; /* as printf wants it */
 
-/* RocksDB's own, which it exports without a header. */
-namespace rocksdb {
-namespace crc32c {
-uint32_t Extend(uint32_t crc, const char *data, size_t size);
-} // namespace crc32c
-} // namespace rocksdb
+__attribute__((format(printf, 2, 3))) static void say(std::string *words, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    words->append(words->empty() ? "" : "; ");
+    words->append(text);
+}
 
-enum : size_t { BLOCK = 32 << 10, HEADER = 7 };
-enum piece_type : uint8_t { FULL = 1, FIRST = 2, MIDDLE = 3, LAST = 4 };
+/* --- words --- */
 
-/* A mark as it stands in the record: RocksDB's tag for log-only data, the size, the letter. */
-static const char SYNCED_TAIL[] = {3, 1, LOG_MARK_SYNCED};
+static void say_torn(std::string *words, const log_scan &scan)
+{
+    const char *what = "up to 100 ms of acknowledged writes before the stop may be missing";
+    if (scan.ends_unsynced)
+        what = "writes that were acknowledged before they were synced may be missing";
+    say(words,
+        "the log ends at byte %llu; %s: of %s %llu bytes were dropped behind that, with %llu whole "
+        "commits",
+        (number)scan.end, what, log_name(scan.number).c_str(), (number)(scan.size - scan.end),
+        (number)scan.commits_behind);
+}
+
+static void say_lost(std::string *words, const log_scan &scan, const synced_log &recorded)
+{
+    std::string name = log_name(scan.number);
+    if (scan.size < recorded.length)
+        say(words, "write-ahead log %s ends at byte %llu, but was synced up to byte %llu",
+            name.c_str(), (number)scan.end, (number)recorded.length);
+    else
+        say(words,
+            "write-ahead log %s is damaged at byte %llu, and was synced up to byte %llu; %llu "
+            "whole "
+            "commits are behind the damage",
+            name.c_str(), (number)scan.damage, (number)recorded.length,
+            (number)scan.commits_behind);
+}
+
+static void say_proven(std::string *words, const log_scan &scan)
+{
+    say(words,
+        "write-ahead log %s is damaged at byte %llu, before synced writes; %llu whole commits are "
+        "behind the damage",
+        log_name(scan.number).c_str(), (number)scan.damage, (number)scan.commits_behind);
+}
+
+/* Of a loss in that log, or behind it. */
+static void say_tables(std::string *words, const synced_record &record, uint64_t first_lost)
+{
+    std::string names;
+    uint64_t more = record.unnamed_tables;
+    for (const logged_table &table : record.tables)
+        if (table.last_log >= first_lost)
+            names += (names.empty() ? "" : ", ") + table.name;
+    if (more > 0)
+        names += " and " + std::to_string(more) + " more";
+    if (!names.empty())
+        words->append("; written at that time: " + names);
+}
+
+static void say_time(std::string *words, const synced_record &record)
+{
+    char date[CLOCK_DATE_SIZE];
+    say(words, "the last synced commit was at %s or just before",
+        clock_date(record.recorded_us, date));
+}
+
+/* --- judging --- */
 
 namespace {
 
-class log_scanner {
+class judge {
   public:
-    /* Blocks in their order; all but the last are whole. */
-    void scan(const Slice &block)
+    judge(log_findings *findings_, const synced_record *recorded_)
+        : findings(findings_), recorded(recorded_)
     {
-        size_t offset = 0;
-        while (block.size() - offset >= HEADER) {
-            size_t size = scan_piece(Slice(block.data() + offset, block.size() - offset));
-            if (size == 0) {
-                note_damage(scanned + offset);
-                break;
-            }
-            offset += size;
-        }
-        scanned += block.size();
     }
 
-    bool found_proof() const { return proven; }
-    uint64_t damage_offset() const { return damage; }
+    void look_at(const log_scan &scan)
+    {
+        const synced_log *entry = find(scan.number);
+        uint64_t length = entry != nullptr ? entry->length : 0;
+        bool is_ended = entry != nullptr && entry->is_ended;
+        bool is_lost = scan.end < length || (scan.is_proven && !is_ended);
+        if (is_lost)
+            findings->damaged.push_back(scan.number);
+        if (scan.end < length)
+            lose(scan.number, [&](std::string *words) { say_lost(words, scan, *entry); });
+        else if (is_lost)
+            lose(scan.number, [&](std::string *words) { say_proven(words, scan); });
+        else if (scan.end < scan.size && !is_ended)
+            tear(scan);
+        /* What is behind the end of one that had ended stays unread. */
+        uint64_t end = is_ended && !is_lost ? length : scan.end;
+        if (end > 0)
+            findings->record.logs.push_back({scan.number, end, true});
+    }
+
+    void look_for(const synced_log &entry)
+    {
+        lose(entry.number, [&](std::string *words) {
+            say(words, "write-ahead log %s is gone, of which %llu bytes were synced",
+                log_name(entry.number).c_str(), (number)entry.length);
+        });
+    }
+
+    void finish()
+    {
+        findings->record.tables = recorded->tables;
+        findings->record.recorded_us = recorded->recorded_us;
+        if (findings->verdict != STORE_LOG_LOST || recorded->recorded_us == 0)
+            return;
+        say_time(&findings->words, *recorded);
+        say_tables(&findings->words, *recorded, first_lost);
+    }
 
   private:
-    /* The size of the piece, 0 if it is not whole. */
-    size_t scan_piece(const Slice &rest)
+    const synced_log *find(uint64_t wanted) const
     {
-        const uint8_t *header = reinterpret_cast<const uint8_t *>(rest.data());
-        size_t size = header[4] | (size_t)header[5] << 8;
-        uint8_t type = header[6];
-        if (type < FULL || type > LAST || HEADER + size > rest.size())
-            return 0;
-        uint32_t masked = header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 |
-                          (uint32_t)header[3] << 24;
-        /* Type and payload lie side by side. */
-        if (masked != mask(rocksdb::crc32c::Extend(0, rest.data() + HEADER - 1, size + 1)))
-            return 0;
-        if (is_damaged)
-            note_piece((piece_type)type, Slice(rest.data() + HEADER, size));
-        return HEADER + size;
+        for (const synced_log &each : recorded->logs)
+            if (each.number == wanted)
+                return &each;
+        return nullptr;
     }
 
-    static uint32_t mask(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
-
-    void note_damage(uint64_t offset)
+    template <typename function> void lose(uint64_t log, function tell)
     {
-        in_record = false;
-        if (!is_damaged)
-            damage = offset;
-        is_damaged = true;
+        if (findings->verdict != STORE_LOG_LOST)
+            findings->words.clear();
+        findings->verdict = STORE_LOG_LOST;
+        first_lost = std::min(first_lost, log);
+        tell(&findings->words);
     }
 
-    void note_piece(piece_type type, const Slice &payload)
+    void tear(const log_scan &scan)
     {
-        bool begins = type == FULL || type == FIRST;
-        bool ends = type == FULL || (type == LAST && in_record);
-        proven = proven || (begins && synced_since);
-        if (ends && payload.ends_with(Slice(SYNCED_TAIL, sizeof SYNCED_TAIL)))
-            synced_since = true;
-        in_record = type == FIRST || (type == MIDDLE && in_record);
+        if (findings->verdict == STORE_LOG_LOST)
+            return; /* that says more */
+        findings->verdict = STORE_LOG_TORN;
+        say_torn(&findings->words, scan);
     }
 
-    uint64_t scanned = 0;
-    uint64_t damage = 0; /* where the first broken piece is */
-    bool is_damaged = false;
-    bool in_record = false;    /* since the damage: pieces of a record whose FIRST was whole */
-    bool synced_since = false; /* since the damage: a whole record of a synced batch */
-    bool proven = false;
+    log_findings *const findings;
+    const synced_record *const recorded;
+    uint64_t first_lost = UINT64_MAX;
 };
 
 } // namespace
 
-static IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scanner *scanner)
+static bool is_there(const std::vector<log_scan> &scans, uint64_t wanted)
 {
-    std::unique_ptr<rocksdb::FSSequentialFile> file;
-    IOStatus s = files->NewSequentialFile(path, rocksdb::FileOptions(), &file, nullptr);
-    auto scratch = std::make_unique<char[]>(BLOCK);
-    Slice block(scratch.get(), BLOCK);
-    while (s.ok() && block.size() == BLOCK && !scanner->found_proof()) {
-        s = file->Read(BLOCK, IOOptions(), &block, scratch.get(), nullptr);
-        if (s.ok())
-            scanner->scan(block);
-    }
-    return s;
+    for (const log_scan &scan : scans)
+        if (scan.number == wanted)
+            return true;
+    return false;
 }
 
-static status check_log(rocksdb::FileSystem *files, const std::string &path)
+/* Without SYNCED nobody knows whether a log is whole: that may be a loss. */
+static status read_record(log_tracker *tracker, synced_record *recorded, log_findings *findings)
 {
-    log_scanner scanner;
-    IOStatus s = scan_log(files, path, &scanner);
-    if (!s.ok())
-        return status_from(s);
-    if (scanner.found_proof())
-        return status_make(STATUS_DATA_LOSS,
-                           "write-ahead log %s is damaged at byte %llu, before synced writes",
-                           path.c_str(), (unsigned long long)scanner.damage_offset());
+    status s = tracker->read(recorded);
+    if (s.code != STATUS_NOT_FOUND && s.code != STATUS_DATA_LOSS)
+        return s;
+    findings->verdict = STORE_LOG_LOST;
+    say(&findings->words, "%s, so that nobody can say whether the write-ahead log is whole",
+        status_message(s));
+    status_free(s);
     return status_ok();
 }
 
-status check_logs(rocksdb::FileSystem *files, const std::string &directory)
+status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_tracker *tracker,
+                  bool has_record, log_findings *out)
 {
-    std::vector<std::string> names;
-    IOStatus s = files->GetChildren(directory, IOOptions(), &names, nullptr);
+    std::vector<log_scan> scans;
+    rocksdb::IOStatus s = scan_logs(files, directory, &scans);
     if (!s.ok())
         return status_from(s);
-    std::sort(names.begin(), names.end());
-    for (const std::string &name : names) {
-        if (is_log_name(name))
-            TRY(check_log(files, directory + "/" + name));
-    }
+    synced_record recorded;
+    if (has_record)
+        TRY(read_record(tracker, &recorded, out));
+    judge judge(out, &recorded);
+    for (const synced_log &entry : recorded.logs)
+        if (!is_there(scans, entry.number))
+            judge.look_for(entry);
+    for (const log_scan &scan : scans)
+        judge.look_at(scan);
+    judge.finish();
     return status_ok();
 }

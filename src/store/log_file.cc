@@ -15,7 +15,7 @@
  *     called it. (A sync that says "no space" would count as a full disk otherwise.)
  *
  * On file systems without fallocate rule 3 alone holds: a full disk fences the store. */
-#include "store/internal.h"
+#include "store/log_ends.h"
 
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
@@ -33,8 +33,10 @@ static IOStatus fatal(const char *what, const IOStatus &cause)
 
 class log_file final : public rocksdb::FSWritableFileOwnerWrapper {
   public:
-    log_file(std::unique_ptr<rocksdb::FSWritableFile> file, std::shared_ptr<log_room> room_)
-        : FSWritableFileOwnerWrapper(std::move(file)), room(std::move(room_))
+    log_file(std::unique_ptr<rocksdb::FSWritableFile> file, std::shared_ptr<log_room> room_,
+             std::shared_ptr<tracked_log> tracked_)
+        : FSWritableFileOwnerWrapper(std::move(file)), room(std::move(room_)),
+          tracked(std::move(tracked_))
     {
     }
     ~log_file() override { room->forget(this); }
@@ -62,27 +64,26 @@ class log_file final : public rocksdb::FSWritableFileOwnerWrapper {
     IOStatus Append(const Slice &data, const IOOptions &options, IODebugContext *debug) override
     {
         size += data.size();
-        return fatal("write-ahead log: append failed", target()->Append(data, options, debug));
+        return appended(target()->Append(data, options, debug));
     }
 
     IOStatus Append(const Slice &data, const IOOptions &options,
                     const rocksdb::DataVerificationInfo &info, IODebugContext *debug) override
     {
         size += data.size();
-        return fatal("write-ahead log: append failed",
-                     target()->Append(data, options, info, debug));
+        return appended(target()->Append(data, options, info, debug));
     }
 
     IOStatus Sync(const IOOptions &options, IODebugContext *debug) override
     {
-        room->syncs++;
-        return fatal("write-ahead log: sync failed", target()->Sync(options, debug));
+        uint64_t length = written;
+        return synced(target()->Sync(options, debug), length);
     }
 
     IOStatus Fsync(const IOOptions &options, IODebugContext *debug) override
     {
-        room->syncs++;
-        return fatal("write-ahead log: sync failed", target()->Fsync(options, debug));
+        uint64_t length = written;
+        return synced(target()->Fsync(options, debug), length);
     }
 
     /* RocksDB's own preallocation would take more than a write buffer at once. */
@@ -90,9 +91,29 @@ class log_file final : public rocksdb::FSWritableFileOwnerWrapper {
     void PrepareWrite(size_t, size_t, const IOOptions &, IODebugContext *) override {}
 
   private:
+    IOStatus appended(const IOStatus &s)
+    {
+        if (s.ok())
+            written = size.load();
+        return fatal("write-ahead log: append failed", s);
+    }
+
+    /* `length` was written before the sync began. */
+    IOStatus synced(const IOStatus &s, uint64_t length)
+    {
+        room->syncs++;
+        if (s.ok()) {
+            tracked->synced = length;
+            room->tracker->progressed();
+        }
+        return fatal("write-ahead log: sync failed", s);
+    }
+
     std::shared_ptr<log_room> room;
-    std::atomic<uint64_t> size{0};
-    uint64_t taken = 0; /* under the mutex of `room` */
+    std::shared_ptr<tracked_log> tracked;
+    std::atomic<uint64_t> size{0};    /* with what is being appended */
+    std::atomic<uint64_t> written{0}; /* without */
+    uint64_t taken = 0;               /* under the mutex of `room` */
 };
 
 IOStatus log_room::take(uint64_t bytes)
@@ -132,9 +153,9 @@ void log_room::forget(const log_file *file)
         current = nullptr;
 }
 
-void log_room::new_log(std::unique_ptr<rocksdb::FSWritableFile> *file)
+void log_room::new_log(const std::string &name, std::unique_ptr<rocksdb::FSWritableFile> *file)
 {
-    auto *log = new log_file(std::move(*file), shared_from_this());
+    auto *log = new log_file(std::move(*file), shared_from_this(), tracker->log_made(name));
     file->reset(log);
     begin(log);
 }

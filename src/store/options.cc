@@ -38,10 +38,15 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     /* A power cut leaves a torn end, and with unsynced writes pages may be missing before the end:
      * replay stops there and what was recovered is a prefix of what was written. The stricter mode
      * (kTolerateCorruptedTailRecords) takes a record with holes for damage and would refuse to
-     * start. Damage to what was synced is looked for by log_check.cc. */
+     * start. What was synced and is not there is found by log_check.cc. */
     o.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
     /* A log that is missing, or shorter than it was when it was finished, is noticed. */
     o.track_and_verify_wals_in_manifest = true;
+    /* A salvage takes what comes before that. (RocksDB aborts if a store that is only read does not
+     * want what the manifest tracks. Its mode that skips what is damaged fails on records of
+     * several pieces: "Write batch content corrupted".) */
+    if (store->log_verdict == STORE_LOG_LOST)
+        o.track_and_verify_wals_in_manifest = options->read_only;
     o.recycle_log_file_num = 0; /* a reused log's old records could pass for new ones */
 
     /* A thousand keyspaces with something in the log would write a thousand tables at each start.

@@ -1,11 +1,12 @@
 /* Opening and closing the store; its keyspaces. */
-#include "store/internal.h"
+#include "store/log_ends.h"
 
 #include "rocksdb/convenience.h"
 #include "rocksdb/write_buffer_manager.h"
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
 using rocksdb::ColumnFamilyDescriptor;
@@ -14,8 +15,9 @@ using rocksdb::DB;
 
 store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
-      trouble(options), room(std::make_shared<log_room>()),
-      files(make_file_system(std::move(base), room)), env(make_environment(files))
+      trouble(options), logs(std::make_shared<log_tracker>(options->log)),
+      room(std::make_shared<log_room>(logs)), files(make_file_system(std::move(base), room)),
+      env(make_environment(files))
 {
     cache = make_block_cache(options->cache_bytes);
     write_buffers = std::make_shared<rocksdb::WriteBufferManager>(options->write_buffer_bytes);
@@ -33,6 +35,7 @@ static std::unique_ptr<keyspace> new_keyspace(store *store, uint64_t id)
     k->store = store;
     k->folder_gone = gone.get_future();
     k->folder = std::make_shared<folder>(store->fold, std::move(gone));
+    k->mark = store->logs->add_mark(id);
     return k;
 }
 
@@ -62,20 +65,6 @@ static void add_keyspace(store *store, std::unique_ptr<keyspace> k, ColumnFamily
 
 /* --- open --- */
 
-static status in_use(const std::string &directory)
-{
-    return status_make(STATUS_FAILED_PRECONDITION, "data directory %s is in use by another process",
-                       directory.c_str());
-}
-
-/* A failed open, in words: RocksDB does not say "locked" in a way that a program can read. */
-static status open_failed(store *store, const rocksdb::Status &s)
-{
-    if (store->lock == nullptr && directory_is_locked(store->files.get(), store->directory))
-        return in_use(store->directory);
-    return status_from(s);
-}
-
 /* The keyspaces that the directory has, not opened yet; the first family is RocksDB's own. */
 static status list_keyspaces(store *store, const rocksdb::DBOptions &options,
                              std::vector<std::unique_ptr<keyspace>> *keyspaces)
@@ -83,7 +72,7 @@ static status list_keyspaces(store *store, const rocksdb::DBOptions &options,
     std::vector<std::string> names;
     rocksdb::Status s = DB::ListColumnFamilies(options, store->directory, &names);
     if (!s.ok())
-        return open_failed(store, s);
+        return status_from(s);
     for (const std::string &name : names) {
         uint64_t id;
         if (name == rocksdb::kDefaultColumnFamilyName)
@@ -149,7 +138,7 @@ static status open_database(store *store, const rocksdb::DBOptions &options,
                                                                &handles, &store->db)
                                          : open_for_writing(store, options, families, &handles);
     if (!s.ok())
-        return open_failed(store, s);
+        return status_from(s);
 
     store->default_handle = handles[0];
     for (size_t i = 0; i < keyspaces.size(); i++)
@@ -157,34 +146,153 @@ static status open_database(store *store, const rocksdb::DBOptions &options,
     return status_ok();
 }
 
-/* Who only reads takes the lock, too, lest a server changes the files meanwhile. */
-static status lock_for_reading(store *store)
+/* --- logs --- */
+
+static void tell_of_logs(const store *store, const store_options *options)
+{
+    const log_field fields[] = {
+        {"text", log_field::LOG_FIELD_BYTES, bytes_of(store->log_words.c_str()), 0},
+        {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
+    if (store->log_verdict == STORE_LOG_TORN)
+        log_write(options->log, LOG_WARN, "the log's end may be a torn write", fields);
+    else if (store->log_verdict == STORE_LOG_LOST)
+        log_write(options->log, LOG_ERROR, "what the log had is lost", fields);
+}
+
+/* What a start serves is on the disk: a kill may have left what was written and not synced. */
+static rocksdb::IOStatus sync_log(rocksdb::FileSystem *files, const std::string &path)
+{
+    std::unique_ptr<rocksdb::FSRandomRWFile> file;
+    rocksdb::IOStatus s = files->NewRandomRWFile(path, rocksdb::FileOptions(), &file, nullptr);
+    return s.ok() ? file->Sync(rocksdb::IOOptions(), nullptr) : s;
+}
+
+/* Before RocksDB reads them: their ends are recorded, whatever it makes of them. */
+static status record_logs(store *store, const synced_record &record)
+{
+    rocksdb::IOStatus s;
+    for (const synced_log &log : record.logs)
+        if (s.ok())
+            s = sync_log(store->files.get(), store->directory + "/" + log_name(log.number));
+    if (s.ok() && !record.logs.empty())
+        s = sync_directory(store->files.get(), store->directory);
+    store->logs->know(record);
+    if (s.ok() && !store->is_salvaging)
+        s = store->logs->start_recording();
+    return status_from(s);
+}
+
+/* What a salvage leaves out stays, under a second name, until somebody removes it. */
+static status keep_damaged_logs(store *store, const std::vector<uint64_t> &damaged)
+{
+    for (uint64_t number : damaged) {
+        std::string path = store->directory + "/" + log_name(number);
+        std::string kept = path + ".damaged";
+        if (store->files->FileExists(kept, rocksdb::IOOptions(), nullptr).ok())
+            continue;
+        rocksdb::IOStatus s = store->files->LinkFile(path, kept, rocksdb::IOOptions(), nullptr);
+        if (!s.ok())
+            return status_from(s);
+    }
+    return status_ok();
+}
+
+/* All of it goes into tables, so that no start depends on the logs again. Only then is what they
+ * have lost forgotten: a salvage that is killed is begun anew. */
+static status finish_salvage(store *store)
+{
+    std::vector<ColumnFamilyHandle *> handles;
+    for (const auto &k : store->keyspaces)
+        handles.push_back(k->handle);
+    rocksdb::Status s = store->db->Flush(rocksdb::FlushOptions(), handles);
+    if (s.ok())
+        s = store->logs->start_recording();
+    return status_from(s);
+}
+
+static status examine_logs(store *store, const store_options *options, unsigned long format)
+{
+    log_findings findings;
+    TRY(check_logs(store->files.get(), store->directory, store->logs.get(),
+                   format >= FORMAT_WITH_SYNCED, &findings));
+    store->log_verdict = findings.verdict;
+    store->log_words = findings.words;
+    if (findings.verdict == STORE_LOG_LOST && !options->salvage)
+        return status_make(STATUS_DATA_LOSS, "%s. With --salvage the server starts without that",
+                           findings.words.c_str());
+    if (options->read_only)
+        return status_ok();
+    tell_of_logs(store, options);
+    store->is_salvaging = findings.verdict == STORE_LOG_LOST;
+    TRY(keep_damaged_logs(store, findings.damaged));
+    return record_logs(store, findings.record);
+}
+
+/* --- the directory --- */
+
+/* From before the first file is looked at until after the last is written. RocksDB takes it once
+ * more (file_system.cc). Who only reads takes it, too, lest a server changes the files meanwhile;
+ * but where it cannot be taken no server can. */
+static status lock_directory(store *store)
 {
     std::string name = store->directory + "/LOCK";
     rocksdb::IOStatus s = store->files->LockFile(name, rocksdb::IOOptions(), &store->lock, nullptr);
-    if (!s.ok() && directory_is_locked(store->files.get(), store->directory))
-        return in_use(store->directory);
+    if (s.ok())
+        return status_ok();
+    if (directory_is_locked(store->files.get(), store->directory))
+        return status_make(STATUS_FAILED_PRECONDITION,
+                           "data directory %s is in use by another process",
+                           store->directory.c_str());
+    return store->read_only ? status_ok() : status_from(s);
+}
+
+/* The last step of making a store, and of bringing one to the present format. */
+static status mark_directory(store *store, const store_options *options, unsigned long former)
+{
+    TRY(directory_mark(store->files.get(), store->directory));
+    const log_field fields[] = {
+        {"former", log_field::LOG_FIELD_INT, {nullptr, 0}, static_cast<int64_t>(former)},
+        {"present", log_field::LOG_FIELD_INT, {nullptr, 0}, FORMAT_VERSION},
+        {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
+    if (former != 0)
+        log_write(options->log, LOG_INFO,
+                  "data directory has a new format; former programs refuse it", fields);
     return status_ok();
 }
 
 static status open_directory(store *store, const store_options *options)
 {
-    bool is_new = false;
-    TRY(directory_examine(store->files.get(), options, &is_new));
-    if (options->read_only)
-        TRY(lock_for_reading(store));
+    unsigned long format = 0;
+    TRY(directory_examine(store->files.get(), options, &format));
+    TRY(lock_directory(store));
+    TRY(examine_logs(store, options, format));
 
     rocksdb::DBOptions db_options = make_db_options(options, store);
-    db_options.create_if_missing = is_new;
+    db_options.create_if_missing = format == 0;
     std::vector<std::unique_ptr<keyspace>> keyspaces;
-    if (!is_new) {
-        TRY(check_logs(store->files.get(), store->directory));
+    if (format != 0)
         TRY(list_keyspaces(store, db_options, &keyspaces));
-    }
     TRY(open_database(store, db_options, std::move(keyspaces)));
-    if (is_new)
-        TRY(directory_mark(store->files.get(), store->directory));
+    if (options->read_only)
+        return status_ok();
+    if (store->is_salvaging)
+        TRY(finish_salvage(store));
+    if (format != FORMAT_VERSION)
+        TRY(mark_directory(store, options, format));
+    store->logs->start_thread();
     return status_ok();
+}
+
+/* Of a store that does not open although it may leave out what the log has lost. */
+static status name_loss(const store *store, status s)
+{
+    if (status_is_ok(s) || store->log_verdict != STORE_LOG_LOST ||
+        strstr(status_message(s), store->log_words.c_str()) != nullptr)
+        return s;
+    status both =
+        status_make(STATUS_DATA_LOSS, "%s; %s", store->log_words.c_str(), status_message(s));
+    status_free(s);
+    return both;
 }
 
 status store_open_on(const store_options *options, std::shared_ptr<rocksdb::FileSystem> files,
@@ -193,7 +301,8 @@ status store_open_on(const store_options *options, std::shared_ptr<rocksdb::File
     *out = nullptr;
     return guarded([&] {
         auto store = std::make_unique<struct store>(options, std::move(files));
-        status s = open_directory(store.get(), options);
+        store->logs->begin(store->files.get(), store->directory);
+        status s = name_loss(store.get(), open_directory(store.get(), options));
         if (status_is_ok(s))
             *out = store.release();
         else
@@ -231,10 +340,17 @@ void store_close(store *store)
     CHECK_MAGIC(store, STORE_MAGIC);
     if (store->db != nullptr)
         close_database(store);
+    store->logs->stop();
     if (store->lock != nullptr)
-        store->files->UnlockFile(store->lock, rocksdb::IOOptions(), nullptr);
+        store->files->UnlockFile(store->lock, rocksdb::IOOptions(), nullptr).PermitUncheckedError();
     store->magic = 0;
     delete store;
+}
+
+struct store_log_end store_log_end(const store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    return {store->log_verdict, store->log_words.c_str()};
 }
 
 status store_health(store *store)
@@ -274,6 +390,16 @@ uint64_t keyspace_id(const keyspace *keyspace)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     return keyspace->id;
+}
+
+void keyspace_set_name(keyspace *keyspace, const char *name)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    try {
+        keyspace->store->logs->name_mark(keyspace->mark.get(), name);
+    } catch (const std::bad_alloc &) {
+        return;
+    }
 }
 
 void keyspace_set_rules(keyspace *keyspace, const void *rules)

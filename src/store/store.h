@@ -72,6 +72,9 @@ struct store_options {
     int open_files;              /* file descriptors that tables may take */
     int background_threads;      /* flushes and compactions */
     bool read_only;              /* for the doctor: changes nothing, but keeps others out */
+    /* Of logs that have lost something what comes before that is replayed, and store_log_end says
+     * what was lost; otherwise the store does not open then. */
+    bool salvage;
     /* Told from any thread, in words: UNAVAILABLE, once, when the store becomes fenced;
      * RESOURCE_EXHAUSTED when the disk is full; OK when it is not any more. May be NULL. */
     void (*on_trouble)(void *context, enum status_code code, const char *what);
@@ -80,8 +83,21 @@ struct store_options {
 
 /* FAILED_PRECONDITION if another process has the directory, or if it was written by a newer format
  * (file FORMAT in the directory, see docs/internals/format.md); DATA_LOSS if what is there is
- * damaged in a way that no crash explains. On failure `*out` is NULL. */
+ * damaged in a way that no crash explains. On failure `*out` is NULL. A directory of a former
+ * format becomes one of the present, unless it is opened for reading only. */
 status store_open(const struct store_options *options, struct store **out);
+
+/* What the opening found at the ends of the write-ahead logs (log_ends.h). */
+enum store_log_verdict {
+    STORE_LOG_WHOLE,
+    STORE_LOG_TORN, /* as a power cut may leave it: what came last may be missing */
+    STORE_LOG_LOST, /* what had been synced is missing: only with `salvage` */
+};
+struct store_log_end {
+    enum store_log_verdict verdict;
+    const char *words; /* of what is not whole; the store's */
+};
+struct store_log_end store_log_end(const struct store *store);
 
 /* Everything made from the store (views, cursors, values, batches) must have been released. */
 void store_close(struct store *store);
@@ -109,6 +125,10 @@ status store_keyspaces_create(struct store *store, uint64_t first_id, size_t cou
  * pointer is dead afterwards. Waits for folds that run, so its rules may be freed on return.
  * Blocking. */
 status store_keyspace_drop(struct store *store, struct keyspace *keyspace);
+
+/* What is written to the keyspace is lost under that name, if it is (store_log_end): copied, and
+ * forgotten without memory. */
+void keyspace_set_name(struct keyspace *keyspace, const char *name);
 
 /* What folds in this keyspace get from now on. Folds that run may use the former rules for a while
  * longer: they must stay valid until the store is closed or the keyspace dropped. */

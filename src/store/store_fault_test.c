@@ -500,9 +500,11 @@ static void damage_log(const char *directory, long offset, size_t size)
     globfree(&logs);
 }
 
-/* A log with ten records of a block or two each, the last `async` of them not synced. */
+/* A log with ten records of a block or two each, the last `async` of them not synced. The copy has
+ * it as a kill leaves it, which says of nothing that it was synced. */
 static void write_large_records(struct fixture *f, int async)
 {
+    fault_fs_fail(f->fs, FAULT_SYNC, "SYNCED", FAULT_IO, 0);
     char value[40001], key[8];
     memset(value, 'v', sizeof value - 1);
     value[sizeof value - 1] = '\0';
@@ -511,15 +513,18 @@ static void write_large_records(struct fixture *f, int async)
         assert_ok(write_one(f->store, f->keyspace, PUT, key, value,
                             i < 10 - async ? STORE_SYNCED : STORE_ASYNC));
     }
+    fault_fs_cut_power(f->fs, f->directory, f->copy, SIZE_MAX / 2);
     store_close(f->store);
     f->store = NULL;
+    fault_fs_heal(f->fs);
+    f->options.directory = f->copy;
 }
 
 static void damage_before_synced_writes_is_reported(void **state)
 {
     struct fixture *f = *state;
     write_large_records(f, 0);
-    damage_log(f->directory, 100000, 10); /* in the third record */
+    damage_log(f->copy, 100000, 10); /* in the third record */
     for (int read_only = 0; read_only < 2; read_only++) {
         f->options.read_only = read_only != 0;
         status s = store_open(&f->options, &f->store);
@@ -532,8 +537,9 @@ static void holes_in_what_was_not_synced_are_a_power_cut(void **state)
 {
     struct fixture *f = *state;
     write_large_records(f, 8);
-    damage_log(f->directory, 3L * 32768, 4096); /* a page, in the third record */
+    damage_log(f->copy, 3L * 32768, 4096); /* a page, in the third record */
     open_store(f);
+    assert_int_equal(store_log_end(f->store).verdict, STORE_LOG_TORN);
     struct store_value value;
     enum store_presence presence;
     assert_ok(store_get(f->keyspace, NULL, bytes_of("k1"), STORE_ANYWHERE, &value, &presence));
@@ -547,8 +553,9 @@ static void a_broken_last_record_is_a_power_cut(void **state)
 {
     struct fixture *f = *state;
     write_large_records(f, 0);
-    damage_log(f->directory, -1000, 10);
+    damage_log(f->copy, -1000, 10);
     open_store(f);
+    assert_int_equal(store_log_end(f->store).verdict, STORE_LOG_TORN);
     assert_value(f->keyspace, "k9", NULL);
 }
 

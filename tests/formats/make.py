@@ -254,6 +254,20 @@ def list_all(host):
     }
 
 
+def refusal(directory):
+    """What this program says of a directory of the next format; nothing is changed."""
+    marker = directory / "data/FORMAT"
+    as_it_was = marker.read_text()
+    marker.write_text(f"trestle {int(as_it_was.split()[1]) + 1}\n")
+    try:
+        Server(directory).start()
+    except RuntimeError as error:
+        return str(error).splitlines()[-1]
+    finally:
+        marker.write_text(as_it_was)
+    raise AssertionError("it was not refused")
+
+
 def make(directory):
     """Leaves data, backups and listing.json there."""
     server = Server(directory, [*SETTINGS, "--backup-dir", directory / "backups"]).start()
@@ -264,6 +278,7 @@ def make(directory):
         listing = list_all(server.host) | {"backed_up": backed_up}
     finally:
         server.kill()
+    listing["refusal"] = refusal(directory)
     text = json.dumps(listing, indent=1, sort_keys=True) + "\n"
     (directory / "listing.json").write_text(text)
 

@@ -39,6 +39,7 @@ def start(left):
 def listing(left):
     """(what there was, the rows of the backup)"""
     found = json.loads((left / "listing.json").read_text())
+    found.pop("refusal", None)
     return found, found.pop("backed_up")
 
 
@@ -53,8 +54,21 @@ def compare(found, expected, path=""):
 
 
 def test_a_fixture_is_there():
-    assert "886dd37" in NAMES
+    assert {"886dd37", "ebf41b9"} <= set(NAMES)
 
+
+@pytest.mark.parametrize(("name", "format_of_today"), [("ebf41b9", 2)])
+def test_a_former_program_refuses_todays_directory(name, format_of_today, tmp_path):
+    """What it said of one, when the fixture was made."""
+    archive = FIXTURES / f"{name}.tar.gz"
+    subprocess.run(["tar", "-xzf", archive, "-C", tmp_path], check=True)
+    refusal = json.loads((tmp_path / "listing.json").read_text())["refusal"]
+    words = f"has format {format_of_today}; this program knows formats up to {format_of_today - 1}"
+    assert words in refusal
+    server = Server(tmp_path, ["--backup-dir", tmp_path / "backups"])
+    server.start()
+    server.close()
+    assert (tmp_path / "data/FORMAT").read_text() == f"trestle {format_of_today}\n"
 
 def test_all_of_it_is_there(left, start):
     expected, _ = listing(left)

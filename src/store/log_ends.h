@@ -1,0 +1,195 @@
+/* How far each write-ahead log was synced, kept where the log cannot lie about it: in the file
+ * SYNCED beside the logs.
+ *
+ * A log alone does not tell a write that a power cut tore from synced writes that were damaged or
+ * taken away later: both end in something broken, or just end. SYNCED tells them apart.
+ *
+ * Invariants
+ *  1. A length is recorded only when a sync of the log that far has returned, and a log only when
+ *     its name is durable as well. So SYNCED may be older than the logs, never newer: what it
+ *     names was on the disk.
+ *  2. No commit waits for SYNCED. A thread of its own writes it, at most every 100 ms while there
+ *     are syncs (log_tracker), and once more at an orderly end.
+ *  3. A log leaves SYNCED, durably, before it is deleted. So a recorded log that is not there was
+ *     not deleted by us.
+ *  4. Of the logs of a former run, which nobody appends to any more, SYNCED has the end that a
+ *     start has found: what is behind that has been told once, and is no news.
+ *  5. SYNCED is overwritten in place, one of two slots after the other: it needs no space on a full
+ *     disk, and a torn write leaves the other slot.
+ *
+ * log_scan.cc finds the ends, synced_file.cc reads and writes SYNCED, log_tracker.cc keeps it,
+ * log_check.cc holds the one against the other when a store opens. */
+#ifndef TRESTLE_STORE_LOG_ENDS_H
+#define TRESTLE_STORE_LOG_ENDS_H
+
+#include "store/internal.h"
+
+#include <thread>
+
+/* --- log_scan.cc: what a log has --- */
+
+struct log_scan {
+    uint64_t number = 0;
+    uint64_t size = 0;           /* bytes of the file */
+    uint64_t end = 0;            /* of the last commit before anything broken */
+    uint64_t damage = 0;         /* where the first broken piece is, if there is one */
+    uint64_t commits_behind = 0; /* whole commits behind it */
+    bool is_damaged = false;     /* there is a broken piece */
+    /* A power cut cannot have broken it: behind it there are a whole synced commit and the
+     * beginning of another. */
+    bool is_proven = false;
+    bool ends_unsynced = false; /* the last commit before `end` did not ask for a sync */
+};
+
+/* Of the directory's logs, by rising number. */
+rocksdb::IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
+                            std::vector<log_scan> *out);
+
+std::string log_name(uint64_t number);                          /* 000011.log */
+bool parse_log_name(const std::string &name, uint64_t *number); /* false: not a log's */
+
+/* --- synced_file.cc: the file --- */
+
+struct synced_log {
+    uint64_t number;
+    uint64_t length; /* at least so many bytes were synced */
+    bool is_ended;   /* nothing is appended any more, and what is behind `length` is no news */
+};
+
+/* A keyspace whose writes may be in logs from the oldest up to and including that one. */
+struct logged_table {
+    uint64_t keyspace_id;
+    uint64_t last_log;
+    std::string name;
+};
+
+struct synced_record {
+    int64_t recorded_us = 0; /* wall clock; for people alone */
+    std::vector<synced_log> logs;
+    std::vector<logged_table> tables;
+    uint64_t unnamed_tables = 0; /* beside `tables`, which is bounded */
+};
+
+class synced_file {
+  public:
+    /* Nothing of the file is touched before read or write. */
+    void set_place(rocksdb::FileSystem *files, const std::string &directory);
+
+    /* NOT_FOUND, or DATA_LOSS if neither slot is whole. */
+    status read(synced_record *out);
+    /* Durable on return. Makes the file if `read` found none or a damaged one, or was not called.
+     * After a failure what was recorded last is still there. */
+    rocksdb::IOStatus write(const synced_record &record);
+
+  private:
+    rocksdb::IOStatus make(const std::string &slot);
+    rocksdb::IOStatus overwrite(const std::string &slot);
+
+    rocksdb::FileSystem *files = nullptr;
+    std::string directory;
+    std::unique_ptr<rocksdb::FSRandomRWFile> file;
+    uint64_t slot_size = 0; /* 0: there is no usable file */
+    unsigned next_slot = 0; /* not the one that was recorded last */
+    uint64_t sequence = 0;  /* the greatest that was given */
+};
+
+/* --- log_tracker.cc: who keeps it --- */
+
+/* A log that is there. */
+struct tracked_log {
+    tracked_log(uint64_t number_, uint64_t synced_, bool is_ended_)
+        : number(number_), is_ended(is_ended_), synced(synced_), is_named(is_ended_)
+    {
+    }
+
+    const uint64_t number;
+    const bool is_ended;          /* as in synced_log */
+    std::atomic<uint64_t> synced; /* bytes for which a sync has returned */
+    std::atomic<bool> is_named;   /* its name is durable */
+};
+
+/* A keyspace, for the record's sake. */
+struct write_mark {
+    explicit write_mark(uint64_t id) : keyspace_id(id) {}
+
+    const uint64_t keyspace_id;
+    std::atomic<bool> is_set{false}; /* somebody writes to it */
+    uint64_t last_log = 0;           /* under the tracker's mutex, as is the name */
+    std::string name;
+};
+
+class log_tracker {
+  public:
+    explicit log_tracker(const struct log *log);
+    ~log_tracker();
+
+    /* Before the store's files are touched: what a start has found. */
+    void begin(rocksdb::FileSystem *files, const std::string &directory);
+    bool is_of(const std::string &path) const { return path == directory; }
+    status read(synced_record *out) { return file.read(out); }
+    void know(const synced_record &record);
+    /* From now on what changes is recorded; what is known already, at once. */
+    rocksdb::IOStatus start_recording();
+    void start_thread();
+    /* Records what there is, if it was recording. No log is written to any more. */
+    void stop();
+
+    /* From the file system: a log was made; it goes (kept, if that cannot be recorded); the
+     * directory is synced, before and after. */
+    std::shared_ptr<tracked_log> log_made(const std::string &name);
+    rocksdb::IOStatus log_goes(const std::string &name);
+    uint64_t names_begin();
+    void names_synced(uint64_t begun);
+    /* After a sync of a log, on the thread that commits. */
+    void progressed()
+    {
+        if (!has_news.load(std::memory_order_relaxed))
+            wake();
+    }
+
+    std::shared_ptr<write_mark> add_mark(uint64_t keyspace_id);
+    void name_mark(write_mark *mark, const char *name);
+
+  private:
+    void wake();
+    void run();
+    void record_news();
+    rocksdb::IOStatus record();
+    rocksdb::IOStatus try_to_record();
+    synced_record gather();
+    void gather_tables(synced_record *record);
+    bool forget(uint64_t number, std::shared_ptr<tracked_log> *forgotten);
+
+    const struct log *const log;
+    std::string directory; /* where the logs are; set before they are */
+
+    std::mutex writing; /* of the file, one at a time; taken before `mutex` */
+    synced_file file;
+    bool is_recording = false; /* under `writing` */
+    bool has_failed = false;   /* the last time; under `writing` */
+
+    std::mutex mutex; /* of the five below; of what comes and goes */
+    std::condition_variable changed;
+    bool is_stopping = false;
+    std::vector<std::shared_ptr<tracked_log>> logs; /* by rising number */
+    std::vector<std::weak_ptr<write_mark>> marks;
+    std::vector<logged_table> former_tables; /* of former runs */
+
+    std::atomic<bool> has_news{false};
+    std::thread thread;
+};
+
+/* --- log_check.cc: what a start finds --- */
+
+struct log_findings {
+    enum store_log_verdict verdict = STORE_LOG_WHOLE;
+    std::string words;             /* if it is not whole */
+    synced_record record;          /* of the logs that are there, up to their ends */
+    std::vector<uint64_t> damaged; /* logs that are there, and have lost something */
+};
+
+/* Holds the logs against what was recorded of them, if the directory's format has such a record. */
+status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_tracker *tracker,
+                  bool has_record, log_findings *out);
+
+#endif

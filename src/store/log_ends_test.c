@@ -1,0 +1,711 @@
+/* What a start makes of the logs' ends: log_ends.h. A kill, or a power cut, is a copy of the
+ * directory as it leaves it. */
+#include "store/fault_fs.h"
+#include "store/testing.h"
+
+#include <glob.h>
+#include <limits.h>
+#include <poll.h>
+
+enum { ALL = INT_MAX, WAITS = 3000 /* of 10 ms: half a minute means never */ };
+
+struct fixture {
+    char *directory;
+    char *copy;
+    struct store_options options;
+    struct store_options of_copy;
+    struct fault_fs *fs;
+    struct store *store;
+    struct keyspace *keyspace; /* id 7 */
+    struct store *other;       /* opened on the copy */
+};
+
+static void open_store(struct fixture *f)
+{
+    assert_ok(fault_fs_open(f->fs, &f->options, &f->store));
+    f->keyspace = store_keyspace_find(f->store, 7);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->directory = make_directory();
+    f->copy = make_directory();
+    f->fs = fault_fs_create();
+    f->options = test_options(f->directory);
+    f->of_copy = test_options(f->copy);
+    open_store(f);
+    f->keyspace = make_keyspace(f->store, 7);
+    keyspace_set_name(f->keyspace, "the table");
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    if (f->other != NULL)
+        store_close(f->other);
+    if (f->store != NULL)
+        store_close(f->store);
+    fault_fs_destroy(f->fs);
+    remove_directory(f->directory);
+    remove_directory(f->copy);
+    free(f);
+    return 0;
+}
+
+/* --- what happens to a store --- */
+
+static void stop(struct fixture *f)
+{
+    store_close(f->store);
+    f->store = NULL;
+}
+
+static void clear_copy(struct fixture *f)
+{
+    remove_directory(f->copy);
+    f->copy = make_directory();
+    f->of_copy.directory = f->copy;
+}
+
+/* The copy is what a power cut leaves now, with so many bytes of each file that were not synced;
+ * all of them: what a kill leaves. */
+static void cut_power(struct fixture *f, size_t torn)
+{
+    clear_copy(f);
+    fault_fs_cut_power(f->fs, f->directory, f->copy, torn);
+}
+
+/* Nothing more of it is recorded from now on. */
+static void stop_recording(struct fixture *f)
+{
+    fault_fs_fail(f->fs, FAULT_SYNC, "SYNCED", FAULT_IO, 0);
+}
+
+static status open_copy(struct fixture *f)
+{
+    return store_open(&f->of_copy, &f->other);
+}
+
+static void close_copy(struct fixture *f)
+{
+    store_close(f->other);
+    f->other = NULL;
+}
+
+/* Opens it with that verdict, and leaves it open. */
+static void expect(struct fixture *f, enum store_log_verdict verdict)
+{
+    status s = open_copy(f);
+    assert_string_equal(status_message(s), "");
+    assert_ok(s);
+    assert_int_equal(store_log_end(f->other).verdict, verdict);
+}
+
+static void expect_loss(struct fixture *f, const char *words)
+{
+    for (int read_only = 0; read_only < 2; read_only++) {
+        f->of_copy.read_only = read_only != 0;
+        status s = open_copy(f);
+        assert_non_null(strstr(status_message(s), words));
+        assert_status(s, STATUS_DATA_LOSS);
+    }
+    f->of_copy.read_only = false;
+}
+
+static struct keyspace *of_copy(struct fixture *f)
+{
+    return store_keyspace_find(f->other, 7);
+}
+
+/* --- what happens to files of the copy --- */
+
+/* The only log, or the newest; the caller frees it. */
+static char *newest_log(struct fixture *f)
+{
+    char pattern[PATH_MAX];
+    glob_t logs;
+    snprintf(pattern, sizeof pattern, "%s/*.log", f->copy);
+    assert_int_equal(glob(pattern, 0, NULL, &logs), 0);
+    char *name = strdup(logs.gl_pathv[logs.gl_pathc - 1]);
+    assert_non_null(name);
+    globfree(&logs);
+    return name;
+}
+
+static char *path_in_copy(struct fixture *f, const char *name)
+{
+    char *path = NULL;
+    assert_true(asprintf(&path, "%s/%s", f->copy, name) > 0);
+    return path;
+}
+
+static off_t size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+/* Flips `size` bytes; an offset below 0 is from the end. Frees the path, as the next two do. */
+static void flip(char *path, long offset, size_t size)
+{
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    for (size_t i = 0; i < size; i++) {
+        long at = (offset < 0 ? (long)size_of(path) : 0) + offset + (long)i;
+        assert_int_equal(fseek(file, at, SEEK_SET), 0);
+        int byte = fgetc(file);
+        assert_int_equal(fseek(file, at, SEEK_SET), 0);
+        assert_int_equal(fputc(byte ^ 0x55, file), byte ^ 0x55);
+    }
+    assert_int_equal(fclose(file), 0);
+    free(path);
+}
+
+static void cut(char *path, off_t bytes)
+{
+    assert_int_equal(truncate(path, size_of(path) - bytes), 0);
+    free(path);
+}
+
+static void take_away(char *path)
+{
+    assert_int_equal(unlink(path), 0);
+    free(path);
+}
+
+static void write_text(char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    free(path);
+}
+
+static void assert_format(struct fixture *f, const char *expected)
+{
+    char text[64] = "";
+    char *path = path_in_copy(f, "FORMAT");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    assert_int_equal(fclose(file), 0);
+    free(path);
+    assert_string_equal(text, expected);
+}
+
+/* --- an orderly end --- */
+
+static void after_an_orderly_end_there_is_nothing_to_lose(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    assert_ok(write_one(f->store, f->keyspace, PUT, "b", "2", STORE_ASYNC));
+    stop(f);
+    cut_power(f, 0);
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(of_copy(f), "a", "1");
+    assert_value(of_copy(f), "b", "2");
+}
+
+static void what_is_flipped_after_an_orderly_end_is_a_loss(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    put(f->store, f->keyspace, "b", "2");
+    stop(f);
+    for (int from_end = 1; from_end <= 30; from_end += 7) {
+        cut_power(f, 0);
+        flip(newest_log(f), -from_end, 1);
+        expect_loss(f, ".log is damaged at byte ");
+    }
+}
+
+static void what_is_cut_after_an_orderly_end_is_a_loss(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    cut_power(f, 0);
+    char *log = newest_log(f);
+    off_t size = size_of(log);
+    free(log);
+    for (off_t bytes = 1; bytes <= size; bytes++) {
+        cut_power(f, 0);
+        cut(newest_log(f), bytes);
+        expect_loss(f, ", but was synced up to byte ");
+    }
+}
+
+static void a_log_that_is_gone_is_a_loss(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    cut_power(f, 0);
+    take_away(newest_log(f));
+    expect_loss(f, ".log is gone, of which ");
+    expect_loss(f, "; written at that time: the table");
+    expect_loss(f, "the last synced commit was at 20");
+}
+
+/* --- a kill --- */
+
+static void the_thread_records_within_a_while(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    bool is_recorded = false;
+    for (int i = 0; i < WAITS && !is_recorded; i++) {
+        poll(NULL, 0, 10);
+        cut_power(f, ALL);
+        take_away(newest_log(f));
+        status s = open_copy(f);
+        is_recorded = s.code == STATUS_DATA_LOSS;
+        if (f->other != NULL)
+            close_copy(f);
+        status_free(s);
+    }
+    assert_true(is_recorded);
+}
+
+static void a_torn_write_is_told_once(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop_recording(f);
+    put(f->store, f->keyspace, "b", "2");
+    cut_power(f, ALL);
+    cut(newest_log(f), 3);
+    f->of_copy.read_only = true;
+    for (int i = 0; i < 3; i++) { /* who only reads leaves it as it is */
+        expect(f, STORE_LOG_TORN);
+        assert_non_null(strstr(store_log_end(f->other).words,
+                               "up to 100 ms of acknowledged writes before the stop may be "
+                               "missing: of 0"));
+        assert_non_null(strstr(store_log_end(f->other).words, "the log ends at byte "));
+        assert_value(of_copy(f), "a", "1");
+        assert_value(of_copy(f), "b", NULL);
+        close_copy(f);
+        f->of_copy.read_only = i == 0;
+    }
+    for (int i = 0; i < 3; i++) {
+        expect(f, STORE_LOG_WHOLE);
+        put(f->other, of_copy(f), "c", "3");
+        assert_value(of_copy(f), "a", "1");
+        close_copy(f);
+    }
+}
+
+static void a_torn_end_of_what_asked_for_no_sync_has_its_own_words(void **state)
+{
+    struct fixture *f = *state;
+    assert_ok(write_one(f->store, f->keyspace, PUT, "a", "1", STORE_ASYNC));
+    assert_ok(write_one(f->store, f->keyspace, PUT, "b", "2", STORE_ASYNC));
+    cut_power(f, ALL);
+    cut(newest_log(f), 1);
+    expect(f, STORE_LOG_TORN);
+    assert_non_null(strstr(store_log_end(f->other).words, "before they were synced"));
+}
+
+/* Also bytes that a power cut has left as zeroes: the file had grown, they had not come. */
+static void zeroes_at_the_end_are_a_torn_write(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    for (off_t bytes = 1; bytes < 100000; bytes = 3 * bytes + 1) {
+        cut_power(f, 0);
+        cut(newest_log(f), -bytes);
+        expect(f, STORE_LOG_TORN);
+        assert_value(of_copy(f), "a", "1");
+        close_copy(f);
+    }
+}
+
+/* A kill takes nothing from what the system has; what then is served is on the disk. */
+static void what_a_start_serves_is_synced(void **state)
+{
+    struct fixture *f = *state;
+    assert_ok(write_one(f->store, f->keyspace, PUT, "a", "async", STORE_ASYNC));
+    cut_power(f, ALL);
+    struct fault_fs *fs = fault_fs_create();
+    fault_fs_fail(fs, FAULT_SYNC, ".log", FAULT_IO, 0);
+    assert_status(fault_fs_open(fs, &f->of_copy, &f->other), STATUS_UNAVAILABLE);
+    fault_fs_heal(fs);
+    assert_ok(fault_fs_open(fs, &f->of_copy, &f->other));
+    assert_value(of_copy(f), "a", "async");
+    close_copy(f);
+    fault_fs_destroy(fs);
+}
+
+/* --- logs of former runs, and their end --- */
+
+static void a_log_of_a_former_run_is_missed(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    cut_power(f, ALL);
+    char *first = newest_log(f);
+    expect(f, STORE_LOG_WHOLE);
+    put(f->other, of_copy(f), "b", "2");
+    close_copy(f);
+    char *second = newest_log(f);
+    assert_string_not_equal(first, second);
+    free(second);
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(of_copy(f), "a", "1");
+    close_copy(f);
+    cut(strdup(first), 1);
+    expect_loss(f, " ends at byte ");
+    take_away(first);
+    expect_loss(f, " is gone");
+}
+
+/* RocksDB removes a log when all of it is in tables. */
+static void a_log_that_is_not_needed_goes_without_a_word(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 5; i++) {
+        put(f->store, f->keyspace, "a", "1");
+        assert_ok(keyspace_flush(f->keyspace));
+        cut_power(f, ALL);
+        expect(f, STORE_LOG_WHOLE);
+        assert_value(of_copy(f), "a", "1");
+        close_copy(f);
+    }
+}
+
+/* Or a start would miss it. */
+static void a_log_that_cannot_be_taken_off_the_record_stays(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    open_store(f);
+    fault_fs_fail(f->fs, FAULT_SYNC, "SYNCED", FAULT_IO, 0);
+    put(f->store, f->keyspace, "b", "2");
+    assert_ok(keyspace_flush(f->keyspace));
+    stop(f);
+    fault_fs_heal(f->fs);
+    cut_power(f, ALL);
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(of_copy(f), "b", "2");
+}
+
+/* --- the file itself --- */
+
+static void without_the_record_a_loss_is_possible(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    cut_power(f, 0);
+    take_away(path_in_copy(f, "SYNCED"));
+    expect_loss(f, "the file SYNCED is missing, so that nobody can say");
+    write_text(path_in_copy(f, "SYNCED"), "");
+    expect_loss(f, "the file SYNCED is damaged");
+    write_text(path_in_copy(f, "SYNCED"), "trestleStrestleStrestleStrestleStrestleS");
+    expect_loss(f, "the file SYNCED is damaged");
+}
+
+/* Every byte of the one is flipped, while the other is whole. */
+static void one_slot_is_enough(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    open_store(f); /* by now both slots have been written */
+    stop(f);
+    cut_power(f, 0);
+    char *path = path_in_copy(f, "SYNCED");
+    long half = (long)size_of(path) / 2;
+    for (int slot = 0; slot < 2; slot++) {
+        for (long at = 0; at < 120; at += 13) {
+            cut_power(f, 0);
+            flip(path_in_copy(f, "SYNCED"), slot * half + at, 1);
+            status s = open_copy(f);
+            assert_ok(s);
+            assert_value(of_copy(f), "a", "1");
+            close_copy(f);
+        }
+    }
+    flip(path_in_copy(f, "SYNCED"), 20, 1);
+    flip(path_in_copy(f, "SYNCED"), half + 20, 1);
+    expect_loss(f, "the file SYNCED is damaged");
+    free(path);
+}
+
+/* The one that is being written when the power goes may be half of the old and half of the new. */
+static void a_write_that_is_torn_leaves_the_other_slot(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    open_store(f);
+    fault_fs_fail(f->fs, FAULT_APPEND, "SYNCED", FAULT_IO, 0);
+    put(f->store, f->keyspace, "b", "2");
+    stop(f);
+    fault_fs_heal(f->fs);
+    open_store(f);
+    assert_int_equal(store_log_end(f->store).verdict, STORE_LOG_WHOLE);
+    assert_value(f->keyspace, "b", "2");
+}
+
+/* More logs and tables than a slot has room for. */
+static void the_file_grows(void **state)
+{
+    struct fixture *f = *state;
+    struct keyspace *idle = make_keyspace(f->store, 8);
+    put(f->store, idle, "stays in the log", "1");
+    for (int i = 0; i < 500; i++) {
+        put(f->store, f->keyspace, "a", "1");
+        assert_ok(keyspace_flush(f->keyspace));
+    }
+    stop(f);
+    cut_power(f, 0);
+    char *path = path_in_copy(f, "SYNCED");
+    assert_true(size_of(path) > 16 << 10);
+    free(path);
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(store_keyspace_find(f->other, 8), "stays in the log", "1");
+}
+
+/* --- failures --- */
+
+/* No write fails because of it. */
+static void what_cannot_be_recorded_stops_nobody(void **state)
+{
+    struct fixture *f = *state;
+    static const enum fault_operation operations[] = {FAULT_APPEND, FAULT_SYNC};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        unsigned before = fault_fs_failures(f->fs);
+        fault_fs_fail(f->fs, operations[i], "SYNCED", FAULT_NO_SPACE, 0);
+        put(f->store, f->keyspace, "a", "1");
+        for (int j = 0; j < WAITS && fault_fs_failures(f->fs) == before; j++)
+            poll(NULL, 0, 10);
+        assert_true(fault_fs_failures(f->fs) > before);
+        put(f->store, f->keyspace, "a", "2");
+        assert_ok(store_health(f->store));
+        fault_fs_heal(f->fs);
+    }
+    stop(f);
+    cut_power(f, 0);
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(of_copy(f), "a", "2");
+}
+
+/* Each operation on SYNCED. */
+static void a_start_that_fails_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    static const enum fault_operation operations[] = {
+        FAULT_CREATE,
+        FAULT_APPEND,
+        FAULT_SYNC,
+        FAULT_READ,
+    };
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        bool has_failed = true;
+        for (unsigned pass = 0; has_failed; pass++) {
+            assert_in_range(pass, 0, 20);
+            unsigned before = fault_fs_failures(f->fs);
+            fault_fs_fail(f->fs, operations[i], "SYNCED", FAULT_IO, pass);
+            status s = fault_fs_open(f->fs, &f->options, &f->store);
+            status_free(s);
+            if (f->store != NULL)
+                stop(f);
+            has_failed = fault_fs_failures(f->fs) > before;
+            fault_fs_heal(f->fs);
+            open_store(f);
+            assert_int_equal(store_log_end(f->store).verdict, STORE_LOG_WHOLE);
+            assert_value(f->keyspace, "a", "1");
+            stop(f);
+        }
+    }
+}
+
+/* --- salvage --- */
+
+static void a_salvage_brings_back_what_comes_before_the_damage(void **state)
+{
+    struct fixture *f = *state;
+    char value[40001], key[8];
+    memset(value, 'v', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    for (int i = 0; i < 10; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        put(f->store, f->keyspace, key, value);
+    }
+    stop(f);
+    cut_power(f, 0);
+    flip(newest_log(f), 100000, 1); /* in the third record */
+    expect_loss(f, "whole commits are behind the damage");
+    f->of_copy.salvage = true;
+    for (int read_only = 1; read_only >= 0; read_only--) {
+        f->of_copy.read_only = read_only != 0;
+        expect(f, STORE_LOG_LOST);
+        assert_value(of_copy(f), "k1", value);
+        assert_value(of_copy(f), "k2", NULL);
+        assert_value(of_copy(f), "k9", NULL);
+        if (read_only)
+            close_copy(f);
+    }
+    put(f->other, of_copy(f), "k2", "again");
+    close_copy(f);
+    f->of_copy.salvage = false;
+    expect(f, STORE_LOG_WHOLE); /* what was lost is settled */
+    assert_value(of_copy(f), "k1", value);
+    assert_value(of_copy(f), "k2", "again");
+}
+
+static void a_salvage_goes_on_without_a_log_that_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "in a table", "1");
+    assert_ok(keyspace_flush(f->keyspace));
+    put(f->store, f->keyspace, "in the log", "2");
+    put(f->store, make_keyspace(f->store, 8), "in the log", "2");
+    assert_ok(keyspace_flush(f->keyspace)); /* that log is not the latest, and still needed */
+    put(f->store, f->keyspace, "in the next", "3");
+    stop(f);
+    cut_power(f, 0);
+    char *path = path_in_copy(f, "*.log");
+    glob_t logs;
+    assert_int_equal(glob(path, 0, NULL, &logs), 0);
+    assert_true(logs.gl_pathc > 1);
+    take_away(strdup(logs.gl_pathv[0]));
+    globfree(&logs);
+    free(path);
+    expect_loss(f, " is gone");
+    f->of_copy.salvage = true;
+    expect(f, STORE_LOG_LOST);
+    assert_value(of_copy(f), "in a table", "1");
+    assert_value(of_copy(f), "in the next", "3");
+    assert_value(store_keyspace_find(f->other, 8), "in the log", NULL);
+    close_copy(f);
+    f->of_copy.salvage = false;
+    expect(f, STORE_LOG_WHOLE);
+}
+
+static void a_salvage_makes_the_record_anew(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    cut_power(f, 0);
+    take_away(path_in_copy(f, "SYNCED"));
+    f->of_copy.salvage = true;
+    expect(f, STORE_LOG_LOST);
+    assert_value(of_copy(f), "a", "1");
+    close_copy(f);
+    f->of_copy.salvage = false;
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(of_copy(f), "a", "1");
+}
+
+/* --- a directory of the format before --- */
+
+static void a_former_format_becomes_the_present_one(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    cut_power(f, ALL);
+    write_text(path_in_copy(f, "FORMAT"), "trestle 1\n");
+    take_away(path_in_copy(f, "SYNCED"));
+    f->of_copy.read_only = true;
+    expect(f, STORE_LOG_WHOLE);
+    close_copy(f);
+    assert_format(f, "trestle 1\n"); /* who only reads changes nothing */
+    f->of_copy.read_only = false;
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(of_copy(f), "a", "1");
+    assert_format(f, "trestle 2\n");
+    put(f->other, of_copy(f), "b", "2");
+    close_copy(f);
+    take_away(newest_log(f));
+    expect_loss(f, " is gone");
+}
+
+/* An upgrade that was killed before its last step, after which a former program went on. */
+static void a_record_of_a_former_format_says_nothing(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    cut_power(f, 0);
+    write_text(path_in_copy(f, "FORMAT"), "trestle 1\n");
+    take_away(newest_log(f));
+    expect(f, STORE_LOG_WHOLE);
+}
+
+/* The power goes after each step of it. */
+static void an_upgrade_is_taken_up_again(void **state)
+{
+    struct fixture *f = *state;
+    static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_SYNC,
+                                                      FAULT_SYNC_DIRECTORY};
+    put(f->store, f->keyspace, "a", "1");
+    stop(f);
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        bool has_failed = true;
+        for (unsigned pass = 0; has_failed; pass++) {
+            assert_in_range(pass, 0, 60);
+            cut_power(f, 0);
+            write_text(path_in_copy(f, "FORMAT"), "trestle 1\n");
+            take_away(path_in_copy(f, "SYNCED"));
+            struct fault_fs *fs = fault_fs_create();
+            fault_fs_fail(fs, operations[i], "", FAULT_IO, pass);
+            status s = fault_fs_open(fs, &f->of_copy, &f->other);
+            if (status_is_ok(s))
+                close_copy(f);
+            status_free(s);
+            has_failed = fault_fs_failures(fs) > 0;
+            fault_fs_destroy(fs);
+            expect(f, STORE_LOG_WHOLE);
+            assert_value(of_copy(f), "a", "1");
+            assert_format(f, "trestle 2\n");
+            close_copy(f);
+        }
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(after_an_orderly_end_there_is_nothing_to_lose),
+        TEST(what_is_flipped_after_an_orderly_end_is_a_loss),
+        TEST(what_is_cut_after_an_orderly_end_is_a_loss),
+        TEST(a_log_that_is_gone_is_a_loss),
+        TEST(the_thread_records_within_a_while),
+        TEST(a_torn_write_is_told_once),
+        TEST(a_torn_end_of_what_asked_for_no_sync_has_its_own_words),
+        TEST(zeroes_at_the_end_are_a_torn_write),
+        TEST(what_a_start_serves_is_synced),
+        TEST(a_log_of_a_former_run_is_missed),
+        TEST(a_log_that_is_not_needed_goes_without_a_word),
+        TEST(a_log_that_cannot_be_taken_off_the_record_stays),
+        TEST(without_the_record_a_loss_is_possible),
+        TEST(one_slot_is_enough),
+        TEST(a_write_that_is_torn_leaves_the_other_slot),
+        TEST(the_file_grows),
+        TEST(what_cannot_be_recorded_stops_nobody),
+        TEST(a_start_that_fails_changes_nothing),
+        TEST(a_salvage_brings_back_what_comes_before_the_damage),
+        TEST(a_salvage_goes_on_without_a_log_that_is_gone),
+        TEST(a_salvage_makes_the_record_anew),
+        TEST(a_former_format_becomes_the_present_one),
+        TEST(a_record_of_a_former_format_says_nothing),
+        TEST(an_upgrade_is_taken_up_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

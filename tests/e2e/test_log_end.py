@@ -1,0 +1,113 @@
+"""What a start and the doctor say of a write-ahead log that has lost its end, or all of it: loss of
+what was synced keeps the server from starting, unless it may salvage; a torn write is told."""
+
+import contextlib
+import re
+import shutil
+
+import pytest
+from harness.rest import Rest
+from harness.server import EXTERNAL, Server, run_trestle
+
+pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs a server of its own")
+TABLE = "projects/p/instances/i/tables/t"
+
+
+@contextlib.contextmanager
+def running(place, arguments=()):
+    """Started, and stopped in an orderly way."""
+    server = Server(place, arguments)
+    try:
+        yield server.start()
+        server.stop()
+    finally:
+        server.close()
+
+
+def ask(server, verb, path, body=None):
+    status, text = Rest(server.host).ask(verb, path, body)
+    assert status == 200, text
+    return text
+
+
+def write(server, key):
+    cell = {"familyName": "f", "columnQualifier": "cQ==", "value": "dg==", "timestampMicros": "0"}
+    body = {"entries": [{"rowKey": key, "mutations": [{"setCell": cell}]}]}
+    ask(server, "POST", f"/v2/{TABLE}:mutateRows", body)
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """A directory of a server that has stopped, with all that it has in its log."""
+    place = tmp_path_factory.mktemp("stopped")
+    with running(place, ["--auto-create", "on"]) as server:
+        table = {"tableId": "t", "table": {"columnFamilies": {"f": {}}}}
+        ask(server, "POST", "/v2/projects/p/instances/i/tables", table)
+        for key in ("YQ==", "Yg==", "Yw=="):
+            write(server, key)
+    return place
+
+
+@pytest.fixture
+def copied(stopped, tmp_path):
+    shutil.copytree(stopped / "data", tmp_path / "data")
+    return tmp_path
+
+
+def newest_log(place):
+    return max((log for log in (place / "data").glob("*.log") if log.stat().st_size > 0))
+
+
+def flip(log):
+    damaged = bytearray(log.read_bytes())
+    damaged[-5] ^= 1
+    log.write_bytes(damaged)
+
+
+def cut(log):
+    log.write_bytes(log.read_bytes()[:-5])
+
+
+LOSSES = [
+    (flip, r"write-ahead log \d+\.log is damaged at byte \d+, and was synced up to byte \d+"),
+    (cut, r"write-ahead log \d+\.log ends at byte \d+, but was synced up to byte \d+"),
+    (lambda log: log.unlink(), r"write-ahead log \d+\.log is gone, of which \d+ bytes were synced"),
+]
+
+
+@pytest.mark.parametrize(("damage", "words"), LOSSES, ids=["flip", "cut", "gone"])
+def test_a_loss_is_named_and_salvaged(copied, damage, words):
+    damage(newest_log(copied))
+    seen = run_trestle("doctor", copied / "data")
+    assert seen.returncode == 1
+    assert re.search("damage: " + words, seen.stderr), seen.stderr
+    assert TABLE in seen.stderr  # who wrote at that time
+    assert "the last synced commit was at 20" in seen.stderr
+    with pytest.raises(RuntimeError, match=words):
+        Server(copied).start()
+    with running(copied, ["--salvage"]) as server:
+        assert re.search("what the log had is lost.*" + words, server.stderr_path.read_text())
+    with running(copied) as server:  # once is enough
+        ask(server, "GET", "/v2/projects/p/instances/i/tables")
+    assert run_trestle("doctor", copied / "data").returncode == 0
+
+
+def test_a_torn_write_is_told_once(copied):
+    """Bytes behind the end, of which nobody was told that they are on the disk."""
+    with open(newest_log(copied), "ab") as log:
+        log.write(b"torn" * 30)
+    words = r"the log ends at byte \d+; up to 100 ms of acknowledged writes before the stop may be "
+    words += r"missing: of \d+\.log 120 bytes were dropped behind that, with 0 whole commits"
+    seen = run_trestle("doctor", copied / "data")
+    assert seen.returncode == 3
+    assert re.search(words, seen.stdout), seen.stdout
+    with running(copied) as server:
+        assert len(re.findall(words, server.stderr_path.read_text())) == 1
+    assert run_trestle("doctor", copied / "data").returncode == 0
+
+
+def test_after_an_orderly_stop_there_is_nothing_to_tell(copied):
+    seen = run_trestle("doctor", copied / "data")
+    assert (seen.returncode, seen.stderr) == (0, "")
+    (copied / "data/SYNCED").unlink()
+    assert "the file SYNCED is missing" in run_trestle("doctor", copied / "data").stderr
