@@ -196,4 +196,10 @@ enum {
     LIMIT_PROFILE_METRICS = 64,
 };
 
+/* --- places of backups and of the archive; INVALID_ARGUMENT --- */
+enum {
+    LIMIT_PLACE_PART = 240,  /* of a name: a file's has 255 on most file systems */
+    LIMIT_PLACE_NAME = 1000, /* an object's in a bucket has 1,024, with the place's own prefix */
+};
+
 #endif

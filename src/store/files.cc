@@ -97,6 +97,26 @@ status files_remove_directory(files *files, const char *path)
         [&] { return removed(system_of(files)->DeleteDir(path, IOOptions(), nullptr), path); });
 }
 
+/* --- looking and renaming --- */
+
+status files_rename(files *files, const char *from, const char *to)
+{
+    return guarded([&] {
+        return file_status(system_of(files)->RenameFile(from, to, IOOptions(), nullptr), from);
+    });
+}
+
+status files_look(files *files, const char *path, file_look *out)
+{
+    *out = {0, false};
+    return guarded([&] {
+        FileSystem *system = system_of(files);
+        TRY(file_status(system->GetFileSize(path, IOOptions(), &out->size, nullptr), path));
+        return file_status(system->IsDirectory(path, IOOptions(), &out->is_directory, nullptr),
+                           path);
+    });
+}
+
 /* --- checksums --- */
 
 class checksum {

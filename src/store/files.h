@@ -29,6 +29,18 @@ status files_list(struct files *files, const char *path,
 status files_remove(struct files *files, const char *path);
 status files_remove_directory(struct files *files, const char *path);
 
+/* Gives a file another name on the same file system, in place of what has that. Not durable by
+ * itself. */
+status files_rename(struct files *files, const char *from, const char *to);
+
+struct file_look {
+    uint64_t size; /* of a directory: whatever the system says */
+    bool is_directory;
+};
+
+/* NOT_FOUND. */
+status files_look(struct files *files, const char *path, struct file_look *out);
+
 /* Appends the whole file. NOT_FOUND; DATA_LOSS if it is larger than `most` bytes. */
 status files_read(struct files *files, const char *path, size_t most, struct buffer *out);
 
