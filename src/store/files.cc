@@ -54,6 +54,11 @@ status files_sync_directory(files *files, const char *path)
     return guarded([&] { return file_status(sync_directory(system_of(files), path), path); });
 }
 
+status files_sync_parent(files *files, const char *path)
+{
+    return files_sync_directory(files, parent_of(path).c_str());
+}
+
 status files_make_directory(files *files, const char *path)
 {
     return guarded([&] {
@@ -97,23 +102,29 @@ status files_remove_directory(files *files, const char *path)
         [&] { return removed(system_of(files)->DeleteDir(path, IOOptions(), nullptr), path); });
 }
 
-/* --- looking and renaming --- */
+static status remove_all(FileSystem *system, const std::string &path)
+{
+    std::vector<std::string> names;
+    IOStatus s = system->GetChildren(path, IOOptions(), &names, nullptr);
+    if (s.IsPathNotFound() || s.IsNotFound())
+        return status_ok();
+    for (const std::string &name : names)
+        if (s.ok() && name != "." && name != "..")
+            s = system->DeleteFile(path + "/" + name, IOOptions(), nullptr);
+    if (s.ok())
+        s = system->DeleteDir(path, IOOptions(), nullptr);
+    return removed(s, path);
+}
+
+status files_remove_flat_directory(files *files, const char *path)
+{
+    return guarded([&] { return remove_all(system_of(files), path); });
+}
 
 status files_rename(files *files, const char *from, const char *to)
 {
     return guarded([&] {
         return file_status(system_of(files)->RenameFile(from, to, IOOptions(), nullptr), from);
-    });
-}
-
-status files_look(files *files, const char *path, file_look *out)
-{
-    *out = {0, false};
-    return guarded([&] {
-        FileSystem *system = system_of(files);
-        TRY(file_status(system->GetFileSize(path, IOOptions(), &out->size, nullptr), path));
-        return file_status(system->IsDirectory(path, IOOptions(), &out->is_directory, nullptr),
-                           path);
     });
 }
 
@@ -185,6 +196,26 @@ status files_read(files *files, const char *path, size_t most, struct buffer *ou
             buffer_append_bytes(out, from_slice(piece));
             return status_ok();
         }));
+        return out->failed ? status_out_of_memory() : status_ok();
+    });
+}
+
+status files_read_tail(files *files, const char *path, size_t most, struct buffer *out,
+                       uint64_t *size)
+{
+    return guarded([&] {
+        FileSystem *system = system_of(files);
+        std::unique_ptr<rocksdb::FSRandomAccessFile> file;
+        TRY(file_status(system->GetFileSize(path, IOOptions(), size, nullptr), path));
+        TRY(file_status(system->NewRandomAccessFile(path, FileOptions(), &file, nullptr), path));
+        size_t wanted = *size < most ? static_cast<size_t>(*size) : most;
+        std::unique_ptr<char[]> scratch(new char[wanted + 1]);
+        Slice tail;
+        TRY(file_status(
+            file->Read(*size - wanted, wanted, IOOptions(), &tail, scratch.get(), nullptr), path));
+        if (tail.size() != wanted)
+            return status_make(STATUS_DATA_LOSS, "%s is shorter than it was", path);
+        buffer_append_bytes(out, from_slice(tail));
         return out->failed ? status_out_of_memory() : status_ok();
     });
 }
@@ -270,6 +301,44 @@ status files_copy(files *files, const char *from, const char *to, const store_pa
         *out = sum.finish();
         return sync_and_close(copy.get(), to);
     });
+}
+
+struct file_writer {
+    std::string path;
+    std::unique_ptr<FSWritableFile> file;
+};
+
+status files_create(files *files, const char *path, file_writer **out)
+{
+    *out = nullptr;
+    return guarded([&] {
+        auto writer = std::make_unique<file_writer>();
+        FileOptions options;
+        options.bytes_per_sync = 1 << 20; /* to the disk while it is written, not in one burst */
+        writer->path = path;
+        TRY(file_status(system_of(files)->NewWritableFile(path, options, &writer->file, nullptr),
+                        path));
+        *out = writer.release();
+        return status_ok();
+    });
+}
+
+status file_writer_append(file_writer *writer, bytes piece)
+{
+    return guarded([&] {
+        return file_status(writer->file->Append(to_slice(piece), IOOptions(), nullptr),
+                           writer->path);
+    });
+}
+
+status file_writer_finish(file_writer *writer)
+{
+    return guarded([&] { return sync_and_close(writer->file.get(), writer->path.c_str()); });
+}
+
+void file_writer_close(file_writer *writer)
+{
+    delete writer;
 }
 
 status files_replace(files *files, const char *path, bytes content)

@@ -20,6 +20,7 @@ struct files *files_of_store(struct store *store); /* as long as the store is op
 status files_make_directory(struct files *files, const char *path);
 /* Makes durable which names the directory has. */
 status files_sync_directory(struct files *files, const char *path);
+status files_sync_parent(struct files *files, const char *path); /* of the directory it is in */
 
 /* Calls `visit` for each name in the directory, in no order, until it fails. NOT_FOUND. */
 status files_list(struct files *files, const char *path,
@@ -28,6 +29,8 @@ status files_list(struct files *files, const char *path,
 /* Removes a file, or an empty directory; fine if there is none. Not durable by itself. */
 status files_remove(struct files *files, const char *path);
 status files_remove_directory(struct files *files, const char *path);
+/* Removes a directory with the files in it, of which none is a directory; fine if there is none. */
+status files_remove_flat_directory(struct files *files, const char *path);
 
 /* Gives a file another name on the same file system, in place of what has that. Not durable by
  * itself. */
@@ -44,12 +47,26 @@ status files_look(struct files *files, const char *path, struct file_look *out);
 /* Appends the whole file. NOT_FOUND; DATA_LOSS if it is larger than `most` bytes. */
 status files_read(struct files *files, const char *path, size_t most, struct buffer *out);
 
+/* Appends the last bytes of the file, `most` of them if it has so many. NOT_FOUND. */
+status files_read_tail(struct files *files, const char *path, size_t most, struct buffer *out,
+                       uint64_t *size);
+
 /* A file that is read from its beginning to its end. One thread at a time. NOT_FOUND. */
 struct file_reader;
 status files_open(struct files *files, const char *path, struct file_reader **out);
 /* Up to `size` bytes; 0 at the end only. */
 status file_reader_next(struct file_reader *reader, uint8_t *to, size_t size, size_t *got);
 void file_reader_close(struct file_reader *reader); /* NULL is fine */
+
+/* A new file, in place of the one that there is, which is written from its beginning to its end.
+ * One thread at a time. */
+struct file_writer;
+status files_create(struct files *files, const char *path, struct file_writer **out);
+status file_writer_append(struct file_writer *writer, bytes piece);
+/* Syncs the file, though not its name. */
+status file_writer_finish(struct file_writer *writer);
+/* One that was not finished stays, in whatever state. NULL is fine. */
+void file_writer_close(struct file_writer *writer);
 
 /* Puts the content in place of the file's, durably, so that a crash finds the one or the other.
  * What a crash leaves behind is `path` with ".new" at its end. */

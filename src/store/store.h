@@ -278,6 +278,31 @@ status table_read(struct store *store, const char *path,
 status store_keyspace_import(struct store *store, uint64_t id, const char *const *paths,
                              size_t count, struct keyspace **out);
 
+/* --- the files of a store at one instant: what whole backups are made of (checkpoint.cc) --- */
+
+struct store_checkpoint;
+
+/* Flushes all write buffers if the logs have more than `most_log_bytes`, which would be copied. To
+ * be called shortly before store_checkpoint_begin. Blocking. */
+status store_checkpoint_prepare(struct store *store, uint64_t most_log_bytes);
+
+/* Fixes the instant: all that was written before is in it, nothing that is written afterwards.
+ * Takes milliseconds, during which the caller lets nobody make a keyspace and then write to it, or
+ * import one: a record could be in the checkpoint whose keyspace is not. As long as there is a
+ * checkpoint the store deletes no file. */
+status store_checkpoint_begin(struct store *store, struct store_checkpoint **out);
+
+/* Makes the directory, which is on the store's file system and not there yet, a store as it was at
+ * that instant: tables are linked, the rest is copied. It is there to be read at once and is not
+ * synced. On failure some of it may be there. Blocking. */
+status store_checkpoint_write(struct store_checkpoint *checkpoint, const char *directory);
+void store_checkpoint_end(struct store_checkpoint *checkpoint); /* NULL is fine */
+
+/* What tells this directory from all others: made when the directory was, and anew for one that was
+ * restored from a whole backup, whose files do not have it. */
+enum { STORE_IDENTITY_SIZE = 64 };
+status store_identity(struct store *store, char out[STORE_IDENTITY_SIZE]);
+
 enum { STORE_LEVELS = 7 };
 
 struct store_statistics {

@@ -1,0 +1,164 @@
+/* The files of a store at one instant: see store.h.
+ *
+ * RocksDB lists which files make up the database, and how much of those that still grow. Tables are
+ * never written again and are linked; so are logs that are sealed. The manifest and the log at its
+ * end grow on, so their first bytes are copied, up to what the list says. All range deletes are in
+ * these files as they were: nothing is exported or imported (store.md says what that loses).
+ *
+ * A log may be cut in the middle of a record by who writes meanwhile. That record's writer has not
+ * come back yet, and replay ends before it.
+ *
+ * Files are kept from deletion by a counter of RocksDB's, which its own recovery from errors sets
+ * to zero: then a table may be gone before it is linked, and the checkpoint fails. */
+#include "store/internal.h"
+
+using rocksdb::FileOptions;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::LiveFilesStorageInfoOptions;
+using rocksdb::LiveFileStorageInfo;
+
+enum : uint32_t { CHECKPOINT_MAGIC = 0x43686563 };
+enum : size_t { PIECE = 256 << 10 };
+
+struct store_checkpoint {
+    explicit store_checkpoint(struct store *store_) : store(store_) {}
+    ~store_checkpoint()
+    {
+        if (keeps_files)
+            store->db->EnableFileDeletions(false).PermitUncheckedError();
+    }
+    store_checkpoint(const store_checkpoint &) = delete;
+    store_checkpoint &operator=(const store_checkpoint &) = delete;
+
+    uint32_t magic = CHECKPOINT_MAGIC;
+    struct store *const store;
+    bool keeps_files = false;
+    std::vector<LiveFileStorageInfo> files;
+};
+
+/* --- the instant --- */
+
+status store_checkpoint_prepare(store *store, uint64_t most_log_bytes)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    return guarded([&] {
+        LiveFilesStorageInfoOptions options;
+        std::vector<LiveFileStorageInfo> files;
+        options.wal_size_for_flush = most_log_bytes + 1;
+        return status_from(store->db->GetLiveFilesStorageInfo(options, &files));
+    });
+}
+
+static status list_files(store_checkpoint *checkpoint)
+{
+    LiveFilesStorageInfoOptions options;
+    options.wal_size_for_flush = UINT64_MAX; /* nothing is flushed now */
+    TRY(status_from(checkpoint->store->db->DisableFileDeletions()));
+    checkpoint->keeps_files = true;
+    return status_from(checkpoint->store->db->GetLiveFilesStorageInfo(options, &checkpoint->files));
+}
+
+status store_checkpoint_begin(store *store, store_checkpoint **out)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    *out = nullptr;
+    return guarded([&] {
+        auto checkpoint = std::make_unique<store_checkpoint>(store);
+        TRY(list_files(checkpoint.get()));
+        *out = checkpoint.release();
+        return status_ok();
+    });
+}
+
+void store_checkpoint_end(store_checkpoint *checkpoint)
+{
+    if (checkpoint == nullptr)
+        return;
+    CHECK_MAGIC(checkpoint, CHECKPOINT_MAGIC);
+    checkpoint->magic = 0;
+    delete checkpoint;
+}
+
+/* --- the directory --- */
+
+static IOStatus copy_piece(rocksdb::FSSequentialFile *from, rocksdb::FSWritableFile *to,
+                           char *scratch, uint64_t *left)
+{
+    rocksdb::Slice piece;
+    size_t size = *left < PIECE ? static_cast<size_t>(*left) : static_cast<size_t>(PIECE);
+    IOStatus s = from->Read(size, IOOptions(), &piece, scratch, nullptr);
+    if (s.ok() && piece.empty())
+        s = IOStatus::Corruption("a file of the store is shorter than it should be");
+    if (s.ok())
+        s = to->Append(piece, IOOptions(), nullptr);
+    *left -= piece.size();
+    return s;
+}
+
+static IOStatus copy_first_bytes(rocksdb::FileSystem *files, const std::string &from,
+                                 const std::string &to, uint64_t size)
+{
+    std::unique_ptr<rocksdb::FSSequentialFile> source;
+    std::unique_ptr<rocksdb::FSWritableFile> copy;
+    std::unique_ptr<char[]> scratch(new char[PIECE]);
+    IOStatus s = files->NewSequentialFile(from, FileOptions(), &source, nullptr);
+    if (s.ok())
+        s = files->NewWritableFile(to, FileOptions(), &copy, nullptr);
+    while (s.ok() && size > 0)
+        s = copy_piece(source.get(), copy.get(), scratch.get(), &size);
+    return s.ok() ? copy->Close(IOOptions(), nullptr) : s;
+}
+
+static status write_file(rocksdb::FileSystem *files, const LiveFileStorageInfo &file,
+                         const std::string &directory)
+{
+    std::string from = file.directory + "/" + file.relative_filename;
+    std::string to = directory + "/" + file.relative_filename;
+    if (!file.replacement_contents.empty())
+        return status_from(rocksdb::WriteStringToFile(files, file.replacement_contents, to));
+    if (file.trim_to_size)
+        return status_from(copy_first_bytes(files, from, to, file.size));
+    return status_from(files->LinkFile(from, to, IOOptions(), nullptr));
+}
+
+/* A log is no log of ours to append to: it gets no room in advance. */
+static rocksdb::FileSystem *plain_files(const store *store)
+{
+    return static_cast<rocksdb::FileSystemWrapper *>(store->files.get())->target();
+}
+
+static status write_directory(const store_checkpoint *checkpoint, const std::string &directory)
+{
+    const store *store = checkpoint->store;
+    rocksdb::FileSystem *files = plain_files(store);
+    TRY(status_from(files->CreateDir(directory, IOOptions(), nullptr)));
+    for (const LiveFileStorageInfo &file : checkpoint->files)
+        if (file.file_type != rocksdb::kOptionsFile)
+            TRY(write_file(files, file, directory));
+    std::string format;
+    TRY(status_from(rocksdb::ReadFileToString(files, store->directory + "/FORMAT", &format)));
+    return status_from(rocksdb::WriteStringToFile(files, format, directory + "/FORMAT"));
+}
+
+status store_checkpoint_write(store_checkpoint *checkpoint, const char *directory)
+{
+    CHECK_MAGIC(checkpoint, CHECKPOINT_MAGIC);
+    return guarded([&] { return write_directory(checkpoint, directory); });
+}
+
+/* --- who it is --- */
+
+status store_identity(store *store, char out[STORE_IDENTITY_SIZE])
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    return guarded([&] {
+        std::string identity;
+        TRY(status_from(store->db->GetDbIdentity(identity)));
+        if (identity.empty() || identity.size() >= STORE_IDENTITY_SIZE)
+            return status_make(STATUS_DATA_LOSS, "%s/IDENTITY is damaged",
+                               store->directory.c_str());
+        memcpy(out, identity.c_str(), identity.size() + 1);
+        return status_ok();
+    });
+}

@@ -1,0 +1,315 @@
+/* Checkpoints: the store at one instant, whatever is written, deleted and compacted afterwards. */
+#include "store/fault_fs.h"
+#include "store/testing.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+
+enum { KEYSPACE = 7, OTHER = 8 };
+
+struct fixture {
+    char *directory;
+    char *copy; /* the checkpoint's */
+    struct store_options options;
+    struct fault_fs *fs;
+    struct store *store;
+    struct keyspace *keyspace;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->directory = make_directory();
+    assert_true(asprintf(&f->copy, "%s/checkpoint", f->directory) > 0);
+    f->options = test_options(f->directory);
+    f->fs = fault_fs_create();
+    assert_ok(fault_fs_open(f->fs, &f->options, &f->store));
+    f->keyspace = make_keyspace(f->store, KEYSPACE);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    store_close(f->store);
+    fault_fs_destroy(f->fs);
+    remove_directory(f->directory);
+    free(f->copy);
+    free(f);
+    return 0;
+}
+
+static void delete_range(struct fixture *f, const char *from, const char *to)
+{
+    struct store_batch *batch = store_batch_create();
+    assert_non_null(batch);
+    store_batch_delete_range(batch, f->keyspace, bytes_of(from), bytes_of(to));
+    assert_ok(store_write(f->store, batch, STORE_SYNCED));
+    store_batch_destroy(batch);
+}
+
+static status take_checkpoint(struct fixture *f)
+{
+    struct store_checkpoint *checkpoint;
+    TRY(store_checkpoint_begin(f->store, &checkpoint));
+    status s = store_checkpoint_write(checkpoint, f->copy);
+    store_checkpoint_end(checkpoint);
+    return s;
+}
+
+/* The checkpoint as a store of its own. */
+static struct store *open_copy(const struct fixture *f, struct keyspace **keyspace)
+{
+    struct store_options options = f->options;
+    struct store *store;
+    options.directory = f->copy;
+    assert_ok(store_open(&options, &store));
+    *keyspace = store_keyspace_find(store, KEYSPACE);
+    assert_non_null(*keyspace);
+    return store;
+}
+
+static void compact(struct fixture *f)
+{
+    assert_ok(keyspace_flush(f->keyspace));
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+}
+
+/* Tables, deleted ranges over them, operands, and what is in the log alone. */
+static void write_history(struct fixture *f)
+{
+    put(f->store, f->keyspace, "a", "1");
+    put(f->store, f->keyspace, "b", "2");
+    put(f->store, f->keyspace, "c", "3");
+    compact(f);
+    delete_range(f, "b", "d");
+    assert_ok(keyspace_flush(f->keyspace));
+    merge(f->store, f->keyspace, "a", "+");
+    put(f->store, f->keyspace, "c", "4");
+}
+
+static void assert_history(struct keyspace *keyspace)
+{
+    assert_value(keyspace, "a", "1+");
+    assert_value(keyspace, "b", NULL);
+    assert_value(keyspace, "c", "4");
+    assert_value(keyspace, "later", NULL);
+}
+
+static void overwrite_history(struct fixture *f)
+{
+    put(f->store, f->keyspace, "a", "later");
+    put(f->store, f->keyspace, "b", "later");
+    put(f->store, f->keyspace, "later", "1");
+    delete_range(f, "c", "d");
+    compact(f);
+}
+
+/* --- what is in it --- */
+
+static void a_checkpoint_is_the_store_at_its_instant(void **state)
+{
+    struct fixture *f = *state;
+    struct store_checkpoint *checkpoint;
+    struct keyspace *keyspace;
+    write_history(f);
+    assert_ok(store_checkpoint_begin(f->store, &checkpoint));
+    overwrite_history(f); /* compacts away what the checkpoint still has to link */
+    assert_ok(store_checkpoint_write(checkpoint, f->copy));
+    store_checkpoint_end(checkpoint);
+    overwrite_history(f);
+    struct store *copy = open_copy(f, &keyspace);
+    assert_history(keyspace);
+    compact(&(struct fixture){.keyspace = keyspace});
+    assert_history(keyspace);
+    store_close(copy);
+    assert_value(f->keyspace, "a", "later");
+}
+
+static void a_large_log_is_flushed_and_a_small_one_copied(void **state)
+{
+    struct fixture *f = *state;
+    struct keyspace *keyspace;
+    struct store_statistics statistics;
+    write_history(f);
+    assert_ok(store_checkpoint_prepare(f->store, 1 << 20));
+    store_statistics(f->store, &statistics);
+    uint64_t flushes = statistics.flushes;
+    assert_ok(store_checkpoint_prepare(f->store, 0));
+    store_statistics(f->store, &statistics);
+    assert_true(statistics.flushes > flushes);
+    assert_ok(take_checkpoint(f));
+    store_close(open_copy(f, &keyspace));
+}
+
+static void what_comes_later_has_no_keyspace_there(void **state)
+{
+    struct fixture *f = *state;
+    struct store_checkpoint *checkpoint;
+    struct keyspace *keyspace;
+    write_history(f);
+    assert_ok(store_checkpoint_begin(f->store, &checkpoint));
+    put(f->store, make_keyspace(f->store, OTHER), "a", "1");
+    assert_ok(store_checkpoint_write(checkpoint, f->copy));
+    store_checkpoint_end(checkpoint);
+    struct store *copy = open_copy(f, &keyspace);
+    assert_null(store_keyspace_find(copy, OTHER));
+    assert_history(keyspace);
+    store_close(copy);
+}
+
+/* --- under load --- */
+
+struct writer {
+    struct fixture *f;
+    pthread_t thread;
+    atomic_bool stop;
+    atomic_uint written;
+};
+
+static void *write_on(void *argument)
+{
+    struct writer *w = argument;
+    char key[16], value[2000];
+    memset(value, 'v', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    for (unsigned i = 0; !atomic_load(&w->stop); i++) {
+        snprintf(key, sizeof key, "n%08u", i);
+        assert_ok(write_one(w->f->store, w->f->keyspace, PUT, key, value, STORE_ASYNC));
+        atomic_store(&w->written, i + 1);
+    }
+    return NULL;
+}
+
+static unsigned count_keys(struct keyspace *keyspace)
+{
+    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor *cursor;
+    char expected[16];
+    unsigned count = 0;
+    assert_ok(store_cursor_create(keyspace, &options, &cursor));
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor)) {
+        snprintf(expected, sizeof expected, "n%08u", count++);
+        assert_true(bytes_equal(store_cursor_key(cursor), bytes_of(expected)));
+    }
+    assert_ok(store_cursor_status(cursor));
+    store_cursor_destroy(cursor);
+    return count;
+}
+
+static void wait_for_writes(const struct writer *w, unsigned count)
+{
+    while (atomic_load(&w->written) < count)
+        sched_yield();
+}
+
+static void a_checkpoint_under_load_has_a_prefix_of_what_is_written(void **state)
+{
+    struct fixture *f = *state;
+    struct writer w = {.f = f};
+    assert_int_equal(pthread_create(&w.thread, NULL, write_on, &w), 0);
+    for (unsigned round = 1; round <= 5; round++) {
+        struct store_checkpoint *checkpoint;
+        struct keyspace *keyspace;
+        wait_for_writes(&w, round * 500);
+        unsigned before = atomic_load(&w.written);
+        assert_ok(store_checkpoint_begin(f->store, &checkpoint));
+        unsigned after = atomic_load(&w.written) + 1; /* one may be on its way */
+        wait_for_writes(&w, after + 100);
+        assert_ok(store_checkpoint_write(checkpoint, f->copy));
+        store_checkpoint_end(checkpoint);
+        struct store *copy = open_copy(f, &keyspace);
+        unsigned count = count_keys(keyspace);
+        assert_in_range(count, before, after);
+        store_close(copy);
+        char *name = strdup(f->copy);
+        remove_directory(name);
+    }
+    atomic_store(&w.stop, true);
+    pthread_join(w.thread, NULL);
+}
+
+/* --- when the disk fails --- */
+
+static void a_failed_checkpoint_leaves_the_store_as_it_was(void **state)
+{
+    struct fixture *f = *state;
+    write_history(f);
+    fault_fs_fail_here(f->fs, FAULT_APPEND, "MANIFEST", FAULT_NO_SPACE, 0);
+    assert_status(take_checkpoint(f), STATUS_RESOURCE_EXHAUSTED);
+    fault_fs_heal(f->fs);
+    fault_fs_fail_here(f->fs, FAULT_CREATE, ".sst", FAULT_IO, 0);
+    char *name = strdup(f->copy);
+    remove_directory(name);
+    assert_status(take_checkpoint(f), STATUS_UNAVAILABLE);
+    fault_fs_heal(f->fs);
+    name = strdup(f->copy);
+    remove_directory(name);
+    assert_ok(store_health(f->store));
+    put(f->store, f->keyspace, "b", "5");
+    assert_ok(take_checkpoint(f));
+}
+
+static unsigned count_tables(const char *directory)
+{
+    unsigned count = 0;
+    DIR *listing = opendir(directory);
+    assert_non_null(listing);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;)
+        count += strstr(entry->d_name, ".sst") != NULL;
+    closedir(listing);
+    return count;
+}
+
+static void files_are_deleted_again_after_its_end(void **state)
+{
+    struct fixture *f = *state;
+    struct store_checkpoint *checkpoint;
+    write_history(f);
+    assert_ok(store_checkpoint_begin(f->store, &checkpoint));
+    overwrite_history(f);
+    assert_true(count_tables(f->directory) > 1);
+    store_checkpoint_end(checkpoint);
+    overwrite_history(f);
+    assert_int_equal(count_tables(f->directory), 1);
+}
+
+/* --- who it is --- */
+
+static void a_copy_has_another_identity(void **state)
+{
+    struct fixture *f = *state;
+    char mine[STORE_IDENTITY_SIZE], again[STORE_IDENTITY_SIZE], its[STORE_IDENTITY_SIZE];
+    struct keyspace *keyspace;
+    assert_ok(store_identity(f->store, mine));
+    store_close(f->store);
+    assert_ok(fault_fs_open(f->fs, &f->options, &f->store));
+    f->keyspace = store_keyspace_find(f->store, KEYSPACE);
+    assert_ok(store_identity(f->store, again));
+    assert_string_equal(mine, again);
+    assert_ok(take_checkpoint(f));
+    struct store *copy = open_copy(f, &keyspace);
+    assert_ok(store_identity(copy, its));
+    assert_string_not_equal(mine, its);
+    store_close(copy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_checkpoint_is_the_store_at_its_instant, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_large_log_is_flushed_and_a_small_one_copied, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_comes_later_has_no_keyspace_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_checkpoint_under_load_has_a_prefix_of_what_is_written,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_checkpoint_leaves_the_store_as_it_was, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(files_are_deleted_again_after_its_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_copy_has_another_identity, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
