@@ -30,6 +30,8 @@ struct commit_queue {
     size_t bytes;        /* lock; of what waits and of the batch under way */
     bool is_asleep;      /* lock; the thread waits for `wake` */
     bool is_stopping;    /* lock */
+    bool is_held;        /* lock; see commit_hold */
+    pthread_cond_t idle; /* who holds waits for the batch under way */
     int64_t begun_us;    /* lock; clock_steady_us when the batch under way was taken; 0: none is */
 
     /* The newest version given out, or raised to. Only rises; written under the lock. */
@@ -254,7 +256,7 @@ static struct list take_batch(struct commit_queue *queue)
 {
     struct list taken = {0};
     pthread_mutex_lock(&queue->lock);
-    while (list_is_empty(&queue->waiting) && !queue->is_stopping) {
+    while ((list_is_empty(&queue->waiting) || queue->is_held) && !queue->is_stopping) {
         queue->is_asleep = true;
         pthread_cond_wait(&queue->wake, &queue->lock);
     }
@@ -392,6 +394,8 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
     queue->bytes -= bytes;
     times.begun_us = queue->begun_us;
     queue->begun_us = 0;
+    if (queue->is_held)
+        pthread_cond_signal(&queue->idle);
     metrics_set(queue->options.metrics, METRIC_commit_queue_bytes, (int64_t)queue->bytes);
     pthread_mutex_unlock(&queue->lock);
     acknowledge(queue, commits, written, times);
@@ -429,11 +433,36 @@ int64_t commit_under_way_us(struct commit_queue *queue)
     return begun_us == 0 || now_us < begun_us ? 0 : now_us - begun_us;
 }
 
+/* --- holding --- */
+
+void commit_hold(struct commit_queue *queue, uint64_t *applied)
+{
+    CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
+    pthread_mutex_lock(&queue->lock);
+    CHECK(!queue->is_held);
+    queue->is_held = true;
+    while (queue->begun_us != 0)
+        pthread_cond_wait(&queue->idle, &queue->lock);
+    *applied = commit_applied_version(queue);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void commit_release(struct commit_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    CHECK(queue->is_held);
+    queue->is_held = false;
+    pthread_cond_signal(&queue->wake);
+    queue->is_asleep = false;
+    pthread_mutex_unlock(&queue->lock);
+}
+
 /* --- life --- */
 
 static void free_queue(struct commit_queue *queue)
 {
     commit_batch_free(&queue->batch);
+    pthread_cond_destroy(&queue->idle);
     pthread_cond_destroy(&queue->wake);
     pthread_mutex_destroy(&queue->lock);
     queue->magic = 0;
@@ -450,6 +479,7 @@ status commit_queue_create(const struct commit_options *options, struct commit_q
     queue->options = *options;
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->wake, NULL);
+    pthread_cond_init(&queue->idle, NULL);
     status s = commit_batch_init(&queue->batch);
     if (status_is_ok(s))
         s = load_ceiling(queue);

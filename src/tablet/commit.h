@@ -128,6 +128,12 @@ double commit_queue_load(struct commit_queue *queue);
 /* How long the batch under way has taken so far; 0 if none is. */
 int64_t commit_under_way_us(struct commit_queue *queue);
 
+/* Holds the commit thread between two batches until commit_release: what is submitted meanwhile
+ * waits. `*applied`: all commits up to this version, and none above it, are in the store. One
+ * holder at a time, for milliseconds: writers wait. May wait for the batch under way. */
+void commit_hold(struct commit_queue *queue, uint64_t *applied);
+void commit_release(struct commit_queue *queue);
+
 /* The clock behind versions: microseconds in the upper 52 bits, a counter in the lower 12. */
 enum { VERSION_COUNTER_BITS = 12 };
 

@@ -746,6 +746,63 @@ static void a_power_cut_may_take_mendings_alone(void **state)
     remove_directory(copy);
 }
 
+/* --- holding --- */
+
+static void what_is_submitted_while_commits_are_held_waits(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct pending early, late;
+    unsigned turn = 0;
+    uint64_t applied;
+    submit(f, &early, "row", set_cell(f, FAMILY_F, "q", 5, "early"), &turn);
+    wait_for_all(f);
+    commit_hold(f->queue, &applied);
+    assert_true(applied >= early.commit.version);
+    submit(f, &late, "row", set_cell(f, FAMILY_F, "q", 6, "late"), &turn);
+    assert_true(late.commit.version > applied);
+    assert_true(commit_applied_version(f->queue) == applied);
+    assert_row(f, "row", "f:q@5=early");
+    commit_release(f->queue);
+    wait_for_all(f);
+    assert_row(f, "row", "f:q@6=late f:q@5=early");
+    buffer_free(&early.change.fragment);
+    buffer_free(&late.change.fragment);
+}
+
+/* The batch that is under way is in the store when the hold begins. */
+struct holding {
+    struct tablet_fixture *f;
+    uint64_t applied;
+};
+
+static void *hold_and_release(void *argument)
+{
+    struct holding *holding = argument;
+    commit_hold(holding->f->queue, &holding->applied);
+    commit_release(holding->f->queue);
+    return NULL;
+}
+
+static void a_hold_waits_for_the_batch_under_way(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct gate *gate = gate_of(f);
+    struct holding holding = {.f = f};
+    struct pending pending;
+    pthread_t thread;
+    unsigned turn = 0;
+    shut(gate);
+    submit(f, &pending, "row", set_cell(f, FAMILY_F, "q", 5, "v"), &turn);
+    await_commit_thread(gate);
+    assert_int_equal(pthread_create(&thread, NULL, hold_and_release, &holding), 0);
+    open_gate(gate);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(holding.applied >= pending.commit.version);
+    assert_row(f, "row", "f:q@5=v");
+    wait_for_all(f);
+    buffer_free(&pending.change.fragment);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -775,6 +832,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stall_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(owners_are_told_on_their_loops, setup, teardown),
         cmocka_unit_test_setup_teardown(applied_changes_are_shown, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_submitted_while_commits_are_held_waits, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_hold_waits_for_the_batch_under_way, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_acknowledged_after_a_failed_sync, setup_faults,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_until_there_is_space, setup_faults,

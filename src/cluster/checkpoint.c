@@ -1,0 +1,51 @@
+/* See checkpoint.h.
+ *
+ * With `admin` held no keyspace is made and then named by a record, in either order of which a
+ * checkpoint could have the one without the other. With the commit thread held no batch is half in
+ * the log. A keyspace that is dropped meanwhile is named by nobody; a start drops it again. */
+#include "cluster/checkpoint.h"
+
+#include "cluster/cluster_private.h"
+#include "store/files.h"
+
+/* Logs of more than this are flushed before: they would be copied each time anew, while the tables
+ * that come of them are known to later backups. */
+enum { MOST_LOG_BYTES = 32 << 20 };
+
+static status fix_instant(struct cluster *cluster, struct checkpoint_facts *facts,
+                          struct store_checkpoint **out)
+{
+    pthread_mutex_lock(&cluster->admin);
+    commit_hold(cluster->commits, &facts->version);
+    facts->wall_us = clock_wall_us(cluster->options.clock);
+    status s = store_checkpoint_begin(cluster->store, out);
+    commit_release(cluster->commits);
+    pthread_mutex_unlock(&cluster->admin);
+    return s;
+}
+
+status cluster_remove_checkpoint(struct cluster *cluster, const char *directory)
+{
+    return files_remove_flat_directory(files_of_store(cluster->store), directory);
+}
+
+status cluster_checkpoint(struct cluster *cluster, const char *directory,
+                          struct checkpoint_facts *out)
+{
+    struct store_checkpoint *checkpoint;
+    TRY(store_identity(cluster->store, out->identity));
+    TRY(cluster_remove_checkpoint(cluster, directory));
+    TRY(disk_reserve_admit(&cluster->reserve));
+    TRY(store_checkpoint_prepare(cluster->store, MOST_LOG_BYTES));
+    TRY(fix_instant(cluster, out, &checkpoint));
+    status s = store_checkpoint_write(checkpoint, directory);
+    store_checkpoint_end(checkpoint);
+    if (!status_is_ok(s))
+        status_ignore(cluster_remove_checkpoint(cluster, directory));
+    return s;
+}
+
+status cluster_identity(struct cluster *cluster, char out[STORE_IDENTITY_SIZE])
+{
+    return store_identity(cluster->store, out);
+}
