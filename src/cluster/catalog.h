@@ -10,6 +10,7 @@
  *                                           but they go when the table comes back or goes for good
  *     'I' <commit version>                  not ours: see tablet/tokens.h
  *     'R' <kind> <name>, 'V'                not ours: see control/
+ *     'abandoned-operations'                not ours: see control/operations.c
  *     'version-ceiling'                     not ours: see tablet/commit.c
  *
  * Ids have 8 bytes, big-endian. A change is one batch, so a crash finds all of it or nothing; a

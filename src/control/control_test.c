@@ -428,6 +428,7 @@ static void test_what_a_deleted_table_had_comes_back_with_it(void **state)
 struct counter {
     atomic_uint runs;
     atomic_uint recoveries;
+    atomic_uint abandoned;
     atomic_bool is_held; /* "wait" waits while it is */
 };
 
@@ -470,6 +471,15 @@ static status recover_counter(void *context, const char *name, bytes argument)
     atomic_fetch_add(&counter->recoveries, 1);
     if (bytes_equal(argument, bytes_of("once")))
         return status_make(STATUS_ABORTED, "it does not go on");
+    return status_ok();
+}
+
+static status abandon_counter(void *context, const char *name, bytes argument)
+{
+    struct counter *counter = context;
+    assert_non_null(name);
+    assert_true(bytes_equal(argument, bytes_of("again")));
+    atomic_fetch_add(&counter->abandoned, 1);
     return status_ok();
 }
 
@@ -517,7 +527,8 @@ static const Lro__Operation *wait_for(struct fixture *f, const char *name)
 
 static void use_counter(struct fixture *f, struct counter *counter, struct operation_kind *kind)
 {
-    *kind = (struct operation_kind){"count", counter, run_counter, recover_counter};
+    *kind =
+        (struct operation_kind){"count", counter, run_counter, recover_counter, abandon_counter};
     f->kinds = kind;
     f->kind_count = 1;
     reopen(f);
@@ -579,6 +590,40 @@ static void test_what_a_stop_cut_short_goes_on_or_ends(void **state)
     assert_int_equal(wait_for(f, ends)->error->code, STATUS_ABORTED);
     reopen(f);
     assert_int_equal(atomic_load(&counter.recoveries), 2);
+}
+
+static void mark_abandoned(struct fixture *f)
+{
+    struct keyspace *catalog = cluster_catalog(f->base.cluster);
+    struct store_batch *batch = store_batch_create();
+    assert_non_null(batch);
+    operations_mark_abandoned(batch, catalog);
+    assert_ok(cluster_write_catalog(f->base.cluster, batch));
+    store_batch_destroy(batch);
+}
+
+static void test_operations_of_a_restored_server_are_aborted_once(void **state)
+{
+    struct fixture *f = *state;
+    struct counter counter = {.is_held = true};
+    struct operation_kind kind;
+    use_counter(f, &counter, &kind);
+    const char *name = begin(f, "again");
+    mark_abandoned(f);
+    reopen(f);
+    const Lro__Operation *operation = operation_now(f, name);
+    assert_true(operation->done);
+    assert_int_equal(operation->error->code, STATUS_ABORTED);
+    assert_int_equal(atomic_load(&counter.abandoned), 1);
+    assert_int_equal(atomic_load(&counter.recoveries), 0);
+    /* What is begun afterwards goes on over starts as ever. */
+    const char *next = begin(f, "again");
+    close_control(f);
+    atomic_store(&counter.is_held, false);
+    open_control(f);
+    assert_int_equal(atomic_load(&counter.recoveries), 1);
+    assert_int_equal(wait_for(f, next)->result_case, LRO__OPERATION__RESULT_RESPONSE);
+    assert_int_equal(atomic_load(&counter.abandoned), 1);
 }
 
 /* A release that does not know the kind any more ends the operation, too. */
@@ -701,6 +746,7 @@ int main(void)
         TEST(test_a_failure_is_the_operations_error),
         TEST(test_a_cancelled_operation_says_so),
         TEST(test_what_a_stop_cut_short_goes_on_or_ends),
+        TEST(test_operations_of_a_restored_server_are_aborted_once),
         TEST(test_an_operation_of_an_unknown_kind_ends),
         TEST(test_old_operations_are_forgotten),
         TEST(test_orphans_and_damage_are_reported),

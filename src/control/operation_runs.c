@@ -253,6 +253,14 @@ status runs_recover(struct control *control, const char *name, const char *kind,
     return found->recover(found->context, name, argument);
 }
 
+status runs_abandon(struct control *control, const char *name, const char *kind, bytes argument)
+{
+    const struct operation_kind *found = find_kind(control->operations, kind);
+    if (found == NULL || found->abandon == NULL)
+        return status_ok();
+    return found->abandon(found->context, name, argument);
+}
+
 void runs_set_kinds(struct control *control, const struct operation_kind *kinds, size_t count)
 {
     control->operations->kinds = kinds;

@@ -23,6 +23,9 @@ status runs_add(struct edit *edit, const char *name, const char *kind, bytes arg
 /* What the kind says to one that was cut short. */
 status runs_recover(struct control *control, const char *name, const char *kind, bytes argument);
 
+/* The kind leaves what one that is not to go on has made. */
+status runs_abandon(struct control *control, const char *name, const char *kind, bytes argument);
+
 void runs_set_kinds(struct control *control, const struct operation_kind *kinds, size_t count);
 
 #endif

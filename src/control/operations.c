@@ -30,8 +30,10 @@ static status decode(const struct resource *resource, struct arena *arena, struc
 
 /* A pass over all operations; what is done with each is the visitor's. */
 struct pass {
+    struct control *control;
     struct edit *edit;
     struct arena *arena;
+    bool are_abandoned; /* none goes on */
     status failure;
 };
 
@@ -54,11 +56,10 @@ static bool visit_old(void *context, struct resource *resource)
     return status_is_ok(pass->failure);
 }
 
-static status pass_over(struct edit *edit, struct arena *arena, resource_visitor *visit)
+static status pass_over(struct pass *pass, resource_visitor *visit)
 {
-    struct pass pass = {.edit = edit, .arena = arena, .failure = status_ok()};
-    TRY(control_list(edit_control(edit), RESOURCE_OPERATION, "", "", visit, &pass));
-    return pass.failure;
+    TRY(control_list(pass->control, RESOURCE_OPERATION, "", "", visit, pass));
+    return pass->failure;
 }
 
 /* Once a day, in an edit that comes by. */
@@ -72,7 +73,8 @@ static status forget_old(struct edit *edit)
     if (arena == NULL)
         return status_out_of_memory();
     control->swept_version = edit_version(edit);
-    status s = pass_over(edit, arena, visit_old);
+    struct pass pass = {.control = control, .edit = edit, .arena = arena};
+    status s = pass_over(&pass, visit_old);
     arena_destroy(arena);
     return s;
 }
@@ -217,6 +219,70 @@ status operation_forget(struct control *control, const char *name)
     return s;
 }
 
+/* --- what a restore leaves to be ended --- */
+
+static bytes abandoned_key(void)
+{
+    return bytes_of("abandoned-operations");
+}
+
+void operations_mark_abandoned(struct store_batch *batch, struct keyspace *catalog)
+{
+    store_batch_put(batch, catalog, abandoned_key(), bytes_of("-"));
+}
+
+static status are_abandoned(struct control *control, bool *out)
+{
+    struct store_value value;
+    enum store_presence presence = STORE_ABSENT;
+    status s = store_get(cluster_catalog(control_cluster(control)), NULL, abandoned_key(),
+                         STORE_ANYWHERE, &value, &presence);
+    store_value_release(&value);
+    *out = presence == STORE_FOUND;
+    return s;
+}
+
+static status forget_abandoned(struct control *control)
+{
+    struct cluster *cluster = control_cluster(control);
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    store_batch_delete(batch, cluster_catalog(cluster), abandoned_key());
+    status s = cluster_write_removal(cluster, batch);
+    store_batch_destroy(batch);
+    return s;
+}
+
+static status abandon(struct pass *pass, const struct resource *resource)
+{
+    struct standing standing;
+    TRY(decode(resource, pass->arena, &standing));
+    if (standing.message->done)
+        return status_ok();
+    return runs_abandon(pass->control, resource->name, standing.beside->kind,
+                        proto_bytes(standing.beside->argument));
+}
+
+static bool visit_abandoned(void *context, struct resource *resource)
+{
+    struct pass *pass = context;
+    arena_reset(pass->arena);
+    pass->failure = abandon(pass, resource);
+    return status_is_ok(pass->failure);
+}
+
+/* --- taking up --- */
+
+static status outcome_of(const struct pass *pass, const struct resource *resource,
+                         const Catalog__Operation *beside)
+{
+    if (pass->are_abandoned)
+        return status_make(STATUS_ABORTED,
+                           "The server was restored from a backup that was made meanwhile");
+    return runs_recover(pass->control, resource->name, beside->kind, proto_bytes(beside->argument));
+}
+
 static status take_up(struct pass *pass, const struct resource *resource)
 {
     struct standing standing;
@@ -225,7 +291,7 @@ static status take_up(struct pass *pass, const struct resource *resource)
         return status_ok();
     const Catalog__Operation *beside = standing.beside;
     bytes argument = proto_bytes(beside->argument);
-    status outcome = runs_recover(edit_control(pass->edit), resource->name, beside->kind, argument);
+    status outcome = outcome_of(pass, resource, beside);
     if (status_is_ok(outcome))
         return runs_add(pass->edit, resource->name, beside->kind, argument);
     struct operation_end end = {.error = &outcome};
@@ -244,7 +310,19 @@ static bool visit_running(void *context, struct resource *resource)
 
 static status take_up_all(void *context, struct edit *edit)
 {
-    return pass_over(edit, context, visit_running);
+    struct pass *pass = context;
+    pass->edit = edit;
+    return pass_over(pass, visit_running);
+}
+
+static status take_up_or_end(struct control *control, struct arena *arena)
+{
+    struct pass pass = {.control = control, .arena = arena};
+    TRY(are_abandoned(control, &pass.are_abandoned));
+    if (pass.are_abandoned)
+        TRY(pass_over(&pass, visit_abandoned));
+    TRY(control_edit(control, take_up_all, &pass));
+    return pass.are_abandoned ? forget_abandoned(control) : status_ok();
 }
 
 status operations_start(struct control *control, const struct operation_kind *kinds, size_t count)
@@ -253,7 +331,7 @@ status operations_start(struct control *control, const struct operation_kind *ki
     if (arena == NULL)
         return status_out_of_memory();
     runs_set_kinds(control, kinds, count);
-    status s = control_edit(control, take_up_all, arena);
+    status s = take_up_or_end(control, arena);
     arena_destroy(arena);
     return s;
 }

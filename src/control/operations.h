@@ -50,11 +50,19 @@ struct operation_kind {
     /* Called at start for one that a crash or a stop cut short, before anybody is served: cleans
      * up, and returns OK if `run` shall do it again, or else the operation's error. */
     status (*recover)(void *context, const char *name, bytes argument);
+    /* Called in its place for one that is not to go on in any case, see operations_mark_abandoned:
+     * leaves what it has made so far so that it can be made again, or removed. May be called
+     * several times. NULL: nothing needs to be done. */
+    status (*abandon)(void *context, const char *name, bytes argument);
 };
 
 /* Takes up what the last process left running. Called once, before any is begun; the kinds are
  * the caller's. */
 status operations_start(struct control *control, const struct operation_kind *kinds, size_t count);
+
+/* Adds to the batch that no operation of this catalog goes on: operations_start ends each that is
+ * under way with ABORTED. For a catalog that was restored from a backup. */
+void operations_mark_abandoned(struct store_batch *batch, struct keyspace *catalog);
 
 const char *operation_name(const struct operation *operation);
 bytes operation_argument(const struct operation *operation);

@@ -181,17 +181,21 @@ static status delete_index(struct index_work *work)
 
 /* --- both --- */
 
-static status begin(struct index_work *work, DsAdmin__OperationType type)
+static status open_index(struct index_work *work, bytes argument)
 {
     ProtobufCMessage *asked;
-    TRY(proto_decode(&datastore__index_work__descriptor, operation_argument(work->operation),
-                     work->arena, &asked));
+    TRY(proto_decode(&datastore__index_work__descriptor, argument, work->arena, &asked));
     work->asked = (const Datastore__IndexWork *)asked;
     work->definition = work->asked->index;
     if (work->definition == NULL)
         return ds_damaged("an operation on an index");
     struct ds_database database = {work->asked->project, work->asked->database};
-    TRY(ds_database_open(work->datastore, &database, true, &work->open));
+    return ds_database_open(work->datastore, &database, true, &work->open);
+}
+
+static status begin(struct index_work *work, DsAdmin__OperationType type)
+{
+    TRY(open_index(work, operation_argument(work->operation)));
     return make_metadata(work, type);
 }
 
@@ -228,4 +232,29 @@ status ds_index_recover(void *context, const char *name, bytes argument)
     (void)name;
     (void)argument;
     return status_ok();
+}
+
+/* --- not to go on --- */
+
+static status leave_as_error(struct index_work *work, bytes argument)
+{
+    Datastore__CompositeIndex *kept;
+    TRY(open_index(work, argument));
+    TRY(read_kept(work, &kept));
+    if (kept == NULL || kept->state == (uint32_t)DS_ADMIN__INDEX__STATE__READY)
+        return status_ok();
+    work->definition = kept;
+    return put_state(work, DS_ADMIN__INDEX__STATE__ERROR);
+}
+
+status ds_index_abandon(void *context, const char *name, bytes argument)
+{
+    struct index_work work = {.datastore = context,
+                              .arena = arena_create(LIMIT_ARENA_DATASTORE_BYTES)};
+    (void)name;
+    if (work.arena == NULL)
+        return status_out_of_memory();
+    status s = leave_as_error(&work, argument);
+    arena_destroy(work.arena);
+    return s;
 }

@@ -17,4 +17,7 @@ status ds_delete_index_run(void *context, struct operation *operation);
 /* operation_kind.recover of both: it goes on. */
 status ds_index_recover(void *context, const char *name, bytes argument);
 
+/* operation_kind.abandon of both: the index is left as ERROR, so that it can be deleted. */
+status ds_index_abandon(void *context, const char *name, bytes argument);
+
 #endif
