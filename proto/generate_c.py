@@ -32,6 +32,7 @@ C_PREFIXES = {
     "grpc.reflection.v1": "Reflection",
     "grpc.reflection.v1alpha": "ReflectionAlpha",
     "trestle.backup": "Backup",
+    "trestle.backup.v1": "Wb",
     "trestle.catalog": "Catalog",
     "trestle.datastore": "Datastore",
     "trestle.descriptors": "Descriptors",

@@ -206,11 +206,16 @@ ROWS = {
     "Backups": [
         ("Backups", "short", [(now("trestle_backups"), "{{instance}}")], ""),
         ("Age of the newest", "s",
-         [(f"time() - ({now('trestle_backup_newest_timestamp_seconds')} > 0)", "{{instance}}")],
+         [(f"time() - ({now('trestle_backup_newest_timestamp_seconds')} > 0)", "{{instance}}"),
+          (f"time() - ({now('trestle_whole_backup_newest_timestamp_seconds')} > 0)",
+           "{{instance}}, whole")],
          ""),
         ("Made and failed", "short",
          [(f"increase(trestle_backups_made_total{HERE}[1h])", "made"),
-          (f"increase(trestle_backup_failures_total{HERE}[1h])", "failed")], "In the last hour."),
+          (f"increase(trestle_backup_failures_total{HERE}[1h])", "failed"),
+          (f"increase(trestle_whole_backups_made_total{HERE}[1h])", "whole, made"),
+          (f"increase(trestle_whole_backup_failures_total{HERE}[1h])", "whole, failed")],
+         "In the last hour."),
     ],
     "Process": [
         ("Processors", "short", [(rate("process_cpu_seconds_total"), "{{instance}}")], ""),

@@ -13,6 +13,7 @@
 #include "google/iam/v1/iam_policy.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
+#include "trestle/backup/v1/whole_backups.pb-c.h"
 #include "trestle/insight/v1/insight.pb-c.h"
 
 #include <stdio.h>
@@ -26,6 +27,7 @@
 #define SERVICE_DATASTORE_ADMIN "google.datastore.admin.v1.DatastoreAdmin"
 #define SERVICE_FIRESTORE_ADMIN "google.firestore.admin.v1.FirestoreAdmin"
 #define SERVICE_INSIGHT         "trestle.insight.v1.Insight"
+#define SERVICE_WHOLE_BACKUPS   "trestle.backup.v1.WholeBackups"
 
 static const struct requirement requirements[] = {
 #define RPC_IF(service_, method_, request_, field_, kind_, permission_, when_)                     \

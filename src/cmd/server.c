@@ -184,6 +184,7 @@ void server_destroy(struct server *server)
     slow_log_destroy(server->slow);
     reflection_destroy(server->reflection);
     health_destroy(server->health);
+    whole_runner_destroy(server->whole_backups);
     bigtable_free(&server->bigtable); /* with it the operations end, Datastore's, too */
     datastore_free(&server->datastore);
     backups_close(server->backups);

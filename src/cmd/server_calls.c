@@ -17,6 +17,7 @@
 #include "google/datastore/v1/datastore.pb-c.h"
 #include "google/firestore/admin/v1/firestore_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
+#include "trestle/backup/v1/whole_backups.pb-c.h"
 #include "trestle/insight/v1/insight.pb-c.h"
 
 #include <stdio.h>
@@ -33,6 +34,7 @@ static const ProtobufCServiceDescriptor *const rest_services[] = {
     &ds_admin__datastore_admin__descriptor,
     &fs_admin__firestore_admin__descriptor,
     &insight__insight__descriptor,
+    &wb__whole_backups__descriptor,
 };
 
 /* --- what is told and asked of calls --- */

@@ -4,6 +4,7 @@
 #define TRESTLE_CMD_SERVER_PRIVATE_H
 
 #include "access/access.h"
+#include "backup/service.h"
 #include "bigtable/services.h"
 #include "cluster/backup.h"
 #include "cmd/certificate.h"
@@ -29,7 +30,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { API_SERVICES = 9, SERVICES = API_SERVICES + 3 };
+enum { API_SERVICES = 10, SERVICES = API_SERVICES + 3 };
 
 /* An event loop, its thread, its connections. */
 struct worker {
@@ -58,6 +59,8 @@ struct server {
     struct otlp *otlp; /* both NULL: nothing is traced */
     struct tracer *tracer;
     struct insight insight;
+    struct whole_runner *whole_backups;
+    struct backup_service backup_service;
     struct grpc_service api_services[API_SERVICES];
     struct health *health;
     struct reflection *reflection;

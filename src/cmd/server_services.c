@@ -81,11 +81,37 @@ static status create_insight(struct server *server)
     return status_ok();
 }
 
+static void describe_settings(const void *context, struct buffer *out)
+{
+    settings_write_values(context, out);
+}
+
+static status create_whole_backups(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct whole_runner_options options = {
+        .cluster = server->cluster,
+        .data_directory = settings->data_dir,
+        .places = settings->backup_places,
+        .bytes_per_second = settings->backup_rate,
+        .log = server->log,
+        .metrics = server->metrics,
+        .describe = describe_settings,
+        .context = server->settings,
+    };
+    TRY(whole_runner_create(&options, &server->whole_backups));
+    server->backup_service =
+        (struct backup_service){.bigtable = &server->bigtable, .runner = server->whole_backups};
+    server->api_services[9] = backup_grpc_service(&server->backup_service);
+    return status_ok();
+}
+
 status server_create_services(struct server *server)
 {
     TRY(create_bigtable(server));
     TRY(create_datastore(server));
     TRY(create_insight(server));
+    TRY(create_whole_backups(server));
     size_t count = 0;
     while (count < API_SERVICES) {
         server->services[count] = &server->api_services[count];

@@ -2,6 +2,7 @@
  * process, pages, limits, and how it stops. */
 #include "cmd/server.h"
 
+#include "backup/service.h"
 #include "base/condition.h"
 #include "base/failmalloc.h"
 #include "base/testing.h"
@@ -217,6 +218,24 @@ struct grpc_service insight_service(struct insight *insight)
 {
     (void)insight;
     return (struct grpc_service){.name = "test.Insight"};
+}
+
+status whole_runner_create(const struct whole_runner_options *options, struct whole_runner **out)
+{
+    (void)options;
+    *out = NULL;
+    return status_ok();
+}
+
+void whole_runner_destroy(struct whole_runner *runner)
+{
+    (void)runner;
+}
+
+struct grpc_service backup_grpc_service(struct backup_service *service)
+{
+    (void)service;
+    return (struct grpc_service){.name = "test.WholeBackups"};
 }
 
 /* --- servers --- */

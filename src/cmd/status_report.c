@@ -344,6 +344,8 @@ static void write_head(const struct status_looks *looks, struct buffer *out)
     const Insight__Metrics *now = looks->now;
     buffer_append_format(out, "trestle %s at %s, up %s\n", now->version, looks->address,
                          age_text(time_of(now->time) - time_of(now->start_time)).chars);
+    if (now->server[0] != '\0') /* a former release does not say */
+        buffer_append_format(out, "server %s\n", now->server);
     write_health(looks, out);
     buffer_append_format(out, "rates are those of the last %.1f s\n\n", seconds_between(looks));
 }

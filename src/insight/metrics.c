@@ -2,6 +2,7 @@
 #include "base/metrics.h"
 #include "base/condition.h"
 #include "bigtable/timestamps.h"
+#include "cluster/checkpoint.h"
 #include "insight/methods.h"
 
 enum {
@@ -134,6 +135,15 @@ static status tell_health(struct cluster *cluster, struct arena *arena, Insight_
     return status_ok();
 }
 
+static status tell_server(struct cluster *cluster, struct arena *arena, Insight__Metrics *out)
+{
+    char *identity = arena_alloc(arena, STORE_IDENTITY_SIZE);
+    if (identity == NULL)
+        return status_out_of_memory();
+    out->server = identity;
+    return cluster_identity(cluster, identity);
+}
+
 status get_metrics(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const Insight__GetMetricsRequest *message = (const void *)request->message;
@@ -151,6 +161,7 @@ status get_metrics(const struct admin_request *request, const ProtobufCMessage *
     out->n_metrics = g.count;
     out->version = TRESTLE_VERSION;
     TRY(tell_health(cluster, g.arena, out));
+    TRY(tell_server(cluster, g.arena, out));
     TRY(timestamp_message(clock_wall_us(cluster_clock(cluster)), g.arena, &out->time));
     TRY(timestamp_message(metrics_value(insight->metrics, METRIC_process_start_time_seconds),
                           g.arena, &out->start_time));

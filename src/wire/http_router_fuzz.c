@@ -15,6 +15,7 @@
 #include "google/datastore/v1/datastore.pb-c.h"
 #include "google/firestore/admin/v1/firestore_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
+#include "trestle/backup/v1/whole_backups.pb-c.h"
 #include "trestle/insight/v1/insight.pb-c.h"
 
 enum { MOST_PATH = 4 << 10, MOST_BYTES = 32 };
@@ -31,6 +32,7 @@ static struct http_router *create_router(void)
         &ds_admin__datastore_admin__descriptor,
         &fs_admin__firestore_admin__descriptor,
         &insight__insight__descriptor,
+        &wb__whole_backups__descriptor,
     };
     struct http_router *router;
     status s = http_router_create(proto_http_rules, proto_http_rule_count, services,

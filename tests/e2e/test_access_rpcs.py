@@ -88,7 +88,7 @@ Question = collections.namedtuple("Question", "service method field name permiss
 def questions():
     """One for each RPC, field and kind of name, and the levels of the permissions."""
     rows, least = rows_of_the_reference()
-    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5 + 2 + 8 + 6 + 8 + 6
+    assert len({row[:2] for row in rows}) == 12 + 31 + 35 + 5 + 2 + 8 + 6 + 8 + 6 + 3
     permissions = collections.defaultdict(list)
     for service, method, field, form, permission in rows:
         permissions[service, method, field, name_of(form)].append(permission)
@@ -167,6 +167,12 @@ FIRESTORE_HTTP = {
 }
 
 
+OWN_PROTOS = {
+    "trestle.backup.v1.WholeBackups": "backup/v1/whole_backups.proto",
+    "trestle.insight.v1.Insight": "insight/v1/insight.proto",
+}
+
+
 def http_options(service, method):
     """The HTTP rules of Google's own client: dictionaries of method, uri and body."""
     if service == "google.longrunning.Operations":
@@ -177,10 +183,10 @@ def http_options(service, method):
         end = "/locations" if method == "ListLocations" else ""
         form = "projects/*" if end else "projects/*/locations/*"
         return [{"method": "get", "uri": f"/v2/{{name={form}}}{end}"}]
-    if service == "trestle.insight.v1.Insight":
-        proto = (ROOT / "proto/trestle/insight/v1/insight.proto").read_text()
-        uri = re.search(rf'rpc {method}\(.*?get: "([^"]+)"', proto, re.DOTALL)[1]
-        return http_rules("get", uri)
+    if service in OWN_PROTOS:
+        proto = (ROOT / "proto/trestle" / OWN_PROTOS[service]).read_text()
+        rule = re.search(rf'rpc {method}\(.*?(get|post): "([^"]+)"', proto, re.DOTALL)
+        return http_rules(rule[1], rule[2], **({"body": "*"} if rule[1] == "post" else {}))
     package, name = service.rsplit(".", 1)
     folder = package.removeprefix("google.").replace(".", "_")
     snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

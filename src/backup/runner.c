@@ -1,0 +1,323 @@
+/* See runner.h. */
+#include "backup/runner.h"
+
+#include "cluster/checkpoint.h"
+#include "os/thread.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char CHECKPOINT_DIRECTORY[] = "checkpoint";
+
+struct whole_runner {
+    struct whole_runner_options options;
+    struct buffer checkpoint; /* its directory, with a NUL */
+    pthread_t thread;
+    bool has_thread;
+    struct whole_work work; /* of the one that runs */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t wake;
+    struct whole_run runs[WHOLE_RUNS]; /* by id, modulo their number */
+    uint64_t count;                    /* that were begun: the id of the last one */
+    bool is_busy;                      /* the last one has not ended */
+    bool is_cancelled;                 /* it is to end */
+    bool is_stopping;
+};
+
+/* --- where --- */
+
+static bool has_dots(const char *place)
+{
+    const char *at = place;
+    while ((at = strstr(at, "..")) != NULL) {
+        bool begins = at == place || at[-1] == '/';
+        if (begins && (at[2] == '/' || at[2] == '\0'))
+            return true;
+        at += 2;
+    }
+    return false;
+}
+
+static bool is_within(bytes outer, const char *place)
+{
+    bytes inner = bytes_of(place);
+    while (outer.size > 1 && outer.data[outer.size - 1] == '/')
+        outer.size--;
+    return outer.size > 0 && bytes_start_with(inner, outer) &&
+           (inner.size == outer.size || inner.data[outer.size] == '/' ||
+            outer.data[outer.size - 1] == '/');
+}
+
+bool whole_place_is_allowed(const char *places, const char *place)
+{
+    if (places == NULL || has_dots(place))
+        return false;
+    while (*places != '\0') {
+        size_t size = strcspn(places, ",");
+        if (is_within(bytes_make(places, size), place))
+            return true;
+        places += size + (places[size] == ',');
+    }
+    return false;
+}
+
+/* --- one backup --- */
+
+static struct whole_run *last_run(struct whole_runner *runner)
+{
+    return &runner->runs[runner->count % WHOLE_RUNS];
+}
+
+static bool goes_on(void *context)
+{
+    struct whole_runner *runner = context;
+    pthread_mutex_lock(&runner->lock);
+    bool ends = runner->is_cancelled || runner->is_stopping;
+    pthread_mutex_unlock(&runner->lock);
+    return !ends;
+}
+
+static status create_of_checkpoint(struct whole_runner *runner, struct whole_place *place,
+                                   const struct checkpoint_facts *checkpoint,
+                                   char name[WHOLE_NAME_SIZE])
+{
+    struct buffer settings = {0};
+    if (runner->options.describe != NULL)
+        runner->options.describe(runner->options.context, &settings);
+    buffer_append_byte(&settings, 0);
+    if (settings.failed) {
+        buffer_free(&settings);
+        return status_out_of_memory();
+    }
+    const struct whole_backup facts = {.server = checkpoint->identity,
+                                       .version = checkpoint->version,
+                                       .instant_us = checkpoint->wall_us,
+                                       .settings = (const char *)settings.data};
+    const struct whole_source source = {.files = files_of_system(),
+                                        .directory = (const char *)runner->checkpoint.data,
+                                        .facts = &facts};
+    status s = whole_create(place, &source, &runner->work, name);
+    buffer_free(&settings);
+    return s;
+}
+
+static status create_in(struct whole_runner *runner, struct whole_place *place,
+                        char name[WHOLE_NAME_SIZE])
+{
+    struct checkpoint_facts facts;
+    const char *directory = (const char *)runner->checkpoint.data;
+    TRY(whole_place_lock(place));
+    TRY(cluster_checkpoint(runner->options.cluster, directory, &facts));
+    status s = create_of_checkpoint(runner, place, &facts, name);
+    status removed = cluster_remove_checkpoint(runner->options.cluster, directory);
+    if (!status_is_ok(removed))
+        log_warn(runner->options.log, "a checkpoint stays until the next start",
+                 LOG_STR("directory", directory), LOG_STR("cause", status_message(removed)));
+    status_free(removed);
+    return s;
+}
+
+static status create(struct whole_runner *runner, const char *where, char name[WHOLE_NAME_SIZE])
+{
+    const struct whole_place_options options = {.where = where, .is_new_fine = true};
+    struct whole_place *place;
+    TRY(whole_place_open(&options, &place));
+    status s = create_in(runner, place, name);
+    whole_place_close(place);
+    return s;
+}
+
+/* --- what came of it --- */
+
+static void count_outcome(struct whole_runner *runner, status s, int64_t end_us)
+{
+    struct metrics *metrics = runner->options.metrics;
+    if (status_is_ok(s)) {
+        metrics_add(metrics, METRIC_whole_backups_made_total, 1);
+        metrics_set(metrics, METRIC_whole_backup_newest_timestamp_seconds, end_us / 1000000);
+    } else if (s.code != STATUS_CANCELLED) {
+        metrics_add(metrics, METRIC_whole_backup_failures_total, 1);
+    }
+}
+
+static void log_outcome(const struct whole_runner *runner, const struct whole_run *run)
+{
+    const struct log *log = runner->options.log;
+    if (run->code == STATUS_OK)
+        log_info(log, "whole backup made", LOG_STR("place", run->place), LOG_STR("name", run->name),
+                 LOG_INT("seconds", (run->end_us - run->start_us) / 1000000),
+                 LOG_INT("bytes", (int64_t)run->bytes_total),
+                 LOG_INT("copied_bytes", (int64_t)run->bytes_copied));
+    else if (run->code == STATUS_CANCELLED)
+        log_info(log, "whole backup cancelled", LOG_STR("place", run->place));
+    else
+        log_warn(log, "a whole backup has failed", LOG_STR("place", run->place),
+                 LOG_STR("code", status_code_name(run->code)), LOG_STR("cause", run->error));
+}
+
+/* With the lock held. */
+static void note_progress(struct whole_runner *runner)
+{
+    struct whole_run *run = last_run(runner);
+    run->bytes_total = runner->work.bytes_total;
+    run->bytes_done = runner->work.bytes_done;
+    run->files_copied = runner->work.files_copied;
+    run->bytes_copied = runner->work.bytes_copied;
+}
+
+static void end_run(struct whole_runner *runner, status s, const char *name)
+{
+    int64_t end_us = cluster_wall_us(runner->options.cluster);
+    pthread_mutex_lock(&runner->lock);
+    struct whole_run *run = last_run(runner);
+    note_progress(runner);
+    run->end_us = end_us > run->start_us ? end_us : run->start_us;
+    run->code = s.code;
+    if (status_is_ok(s))
+        snprintf(run->name, sizeof run->name, "%s", name);
+    else
+        snprintf(run->error, sizeof run->error, "%s", status_message(s));
+    const struct whole_run ended = *run;
+    runner->is_busy = false;
+    pthread_mutex_unlock(&runner->lock);
+    count_outcome(runner, s, ended.end_us);
+    log_outcome(runner, &ended);
+}
+
+static void run_last(struct whole_runner *runner)
+{
+    char place[WHOLE_PLACE_SIZE], name[WHOLE_NAME_SIZE] = "";
+    pthread_mutex_lock(&runner->lock);
+    memcpy(place, last_run(runner)->place, sizeof place);
+    pthread_mutex_unlock(&runner->lock);
+    status s = create(runner, place, name);
+    end_run(runner, s, name);
+    status_free(s);
+}
+
+static void *run(void *argument)
+{
+    struct whole_runner *runner = argument;
+    pthread_mutex_lock(&runner->lock);
+    while (!runner->is_stopping) {
+        if (!runner->is_busy) {
+            pthread_cond_wait(&runner->wake, &runner->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&runner->lock);
+        run_last(runner);
+        pthread_mutex_lock(&runner->lock);
+    }
+    pthread_mutex_unlock(&runner->lock);
+    return NULL;
+}
+
+/* --- asking --- */
+
+/* With the lock held. */
+static void add_run(struct whole_runner *runner, const char *place, struct whole_run *out)
+{
+    runner->count++;
+    runner->is_busy = true;
+    runner->is_cancelled = false;
+    runner->work.bytes_total = runner->work.bytes_done = 0;
+    runner->work.files_copied = runner->work.bytes_copied = 0;
+    struct whole_run *run = last_run(runner);
+    *run = (struct whole_run){.id = runner->count,
+                              .start_us = cluster_wall_us(runner->options.cluster)};
+    snprintf(run->place, sizeof run->place, "%s", place);
+    *out = *run;
+    pthread_cond_signal(&runner->wake);
+}
+
+status whole_runner_begin(struct whole_runner *runner, const char *place, struct whole_run *out)
+{
+    if (place[0] == '\0' || strlen(place) >= WHOLE_PLACE_SIZE)
+        return status_make(STATUS_INVALID_ARGUMENT, "a place has up to %d bytes, and some",
+                           WHOLE_PLACE_SIZE - 1);
+    if (!whole_place_is_allowed(runner->options.places, place))
+        return status_make(STATUS_PERMISSION_DENIED,
+                           "%s is in none of the server's --backup-places", place);
+    pthread_mutex_lock(&runner->lock);
+    bool is_busy = runner->is_busy || runner->is_stopping;
+    if (!is_busy)
+        add_run(runner, place, out);
+    pthread_mutex_unlock(&runner->lock);
+    return is_busy ? status_make(STATUS_FAILED_PRECONDITION, "a whole backup is being made")
+                   : status_ok();
+}
+
+size_t whole_runner_list(struct whole_runner *runner, struct whole_run out[WHOLE_RUNS])
+{
+    pthread_mutex_lock(&runner->lock);
+    if (runner->is_busy)
+        note_progress(runner);
+    size_t count = runner->count < WHOLE_RUNS ? (size_t)runner->count : WHOLE_RUNS;
+    for (size_t i = 0; i < count; i++)
+        out[i] = runner->runs[(runner->count - i) % WHOLE_RUNS];
+    pthread_mutex_unlock(&runner->lock);
+    return count;
+}
+
+status whole_runner_cancel(struct whole_runner *runner, uint64_t id)
+{
+    pthread_mutex_lock(&runner->lock);
+    bool is_known = id > 0 && id <= runner->count;
+    if (is_known && id == runner->count && runner->is_busy)
+        runner->is_cancelled = true;
+    pthread_mutex_unlock(&runner->lock);
+    return is_known ? status_ok() : status_make(STATUS_NOT_FOUND, "there is no run %" PRIu64, id);
+}
+
+/* --- life --- */
+
+static status start(struct whole_runner *runner)
+{
+    buffer_append_format(&runner->checkpoint, "%s/%s%c", runner->options.data_directory,
+                         CHECKPOINT_DIRECTORY, 0);
+    if (runner->checkpoint.failed)
+        return status_out_of_memory();
+    TRY(cluster_remove_checkpoint(runner->options.cluster, (const char *)runner->checkpoint.data));
+    TRY(thread_start(&runner->thread, "whole-backups", run, runner));
+    runner->has_thread = true;
+    return status_ok();
+}
+
+status whole_runner_create(const struct whole_runner_options *options, struct whole_runner **out)
+{
+    *out = NULL;
+    struct whole_runner *runner = calloc(1, sizeof *runner);
+    if (runner == NULL)
+        return status_out_of_memory();
+    runner->options = *options;
+    runner->work.clock = cluster_clock(options->cluster);
+    runner->work.bytes_per_second = options->bytes_per_second;
+    runner->work.goes_on = goes_on;
+    runner->work.context = runner;
+    pthread_mutex_init(&runner->lock, NULL);
+    pthread_cond_init(&runner->wake, NULL);
+    status s = start(runner);
+    if (status_is_ok(s))
+        *out = runner;
+    else
+        whole_runner_destroy(runner);
+    return s;
+}
+
+void whole_runner_destroy(struct whole_runner *runner)
+{
+    if (runner == NULL)
+        return;
+    pthread_mutex_lock(&runner->lock);
+    runner->is_stopping = true;
+    pthread_cond_signal(&runner->wake);
+    pthread_mutex_unlock(&runner->lock);
+    if (runner->has_thread)
+        pthread_join(runner->thread, NULL);
+    buffer_free(&runner->checkpoint);
+    pthread_cond_destroy(&runner->wake);
+    pthread_mutex_destroy(&runner->lock);
+    free(runner);
+}

@@ -1,0 +1,62 @@
+/* Whole backups of a server that serves: one at a time, on a thread of their own.
+ *
+ *     whole_runner_begin ──► checkpoint in the data directory ──► into the place ──► removed again
+ *
+ * The checkpoint holds what compactions replace meanwhile. What a killed server leaves of one is
+ * removed at the next start. Any thread may ask. */
+#ifndef TRESTLE_BACKUP_RUNNER_H
+#define TRESTLE_BACKUP_RUNNER_H
+
+#include "backup/whole.h"
+#include "base/metrics.h"
+#include "cluster/cluster.h"
+
+struct whole_runner;
+
+struct whole_runner_options {
+    struct cluster *cluster;
+    const char *data_directory;
+    const char *places; /* with commas between, where backups may be made; NULL: nowhere */
+    uint64_t bytes_per_second;
+    const struct log *log;
+    struct metrics *metrics; /* may be NULL */
+    /* Appends what a manifest is to say of the server's settings; may be NULL. */
+    void (*describe)(const void *context, struct buffer *out);
+    const void *context;
+};
+
+/* What the options point to outlives the runner. */
+status whole_runner_create(const struct whole_runner_options *options, struct whole_runner **out);
+void whole_runner_destroy(struct whole_runner *runner); /* ends what runs; NULL is fine */
+
+enum { WHOLE_RUNS = 16, WHOLE_PLACE_SIZE = 1024, WHOLE_ERROR_SIZE = 512 };
+
+struct whole_run {
+    uint64_t id; /* from 1 */
+    char place[WHOLE_PLACE_SIZE];
+    int64_t start_us;
+    int64_t end_us;             /* 0: it runs */
+    char name[WHOLE_NAME_SIZE]; /* empty: there is no backup, or not yet */
+    enum status_code code;
+    char error[WHOLE_ERROR_SIZE];
+    uint64_t bytes_total;
+    uint64_t bytes_done;
+    uint64_t files_copied;
+    uint64_t bytes_copied;
+};
+
+/* PERMISSION_DENIED unless the place is in, or below, one of the places; FAILED_PRECONDITION while
+ * another runs; INVALID_ARGUMENT. */
+status whole_runner_begin(struct whole_runner *runner, const char *place, struct whole_run *out);
+
+/* The latest first; returns how many. */
+size_t whole_runner_list(struct whole_runner *runner, struct whole_run out[WHOLE_RUNS]);
+
+/* NOT_FOUND; fine if it has ended. */
+status whole_runner_cancel(struct whole_runner *runner, uint64_t id);
+
+/* Whether a place is in, or below, one of the list with commas between; by their words alone, and
+ * never with a ".." in it. */
+bool whole_place_is_allowed(const char *places, const char *place);
+
+#endif

@@ -1,0 +1,115 @@
+/* Whole backups: everything that a server has, at one instant, in a place (whole_place.h).
+ *
+ * A whole backup is a manifest: which files a data directory has, and what the content of each is.
+ * A content is kept once in a place, by its SHA-256, whichever backups and servers refer to it: so
+ * the second backup of a server takes the room, and the time, of what has changed. Every manifest
+ * is complete by itself: none needs another one.
+ *
+ * Invariants
+ *  1. A manifest is written when all that it refers to is in the place, durably. A backup that was
+ *     killed has none.
+ *  2. A content is removed when no manifest refers to it.
+ *  3. What is written is read from the source twice, and both times it was the same; what is
+ *     restored is what the manifest says, or the restore fails.
+ *
+ * Any thread; all of it blocks. */
+#ifndef TRESTLE_BACKUP_WHOLE_H
+#define TRESTLE_BACKUP_WHOLE_H
+
+#include "backup/whole_place.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { WHOLE_NAME_SIZE = 64, WHOLE_DIGEST_SIZE = 32 };
+
+struct whole_file {
+    const char *name; /* in the data directory */
+    uint64_t size;
+    uint8_t sha256[WHOLE_DIGEST_SIZE];
+    uint32_t tail_crc32c; /* of its last bytes: see whole_create.c */
+};
+
+/* What a manifest says. */
+struct whole_backup {
+    const char *server; /* store_identity of the server */
+    uint64_t version;   /* it is exact up to this commit version */
+    int64_t instant_us; /* by the server's wall clock, as are the next two */
+    int64_t start_us;
+    int64_t end_us;
+    const char *program;  /* the release that wrote it */
+    const char *settings; /* of the server, "key = value" a line; empty: not known */
+    bool is_scheduled;    /* made by a schedule, and removed by it */
+    struct whole_file *files;
+    size_t file_count;
+};
+
+uint64_t whole_size(const struct whole_backup *backup); /* bytes of all its files */
+
+/* How work goes, and an end to it. Another thread may look at the counts. */
+struct whole_work {
+    struct clock *clock;
+    uint64_t bytes_per_second;      /* read; 0: no bound */
+    bool (*goes_on)(void *context); /* false: CANCELLED. May be NULL */
+    void *context;
+    _Atomic uint64_t bytes_total;
+    _Atomic uint64_t bytes_done;
+    /* Of what is written to a place: what was not there yet. */
+    _Atomic uint64_t files_copied;
+    _Atomic uint64_t bytes_copied;
+    /* Private. */
+    int64_t start_us;
+    uint64_t bytes_read;
+};
+
+/* --- making --- */
+
+struct whole_source {
+    struct files *files;   /* of `directory` */
+    const char *directory; /* a checkpoint, or a data directory that nobody has open */
+    /* With all but files, times of making and program. */
+    const struct whole_backup *facts;
+};
+
+/* Adds a backup to the place, which is locked. `name`: what it is called, by its instant. */
+status whole_create(struct whole_place *place, const struct whole_source *source,
+                    struct whole_work *work, char name[WHOLE_NAME_SIZE]);
+
+/* --- reading --- */
+
+/* Into the arena. NOT_FOUND; DATA_LOSS if it is damaged; FAILED_PRECONDITION if a later release
+ * wrote it. */
+status whole_read(struct whole_place *place, const char *name, struct arena *arena,
+                  struct whole_backup *out);
+
+/* The names of all, rising, which is from the oldest to the newest; in the arena. */
+status whole_names(struct whole_place *place, struct arena *arena, const char *const **out,
+                   size_t *count);
+
+/* Reads all that the backup refers to, and calls `report` for what is missing or damaged, with the
+ * content's name and what is wrong. Fails if it could not go on. */
+status whole_verify(struct whole_place *place, const struct whole_backup *backup,
+                    struct whole_work *work,
+                    void (*report)(void *context, const char *file, const char *wrong),
+                    void *context);
+
+/* Writes the backup's files into the directory, which is there and empty; FORMAT, without which no
+ * server takes it for a data directory, comes last. */
+status whole_fetch(struct whole_place *place, const struct whole_backup *backup,
+                   struct files *files, const char *directory, struct whole_work *work);
+
+/* --- expiry --- */
+
+/* Which backups go. */
+struct whole_expiry {
+    const char *server;  /* of this server alone; NULL: of all */
+    bool scheduled_only; /* those that schedules made */
+    uint64_t keep;       /* the newest of those; at least 1 */
+};
+
+/* Removes those, and then what nobody refers to any more. The place is locked. A manifest that
+ * cannot be read stays, and with it everything: DATA_LOSS. */
+status whole_expire(struct whole_place *place, const struct whole_expiry *expiry,
+                    struct whole_work *work, size_t *backups_removed, size_t *files_removed);
+
+#endif

@@ -1,0 +1,323 @@
+/* Making a whole backup: see whole.h.
+ *
+ *     list ──► for each file: known? ──► else read, name by content ──► there? ──► else copy
+ *          ──► settle ──► manifest ──► settle
+ *
+ * A table's file never changes, and its number is never given twice in one store. So a file that
+ * the server's last backup had under the same name, of the same size and with the same end, where a
+ * table says which run of the server made it, has the same content and is not read at all. */
+#include "backup/whole_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    TAIL_SIZE = 16 << 10,
+    MOST_LOOKED_AT = 32, /* manifests, the newest, in search of the server's last one */
+    MOST_OF_A_SECOND = 99,
+};
+
+struct making {
+    struct whole_place *place;
+    const struct whole_source *source;
+    struct whole_work *work;
+    struct arena *arena;
+    struct arena *previous_arena;
+    struct whole_backup previous; /* the server's last backup; no files: there is none */
+    struct content_set known;     /* in the place */
+    struct whole_backup backup;
+    size_t capacity;
+    struct buffer path;
+    uint8_t *piece;
+};
+
+/* --- what there is to back up --- */
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t size = strlen(name), length = strlen(suffix);
+    return size > length && strcmp(name + size - length, suffix) == 0;
+}
+
+/* Of a data directory: not who has it (LOCK), nor who it is (IDENTITY). */
+static bool is_wanted(const char *name)
+{
+    return strcmp(name, "CURRENT") == 0 || strcmp(name, "FORMAT") == 0 ||
+           strncmp(name, "MANIFEST-", strlen("MANIFEST-")) == 0 || ends_with(name, ".sst") ||
+           ends_with(name, ".log");
+}
+
+static status add_file(void *context, const char *name)
+{
+    struct making *m = context;
+    struct whole_backup *backup = &m->backup;
+    if (!is_wanted(name))
+        return status_ok();
+    if (backup->file_count == m->capacity) {
+        size_t capacity = m->capacity == 0 ? 64 : 2 * m->capacity;
+        struct whole_file *larger = realloc(backup->files, capacity * sizeof *larger);
+        if (larger == NULL)
+            return status_out_of_memory();
+        backup->files = larger;
+        m->capacity = capacity;
+    }
+    const char *copy = arena_string(m->arena, bytes_of(name));
+    if (copy == NULL)
+        return status_out_of_memory();
+    backup->files[backup->file_count++] = (struct whole_file){.name = copy};
+    return status_ok();
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    return strcmp(((const struct whole_file *)a)->name, ((const struct whole_file *)b)->name);
+}
+
+static status source_path(struct making *m, const struct whole_file *file, const char **out)
+{
+    buffer_clear(&m->path);
+    buffer_append_format(&m->path, "%s/%s%c", m->source->directory, file->name, 0);
+    *out = (const char *)m->path.data;
+    return m->path.failed ? status_out_of_memory() : status_ok();
+}
+
+/* Size and end of each: that much is read of every file. */
+static status look_at_file(struct making *m, struct whole_file *file)
+{
+    struct buffer tail = {0};
+    const char *path;
+    TRY(source_path(m, file, &path));
+    status s = files_read_tail(m->source->files, path, TAIL_SIZE, &tail, &file->size);
+    if (status_is_ok(s))
+        s = crc32c_of(buffer_bytes(&tail), &file->tail_crc32c);
+    buffer_free(&tail);
+    return s;
+}
+
+static status list_source(struct making *m)
+{
+    struct whole_backup *backup = &m->backup;
+    TRY(files_list(m->source->files, m->source->directory, add_file, m));
+    if (backup->file_count == 0)
+        return status_make(STATUS_NOT_FOUND, "%s is not a data directory", m->source->directory);
+    qsort(backup->files, backup->file_count, sizeof *backup->files, compare_files);
+    for (size_t i = 0; i < backup->file_count; i++)
+        TRY(look_at_file(m, &backup->files[i]));
+    return status_ok();
+}
+
+/* --- what is known already --- */
+
+static status note_content(void *context, const char *name)
+{
+    return content_set_add(context, name);
+}
+
+/* One that cannot be read is no help, and no hindrance. */
+static void find_previous(struct making *m, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count && i < MOST_LOOKED_AT; i++) {
+        arena_reset(m->previous_arena);
+        status s = whole_read(m->place, names[count - 1 - i], m->previous_arena, &m->previous);
+        bool is_it = status_is_ok(s) && strcmp(m->previous.server, m->backup.server) == 0;
+        status_free(s);
+        if (is_it)
+            return;
+        m->previous = (struct whole_backup){0};
+    }
+}
+
+static status learn_what_is_there(struct making *m)
+{
+    const char *const *names;
+    size_t count;
+    TRY(whole_place_list(m->place, WHOLE_FILES, note_content, &m->known));
+    TRY(whole_names(m->place, m->arena, &names, &count));
+    find_previous(m, names, count);
+    return status_ok();
+}
+
+static bool is_as_before(struct making *m, struct whole_file *file)
+{
+    char name[CONTENT_NAME_SIZE];
+    const struct whole_file *before =
+        m->previous.file_count == 0
+            ? NULL
+            : bsearch(file, m->previous.files, m->previous.file_count, sizeof *file, compare_files);
+    if (before == NULL || !ends_with(file->name, ".sst") || before->size != file->size ||
+        before->tail_crc32c != file->tail_crc32c)
+        return false;
+    content_name(before->sha256, name);
+    if (!content_set_has(&m->known, name))
+        return false;
+    memcpy(file->sha256, before->sha256, WHOLE_DIGEST_SIZE);
+    return true;
+}
+
+/* --- reading and copying a file --- */
+
+/* Reads it to its end into the digest and, if there is one, the writer. */
+static status read_file(struct making *m, struct file_reader *reader, struct digest *digest,
+                        struct whole_place_writer *writer)
+{
+    size_t got;
+    do {
+        TRY(file_reader_next(reader, m->piece, WHOLE_PIECE, &got));
+        TRY(digest_add(digest, bytes_make(m->piece, got)));
+        if (writer != NULL && got > 0)
+            TRY(whole_place_writer_append(writer, bytes_make(m->piece, got)));
+        TRY(whole_pace(m->work, got));
+    } while (got > 0);
+    return status_ok();
+}
+
+static status read_source(struct making *m, const struct whole_file *file,
+                          struct whole_place_writer *writer, uint8_t sha256[DIGEST_MOST_BYTES])
+{
+    struct file_reader *reader;
+    struct digest *digest = NULL;
+    const char *path;
+    size_t size;
+    TRY(source_path(m, file, &path));
+    TRY(files_open(m->source->files, path, &reader));
+    status s = digest_create(DIGEST_SHA256, &digest);
+    if (status_is_ok(s))
+        s = read_file(m, reader, digest, writer);
+    if (status_is_ok(s))
+        s = digest_finish(digest, sha256, &size);
+    digest_destroy(digest);
+    file_reader_close(reader);
+    return s;
+}
+
+static status copy_into(struct making *m, const struct whole_file *file,
+                        struct whole_place_writer *writer)
+{
+    uint8_t again[DIGEST_MOST_BYTES];
+    TRY(read_source(m, file, writer, again));
+    if (memcmp(again, file->sha256, WHOLE_DIGEST_SIZE) != 0)
+        return status_make(STATUS_DATA_LOSS, "%s/%s: read twice, it was not the same",
+                           m->source->directory, file->name);
+    TRY(whole_place_writer_finish(writer));
+    m->work->files_copied++;
+    m->work->bytes_copied += file->size;
+    return status_ok();
+}
+
+static status copy_file(struct making *m, const struct whole_file *file, const char *name)
+{
+    struct whole_place_writer *writer;
+    TRY(whole_place_write_begin(m->place, WHOLE_FILES, name, &writer));
+    status s = copy_into(m, file, writer);
+    whole_place_writer_end(writer);
+    return status_is_ok(s) ? content_set_add(&m->known, name) : s;
+}
+
+static status add_content(struct making *m, struct whole_file *file)
+{
+    uint8_t sha256[DIGEST_MOST_BYTES];
+    char name[CONTENT_NAME_SIZE];
+    TRY(read_source(m, file, NULL, sha256));
+    memcpy(file->sha256, sha256, WHOLE_DIGEST_SIZE);
+    content_name(file->sha256, name);
+    return content_set_has(&m->known, name) ? status_ok() : copy_file(m, file, name);
+}
+
+static status add_contents(struct making *m)
+{
+    struct whole_backup *backup = &m->backup;
+    whole_begin(m->work, whole_size(backup));
+    for (size_t i = 0; i < backup->file_count; i++) {
+        struct whole_file *file = &backup->files[i];
+        TRY(whole_pace(m->work, 0));
+        if (!is_as_before(m, file))
+            TRY(add_content(m, file));
+        m->work->bytes_done += file->size;
+    }
+    return whole_place_settle(m->place);
+}
+
+/* --- the manifest --- */
+
+static bool is_taken(struct making *m, const char *name)
+{
+    struct whole_place_reader *reader = NULL;
+    status s = whole_place_read_begin(m->place, WHOLE_BACKUPS, name, &reader);
+    bool is_there = s.code != STATUS_NOT_FOUND;
+    whole_place_reader_end(reader);
+    status_free(s);
+    return is_there;
+}
+
+static status find_name(struct making *m, char name[WHOLE_NAME_SIZE])
+{
+    struct tm utc;
+    char second[32];
+    time_t seconds = (time_t)(m->backup.instant_us / 1000000);
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(second, sizeof second, "%Y%m%dT%H%M%SZ", &utc) == 0)
+        return status_make(STATUS_FAILED_PRECONDITION, "the clock shows no time that has a name");
+    snprintf(name, WHOLE_NAME_SIZE, "%s", second);
+    for (unsigned i = 2; is_taken(m, name); i++) {
+        if (i > MOST_OF_A_SECOND)
+            return status_make(STATUS_ALREADY_EXISTS, "there is a backup %s already", name);
+        snprintf(name, WHOLE_NAME_SIZE, "%s-%02u", second, i);
+    }
+    return status_ok();
+}
+
+static status put_manifest(struct making *m, const char *name)
+{
+    struct whole_place_writer *writer;
+    struct buffer content = {0};
+    m->backup.end_us = clock_wall_us(m->work->clock);
+    status s = whole_encode(&m->backup, m->arena, &content);
+    if (status_is_ok(s))
+        s = whole_place_write_begin(m->place, WHOLE_BACKUPS, name, &writer);
+    if (!status_is_ok(s)) {
+        buffer_free(&content);
+        return s;
+    }
+    s = whole_place_writer_append(writer, buffer_bytes(&content));
+    if (status_is_ok(s))
+        s = whole_place_writer_finish(writer);
+    whole_place_writer_end(writer);
+    buffer_free(&content);
+    return status_is_ok(s) ? whole_place_settle(m->place) : s;
+}
+
+static status make(struct making *m, char name[WHOLE_NAME_SIZE])
+{
+    m->arena = arena_create(WHOLE_MEMORY);
+    m->previous_arena = arena_create(WHOLE_MEMORY);
+    m->piece = malloc(WHOLE_PIECE);
+    if (m->arena == NULL || m->previous_arena == NULL || m->piece == NULL)
+        return status_out_of_memory();
+    m->backup.program = TRESTLE_VERSION;
+    m->backup.start_us = clock_wall_us(m->work->clock);
+    TRY(list_source(m));
+    TRY(learn_what_is_there(m));
+    TRY(add_contents(m));
+    TRY(find_name(m, name));
+    return put_manifest(m, name);
+}
+
+status whole_create(struct whole_place *place, const struct whole_source *source,
+                    struct whole_work *work, char name[WHOLE_NAME_SIZE])
+{
+    struct making m = {.place = place, .source = source, .work = work, .backup = *source->facts};
+    m.backup.files = NULL;
+    m.backup.file_count = 0;
+    work->files_copied = 0;
+    work->bytes_copied = 0;
+    name[0] = '\0';
+    status s = make(&m, name);
+    content_set_free(&m.known);
+    free(m.backup.files);
+    free(m.piece);
+    buffer_free(&m.path);
+    arena_destroy(m.previous_arena);
+    arena_destroy(m.arena);
+    return s;
+}

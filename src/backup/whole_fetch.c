@@ -1,0 +1,183 @@
+/* Reading whole backups back: verified, and written into a directory. See whole.h. */
+#include "backup/whole_private.h"
+
+#include <stdlib.h>
+
+struct fetching {
+    struct whole_place *place;
+    struct whole_work *work;
+    struct files *files;   /* of the directory */
+    const char *directory; /* NULL: nothing is written */
+    struct buffer path;
+    uint8_t *piece;
+};
+
+/* --- one content --- */
+
+static status read_content(struct fetching *f, struct whole_place_reader *reader,
+                           struct digest *digest, struct file_writer *writer)
+{
+    size_t got;
+    do {
+        TRY(whole_place_reader_next(reader, f->piece, WHOLE_PIECE, &got));
+        TRY(digest_add(digest, bytes_make(f->piece, got)));
+        if (writer != NULL && got > 0)
+            TRY(file_writer_append(writer, bytes_make(f->piece, got)));
+        TRY(whole_pace(f->work, got));
+        f->work->bytes_done += got;
+    } while (got > 0);
+    return status_ok();
+}
+
+static status check_digest(const struct whole_file *file, struct digest *digest)
+{
+    uint8_t sha256[DIGEST_MOST_BYTES];
+    size_t size;
+    TRY(digest_finish(digest, sha256, &size));
+    if (memcmp(sha256, file->sha256, WHOLE_DIGEST_SIZE) == 0)
+        return status_ok();
+    return status_make(STATUS_DATA_LOSS, "it is damaged: its content is not what was written");
+}
+
+/* DATA_LOSS if it is missing, or not what it was. */
+static status take_content(struct fetching *f, const struct whole_file *file,
+                           struct file_writer *writer)
+{
+    char name[CONTENT_NAME_SIZE];
+    struct whole_place_reader *reader;
+    struct digest *digest = NULL;
+    content_name(file->sha256, name);
+    status s = whole_place_read_begin(f->place, WHOLE_FILES, name, &reader);
+    if (s.code == STATUS_NOT_FOUND) {
+        status_free(s);
+        return status_make(STATUS_DATA_LOSS, "it is missing");
+    }
+    TRY(s);
+    s = digest_create(DIGEST_SHA256, &digest);
+    if (status_is_ok(s))
+        s = read_content(f, reader, digest, writer);
+    if (status_is_ok(s))
+        s = check_digest(file, digest);
+    digest_destroy(digest);
+    whole_place_reader_end(reader);
+    return s;
+}
+
+/* --- verifying --- */
+
+static int compare_contents(const void *a, const void *b)
+{
+    return memcmp((*(const struct whole_file *const *)a)->sha256,
+                  (*(const struct whole_file *const *)b)->sha256, WHOLE_DIGEST_SIZE);
+}
+
+struct verifying {
+    struct fetching fetching;
+    void (*report)(void *context, const char *file, const char *wrong);
+    void *context;
+};
+
+static status verify_file(struct verifying *v, const struct whole_file *file)
+{
+    char name[CONTENT_NAME_SIZE];
+    status s = take_content(&v->fetching, file, NULL);
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    content_name(file->sha256, name);
+    v->report(v->context, name, status_message(s));
+    status_free(s);
+    return status_ok();
+}
+
+/* Each content once, whatever number of files have it. */
+static status verify_files(struct verifying *v, const struct whole_file **files, size_t count)
+{
+    qsort(files, count, sizeof *files, compare_contents);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || compare_contents(&files[i - 1], &files[i]) != 0)
+            TRY(verify_file(v, files[i]));
+    return status_ok();
+}
+
+status whole_verify(struct whole_place *place, const struct whole_backup *backup,
+                    struct whole_work *work,
+                    void (*report)(void *context, const char *file, const char *wrong),
+                    void *context)
+{
+    struct verifying v = {.fetching = {.place = place, .work = work, .piece = malloc(WHOLE_PIECE)},
+                          .report = report,
+                          .context = context};
+    const struct whole_file **files = malloc((backup->file_count + 1) * sizeof(*files));
+    status s = status_out_of_memory();
+    if (files != NULL && v.fetching.piece != NULL) {
+        for (size_t i = 0; i < backup->file_count; i++)
+            files[i] = &backup->files[i];
+        whole_begin(work, whole_size(backup));
+        s = verify_files(&v, files, backup->file_count);
+    }
+    free(files);
+    free(v.fetching.piece);
+    return s;
+}
+
+/* --- writing into a directory --- */
+
+static status fetch_into(struct fetching *f, const struct whole_file *file)
+{
+    struct file_writer *writer;
+    TRY(files_create(f->files, (const char *)f->path.data, &writer));
+    status s = take_content(f, file, writer);
+    if (status_is_ok(s))
+        s = file_writer_finish(writer);
+    file_writer_close(writer);
+    return s;
+}
+
+static status fetch_file(struct fetching *f, const struct whole_file *file)
+{
+    buffer_clear(&f->path);
+    buffer_append_format(&f->path, "%s/%s%c", f->directory, file->name, 0);
+    if (f->path.failed)
+        return status_out_of_memory();
+    status s = fetch_into(f, file);
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    char name[CONTENT_NAME_SIZE];
+    content_name(file->sha256, name);
+    status told = status_make(STATUS_DATA_LOSS, "files/%s, which is to be %s: %s", name, file->name,
+                              status_message(s));
+    status_free(s);
+    return told;
+}
+
+static status fetch_files(struct fetching *f, const struct whole_backup *backup)
+{
+    const struct whole_file *format = NULL;
+    for (size_t i = 0; i < backup->file_count; i++) {
+        const struct whole_file *file = &backup->files[i];
+        if (strcmp(file->name, "FORMAT") == 0)
+            format = file;
+        else
+            TRY(fetch_file(f, file));
+    }
+    if (format == NULL)
+        return status_make(STATUS_DATA_LOSS, "the manifest is damaged: it has no file FORMAT");
+    TRY(files_sync_directory(f->files, f->directory));
+    TRY(fetch_file(f, format));
+    return files_sync_directory(f->files, f->directory);
+}
+
+status whole_fetch(struct whole_place *place, const struct whole_backup *backup,
+                   struct files *files, const char *directory, struct whole_work *work)
+{
+    struct fetching f = {.place = place,
+                         .work = work,
+                         .files = files,
+                         .directory = directory,
+                         .piece = malloc(WHOLE_PIECE)};
+    whole_begin(work, whole_size(backup));
+    status s = f.piece == NULL ? status_out_of_memory() : fetch_files(&f, backup);
+    free(f.piece);
+    buffer_free(&f.path);
+    return s;
+}

@@ -1,0 +1,35 @@
+/* What the files of whole.h share. */
+#ifndef TRESTLE_BACKUP_WHOLE_PRIVATE_H
+#define TRESTLE_BACKUP_WHOLE_PRIVATE_H
+
+#include "backup/whole.h"
+#include "os/digest.h"
+
+enum {
+    WHOLE_MEMORY = 256 << 20, /* of one manifest, with room for a million files */
+    WHOLE_PIECE = 256 << 10,  /* bytes that are read at a time */
+    CONTENT_NAME_SIZE = 2 * WHOLE_DIGEST_SIZE + 1,
+};
+
+/* The name of a content in a place. */
+void content_name(const uint8_t sha256[WHOLE_DIGEST_SIZE], char out[CONTENT_NAME_SIZE]);
+
+/* A set of contents' names that grows, then is asked. All zeroes is empty. */
+struct content_set {
+    char (*names)[CONTENT_NAME_SIZE];
+    size_t count;
+    size_t capacity;
+    bool is_sorted;
+};
+status content_set_add(struct content_set *set, const char *name); /* others are left out */
+bool content_set_has(struct content_set *set, const char *name);
+void content_set_free(struct content_set *set);
+
+/* The message and its frame; see whole_manifest.c. */
+status whole_encode(const struct whole_backup *backup, struct arena *arena, struct buffer *out);
+
+/* Counts what was read and holds the work back to its rate. CANCELLED. */
+status whole_pace(struct whole_work *work, uint64_t bytes);
+void whole_begin(struct whole_work *work, uint64_t bytes_total);
+
+#endif

@@ -1,0 +1,135 @@
+/* A data directory of a whole backup: see whole_restore.h. */
+#include "backup/whole_restore.h"
+
+#include "backup/whole_private.h"
+#include "base/limits.h"
+#include "cluster/catalog.h"
+#include "control/operations.h"
+#include "row/fold.h"
+#include "tablet/commit.h"
+
+#include <stdio.h>
+
+enum {
+    CACHE_BYTES = 64 << 20,
+    WRITE_BUFFER_BYTES = 64 << 20,
+    OPEN_FILES = 256,
+    BACKGROUND_THREADS = 2,
+};
+
+/* --- what makes it another server --- */
+
+static status mark(struct store *store, struct keyspace *catalog)
+{
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    operations_mark_abandoned(batch, catalog);
+    status s = store_write(store, batch, STORE_SYNCED);
+    store_batch_destroy(batch);
+    return s;
+}
+
+static status raise_versions(const struct whole_restore *restore, struct store *store,
+                             struct keyspace *catalog)
+{
+    const struct commit_options options = {.store = store,
+                                           .catalog = catalog,
+                                           .clock = restore->work->clock,
+                                           .durability = STORE_SYNCED,
+                                           .queue_limit_bytes = LIMIT_COMMIT_QUEUE_BYTES,
+                                           .stall_limit_us =
+                                               (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000};
+    struct commit_queue *commits;
+    TRY(commit_queue_create(&options, &commits));
+    status s = commit_raise_version(commits, restore->backup->version);
+    commit_queue_destroy(commits);
+    return s;
+}
+
+static status change_catalog(const struct whole_restore *restore, struct store *store)
+{
+    struct keyspace *catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID);
+    if (catalog == NULL)
+        return status_make(STATUS_DATA_LOSS, "the backup has no catalog");
+    TRY(mark(store, catalog));
+    return raise_versions(restore, store, catalog);
+}
+
+/* Opening it gives it an identity of its own: the backup has none. */
+static status adapt(const struct whole_restore *restore, const char *directory)
+{
+    const struct store_options options = {.directory = directory,
+                                          .fold = &row_fold,
+                                          .log = restore->log,
+                                          .cache_bytes = CACHE_BYTES,
+                                          .write_buffer_bytes = WRITE_BUFFER_BYTES,
+                                          .open_files = OPEN_FILES,
+                                          .background_threads = BACKGROUND_THREADS};
+    struct store *store;
+    TRY(store_open(&options, &store));
+    status s = change_catalog(restore, store);
+    store_close(store);
+    return s;
+}
+
+/* --- the directory --- */
+
+static status is_not_empty(void *context, const char *name)
+{
+    (void)name;
+    return status_make(STATUS_FAILED_PRECONDITION, "%s is not empty", (const char *)context);
+}
+
+static status check_target(const struct whole_restore *restore)
+{
+    struct buffer name = {0};
+    buffer_append_format(&name, "%s%c", restore->directory, 0);
+    status s = name.failed
+                   ? status_out_of_memory()
+                   : files_list(restore->files, (const char *)name.data, is_not_empty, name.data);
+    buffer_free(&name);
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    return status_ok();
+}
+
+static status write_settings(const struct whole_restore *restore, const char *directory)
+{
+    struct buffer path = {0};
+    if (restore->backup->settings[0] == '\0')
+        return status_ok();
+    buffer_append_format(&path, "%s/%s%c", directory, WHOLE_SETTINGS_FILE, 0);
+    status s = path.failed ? status_out_of_memory()
+                           : files_replace(restore->files, (const char *)path.data,
+                                           bytes_of(restore->backup->settings));
+    buffer_free(&path);
+    return s;
+}
+
+static status fill(const struct whole_restore *restore, const char *directory)
+{
+    TRY(files_remove_flat_directory(restore->files, directory));
+    TRY(files_make_directory(restore->files, directory));
+    TRY(whole_fetch(restore->place, restore->backup, restore->files, directory, restore->work));
+    TRY(adapt(restore, directory));
+    TRY(write_settings(restore, directory));
+    TRY(files_rename(restore->files, directory, restore->directory));
+    return files_sync_parent(restore->files, restore->directory);
+}
+
+status whole_restore(const struct whole_restore *restore)
+{
+    struct buffer unfinished = {0};
+    buffer_append_format(&unfinished, "%s.restoring%c", restore->directory, 0);
+    status s = unfinished.failed ? status_out_of_memory() : check_target(restore);
+    if (status_is_ok(s)) {
+        s = fill(restore, (const char *)unfinished.data);
+        if (!status_is_ok(s))
+            status_ignore(
+                files_remove_flat_directory(restore->files, (const char *)unfinished.data));
+    }
+    buffer_free(&unfinished);
+    return s;
+}

@@ -1,0 +1,31 @@
+/* Restoring a whole backup into a data directory, for a server that is another one than that which
+ * was backed up:
+ *
+ *  1. its identity is new;
+ *  2. operations that were under way end as ABORTED when it starts: what they were about to make is
+ *     not there, or was made by the server that was backed up;
+ *  3. commit versions begin above the backup's last.
+ *
+ * The directory is made under another name, `<directory>.restoring`, and gets its own when it is
+ * complete: a restore that was killed has left no data directory. */
+#ifndef TRESTLE_BACKUP_WHOLE_RESTORE_H
+#define TRESTLE_BACKUP_WHOLE_RESTORE_H
+
+#include "backup/whole.h"
+
+/* What of the settings of the server that was backed up could be told, in the directory. */
+#define WHOLE_SETTINGS_FILE "settings-of-the-backup.txt"
+
+struct whole_restore {
+    struct whole_place *place;
+    const struct whole_backup *backup;
+    struct files *files;
+    const char *directory; /* not there, or empty; its parent is there. No slash at its end */
+    const struct log *log;
+    struct whole_work *work;
+};
+
+/* FAILED_PRECONDITION if there is something in the directory; DATA_LOSS. Blocking. */
+status whole_restore(const struct whole_restore *restore);
+
+#endif

@@ -1,0 +1,629 @@
+/* Whole backups: made, made again of what changed, restored, expired; and damaged, cut short, with
+ * a disk that fails. */
+#include "backup/whole_restore.h"
+
+#include "backup/whole_private.h"
+#include "store/fault_fs.h"
+#include "store/testing.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+enum { KEYSPACE = 7, MOST_FAULTS = 400 };
+
+struct fixture {
+    char *directory; /* of all that follows */
+    char data[128];
+    char checkpoint[128];
+    char place[128];
+    char restored[128];
+    struct fault_fs *fs;
+    struct store_options options;
+    struct store *store;
+    struct keyspace *keyspace;
+    struct whole_work work;
+    int64_t instant_us;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->directory = make_directory();
+    snprintf(f->data, sizeof f->data, "%s/data", f->directory);
+    snprintf(f->checkpoint, sizeof f->checkpoint, "%s/checkpoint", f->directory);
+    snprintf(f->place, sizeof f->place, "%s/place", f->directory);
+    snprintf(f->restored, sizeof f->restored, "%s/restored", f->directory);
+    f->fs = fault_fs_create();
+    f->options = test_options(f->data);
+    assert_ok(fault_fs_open(f->fs, &f->options, &f->store));
+    make_keyspace(f->store, 1); /* the catalog's */
+    f->keyspace = make_keyspace(f->store, KEYSPACE);
+    f->work.clock = clock_system();
+    f->instant_us = INT64_C(1700000000) * 1000000;
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    store_close(f->store);
+    fault_fs_destroy(f->fs);
+    remove_directory(f->directory);
+    free(f);
+    return 0;
+}
+
+/* --- making --- */
+
+static void take_checkpoint(struct fixture *f)
+{
+    struct store_checkpoint *checkpoint;
+    assert_ok(files_remove_flat_directory(files_of_system(), f->checkpoint));
+    assert_ok(store_checkpoint_begin(f->store, &checkpoint));
+    assert_ok(store_checkpoint_write(checkpoint, f->checkpoint));
+    store_checkpoint_end(checkpoint);
+}
+
+static status open_place(struct fixture *f, bool is_new_fine, struct whole_place **out)
+{
+    const struct whole_place_options options = {
+        .where = f->place, .files = files_of_store(f->store), .is_new_fine = is_new_fine};
+    return whole_place_open(&options, out);
+}
+
+static status create_in(struct fixture *f, struct whole_place *place, bool is_scheduled,
+                        char name[WHOLE_NAME_SIZE])
+{
+    char identity[STORE_IDENTITY_SIZE];
+    TRY(store_identity(f->store, identity));
+    const struct whole_backup facts = {.server = identity,
+                                       .version = UINT64_C(1) << 40,
+                                       .instant_us = f->instant_us,
+                                       .settings = "cache = 1GB\n",
+                                       .is_scheduled = is_scheduled};
+    const struct whole_source source = {
+        .files = files_of_store(f->store), .directory = f->checkpoint, .facts = &facts};
+    f->instant_us += 1000000;
+    TRY(whole_place_lock(place));
+    return whole_create(place, &source, &f->work, name);
+}
+
+static status try_create(struct fixture *f, char name[WHOLE_NAME_SIZE])
+{
+    struct whole_place *place;
+    TRY(open_place(f, true, &place));
+    status s = create_in(f, place, false, name);
+    whole_place_close(place);
+    return s;
+}
+
+static void create(struct fixture *f, char name[WHOLE_NAME_SIZE])
+{
+    take_checkpoint(f);
+    assert_ok(try_create(f, name));
+}
+
+/* --- reading --- */
+
+static void note_wrong(void *context, const char *file, const char *wrong)
+{
+    unsigned *count = context;
+    assert_non_null(file);
+    assert_non_null(wrong);
+    ++*count;
+}
+
+static status read_backup(struct fixture *f, const char *name, struct arena *arena,
+                          struct whole_place **place, struct whole_backup *out)
+{
+    TRY(open_place(f, false, place));
+    return whole_read(*place, name, arena, out);
+}
+
+/* How much is wrong with it. */
+static unsigned verify(struct fixture *f, const char *name)
+{
+    struct arena *arena = arena_create(WHOLE_MEMORY);
+    struct whole_place *place;
+    struct whole_backup backup;
+    unsigned wrong = 0;
+    assert_ok(read_backup(f, name, arena, &place, &backup));
+    assert_ok(whole_verify(place, &backup, &f->work, note_wrong, &wrong));
+    whole_place_close(place);
+    arena_destroy(arena);
+    return wrong;
+}
+
+static status restore(struct fixture *f, const char *name)
+{
+    struct arena *arena = arena_create(WHOLE_MEMORY);
+    struct whole_place *place = NULL;
+    struct whole_backup backup;
+    status s = read_backup(f, name, arena, &place, &backup);
+    const struct whole_restore what = {.place = place,
+                                       .backup = &backup,
+                                       .files = files_of_store(f->store),
+                                       .directory = f->restored,
+                                       .log = test_log(),
+                                       .work = &f->work};
+    if (status_is_ok(s))
+        s = whole_restore(&what);
+    whole_place_close(place);
+    arena_destroy(arena);
+    return s;
+}
+
+/* Opens what was restored, and looks for the value of the key; NULL: there is none. */
+static void assert_restored(struct fixture *f, const char *key, const char *value)
+{
+    struct store_options options = f->options;
+    struct store *store;
+    options.directory = f->restored;
+    assert_ok(store_open(&options, &store));
+    struct keyspace *keyspace = store_keyspace_find(store, KEYSPACE);
+    assert_non_null(keyspace);
+    assert_value(keyspace, key, value);
+    store_close(store);
+}
+
+static void remove_restored(struct fixture *f)
+{
+    assert_ok(files_remove_flat_directory(files_of_system(), f->restored));
+}
+
+static unsigned count_in(struct fixture *f, const char *folder)
+{
+    char path[192];
+    unsigned count = 0;
+    snprintf(path, sizeof path, "%s/%s", f->place, folder);
+    DIR *listing = opendir(path);
+    assert_non_null(listing);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(listing);
+    return count;
+}
+
+static void write_rows(struct fixture *f, const char *prefix)
+{
+    char key[32], value[1000];
+    memset(value, 'v', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(key, sizeof key, "%s%04u", prefix, i);
+        put(f->store, f->keyspace, key, value);
+    }
+    assert_ok(keyspace_flush(f->keyspace));
+}
+
+/* --- what comes back --- */
+
+static void a_restored_backup_is_the_data_of_another_server(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE], mine[STORE_IDENTITY_SIZE], its[STORE_IDENTITY_SIZE];
+    write_rows(f, "a");
+    put(f->store, f->keyspace, "key", "value");
+    create(f, name);
+    assert_string_equal(name, "20231114T221320Z");
+    put(f->store, f->keyspace, "key", "later");
+    assert_int_equal(verify(f, name), 0);
+    assert_ok(restore(f, name));
+    assert_restored(f, "key", "value");
+
+    struct store_options options = f->options;
+    struct store *store;
+    options.directory = f->restored;
+    assert_ok(store_open(&options, &store));
+    assert_ok(store_identity(f->store, mine));
+    assert_ok(store_identity(store, its));
+    assert_string_not_equal(mine, its);
+    store_close(store);
+    char path[192];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/%s", f->restored, WHOLE_SETTINGS_FILE);
+    assert_int_equal(stat(path, &info), 0);
+}
+
+static void only_what_has_changed_is_copied_again(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
+    write_rows(f, "a");
+    write_rows(f, "b");
+    create(f, first);
+    unsigned files = count_in(f, "files");
+    uint64_t bytes = f->work.bytes_copied;
+    assert_true(bytes > 1000);
+    put(f->store, f->keyspace, "key", "value");
+    create(f, second);
+    assert_true(f->work.bytes_copied < bytes / 2);
+    assert_true(f->work.bytes_read < bytes / 2); /* what is known is not even read */
+    assert_in_range(count_in(f, "files"), files + 1, files + 3);
+    assert_ok(restore(f, first));
+    assert_restored(f, "key", NULL);
+}
+
+static void a_content_is_kept_once_for_all_servers(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    write_rows(f, "a");
+    create(f, name);
+    unsigned files = count_in(f, "files");
+    /* Without the last backup's word every file is read, and found to be there. */
+    char manifest[256];
+    snprintf(manifest, sizeof manifest, "%s/backups/%s", f->place, name);
+    assert_int_equal(remove(manifest), 0);
+    create(f, name);
+    assert_int_equal(f->work.files_copied, 0);
+    assert_true(f->work.bytes_read > 0);
+    assert_int_equal(count_in(f, "files"), files);
+    assert_int_equal(verify(f, name), 0);
+}
+
+static void two_backups_of_one_second_have_two_names(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
+    create(f, first);
+    f->instant_us -= 1000000;
+    create(f, second);
+    assert_string_equal(second, "20231114T221320Z-02");
+    assert_int_equal(count_in(f, "backups"), 2);
+    assert_int_equal(verify(f, first) + verify(f, second), 0);
+}
+
+static void a_directory_with_something_in_it_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    create(f, name);
+    assert_ok(restore(f, name));
+    assert_status(restore(f, name), STATUS_FAILED_PRECONDITION);
+    assert_restored(f, "key", NULL);
+    assert_status(restore(f, "20010101T000000Z"), STATUS_NOT_FOUND);
+    assert_status(restore(f, "../backups"), STATUS_INVALID_ARGUMENT);
+}
+
+static void one_at_a_time_writes_to_a_place(void **state)
+{
+    struct fixture *f = *state;
+    struct whole_place *place;
+    char name[WHOLE_NAME_SIZE];
+    create(f, name);
+    assert_ok(open_place(f, false, &place));
+    assert_ok(whole_place_lock(place));
+    assert_status(try_create(f, name), STATUS_FAILED_PRECONDITION);
+    assert_int_equal(verify(f, "20231114T221320Z"), 0); /* who reads does not mind */
+    whole_place_close(place);
+    assert_ok(try_create(f, name));
+}
+
+/* --- expiry --- */
+
+static status expire(struct fixture *f, const struct whole_expiry *expiry, size_t *backups,
+                     size_t *files)
+{
+    struct whole_place *place;
+    TRY(open_place(f, false, &place));
+    status s = whole_place_lock(place);
+    if (status_is_ok(s))
+        s = whole_expire(place, expiry, &f->work, backups, files);
+    whole_place_close(place);
+    return s;
+}
+
+static void expiry_removes_what_nobody_refers_to(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE], third[WHOLE_NAME_SIZE];
+    const struct whole_expiry keep_two = {.keep = 2}, keep_one = {.keep = 1};
+    size_t backups, files;
+    write_rows(f, "a");
+    create(f, first);
+    write_rows(f, "b");
+    create(f, second);
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    create(f, third);
+    assert_ok(expire(f, &keep_two, &backups, &files));
+    assert_int_equal(backups, 1);
+    assert_true(files >= 1); /* the first one's manifest and log at least */
+    assert_int_equal(count_in(f, "backups"), 2);
+    assert_int_equal(verify(f, second) + verify(f, third), 0);
+    assert_ok(expire(f, &keep_one, &backups, &files));
+    assert_true(files > 1); /* the tables before the compaction */
+    assert_int_equal(verify(f, third), 0);
+    assert_ok(expire(f, &keep_one, &backups, &files));
+    assert_int_equal(backups + files, 0);
+    assert_ok(restore(f, third));
+}
+
+static void expiry_keeps_to_its_server_and_its_schedule(void **state)
+{
+    struct fixture *f = *state;
+    const struct whole_expiry elsewhere = {.server = "another", .keep = 1};
+    const struct whole_expiry scheduled = {.scheduled_only = true, .keep = 1};
+    const struct whole_expiry none = {.keep = 0};
+    struct whole_place *place;
+    char name[WHOLE_NAME_SIZE];
+    size_t backups, files;
+    for (unsigned i = 0; i < 4; i++) {
+        take_checkpoint(f);
+        assert_ok(open_place(f, true, &place));
+        assert_ok(create_in(f, place, i % 2 == 0, name));
+        whole_place_close(place);
+    }
+    assert_ok(expire(f, &elsewhere, &backups, &files));
+    assert_int_equal(backups, 0);
+    assert_ok(expire(f, &scheduled, &backups, &files));
+    assert_int_equal(backups, 1);
+    assert_int_equal(count_in(f, "backups"), 3);
+    assert_status(expire(f, &none, &backups, &files), STATUS_INVALID_ARGUMENT);
+}
+
+/* --- damage --- */
+
+static void for_each_in(struct fixture *f, const char *folder,
+                        void (*visit)(struct fixture *f, const char *path))
+{
+    char path[192], file[512];
+    snprintf(path, sizeof path, "%s/%s", f->place, folder);
+    DIR *listing = opendir(path);
+    assert_non_null(listing);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+        if (entry->d_name[0] != '.')
+            visit(f, file);
+    }
+    closedir(listing);
+}
+
+static void flip(const char *path, long offset)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, offset, SEEK_SET), 0);
+    int c = fgetc(file);
+    assert_int_equal(fseek(file, offset, SEEK_SET), 0);
+    assert_int_equal(fputc(c ^ 1, file), c ^ 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static const char *damaged_backup;
+
+static void assert_flip_is_found(struct fixture *f, const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    if (info.st_size == 0)
+        return;
+    flip(path, (long)info.st_size / 2);
+    assert_int_equal(verify(f, damaged_backup), 1);
+    assert_status(restore(f, damaged_backup), STATUS_DATA_LOSS);
+    assert_int_not_equal(stat(f->restored, &info), 0);
+    flip(path, (long)info.st_size / 2);
+}
+
+static void a_flipped_bit_of_any_content_is_found(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    write_rows(f, "a");
+    create(f, name);
+    damaged_backup = name;
+    for_each_in(f, "files", assert_flip_is_found);
+    assert_int_equal(verify(f, name), 0);
+    assert_ok(restore(f, name));
+}
+
+static void remove_it(struct fixture *f, const char *path)
+{
+    (void)f;
+    assert_int_equal(remove(path), 0);
+}
+
+static void a_missing_content_is_found(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    create(f, name);
+    for_each_in(f, "files", remove_it);
+    assert_true(verify(f, name) > 2);
+    assert_status(restore(f, name), STATUS_DATA_LOSS);
+    /* What the last backup says is no proof: the next one brings all back. */
+    create(f, name);
+    assert_int_equal(verify(f, name), 0);
+}
+
+static void assert_manifest_is_refused(struct fixture *f, const char *path)
+{
+    struct stat info;
+    struct whole_place *place;
+    struct whole_backup backup;
+    struct arena *arena = arena_create(WHOLE_MEMORY);
+    size_t backups, files;
+    const struct whole_expiry keep_one = {.keep = 1};
+    assert_int_equal(stat(path, &info), 0);
+    for (long at = 0; at < (long)info.st_size; at += 7) {
+        flip(path, at);
+        status s = read_backup(f, damaged_backup, arena, &place, &backup);
+        assert_true(s.code == STATUS_DATA_LOSS || s.code == STATUS_FAILED_PRECONDITION);
+        status_free(s);
+        whole_place_close(place);
+        flip(path, at);
+    }
+    flip(path, (long)info.st_size / 2);
+    assert_status(expire(f, &keep_one, &backups, &files), STATUS_DATA_LOSS);
+    arena_destroy(arena);
+}
+
+static void a_damaged_manifest_is_refused_and_nothing_expires(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE], next[WHOLE_NAME_SIZE];
+    create(f, name);
+    unsigned files = count_in(f, "files");
+    damaged_backup = name;
+    for_each_in(f, "backups", assert_manifest_is_refused);
+    assert_int_equal(count_in(f, "files"), files);
+    create(f, next); /* is no obstacle to others */
+    assert_int_equal(verify(f, next), 0);
+}
+
+/* --- cut short, and a disk that fails --- */
+
+static bool goes_on_for(void *context)
+{
+    unsigned *left = context;
+    return (*left)-- > 0;
+}
+
+static void what_is_cancelled_anywhere_leaves_no_backup(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    status s = status_make(STATUS_CANCELLED, "not yet");
+    write_rows(f, "a");
+    take_checkpoint(f);
+    f->work.goes_on = goes_on_for;
+    for (unsigned step = 0; s.code == STATUS_CANCELLED; step++) {
+        unsigned left = step;
+        assert_true(step < MOST_FAULTS);
+        f->work.context = &left;
+        status_free(s);
+        s = try_create(f, name);
+        if (s.code == STATUS_CANCELLED)
+            assert_int_equal(count_in(f, "backups"), 0);
+    }
+    assert_ok(s);
+    f->work.goes_on = NULL;
+    assert_int_equal(verify(f, name), 0);
+}
+
+/* Every backup that there is, is whole. */
+static unsigned verify_all(struct fixture *f)
+{
+    const char *const *names;
+    size_t count;
+    struct arena *arena = arena_create(WHOLE_MEMORY);
+    struct whole_place *place;
+    unsigned wrong = 0;
+    assert_ok(open_place(f, true, &place));
+    assert_ok(whole_names(place, arena, &names, &count));
+    whole_place_close(place);
+    for (size_t i = 0; i < count; i++)
+        wrong += verify(f, names[i]);
+    arena_destroy(arena);
+    return wrong;
+}
+
+/* Each operation on the place's files fails once. */
+static void fail_each(struct fixture *f, enum fault_operation operation, enum fault_kind kind)
+{
+    char name[WHOLE_NAME_SIZE];
+    bool has_failed = true;
+    for (unsigned step = 0; has_failed; step++) {
+        unsigned before = fault_fs_failures(f->fs);
+        assert_true(step < MOST_FAULTS);
+        fault_fs_fail_here(f->fs, operation, "", kind, step);
+        status s = try_create(f, name);
+        fault_fs_heal(f->fs);
+        has_failed = fault_fs_failures(f->fs) > before;
+        if (kind == FAULT_NO_SPACE && has_failed)
+            assert_int_equal(s.code, STATUS_RESOURCE_EXHAUSTED);
+        assert_true(has_failed != status_is_ok(s));
+        status_free(s);
+        assert_int_equal(verify_all(f), 0);
+        if (has_failed) /* so that each attempt has everything to do */
+            for_each_in(f, "files", remove_it);
+        for_each_in(f, "backups", remove_it);
+    }
+}
+
+static void every_failure_of_the_place_leaves_no_backup(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "key", "value");
+    assert_ok(keyspace_flush(f->keyspace));
+    take_checkpoint(f);
+    fail_each(f, FAULT_CREATE, FAULT_IO);
+    fail_each(f, FAULT_APPEND, FAULT_NO_SPACE);
+    fail_each(f, FAULT_APPEND, FAULT_IO);
+    fail_each(f, FAULT_SYNC, FAULT_NO_SPACE);
+    fail_each(f, FAULT_SYNC, FAULT_IO);
+    fail_each(f, FAULT_SYNC_DIRECTORY, FAULT_IO);
+}
+
+static void a_power_cut_leaves_whole_backups_alone(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE], place[128], copy[192];
+    write_rows(f, "a");
+    create(f, name);
+    snprintf(copy, sizeof copy, "%s/after", f->directory);
+    fault_fs_cut_power(f->fs, f->place, copy, 0);
+    memcpy(place, f->place, sizeof place);
+    snprintf(f->place, sizeof f->place, "%s", copy);
+    assert_int_equal(verify(f, name), 0);
+    memcpy(f->place, place, sizeof place);
+}
+
+static void every_failure_of_a_restore_leaves_no_directory(void **state)
+{
+    struct fixture *f = *state;
+    static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_APPEND, FAULT_SYNC,
+                                                      FAULT_SYNC_DIRECTORY};
+    char name[WHOLE_NAME_SIZE];
+    struct stat info;
+    put(f->store, f->keyspace, "key", "value");
+    create(f, name);
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        bool has_failed = true;
+        for (unsigned step = 0; has_failed; step++) {
+            unsigned before = fault_fs_failures(f->fs);
+            fault_fs_fail_here(f->fs, operations[i], "", FAULT_NO_SPACE, step);
+            status s = restore(f, name);
+            fault_fs_heal(f->fs);
+            has_failed = fault_fs_failures(f->fs) > before;
+            assert_true(has_failed != status_is_ok(s));
+            status_free(s);
+            /* If only its name could not be made durable, it is there, and whole. */
+            if (stat(f->restored, &info) == 0) {
+                assert_restored(f, "key", "value");
+                remove_restored(f);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_restored_backup_is_the_data_of_another_server, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(only_what_has_changed_is_copied_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_content_is_kept_once_for_all_servers, setup, teardown),
+        cmocka_unit_test_setup_teardown(two_backups_of_one_second_have_two_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_directory_with_something_in_it_is_refused, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(one_at_a_time_writes_to_a_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(expiry_removes_what_nobody_refers_to, setup, teardown),
+        cmocka_unit_test_setup_teardown(expiry_keeps_to_its_server_and_its_schedule, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_flipped_bit_of_any_content_is_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_missing_content_is_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_damaged_manifest_is_refused_and_nothing_expires, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_is_cancelled_anywhere_leaves_no_backup, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(every_failure_of_the_place_leaves_no_backup, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_power_cut_leaves_whole_backups_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_failure_of_a_restore_leaves_no_directory, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+/* What making, verifying, restoring and expiring whole backups share: the rate, contents' names. */
+#include "backup/whole_private.h"
+#include "os/thread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- pace --- */
+
+void whole_begin(struct whole_work *work, uint64_t bytes_total)
+{
+    work->bytes_total = bytes_total;
+    work->bytes_done = 0;
+    work->bytes_read = 0;
+    work->start_us = clock_steady_us(work->clock);
+}
+
+/* How long the work is ahead of its rate. */
+static int64_t ahead_us(const struct whole_work *work)
+{
+    if (work->bytes_per_second == 0)
+        return 0;
+    double due_us = (double)work->bytes_read / (double)work->bytes_per_second * 1e6;
+    return (int64_t)due_us - (clock_steady_us(work->clock) - work->start_us);
+}
+
+static bool is_over(void *context)
+{
+    const struct whole_work *work = context;
+    return work->goes_on != NULL && !work->goes_on(work->context);
+}
+
+status whole_pace(struct whole_work *work, uint64_t bytes)
+{
+    work->bytes_read += bytes;
+    int64_t ahead = ahead_us(work);
+    bool ends = ahead > 0 ? thread_wait_for(is_over, work, ahead) : is_over(work);
+    return ends ? status_make(STATUS_CANCELLED, "cancelled") : status_ok();
+}
+
+/* --- contents --- */
+
+void content_name(const uint8_t sha256[WHOLE_DIGEST_SIZE], char out[CONTENT_NAME_SIZE])
+{
+    for (size_t i = 0; i < WHOLE_DIGEST_SIZE; i++)
+        snprintf(out + 2 * i, 3, "%02x", sha256[i]);
+}
+
+static bool is_content_name(const char *name)
+{
+    size_t size = strspn(name, "0123456789abcdef");
+    return size == CONTENT_NAME_SIZE - 1 && name[size] == '\0';
+}
+
+status content_set_add(struct content_set *set, const char *name)
+{
+    if (!is_content_name(name))
+        return status_ok();
+    if (set->count == set->capacity) {
+        size_t capacity = set->capacity == 0 ? 256 : 2 * set->capacity;
+        void *larger = realloc(set->names, capacity * sizeof *set->names);
+        if (larger == NULL)
+            return status_out_of_memory();
+        set->names = larger;
+        set->capacity = capacity;
+    }
+    memcpy(set->names[set->count++], name, CONTENT_NAME_SIZE);
+    set->is_sorted = false;
+    return status_ok();
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return memcmp(a, b, CONTENT_NAME_SIZE);
+}
+
+bool content_set_has(struct content_set *set, const char *name)
+{
+    if (set->count == 0)
+        return false;
+    if (!set->is_sorted)
+        qsort(set->names, set->count, sizeof *set->names, compare_names);
+    set->is_sorted = true;
+    return bsearch(name, set->names, set->count, sizeof *set->names, compare_names) != NULL;
+}
+
+void content_set_free(struct content_set *set)
+{
+    free(set->names);
+    *set = (struct content_set){0};
+}

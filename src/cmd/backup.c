@@ -1,0 +1,368 @@
+/* See backup.h. What makes backups is in backup_create.c. */
+#include "cmd/backup.h"
+
+#include "cmd/backup_private.h"
+#include "cmd/command.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* --- what the kinds share --- */
+
+status backup_read_words(const struct backup_words *words, const char *const *arguments,
+                         const char *given[2], void *out)
+{
+    enum { MOST_ROWS = 16 };
+    struct option_origin origins[MOST_ROWS] = {0};
+    struct option_values values = {.object = out, .origins = origins};
+    const char *const no_environment[] = {NULL};
+    size_t count = 0;
+    given[0] = given[1] = NULL;
+    TRY(command_need_words(arguments, words->least, words->need));
+    while (count < words->most && arguments[count] != NULL &&
+           strncmp(arguments[count], "--", 2) != 0) {
+        given[count] = arguments[count];
+        count++;
+    }
+    return options_read(words->table, arguments + count, no_environment, &values);
+}
+
+status backup_find(struct whole_place *place, const char **name, struct arena *arena,
+                   struct whole_backup *out)
+{
+    const char *const *names;
+    size_t count;
+    if (*name == NULL) {
+        TRY(whole_names(place, arena, &names, &count));
+        if (count == 0)
+            return status_make(STATUS_NOT_FOUND, "there is no whole backup");
+        *name = names[count - 1];
+    }
+    return whole_read(place, *name, arena, out);
+}
+
+struct whole_work backup_work_at(uint64_t rate)
+{
+    return (struct whole_work){.clock = clock_system(), .bytes_per_second = rate};
+}
+
+void backup_append_size(struct buffer *out, uint64_t files, uint64_t bytes)
+{
+    buffer_append_format(out, "%" PRIu64 " %s, %.1f MB", files, files == 1 ? "file" : "files",
+                         (double)bytes / (1 << 20));
+}
+
+/* --- the kinds that look into a place --- */
+
+struct options {
+    uint64_t rate;
+    uint64_t keep;
+    const char *to;
+};
+
+#define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
+    {                                                                                              \
+        .member = #member_, .kind = OPTION_##kind_, .offset = offsetof(struct options, member_),   \
+        .preset = preset_, .least = least_, .most = most_, .unit = unit_, .sentence = sentence_    \
+    }
+
+#define RATE_ROW                                                                                   \
+    ROW(SIZE, rate, "0", 0, INT64_MAX, "", "Bytes that are read each second; 0: no bound.")
+
+/* What a kind works with. */
+struct visit {
+    struct options options;
+    const char *words[2]; /* the place, the backup's name */
+    struct whole_place *place;
+    struct arena *arena;
+    bool is_perfect;
+};
+
+static status open_and(struct visit *visit, status (*work)(struct visit *visit))
+{
+    const struct whole_place_options options = {.where = visit->words[0]};
+    visit->is_perfect = true;
+    visit->arena = arena_create(BACKUP_COMMAND_MEMORY);
+    status s =
+        visit->arena == NULL ? status_out_of_memory() : whole_place_open(&options, &visit->place);
+    if (status_is_ok(s))
+        s = work(visit);
+    whole_place_close(visit->place);
+    arena_destroy(visit->arena);
+    return s;
+}
+
+static int run(const struct backup_words *words, const char *const *arguments,
+               status (*work)(struct visit *visit))
+{
+    struct visit visit = {.place = NULL};
+    status s = backup_read_words(words, arguments, visit.words, &visit.options);
+    if (!status_is_ok(s))
+        return command_refuse("backup", s);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what is told was found, whatever happens next */
+    s = open_and(&visit, work);
+    return status_is_ok(s) ? command_end("backup", s, visit.is_perfect)
+                           : command_refuse("backup", s);
+}
+
+/* --- list --- */
+
+static const struct option_table list_table = {.command = "trestle backup list PLACE"};
+
+static void write_list_help(struct buffer *out)
+{
+    options_write_help(&list_table, out);
+    buffer_append_format(
+        out,
+        "\nNames the whole backups in PLACE, from the oldest to the newest: what each has, of\n"
+        "which server, and what made it. Exits with 1 if a manifest cannot be read.\n");
+}
+
+static void print_backup(const char *name, const struct whole_backup *backup)
+{
+    struct buffer size = {0};
+    backup_append_size(&size, backup->file_count, whole_size(backup));
+    printf("%-20s  %.*s  server %s  %s%s\n", name, (int)size.size, (const char *)size.data,
+           backup->server, backup->is_scheduled ? "scheduled, " : "", backup->program);
+    buffer_free(&size);
+}
+
+static status list(struct visit *visit)
+{
+    const char *const *names;
+    size_t count;
+    TRY(whole_names(visit->place, visit->arena, &names, &count));
+    struct arena *arena = arena_create(BACKUP_COMMAND_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        struct whole_backup backup;
+        arena_reset(arena);
+        status s = whole_read(visit->place, names[i], arena, &backup);
+        if (status_is_ok(s))
+            print_backup(names[i], &backup);
+        else
+            fprintf(stderr, "damage: %s: %s\n", names[i], status_message(s));
+        visit->is_perfect = visit->is_perfect && status_is_ok(s);
+        status_free(s);
+    }
+    arena_destroy(arena);
+    return status_ok();
+}
+
+static int list_kind(const char *const *arguments)
+{
+    static const struct backup_words words = {&list_table, 1, 1, "the place comes first"};
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_list_help);
+    return run(&words, arguments, list);
+}
+
+/* --- verify --- */
+
+static const struct option verify_rows[] = {RATE_ROW};
+
+static const struct option_table verify_table = {
+    .rows = verify_rows, .count = 1, .command = "trestle backup verify PLACE [NAME]"};
+
+static void write_verify_help(struct buffer *out)
+{
+    options_write_help(&verify_table, out);
+    buffer_append_format(
+        out, "\nReads all that the backup NAME, or every backup, has, and holds it against the\n"
+             "manifest. Exits with 1 if something is missing or damaged, which is named.\n");
+}
+
+struct reporting {
+    const char *name;
+    bool has_damage;
+};
+
+static void note_damage(void *context, const char *file, const char *wrong)
+{
+    struct reporting *reporting = context;
+    reporting->has_damage = true;
+    fprintf(stderr, "damage: %s: files/%s: %s\n", reporting->name, file, wrong);
+}
+
+static status verify_one(struct visit *visit, const char *name, struct arena *arena)
+{
+    struct whole_backup backup;
+    struct reporting reporting = {.name = name};
+    struct whole_work work = backup_work_at(visit->options.rate);
+    struct buffer size = {0};
+    status s = whole_read(visit->place, name, arena, &backup);
+    if (s.code == STATUS_DATA_LOSS || s.code == STATUS_FAILED_PRECONDITION) {
+        fprintf(stderr, "damage: %s: %s\n", name, status_message(s));
+        visit->is_perfect = false;
+        status_free(s);
+        return status_ok();
+    }
+    TRY(s);
+    TRY(whole_verify(visit->place, &backup, &work, note_damage, &reporting));
+    backup_append_size(&size, backup.file_count, whole_size(&backup));
+    if (!reporting.has_damage)
+        printf("%s: %.*s: whole\n", name, (int)size.size, (const char *)size.data);
+    visit->is_perfect = visit->is_perfect && !reporting.has_damage;
+    buffer_free(&size);
+    return status_ok();
+}
+
+static status verify(struct visit *visit)
+{
+    const char *const *names = &visit->words[1];
+    size_t count = 1;
+    if (visit->words[1] == NULL)
+        TRY(whole_names(visit->place, visit->arena, &names, &count));
+    struct arena *arena = arena_create(BACKUP_COMMAND_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = status_ok();
+    for (size_t i = 0; i < count && status_is_ok(s); i++) {
+        arena_reset(arena);
+        s = verify_one(visit, names[i], arena);
+    }
+    arena_destroy(arena);
+    return s;
+}
+
+static int verify_kind(const char *const *arguments)
+{
+    static const struct backup_words words = {&verify_table, 1, 2, "the place comes first"};
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_verify_help);
+    return run(&words, arguments, verify);
+}
+
+/* --- restore --- */
+
+static const struct option restore_rows[] = {
+    ROW(STRING, to, NULL, 0, 0, "DIR",
+        "The data directory to be made: not there yet, or empty. Its parent is there."),
+    RATE_ROW,
+};
+
+static const struct option_table restore_table = {
+    .rows = restore_rows, .count = 2, .command = "trestle backup restore PLACE [NAME]"};
+
+static void write_restore_help(struct buffer *out)
+{
+    options_write_help(&restore_table, out);
+    buffer_append_format(
+        out,
+        "\nMakes a data directory of the backup NAME, or of the newest: of a server with an\n"
+        "identity of its own. Operations that were under way end as ABORTED when it starts. A\n"
+        "restore that is killed leaves no data directory: do it again.\n");
+}
+
+static void tell_restored(const char *name, const char *directory,
+                          const struct whole_backup *backup)
+{
+    struct buffer size = {0};
+    backup_append_size(&size, backup->file_count, whole_size(backup));
+    printf("%s: %.*s restored into %s\n", name, (int)size.size, (const char *)size.data, directory);
+    if (backup->settings[0] != '\0')
+        printf("the server's settings are told in %s/" WHOLE_SETTINGS_FILE "\n", directory);
+    buffer_free(&size);
+}
+
+/* A slash at its end would name something in it. */
+static status name_target(struct visit *visit, const char **out)
+{
+    bytes to = bytes_of(visit->options.to);
+    while (to.size > 1 && to.data[to.size - 1] == '/')
+        to.size--;
+    *out = arena_string(visit->arena, to);
+    return *out == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status restore(struct visit *visit)
+{
+    const struct log log = {.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
+    struct whole_work work = backup_work_at(visit->options.rate);
+    struct whole_backup backup;
+    const char *name = visit->words[1];
+    const char *directory;
+    if (visit->options.to == NULL)
+        return status_make(STATUS_INVALID_ARGUMENT, "--to says which directory is to be made");
+    TRY(name_target(visit, &directory));
+    TRY(backup_find(visit->place, &name, visit->arena, &backup));
+    const struct whole_restore what = {.place = visit->place,
+                                       .backup = &backup,
+                                       .files = files_of_system(),
+                                       .directory = directory,
+                                       .log = &log,
+                                       .work = &work};
+    TRY(whole_restore(&what));
+    tell_restored(name, directory, &backup);
+    return status_ok();
+}
+
+static int restore_kind(const char *const *arguments)
+{
+    static const struct backup_words words = {&restore_table, 1, 2, "the place comes first"};
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_restore_help);
+    return run(&words, arguments, restore);
+}
+
+/* --- expire --- */
+
+static const struct option expire_rows[] = {
+    ROW(INTEGER, keep, "0", 0, INT32_MAX, "N", "How many of the newest stay: 1 at least."),
+};
+
+static const struct option_table expire_table = {
+    .rows = expire_rows, .count = 1, .command = "trestle backup expire PLACE"};
+
+static void write_expire_help(struct buffer *out)
+{
+    options_write_help(&expire_table, out);
+    buffer_append_format(
+        out,
+        "\nRemoves all whole backups in PLACE but the newest, of whatever server, and then the\n"
+        "files that none of those that stay refers to.\n");
+}
+
+static status expire(struct visit *visit)
+{
+    const struct whole_expiry expiry = {.keep = visit->options.keep};
+    struct whole_work work = backup_work_at(0);
+    size_t backups, files;
+    if (expiry.keep == 0)
+        return status_make(STATUS_INVALID_ARGUMENT, "--keep says how many stay");
+    TRY(whole_place_lock(visit->place));
+    TRY(whole_expire(visit->place, &expiry, &work, &backups, &files));
+    printf("%zu backups and %zu files removed\n", backups, files);
+    return status_ok();
+}
+
+static int expire_kind(const char *const *arguments)
+{
+    static const struct backup_words words = {&expire_table, 1, 1, "the place comes first"};
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_expire_help);
+    return run(&words, arguments, expire);
+}
+
+/* --- the command --- */
+
+static const struct command_kind all[] = {
+    {"create", backup_create_kind, "adds a whole backup of a server to a place"},
+    {"list", list_kind, "names the whole backups in a place"},
+    {"verify", verify_kind, "reads whole backups from end to end"},
+    {"restore", restore_kind, "makes a data directory of a whole backup"},
+    {"expire", expire_kind, "removes old whole backups"},
+};
+
+static const struct command_kinds kinds = {.command = "backup",
+                                           .arguments = "PLACE [OPTION…]",
+                                           .question = "what is to be done?",
+                                           .all = all,
+                                           .count = sizeof all / sizeof *all};
+
+int backup_command(const char *const *arguments)
+{
+    return command_run_kind(&kinds, arguments);
+}

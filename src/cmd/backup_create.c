@@ -1,0 +1,252 @@
+/* `trestle backup create`: a server makes one of itself; or, of a data directory that nobody
+ * serves, the command does. */
+#include "cmd/backup_private.h"
+
+#include "client/client_session.h"
+#include "cluster/catalog.h"
+#include "cmd/command.h"
+#include "row/fold.h"
+#include "tablet/commit.h"
+#include "trestle/backup/v1/whole_backups.pb-c.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    CACHE_BYTES = 16 << 20,
+    OPEN_FILES = 256,
+    ANSWER_MEMORY = 16 << 20,
+    FIRST_POLL_US = 20 * 1000,
+    MOST_POLL_US = 1000 * 1000,
+};
+
+#define SERVICE "/trestle.backup.v1.WholeBackups/"
+
+struct create_options {
+    struct target_options target;
+    const char *data_dir;
+    uint64_t rate;
+};
+
+#define SERVER(kind, name, place, preset, unit, sentence)                                          \
+    TARGET_OPTION(struct create_options, target.server, kind, name, place, preset, unit, sentence)
+
+#define ROW(kind_, member_, preset_, most_, unit_, sentence_)                                      \
+    {                                                                                              \
+        .member = #member_, .kind = OPTION_##kind_,                                                \
+        .offset = offsetof(struct create_options, member_), .preset = preset_, .most = most_,      \
+        .unit = unit_, .sentence = sentence_                                                       \
+    }
+
+static const struct option rows[] = {
+    SERVER(STRING, "endpoint", address, NULL, "ADDR:PORT",
+           "The server; by default BIGTABLE_EMULATOR_HOST, else 127.0.0.1:8086."),
+    SERVER(BOOLEAN, "tls", tls, "false", "",
+           "Speaks TLS. The default is true with --ca, or if the endpoint is neither loopback nor "
+           "that of BIGTABLE_EMULATOR_HOST."),
+    SERVER(STRING, "ca", ca, NULL, "FILE",
+           "PEM certificates that the server's must lead to; by default the system's."),
+    SERVER(STRING, "token_file", token_file, NULL, "FILE",
+           "Its first line is the bearer token of each call."),
+    SERVER(STRING, "token", token, NULL, "TOKEN",
+           "The token itself, which other users of the machine may see."),
+    SERVER(STRING, "account", account_file, NULL, "FILE",
+           "A Google service account's key (JSON), which signs the tokens."),
+    ROW(STRING, data_dir, NULL, 0, "DIR",
+        "The data directory of a server that is stopped, in place of one that serves."),
+    ROW(SIZE, rate, "0", INT64_MAX, "",
+        "With --data-dir, bytes that are read each second; 0: no bound. A server keeps to its "
+        "--backup-rate."),
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+static const struct option_table table = {
+    .rows = rows, .count = ROW_COUNT, .command = "trestle backup create PLACE"};
+
+static void write_help(struct buffer *out)
+{
+    options_write_help(&table, out);
+    buffer_append_format(
+        out,
+        "\nAdds a backup of everything that the server has to PLACE, a directory on its machine,\n"
+        "which is made if its parent is there. A server makes backups in its --backup-places\n"
+        "alone, one at a time, and goes on when this command is killed. What the place has\n"
+        "already is not copied again. A backup that is cut short is none, and the next goes on\n"
+        "from what has been copied.\n");
+}
+
+/* --- a directory that nobody serves --- */
+
+struct creation {
+    struct create_options options;
+    const char *where;
+    struct log log;
+    struct store *store;
+    struct whole_place *place;
+};
+
+/* Nothing in the directory has a version at or above the ceiling. */
+static status find_version(struct store *store, uint64_t *out)
+{
+    uint64_t ceiling;
+    struct keyspace *catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID);
+    if (catalog == NULL)
+        return status_make(STATUS_DATA_LOSS, "there is no catalog");
+    TRY(commit_read_ceiling(catalog, &ceiling));
+    *out = ceiling == 0 ? 0 : ceiling - 1;
+    return status_ok();
+}
+
+/* Open for reading, the store keeps everybody else out, and nothing in the directory changes. */
+static status open_directory(struct creation *creation)
+{
+    const struct store_options options = {.directory = creation->options.data_dir,
+                                          .fold = &row_fold,
+                                          .log = &creation->log,
+                                          .cache_bytes = CACHE_BYTES,
+                                          .open_files = OPEN_FILES,
+                                          .read_only = true};
+    const struct whole_place_options place = {.where = creation->where, .is_new_fine = true};
+    TRY(store_open(&options, &creation->store));
+    TRY(whole_place_open(&place, &creation->place));
+    return whole_place_lock(creation->place);
+}
+
+static void tell(const char *name, uint64_t bytes, uint64_t copied_files, uint64_t copied_bytes)
+{
+    struct buffer copied = {0};
+    backup_append_size(&copied, copied_files, copied_bytes);
+    printf("%s: %.1f MB, of which %.*s were not there yet\n", name, (double)bytes / (1 << 20),
+           (int)copied.size, (const char *)copied.data);
+    buffer_free(&copied);
+}
+
+static status create(struct creation *creation)
+{
+    char identity[STORE_IDENTITY_SIZE], name[WHOLE_NAME_SIZE];
+    struct whole_backup facts = {
+        .server = identity, .instant_us = clock_wall_us(clock_system()), .settings = ""};
+    const struct whole_source source = {
+        .files = files_of_system(), .directory = creation->options.data_dir, .facts = &facts};
+    struct whole_work work = backup_work_at(creation->options.rate);
+    TRY(open_directory(creation));
+    TRY(store_identity(creation->store, identity));
+    TRY(find_version(creation->store, &facts.version));
+    TRY(whole_create(creation->place, &source, &work, name));
+    tell(name, work.bytes_total, work.files_copied, work.bytes_copied);
+    return status_ok();
+}
+
+static status create_offline(struct creation *creation)
+{
+    creation->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
+    status s = create(creation);
+    whole_place_close(creation->place);
+    if (creation->store != NULL)
+        store_close(creation->store);
+    return s;
+}
+
+/* --- a server --- */
+
+static status begin(struct client_session *session, const char *where, struct arena *arena,
+                    int64_t *run)
+{
+    Wb__CreateWholeBackupRequest request = WB__CREATE_WHOLE_BACKUP_REQUEST__INIT;
+    const ProtobufCMessage *answer;
+    request.parent = "servers/self";
+    request.place = where;
+    TRY(client_session_call(session, SERVICE "CreateWholeBackup", NULL, &request.base,
+                            &wb__whole_backup_run__descriptor, arena, &answer));
+    *run = ((const Wb__WholeBackupRun *)(const void *)answer)->run;
+    return status_ok();
+}
+
+/* NULL: the server does not know of it any more. */
+static status look(struct client_session *session, int64_t run, struct arena *arena,
+                   const Wb__WholeBackupRun **out)
+{
+    Wb__ListWholeBackupRunsRequest request = WB__LIST_WHOLE_BACKUP_RUNS_REQUEST__INIT;
+    const ProtobufCMessage *answer;
+    request.parent = "servers/self";
+    TRY(client_session_call(session, SERVICE "ListWholeBackupRuns", NULL, &request.base,
+                            &wb__list_whole_backup_runs_response__descriptor, arena, &answer));
+    const Wb__ListWholeBackupRunsResponse *list = (const void *)answer;
+    *out = NULL;
+    for (size_t i = 0; i < list->n_runs; i++)
+        if (list->runs[i]->run == run)
+            *out = list->runs[i];
+    return status_ok();
+}
+
+static status outcome_of(const Wb__WholeBackupRun *run)
+{
+    if (run == NULL)
+        return status_make(STATUS_ABORTED, "the server was started anew meanwhile");
+    if (run->error != NULL)
+        return status_make((enum status_code)run->error->code, "%s", run->error->message);
+    tell(run->name, (uint64_t)run->total_bytes, (uint64_t)run->copied_files,
+         (uint64_t)run->copied_bytes);
+    return status_ok();
+}
+
+static status create_and_wait(struct client_session *session, const char *where,
+                              struct arena *arena)
+{
+    const Wb__WholeBackupRun *run;
+    int64_t id, wait_us = FIRST_POLL_US;
+    TRY(begin(session, where, arena, &id));
+    for (;;) {
+        arena_reset(arena);
+        TRY(look(session, id, arena, &run));
+        if (run == NULL || run->end_time != NULL)
+            return outcome_of(run);
+        TRY(client_session_wait(session, wait_us));
+        wait_us = 2 * wait_us < MOST_POLL_US ? 2 * wait_us : MOST_POLL_US;
+    }
+}
+
+static status create_by_server(struct creation *creation)
+{
+    const struct client_session_options server = {.target = creation->options.target};
+    struct client_session *session;
+    struct arena *arena = arena_create(ANSWER_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = client_session_create(&server, &session);
+    if (status_is_ok(s)) {
+        s = create_and_wait(session, creation->where, arena);
+        client_session_destroy(session);
+    }
+    arena_destroy(arena);
+    return s;
+}
+
+/* --- which of them --- */
+
+static status read_options(const char *const *arguments, struct creation *out)
+{
+    struct option_origin origins[ROW_COUNT] = {0};
+    struct option_values values = {.object = &out->options, .origins = origins};
+    const char *const no_environment[] = {NULL};
+    out->options = (struct create_options){.target = {.project = "p", .instance = "i"}};
+    TRY(command_need_words(arguments, 1, "the place comes first"));
+    out->where = arguments[0];
+    TRY(options_read(&table, arguments + 1, no_environment, &values));
+    return out->options.data_dir != NULL
+               ? status_ok()
+               : target_options_settle(&table, origins, &out->options.target);
+}
+
+int backup_create_kind(const char *const *arguments)
+{
+    struct creation creation = {.where = NULL};
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_help);
+    status s = read_options(arguments, &creation);
+    if (!status_is_ok(s))
+        return command_refuse("backup", s);
+    s = creation.options.data_dir != NULL ? create_offline(&creation) : create_by_server(&creation);
+    return command_end("backup", s, true);
+}

@@ -1,0 +1,145 @@
+"""Backups of a whole server: made by it or of its directory, verified, restored into another."""
+
+import re
+import shutil
+
+from google.cloud.bigtable_admin_v2 import types
+from google.iam.v1 import iam_policy_pb2, policy_pb2
+from harness.rpc import set_cell
+from harness.server import run_trestle
+
+NAME = r"\d{8}T\d{6}Z(?:-\d\d)?"
+
+
+def backup(*arguments, code=0):
+    done = run_trestle("backup", *map(str, arguments))
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stderr if code else done.stdout
+
+
+def identity(server):
+    return re.search(r"^server (\S+)$", run_trestle("status", "--endpoint", server.host).stdout,
+                     re.MULTILINE)[1]  # fmt: skip
+
+
+class Story:
+    """A server with a place, and something of each kind in it."""
+
+    def __init__(self, tmp_path, fresh_server, administer, connect):
+        self.place = tmp_path / "places" / "whole"
+        self.place.parent.mkdir()
+        self.fresh_server = fresh_server
+        self.administer, self.connect = administer, connect
+        self.server = fresh_server("--backup-places", str(self.place.parent))
+        self.admin = administer(self.server.host)
+        self.rpc = connect(self.server.host)
+        self.instance = self.admin.create_instance("i")
+        self.admin.create_table(self.instance, "t")
+        self.table = f"{self.instance}/tables/t"
+        self.write(b"row", b"value")
+
+    def write(self, key, value):
+        self.rpc.mutate_rows(self.table, [(key, [set_cell("f", b"q", value, 1000)])])
+
+    def restored(self, directory):
+        """A server of its own on the restored directory."""
+        server = self.fresh_server()
+        server.stop()
+        shutil.rmtree(server.data)
+        directory.rename(server.data)
+        server.start()
+        return server
+
+
+def values(rpc, table):
+    return {key: cells[0].value for key, cells in rpc.read(table)}
+
+
+def test_a_server_comes_back_as_another(tmp_path, fresh_server, administer, connect):
+    story = Story(tmp_path, fresh_server, administer, connect)
+    reader = {"role": "roles/bigtable.reader", "members": ["user:a@b.c"]}
+    policy = policy_pb2.Policy(bindings=[reader])
+    story.admin.tables.set_iam_policy(
+        iam_policy_pb2.SetIamPolicyRequest(resource=story.table, policy=policy)
+    )
+    view = types.AuthorizedView(subset_view=types.AuthorizedView.SubsetView(row_prefixes=[b"r"]))
+    story.admin.tables.create_authorized_view(
+        parent=story.table, authorized_view=view, authorized_view_id="v"
+    ).result()
+    first = backup("create", story.place, "--endpoint", story.server.host)
+    assert re.fullmatch(rf"{NAME}: \d+\.\d MB, of which \d+ files, \d+\.\d MB were not there yet\n",
+                        first)  # fmt: skip
+    story.write(b"row", b"later")
+    second = backup("create", story.place, "--endpoint", story.server.host)
+    assert len(backup("list", story.place).splitlines()) == 2
+    assert backup("verify", story.place).count(": whole\n") == 2
+
+    to = tmp_path / "restored"
+    said = backup("restore", story.place, first.split(":")[0], "--to", to)
+    assert f"restored into {to}" in said
+    settings = (to / "settings-of-the-backup.txt").read_text()
+    assert f"backup-places = {story.place.parent}" in settings
+    other = story.restored(to)
+    assert identity(other) != identity(story.server)
+    assert identity(story.server) in backup("list", story.place)
+    rpc, admin = connect(other.host), administer(other.host)
+    assert values(rpc, story.table) == {b"row": b"value"}
+    request = iam_policy_pb2.GetIamPolicyRequest(resource=story.table)
+    assert admin.tables.get_iam_policy(request).bindings == policy.bindings
+    assert admin.tables.get_authorized_view(name=f"{story.table}/authorizedViews/v")
+    assert other.metric("whole_backups_made_total") == 0
+    assert story.server.metric("whole_backups_made_total") == 2
+    assert 'msg="whole backup made"' in story.server.stderr()
+
+    assert backup("expire", story.place, "--keep", "1").startswith("1 backups and ")
+    assert backup("verify", story.place) == backup("verify", story.place, second.split(":")[0])
+
+
+def test_a_directory_that_is_not_served(tmp_path, fresh_server, administer, connect):
+    story = Story(tmp_path, fresh_server, administer, connect)
+    data = story.server.data
+    assert "is in use" in backup("create", story.place, "--data-dir", data, code=1)
+    story.server.kill()
+    backup("create", story.place, "--data-dir", data)
+    to = tmp_path / "restored"
+    backup("restore", story.place, "--to", to)
+    assert "is not empty" in backup("restore", story.place, "--to", to, code=1)
+    assert run_trestle("doctor", str(to)).returncode == 0
+    assert values(connect(story.restored(to).host), story.table) == {b"row": b"value"}
+
+
+def test_what_fails_is_told(tmp_path, fresh_server, administer, connect):
+    story = Story(tmp_path, fresh_server, administer, connect)
+    endpoint = ("--endpoint", story.server.host)
+    for place in (tmp_path / "elsewhere", f"{story.place}/../../elsewhere"):
+        assert "--backup-places" in backup("create", place, *endpoint, code=1)
+    story.place.write_text("no directory")
+    backup("create", story.place, *endpoint, code=1)
+    line = rf'level=warn msg="a whole backup has failed" place={story.place} code=\S+ cause='
+    assert re.search(line, story.server.stderr())
+    assert story.server.metric("whole_backup_failures_total") == 1
+    story.place.unlink()
+    name = backup("create", story.place, *endpoint).split(":")[0]
+    content = max((story.place / "files").iterdir(), key=lambda each: each.stat().st_size)
+    content.write_bytes(b"x" + content.read_bytes()[1:])
+    assert f"damage: {name}: files/{content.name}" in backup("verify", story.place, code=1)
+    assert content.name in backup("restore", story.place, "--to", tmp_path / "r", code=1)
+    assert not (tmp_path / "r").exists()
+    for wrong in (["create"], ["restore", story.place], ["expire", story.place], ["list", "--x"]):
+        backup(*wrong, code=2)
+
+
+def test_only_an_admin_makes_them(tmp_path, secure):
+    place = tmp_path / "place"
+    secured = secure("--backup-places", str(place))
+    host = ("--endpoint", secured.server.host, "--ca", secured.authority.certificate)
+    for token in ("reader", "viewer", "alice"):
+        refused = backup("create", place, *host, "--token", token, code=1)
+        assert "bigtable.wholeBackups.create" in refused
+    assert not place.exists()
+    backup("create", place, *host, "--token", "admin")
+    audit = [line for line in secured.server.stderr().splitlines() if "msg=audit" in line]
+    made = [line for line in audit if "method=CreateWholeBackup" in line]
+    outcomes = [re.search(r"status=(\w+)", line)[1] for line in made]
+    assert outcomes == ["PERMISSION_DENIED"] * 3 + ["OK"]
+    assert "principal=user:ops@example.com" in made[-1]
