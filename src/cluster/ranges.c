@@ -26,8 +26,10 @@ static void add_to_batch(struct commit *commit, struct store_batch *batch)
 static status drop_in_keyspace(struct cluster *cluster, struct keyspace *keyspace, bytes from,
                                bytes to)
 {
-    struct drop drop = {
-        .commit = {.keyspace = keyspace, .extend = add_to_batch, .frees_space = true}};
+    struct drop drop = {.commit = {.kind = COMMIT_DROP,
+                                   .keyspace = keyspace,
+                                   .extend = add_to_batch,
+                                   .frees_space = true}};
     bool is_bounded = record_bounds(from, to, &drop.records);
     is_bounded = spill_bounds(from, to, &drop.spilled) && is_bounded;
     status s =

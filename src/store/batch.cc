@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+using rocksdb::Slice;
+using rocksdb::Status;
+
 /* A batch keeps its memory for the next use, but not that of one huge value. */
 enum : size_t { BATCH_KEEP_BYTES = 4 << 20 };
 
@@ -103,6 +106,119 @@ void store_batch_delete_range(store_batch *batch, keyspace *keyspace, bytes from
         return b->DeleteRange(keyspace->handle, to_slice(from), to_slice(to));
     });
 }
+
+bool store_batch_failed(const store_batch *batch)
+{
+    CHECK_MAGIC(batch, BATCH_MAGIC);
+    return batch->failed;
+}
+
+void store_batch_fail(store_batch *batch)
+{
+    CHECK_MAGIC(batch, BATCH_MAGIC);
+    batch->failed = true;
+}
+
+/* --- looking into a batch --- */
+
+/* Tells of each change in our words. What `visit` says against it is kept in `result`. */
+class visitor : public rocksdb::WriteBatch::Handler {
+  public:
+    visitor(store *store, status (*visit)(void *, const store_change *), void *context)
+        : at(store), visit(visit), context(context)
+    {
+    }
+
+    Status PutCF(uint32_t id, const Slice &key, const Slice &value) override
+    {
+        return tell(STORE_PUT, id, key, value);
+    }
+    Status MergeCF(uint32_t id, const Slice &key, const Slice &value) override
+    {
+        return tell(STORE_MERGE, id, key, value);
+    }
+    Status DeleteCF(uint32_t id, const Slice &key) override
+    {
+        return tell(STORE_DELETE, id, key, Slice());
+    }
+    Status DeleteRangeCF(uint32_t id, const Slice &from, const Slice &to) override
+    {
+        return tell(STORE_DELETE_RANGE, id, from, to);
+    }
+    void LogData(const Slice &) override {}
+
+    status result = status_ok();
+
+  private:
+    Status tell(store_change_kind kind, uint32_t id, const Slice &key, const Slice &value)
+    {
+        const store_change change = {kind, find(id), from_slice(key), from_slice(value)};
+        CHECK(change.keyspace != nullptr); /* store.h forbids batches of dropped ones */
+        result = visit(context, &change);
+        return status_is_ok(result) ? Status::OK() : Status::Aborted();
+    }
+
+    /* Mostly the one of the change before. */
+    keyspace *find(uint32_t id)
+    {
+        if (last != nullptr && last->handle->GetID() == id)
+            return last;
+        std::shared_lock<std::shared_mutex> lock(at->mutex);
+        for (const auto &each : at->keyspaces)
+            if (each->handle->GetID() == id)
+                return last = each.get();
+        return nullptr;
+    }
+
+    store *const at;
+    status (*const visit)(void *, const store_change *);
+    void *const context;
+    keyspace *last = nullptr;
+};
+
+status store_batch_visit(store *store, const store_batch *batch,
+                         status (*visit)(void *context, const store_change *change), void *context)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    CHECK_MAGIC(batch, BATCH_MAGIC);
+    if (batch->failed)
+        return status_out_of_memory();
+    return guarded([&] {
+        visitor each(store, visit, context);
+        Status s = batch->batch.Iterate(&each);
+        return s.ok() || !status_is_ok(each.result) ? each.result : status_from(s);
+    });
+}
+
+static status add_change(void *context, const store_change *change)
+{
+    store_batch *batch = static_cast<store_batch *>(context);
+    switch (change->kind) {
+    case STORE_PUT:
+        store_batch_put(batch, change->keyspace, change->key, change->value);
+        break;
+    case STORE_MERGE:
+        store_batch_merge(batch, change->keyspace, change->key, change->value);
+        break;
+    case STORE_DELETE:
+        store_batch_delete(batch, change->keyspace, change->key);
+        break;
+    case STORE_DELETE_RANGE:
+        store_batch_delete_range(batch, change->keyspace, change->key, change->value);
+        break;
+    }
+    return batch->failed ? status_out_of_memory() : status_ok();
+}
+
+void store_batch_append(store *store, store_batch *batch, const store_batch *other)
+{
+    status s = store_batch_visit(store, other, add_change, batch);
+    if (!status_is_ok(s))
+        batch->failed = true;
+    status_free(s);
+}
+
+/* --- writing --- */
 
 status check_writable(store *store)
 {

@@ -128,6 +128,24 @@ status files_rename(files *files, const char *from, const char *to)
     });
 }
 
+status files_link(files *files, const char *path, const char *name)
+{
+    return guarded([&] {
+        return file_status(system_of(files)->LinkFile(path, name, IOOptions(), nullptr), path);
+    });
+}
+
+status files_look(files *files, const char *path, file_look *out)
+{
+    *out = {0, false};
+    return guarded([&] {
+        FileSystem *system = system_of(files);
+        TRY(file_status(system->GetFileSize(path, IOOptions(), &out->size, nullptr), path));
+        return file_status(system->IsDirectory(path, IOOptions(), &out->is_directory, nullptr),
+                           path);
+    });
+}
+
 /* --- checksums --- */
 
 class checksum {

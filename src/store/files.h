@@ -36,6 +36,9 @@ status files_remove_flat_directory(struct files *files, const char *path);
  * itself. */
 status files_rename(struct files *files, const char *from, const char *to);
 
+/* A second name for a file, on the same file system. ALREADY_EXISTS. Not durable by itself. */
+status files_link(struct files *files, const char *path, const char *name);
+
 struct file_look {
     uint64_t size; /* of a directory: whatever the system says */
     bool is_directory;

@@ -150,6 +150,30 @@ void store_batch_delete(struct store_batch *batch, struct keyspace *keyspace, by
 void store_batch_delete_range(struct store_batch *batch, struct keyspace *keyspace, bytes from,
                               bytes to);
 
+/* One change of a batch; `value` is DELETE_RANGE's end, and empty for DELETE. */
+enum store_change_kind { STORE_PUT, STORE_MERGE, STORE_DELETE, STORE_DELETE_RANGE };
+
+struct store_change {
+    enum store_change_kind kind;
+    struct keyspace *keyspace;
+    bytes key;
+    bytes value;
+};
+
+/* Whether something could not be appended: store_write would say so. And: it could not. */
+bool store_batch_failed(const struct store_batch *batch);
+void store_batch_fail(struct store_batch *batch);
+
+/* Appends what another batch of the store has. */
+void store_batch_append(struct store *store, struct store_batch *batch,
+                        const struct store_batch *other);
+
+/* Calls `visit` with what was appended, in order, until it fails; slices point into the batch.
+ * RESOURCE_EXHAUSTED if something could not be appended. */
+status store_batch_visit(struct store *store, const struct store_batch *batch,
+                         status (*visit)(void *context, const struct store_change *change),
+                         void *context);
+
 enum store_durability {
     STORE_SYNCED, /* on the disk before store_write returns */
     STORE_ASYNC,  /* handed to the system: survives the process, not the machine */

@@ -43,6 +43,7 @@ struct commit_queue {
 
     /* The commit thread's own. */
     uint64_t ceiling; /* durable: no acknowledged version reached it */
+    bool ends_log;    /* the next batch removes the record of a log that is not kept any more */
     struct commit_batch batch;
 };
 
@@ -148,11 +149,10 @@ static uint64_t ceiling_above(uint64_t version)
     return version + ((uint64_t)CEILING_SLACK_US << VERSION_COUNTER_BITS);
 }
 
-static void put_ceiling(struct commit_queue *queue, uint64_t ceiling)
+void commit_put_ceiling(struct store_batch *batch, struct keyspace *catalog, uint64_t ceiling)
 {
     uint64_t record = htobe64(ceiling);
-    store_batch_put(queue->batch.store_batch, queue->options.catalog, ceiling_key(),
-                    bytes_make(&record, sizeof record));
+    store_batch_put(batch, catalog, ceiling_key(), bytes_make(&record, sizeof record));
 }
 
 /* --- submitting --- */
@@ -271,6 +271,14 @@ static struct list take_batch(struct commit_queue *queue)
     return taken;
 }
 
+static enum store_durability durability_of(const struct commit_queue *queue,
+                                           const struct commit_batch *batch)
+{
+    if (batch->must_sync)
+        return STORE_SYNCED;
+    return batch->wants_sync ? queue->options.durability : STORE_ASYNC;
+}
+
 /* Writes what the batch holds, durably; `*written_us`: when it was, 0 if there is nothing. */
 static status write_batch(struct commit_queue *queue, int64_t *written_us)
 {
@@ -281,12 +289,14 @@ static status write_batch(struct commit_queue *queue, int64_t *written_us)
     uint64_t ceiling = queue->ceiling;
     if (batch->newest_version >= ceiling) {
         ceiling = ceiling_above(batch->newest_version);
-        put_ceiling(queue, ceiling);
+        commit_put_ceiling(batch->store_batch, queue->options.catalog, ceiling);
     }
+    if (queue->ends_log)
+        change_log_end(batch->store_batch, queue->options.catalog);
     int64_t started_us = clock_steady_us(queue->options.clock);
-    TRY(store_write(queue->options.store, batch->store_batch,
-                    batch->wants_sync ? queue->options.durability : STORE_ASYNC));
+    TRY(store_write(queue->options.store, batch->store_batch, durability_of(queue, batch)));
     queue->ceiling = ceiling;
+    queue->ends_log = false;
     *written_us = clock_steady_us(queue->options.clock);
     struct metrics *metrics = queue->options.metrics;
     metrics_observe(metrics, METRIC_HISTOGRAM_commit_seconds, (uint64_t)(*written_us - started_us));
@@ -313,6 +323,7 @@ static void fill_batch(struct commit_queue *queue, const struct list *commits)
         commit_batch_add(&queue->batch, commit);
     }
     commit_batch_finish(&queue->batch);
+    commit_events_end(&queue->batch);
     status_free(admitted);
 }
 
@@ -389,6 +400,7 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
     fill_batch(queue, commits);
     struct batch_times times;
     status written = write_batch(queue, &times.written_us);
+    commit_events_written(&queue->batch, status_is_ok(written));
     atomic_store_explicit(&queue->applied, newest, memory_order_release);
     pthread_mutex_lock(&queue->lock);
     queue->bytes -= bytes;
@@ -480,9 +492,11 @@ status commit_queue_create(const struct commit_options *options, struct commit_q
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->wake, NULL);
     pthread_cond_init(&queue->idle, NULL);
-    status s = commit_batch_init(&queue->batch);
+    status s = commit_batch_init(&queue->batch, options->store, options->log);
     if (status_is_ok(s))
         s = load_ceiling(queue);
+    if (status_is_ok(s) && options->log == NULL)
+        s = change_log_exists(options->catalog, &queue->ends_log);
     if (status_is_ok(s))
         s = thread_start(&queue->thread, "commit", run, queue);
     if (!status_is_ok(s)) {
@@ -522,18 +536,66 @@ static void wake_waiter(struct task *task)
     pthread_mutex_unlock(&waiter->lock);
 }
 
-status commit_and_wait(struct commit_queue *queue, struct commit *commit)
+static void let_wait(struct waiter *waiter, struct commit *commit)
 {
-    struct waiter waiter = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+    *waiter = (struct waiter){.is_done = false};
+    pthread_mutex_init(&waiter->lock, NULL);
+    pthread_cond_init(&waiter->done, NULL);
     commit->loop = NULL;
     commit->done.run = wake_waiter;
-    commit->waiter = &waiter;
-    TRY(commit_submit(queue, commit));
-    pthread_mutex_lock(&waiter.lock);
-    while (!waiter.is_done)
-        pthread_cond_wait(&waiter.done, &waiter.lock);
-    pthread_mutex_unlock(&waiter.lock);
+    commit->waiter = waiter;
+}
+
+static status wait_for(struct waiter *waiter, const struct commit *commit)
+{
+    pthread_mutex_lock(&waiter->lock);
+    while (!waiter->is_done)
+        pthread_cond_wait(&waiter->done, &waiter->lock);
+    pthread_mutex_unlock(&waiter->lock);
     return commit->result;
+}
+
+status commit_and_wait(struct commit_queue *queue, struct commit *commit)
+{
+    struct waiter waiter;
+    let_wait(&waiter, commit);
+    TRY(commit_submit(queue, commit));
+    return wait_for(&waiter, commit);
+}
+
+/* --- batches that others have filled --- */
+
+struct batch_commit {
+    struct commit commit;
+    struct commit_queue *queue;
+    const struct store_batch *batch;
+};
+
+static void extend_by_batch(struct commit *commit, struct store_batch *batch)
+{
+    struct batch_commit *write = (struct batch_commit *)(void *)commit;
+    store_batch_append(write->queue->options.store, batch, write->batch);
+}
+
+status commit_write(struct commit_queue *queue, struct store_batch *batch,
+                    void (*describe)(const struct commit *commit, struct event_writer *writer),
+                    void *context)
+{
+    struct batch_commit write = {.commit = {.kind = COMMIT_CATALOG,
+                                            .extend = extend_by_batch,
+                                            .describe = describe,
+                                            .owner = context,
+                                            .frees_space = true,
+                                            .is_synced = true},
+                                 .queue = queue,
+                                 .batch = batch};
+    if (store_batch_failed(batch))
+        return status_out_of_memory();
+    struct waiter waiter;
+    let_wait(&waiter, &write.commit);
+    if (enter(queue, &write.commit, SIZE_MAX) != QUEUE_OPEN)
+        return refuse_for_stall(queue);
+    return wait_for(&waiter, &write.commit);
 }
 
 /* --- versions from elsewhere --- */
@@ -544,7 +606,7 @@ static void extend_by_ceiling(struct commit *commit, struct store_batch *batch)
 {
     struct commit_queue *queue = commit->owner;
     CHECK(batch == queue->batch.store_batch);
-    put_ceiling(queue, ceiling_above(commit->version));
+    commit_put_ceiling(batch, queue->options.catalog, ceiling_above(commit->version));
 }
 
 status commit_raise_version(struct commit_queue *queue, uint64_t version)
@@ -554,6 +616,6 @@ status commit_raise_version(struct commit_queue *queue, uint64_t version)
         atomic_store_explicit(&queue->newest, version, memory_order_relaxed);
     raise_time(queue, time_of(version), clock_steady_us(queue->options.clock));
     pthread_mutex_unlock(&queue->lock);
-    struct commit commit = {.extend = extend_by_ceiling, .owner = queue};
+    struct commit commit = {.kind = COMMIT_INTERNAL, .extend = extend_by_ceiling, .owner = queue};
     return commit_and_wait(queue, &commit);
 }

@@ -27,7 +27,10 @@
  *     sync covers all of the log before it. So what a power cut takes from the end of the log are
  *     mendings alone, and the operands that they stood for are in the log before them. (Nor can a
  *     table have a mending whose log is lost while one of the operands is: the store syncs a log
- *     before a table takes over what is in it.) */
+ *     before a table takes over what is in it.)
+ *  8. With a change log (change_log.h) each commit that changes anything is an event of it, in the
+ *     same batch, at the commit's place. A queue without one ends the log that the store has: the
+ *     first batch removes its record, so nobody takes a log with a hole for a whole one. */
 #ifndef TRESTLE_TABLET_COMMIT_H
 #define TRESTLE_TABLET_COMMIT_H
 
@@ -39,11 +42,23 @@
 #include "store/store.h"
 #include "tablet/tokens.h"
 
+struct change_log;
 struct commit_queue;
+struct event_writer;
+
+/* What a commit is, for the change log. */
+enum commit_kind {
+    COMMIT_ROWS,     /* what clients asked for; mendings and barriers */
+    COMMIT_UPKEEP,   /* how a row is kept: alters nothing that is seen */
+    COMMIT_DROP,     /* a range of rows goes */
+    COMMIT_CATALOG,  /* records of the catalog's keyspace; what became of keyspaces */
+    COMMIT_INTERNAL, /* the queue's own and the log's: no event */
+};
 
 /* One change on its way. Its owner keeps it until `done` has run: on the owner's loop if it named
  * one, else on the commit thread, where it must be quick and must not block. */
 struct commit {
+    enum commit_kind kind;
     struct keyspace *keyspace;
     bytes row_key;
     uint64_t row_hash; /* row_lock_hash */
@@ -55,9 +70,12 @@ struct commit {
      * becomes an operand. Without a change: the record takes the place of the row's operands; it
      * holds all that was submitted for the row before. */
     bytes record;
-    /* Anything else that goes into the same batch, at this commit's place; may be NULL. Called on
-     * the commit thread. */
+    /* Anything else that goes into the same batch, at this commit's place, of a commit without a
+     * change; may be NULL. Called on the commit thread. */
     void (*extend)(struct commit *commit, struct store_batch *batch);
+    /* What its event says besides, before what `extend` does; may be NULL. Called on the commit
+     * thread, if there is a change log. */
+    void (*describe)(const struct commit *commit, struct event_writer *writer);
     /* Where `token` was claimed (tokens.h): its record goes into the same batch, and it is
      * forgotten if the commit fails. NULL: the change has none. */
     struct tokens *tokens;
@@ -68,6 +86,7 @@ struct commit {
     struct commit *others;
     size_t other_count;
     bool frees_space; /* goes on when `admit` refuses */
+    bool is_synced;   /* whatever the queue's durability */
     /* Its version is of this time or later: that of its cells, if it was not read just before from
      * commit_version_us. So the durable ceiling is above that, too. */
     int64_t least_us;
@@ -103,6 +122,7 @@ struct commit_options {
      * must be quick. May be NULL. */
     void (*applied)(void *context, const struct commit *commit);
     void *applied_context;
+    struct change_log *log;  /* outlives the queue; NULL: none */
     struct metrics *metrics; /* may be NULL */
 };
 
@@ -121,6 +141,13 @@ bool commit_offer(struct commit_queue *queue, struct commit *commit);
 
 /* For threads that may block: submits, and waits for the result. Sets `loop` and `done` itself. */
 status commit_and_wait(struct commit_queue *queue, struct commit *commit);
+
+/* Writes a batch that its caller has filled, synced, as a commit of kind COMMIT_CATALOG, and waits.
+ * Enters also when the queue is full or the disk's reserve reached: what must be looked at before
+ * is its caller's. `describe`, with `context` as the commit's owner, may be NULL. */
+status commit_write(struct commit_queue *queue, struct store_batch *batch,
+                    void (*describe)(const struct commit *commit, struct event_writer *writer),
+                    void *context);
 
 /* How full the queue is: 0 to 1; 1 while it refuses for a stall. */
 double commit_queue_load(struct commit_queue *queue);
@@ -154,6 +181,9 @@ status commit_raise_version(struct commit_queue *queue, uint64_t version);
 
 /* The ceiling that the catalog's keyspace has; 0 if it has none yet. */
 status commit_read_ceiling(struct keyspace *catalog, uint64_t *out);
+
+/* Puts one: of a store that nobody commits to. */
+void commit_put_ceiling(struct store_batch *batch, struct keyspace *catalog, uint64_t ceiling);
 
 /* Commits up to this version have been applied to the store, or have failed: a read that begins now
  * sees them. */

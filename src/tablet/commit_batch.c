@@ -1,6 +1,7 @@
 /* Commits into one store batch: see commit_private.h. */
 #include "tablet/commit_private.h"
 
+#include "base/check.h"
 #include "row/fold.h"
 #include "row/resolve.h"
 #include "row/row_key.h"
@@ -28,7 +29,8 @@ size_t commit_size(const struct commit *commit)
 
 bool commit_is_barrier(const struct commit *commit)
 {
-    return commit->change == NULL && commit->extend == NULL && commit->record.size == 0;
+    return commit->change == NULL && commit->extend == NULL && commit->record.size == 0 &&
+           commit->describe == NULL;
 }
 
 bool commit_is_mending(const struct commit *commit)
@@ -36,13 +38,14 @@ bool commit_is_mending(const struct commit *commit)
     return commit->change == NULL && commit->record.size > 0;
 }
 
-status commit_batch_init(struct commit_batch *batch)
+status commit_batch_init(struct commit_batch *batch, struct store *store, struct change_log *log)
 {
-    *batch = (struct commit_batch){.slot_count = FIRST_SLOTS};
+    *batch = (struct commit_batch){.slot_count = FIRST_SLOTS, .store = store, .log = log};
     batch->store_batch = store_batch_create();
     batch->slots = calloc(FIRST_SLOTS, sizeof *batch->slots);
-    return batch->store_batch == NULL || batch->slots == NULL ? status_out_of_memory()
-                                                              : status_ok();
+    if (batch->store_batch == NULL || batch->slots == NULL)
+        return status_out_of_memory();
+    return commit_events_init(batch);
 }
 
 void commit_batch_free(struct commit_batch *batch)
@@ -54,6 +57,7 @@ void commit_batch_free(struct commit_batch *batch)
     free(batch->operands);
     buffer_free(&batch->key);
     buffer_free(&batch->value);
+    commit_events_free(batch);
 }
 
 void commit_batch_clear(struct commit_batch *batch)
@@ -63,6 +67,8 @@ void commit_batch_clear(struct commit_batch *batch)
     batch->row_count = 0;
     batch->has_content = false;
     batch->wants_sync = false;
+    batch->must_sync = false;
+    commit_events_begin(batch);
 }
 
 /* --- finding the commits of one row --- */
@@ -313,6 +319,22 @@ static void gather_all(struct commit_batch *batch, struct commit *commit)
         gather(batch, &commit->others[i]);
 }
 
+/* False without memory: nothing of it was added. */
+static bool add(struct commit_batch *batch, struct commit *commit)
+{
+    if (!reserve_all(batch, commit))
+        return false;
+    if (commit->extend != NULL) {
+        CHECK(commit->change == NULL);
+        commit_batch_finish(batch);
+        return commit_events_extend(batch, commit);
+    }
+    if (!commit_events_add(batch, commit))
+        return false;
+    gather_all(batch, commit);
+    return true;
+}
+
 void commit_batch_add(struct commit_batch *batch, struct commit *commit)
 {
     if (!status_is_ok(commit->result) || commit_is_barrier(commit))
@@ -321,16 +343,12 @@ void commit_batch_add(struct commit_batch *batch, struct commit *commit)
         add_mending(batch, commit);
         return;
     }
-    if (!reserve_all(batch, commit)) {
+    if (!add(batch, commit)) {
         commit->result = status_out_of_memory();
         return;
     }
-    gather_all(batch, commit);
     batch->has_content = true;
     batch->wants_sync = true;
+    batch->must_sync = batch->must_sync || commit->is_synced;
     batch->newest_version = commit->version;
-    if (commit->extend != NULL) {
-        commit_batch_finish(batch);
-        commit->extend(commit, batch->store_batch);
-    }
 }

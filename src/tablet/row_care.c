@@ -40,7 +40,8 @@ static status write_changes(const struct row_care *care, bytes record_key,
                             struct buffer *cuts, bool frees_space)
 {
     struct buffer space = {0};
-    struct care_commit write = {.commit = {.keyspace = care->keyspace,
+    struct care_commit write = {.commit = {.kind = COMMIT_UPKEEP,
+                                           .keyspace = care->keyspace,
                                            .row_key = care->row_key,
                                            .row_hash = care->row_hash,
                                            .extend = add_to_batch,

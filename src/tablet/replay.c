@@ -1,0 +1,305 @@
+/* See replay.h. */
+#include "tablet/replay.h"
+
+#include "base/check.h"
+#include "tablet/commit_private.h"
+#include "tablet/row_locks.h"
+
+#include <stdlib.h>
+
+enum {
+    FLUSH_BYTES = 16 << 20,
+    MEMORY = INT32_MAX, /* for the commits of a batch */
+};
+
+struct replayer {
+    struct replay_options options;
+    struct commit_batch batch;
+    struct tokens *tokens;
+    struct arena *arena;   /* of the commits in the batch */
+    struct keyspace *last; /* that was looked for */
+    size_t bytes;          /* in the batch, about */
+    struct replay_counts counts;
+};
+
+/* --- keyspaces --- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static bool is_wanted(const struct replayer *replayer, uint64_t id)
+{
+    const struct replay_options *options = &replayer->options;
+    return options->keyspaces == NULL || id == keyspace_id(options->catalog) ||
+           bsearch(&id, options->keyspaces, options->keyspace_count, sizeof id, compare_ids) !=
+               NULL;
+}
+
+static status find_keyspace(struct replayer *replayer, uint64_t id, struct keyspace **out)
+{
+    if (replayer->last == NULL || keyspace_id(replayer->last) != id)
+        replayer->last = store_keyspace_find(replayer->options.store, id);
+    *out = replayer->last;
+    return *out != NULL ? status_ok()
+                        : status_make(STATUS_DATA_LOSS,
+                                      "the archive changes keyspace %llu, which is not there",
+                                      (unsigned long long)id);
+}
+
+static status make_keyspaces(struct replayer *replayer, const struct event_change *change)
+{
+    struct store *store = replayer->options.store;
+    for (uint64_t i = 0; i < change->count; i++)
+        if (store_keyspace_find(store, change->keyspace + i) == NULL)
+            TRY(store_keyspaces_create(store, change->keyspace + i, 1));
+    return status_ok();
+}
+
+static status drop_keyspace(struct replayer *replayer, const struct event_change *change)
+{
+    struct store *store = replayer->options.store;
+    struct keyspace *keyspace = store_keyspace_find(store, change->keyspace);
+    replayer->last = NULL;
+    return keyspace == NULL ? status_ok() : store_keyspace_drop(store, keyspace);
+}
+
+/* One that is there was in what the replay began with. One that is not wanted is made all the same:
+ * the catalog names it. */
+static status take_files_in(struct replayer *replayer, const struct event_change *change)
+{
+    const struct replay_options *options = &replayer->options;
+    if (options->take_in == NULL || store_keyspace_find(options->store, change->keyspace) != NULL)
+        return status_ok();
+    if (!is_wanted(replayer, change->keyspace))
+        return store_keyspaces_create(options->store, change->keyspace, 1);
+    return options->take_in(options->context, change);
+}
+
+static status change_keyspaces(struct replayer *replayer, const struct event_change *change)
+{
+    TRY(replayer_flush(replayer));
+    if (change->kind == CHANGE_KEYSPACES_MADE)
+        return make_keyspaces(replayer, change);
+    if (change->kind == CHANGE_KEYSPACE_DROPPED)
+        return drop_keyspace(replayer, change);
+    return take_files_in(replayer, change);
+}
+
+/* --- changes of rows --- */
+
+/* How many of the event's changes are wanted. The reader is a copy. */
+static size_t count_rows(const struct replayer *replayer, struct event_reader reader)
+{
+    struct event_change change;
+    size_t count = 0;
+    while (event_next_change(&reader, &change))
+        count += is_wanted(replayer, change.keyspace);
+    return count;
+}
+
+/* The queue writes the version into the fragment, so it gets a copy. */
+static status copy_change(struct replayer *replayer, const struct event_change *from,
+                          struct packed_change *to)
+{
+    uint8_t *fragment = arena_alloc(replayer->arena, from->value.size);
+    to->big = arena_alloc(replayer->arena, from->count * sizeof *to->big);
+    if (fragment == NULL || to->big == NULL)
+        return status_out_of_memory();
+    TRY(fragment_check(from->value));
+    memcpy(fragment, from->value.data, from->value.size);
+    to->fragment =
+        (struct buffer){.data = fragment, .size = from->value.size, .capacity = from->value.size};
+    to->big_count = from->count;
+    if (from->count > 0)
+        event_big_cells(from, to->big);
+    return status_ok();
+}
+
+static status make_commit(struct replayer *replayer, const struct log_event *event,
+                          const struct event_change *change, struct commit *commit)
+{
+    struct packed_change *packed = arena_zalloc(replayer->arena, sizeof *packed);
+    struct keyspace *keyspace;
+    if (packed == NULL)
+        return status_out_of_memory();
+    if (change->kind != CHANGE_ROW || change->key.size == 0)
+        return status_make(STATUS_DATA_LOSS, "the archive has a change of a row that is none");
+    TRY(find_keyspace(replayer, change->keyspace, &keyspace));
+    TRY(copy_change(replayer, change, packed));
+    *commit = (struct commit){.keyspace = keyspace,
+                              .row_key = change->key,
+                              .row_hash = row_lock_hash(change->keyspace, change->key),
+                              .change = packed,
+                              .tokens = change->has_token ? replayer->tokens : NULL,
+                              .token = change->token,
+                              .version = event->version};
+    replayer->bytes += commit_size(commit);
+    return status_ok();
+}
+
+static status apply_rows(struct replayer *replayer, const struct log_event *event,
+                         struct event_reader *reader)
+{
+    size_t count = count_rows(replayer, *reader), at = 0;
+    struct event_change change;
+    if (count == 0)
+        return status_ok();
+    struct commit *commits = arena_zalloc(replayer->arena, count * sizeof *commits);
+    if (commits == NULL)
+        return status_out_of_memory();
+    while (event_next_change(reader, &change))
+        if (is_wanted(replayer, change.keyspace))
+            TRY(make_commit(replayer, event, &change, &commits[at++]));
+    commits[0].others = commits + 1;
+    commits[0].other_count = at - 1;
+    commit_batch_add(&replayer->batch, &commits[0]);
+    return commits[0].result;
+}
+
+/* --- changes of records --- */
+
+static status apply_record(struct replayer *replayer, const struct event_change *change)
+{
+    struct store_batch *batch = replayer->batch.store_batch;
+    struct keyspace *keyspace;
+    if (change->kind == CHANGE_ROW)
+        return status_make(STATUS_DATA_LOSS, "the archive has a row where it has none");
+    if (change->kind >= CHANGE_KEYSPACES_MADE)
+        return change_keyspaces(replayer, change);
+    if (!is_wanted(replayer, change->keyspace))
+        return status_ok();
+    TRY(find_keyspace(replayer, change->keyspace, &keyspace));
+    if (change->kind == CHANGE_PUT)
+        store_batch_put(batch, keyspace, change->key, change->value);
+    else if (change->kind == CHANGE_MERGE)
+        store_batch_merge(batch, keyspace, change->key, change->value);
+    else if (change->kind == CHANGE_DELETE)
+        store_batch_delete(batch, keyspace, change->key);
+    else
+        store_batch_delete_range(batch, keyspace, change->key, change->value);
+    replayer->bytes += change->key.size + change->value.size;
+    replayer->batch.has_content = true;
+    return status_ok();
+}
+
+static status apply_records(struct replayer *replayer, struct event_reader *reader)
+{
+    struct event_change change;
+    commit_batch_finish(&replayer->batch); /* rows that were gathered come before */
+    while (event_next_change(reader, &change))
+        TRY(apply_record(replayer, &change));
+    return status_ok();
+}
+
+/* --- entries --- */
+
+static status apply_event(struct replayer *replayer, const struct log_event *event,
+                          struct event_reader *reader)
+{
+    if (event->sequence <= replayer->counts.newest)
+        return status_make(STATUS_DATA_LOSS, "the archive's events are not in order");
+    if (event->kind == EVENT_ROWS)
+        TRY(apply_rows(replayer, event, reader));
+    else
+        TRY(apply_records(replayer, reader));
+    replayer->counts.events++;
+    replayer->counts.newest = event->sequence;
+    return replayer->bytes >= FLUSH_BYTES ? replayer_flush(replayer) : status_ok();
+}
+
+status replayer_apply(struct replayer *replayer, bytes entry)
+{
+    struct event_reader reader;
+    struct log_event event;
+    event_reader_start(&reader, entry);
+    while (!reader.is_bad && event_next(&reader, &event)) {
+        if (event.sequence > replayer->options.until)
+            return status_ok();
+        if (event.sequence > replayer->options.after)
+            TRY(apply_event(replayer, &event, &reader));
+    }
+    return reader.is_bad ? status_make(STATUS_DATA_LOSS, "an entry of the archive is damaged")
+                         : status_ok();
+}
+
+static void clear(struct replayer *replayer)
+{
+    commit_batch_clear(&replayer->batch);
+    arena_reset(replayer->arena);
+    replayer->bytes = 0;
+}
+
+static status write(struct replayer *replayer, enum store_durability durability)
+{
+    commit_batch_finish(&replayer->batch);
+    status s = status_ok();
+    if (replayer->batch.has_content)
+        s = store_write(replayer->options.store, replayer->batch.store_batch, durability);
+    clear(replayer);
+    return s;
+}
+
+status replayer_flush(struct replayer *replayer)
+{
+    return write(replayer, STORE_ASYNC);
+}
+
+status replayer_finish(struct replayer *replayer, uint64_t version)
+{
+    struct keyspace *catalog = replayer->options.catalog;
+    uint64_t ceiling;
+    TRY(replayer_flush(replayer));
+    TRY(commit_read_ceiling(catalog, &ceiling));
+    if (version > ceiling)
+        commit_put_ceiling(replayer->batch.store_batch, catalog, version);
+    change_log_end(replayer->batch.store_batch, catalog);
+    replayer->batch.has_content = true;
+    return write(replayer, STORE_SYNCED);
+}
+
+struct replay_counts replayer_counts(const struct replayer *replayer)
+{
+    return replayer->counts;
+}
+
+/* --- life --- */
+
+static status open_parts(struct replayer *replayer)
+{
+    const struct replay_options *options = &replayer->options;
+    const struct tokens_options tokens = {
+        .store = options->store, .catalog = options->catalog, .clock = options->clock};
+    TRY(commit_batch_init(&replayer->batch, options->store, NULL));
+    replayer->arena = arena_create(MEMORY);
+    if (replayer->arena == NULL)
+        return status_out_of_memory();
+    return tokens_open(&tokens, &replayer->tokens);
+}
+
+status replayer_create(const struct replay_options *options, struct replayer **out)
+{
+    *out = NULL;
+    struct replayer *replayer = calloc(1, sizeof *replayer);
+    if (replayer == NULL)
+        return status_out_of_memory();
+    replayer->options = *options;
+    status s = open_parts(replayer);
+    if (status_is_ok(s))
+        *out = replayer;
+    else
+        replayer_destroy(replayer);
+    return s;
+}
+
+void replayer_destroy(struct replayer *replayer)
+{
+    if (replayer == NULL)
+        return;
+    tokens_close(replayer->tokens);
+    arena_destroy(replayer->arena);
+    commit_batch_free(&replayer->batch);
+    free(replayer);
+}
