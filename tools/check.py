@@ -22,7 +22,7 @@ TESTDATA = Path("tools/testdata")
 
 # A folder of src/ includes itself and those before it. This is the architecture.
 LAYERS = (
-    "base os wire advice store place row tablet cluster access faults control sql bigtable "
+    "base os wire advice store place row tablet archive cluster access faults control sql bigtable "
     "datastore insight move aws backup client transfer console cmd"
 ).split()
 GENERATED = "proto/"  # what protobuf-c makes; from wire/ upwards

@@ -202,4 +202,12 @@ enum {
     LIMIT_PLACE_NAME = 1000, /* an object's in a bucket has 1,024, with the place's own prefix */
 };
 
+/* --- the archive --- */
+enum {
+    /* A piece is put when there is so much for it, or when what waits is so old: so much is lost
+     * with the disk, and so many objects there are. */
+    LIMIT_ARCHIVE_SEGMENT_BYTES = 16 * LIMIT_MB,
+    LIMIT_ARCHIVE_SEGMENT_SECONDS = 10,
+};
+
 #endif

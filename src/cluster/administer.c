@@ -8,15 +8,23 @@
 
 #include <stdlib.h>
 
-status cluster_write_catalog(struct cluster *cluster, struct store_batch *batch)
+status cluster_write_described(struct cluster *cluster, struct store_batch *batch,
+                               void (*describe)(const struct commit *commit,
+                                                struct event_writer *writer),
+                               void *context)
 {
     TRY(disk_reserve_admit(&cluster->reserve));
-    return cluster_write_removal(cluster, batch);
+    return commit_write(cluster->commits, batch, describe, context);
+}
+
+status cluster_write_catalog(struct cluster *cluster, struct store_batch *batch)
+{
+    return cluster_write_described(cluster, batch, NULL, NULL);
 }
 
 status cluster_write_removal(struct cluster *cluster, struct store_batch *batch)
 {
-    return store_write(cluster->store, batch, STORE_SYNCED);
+    return commit_write(cluster->commits, batch, NULL, NULL);
 }
 
 struct keyspace *cluster_catalog(struct cluster *cluster)
@@ -87,8 +95,14 @@ static status append_tablets(struct cluster *cluster, const struct table_spec *s
     return status_ok();
 }
 
+static void describe_files(const struct commit *commit, struct event_writer *writer)
+{
+    const struct taken_files *taken = commit->owner;
+    event_files_taken_in(writer, taken->keyspace, taken->files, taken->count);
+}
+
 static status record_new_table(struct cluster *cluster, struct table *table,
-                               struct store_batch *batch)
+                               struct taken_files *files, struct store_batch *batch)
 {
     struct table_record record = table_record_of(table);
     TRY(catalog_put_table(batch, cluster->catalog, &record));
@@ -98,17 +112,18 @@ static status record_new_table(struct cluster *cluster, struct table *table,
     }
     catalog_delete_spare(batch, cluster->catalog, keyspace_id(table->tablets[0]->keyspace));
     TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
-    return cluster_write_catalog(cluster, batch);
+    return cluster_write_described(cluster, batch, files == NULL ? NULL : describe_files, files);
 }
 
 static status fill_new_table(struct cluster *cluster, const struct table_spec *spec,
-                             struct keyspace *keyspace, struct table *table)
+                             struct keyspace *keyspace, struct taken_files *files,
+                             struct table *table)
 {
     TRY(append_tablets(cluster, spec, keyspace, table));
     struct store_batch *batch = cluster_batch_with(spec->also);
     if (batch == NULL)
         return status_out_of_memory();
-    status s = record_new_table(cluster, table, batch);
+    status s = record_new_table(cluster, table, files, batch);
     cluster_batch_done(batch, spec->also);
     return s;
 }
@@ -116,7 +131,7 @@ static status fill_new_table(struct cluster *cluster, const struct table_spec *s
 /* With admin held. `*out` has the index's reference alone; on failure it is NULL, or a table that
  * nobody knows. */
 static status create_in(struct cluster *cluster, const struct table_spec *spec,
-                        struct keyspace *keyspace, struct table **out)
+                        struct keyspace *keyspace, struct taken_files *files, struct table **out)
 {
     *out = NULL;
     struct table_record record = {.id = cluster->next_id++,
@@ -126,7 +141,7 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
                                   .deletion_protection = spec->deletion_protection,
                                   .extra = spec->extra};
     TRY(table_create(cluster, &record, out));
-    TRY(fill_new_table(cluster, spec, keyspace, *out));
+    TRY(fill_new_table(cluster, spec, keyspace, files, *out));
     index_add(cluster, *out);
     return status_ok();
 }
@@ -138,7 +153,7 @@ static status create(struct cluster *cluster, const struct table_spec *spec, str
     TRY(cluster_check_is_new(cluster, spec->name));
     TRY(index_make_room(cluster));
     TRY(cluster_take_spare(cluster, &keyspace));
-    status s = create_in(cluster, spec, keyspace, out);
+    status s = create_in(cluster, spec, keyspace, NULL, out);
     if (!status_is_ok(s)) { /* there is room: it was just taken out, and admin is still held */
         cluster->spares[cluster->spare_count++] = keyspace_id(keyspace);
         if (*out != NULL)
@@ -150,14 +165,14 @@ static status create(struct cluster *cluster, const struct table_spec *spec, str
 /* With admin held. On failure the keyspace goes, too; with a table, in the way of a deleted one's,
  * since folds may look at its rules. */
 static status create_from(struct cluster *cluster, const struct table_spec *spec,
-                          struct keyspace *keyspace, struct table **out)
+                          struct keyspace *keyspace, struct taken_files *files, struct table **out)
 {
     *out = NULL;
     status s = cluster_check_is_new(cluster, spec->name);
     if (status_is_ok(s))
         s = index_make_room(cluster);
     if (status_is_ok(s))
-        s = create_in(cluster, spec, keyspace, out);
+        s = create_in(cluster, spec, keyspace, files, out);
     if (!status_is_ok(s) && *out != NULL) {
         (*out)->is_doomed = true;
         table_release(*out);
@@ -168,13 +183,13 @@ static status create_from(struct cluster *cluster, const struct table_spec *spec
 }
 
 static status create_table(struct cluster *cluster, const struct table_spec *spec,
-                           struct keyspace *keyspace, struct table **out)
+                           struct keyspace *keyspace, struct taken_files *files, struct table **out)
 {
     *out = NULL;
     struct table *table;
     pthread_mutex_lock(&cluster->admin);
     status s = keyspace == NULL ? create(cluster, spec, &table)
-                                : create_from(cluster, spec, keyspace, &table);
+                                : create_from(cluster, spec, keyspace, files, &table);
     if (status_is_ok(s))
         table_retain(table);
     pthread_mutex_unlock(&cluster->admin);
@@ -189,13 +204,14 @@ static status create_table(struct cluster *cluster, const struct table_spec *spe
 status cluster_create_table(struct cluster *cluster, const struct table_spec *spec,
                             struct table **out)
 {
-    return create_table(cluster, spec, NULL, out);
+    return create_table(cluster, spec, NULL, NULL, out);
 }
 
 status cluster_create_table_from(struct cluster *cluster, const struct table_spec *spec,
-                                 struct keyspace *keyspace, struct table **out)
+                                 struct keyspace *keyspace, struct taken_files *files,
+                                 struct table **out)
 {
-    return create_table(cluster, spec, keyspace, out);
+    return create_table(cluster, spec, keyspace, files, out);
 }
 
 /* --- change --- */

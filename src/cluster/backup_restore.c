@@ -28,6 +28,12 @@ struct staged_backup {
     int64_t lowered_us; /* how far its versions were lowered, in time */
 };
 
+static bool always_go_on(void *context, uint64_t bytes)
+{
+    (void)context, (void)bytes;
+    return true;
+}
+
 static uint64_t take_id(struct cluster *cluster)
 {
     pthread_mutex_lock(&cluster->admin);
@@ -218,6 +224,37 @@ static uint64_t version_above(const struct staged_backup *staged)
     return versions_of(staged->manifest.newest_us - staged->lowered_us + 1);
 }
 
+/* What is now in each file; where versions were lowered it is not what the manifest says. */
+static status sum_files(const struct staged_backup *staged, const char *const *paths,
+                        struct event_file **out)
+{
+    const struct manifest *manifest = &staged->manifest;
+    const struct store_pacer unpaced = {.go_on = always_go_on};
+    *out = arena_alloc(staged->arena, manifest->file_count * sizeof **out);
+    if (*out == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < manifest->file_count; i++) {
+        struct file_sum sum = manifest->files[i].sum;
+        if (staged->lowered_us > 0)
+            TRY(files_sum(staged->backups->files, paths[i], &unpaced, &sum));
+        (*out)[i] = (struct event_file){.size = sum.size, .crc32c = sum.crc32c};
+    }
+    return status_ok();
+}
+
+static status import_files(const struct staged_backup *staged, const char *const *paths,
+                           struct taken_files *taken, struct keyspace **keyspace)
+{
+    struct cluster *cluster = staged->backups->cluster;
+    struct event_file *files;
+    TRY(sum_files(staged, paths, &files));
+    *taken = (struct taken_files){
+        .keyspace = staged->keyspace_id, .files = files, .count = staged->manifest.file_count};
+    TRY(event_log_keep_files(cluster, staged->keyspace_id, paths, taken->count));
+    return store_keyspace_import(cluster->store, staged->keyspace_id, paths, taken->count,
+                                 keyspace);
+}
+
 static void tell_restored(const struct staged_backup *staged, const char *table)
 {
     const struct log *log = staged->backups->log;
@@ -243,13 +280,13 @@ status staged_backup_restore(struct staged_backup *staged, const struct restore_
                                .split_count = manifest->split_count,
                                .also = spec->also};
     const char **paths;
+    struct taken_files taken;
     struct keyspace *keyspace;
     *out = NULL;
     TRY(list_paths(staged, &paths));
     TRY(commit_raise_version(cluster->commits, version_above(staged)));
-    TRY(store_keyspace_import(cluster->store, staged->keyspace_id, paths, manifest->file_count,
-                              &keyspace));
-    TRY(cluster_create_table_from(cluster, &table, keyspace, out));
+    TRY(import_files(staged, paths, &taken, &keyspace));
+    TRY(cluster_create_table_from(cluster, &table, keyspace, &taken, out));
     tell_restored(staged, spec->table);
     return status_ok();
 }

@@ -149,11 +149,13 @@ static size_t users_tables(const struct cluster *cluster)
 /* The ids of the keyspaces in use, sorted, with repetitions; to be freed. NULL without memory. */
 static uint64_t *ids_in_use(const struct cluster *cluster, size_t *count)
 {
-    uint64_t *ids = malloc((1 + cluster->spare_count + tablets_in_all(cluster)) * sizeof(*ids));
+    uint64_t *ids = malloc((2 + cluster->spare_count + tablets_in_all(cluster)) * sizeof(*ids));
     if (ids == NULL)
         return NULL;
     size_t n = 0;
     ids[n++] = CATALOG_KEYSPACE_ID;
+    if (cluster->log_keyspace != 0)
+        ids[n++] = cluster->log_keyspace;
     for (size_t i = 0; i < cluster->spare_count; i++)
         ids[n++] = cluster->spares[i];
     for (size_t i = 0; i < cluster->table_count; i++)
@@ -263,6 +265,7 @@ static status start_commits(struct cluster *cluster)
                                      .admit_context = &cluster->reserve,
                                      .applied = care_see_commit,
                                      .applied_context = cluster->care,
+                                     .log = cluster->log,
                                      .metrics = cluster->options.metrics};
     TRY(row_locks_create(&cluster->locks));
     return commit_queue_create(&options, &cluster->commits);
@@ -284,12 +287,15 @@ static status open_parts(struct cluster *cluster)
     cluster->reserve.condition = cluster->condition;
     TRY(open_store(cluster));
     TRY(load_catalog(cluster));
+    TRY(event_log_look(cluster));
     TRY(drop_orphans(cluster));
+    TRY(event_log_open(cluster));
     TRY(sort_tables(cluster));
     TRY(open_tokens(cluster));
     TRY(care_create(cluster, &cluster->care));
     TRY(mender_create(cluster, &cluster->mender));
     TRY(start_commits(cluster));
+    TRY(event_log_start(cluster));
     TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));
     metrics_add(cluster->options.metrics, METRIC_tables, (int64_t)users_tables(cluster));
@@ -365,8 +371,12 @@ void cluster_close(struct cluster *cluster)
         heat_stop(cluster);
     heat_destroy(cluster->heat);
     care_stop(cluster->care);
+    archiver_destroy(cluster->archiver);
     if (cluster->commits != NULL)
         commit_queue_destroy(cluster->commits);
+    cluster->commits = NULL;
+    change_log_close(cluster->log);
+    buffer_free(&cluster->archive_path);
     care_destroy(cluster->care);
     mender_destroy(cluster->mender);
     tokens_close(cluster->tokens);
@@ -414,6 +424,8 @@ struct condition *cluster_condition(struct cluster *cluster)
     look_at_store(cluster);
     disk_reserve_look(&cluster->reserve);
     clock_watch_note_lead(cluster);
+    if (cluster->archiver != NULL)
+        archiver_look(cluster->archiver);
     return cluster->condition;
 }
 

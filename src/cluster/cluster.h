@@ -17,6 +17,7 @@ struct cluster;
 struct table;
 struct condition;
 struct metrics;
+struct place;
 
 struct cluster_options {
     const char *data_directory;
@@ -41,6 +42,11 @@ struct cluster_options {
     bool heat;                  /* whether requests are counted by ranges of keys */
     int64_t heat_window_us;     /* that they are counted for */
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
+    struct {
+        struct place *place; /* outlives the cluster; NULL: no archive is made */
+        uint64_t buffer_bytes;
+        bool has_no_thread; /* a test steps */
+    } archive;
 };
 
 /* Opens the directory, repairs what a crash left half done (keyspaces without table, dropped
@@ -64,6 +70,10 @@ int64_t cluster_version_us(struct cluster *cluster);
 /* What is the matter with the server, looked at anew as far as the cluster knows of it: the store,
  * the disk's reserve, the clock. May wait for the disk. Any thread. */
 struct condition *cluster_condition(struct cluster *cluster);
+
+/* A whole backup has been made that has all up to this version: the archive goes on from there.
+ * Does nothing without an archive. Blocks. */
+status cluster_note_whole_backup(struct cluster *cluster, uint64_t version);
 
 /* How much waits to be committed: 0 to 1, where writes are refused. */
 double cluster_write_load(struct cluster *cluster);

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "archive/archiver.h"
 #include "base/metrics.h"
 #include "cluster/clock_watch.h"
 #include "cluster/disk_reserve.h"
@@ -18,7 +19,9 @@
 #include "cluster/maintenance.h"
 #include "cluster/settle.h"
 #include "cluster/table.h"
+#include "tablet/change_log.h"
 #include "tablet/commit.h"
+#include "tablet/event.h"
 #include "tablet/row_locks.h"
 
 struct cluster {
@@ -27,6 +30,10 @@ struct cluster {
     struct store *store;
     struct keyspace *catalog;
     struct commit_queue *commits;
+    struct change_log *log;     /* NULL: none is kept */
+    uint64_t log_keyspace;      /* its id; 0: none */
+    struct archiver *archiver;  /* NULL without a log */
+    struct buffer archive_path; /* a string: where files wait to be archived */
     struct tokens *tokens;
     struct row_locks *locks;
     struct disk_reserve reserve;
@@ -67,6 +74,26 @@ struct cluster {
 /* NOT_FOUND `Not found: <name>`. */
 status cluster_not_found(bytes name);
 
+/* --- event_log.c --- */
+
+/* Before orphans are dropped: whether there is a log to go on with. Then, after: opens it, or
+ * begins one, if one is to be kept. */
+status event_log_look(struct cluster *cluster);
+status event_log_open(struct cluster *cluster);
+/* Once there is a queue: begins to archive. */
+status event_log_start(struct cluster *cluster);
+/* Before a keyspace is made of these files: they are to be archived with it. Blocks. */
+status event_log_keep_files(struct cluster *cluster, uint64_t keyspace, const char *const *paths,
+                            size_t count);
+/* After a keyspace has gone. Blocks. */
+void event_log_note_drop(struct cluster *cluster, uint64_t keyspace);
+
+/* cluster_write_catalog; the event says what `describe` writes, too (commit.h). */
+status cluster_write_described(struct cluster *cluster, struct store_batch *batch,
+                               void (*describe)(const struct commit *commit,
+                                                struct event_writer *writer),
+                               void *context);
+
 /* Whether a table may get the name: ALREADY_EXISTS, or RESOURCE_EXHAUSTED if its instance has too
  * many. With admin held. */
 status cluster_check_is_new(struct cluster *cluster, const char *name);
@@ -89,10 +116,18 @@ status cluster_add_spares(struct cluster *cluster, size_t count);
 status cluster_remember_spare(struct cluster *cluster, uint64_t id); /* one that exists already */
 status cluster_take_spare(struct cluster *cluster, struct keyspace **out);
 
+/* The files that a keyspace was made of, for the change log. */
+struct taken_files {
+    uint64_t keyspace;
+    const struct event_file *files;
+    size_t count;
+};
+
 /* cluster_create_table with rows in it: in a keyspace that was imported for it, and is gone after a
  * failure. */
 status cluster_create_table_from(struct cluster *cluster, const struct table_spec *spec,
-                                 struct keyspace *keyspace, struct table **out);
+                                 struct keyspace *keyspace, struct taken_files *files,
+                                 struct table **out);
 
 /* The table at or after the name, retained; NULL if there is none. For walks over all tables:
  * pass each table's name followed by a zero byte to get the next. */

@@ -443,7 +443,10 @@ static bool drop_keyspaces(struct cluster *cluster, struct table *table)
         if (keyspace == dropped)
             continue;
         dropped = keyspace;
+        uint64_t id = keyspace_id(keyspace);
         status s = store_keyspace_drop(cluster->store, keyspace);
+        if (status_is_ok(s))
+            event_log_note_drop(cluster, id);
         if (!status_is_ok(s))
             log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
                      LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));

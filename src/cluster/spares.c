@@ -21,8 +21,20 @@ static bool has_room(struct cluster *cluster, size_t more)
     return true;
 }
 
+struct made {
+    uint64_t first_id;
+    size_t count;
+};
+
+static void describe_made(const struct commit *commit, struct event_writer *writer)
+{
+    const struct made *made = commit->owner;
+    event_keyspaces_made(writer, made->first_id, made->count);
+}
+
 static status record_spares(struct cluster *cluster, uint64_t first_id, size_t count)
 {
+    struct made made = {.first_id = first_id, .count = count};
     struct store_batch *batch = store_batch_create();
     if (batch == NULL)
         return status_out_of_memory();
@@ -30,7 +42,7 @@ static status record_spares(struct cluster *cluster, uint64_t first_id, size_t c
         catalog_put_spare(batch, cluster->catalog, first_id + i);
     status s = catalog_put_next_id(batch, cluster->catalog, first_id + count);
     if (status_is_ok(s))
-        s = cluster_write_catalog(cluster, batch);
+        s = cluster_write_described(cluster, batch, describe_made, &made);
     store_batch_destroy(batch);
     return s;
 }

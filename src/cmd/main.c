@@ -1,5 +1,6 @@
 /* The program: finds the sub-command. */
 #include "cmd/advise.h"
+#include "cmd/archive.h"
 #include "cmd/backup.h"
 #include "cmd/bench.h"
 #include "cmd/command.h"
@@ -45,6 +46,7 @@ static const struct command commands[] = {
     {"doctor", doctor_command, "examine the data directory of a stopped server"},
     {"repair", repair_command, "mend the data directory of a stopped server"},
     {"backup", backup_command, "make, verify and restore backups of a whole server"},
+    {"archive", archive_command, "look into an archive, and take a copy on to a later moment"},
     {"import", import_command, "bring in rows of files, and what another database has exported"},
     {"export", export_command, "write a table into files that others read"},
     {"copy", copy_command, "copy a table from one Bigtable endpoint to another"},

@@ -191,6 +191,7 @@ void server_destroy(struct server *server)
     access_close(server->access);
     if (server->cluster != NULL)
         cluster_close(server->cluster);
+    place_close(server->archive);
     pool_destroy(server->pool);
     server_free_workers(server);
     tls_context_destroy(server->tls);

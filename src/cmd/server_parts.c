@@ -83,6 +83,8 @@ static void warn_of_write_buffer(const struct server *server)
 status server_open_cluster(struct server *server)
 {
     const struct settings *settings = server->settings;
+    if (settings->archive != NULL)
+        TRY(place_of_directory(files_of_system(), settings->archive, &server->archive));
     const struct cluster_options options = {
         .data_directory = settings->data_dir,
         .salvage = settings->salvage,
@@ -106,6 +108,7 @@ status server_open_cluster(struct server *server)
         .heat = settings->heat,
         .heat_window_us = settings->heat_window,
         .undelete_window_us = settings->undelete_window,
+        .archive = {.place = server->archive, .buffer_bytes = settings->archive_buffer},
     };
     say_starting(server->log);
     warn_of_write_buffer(server);

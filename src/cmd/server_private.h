@@ -22,6 +22,7 @@
 #include "insight/tracer.h"
 #include "os/listener.h"
 #include "os/pool.h"
+#include "place/place.h"
 #include "wire/browser_guard.h"
 #include "wire/health.h"
 #include "wire/reflection.h"
@@ -51,6 +52,7 @@ struct server {
     struct tls_context *tls;
     struct reloadable tls_files;
     struct pool *pool;
+    struct place *archive; /* NULL: none is made */
     struct cluster *cluster;
     struct backups *backups;
     struct bigtable bigtable;

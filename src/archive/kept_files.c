@@ -1,0 +1,94 @@
+/* See kept_files.h. */
+#include "archive/kept_files.h"
+
+#include "tablet/event.h"
+
+#include <stdlib.h>
+
+const char *kept_file_path(const struct kept_files *kept, uint64_t keyspace, uint64_t index,
+                           struct buffer *out)
+{
+    buffer_clear(out);
+    buffer_append_format(out, "%s/%llu-%llu%c", kept->directory, (unsigned long long)keyspace,
+                         (unsigned long long)index, 0);
+    return out->failed ? NULL : (const char *)out->data;
+}
+
+status kept_files_add(const struct kept_files *kept, uint64_t keyspace, const char *const *paths,
+                      size_t count)
+{
+    struct buffer path = {0};
+    status s = status_ok();
+    for (size_t i = 0; i < count && status_is_ok(s); i++) {
+        const char *link = kept_file_path(kept, keyspace, i, &path);
+        s = link == NULL ? status_out_of_memory() : files_link(kept->files, paths[i], link);
+    }
+    buffer_free(&path);
+    TRY(s);
+    return files_sync_directory(kept->files, kept->directory);
+}
+
+/* --- what nobody needs --- */
+
+struct clearing {
+    const struct kept_files *kept;
+    struct change_log *log;
+    struct buffer named; /* ids of keyspaces whose files wait */
+    bool is_read;
+    struct buffer path;
+};
+
+static status note_named(void *context, bytes entry, bool *enough)
+{
+    struct clearing *clearing = context;
+    struct event_reader reader;
+    struct log_event event;
+    struct event_change change;
+    (void)enough;
+    event_reader_start(&reader, entry);
+    while (!reader.is_bad && event_next(&reader, &event))
+        while (event.kind == EVENT_CATALOG && event_next_change(&reader, &change))
+            if (change.kind == CHANGE_FILES_TAKEN_IN)
+                buffer_append(&clearing->named, &change.keyspace, sizeof change.keyspace);
+    return clearing->named.failed ? status_out_of_memory() : status_ok();
+}
+
+static bool is_named(const struct clearing *clearing, uint64_t keyspace)
+{
+    const uint64_t *ids = (const uint64_t *)(void *)clearing->named.data;
+    for (size_t i = 0; i < clearing->named.size / sizeof *ids; i++)
+        if (ids[i] == keyspace)
+            return true;
+    return false;
+}
+
+/* The log is read only if there is a file at all. */
+static status clear_file(void *context, const char *name)
+{
+    struct clearing *clearing = context;
+    char *end;
+    uint64_t keyspace = strtoull(name, &end, 10);
+    if (end == name || *end != '-')
+        return status_ok();
+    if (!clearing->is_read)
+        TRY(change_log_read_waiting(clearing->log, note_named, clearing));
+    clearing->is_read = true;
+    if (is_named(clearing, keyspace))
+        return status_ok();
+    buffer_clear(&clearing->path);
+    buffer_append_format(&clearing->path, "%s/%s%c", clearing->kept->directory, name, 0);
+    if (clearing->path.failed)
+        return status_out_of_memory();
+    return files_remove(clearing->kept->files, (const char *)clearing->path.data);
+}
+
+status kept_files_clear(const struct kept_files *kept, struct change_log *log)
+{
+    struct clearing clearing = {.kept = kept, .log = log};
+    if (kept->files == NULL)
+        return status_ok();
+    status s = files_list(kept->files, kept->directory, clear_file, &clearing);
+    buffer_free(&clearing.named);
+    buffer_free(&clearing.path);
+    return s;
+}

@@ -1,0 +1,683 @@
+/* The archive: a server that keeps one, killed now and then, and restored to many moments. */
+#include "cluster/archive_testing.h"
+#include "cluster/backup.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+enum { CYCLES = 5, STEPS = 60, RESTORES = 8, MOST_MOMENTS = CYCLES * (STEPS + 1) + 2 };
+
+/* In memory that the children share with the parent. */
+struct history {
+    struct moment moments[MOST_MOMENTS];
+    size_t count;
+};
+
+struct fixture {
+    struct cluster_fixture f; /* its table is the one that is written to at present */
+    char place_directory[64];
+    struct flaky_place *place;
+    struct history *history;
+    struct model now;
+    uint64_t random;
+    uint32_t last_value;
+};
+
+static uint32_t next_random(uint64_t *random)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*random >> 33);
+}
+
+static unsigned choose(struct fixture *t, unsigned count)
+{
+    return next_random(&t->random) % count;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    struct cluster_fixture *f = &t->f;
+    snprintf(f->directory, sizeof f->directory, "/tmp/trestle-archived-XXXXXX");
+    assert_non_null(mkdtemp(f->directory));
+    snprintf(t->place_directory, sizeof t->place_directory, "/tmp/trestle-archive-XXXXXX");
+    assert_non_null(mkdtemp(t->place_directory));
+    t->place = flaky_place_create(t->place_directory);
+    assert_non_null(t->place);
+    f->log = (struct log){.fd = -1, .level = LOG_ERROR, .clock = clock_system()};
+    f->arena = arena_create(SIZE_MAX / 2);
+    f->options = test_cluster_options(f->directory);
+    f->options.log = &f->log;
+    f->options.archive.place = &t->place->place;
+    f->options.archive.buffer_bytes = 1 << 30;
+    f->options.archive.has_no_thread = true;
+    t->history =
+        mmap(NULL, sizeof *t->history, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(t->history != MAP_FAILED);
+    *state = t;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *t = *state;
+    arena_destroy(t->f.arena);
+    place_close(&t->place->place);
+    munmap(t->history, sizeof *t->history);
+    remove_test_directory(t->f.directory);
+    remove_test_directory(t->place_directory);
+    free(t);
+    return 0;
+}
+
+static void open_server(struct fixture *t)
+{
+    assert_ok(pool_create(2, 64, "test", &t->f.pool));
+    t->f.options.pool = t->f.pool;
+    open_test_cluster(&t->f);
+    read_model(t->f.cluster, &t->now);
+}
+
+static void close_server(struct fixture *t)
+{
+    close_test_cluster(&t->f);
+    pool_destroy(t->f.pool);
+}
+
+static void note_moment(struct fixture *t)
+{
+    struct history *history = t->history;
+    assert_true(history->count < MOST_MOMENTS);
+    history->moments[history->count] =
+        (struct moment){.sequence = commit_applied_version(t->f.cluster->commits), .model = t->now};
+    history->count++;
+}
+
+/* --- what is done to it --- */
+
+static void create_table(struct fixture *t, unsigned number)
+{
+    const struct family families[] = {
+        {.id = FAMILY_F, .name = bytes_of("f")},
+        {.id = FAMILY_G, .name = bytes_of("g")},
+        {.id = FAMILY_SUM, .name = bytes_of("sum"), .aggregate = AGGREGATE_SUM},
+    };
+    char name[64];
+    struct schema *schema;
+    struct table *table;
+    assert_ok(schema_create(GRANULARITY_MICROS, families, 3, 4, &schema));
+    struct table_spec spec = {.name = model_table_name(number, name), .schema = schema};
+    assert_ok(cluster_create_table(t->f.cluster, &spec, &table));
+    schema_destroy(schema);
+    table_release(table);
+    t->now.tables[number].exists = true;
+}
+
+static void delete_table(struct fixture *t, unsigned number)
+{
+    char name[64];
+    assert_ok(cluster_delete_table(t->f.cluster, bytes_of(model_table_name(number, name)), NULL));
+    t->now.tables[number] = (struct model_table){0};
+}
+
+static struct row_change *new_change(struct fixture *t)
+{
+    struct row_change *change = row_change_create(t->f.arena);
+    assert_non_null(change);
+    return change;
+}
+
+static void set_value(struct fixture *t, unsigned row, struct model_row *model)
+{
+    static char value[BIG_VALUE + 1];
+    char key[8];
+    struct row_change *change = new_change(t);
+    model->value = ++t->last_value;
+    row_change_set(change, FAMILY_F, bytes_of("q"), 1, model_value(model->value, value));
+    assert_ok(try_write(&t->f, model_row_key(row, key), change));
+}
+
+static void add_to_sum(struct fixture *t, unsigned row, struct model_row *model)
+{
+    int64_t number = choose(t, 100) + 1;
+    uint64_t operand = htobe64((uint64_t)number);
+    char key[8];
+    struct row_change *change = new_change(t);
+    row_change_add(change, ENTRY_SUM, FAMILY_SUM, bytes_of("s"), 0,
+                   bytes_make(&operand, sizeof operand));
+    assert_ok(try_write(&t->f, model_row_key(row, key), change));
+    model->sum += number;
+}
+
+static void delete_row(struct fixture *t, unsigned row, struct model_row *model)
+{
+    char key[8];
+    struct row_change *change = new_change(t);
+    row_change_delete_row(change);
+    assert_ok(try_write(&t->f, model_row_key(row, key), change));
+    *model = (struct model_row){0};
+}
+
+/* Four rows begin with each letter. */
+static void drop_rows(struct fixture *t, struct model_table *model)
+{
+    unsigned letter = choose(t, MODEL_ROWS / 4);
+    const char prefix[] = {(char)('a' + letter), 0};
+    assert_ok(table_drop_rows(t->f.table, bytes_of(prefix)));
+    memset(&model->rows[4 * letter], 0, 4 * sizeof model->rows[0]);
+}
+
+static void split_or_merge(struct fixture *t)
+{
+    const char key[] = {(char)('a' + choose(t, MODEL_ROWS / 4)), 0};
+    if (table_tablet_count(t->f.table) < 3 || key[0] == 'a')
+        split_at(&t->f, key);
+    else
+        merge_at(&t->f, key);
+}
+
+static void change_table(struct fixture *t, struct model_table *model)
+{
+    unsigned row = choose(t, MODEL_ROWS), action = choose(t, 24);
+    if (action < 12)
+        set_value(t, row, &model->rows[row]);
+    else if (action < 17)
+        add_to_sum(t, row, &model->rows[row]);
+    else if (action < 20)
+        delete_row(t, row, &model->rows[row]);
+    else if (action < 21)
+        drop_rows(t, model);
+    else if (action < 23)
+        split_or_merge(t);
+    else
+        assert_ok(keyspace_flush(t->f.table->tablets[0]->keyspace));
+}
+
+static void do_something(struct fixture *t)
+{
+    unsigned number = choose(t, MODEL_TABLES);
+    char name[64];
+    if (!t->now.tables[number].exists) {
+        create_table(t, number);
+        return;
+    }
+    if (choose(t, 40) == 0) {
+        delete_table(t, number);
+        return;
+    }
+    assert_ok(cluster_table(t->f.cluster, bytes_of(model_table_name(number, name)), &t->f.table));
+    change_table(t, &t->now.tables[number]);
+    table_release(t->f.table);
+}
+
+/* Writes to table 0, which is there. */
+static void write_some(struct fixture *t, unsigned count)
+{
+    char name[64];
+    assert_ok(cluster_table(t->f.cluster, bytes_of(model_table_name(0, name)), &t->f.table));
+    for (unsigned i = 0; i < count; i++) {
+        unsigned row = choose(t, MODEL_ROWS);
+        set_value(t, row, &t->now.tables[0].rows[row]);
+        note_moment(t);
+    }
+    table_release(t->f.table);
+}
+
+static status step(struct fixture *t)
+{
+    return archiver_step(t->f.cluster->archiver, true);
+}
+
+/* All moments so far have a change behind them that is archived, so that each can be had. */
+static void finish(struct fixture *t)
+{
+    write_some(t, 1);
+    t->history->count--;
+    assert_ok(step(t));
+    close_server(t);
+}
+
+/* --- to many moments --- */
+
+/* In a child: it ends by SIGKILL, with commits, flushes and perhaps a put under way. */
+static void serve_and_be_killed(struct fixture *t)
+{
+    open_server(t);
+    note_moment(t);
+    unsigned steps = 1 + choose(t, STEPS);
+    for (unsigned i = 0; i < steps; i++) {
+        do_something(t);
+        note_moment(t);
+        if (choose(t, 8) == 0)
+            assert_ok(archiver_step(t->f.cluster->archiver, true));
+    }
+    atomic_store(&t->place->loses_word, choose(t, 2) == 0);
+    if (choose(t, 2) == 0)
+        status_ignore(archiver_step(t->f.cluster->archiver, true));
+    kill(getpid(), SIGKILL);
+}
+
+static void run_child(struct fixture *t)
+{
+    int outcome;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        serve_and_be_killed(t);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &outcome, 0), child);
+    assert_true(WIFSIGNALED(outcome));
+    assert_int_equal(WTERMSIG(outcome), SIGKILL);
+    next_random(&t->random);
+    t->last_value += 1000; /* what the child has given is not known here */
+}
+
+static void a_killed_server_is_restored_to_any_moment(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    t->random = 7;
+    assert_non_null(mkdtemp(base));
+    run_child(t);
+    copy_directory(t->f.directory, base);
+    size_t first = t->history->count;
+    for (int i = 1; i < CYCLES; i++)
+        run_child(t);
+    open_server(t);
+    note_moment(t);
+    if (!t->now.tables[0].exists)
+        create_table(t, 0);
+    size_t count = t->history->count;
+    finish(t);
+    assert_true(count > first + RESTORES);
+    for (int i = 0; i < RESTORES; i++)
+        assert_restores(&t->f, base, &t->place->place,
+                        &t->history->moments[first + choose(t, (unsigned)(count - first))]);
+    remove_test_directory(base);
+}
+
+/* --- a place that fails --- */
+
+static bool has_reason(struct fixture *t, enum reason reason)
+{
+    struct condition_view view;
+    condition_look(t->f.cluster->condition, &view);
+    for (size_t i = 0; i < view.count; i++)
+        if (view.reasons[i].reason == reason)
+            return true;
+    return false;
+}
+
+/* A server with a table, and a copy of it, stopped, as it was then. */
+static void begin(struct fixture *t, char *base)
+{
+    open_server(t);
+    create_table(t, 0);
+    write_some(t, 3);
+    assert_ok(step(t));
+    close_server(t);
+    assert_non_null(mkdtemp(base));
+    copy_directory(t->f.directory, base);
+    open_server(t);
+}
+
+static struct change_log_state state_of_log(struct fixture *t)
+{
+    struct change_log_state state;
+    change_log_look(t->f.cluster->log, &state);
+    return state;
+}
+
+/* What the restore says that it cannot do; freed by the caller. */
+static char *refusal(struct fixture *t, const char *base, uint64_t until, enum status_code code)
+{
+    char copy[] = "/tmp/trestle-restored-XXXXXX";
+    struct archive_restored restored;
+    assert_non_null(mkdtemp(copy));
+    copy_directory(base, copy);
+    status s = restore_copy(copy, &t->place->place, until, &t->f.log, &restored);
+    assert_int_equal(s.code, code);
+    char *words = strdup(status_message(s));
+    assert_non_null(words);
+    status_free(s);
+    remove_test_directory(copy);
+    return words;
+}
+
+static void assert_refused(struct fixture *t, const char *base, uint64_t until,
+                           enum status_code code, const char *part)
+{
+    char *words = refusal(t, base, until, code);
+    if (strstr(words, part) == NULL)
+        fail_msg("%s", words);
+    free(words);
+}
+
+static void a_place_that_is_gone_stops_nobody(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    begin(t, base);
+    size_t before = t->history->count;
+    atomic_store(&t->place->is_gone, true);
+    write_some(t, 5);
+    assert_status(step(t), STATUS_UNAVAILABLE);
+    write_some(t, 5);
+    atomic_store(&t->place->is_gone, false);
+    assert_ok(step(t));
+    assert_int_equal(state_of_log(t).taken, change_log_newest(t->f.cluster->log));
+    assert_false(has_reason(t, REASON_archive_gap));
+    finish(t);
+    for (size_t i = before; i < t->history->count; i += 3)
+        assert_restores(&t->f, base, &t->place->place, &t->history->moments[i]);
+    remove_test_directory(base);
+}
+
+static void what_is_too_much_becomes_a_gap(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX", later[] = "/tmp/trestle-later-XXXXXX";
+    t->f.options.archive.buffer_bytes = 10000;
+    begin(t, base);
+    write_some(t, 2);
+    assert_ok(step(t));
+    struct moment last = {.sequence = state_of_log(t).taken, .model = t->now};
+    atomic_store(&t->place->is_gone, true);
+    write_some(t, 200);
+    assert_false(change_log_is_on(t->f.cluster->log));
+    assert_status(step(t), STATUS_UNAVAILABLE);
+    assert_true(has_reason(t, REASON_archive_gap));
+    struct moment within = t->history->moments[t->history->count - 1];
+    close_server(t); /* the gap is known after a restart, too */
+    open_server(t);
+    assert_false(change_log_is_on(t->f.cluster->log));
+    atomic_store(&t->place->is_gone, false);
+    assert_ok(step(t));
+    assert_true(change_log_is_on(t->f.cluster->log));
+    assert_true(has_reason(t, REASON_archive_gap));
+    close_server(t);
+    assert_non_null(mkdtemp(later));
+    copy_directory(t->f.directory, later);
+    open_server(t);
+    assert_ok(cluster_note_whole_backup(t->f.cluster, state_of_log(t).taken));
+    assert_false(has_reason(t, REASON_archive_gap));
+    write_some(t, 5);
+    struct moment after = t->history->moments[t->history->count - 1];
+    finish(t);
+
+    assert_restores(&t->f, base, &t->place->place, &last);
+    assert_refused(t, base, within.sequence, STATUS_FAILED_PRECONDITION, "has a gap before");
+    assert_refused(t, base, after.sequence, STATUS_FAILED_PRECONDITION, "has a gap before");
+    assert_refused(t, base, ARCHIVE_END, STATUS_FAILED_PRECONDITION, "has a gap before");
+    assert_restores(&t->f, later, &t->place->place, &after);
+    assert_refused(t, later, within.sequence, STATUS_FAILED_PRECONDITION, "take an older one");
+    remove_test_directory(base);
+    remove_test_directory(later);
+}
+
+/* The piece is there, but nobody has heard of it. */
+static void a_put_whose_answer_is_lost_is_found_again(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    begin(t, base);
+    uint64_t pieces = state_of_log(t).pieces, stream = state_of_log(t).stream;
+    atomic_store(&t->place->loses_word, true);
+    write_some(t, 3);
+    assert_status(step(t), STATUS_UNAVAILABLE);
+    close_server(t);
+    atomic_store(&t->place->loses_word, false);
+    open_server(t);
+    write_some(t, 3); /* not in the piece that is there */
+    assert_ok(step(t));
+    assert_int_equal(state_of_log(t).stream, stream);
+    assert_int_equal(state_of_log(t).pieces, pieces + 2);
+    finish(t);
+    assert_restores(&t->f, base, &t->place->place, &t->history->moments[t->history->count - 1]);
+    remove_test_directory(base);
+}
+
+/* --- what is not the archive of this data --- */
+
+static void an_older_copy_begins_an_archive_of_its_own(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    begin(t, base);
+    uint64_t stream = state_of_log(t).stream;
+    for (int i = 0; i < 2; i++) {
+        write_some(t, 2);
+        assert_ok(step(t));
+    }
+    struct moment last = t->history->moments[t->history->count - 1];
+    finish(t);
+
+    struct cluster_fixture copy = t->f;
+    snprintf(copy.directory, sizeof copy.directory, "/tmp/trestle-copied-XXXXXX");
+    assert_non_null(mkdtemp(copy.directory));
+    copy_directory(base, copy.directory);
+    copy.options.data_directory = copy.directory;
+    assert_ok(pool_create(2, 64, "test", &copy.pool));
+    copy.options.pool = copy.pool;
+    open_test_cluster(&copy);
+    assert_ok(archiver_step(copy.cluster->archiver, true));
+    struct change_log_state state_of_copy;
+    change_log_look(copy.cluster->log, &state_of_copy);
+    assert_int_not_equal(state_of_copy.stream, stream);
+    close_test_cluster(&copy);
+    pool_destroy(copy.pool);
+    remove_test_directory(copy.directory);
+
+    assert_restores(&t->f, base, &t->place->place, &last);
+    remove_test_directory(base);
+}
+
+static void writing_without_the_log_ends_the_archive(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    begin(t, base);
+    uint64_t stream = state_of_log(t).stream;
+    close_server(t);
+    t->f.options.archive.place = NULL;
+    open_server(t);
+    write_some(t, 1);
+    struct moment unseen = t->history->moments[t->history->count - 1];
+    close_server(t);
+    t->f.options.archive.place = &t->place->place;
+    open_server(t);
+    assert_int_not_equal(state_of_log(t).stream, stream);
+    assert_ok(step(t));
+    close_server(t);
+    assert_refused(t, base, unseen.sequence, STATUS_FAILED_PRECONDITION, "the archive ends");
+    remove_test_directory(base);
+}
+
+static void a_backup_without_a_log_is_refused(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    t->f.options.archive.place = NULL;
+    open_server(t);
+    create_table(t, 0);
+    close_server(t);
+    assert_non_null(mkdtemp(base));
+    copy_directory(t->f.directory, base);
+    assert_refused(t, base, ARCHIVE_END, STATUS_FAILED_PRECONDITION, "kept no archive");
+    remove_test_directory(base);
+}
+
+/* --- one table --- */
+
+static uint64_t keyspace_of(struct fixture *t, unsigned number)
+{
+    char name[64];
+    struct table *table;
+    assert_ok(cluster_table(t->f.cluster, bytes_of(model_table_name(number, name)), &table));
+    uint64_t id = keyspace_id(table->tablets[0]->keyspace);
+    table_release(table);
+    return id;
+}
+
+/* The one that was restored, and the others as they were in the copy. */
+static void one_table_is_taken_on(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX", copy[] = "/tmp/trestle-restored-XXXXXX";
+    struct archive_restored restored;
+    struct model model;
+    begin(t, base);
+    struct model expected = t->now;
+    create_table(t, 1);
+    write_some(t, 10);
+    expected.tables[1].exists = true; /* the catalog is of that moment; its rows are left out */
+    expected.tables[0] = t->now.tables[0];
+    uint64_t keyspace = keyspace_of(t, 0);
+    struct moment moment = t->history->moments[t->history->count - 1];
+    write_some(t, 5);
+    assert_ok(step(t));
+    close_server(t);
+    assert_non_null(mkdtemp(copy));
+    copy_directory(base, copy);
+    assert_ok(
+        restore_part(copy, &t->place->place, moment.sequence, &keyspace, &t->f.log, &restored));
+    read_directory(&t->f, copy, &model);
+    assert_same_model(&model, &expected);
+    remove_test_directory(copy);
+    remove_test_directory(base);
+}
+
+/* --- damage --- */
+
+struct finding {
+    char name[PIECE_NAME_SIZE];
+    uint64_t number;
+};
+
+static status find_piece(void *context, const struct place_entry *entry)
+{
+    struct finding *finding = context;
+    struct piece piece;
+    if (piece_name_parse(entry->name, &piece) && piece.number == finding->number)
+        snprintf(finding->name, sizeof finding->name, "%.100s", entry->name);
+    return status_ok();
+}
+
+static void path_of_piece(struct fixture *t, uint64_t stream, uint64_t number, char path[256])
+{
+    struct finding finding = {.number = number};
+    char folder[PIECE_NAME_SIZE];
+    stream_folder(stream, folder);
+    assert_ok(place_list(t->place->target, folder, find_piece, &finding));
+    assert_true(finding.name[0] != 0);
+    snprintf(path, 256, "%s/%s/%s", t->place_directory, folder, finding.name);
+}
+
+static void flip_byte(const char *path)
+{
+    FILE *file = fopen(path, "r+e");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -40, SEEK_END), 0);
+    int byte = fgetc(file);
+    assert_int_equal(fseek(file, -40, SEEK_END), 0);
+    assert_int_not_equal(fputc(byte ^ 1, file), EOF);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_damaged_archive_is_not_restored(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX", path[256];
+    begin(t, base);
+    uint64_t pieces = state_of_log(t).pieces, stream = state_of_log(t).stream;
+    for (int i = 0; i < 3; i++) {
+        write_some(t, 1);
+        assert_ok(step(t));
+    }
+    close_server(t);
+    path_of_piece(t, stream, pieces + 2, path);
+    flip_byte(path);
+    assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "checksum");
+    assert_int_equal(unlink(path), 0);
+    assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "misses its piece");
+    path_of_piece(t, stream, pieces + 1, path);
+    assert_int_equal(unlink(path), 0);
+    assert_refused(t, base, ARCHIVE_END, STATUS_FAILED_PRECONDITION, "begins after the backup");
+    remove_test_directory(base);
+}
+
+/* --- files of restored tables --- */
+
+static const char BACKUP[] = "projects/p/instances/i/clusters/c/backups/b";
+
+static void back_up_and_restore(struct fixture *t, struct backups *backups)
+{
+    char from[64], to[64];
+    struct backup_work work = {0};
+    struct staged_backup *staged;
+    struct table *table;
+    model_table_name(0, from);
+    model_table_name(1, to);
+    assert_ok(cluster_table(t->f.cluster, bytes_of(from), &table));
+    assert_ok(backup_reserve(backups, BACKUP, from, bytes_of("extra")));
+    assert_ok(backup_create(backups, BACKUP, table, &work));
+    table_release(table);
+    work = (struct backup_work){0};
+    assert_ok(backup_stage(backups, BACKUP, &work, &staged));
+    struct restore_spec spec = {.table = to};
+    assert_ok(staged_backup_restore(staged, &spec, &table));
+    staged_backup_destroy(staged);
+    table_release(table);
+    t->now.tables[1] = t->now.tables[0];
+    note_moment(t);
+}
+
+static void a_restored_table_is_in_the_archive(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX", directory[128], kept[128];
+    begin(t, base);
+    write_some(t, 10);
+    snprintf(directory, sizeof directory, "%s/backups", t->f.directory);
+    struct backups_options options = {
+        .cluster = t->f.cluster, .directory = directory, .log = &t->f.log};
+    struct backups *backups;
+    assert_ok(backups_open(&options, &backups));
+    back_up_and_restore(t, backups);
+    backups_close(backups);
+    struct moment restored = t->history->moments[t->history->count - 1];
+    close_server(t); /* its files wait through a restart */
+    open_server(t);
+    assert_ok(step(t));
+    write_some(t, 1);
+    assert_ok(step(t));
+    close_server(t);
+    snprintf(kept, sizeof kept, "%s/archive", t->f.directory);
+    assert_int_equal(rmdir(kept), 0); /* nothing is left there */
+    assert_restores(&t->f, base, &t->place->place, &restored);
+    remove_test_directory(base);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_killed_server_is_restored_to_any_moment, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_place_that_is_gone_stops_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_too_much_becomes_a_gap, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_put_whose_answer_is_lost_is_found_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_older_copy_begins_an_archive_of_its_own, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(writing_without_the_log_ends_the_archive, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_backup_without_a_log_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_table_is_taken_on, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_damaged_archive_is_not_restored, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_restored_table_is_in_the_archive, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

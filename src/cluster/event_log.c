@@ -1,0 +1,140 @@
+/* The cluster's change log (tablet/change_log.h): whether it is kept, where it is, and what it is
+ * told besides batches. With an archive there is one; without, the one that was is forgotten, and
+ * its keyspace goes as one that nobody names. */
+#include "base/limits.h"
+#include "cluster/cluster_private.h"
+#include "store/files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+status event_log_look(struct cluster *cluster)
+{
+    struct change_log_state state;
+    bool exists;
+    if (cluster->options.archive.place == NULL)
+        return status_ok();
+    TRY(change_log_read(cluster->catalog, &state, &exists));
+    if (exists && store_keyspace_find(cluster->store, state.keyspace) != NULL)
+        cluster->log_keyspace = state.keyspace;
+    return status_ok();
+}
+
+/* Before there is a queue: all versions that were given are below the ceiling. */
+static status record_new_log(struct cluster *cluster, const struct change_log_state *state)
+{
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    change_log_put(batch, cluster->catalog, state);
+    status s = catalog_put_next_id(batch, cluster->catalog, cluster->next_id);
+    if (status_is_ok(s))
+        s = store_write(cluster->store, batch, STORE_SYNCED);
+    store_batch_destroy(batch);
+    return s;
+}
+
+static status begin_log(struct cluster *cluster, struct change_log_state *state)
+{
+    *state = (struct change_log_state){.keyspace = cluster->next_id++, .is_on = true};
+    if (getrandom(&state->stream, sizeof state->stream, 0) != sizeof state->stream)
+        return status_from_errno(errno, "no random number for the archive");
+    state->stream |= 1; /* never 0 */
+    TRY(commit_read_ceiling(cluster->catalog, &state->began));
+    if (state->began == 0) /* a new store's; 0 is no sequence */
+        state->began = 1;
+    state->taken = state->began;
+    TRY(store_keyspaces_create(cluster->store, state->keyspace, 1));
+    TRY(record_new_log(cluster, state));
+    cluster->log_keyspace = state->keyspace;
+    char stream[17];
+    snprintf(stream, sizeof stream, "%016llx", (unsigned long long)state->stream);
+    log_info(cluster->options.log,
+             "an archive begins: to restore from it a whole backup is needed that is made from now",
+             LOG_STR("stream", stream));
+    return status_ok();
+}
+
+status event_log_open(struct cluster *cluster)
+{
+    struct change_log_state state;
+    bool exists;
+    if (cluster->options.archive.place == NULL)
+        return status_ok();
+    if (cluster->log_keyspace == 0)
+        TRY(begin_log(cluster, &state));
+    else
+        TRY(change_log_read(cluster->catalog, &state, &exists));
+    const struct change_log_options options = {.store = cluster->store,
+                                               .catalog = cluster->catalog,
+                                               .limit_bytes =
+                                                   cluster->options.archive.buffer_bytes};
+    return change_log_open(&options, &state, &cluster->log);
+}
+
+static status make_path(struct cluster *cluster)
+{
+    struct buffer *path = &cluster->archive_path;
+    buffer_append_format(path, "%s/archive%c", cluster->options.data_directory, 0);
+    if (path->failed)
+        return status_out_of_memory();
+    return files_make_directory(files_of_store(cluster->store), (const char *)path->data);
+}
+
+static struct kept_files kept_files_of(struct cluster *cluster)
+{
+    return (struct kept_files){.files = files_of_store(cluster->store),
+                               .directory = (const char *)cluster->archive_path.data};
+}
+
+status event_log_keep_files(struct cluster *cluster, uint64_t keyspace, const char *const *paths,
+                            size_t count)
+{
+    if (cluster->log == NULL)
+        return status_ok();
+    const struct kept_files kept = kept_files_of(cluster);
+    return kept_files_add(&kept, keyspace, paths, count);
+}
+
+status event_log_start(struct cluster *cluster)
+{
+    const struct cluster_options *options = &cluster->options;
+    if (cluster->log == NULL)
+        return status_ok();
+    TRY(make_path(cluster));
+    const struct archiver_options archiver = {
+        .place = options->archive.place,
+        .log = cluster->log,
+        .commits = cluster->commits,
+        .server_log = options->log,
+        .clock = options->clock,
+        .metrics = options->metrics,
+        .condition = cluster->condition,
+        .kept = kept_files_of(cluster),
+        .segment_bytes = LIMIT_ARCHIVE_SEGMENT_BYTES,
+        .segment_us = (int64_t)LIMIT_ARCHIVE_SEGMENT_SECONDS * 1000000,
+    };
+    TRY(archiver_create(&archiver, &cluster->archiver));
+    return options->archive.has_no_thread ? status_ok() : archiver_start(cluster->archiver);
+}
+
+status cluster_note_whole_backup(struct cluster *cluster, uint64_t version)
+{
+    return cluster->archiver == NULL ? status_ok() : archiver_note_base(cluster->archiver, version);
+}
+
+static void describe_drop(const struct commit *commit, struct event_writer *writer)
+{
+    event_keyspace_dropped(writer, *(const uint64_t *)commit->owner);
+}
+
+/* If it cannot be said, the keyspace goes at the end of a replay, as one that nobody names. */
+void event_log_note_drop(struct cluster *cluster, uint64_t keyspace)
+{
+    if (cluster->log == NULL || cluster->commits == NULL)
+        return;
+    struct commit commit = {
+        .kind = COMMIT_CATALOG, .describe = describe_drop, .owner = &keyspace, .frees_space = true};
+    status_ignore(commit_and_wait(cluster->commits, &commit));
+}

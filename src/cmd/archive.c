@@ -1,0 +1,345 @@
+/* See archive.h. */
+#include "cmd/archive.h"
+
+#include "archive/restore.h"
+#include "base/options.h"
+#include "cluster/catalog.h"
+#include "cmd/command.h"
+#include "row/fold.h"
+#include "wire/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    CACHE_BYTES = 64 << 20,
+    WRITE_BUFFER_BYTES = 256 << 20,
+    OPEN_FILES = 256,
+    BACKGROUND_THREADS = 2,
+};
+
+/* --- moments --- */
+
+/* A version, or a time as 2026-11-23T10:15:00Z. */
+static status parse_moment(const char *text, uint64_t *out)
+{
+    int64_t seconds;
+    int32_t nanos;
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0 && *out != ARCHIVE_END)
+        return status_ok();
+    if (json_parse_timestamp(bytes_of(text), &seconds, &nanos) && seconds > 0 &&
+        seconds < INT64_C(1) << 32) {
+        *out = sequence_at(seconds * 1000000 + nanos / 1000);
+        return status_ok();
+    }
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "\"%s\" is neither a version nor a time like 2026-11-23T10:15:00Z", text);
+}
+
+static const char *date(uint64_t sequence, char text[CLOCK_DATE_SIZE])
+{
+    return clock_date(sequence_time_us(sequence), text);
+}
+
+/* --- list --- */
+
+struct listing {
+    struct place *place;
+    bool is_perfect;
+    size_t streams;
+};
+
+static void print_gaps(const struct piece_list *list)
+{
+    char from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->pieces[i].kind != PIECE_GAP)
+            continue;
+        uint64_t before = i == 0 ? 0 : list->pieces[i - 1].last;
+        printf("  gap: after %s (version %" PRIu64 "), up to %s (version %" PRIu64 ")\n",
+               date(before, from), before, date(list->pieces[i].last, to), list->pieces[i].last);
+    }
+}
+
+static size_t count_missing(const struct piece_list *list)
+{
+    size_t missing = 0;
+    for (size_t i = 1; i < list->count; i++)
+        missing += list->pieces[i].number != list->pieces[i - 1].number + 1;
+    return missing;
+}
+
+static status print_pieces(struct listing *listing, uint64_t stream, const struct piece_list *list)
+{
+    char from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    struct buffer text = {0};
+    struct piece first;
+    status s = archive_get_piece(listing->place, &list->pieces[0], &text, &first);
+    buffer_free(&text);
+    TRY(s);
+    uint64_t last = list->pieces[list->count - 1].last;
+    printf("%016" PRIx64 ": %zu pieces, after %s (version %" PRIu64 "), up to %s (version %" PRIu64
+           ")\n",
+           stream, list->count, date(first.after, from), first.after, date(last, to), last);
+    print_gaps(list);
+    if (count_missing(list) > 0) {
+        printf("  damaged: pieces are missing\n");
+        listing->is_perfect = false;
+    }
+    return status_ok();
+}
+
+static status print_stream(void *context, uint64_t stream)
+{
+    struct listing *listing = context;
+    struct piece_list list;
+    listing->streams++;
+    TRY(archive_list_pieces(listing->place, stream, &list));
+    status s = status_ok();
+    if (list.count == 0)
+        printf("%016" PRIx64 ": no pieces\n", stream);
+    else
+        s = print_pieces(listing, stream, &list);
+    piece_list_free(&list);
+    if (s.code == STATUS_DATA_LOSS) {
+        printf("%016" PRIx64 ": damaged: %s\n", stream, status_message(s));
+        listing->is_perfect = false;
+        status_free(s);
+        return status_ok();
+    }
+    return s;
+}
+
+static void write_list_help(struct buffer *out)
+{
+    buffer_append_format(
+        out, "usage: trestle archive list PLACE\n\n"
+             "Names what has been archived in PLACE, a directory: a line for each server and time\n"
+             "that it went on without a break, with the moments between which it can be restored,\n"
+             "and a line for each gap. Exits with 1 if a part is missing or damaged.\n");
+}
+
+static int list_kind(const char *const *arguments)
+{
+    struct listing listing = {.is_perfect = true};
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_list_help);
+    if (arguments[0] == NULL || arguments[1] != NULL || arguments[0][0] == '-')
+        return command_usage_error("archive list", "takes one argument, the place");
+    status s = place_of_directory(files_of_system(), arguments[0], &listing.place);
+    if (status_is_ok(s))
+        s = archive_list_streams(listing.place, print_stream, &listing);
+    place_close(listing.place);
+    if (status_is_ok(s) && listing.streams == 0)
+        printf("nothing is archived there\n");
+    return command_end("archive list", s, listing.is_perfect);
+}
+
+/* --- replay --- */
+
+struct replay {
+    const char *directory;
+    const char *from;
+    const char *until;
+    const char *table;
+};
+
+#define ROW(member_, unit_, sentence_)                                                             \
+    {                                                                                              \
+        .member = #member_, .kind = OPTION_STRING, .offset = offsetof(struct replay, member_),     \
+        .unit = unit_, .sentence = sentence_                                                       \
+    }
+
+static const struct option rows[] = {
+    ROW(from, "PLACE", "Where the archive is."),
+    ROW(until, "MOMENT",
+        "A time like 2026-11-23T10:15:00Z, or a version: changes after it are left out. By default "
+        "all that is archived is taken."),
+    ROW(table, "NAME",
+        "A table as it is called then, projects/P/instances/I/tables/T: its rows alone are taken, "
+        "and those of others stay as they are in DIR. Quicker, to copy the table from there."),
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+static const struct option_table table = {
+    .rows = rows, .count = ROW_COUNT, .command = "trestle archive replay DIR"};
+
+static void write_replay_help(struct buffer *out)
+{
+    options_write_help(&table, out);
+    buffer_append_format(
+        out,
+        "\nTakes DIR on to a later moment: the copy of a data directory, as it was when its\n"
+        "server was stopped, or killed. It becomes the data of another server, with an archive\n"
+        "of its own. A moment that cannot be had is refused with the nearest that can, and\n"
+        "nothing is changed; a replay that was killed leaves a directory of no use: keep the\n"
+        "copy's original.\n");
+}
+
+/* --- one table --- */
+
+struct search {
+    const char *name;
+    uint64_t table_id; /* 0: not found */
+    uint64_t *keyspaces;
+    size_t count;
+};
+
+static status look_at_table(void *context, const struct table_record *record)
+{
+    struct search *search = context;
+    if (record->deleted_us == 0 && strcmp(record->name, search->name) == 0)
+        search->table_id = record->id;
+    return status_ok();
+}
+
+static status look_at_tablet(void *context, const struct tablet_record *record)
+{
+    struct search *search = context;
+    if (record->table_id != search->table_id)
+        return status_ok();
+    uint64_t *more = realloc(search->keyspaces, (search->count + 1) * sizeof *more);
+    if (more == NULL)
+        return status_out_of_memory();
+    search->keyspaces = more;
+    more[search->count++] = record->keyspace_id;
+    return status_ok();
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static status choose_table(void *context, struct keyspace *catalog, uint64_t **keyspaces,
+                           size_t *count)
+{
+    struct search search = {.name = context};
+    const struct catalog_visitor tables = {.context = &search, .table = look_at_table};
+    const struct catalog_visitor tablets = {.context = &search, .tablet = look_at_tablet};
+    status s = catalog_read(catalog, &tables);
+    if (status_is_ok(s) && search.table_id == 0)
+        s = status_make(STATUS_NOT_FOUND, "there is no table %s at that moment", search.name);
+    if (status_is_ok(s))
+        s = catalog_read(catalog, &tablets);
+    if (!status_is_ok(s)) {
+        free(search.keyspaces);
+        return s;
+    }
+    qsort(search.keyspaces, search.count, sizeof *search.keyspaces, compare_ids);
+    *keyspaces = search.keyspaces;
+    *count = search.count;
+    return status_ok();
+}
+
+static status replay_into(const struct replay *replay, struct store *store, struct place *place,
+                          const struct log *log, struct archive_restored *restored)
+{
+    struct buffer scratch = {0};
+    struct archive_restore restore = {.store = store,
+                                      .catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID),
+                                      .place = place,
+                                      .clock = clock_system(),
+                                      .log = log,
+                                      .until = ARCHIVE_END};
+    if (restore.catalog == NULL)
+        return status_make(STATUS_DATA_LOSS, "there is no catalog");
+    if (replay->until != NULL)
+        TRY(parse_moment(replay->until, &restore.until));
+    struct buffer name = {0};
+    if (replay->table != NULL) {
+        buffer_append(&name, replay->table, strlen(replay->table) + 1);
+        restore.choose = choose_table;
+        restore.context = name.data;
+    }
+    buffer_append_format(&scratch, "%s/archive%c", replay->directory, 0);
+    restore.scratch = (const char *)scratch.data;
+    status s = scratch.failed || name.failed ? status_out_of_memory()
+                                             : archive_restore(&restore, restored);
+    buffer_free(&scratch);
+    buffer_free(&name);
+    return s;
+}
+
+static status open_and_replay(const struct replay *replay, struct archive_restored *restored)
+{
+    const struct log log = {.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()};
+    const struct store_options options = {.directory = replay->directory,
+                                          .fold = &row_fold,
+                                          .log = &log,
+                                          .cache_bytes = CACHE_BYTES,
+                                          .write_buffer_bytes = WRITE_BUFFER_BYTES,
+                                          .open_files = OPEN_FILES,
+                                          .background_threads = BACKGROUND_THREADS};
+    struct place *place;
+    struct store *store;
+    if (access(replay->directory, F_OK) != 0) /* the store would make it */
+        return status_make(STATUS_NOT_FOUND, "%s is missing", replay->directory);
+    TRY(place_of_directory(files_of_system(), replay->from, &place));
+    status s = store_open(&options, &store);
+    if (status_is_ok(s)) {
+        s = replay_into(replay, store, place, &log, restored);
+        store_close(store);
+    }
+    place_close(place);
+    return s;
+}
+
+static status read_arguments(const char *const *arguments, struct replay *replay)
+{
+    struct option_origin origins[ROW_COUNT] = {0};
+    struct option_values values = {.object = replay, .origins = origins};
+    const char *const no_environment[] = {NULL};
+    uint64_t moment;
+    TRY(command_need_words(arguments, 1, "needs a data directory"));
+    TRY(options_read(&table, arguments + 1, no_environment, &values));
+    replay->directory = arguments[0];
+    if (replay->from == NULL)
+        return status_make(STATUS_INVALID_ARGUMENT, "needs --from, the archive's place");
+    return replay->until == NULL ? status_ok() : parse_moment(replay->until, &moment);
+}
+
+static int replay_kind(const char *const *arguments)
+{
+    struct replay replay = {0};
+    struct archive_restored restored;
+    char from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_replay_help);
+    status s = read_arguments(arguments, &replay);
+    if (!status_is_ok(s))
+        return command_refuse("archive replay", s);
+    s = open_and_replay(&replay, &restored);
+    if (!status_is_ok(s))
+        return command_fail("archive replay", s);
+    printf("%s: from %s to %s (version %" PRIu64 "), %" PRIu64 " commits out of %" PRIu64
+           " pieces\n",
+           replay.directory, date(restored.from, from), date(restored.to, to), restored.to,
+           restored.events, restored.pieces);
+    return EXIT_SUCCESS;
+}
+
+/* --- the command --- */
+
+static const struct command_kind kinds[] = {
+    {"list", list_kind, "say between which moments can be restored"},
+    {"replay", replay_kind, "take the copy of a data directory on to a later moment"},
+};
+
+int archive_command(const char *const *arguments)
+{
+    static const struct command_kinds all = {.command = "archive",
+                                             .arguments = "…",
+                                             .question = "what?",
+                                             .all = kinds,
+                                             .count = sizeof kinds / sizeof *kinds};
+    return command_run_kind(&all, arguments);
+}

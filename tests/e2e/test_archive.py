@@ -1,0 +1,189 @@
+"""The archive: a server that is killed now and then, and brought back to moments of its life."""
+
+import datetime
+import random
+import re
+import shutil
+import time
+
+import pytest
+from google.cloud.bigtable_v2 import types
+from harness.patience import PATIENCE_SECONDS
+from harness.rpc import delete_row, set_cell
+from harness.server import EXTERNAL, Server, run_trestle
+
+pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
+KEYS = [b"%c%d" % (letter, number) for letter in b"abc" for number in range(4)]
+FAMILIES = {"f": None}
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def now():
+    return datetime.datetime.now(datetime.UTC)
+
+
+def replay(tmp_path, base, archive, *until):
+    """The base taken on, as a new data directory, and what was said."""
+    data = tmp_path / f"restored{len(list(tmp_path.iterdir()))}" / "data"
+    shutil.copytree(base, data)
+    done = run_trestle("archive", "replay", data, "--from", archive, *until)
+    return data, done
+
+
+@pytest.fixture
+def archived(tmp_path, connect):
+    """A server with an archive; `.base` copies its directory while it is down."""
+
+    class Archived:
+        def __init__(self):
+            self.archive = tmp_path / "archive"
+            self.archive.mkdir()
+            self.server = Server(tmp_path / "server", ["--archive", self.archive])
+            self.server.directory.mkdir()
+
+        def start(self):
+            """After a start versions are up to a second ahead, and moments are told by them."""
+            self.server.start()
+            wait_until(lambda: self.server.metric("clock_lead_seconds") == 0)
+            return connect(self.server.host)
+
+        def base(self):
+            self.server.kill()
+            shutil.copytree(self.server.data, tmp_path / "base")
+            return tmp_path / "base"
+
+    subject = Archived()
+    yield subject
+    subject.server.close()
+
+
+def rows_of(rpc, name):
+    return {key: cells[0].value for key, cells in rpc.read(name)}
+
+
+def rows_in(tmp_path, data, connect, name):
+    server = Server(data.parent).start()
+    try:
+        return rows_of(connect(server.host), name)
+    finally:
+        server.close()
+
+
+class Life:
+    """Random changes of a table, and what it was after each of them."""
+
+    def __init__(self, rpc, name, seed):
+        self.rpc, self.name, self.random = rpc, name, random.Random(seed)
+        self.rows, self.moments = {}, []
+
+    def change(self):
+        chance = self.random
+        key = chance.choice(KEYS)
+        kind = chance.choices(["set", "delete", "drop", "many"], [12, 3, 1, 2])[0]
+        value = b"%d" % chance.randrange(10**9) + b"." * chance.choice([0, 0, 3000])
+        if kind == "set":
+            self.rpc.mutate(self.name, key, set_cell("f", b"q", value, 1000))
+            self.rows[key] = value
+        elif kind == "delete":
+            self.rpc.mutate(self.name, key, delete_row())
+            self.rows.pop(key, None)
+        elif kind == "drop":
+            self.rpc.drop_row_range(self.name, prefix=key[:1])
+            self.rows = {k: v for k, v in self.rows.items() if k[:1] != key[:1]}
+        else:
+            self.rpc.mutate_rows(
+                self.name, [(k, [set_cell("f", b"q", value, 1000)]) for k in KEYS[:6]]
+            )
+            self.rows.update(dict.fromkeys(KEYS[:6], value))
+        self.moments.append((now(), dict(self.rows)))
+
+
+def test_a_killed_server_comes_back_as_it_was_at_a_moment(archived, tmp_path, connect):
+    rpc = archived.start()
+    name = rpc.create_table("t", FAMILIES)
+    base = archived.base()
+    life = Life(archived.start(), name, 5)
+    for _ in range(20):
+        life.change()
+    archived.server.kill()
+    life.rpc = archived.start()  # what the first life left is archived by the second
+    for _ in range(20):
+        life.change()
+    deleted = now()
+    life.rpc.delete_table(name)
+    archived.server.stop()
+
+    listed = run_trestle("archive", "list", archived.archive)
+    assert listed.returncode == 0, listed.stderr
+    assert re.match(r"[0-9a-f]{16}: \d+ pieces, after .* up to .*\n$", listed.stdout)
+    for moment, rows in (life.moments[7], life.moments[33], (deleted, life.rows)):
+        text = moment.isoformat().replace("+00:00", "Z")
+        data, done = replay(tmp_path, base, archived.archive, "--until", text)
+        assert done.returncode == 0, done.stderr
+        assert re.search(r"\d+ commits out of \d+ pieces", done.stdout)
+        assert rows_in(tmp_path, data, connect, name) == rows
+        examined = run_trestle("doctor", data)
+        assert examined.returncode == 0, examined.stdout + examined.stderr
+
+
+def test_what_cannot_be_had_is_refused(archived, tmp_path):
+    rpc = archived.start()
+    name = rpc.create_table("t", FAMILIES)
+    base = archived.base()
+    rpc = archived.start()
+    rpc.mutate(name, b"k", set_cell("f", b"q", b"v", 1000))
+    archived.server.stop()
+    _, done = replay(tmp_path, base, archived.archive, "--until", "2100-01-01T00:00:00Z")
+    assert done.returncode == 1 and "the archive ends with a change of" in done.stderr
+    _, done = replay(tmp_path, base, archived.archive, "--until", "2020-01-01T00:00:00Z")
+    assert done.returncode == 1 and "take an older one" in done.stderr
+    _, done = replay(tmp_path, base, archived.archive, "--until", "yesterday")
+    assert done.returncode == 2 and "neither a version nor a time" in done.stderr
+    _, done = replay(tmp_path, base, tmp_path / "server")
+    assert done.returncode == 1 and "has no archive of the server" in done.stderr
+
+
+def test_a_place_that_is_gone_is_told_and_stops_nobody(archived):
+    rpc = archived.start()
+    name = rpc.create_table("t", FAMILIES)
+    server = archived.server
+    wait_until(lambda: server.metric("archive_pieces_total") > 0)
+    away = archived.archive.rename(archived.archive.with_name("away"))
+    rpc.mutate(name, b"k", set_cell("f", b"q", b"v", 1000))
+    wait_until(lambda: server.metric("archive_failures_total") > 0)
+    assert "the archive cannot go on for now" in server.stderr()
+    assert server.metric("archive_waiting_bytes") > 0
+    away.rename(archived.archive)
+    wait_until(lambda: server.metric("archive_lag_seconds") == 0)
+    assert "the archive goes on" in server.stderr()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_many_lives_and_many_moments(archived, tmp_path, connect, seed):
+    rpc = archived.start()
+    name = rpc.create_table("t", FAMILIES)
+    rpc.read_modify_write(name, b"n", types.ReadModifyWriteRule(
+        family_name="f", column_qualifier=b"n", increment_amount=7))  # fmt: skip
+    rpc.mutate(name, b"n", delete_row())
+    base = archived.base()
+    life = Life(None, name, seed)
+    for _ in range(6):
+        life.rpc = archived.start()
+        for _ in range(life.random.randrange(5, 40)):
+            life.change()
+        archived.server.kill()
+    life.rpc = archived.start()
+    life.change()
+    archived.server.stop()
+    for moment, rows in life.random.sample(life.moments[:-1], 8):
+        text = moment.isoformat().replace("+00:00", "Z")
+        data, done = replay(tmp_path, base, archived.archive, "--until", text)
+        assert done.returncode == 0, done.stderr
+        assert rows_in(tmp_path, data, connect, name) == rows
