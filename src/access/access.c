@@ -23,10 +23,10 @@
 
 enum {
     FILE_MOST = 64 << 20,
-    CHANGED_BY_OTHERS = 022, /* mode bits */
-    REMEMBERED = 8,          /* resources of one connection; a power of two */
-    RESOURCE_MOST = 1024,    /* bytes that the audit log tells of what may be no name */
-    VERIFIED = 1024,         /* signed tokens of all connections; a power of two */
+    ARENA_MOST = 4 * FILE_MOST, /* in which two files are compared */
+    CHANGED_BY_OTHERS = 022,    /* mode bits */
+    REMEMBERED = 8,             /* resources of one connection; a power of two */
+    VERIFIED = 1024,            /* signed tokens of all connections; a power of two */
 };
 
 /* What is read from files. */
@@ -34,6 +34,8 @@ struct secrets {
     struct tokens tokens;
     struct jwks *keys; /* NULL: none */
     struct policies policies;
+    struct buffer keys_text; /* of the files, to tell what has changed */
+    struct buffer policies_text;
     bool has_admin_token;
     uint8_t admin_token[TOKEN_HASH_SIZE];
 };
@@ -49,14 +51,13 @@ struct verified {
 struct access {
     uint32_t magic;
     struct access_options options;
-    struct rule *rules; /* by method_index */
-    size_t rule_count;
+    struct rule_table rules;
 
+    pthread_mutex_t reloading; /* one at a time; `secrets` change with it held alone */
     pthread_rwlock_t lock;
     struct secrets secrets;
     struct policies stored; /* that clients have set */
     _Atomic(uint64_t) generation;
-    struct audit_trail *trail;
 
     pthread_mutex_t verified_lock;
     struct verified verified[VERIFIED]; /* by hash; a newer one takes the place */
@@ -93,6 +94,8 @@ static void free_secrets(struct secrets *secrets)
     tokens_free(&secrets->tokens);
     jwks_destroy(secrets->keys);
     policies_free(&secrets->policies);
+    buffer_free(&secrets->keys_text);
+    buffer_free(&secrets->policies_text);
 }
 
 /* What parsing said, with the file's name before it. */
@@ -118,24 +121,20 @@ static status read_tokens(const char *file, struct secrets *secrets)
 
 static status read_keys(const char *file, struct secrets *secrets)
 {
-    struct buffer text = {0};
+    struct buffer *text = &secrets->keys_text;
     if (file == NULL)
         return status_ok();
-    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, &text));
-    status s = name_file(file, jwks_parse(buffer_bytes(&text), &secrets->keys));
-    buffer_free(&text);
-    return s;
+    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, text));
+    return name_file(file, jwks_parse(buffer_bytes(text), &secrets->keys));
 }
 
 static status read_policies(const char *file, struct secrets *secrets)
 {
-    struct buffer text = {0};
+    struct buffer *text = &secrets->policies_text;
     if (file == NULL)
         return status_ok();
-    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, &text));
-    status s = name_file(file, policy_file_parse(buffer_bytes(&text), &secrets->policies));
-    buffer_free(&text);
-    return s;
+    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, text));
+    return name_file(file, policy_file_parse(buffer_bytes(text), &secrets->policies));
 }
 
 static status read_secrets(const struct access_options *options, struct secrets *secrets)
@@ -149,40 +148,87 @@ static status read_secrets(const struct access_options *options, struct secrets 
     return bootstrap_admin(options->data_directory, options->log, secrets->admin_token);
 }
 
-status access_reload(struct access *access)
+/* Takes the fresh ones; the old ones are the caller's. */
+static struct secrets replace_secrets(struct access *access, const struct secrets *fresh)
+{
+    pthread_rwlock_wrlock(&access->lock);
+    struct secrets old = access->secrets;
+    access->secrets = *fresh;
+    atomic_fetch_add(&access->generation, 1);
+    pthread_rwlock_unlock(&access->lock);
+    return old;
+}
+
+static status open_files(struct access *access)
+{
+    struct secrets fresh = {0};
+    status s = read_secrets(&access->options, &fresh);
+    if (status_is_ok(s))
+        access->secrets = fresh;
+    else
+        free_secrets(&fresh);
+    return s;
+}
+
+static status compare_policies(const struct secrets *before, const struct secrets *after,
+                               struct arena *arena, struct audit_changes *changes)
+{
+    struct audit_grant *old, *fresh;
+    size_t old_count, fresh_count;
+    TRY(policy_file_grants(buffer_bytes(&before->policies_text), arena, &old, &old_count));
+    TRY(policy_file_grants(buffer_bytes(&after->policies_text), arena, &fresh, &fresh_count));
+    audit_compare_grants(old, old_count, fresh, fresh_count, changes);
+    return status_ok();
+}
+
+static status compare_secrets(const struct secrets *before, const struct secrets *after,
+                              struct arena *arena, struct audit_changes *changes)
+{
+    audit_compare_tokens(&before->tokens, &after->tokens, arena, changes);
+    if (!bytes_equal(buffer_bytes(&before->keys_text), buffer_bytes(&after->keys_text)))
+        AUDIT_CHANGE(changes, LOG_STR("action", "CHANGE"),
+                     LOG_INT("signing_keys", after->keys == NULL ? 0 : jwks_count(after->keys)));
+    return compare_policies(before, after, arena, changes);
+}
+
+/* It is in force already: what cannot be told for want of memory is not. */
+static void tell_changes(struct access *access, const struct secrets *before, struct buffer *words)
+{
+    struct arena *arena = arena_create(ARENA_MOST);
+    struct audit_changes *changes = arena == NULL ? NULL : arena_zalloc(arena, sizeof *changes);
+    if (changes != NULL) {
+        status_ignore(compare_secrets(before, &access->secrets, arena, changes));
+        audit_changes_write(changes, words);
+    }
+    audit_reload(access->options.audit, "access control", status_ok(), changes);
+    arena_destroy(arena);
+}
+
+/* With `reloading` held. */
+static status reload(struct access *access, struct buffer *words)
 {
     struct secrets fresh = {0};
     status s = read_secrets(&access->options, &fresh);
     if (!status_is_ok(s)) {
         free_secrets(&fresh);
+        audit_reload(access->options.audit, "access control", s, NULL);
         return s;
     }
-    pthread_rwlock_wrlock(&access->lock);
-    struct secrets old = access->secrets;
-    access->secrets = fresh;
-    atomic_fetch_add(&access->generation, 1);
-    pthread_rwlock_unlock(&access->lock);
+    struct secrets old = replace_secrets(access, &fresh);
+    tell_changes(access, &old, words);
     free_secrets(&old);
-    return status_ok();
+    return s;
+}
+
+status access_reload(struct access *access, struct buffer *words)
+{
+    pthread_mutex_lock(&access->reloading);
+    status s = reload(access, words);
+    pthread_mutex_unlock(&access->reloading);
+    return s;
 }
 
 /* --- life --- */
-
-static status find_rules(struct access *access, const struct grpc_service *const *services,
-                         size_t service_count)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < service_count; i++)
-        count += services[i]->method_count;
-    access->rules = calloc(count + 1, sizeof *access->rules);
-    if (access->rules == NULL)
-        return status_out_of_memory();
-    for (size_t i = 0; i < service_count; i++)
-        for (size_t j = 0; j < services[i]->method_count; j++)
-            TRY(rule_find(services[i]->name, services[i]->methods[j].name,
-                          &access->rules[access->rule_count++]));
-    return status_ok();
-}
 
 status access_open(const struct access_options *options, const struct grpc_service *const *services,
                    size_t service_count, struct access **out)
@@ -194,13 +240,12 @@ status access_open(const struct access_options *options, const struct grpc_servi
     access->magic = ACCESS_MAGIC;
     access->options = *options;
     pthread_rwlock_init(&access->lock, NULL);
+    pthread_mutex_init(&access->reloading, NULL);
     pthread_mutex_init(&access->verified_lock, NULL);
     atomic_store(&access->generation, 1); /* peers begin with 0: they know nothing */
-    status s = find_rules(access, services, service_count);
+    status s = rule_table_create(services, service_count, &access->rules);
     if (status_is_ok(s))
-        s = audit_trail_create(clock_wall_us(options->clock), &access->trail);
-    if (status_is_ok(s))
-        s = access_reload(access);
+        s = open_files(access);
     if (!status_is_ok(s)) {
         access_close(access);
         return s;
@@ -218,8 +263,8 @@ void access_close(struct access *access)
     policies_free(&access->stored);
     for (size_t i = 0; i < VERIFIED; i++)
         free(access->verified[i].principal);
-    free(access->rules);
-    audit_trail_destroy(access->trail);
+    rule_table_free(&access->rules);
+    pthread_mutex_destroy(&access->reloading);
     pthread_rwlock_destroy(&access->lock);
     pthread_mutex_destroy(&access->verified_lock);
     access->magic = 0;
@@ -533,24 +578,28 @@ static status demand_identity(bytes principal, status s)
 }
 
 /* For the handler and the audit log. Without memory the call is refused: it would go unseen. */
-static status note_caller(struct grpc_call *call, const struct access_peer *peer,
-                          bool is_recognised, bool is_audited, bytes resource)
+static status note_caller(struct grpc_call *call, const struct rule *rule,
+                          const struct access_peer *peer, bool is_recognised, bytes request,
+                          bytes decided)
 {
     struct arena *arena = grpc_call_arena(call);
     struct access_caller *caller = arena_zalloc(arena, sizeof *caller);
+    bytes principal = bytes_make(NULL, 0);
+    struct rule_subject subject;
     if (caller == NULL)
         return status_out_of_memory();
-    if (resource.size > RESOURCE_MOST)
-        resource.size = RESOURCE_MOST;
-    if (is_recognised) {
-        caller->principal = arena_copy(arena, buffer_bytes(&peer->identity.principal));
-        caller->is_owner = peer->identity.is_owner;
-    }
-    caller->is_audited = is_audited;
-    caller->resource = arena_copy(arena, resource);
-    caller->address = arena_string(arena, bytes_of(access_peer_address(peer)));
-    if (caller->principal.size != (is_recognised ? peer->identity.principal.size : 0) ||
-        caller->resource.size != resource.size || caller->address == NULL)
+    if (is_recognised)
+        principal = buffer_bytes(&peer->identity.principal);
+    TRY(rule_subject(rule, request, decided, arena, &subject));
+    *caller = (struct access_caller){
+        .principal = arena_copy(arena, principal),
+        .is_owner = is_recognised && peer->identity.is_owner,
+        .is_administration = rule->is_administration,
+        .resource = subject.name,
+        .source = subject.source,
+        .address = arena_string(arena, bytes_of(access_peer_address(peer))),
+    };
+    if (caller->principal.size != principal.size || caller->address == NULL)
         return status_out_of_memory();
     grpc_call_set_note(call, caller);
     return status_ok();
@@ -559,7 +608,7 @@ static status note_caller(struct grpc_call *call, const struct access_peer *peer
 status access_admit(struct access *access, struct access_peer *peer, struct grpc_call *call,
                     size_t method_index, bytes request)
 {
-    const struct rule *rule = &access->rules[method_index];
+    const struct rule *rule = &access->rules.rules[method_index];
     struct question question = {.access = access, .peer = peer};
     bytes credential, resource = {0};
     if (rule->count == 0)
@@ -572,15 +621,26 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
     if (is_recognised)
         s = demand_identity(buffer_bytes(&peer->identity.principal),
                             rule_check(rule, request, look_up, &question, &resource));
-    if (!rule->is_administration && !rule->names_more)
+    if (status_is_ok(s) && !rule->is_administration && !rule->names_more)
         return s;
     if (!is_recognised)
         resource = rule_name(rule, request); /* what somebody tried to get at */
-    status noted = note_caller(call, peer, is_recognised, rule->is_administration, resource);
+    status noted = note_caller(call, rule, peer, is_recognised, request, resource);
     if (status_is_ok(noted))
         return s;
     status_ignore(s);
     return noted;
+}
+
+status access_admit_anybody(const struct rule_table *rules, struct access_peer *peer,
+                            struct grpc_call *call, size_t method_index, bytes request)
+{
+    const struct rule *rule = &rules->rules[method_index];
+    if (!rule->is_administration)
+        return status_ok();
+    if (peer->is_gateway)
+        TRY(become_client(peer, call));
+    return note_caller(call, rule, peer, false, request, rule_name(rule, request));
 }
 
 /* For one question alone: `peer` is all zeroes, and free_peer's afterwards. */
@@ -591,6 +651,12 @@ static status recognise_once(struct access *access, const struct http_client *cl
     if (peer->subject.failed)
         return status_out_of_memory();
     return recognise(access, peer, credential);
+}
+
+void access_note_refusal(struct access *access, const char *page, const struct http_client *client,
+                         status why)
+{
+    audit_refused_page(access->options.audit, page, bytes_make(NULL, 0), client->address, why);
 }
 
 status access_identify(struct access *access, const struct http_client *client, bytes credential,
@@ -606,8 +672,8 @@ status access_identify(struct access *access, const struct http_client *client, 
     return s;
 }
 
-status access_check(struct access *access, const struct http_client *client, bytes credential,
-                    enum access_permission permission, bytes resource)
+status access_check(struct access *access, const char *page, const struct http_client *client,
+                    bytes credential, enum access_permission permission, bytes resource)
 {
     struct access_peer peer = {0};
     status s = recognise_once(access, client, credential, &peer);
@@ -621,6 +687,8 @@ status access_check(struct access *access, const struct http_client *client, byt
                                             "Access denied. Missing IAM permission: %s.",
                                             permission_name(permission)));
     }
+    audit_refused_page(access->options.audit, page, buffer_bytes(&peer.identity.principal),
+                       client->address, s);
     free_peer(&peer);
     return s;
 }
@@ -633,50 +701,31 @@ status access_demand(struct access *access, const struct access_caller *caller,
     return demand_identity(caller->principal, rule_deny(permission, resource));
 }
 
-const struct access_caller *access_caller(const struct grpc_call *call)
+/* Every note of a call is one of a caller (note_caller), which nobody else changes meanwhile. */
+struct access_caller *access_caller(const struct grpc_call *call)
 {
-    return grpc_call_note(call);
-}
-
-struct audit_trail *access_audit_trail(const struct access *access)
-{
-    return access->trail;
-}
-
-static void note_call(struct access *access, const struct access_caller *caller,
-                      const struct grpc_call_record *record)
-{
-    const struct audit_entry entry = {.ended_us = clock_wall_us(access->options.clock),
-                                      .duration_us = record->duration_us,
-                                      .code = record->code,
-                                      .service = record->service->name,
-                                      .method = record->method->name,
-                                      .principal = caller->principal,
-                                      .resource = caller->resource,
-                                      .address = bytes_of(caller->address)};
-    audit_trail_add(access->trail, &entry);
+    return (struct access_caller *)(uintptr_t)grpc_call_note(call);
 }
 
 /* The subject of the certificate that the call's client has shown; empty: none. */
-static bytes subject_of(const struct grpc_call_record *record)
+static bytes subject_of(struct grpc_call *call, const struct access_peer *peer)
 {
-    const struct access_peer *peer = record->peer;
     bytes subject = bytes_make(NULL, 0);
     if (peer == NULL)
         return subject;
     if (!peer->is_gateway)
         return bytes_of(peer->subject.size > 0 ? (const char *)peer->subject.data : "");
-    grpc_call_header(record->call, REST_CLIENT_SUBJECT, &subject);
+    grpc_call_header(call, REST_CLIENT_SUBJECT, &subject);
     return subject;
 }
 
-void access_append_principal(struct access *access, const struct grpc_call_record *record,
-                             struct buffer *principal)
+void access_append_principal(struct access *access, struct grpc_call *call,
+                             const struct access_peer *peer, struct buffer *principal)
 {
     struct access_peer asked = {0};
     bytes credential;
-    set_text(&asked.subject, subject_of(record));
-    grpc_call_header(record->call, "authorization", &credential);
+    set_text(&asked.subject, subject_of(call, peer));
+    grpc_call_header(call, "authorization", &credential);
     status s =
         asked.subject.failed ? status_out_of_memory() : recognise(access, &asked, credential);
     if (status_is_ok(s))
@@ -685,18 +734,14 @@ void access_append_principal(struct access *access, const struct grpc_call_recor
     free_peer(&asked);
 }
 
-void access_audit(struct access *access, const struct grpc_call_record *record)
+bytes access_call_address(struct grpc_call *call, const struct access_peer *peer)
 {
-    const struct access_caller *caller = record->note;
-    if (caller == NULL || !caller->is_audited)
-        return;
-    note_call(access, caller, record);
-    log_info(access->options.audit, "audit",
-             LOG_BYTES("principal", caller->principal.size > 0 ? caller->principal : bytes_of("-")),
-             LOG_STR("service", record->service->name), LOG_STR("method", record->method->name),
-             LOG_BYTES("resource", caller->resource),
-             LOG_STR("status", status_code_name(record->code)),
-             LOG_INT("duration_us", record->duration_us), LOG_STR("peer", caller->address));
+    bytes address = bytes_make(NULL, 0);
+    if (peer == NULL)
+        return address;
+    if (!peer->is_gateway)
+        return bytes_of(access_peer_address(peer));
+    return grpc_call_header(call, REST_CLIENT_ADDRESS, &address) ? address : bytes_of("REST");
 }
 
 /* --- peers --- */

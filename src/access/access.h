@@ -13,7 +13,7 @@
 #ifndef TRESTLE_ACCESS_ACCESS_H
 #define TRESTLE_ACCESS_ACCESS_H
 
-#include "access/audit_trail.h"
+#include "access/audit.h"
 #include "access/policies.h"
 #include "base/arena.h"
 #include "base/log.h"
@@ -22,6 +22,7 @@
 
 struct access;
 struct access_peer;
+struct rule_table;
 
 /* Strings and log must outlive it. */
 struct access_options {
@@ -32,7 +33,7 @@ struct access_options {
     const char *issuer;
     const char *policy_file;
     const struct log *log;
-    const struct log *audit; /* where the line about each administrative call goes */
+    struct audit *audit;
     struct clock *clock;
 };
 
@@ -43,8 +44,9 @@ status access_open(const struct access_options *options, const struct grpc_servi
                    size_t service_count, struct access **out);
 void access_close(struct access *access); /* NULL is fine */
 
-/* Reads the files again; on failure all stays as it was. Any thread. */
-status access_reload(struct access *access);
+/* Reads the files again; on failure all stays as it was. The audit log has a line about it; what
+ * has changed is appended to `words`, too. Any thread. */
+status access_reload(struct access *access, struct buffer *words);
 
 /* --- policies that clients have set; any thread --- */
 
@@ -59,13 +61,18 @@ void access_drop_policy(struct access *access, bytes resource);
 /* --- who asks by HTTP --- */
 
 /* Whether somebody may do this, who sends the header `authorization` (empty: none) and has shown
- * that certificate. UNAUTHENTICATED, PERMISSION_DENIED. Any thread. */
-status access_check(struct access *access, const struct http_client *client, bytes credential,
-                    enum access_permission permission, bytes resource);
+ * that certificate. UNAUTHENTICATED, PERMISSION_DENIED; the audit log then has a line about `page`.
+ * Any thread. */
+status access_check(struct access *access, const char *page, const struct http_client *client,
+                    bytes credential, enum access_permission permission, bytes resource);
 
 /* Appends who that is: nothing for somebody who has shown nothing. UNAUTHENTICATED. Any thread. */
 status access_identify(struct access *access, const struct http_client *client, bytes credential,
                        struct buffer *principal);
+
+/* Has the audit log tell, if it is a refusal, that `page` was not for the client. Any thread. */
+void access_note_refusal(struct access *access, const char *page, const struct http_client *client,
+                         status why);
 
 /* --- calls; all on the loop's thread --- */
 
@@ -84,20 +91,23 @@ const char *access_peer_address(const struct access_peer *peer);
 status access_admit(struct access *access, struct access_peer *peer, struct grpc_call *call,
                     size_t method_index, bytes request);
 
-/* Who has called: as long as the call lives. NULL with access control off. */
-struct access_caller {
-    bytes principal; /* empty: nobody known */
-    bool is_owner;   /* of everything, by the first administrator's token */
-    bool is_audited;
-    bytes resource; /* what the call was about; empty: unknown */
-    const char *address;
-};
-const struct access_caller *access_caller(const struct grpc_call *call);
+/* With access control off, for the audit log: admits everybody, and notes calls of administration.
+ * RESOURCE_EXHAUSTED, since a call would go unseen. */
+status access_admit_anybody(const struct rule_table *rules, struct access_peer *peer,
+                            struct grpc_call *call, size_t method_index, bytes request);
 
-/* Appends who has called, when the call has ended: nothing if that cannot be known any more. It
- * looks at the credential anew; for calls that somebody wants to know of. Loop's thread. */
-void access_append_principal(struct access *access, const struct grpc_call_record *record,
-                             struct buffer *principal);
+/* Who has called: as long as the call lives. NULL for calls for data with access control off, and
+ * for those whose handler asks no further. */
+struct access_caller *access_caller(const struct grpc_call *call);
+
+/* Appends who has called, `peer` being the connection's (NULL: it has gone): nothing if that cannot
+ * be known any more. It looks at the credential anew; for calls that somebody wants to know of.
+ * Loop's thread. */
+void access_append_principal(struct access *access, struct grpc_call *call,
+                             const struct access_peer *peer, struct buffer *principal);
+
+/* From where it came; empty: that cannot be told. As long as both live. Loop's thread. */
+bytes access_call_address(struct grpc_call *call, const struct access_peer *peer);
 
 /* What the caller may do with the resource. Any thread. */
 struct permission_set access_granted(struct access *access, const struct access_caller *caller,
@@ -107,13 +117,6 @@ struct permission_set access_granted(struct access *access, const struct access_
  * (rule.names_more). UNAUTHENTICATED, PERMISSION_DENIED. Any thread. */
 status access_demand(struct access *access, const struct access_caller *caller,
                      enum access_permission permission, bytes resource);
-
-/* Writes the audit log's line about an administrative call that has ended, and notes it in the
- * trail. */
-void access_audit(struct access *access, const struct grpc_call_record *record);
-
-/* The latest of those calls. */
-struct audit_trail *access_audit_trail(const struct access *access);
 
 /* The reference of permissions, as docs/reference/permissions.md has it. */
 void access_write_markdown(struct buffer *out);

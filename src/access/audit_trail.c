@@ -67,7 +67,8 @@ static void move_text(bytes *text, uint8_t **to)
 
 static struct kept *keep(const struct audit_entry *entry)
 {
-    size_t size = cut(entry->principal).size + cut(entry->resource).size + cut(entry->address).size;
+    size_t size = cut(entry->principal).size + cut(entry->resource).size + cut(entry->source).size +
+                  cut(entry->changes).size + cut(entry->address).size;
     struct kept *kept = malloc(sizeof *kept + size);
     if (kept == NULL)
         return NULL;
@@ -75,6 +76,8 @@ static struct kept *keep(const struct audit_entry *entry)
     uint8_t *to = kept->texts;
     move_text(&kept->entry.principal, &to);
     move_text(&kept->entry.resource, &to);
+    move_text(&kept->entry.source, &to);
+    move_text(&kept->entry.changes, &to);
     move_text(&kept->entry.address, &to);
     return kept;
 }
@@ -102,6 +105,7 @@ static status copy_entry(const struct kept *kept, struct arena *arena, struct au
 {
     *out = kept->entry;
     bool is_whole = copy_text(arena, &out->principal) && copy_text(arena, &out->resource) &&
+                    copy_text(arena, &out->source) && copy_text(arena, &out->changes) &&
                     copy_text(arena, &out->address);
     return is_whole ? status_ok() : status_out_of_memory();
 }

@@ -19,6 +19,8 @@ struct audit_entry {
     const char *method;
     bytes principal; /* empty: nobody known */
     bytes resource;  /* as it came: any bytes */
+    bytes source;    /* what that was made from; empty: nothing */
+    bytes changes;   /* in words; empty: none */
     bytes address;
 };
 

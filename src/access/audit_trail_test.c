@@ -19,6 +19,8 @@ static struct audit_entry entry_of(const char *resource, int64_t duration_us)
                                 .method = "Method",
                                 .principal = bytes_of("user:a"),
                                 .resource = bytes_of(resource),
+                                .source = bytes_of("projects/source"),
+                                .changes = bytes_of("ADD role=r member=m"),
                                 .address = bytes_of("127.0.0.1:1")};
 }
 
@@ -40,6 +42,8 @@ static void is_number(const struct audit_entry *entry, int64_t number)
     assert_string_equal(entry->method, "Method");
     assert_true(bytes_equal(entry->principal, bytes_of("user:a")));
     assert_true(bytes_equal(entry->resource, bytes_of(resource)));
+    assert_true(bytes_equal(entry->source, bytes_of("projects/source")));
+    assert_true(bytes_equal(entry->changes, bytes_of("ADD role=r member=m")));
     assert_true(bytes_equal(entry->address, bytes_of("127.0.0.1:1")));
 }
 

@@ -86,3 +86,65 @@ status policy_file_parse(bytes text, struct policies *out)
         policies_free(out);
     return s;
 }
+
+/* --- for whoever compares two files --- */
+
+static size_t count_members(json_t *json)
+{
+    const char *resource;
+    json_t *policy, *binding;
+    size_t index, count = 0;
+    json_object_foreach(json, resource, policy)
+        json_array_foreach(json_object_get(policy, "bindings"), index, binding) count +=
+        json_array_size(json_object_get(binding, "members"));
+    return count;
+}
+
+static void add_members(struct arena *arena, bytes resource, const json_t *binding,
+                        struct audit_grant *grants, size_t *count)
+{
+    size_t index;
+    const json_t *member;
+    const char *role = json_string_value(json_object_get(binding, "role"));
+    bytes name = arena_copy(arena, bytes_of(role));
+    json_array_foreach(json_object_get(binding, "members"), index, member) grants[(*count)++] =
+        (struct audit_grant){.resource = resource,
+                             .role = name,
+                             .member = arena_copy(arena, bytes_of(json_string_value(member)))};
+}
+
+/* Of a file that has been found to be good. */
+static status list_grants(json_t *json, struct arena *arena, struct audit_grant **out,
+                          size_t *count)
+{
+    const char *resource;
+    json_t *policy, *binding;
+    size_t index;
+    *out = arena_alloc(arena, (count_members(json) + 1) * sizeof **out);
+    if (*out == NULL)
+        return status_out_of_memory();
+    json_object_foreach(json, resource, policy)
+    {
+        bytes name = arena_copy(arena, bytes_of(resource));
+        json_array_foreach(json_object_get(policy, "bindings"), index, binding)
+            add_members(arena, name, binding, *out, count);
+    }
+    for (size_t i = 0; i < *count; i++)
+        if ((*out)[i].resource.size == 0 || (*out)[i].role.size == 0 || (*out)[i].member.size == 0)
+            return status_out_of_memory();
+    return status_ok();
+}
+
+status policy_file_grants(bytes text, struct arena *arena, struct audit_grant **out, size_t *count)
+{
+    *out = NULL;
+    *count = 0;
+    if (text.size == 0)
+        return status_ok();
+    json_t *json = json_loadb((const char *)text.data, text.size, 0, NULL);
+    if (json == NULL)
+        return status_out_of_memory();
+    status s = list_grants(json, arena, out, count);
+    json_decref(json);
+    return s;
+}

@@ -17,6 +17,7 @@
 #include "trestle/insight/v1/insight.pb-c.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define SERVICE_DATA            "google.bigtable.v2.Bigtable"
 #define SERVICE_INSTANCE_ADMIN  "google.bigtable.admin.v2.BigtableInstanceAdmin"
@@ -40,9 +41,27 @@ static const struct requirement requirements[] = {
      .when = when_},
 #define RPC(service, method, request, field, kind, permission)                                     \
     RPC_IF(service, method, request, field, kind, permission, NULL)
+#define CREATES(service, method, request, parent, collection, id)
 #include "access/rpcs.def"
 #undef RPC
 #undef RPC_IF
+#undef CREATES
+};
+
+static const struct rule_creation creations[] = {
+#define RPC_IF(service, method, request, field, kind, permission, when)
+#define RPC(service, method, request, field, kind, permission)
+#define CREATES(service_, method_, request_, parent_, collection_, id_)                            \
+    {.service = SERVICE_##service_,                                                                \
+     .method = #method_,                                                                           \
+     .request = &request_##__descriptor,                                                           \
+     .parent = parent_,                                                                            \
+     .id = id_,                                                                                    \
+     .collection = #collection_},
+#include "access/rpcs.def"
+#undef RPC
+#undef RPC_IF
+#undef CREATES
 };
 
 enum { REQUIREMENTS = sizeof requirements / sizeof *requirements };
@@ -112,11 +131,32 @@ static uint32_t resolve_when(const struct requirement *row)
     return field->id;
 }
 
+static uint32_t number_of_text(const ProtobufCMessageDescriptor *message, const char *name)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message, name);
+    CHECK(field != NULL && field->type == PROTOBUF_C_TYPE_STRING);
+    return field->id;
+}
+
+static void find_creation(const char *service, const char *method, struct rule *out)
+{
+    for (size_t i = 0; i < sizeof creations / sizeof *creations; i++) {
+        const struct rule_creation *row = &creations[i];
+        if (strcmp(row->service, service) != 0 || strcmp(row->method, method) != 0)
+            continue;
+        out->creates = row;
+        out->creates_in = number_of_text(row->request, row->parent);
+        out->creates_id = number_of_text(row->request, row->id);
+    }
+}
+
 status rule_find(const char *service, const char *method, struct rule *out)
 {
     bool is_data = strcmp(service, SERVICE_DATA) == 0 || strcmp(service, SERVICE_DATASTORE) == 0;
     *out = (struct rule){.is_administration = !is_open(service) && !is_data};
     out->names_more = strcmp(service, SERVICE_DATA) == 0 && is_query(method);
+    find_creation(service, method, out);
     for (size_t i = 0; i < REQUIREMENTS; i++) {
         const struct requirement *row = &requirements[i];
         if (strcmp(row->service, service) != 0 || strcmp(row->method, method) != 0)
@@ -131,6 +171,37 @@ status rule_find(const char *service, const char *method, struct rule *out)
         return status_make(STATUS_INTERNAL, "access control has no rule for %s/%s", service,
                            method);
     return status_ok();
+}
+
+static status find_all(const struct grpc_service *const *services, size_t service_count,
+                       struct rule_table *table)
+{
+    for (size_t i = 0; i < service_count; i++)
+        for (size_t j = 0; j < services[i]->method_count; j++)
+            TRY(rule_find(services[i]->name, services[i]->methods[j].name,
+                          &table->rules[table->count++]));
+    return status_ok();
+}
+
+status rule_table_create(const struct grpc_service *const *services, size_t service_count,
+                         struct rule_table *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < service_count; i++)
+        count += services[i]->method_count;
+    *out = (struct rule_table){.rules = calloc(count + 1, sizeof *out->rules)};
+    if (out->rules == NULL)
+        return status_out_of_memory();
+    status s = find_all(services, service_count, out);
+    if (!status_is_ok(s))
+        rule_table_free(out);
+    return s;
+}
+
+void rule_table_free(struct rule_table *table)
+{
+    free(table->rules);
+    *table = (struct rule_table){0};
 }
 
 /* --- applying it --- */
@@ -242,6 +313,66 @@ status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *c
     if (!names_any)
         return refuse_name(&rule->rows[0], bytes_make("", 0));
     return status_ok();
+}
+
+/* --- for whoever reads of it --- */
+
+static bytes shorten(bytes name)
+{
+    return bytes_make(name.data, name.size < RULE_NAME_MOST ? name.size : RULE_NAME_MOST);
+}
+
+static bool copy_name(struct arena *arena, bytes name, bytes *out)
+{
+    bytes shown = shorten(name);
+    *out = arena_copy(arena, shown);
+    return out->size == shown.size;
+}
+
+/* False if the request does not say where, or what. */
+static bool peek_creation(const struct rule *rule, bytes request, bytes *parent, bytes *id)
+{
+    *parent = *id = bytes_make(NULL, 0);
+    return rule->creates != NULL && proto_peek(request, &rule->creates_in, 1, parent) &&
+           proto_peek(request, &rule->creates_id, 1, id) && parent->size > 0 && id->size > 0;
+}
+
+static bool join_name(const struct rule *rule, bytes parent, bytes id, struct arena *arena,
+                      bytes *out)
+{
+    struct buffer text = {0};
+    buffer_append_bytes(&text, shorten(parent));
+    buffer_append_format(&text, "/%s/", rule->creates->collection);
+    buffer_append_bytes(&text, shorten(id));
+    bool is_whole = !text.failed && copy_name(arena, buffer_bytes(&text), out);
+    buffer_free(&text);
+    return is_whole;
+}
+
+/* Of the names that decide whether it may be done, the one that is not where it is made. */
+static bytes source_of(const struct rule *rule, bytes request)
+{
+    for (size_t i = 0; i < rule->count; i++) {
+        bytes name;
+        bool is_parent = strcmp(rule->rows[i].field, rule->creates->parent) == 0;
+        if (!is_parent && peek_name(rule, i, request, &name) && name.size > 0)
+            return name;
+    }
+    return bytes_make(NULL, 0);
+}
+
+status rule_subject(const struct rule *rule, bytes request, bytes decided, struct arena *arena,
+                    struct rule_subject *out)
+{
+    bytes parent, id;
+    bool is_whole;
+    *out = (struct rule_subject){{0}, {0}};
+    if (peek_creation(rule, request, &parent, &id))
+        is_whole = join_name(rule, parent, id, arena, &out->name) &&
+                   copy_name(arena, source_of(rule, request), &out->source);
+    else
+        is_whole = copy_name(arena, decided, &out->name);
+    return is_whole ? status_ok() : status_out_of_memory();
 }
 
 bytes rule_name_of(const char *service, const char *method, bytes request)

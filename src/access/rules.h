@@ -4,7 +4,9 @@
 
 #include "access/permissions.h"
 #include "access/resource.h"
+#include "base/arena.h"
 #include "base/status.h"
+#include "wire/grpc.h"
 #include "wire/proto.h"
 
 /* A row. */
@@ -22,6 +24,16 @@ struct requirement {
 size_t requirement_count(void);
 const struct requirement *requirement_at(size_t index);
 
+/* A method that makes something, named by what it lies in and an id. */
+struct rule_creation {
+    const char *service;
+    const char *method;
+    const ProtobufCMessageDescriptor *request;
+    const char *parent; /* fields */
+    const char *id;
+    const char *collection; /* "tables" */
+};
+
 enum { RULE_ROWS_MOST = 8, RULE_DEPTH_MOST = 2 };
 
 /* The rows of one method, and where their fields are on the wire. */
@@ -31,12 +43,26 @@ struct rule {
     uint32_t fields[RULE_ROWS_MOST][RULE_DEPTH_MOST]; /* numbers; the second 0 if there is none */
     uint32_t when[RULE_ROWS_MOST];                    /* the number of the row's; 0: none */
     bool is_administration;                           /* what audit logs are about */
+    const struct rule_creation *creates;              /* NULL: nothing that has a name of its own */
+    uint32_t creates_in;                              /* the numbers of its fields */
+    uint32_t creates_id;
     bool names_more; /* the handler asks further, about what a query names: access_demand */
 };
 
 /* INTERNAL for a method that nobody has made a rule for; health checks and reflection are
  * everybody's. */
 status rule_find(const char *service, const char *method, struct rule *out);
+
+/* The rules of all methods of some services, in the order of grpc_call_record.method_index. */
+struct rule_table {
+    struct rule *rules;
+    size_t count;
+};
+
+/* As rule_find; on failure there is nothing to be freed. */
+status rule_table_create(const struct grpc_service *const *services, size_t service_count,
+                         struct rule_table *out);
+void rule_table_free(struct rule_table *table); /* all zeroes afterwards */
 
 /* What an identity may do with a resource. */
 struct granted {
@@ -53,6 +79,17 @@ status rule_check(const struct rule *rule, bytes request, rule_ask *ask, void *c
 
 /* PERMISSION_DENIED, in production's words. */
 status rule_deny(enum access_permission permission, bytes resource);
+
+/* What a call is about, for whoever reads of it: what it makes, not only where, and what it makes
+ * that from (a backup's table). `decided` is what rule_check gave, or rule_name. Names are cut to
+ * RULE_NAME_MOST bytes; all of it in the arena. RESOURCE_EXHAUSTED without memory. */
+enum { RULE_NAME_MOST = 1024 };
+struct rule_subject {
+    bytes name;
+    bytes source; /* empty: nothing */
+};
+status rule_subject(const struct rule *rule, bytes request, bytes decided, struct arena *arena,
+                    struct rule_subject *out);
 
 /* The first name in a request that is not looked into further, as it came; empty if there is none.
  */

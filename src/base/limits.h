@@ -163,7 +163,10 @@ enum {
 
 /* --- the server --- */
 enum {
-    LIMIT_POOL_QUEUE = 10000,  /* tasks that wait for a thread. Beyond: RESOURCE_EXHAUSTED */
+    LIMIT_POOL_QUEUE = 10000, /* tasks that wait for a thread. Beyond: RESOURCE_EXHAUSTED */
+    /* Handshakes of TLS that are refused, in the log: lines a second of each event loop. Beyond:
+     * counted. */
+    LIMIT_TLS_REFUSALS_A_SECOND = 5,
     LIMIT_ACCEPTS_A_TURN = 64, /* connections accepted before others are served again */
     /* Mutations that wait: about a second of what a fast disk takes, and more than the largest
      * single request. Beyond: RESOURCE_EXHAUSTED. */

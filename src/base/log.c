@@ -107,15 +107,31 @@ static void put_field(struct line *line, enum log_format format, const struct lo
         put_text(line, format, field->text);
 }
 
+const char *log_level_name(enum log_level level)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+    return names[level];
+}
+
+/* One thread sets what others read: C++ knows no _Atomic, and includes the struct. */
+enum log_level log_set_level(struct log *log, enum log_level level)
+{
+    return __atomic_exchange_n(&log->level, level, __ATOMIC_RELAXED);
+}
+
+enum log_level log_level_now(const struct log *log)
+{
+    return __atomic_load_n(&log->level, __ATOMIC_RELAXED);
+}
+
 void log_write(const struct log *log, enum log_level level, const char *message,
                const struct log_field *fields)
 {
-    static const char *const level_names[] = {"debug", "info", "warn", "error"};
-    if (level < log->level)
+    if (level < log_level_now(log))
         return;
     struct line line = {.size = 0};
     put_time(&line, log);
-    put_field(&line, log->format, &LOG_STR("level", level_names[level]));
+    put_field(&line, log->format, &LOG_STR("level", log_level_name(level)));
     put_field(&line, log->format, &LOG_STR("msg", message));
     for (; fields->kind != LOG_FIELD_END; fields++)
         put_field(&line, log->format, fields);

@@ -16,7 +16,7 @@ enum log_format { LOG_LOGFMT, LOG_JSON };
 
 struct log {
     int fd;
-    enum log_level level; /* what is less is not written */
+    enum log_level level; /* what is less is not written; see log_set_level */
     enum log_format format;
     struct clock *clock;
 };
@@ -34,6 +34,15 @@ struct log_field {
     ((struct log_field){.name = name_, .kind = LOG_FIELD_BYTES, .text = bytes_})
 #define LOG_INT(name_, number_)                                                                    \
     ((struct log_field){.name = name_, .kind = LOG_FIELD_INT, .number = (int64_t)(number_)})
+
+/* "warn". */
+const char *log_level_name(enum log_level level);
+
+/* What is less is not written from now on. Returns the level that it was. Any thread. */
+enum log_level log_set_level(struct log *log, enum log_level level);
+
+/* The level as it is now. Any thread. */
+enum log_level log_level_now(const struct log *log);
 
 /* `fields` ends with an entry of kind LOG_FIELD_END. Use the macros below. */
 void log_write(const struct log *log, enum log_level level, const char *message,

@@ -51,9 +51,9 @@ status settings_refuse(const struct settings *settings, const char *member, cons
 /* Who names such a file expects it to be looked at. */
 static status check_auth(const struct settings *settings)
 {
-    static const char *const members[] = {"auth_tokens", "auth_jwks", "auth_policy", "audit_log"};
-    const char *const values[] = {settings->auth_tokens, settings->auth_jwks, settings->auth_policy,
-                                  settings->audit_log};
+    static const char *const members[] = {"auth_tokens", "auth_jwks", "auth_policy"};
+    const char *const values[] = {settings->auth_tokens, settings->auth_jwks,
+                                  settings->auth_policy};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (values[i] != NULL && settings->auth == AUTH_OFF)
             return settings_refuse(settings, members[i], "needs auth=on beside it");

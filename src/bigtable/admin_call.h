@@ -12,9 +12,9 @@ struct admin_request {
     struct arena *arena; /* of the call: what the response is made in */
     int64_t deadline_us; /* clock_steady_us; INT64_MAX without one */
     const ProtobufCMessage *message;
-    const struct grpc_call *call;       /* for grpc_call_is_cancelled; NULL: nobody waits for it */
-    const struct access_caller *caller; /* NULL: with access control off */
-    void *more; /* of a service of another folder: its own context; else NULL */
+    const struct grpc_call *call; /* for grpc_call_is_cancelled; NULL: nobody waits for it */
+    struct access_caller *caller; /* NULL: with access control off, and nothing audited */
+    void *more;                   /* of a service of another folder: its own context; else NULL */
 };
 
 /* `*response` is a message in the arena (or static); left alone on failure. */

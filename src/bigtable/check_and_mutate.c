@@ -117,6 +117,12 @@ static status set_scope(struct check_and_mutate *self)
     return columns_restrict(&self->data.view->columns, self->schema, arena, &self->scope);
 }
 
+static void locked(struct row_update *update)
+{
+    struct check_and_mutate *self = LIST_ENTRY(update, struct check_and_mutate, update);
+    grpc_call_is_at(self->data.call, CALL_READS);
+}
+
 static status start(struct check_and_mutate *self, bytes wire)
 {
     struct data_call *data = &self->data;
@@ -143,6 +149,7 @@ static status start(struct check_and_mutate *self, bytes wire)
         .loop = grpc_call_loop(data->call),
         .decide = decide,
         .done = finish,
+        .locked = locked,
     };
     grpc_call_step(data->call, CALL_AWAITS_LOCK);
     rows_update(&self->update);

@@ -430,11 +430,21 @@ static void go_on(void *context)
     post_to_pool(self);
 }
 
+/* For who looks at what runs. */
+static void count_so_far(struct execute_query *self)
+{
+    if (self->execution == NULL)
+        return;
+    struct sql_execution_counts counts = sql_execution_counts(self->execution);
+    grpc_call_count(self->data.call, (int64_t)self->rows, (int64_t)counts.rows_read);
+}
+
 static void run(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
     bool is_end = false;
     grpc_call_step(self->data.call, CALL_QUERIES);
+    count_so_far(self);
     release_memory(self);
     if (self->execution != NULL)
         query_begin_turn(&self->query);

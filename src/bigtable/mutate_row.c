@@ -24,6 +24,12 @@ static void finish(struct row_write *write, status result)
         data_call_finish(&self->data, result);
 }
 
+static void locked(struct row_write *write)
+{
+    struct mutate_row *self = LIST_ENTRY(write, struct mutate_row, write);
+    grpc_call_is_at(self->data.call, CALL_COMMITS);
+}
+
 static status start(struct mutate_row *self, bytes wire)
 {
     struct data_call *data = &self->data;
@@ -61,6 +67,7 @@ static status start(struct mutate_row *self, bytes wire)
     write->token = idempotency_token(request->idempotency);
     write->loop = grpc_call_loop(data->call);
     write->done = finish;
+    write->locked = locked;
     grpc_call_step(data->call, CALL_AWAITS_LOCK);
     rows_write(write);
     return status_ok();

@@ -230,6 +230,7 @@ static void write_slice(struct task *task)
     for (int i = 0; i < SLICE_ENTRIES && self->next < count && has_room(self); i++)
         write_entry(self, self->next++);
     grpc_call_step(self->data.call, CALL_COMMITS);
+    grpc_call_count(self->data.call, (int64_t)self->answered, (int64_t)self->answered);
     if (self->answered == count)
         finish(self, status_ok());
     else

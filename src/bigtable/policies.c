@@ -181,6 +181,47 @@ struct setting {
     Iam__Policy *policy;
 };
 
+/* Every member's roles, also those under a condition. */
+static status list_grants(const Iam__Policy *policy, struct arena *arena,
+                          struct audit_grant **grants, size_t *count)
+{
+    size_t bindings = policy->n_bindings;
+    struct access_binding *list = arena_alloc(arena, (bindings + 1) * sizeof *list);
+    if (list == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < bindings; i++)
+        list[i] = (struct access_binding){
+            .role = policy->bindings[i]->role,
+            .members = (const char *const *)policy->bindings[i]->members,
+            .member_count = policy->bindings[i]->n_members,
+        };
+    *count = audit_grant_count(list, bindings);
+    *grants = arena_alloc(arena, (*count + 1) * sizeof **grants);
+    if (*grants == NULL)
+        return status_out_of_memory();
+    audit_grants_of(bytes_make(NULL, 0), list, bindings, *grants);
+    return status_ok();
+}
+
+/* For the audit log. */
+static status note_changes(const struct setting *setting, const Iam__Policy *standing)
+{
+    struct access_caller *caller = setting->request->caller;
+    struct arena *arena = setting->request->arena;
+    struct audit_grant *before, *after;
+    size_t before_count, after_count;
+    if (caller == NULL)
+        return status_ok();
+    struct audit_changes *changes = arena_zalloc(arena, sizeof *changes);
+    if (changes == NULL)
+        return status_out_of_memory();
+    TRY(list_grants(standing, arena, &before, &before_count));
+    TRY(list_grants(setting->policy, arena, &after, &after_count));
+    audit_compare_grants(before, before_count, after, after_count, changes);
+    caller->changes = changes;
+    return status_ok();
+}
+
 /* What was read and is set again with its etag replaces only what was read. */
 static status check_etag(const Iam__Policy *standing, const Iam__Policy *wanted)
 {
@@ -211,9 +252,11 @@ static status stage_policy(void *context, struct edit *edit)
     TRY(policy_message(edit_find(edit, RESOURCE_POLICY, message->resource), arena,
                        &setting->policy));
     TRY(check_etag(setting->policy, message->policy));
+    const Iam__Policy standing = *setting->policy;
     TRY(apply(message, arena, setting->policy));
     TRY(check_policy(setting->policy));
     TRY(check_enforceable(setting->request, setting->policy));
+    TRY(note_changes(setting, &standing));
     setting->policy->etag = proto_data(bytes_of(""));
     TRY(edit_put(edit, RESOURCE_POLICY, message->resource, &setting->policy->base, bytes_of("")));
     return set_etag(setting->policy, edit_version(edit), arena);
@@ -225,7 +268,10 @@ status set_iam_policy(const struct admin_request *request, const ProtobufCMessag
     struct setting setting = {.request = request};
     if (message->policy == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "policy must be set");
-    TRY(control_edit(request->bigtable->control, stage_policy, &setting));
+    status s = control_edit(request->bigtable->control, stage_policy, &setting);
+    if (!status_is_ok(s) && request->caller != NULL)
+        request->caller->changes = NULL; /* none of them was made */
+    TRY(s);
     *response = &setting.policy->base;
     return status_ok();
 }

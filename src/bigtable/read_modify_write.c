@@ -364,6 +364,12 @@ static status check_request(const Bt__ReadModifyWriteRowRequest *request)
     return status_ok();
 }
 
+static void locked(struct row_update *update)
+{
+    struct read_modify_write *self = LIST_ENTRY(update, struct read_modify_write, update);
+    grpc_call_is_at(self->data.call, CALL_READS);
+}
+
 static status start(struct read_modify_write *self, bytes wire)
 {
     struct data_call *data = &self->data;
@@ -388,6 +394,7 @@ static status start(struct read_modify_write *self, bytes wire)
         .loop = grpc_call_loop(data->call),
         .decide = decide,
         .done = finish,
+        .locked = locked,
     };
     TRY(prepare_rules(self));
     TRY(set_scope(self));

@@ -382,8 +382,10 @@ static enum slice_end run_slice(struct read_rows *self, enum store_reach reach, 
                                 status *result)
 {
     enum slice_end end = fill_messages(self, reach, slice_us, result);
-    if (end != SLICE_DONE)
-        send_message(self);
+    if (end == SLICE_DONE)
+        return end;
+    grpc_call_count(self->data.call, self->rows_returned, scan_counts(self->scan).rows_seen);
+    send_message(self);
     return end;
 }
 

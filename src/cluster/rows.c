@@ -104,6 +104,8 @@ static status claim_and_submit(struct row_write *write)
 static void submit_write(struct row_write *write)
 {
     struct cluster *cluster = write->table->cluster;
+    if (write->locked != NULL)
+        write->locked(write);
     write->commit.done.run = write_done;
     status s = claim_and_submit(write);
     if (status_is_ok(s)) { /* the result is the commit thread's from here on */
@@ -269,6 +271,8 @@ static void pass_barrier(struct task *task)
 static void start_update(struct row_update *update)
 {
     struct cluster *cluster = update->table->cluster;
+    if (update->locked != NULL)
+        update->locked(update);
     uint64_t submitted = row_lock_version(cluster->locks, update->commit.row_hash);
     if (submitted <= commit_applied_version(cluster->commits)) {
         read_row(update);

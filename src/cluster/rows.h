@@ -27,6 +27,8 @@ struct row_write {
     struct packed_change change; /* ended by the write: its buffer is freed */
     struct loop *loop;
     void (*done)(struct row_write *write, status result); /* takes the status */
+    /* The row's lock is had: on the loop, always before `done`; NULL: nobody asks. */
+    void (*locked)(struct row_write *write);
     /* for `done`: what it waited for */
     int64_t locked_us; /* clock_steady_us, when it was its turn to lock the row; 0: at once */
     struct commit commit;
@@ -59,6 +61,7 @@ struct row_update {
     status (*decide)(struct row_update *update, const struct cell_list *cells,
                      struct packed_change *change, bool *writes);
     void (*done)(struct row_update *update, status result); /* takes the status */
+    void (*locked)(struct row_update *update);              /* as a write's; before `decide` */
     /* for `decide` and `done`, as a write's */
     int64_t locked_us;
     struct commit commit;

@@ -42,7 +42,7 @@ struct connection {
     struct connection *previous;
     struct stream *stream;
     struct grpc_connection *grpc;    /* while speaking HTTP/2 */
-    struct access_peer *access_peer; /* beside `grpc`; NULL with access control off */
+    struct access_peer *access_peer; /* beside `grpc` */
     struct bridge *bridge;           /* while speaking HTTP/1.1 */
     struct watch watch;
     uint32_t interest;  /* what `watch` is set to; 0: not watched */
@@ -121,6 +121,32 @@ static void log_failure(struct connection *connection, const char *what, status 
     log_debug(connection->group->log, what, LOG_STR("peer", peer),
               LOG_STR("error", status_message(why)));
     status_free(why);
+}
+
+/* Whether the log may have a line about a refused handshake; else it is counted. */
+static bool may_tell_refusal(struct connection_group *group, int64_t now_us)
+{
+    int64_t second = now_us / 1000000;
+    if (second != group->refusal_second)
+        group->refusals = 0;
+    group->refusal_second = second;
+    bool may = group->refusals++ < LIMIT_TLS_REFUSALS_A_SECOND;
+    group->untold += !may;
+    return may;
+}
+
+/* A client that only went is nobody's trouble: probes do. */
+static void log_refusal(struct connection *connection, status why)
+{
+    struct connection_group *group = connection->group;
+    char peer[ADDRESS_TEXT_SIZE];
+    int64_t now = clock_steady_us(loop_clock(group->loop));
+    if (!stream_is_refused(connection->stream) || !may_tell_refusal(group, now))
+        return;
+    address_format(&connection->peer, peer);
+    log_warn(group->log, "TLS handshake failed", LOG_STR("peer", peer),
+             LOG_STR("error", status_message(why)), LOG_INT("untold", group->untold));
+    group->untold = 0;
 }
 
 /* Closes for want of memory, or for what the status says. */
@@ -305,8 +331,6 @@ static status create_http2(struct connection *connection)
     struct connection_group *group = connection->group;
     TRY(grpc_connection_create(group->grpc, group->loop, group->spares, connection, output_ready,
                                &connection->grpc));
-    if (!group->knows_peers)
-        return status_ok();
     char address[ADDRESS_TEXT_SIZE];
     address_format(&connection->peer, address);
     connection->access_peer = access_peer_create(stream_peer_subject(connection->stream), address);
@@ -354,8 +378,8 @@ static status enter_http1(struct connection *connection)
     TRY(bridge_create(group->loop, connection->stream,
                       bytes_make(connection->first, connection->first_size), end_http1, connection,
                       &socket, &connection->bridge));
-    char *subject = group->knows_peers ? stream_peer_subject(connection->stream) : NULL;
-    return http1_server_take(group->http1, socket, &connection->peer, subject);
+    return http1_server_take(group->http1, socket, &connection->peer,
+                             stream_peer_subject(connection->stream));
 }
 
 /* There are few places, and they may all be taken: then it tries again for a while. */
@@ -409,6 +433,14 @@ static void find_protocol(struct connection *connection)
     }
 }
 
+static void fail_handshake(struct connection *connection)
+{
+    status why = stream_failure(connection->stream);
+    metrics_add(connection->group->metrics, METRIC_tls_failures_total, 1);
+    log_refusal(connection, why);
+    abandon(connection, why);
+}
+
 static void shake_hands(struct connection *connection)
 {
     switch (stream_handshake(connection->stream)) {
@@ -418,8 +450,7 @@ static void shake_hands(struct connection *connection)
     case STREAM_OK:
         break;
     default:
-        metrics_add(connection->group->metrics, METRIC_tls_failures_total, 1);
-        abandon(connection, stream_failure(connection->stream));
+        fail_handshake(connection);
         return;
     }
     const char *protocol = stream_protocol(connection->stream);
@@ -539,6 +570,17 @@ void connection_begin(struct connection_group *group, int socket, const struct a
                                       .socket = socket,
                                       .peer = *peer};
     loop_post(group->loop, &connection->task);
+}
+
+/* --- looking --- */
+
+void connection_group_visit(const struct connection_group *group, void *context,
+                            void (*each)(void *context, struct grpc_connection *connection))
+{
+    for (const struct connection *connection = group->first; connection != NULL;
+         connection = connection->next)
+        if (connection->state == SPEAKING_HTTP2)
+            each(context, connection->grpc);
 }
 
 /* --- the end of all --- */

@@ -31,7 +31,7 @@ struct connection;
 
 enum { CONNECTION_INPUT_SIZE = 64 << 10 };
 
-/* What the connections of one loop share. All but the last three is set by its maker. */
+/* What the connections of one loop share. What stands after `open` is its own. */
 struct connection_group {
     struct loop *loop;
     struct grpc_server *grpc;
@@ -41,11 +41,13 @@ struct connection_group {
     struct metrics *metrics;
     const struct log *log;
     int64_t idle_timeout_us;
-    bool knows_peers;    /* each connection has a struct access_peer */
     atomic_size_t *open; /* connections of all groups together */
 
     struct connection *first; /* doubly linked */
     bool draining;
+    int64_t refusal_second; /* of the steady clock: when handshakes were last refused, */
+    int64_t refusals;       /* and how many in it */
+    int64_t untold;         /* of which the log has not told */
     uint8_t input[CONNECTION_INPUT_SIZE]; /* of whichever connection is reading */
 };
 
@@ -56,6 +58,10 @@ void connection_begin(struct connection_group *group, int socket, const struct a
 /* Asks every client to leave: HTTP/2 by GOAWAY, after which calls that run may end; HTTP/1.1 as its
  * server does (http1_server_drain). What shakes hands is closed, and what comes later. */
 void connection_group_drain(struct connection_group *group);
+
+/* Hands over each connection that speaks HTTP/2. */
+void connection_group_visit(const struct connection_group *group, void *context,
+                            void (*each)(void *context, struct grpc_connection *connection));
 
 /* Closes all; calls that run are cancelled. */
 void connection_group_close(struct connection_group *group);

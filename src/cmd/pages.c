@@ -46,7 +46,7 @@ static bool admit(struct pages *pages, struct http_request *request)
     if (pages->guard == NULL)
         return true;
     http_request_header(request, "authorization", &credential);
-    status s = access_check(pages->guard, http_request_client(request), credential,
+    status s = access_check(pages->guard, "metrics", http_request_client(request), credential,
                             PERMISSION_instances_list, bytes_of("*"));
     if (status_is_ok(s))
         return true;

@@ -27,11 +27,15 @@ void reloadable_check(struct reloadable *reloadable, bool always, const struct l
 {
     if (reloadable->reload == NULL || (!note_changes(reloadable) && !always))
         return;
-    status s = reloadable->reload(reloadable->context);
+    struct buffer changes = {0};
+    status s = reloadable->reload(reloadable->context, &changes);
     if (status_is_ok(s))
-        log_info(log, "files read again", LOG_STR("what", reloadable->what));
+        log_info(
+            log, "files read again", LOG_STR("what", reloadable->what),
+            LOG_BYTES("changes", changes.size > 0 ? buffer_bytes(&changes) : bytes_of("none")));
     else
         log_error(log, "cannot read files again; going on with what was read before",
                   LOG_STR("what", reloadable->what), LOG_STR("error", status_message(s)));
     status_free(s);
+    buffer_free(&changes);
 }

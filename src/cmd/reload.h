@@ -9,7 +9,8 @@
 /* Some files that are read together, and who reads them. On failure he keeps what he had. */
 struct reloadable {
     const char *what; /* for the log: "TLS" */
-    status (*reload)(void *context);
+    /* Appends what has changed, in words. */
+    status (*reload)(void *context, struct buffer *changes);
     void *context;
     const char *paths[4]; /* NULL: none */
     struct file_stamp stamps[4];

@@ -94,7 +94,7 @@ static status serve(struct server *server, const struct settings *settings, cons
     return status_ok();
 }
 
-static status run_server(const struct settings *settings, const struct log *log)
+static status run_server(const struct settings *settings, struct log *log)
 {
     sigset_t taken;
     struct server *server;
@@ -109,10 +109,10 @@ static status run_server(const struct settings *settings, const struct log *log)
 
 static int run(const struct settings *settings)
 {
-    const struct log log = {.fd = STDERR_FILENO,
-                            .level = (enum log_level)settings->log_level,
-                            .format = (enum log_format)settings->log_format,
-                            .clock = clock_system()};
+    struct log log = {.fd = STDERR_FILENO,
+                      .level = (enum log_level)settings->log_level,
+                      .format = (enum log_format)settings->log_format,
+                      .clock = clock_system()};
     status s = run_server(settings, &log);
     int exit_status = EXIT_SUCCESS;
     if (s.code == STATUS_INVALID_ARGUMENT) {

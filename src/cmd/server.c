@@ -13,7 +13,6 @@
 #include "os/thread.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #define SERVER_MAGIC 0x53525652u
 
@@ -68,12 +67,13 @@ static status create_parts(struct server *server)
     TRY(server_create_grpc(server));
     TRY(server_create_http(server));
     TRY(server_create_workers(server));
+    server_show_running(server);
     create_measured(server);
     TRY(server_start_services(server));
     return server_open_listener(server, &address);
 }
 
-status server_create(const struct settings *settings, const struct log *log, struct clock *clock,
+status server_create(const struct settings *settings, struct log *log, struct clock *clock,
                      struct server **out)
 {
     *out = NULL;
@@ -84,7 +84,6 @@ status server_create(const struct settings *settings, const struct log *log, str
     server->settings = settings;
     server->log = log;
     server->clock = clock;
-    server->audit.fd = log->fd;
     status s = create_parts(server);
     if (!status_is_ok(s)) {
         server_destroy(server);
@@ -121,6 +120,8 @@ void server_look(struct server *server)
 {
     CHECK_MAGIC(server, SERVER_MAGIC);
     server_look_at_tls(server);
+    if (server->audit != NULL)
+        audit_tick(server->audit);
     (void)cluster_condition(server->cluster);
 }
 
@@ -176,8 +177,6 @@ void server_destroy(struct server *server)
     http_router_destroy(server->router);
     grpc_server_destroy(server->grpc);
     faults_destroy(server->faults);
-    if (server->audit.fd != server->log->fd)
-        close(server->audit.fd);
     free(server->rpcs);
     tracer_destroy(server->tracer); /* sends what waits; spans name methods of the services */
     otlp_destroy(server->otlp);
@@ -189,6 +188,8 @@ void server_destroy(struct server *server)
     datastore_free(&server->datastore);
     backups_close(server->backups);
     access_close(server->access);
+    rule_table_free(&server->rules);
+    audit_close(server->audit);
     if (server->cluster != NULL)
         cluster_close(server->cluster);
     place_close(server->archive);

@@ -19,7 +19,7 @@ struct server;
 
 /* The settings, log and clock must outlive the server. INVALID_ARGUMENT for settings that turn out
  * to be impossible, as one line; else what opening data or port failed with. */
-status server_create(const struct settings *settings, const struct log *log, struct clock *clock,
+status server_create(const struct settings *settings, struct log *log, struct clock *clock,
                      struct server **out);
 
 /* Where it listens, with the port that was chosen if port 0 was asked for. */

@@ -46,6 +46,14 @@ static status admit(void *context, void *peer, struct grpc_call *call, size_t me
     return access_admit(server->access, peer, call, method_index, request);
 }
 
+/* With access control off. */
+static status admit_anybody(void *context, void *peer, struct grpc_call *call, size_t method_index,
+                            bytes request)
+{
+    struct server *server = context;
+    return access_admit_anybody(&server->rules, peer, call, method_index, request);
+}
+
 status server_read_fault_rules(struct server *server)
 {
     const char *rules = server->settings->inject;
@@ -85,7 +93,7 @@ static void call_ended(void *context, const struct grpc_call_record *record)
                       metrics_profile(server->metrics, record->profile), record->code,
                       record->duration_us);
     if (record->note != NULL)
-        access_audit(server->access, record);
+        audit_call(server->audit, record->note, record);
     bool is_slow = slow_log_concerns(server->slow, record);
     if (is_slow)
         slow_log_add(server->slow, record, server->access);
@@ -197,11 +205,9 @@ status server_create_http(struct server *server)
     TRY(http_router_create(proto_http_rules, proto_http_rule_count, rest_services,
                            sizeof rest_services / sizeof *rest_services, &server->router));
     TRY(http1_server_create(server->clock, serve_http, server, &server->http1));
-    if (server->access != NULL) {
-        server->rest_peer = access_gateway_create();
-        if (server->rest_peer == NULL)
-            return status_out_of_memory();
-    }
+    server->rest_peer = access_gateway_create();
+    if (server->rest_peer == NULL)
+        return status_out_of_memory();
     TRY(rest_create(server->grpc, server->rest_peer, server->router,
                     http1_server_loop(server->http1), &server->rest));
     const struct console_options options = {.rest = server->rest,
@@ -225,7 +231,7 @@ status server_create_grpc(struct server *server)
     options.on_call_end = call_ended;
     options.wants_steps = server->tracer != NULL;
     options.slow_us = slow_log_threshold_us(server->slow);
-    options.admit = server->access == NULL ? NULL : admit;
+    options.admit = server->access != NULL ? admit : server->audit != NULL ? admit_anybody : NULL;
     options.inject = server->faults == NULL ? NULL : inject;
     options.http = serve_http2;
     options.context = server;

@@ -30,11 +30,38 @@ static struct tls_server_files tls_files(const struct settings *settings)
     };
 }
 
-static status reload_tls(void *context)
+static bool is_same(const struct tls_certificate *a, const struct tls_certificate *b)
+{
+    return strcmp(a->serial, b->serial) == 0 && strcmp(a->subject, b->subject) == 0 &&
+           a->to_us == b->to_us;
+}
+
+/* Into the audit log, too, if there is one. */
+static void tell_of_reload(const struct server *server, status result,
+                           const struct tls_certificate *before, struct buffer *words)
+{
+    char date[CLOCK_DATE_SIZE];
+    struct audit_changes changes = {0};
+    struct tls_certificate after = {0};
+    tls_server_certificate(server->tls, &after);
+    if (!is_same(before, &after))
+        AUDIT_CHANGE(&changes, LOG_STR("action", "CHANGE"), LOG_STR("certificate", after.subject),
+                     LOG_STR("serial", after.serial),
+                     LOG_STR("not_after", clock_date(after.to_us, date)));
+    audit_changes_write(&changes, words);
+    if (server->audit != NULL)
+        audit_reload(server->audit, "TLS", result, status_is_ok(result) ? &changes : NULL);
+}
+
+static status reload_tls(void *context, struct buffer *changes)
 {
     struct server *server = context;
     const struct tls_server_files files = tls_files(server->settings);
-    return tls_server_reload(server->tls, &files);
+    struct tls_certificate before = {0};
+    tls_server_certificate(server->tls, &before);
+    status s = tls_server_reload(server->tls, &files);
+    tell_of_reload(server, s, &before, changes);
+    return s;
 }
 
 status server_create_tls(struct server *server)

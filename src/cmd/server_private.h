@@ -4,6 +4,7 @@
 #define TRESTLE_CMD_SERVER_PRIVATE_H
 
 #include "access/access.h"
+#include "access/rules.h"
 #include "backup/service.h"
 #include "bigtable/services.h"
 #include "cluster/backup.h"
@@ -45,7 +46,7 @@ struct worker {
 struct server {
     uint32_t magic;
     const struct settings *settings;
-    const struct log *log;
+    struct log *log;
     struct clock *clock;
 
     struct metrics *metrics;
@@ -68,7 +69,8 @@ struct server {
     struct reflection *reflection;
     const struct grpc_service *services[SERVICES]; /* of the APIs, then the others */
     struct access *access;                         /* NULL: off */
-    struct log audit;                              /* its own file, or as `log` */
+    struct audit *audit;                           /* NULL: with access control off and no file */
+    struct rule_table rules; /* what the audit log goes by with access control off */
     struct reloadable access_files;
     struct fault_rules fault_rules;
     struct faults *faults; /* NULL: none are injected */
@@ -79,13 +81,13 @@ struct server {
     struct pages pages;
     struct http_router *router;
     struct http1_server *http1;
-    struct access_peer *rest_peer; /* NULL with access control off */
+    struct access_peer *rest_peer;
     struct rest *rest;
     struct console *console;
     struct task close_rest;
     atomic_bool rest_is_closed;
     struct worker *workers;
-    struct loop **loops; /* theirs */
+    struct loop **loops; /* theirs, then that of HTTP/1.1 */
     unsigned worker_count;
     unsigned started; /* workers whose thread runs */
     struct listener *listener;
@@ -127,6 +129,9 @@ status server_create_grpc(struct server *server);
 status server_create_http(struct server *server);
 
 /* --- server_workers.c --- */
+
+/* Lets who asks see what runs. After server_create_http. */
+void server_show_running(struct server *server);
 
 status server_create_workers(struct server *server);
 status server_open_listener(struct server *server, const struct address *address);

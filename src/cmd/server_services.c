@@ -74,6 +74,7 @@ static status create_insight(struct server *server)
         .settings = server->settings,
         .slow = server->slow,
         .metrics = server->metrics,
+        .log = server->log,
         .measure = measure,
         .measured = &server->measured,
     };

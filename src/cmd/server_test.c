@@ -240,7 +240,7 @@ struct grpc_service backup_grpc_service(struct backup_service *service)
 
 /* --- servers --- */
 
-static const struct log silent = {.fd = -1, .level = LOG_ERROR};
+static struct log silent = {.fd = -1, .level = LOG_ERROR};
 
 struct running {
     struct settings settings;
@@ -249,7 +249,7 @@ struct running {
 
 static void run_server(struct running *running, const char *const *arguments)
 {
-    const struct log *log = &silent;
+    struct log *log = &silent;
     assert_ok(settings_read(arguments, LIST(), &running->settings));
     assert_ok(server_create(&running->settings, log, clock_system(), &running->server));
     assert_ok(server_start(running->server));

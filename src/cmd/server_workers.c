@@ -40,7 +40,6 @@ static status create_worker(struct server *server)
     group->metrics = server->metrics;
     group->log = server->log;
     group->idle_timeout_us = server->settings->idle_timeout;
-    group->knows_peers = server->access != NULL;
     group->open = &server->open;
     return status_ok();
 }
@@ -51,12 +50,34 @@ status server_create_workers(struct server *server)
     if (count == 0)
         count = thread_processors();
     server->workers = calloc(count, sizeof *server->workers);
-    server->loops = calloc(count, sizeof *server->loops);
+    server->loops = calloc(count + 1, sizeof *server->loops);
     if (server->workers == NULL || server->loops == NULL)
         return status_out_of_memory();
     while (server->worker_count < count)
         TRY(create_worker(server));
+    server->loops[count] = http1_server_loop(server->http1);
     return status_ok();
+}
+
+/* On the thread of that loop. */
+static void visit_connections(void *context, size_t loop, void *to,
+                              void (*each)(void *to, struct grpc_connection *connection))
+{
+    const struct server *server = context;
+    if (loop < server->worker_count)
+        connection_group_visit(&server->workers[loop].connections, to, each);
+    else if (rest_connection(server->rest) != NULL)
+        each(to, rest_connection(server->rest));
+}
+
+void server_show_running(struct server *server)
+{
+    server->insight.running = (struct running_source){.loops = server->loops,
+                                                      .count = server->worker_count + 1,
+                                                      .context = server,
+                                                      .connections = visit_connections,
+                                                      .access = server->access,
+                                                      .clock = server->clock};
 }
 
 static void deal_out(void *context, int socket, const struct address *peer)

@@ -4,6 +4,7 @@
 #include "client/client_session.h"
 #include "cmd/command.h"
 #include "cmd/status_report.h"
+#include "cmd/status_running.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,9 @@ struct status_options {
     int64_t interval;
     bool watch;
     uint64_t count;
+    bool running;
+    const char *cancel; /* NULL: none */
+    const char *log_level;
 };
 
 /* --- options --- */
@@ -51,6 +55,11 @@ static const struct option rows[] = {
     ROW(DURATION, interval, "1s", 100 * MS, (int64_t)60 * MINUTE_MS * MS, "TIME",
         "Time between two looks: rates are those of that time."),
     ROW(INTEGER, count, "0", 0, INT64_MAX, "N", "With --watch, ends after so many; 0: does not."),
+    ROW(BOOLEAN, running, "false", 0, 0, "",
+        "Lists the requests that run instead, the longest first."),
+    ROW(STRING, cancel, NULL, 0, 0, "ID", "Ends the request that --running shows with that id."),
+    ROW(STRING, log_level, NULL, 0, 0, "LEVEL",
+        "Has the server's log tell that much until it starts anew: debug, info, warn or error."),
     ROW(ENUM, format, "text", 0, 0, "text|json",
         "How the answer looks; with --watch, JSON is one line each time."),
 };
@@ -74,6 +83,11 @@ static status read_options(const char *const *arguments, struct status_options *
     TRY(options_read(&table, arguments, no_environment, &values));
     if (out->count > 0 && !out->watch)
         return status_make(STATUS_INVALID_ARGUMENT, "--count is for --watch");
+    if ((out->cancel != NULL) + (out->log_level != NULL) + out->running > 1)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "--running, --cancel and --log-level are one at a time");
+    if (out->watch && (out->cancel != NULL || out->log_level != NULL))
+        return status_make(STATUS_INVALID_ARGUMENT, "--cancel and --log-level do it once");
     return target_options_settle(&table, origins, &out->target);
 }
 
@@ -152,6 +166,48 @@ static status look_again(const struct status_options *options, struct client_ses
     return status_ok();
 }
 
+/* One list of what runs, or one thing done. */
+static status answer_once(const struct status_options *options, struct client_session *session)
+{
+    struct buffer out = {0};
+    status s;
+    if (options->watch && options->format == FORMAT_TEXT && isatty(STDOUT_FILENO))
+        buffer_append_bytes(&out, bytes_of("\033[H\033[2J"));
+    if (options->cancel != NULL)
+        s = status_cancel(session, options->cancel, &out);
+    else if (options->log_level != NULL)
+        s = status_set_log_level(session, options->log_level, &out);
+    else
+        s = status_write_running(session, options->format == FORMAT_JSON, &out);
+    if (status_is_ok(s))
+        s = print(&out);
+    buffer_free(&out);
+    return s;
+}
+
+static status answer(const struct status_options *options)
+{
+    const struct client_session_options server = {.target = options->target,
+                                                  .is_interruptible = true};
+    struct client_session *session;
+    uint64_t wanted = options->watch ? options->count : 1, done = 1;
+    TRY(client_session_create(&server, &session));
+    status s = answer_once(options, session);
+    while (status_is_ok(s) && (wanted == 0 || done < wanted)) {
+        s = client_session_wait(session, options->interval);
+        if (status_is_ok(s))
+            s = answer_once(options, session);
+        done++;
+    }
+    client_session_destroy(session);
+    return s;
+}
+
+static bool is_about_health(const struct status_options *options)
+{
+    return !options->running && options->cancel == NULL && options->log_level == NULL;
+}
+
 static status look(const struct status_options *options, bool *is_in_trouble)
 {
     const struct client_session_options server = {.target = options->target,
@@ -179,7 +235,7 @@ int status_command(const char *const *arguments)
     status s = read_options(arguments, &options);
     if (!status_is_ok(s))
         return command_refuse("status", s);
-    s = look(&options, &is_in_trouble);
+    s = is_about_health(&options) ? look(&options, &is_in_trouble) : answer(&options);
     if (s.code == STATUS_CANCELLED && options.watch) { /* that is how it ends */
         status_free(s);
         s = status_ok();

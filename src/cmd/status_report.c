@@ -347,6 +347,9 @@ static void write_head(const struct status_looks *looks, struct buffer *out)
     if (now->server[0] != '\0') /* a former release does not say */
         buffer_append_format(out, "server %s\n", now->server);
     write_health(looks, out);
+    if (strcmp(now->log_level, now->configured_log_level) != 0)
+        buffer_append_format(out, "the log's level was set to %s (--log-level %s)\n",
+                             now->log_level, now->configured_log_level);
     buffer_append_format(out, "rates are those of the last %.1f s\n\n", seconds_between(looks));
 }
 
@@ -576,6 +579,7 @@ void status_write_json(const struct status_looks *looks, struct buffer *out)
     member(out, "version", now->version);
     member(out, "endpoint", looks->address);
     member(out, "trouble", now->trouble);
+    member(out, "logLevel", now->log_level);
     write_health_json(looks, out);
     number_member(out, "upSeconds", time_of(now->time) - time_of(now->start_time));
     number_member(out, "intervalSeconds", seconds_between(looks));

@@ -230,6 +230,7 @@ static status log_in(struct console *console, struct http_request *request)
                    ? status_out_of_memory()
                    : access_identify(console->options.access, http_request_client(request),
                                      buffer_bytes(&credential), &principal);
+    access_note_refusal(console->options.access, "console", http_request_client(request), s);
     if (status_is_ok(s))
         s = sessions_begin(console->sessions, buffer_bytes(&credential), cookie);
     if (status_is_ok(s)) {

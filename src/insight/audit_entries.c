@@ -1,6 +1,6 @@
 /* ListAuditEntries: the latest administrative calls, as access control has noted them. They are not
  * read from the audit log's file: what was before the server's start is there alone. */
-#include "access/access.h"
+#include "access/audit.h"
 #include "base/settings.h"
 #include "base/utf8.h"
 #include "bigtable/timestamps.h"
@@ -39,10 +39,12 @@ static status describe(const struct audit_entry *entry, struct arena *arena,
     out->principal = text_of(arena, entry->principal);
     out->method = method_text(arena, entry);
     out->resource = text_of(arena, entry->resource);
+    out->source = text_of(arena, entry->source);
+    out->changes = text_of(arena, entry->changes);
     out->address = text_of(arena, entry->address);
     out->code = (int32_t)entry->code;
     bool is_whole = out->principal != NULL && out->method != NULL && out->resource != NULL &&
-                    out->address != NULL;
+                    out->source != NULL && out->changes != NULL && out->address != NULL;
     return is_whole ? status_ok() : status_out_of_memory();
 }
 
@@ -74,11 +76,11 @@ status list_audit_entries(const struct admin_request *request, const ProtobufCMe
     if (message->page_size < 0)
         return status_make(STATUS_INVALID_ARGUMENT, "page_size is negative");
     PROTO_NEW(request->arena, list, INSIGHT__LIST_AUDIT_ENTRIES_RESPONSE__INIT);
-    list->is_audited = insight->access != NULL;
+    list->is_audited = insight->audit != NULL;
     if (list->is_audited && insight->settings->audit_log != NULL)
         list->log_file = insight->settings->audit_log;
     if (list->is_audited)
-        TRY(list_entries(access_audit_trail(insight->access),
+        TRY(list_entries(audit_trail(insight->audit),
                          message->page_size == 0 ? USUAL_PAGE : (size_t)message->page_size,
                          request->arena, list));
     *response = &list->base;

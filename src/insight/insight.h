@@ -6,9 +6,11 @@
 #ifndef TRESTLE_INSIGHT_INSIGHT_H
 #define TRESTLE_INSIGHT_INSIGHT_H
 
+#include "base/log.h"
 #include "bigtable/services.h"
+#include "insight/running.h"
 
-struct access;
+struct audit;
 struct metrics;
 struct settings;
 struct slow_log;
@@ -18,8 +20,11 @@ struct insight {
     struct bigtable *bigtable;
     const struct settings *settings;
     struct access *access; /* NULL: access control is off */
+    struct audit *audit;   /* NULL: nothing is audited */
     struct slow_log *slow;
     struct metrics *metrics;
+    struct log *log; /* whose level may be set */
+    struct running_source running;
     void (*measure)(void *context); /* sets the gauges before somebody looks; any thread */
     void *measured;
 };

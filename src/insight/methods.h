@@ -6,12 +6,15 @@
 #include "insight/insight.h"
 #include "trestle/insight/v1/insight.pb-c.h"
 
+admin_method cancel_request;
 admin_method give_advice;
 admin_method get_metrics;
 admin_method get_settings;
 admin_method list_audit_entries;
 admin_method read_heat;
+admin_method list_running_requests;
 admin_method list_slow_requests;
+admin_method set_log_level;
 
 /* NOT_FOUND unless it is the name of this server: servers/self. */
 status insight_check_server(const char *name);

@@ -1,6 +1,7 @@
 /* GetMetrics: every series of /metrics, out of the same metrics_visit. */
 #include "base/metrics.h"
 #include "base/condition.h"
+#include "base/settings.h"
 #include "bigtable/timestamps.h"
 #include "cluster/checkpoint.h"
 #include "insight/methods.h"
@@ -162,6 +163,8 @@ status get_metrics(const struct admin_request *request, const ProtobufCMessage *
     out->version = TRESTLE_VERSION;
     TRY(tell_health(cluster, g.arena, out));
     TRY(tell_server(cluster, g.arena, out));
+    out->log_level = log_level_name(log_level_now(insight->log));
+    out->configured_log_level = log_level_name((enum log_level)insight->settings->log_level);
     TRY(timestamp_message(clock_wall_us(cluster_clock(cluster)), g.arena, &out->time));
     TRY(timestamp_message(metrics_value(insight->metrics, METRIC_process_start_time_seconds),
                           g.arena, &out->start_time));

@@ -119,7 +119,7 @@ static size_t add_principal(struct buffer *text, const struct grpc_call_record *
 {
     size_t at = text->size;
     if (access != NULL)
-        access_append_principal(access, record, text);
+        access_append_principal(access, record->call, record->peer, text);
     buffer_append_byte(text, 0);
     return at;
 }

@@ -50,11 +50,12 @@ void slow_plan_make(const struct grpc_call_record *record, struct arena *arena,
     buffer_append_format(&out->words, "%s\nsecond \"line\"\n", record->method->name);
 }
 
-void access_append_principal(struct access *access, const struct grpc_call_record *record,
-                             struct buffer *principal)
+void access_append_principal(struct access *access, struct grpc_call *call,
+                             const struct access_peer *peer, struct buffer *principal)
 {
     (void)access;
-    (void)record;
+    (void)call;
+    (void)peer;
     buffer_append_bytes(principal, bytes_of("user:somebody"));
 }
 

@@ -19,6 +19,7 @@ struct stream {
     uint32_t read_interest;
     uint32_t write_interest;
     bool failed;
+    bool is_refused; /* for what the other side said in TLS */
     char failure[128];
 };
 
@@ -117,7 +118,8 @@ static enum stream_result tls_result(struct stream *stream, int returned, uint32
     enum stream_result result = tls_session_result(stream->tls, returned, interest);
     if (result == STREAM_FAILED) {
         stream->failed = true;
-        tls_describe_failure(stream->tls, stream->failure, sizeof stream->failure);
+        stream->is_refused =
+            tls_describe_failure(stream->tls, stream->failure, sizeof stream->failure);
     }
     return result;
 }
@@ -125,6 +127,11 @@ static enum stream_result tls_result(struct stream *stream, int returned, uint32
 status stream_failure(const struct stream *stream)
 {
     return status_make(STATUS_UNAVAILABLE, "%s", stream->failure);
+}
+
+bool stream_is_refused(const struct stream *stream)
+{
+    return stream->is_refused;
 }
 
 uint32_t stream_read_interest(const struct stream *stream)

@@ -63,4 +63,7 @@ uint32_t stream_write_interest(const struct stream *stream);
 
 status stream_failure(const struct stream *stream);
 
+/* Whether it has failed for what the other side said in TLS, or instead of it: not if it went. */
+bool stream_is_refused(const struct stream *stream);
+
 #endif

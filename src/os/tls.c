@@ -5,6 +5,7 @@
 #include "os/tls_private.h"
 
 #include <errno.h>
+#include <openssl/bn.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <pthread.h>
@@ -154,6 +155,21 @@ status tls_server_reload(struct tls_context *context, const struct tls_server_fi
     return status_ok();
 }
 
+/* What is not ASCII comes escaped, so that the text can stand in logs and policies. */
+static char *describe_subject(X509 *certificate)
+{
+    char *subject = NULL;
+    BIO *text = BIO_new(BIO_s_mem());
+    if (text != NULL &&
+        X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0) {
+        char *written;
+        long size = BIO_get_mem_data(text, &written);
+        subject = size <= 0 ? NULL : bytes_to_string(bytes_make(written, (size_t)size));
+    }
+    BIO_free(text);
+    return subject;
+}
+
 struct validity {
     int64_t from_us;
     int64_t to_us;
@@ -200,6 +216,32 @@ bool tls_server_validity(struct tls_context *context, int64_t *from_us, int64_t 
     *to_us = first.to_us;
     ERR_clear_error();
     return is_told;
+}
+
+static void describe_certificate(X509 *certificate, struct tls_certificate *out)
+{
+    char *subject = describe_subject(certificate);
+    BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), NULL);
+    char *serial = number == NULL ? NULL : BN_bn2hex(number);
+    struct validity validity = {.to_us = INT64_MAX};
+    look_at(certificate, &validity);
+    snprintf(out->subject, sizeof out->subject, "%s", subject == NULL ? "" : subject);
+    snprintf(out->serial, sizeof out->serial, "%s", serial == NULL ? "" : serial);
+    out->to_us = validity.to_us;
+    OPENSSL_free(serial);
+    BN_free(number);
+    free(subject);
+}
+
+bool tls_server_certificate(struct tls_context *context, struct tls_certificate *out)
+{
+    pthread_mutex_lock(&context->lock);
+    X509 *certificate = SSL_CTX_get0_certificate(context->ssl);
+    if (certificate != NULL)
+        describe_certificate(certificate, out);
+    pthread_mutex_unlock(&context->lock);
+    ERR_clear_error();
+    return certificate != NULL;
 }
 
 /* --- the client's side --- */
@@ -277,21 +319,6 @@ enum stream_result tls_session_result(SSL *session, int returned, uint32_t *inte
     }
 }
 
-/* What is not ASCII comes escaped, so that the text can stand in logs and policies. */
-static char *describe_subject(X509 *certificate)
-{
-    char *subject = NULL;
-    BIO *text = BIO_new(BIO_s_mem());
-    if (text != NULL &&
-        X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0) {
-        char *written;
-        long size = BIO_get_mem_data(text, &written);
-        subject = size <= 0 ? NULL : bytes_to_string(bytes_make(written, (size_t)size));
-    }
-    BIO_free(text);
-    return subject;
-}
-
 char *tls_peer_subject(SSL *session)
 {
     X509 *certificate = SSL_get0_peer_certificate(session);
@@ -300,13 +327,42 @@ char *tls_peer_subject(SSL *session)
     return subject;
 }
 
-void tls_describe_failure(SSL *session, char *words, size_t size)
+/* In words of ours, what OpenSSL says in its own or wrongly; NULL: it is to say it. */
+static const char *reason_in_words(unsigned long error)
+{
+    switch (ERR_GET_REASON(error)) {
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+        return "the other side does not speak TLS";
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_VERSION_TOO_LOW:
+        return "the other side speaks no TLS as new as 1.2";
+    default:
+        return NULL;
+    }
+}
+
+static const char *reason_of(unsigned long error)
+{
+    const char *words = NULL;
+    if (error == 0)
+        return strerrordesc_np(errno);
+    if (ERR_GET_LIB(error) == ERR_LIB_SSL)
+        words = reason_in_words(error);
+    return words == NULL ? ERR_reason_error_string(error) : words;
+}
+
+bool tls_describe_failure(SSL *session, char *words, size_t size)
 {
     unsigned long error = ERR_peek_last_error();
-    const char *reason = error == 0 ? strerrordesc_np(errno) : ERR_reason_error_string(error);
+    const char *reason = reason_of(error);
     long verified = SSL_get_verify_result(session);
-    if (verified != X509_V_OK)
+    bool is_certificate = verified != X509_V_OK;
+    if (is_certificate)
         reason = X509_verify_cert_error_string(verified);
     snprintf(words, size, "TLS: %s", reason == NULL ? "unknown error" : reason);
     ERR_clear_error();
+    return is_certificate || error != 0;
 }

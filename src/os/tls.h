@@ -27,6 +27,16 @@ status tls_server_reload(struct tls_context *context, const struct tls_server_fi
  * those of the one that ends first. False if that cannot be told. Any thread. */
 bool tls_server_validity(struct tls_context *context, int64_t *from_us, int64_t *to_us);
 
+/* What the server shows clients. The subject is as in stream_peer_subject; both are cut to fit. */
+struct tls_certificate {
+    char subject[256];
+    char serial[64]; /* hexadecimal */
+    int64_t to_us;   /* when it ends, in microseconds since 1970 */
+};
+
+/* False if that cannot be told. Any thread. */
+bool tls_server_certificate(struct tls_context *context, struct tls_certificate *out);
+
 /* `authority_file`: PEM certificates that the server's must lead to; NULL: those of the system.
  * Offers h2 alone. */
 status tls_client_create(const char *authority_file, struct tls_context **out);

@@ -17,7 +17,8 @@ enum stream_result tls_session_result(SSL *session, int returned, uint32_t *inte
  * memory. */
 char *tls_peer_subject(SSL *session);
 
-/* Why the session failed, as words. */
-void tls_describe_failure(SSL *session, char *words, size_t size);
+/* Why the session failed, as words. True if it is for what the other side said, false if it only
+ * went. */
+bool tls_describe_failure(SSL *session, char *words, size_t size);
 
 #endif

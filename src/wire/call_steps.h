@@ -26,9 +26,12 @@ enum call_step {
 
 struct grpc_call;
 
-/* What the call does or waits for from now on, or has since a time (clock_steady_us), if the
- * server's option `wants_steps` is set; else nothing. On the thread that has the call in hand. */
+/* What the call does or waits for from now on, or has since a time (clock_steady_us): for its
+ * trace, if the server's option `wants_steps` is set, and, if it is now, for who looks at what runs
+ * (grpc_connection_visit). On the thread that has the call in hand. */
 void grpc_call_step(struct grpc_call *call, enum call_step step);
+/* For who looks at what runs alone. Any thread. */
+void grpc_call_is_at(struct grpc_call *call, enum call_step step);
 void grpc_call_step_at(struct grpc_call *call, enum call_step step, int64_t at_us);
 
 enum { CALL_STEPS_TOLD = 12 };

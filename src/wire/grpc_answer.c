@@ -95,13 +95,6 @@ static void add_trailers(struct fields *fields, const struct grpc_call *call,
     fields_add_metadata(fields, &call->trailer_metadata);
 }
 
-/* The code stays, for the report; the words are not needed any more. */
-static void forget_words(struct grpc_call *call)
-{
-    status_free(call->final);
-    call->final.detail = NULL;
-}
-
 static int submit_trailers(struct grpc_call *call)
 {
     struct fields fields = {.count = 0};
@@ -113,7 +106,6 @@ static int submit_trailers(struct grpc_call *call)
                                        fields.count);
     buffer_free(&text.message);
     buffer_free(&text.details);
-    forget_words(call);
     return error;
 }
 
@@ -212,15 +204,14 @@ static void submit_trailers_only(struct grpc_call *call)
         reset(call);
     buffer_free(&text.message);
     buffer_free(&text.details);
-    forget_words(call);
 }
 
 /* The whole answer, if nothing went before. */
 static void submit_http_end(struct grpc_call *call)
 {
     if (!status_is_ok(call->final) || call->http_code == 0) {
-        forget_words(call);
-        call->final.code = STATUS_OK;
+        status_free(call->final);
+        call->final = status_ok();
         call->http_code = SERVICE_UNAVAILABLE;
         call->http_type = NULL;
         call->http_caching = NULL;
@@ -240,7 +231,6 @@ static void resume(struct grpc_call *call)
 static void cut_short(struct grpc_call *call)
 {
     CHECK(!status_is_ok(call->final));
-    forget_words(call);
     reset_with(call, reset_of_code(call->final.code));
 }
 

@@ -225,6 +225,7 @@ void grpc_call_report(struct grpc_call *call)
         .method = route == NULL ? NULL : route->method,
         .method_index = route == NULL ? server->method_count : route->index,
         .code = call->ended ? call->final.code : STATUS_CANCELLED,
+        .end = call->ended ? &call->final : NULL,
         .duration_us = duration_us,
         .client_us = client_us(call),
         .request_bytes = call->request_bytes,
@@ -233,8 +234,8 @@ void grpc_call_report(struct grpc_call *call)
         .call = call,
         .peer = call->connection == NULL ? NULL : call->connection->peer,
         .request = buffer_bytes(&call->reader.body),
-        .items = call->items,
-        .seen = call->seen,
+        .items = atomic_load_explicit(&call->items, memory_order_relaxed),
+        .seen = atomic_load_explicit(&call->seen, memory_order_relaxed),
         .explanation = call->explanation,
         .profile = call->profile,
         .steps = call->steps,
@@ -413,8 +414,8 @@ const void *grpc_call_note(const struct grpc_call *call)
 
 void grpc_call_count(struct grpc_call *call, int64_t items, int64_t seen)
 {
-    call->items = items;
-    call->seen = seen;
+    atomic_store_explicit(&call->items, items, memory_order_relaxed);
+    atomic_store_explicit(&call->seen, seen, memory_order_relaxed);
 }
 
 bool grpc_call_is_slow(const struct grpc_call *call)
@@ -428,8 +429,14 @@ void grpc_call_explain(struct grpc_call *call, bytes words)
     call->explanation = words;
 }
 
+void grpc_call_is_at(struct grpc_call *call, enum call_step step)
+{
+    atomic_store_explicit(&call->step, (unsigned char)step, memory_order_relaxed);
+}
+
 void grpc_call_step(struct grpc_call *call, enum call_step step)
 {
+    grpc_call_is_at(call, step);
     if (call->steps != NULL)
         call_steps_begin(call->steps, step, age_us(call));
 }

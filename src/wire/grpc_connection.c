@@ -336,6 +336,7 @@ status grpc_connection_create(struct grpc_server *server, struct loop *loop,
         return status_out_of_memory();
     connection->magic = GRPC_CONNECTION_MAGIC;
     connection->server = server;
+    connection->id = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed) + 1;
     connection->loop = loop;
     connection->spares = spares;
     connection->context = context;

@@ -5,6 +5,7 @@
  *     grpc_request.c     from headers and DATA to a handler's call
  *     grpc_fault.c       calls that are delayed or fail on purpose
  *     grpc_call.c        a call's life, and what its handler asks
+ *     grpc_running.c     what runs, for who looks
  *     grpc_answer.c      from messages and a status to HEADERS, DATA and trailers
  *
  * A call's life
@@ -57,7 +58,8 @@ struct grpc_server {
     size_t slot_mask;          /* slots - 1, a power of two */
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *h2_options;
-    atomic_size_t call_count; /* calls that are held */
+    atomic_size_t call_count;      /* calls that are held */
+    _Atomic(uint64_t) connections; /* that there have been: the next one's id */
 };
 
 const struct grpc_route *grpc_server_route(const struct grpc_server *server, bytes path);
@@ -134,8 +136,6 @@ struct grpc_call {
     struct message_queue queue;
     size_t body_left; /* bytes of the message under way that have not been queued; 0: between two */
     const void *note; /* see grpc_call_set_note */
-    int64_t items;    /* see grpc_call_count */
-    int64_t seen;
     bytes explanation;        /* see grpc_call_explain */
     const char *profile;      /* see grpc_call_set_profile */
     struct call_steps *steps; /* in the arena; NULL: nobody asks */
@@ -153,6 +153,9 @@ struct grpc_call {
     struct link writable_link;
 
     /* Any thread. */
+    _Atomic(unsigned char) step; /* enum call_step, for who looks at what runs */
+    _Atomic(int64_t) items;      /* see grpc_call_count */
+    _Atomic(int64_t) seen;
     atomic_bool cancelled;
     atomic_bool lost;           /* a message could not be made: later ones must not be sent */
     atomic_bool wants_writable; /* grpc_call_is_congested has said yes */
@@ -180,6 +183,7 @@ struct grpc_connection {
     void *context;
     void (*output_ready)(void *context);
     void *peer; /* see grpc_connection_set_peer */
+    uint64_t id;
     nghttp2_session *session;
     unsigned idle_sweeps; /* since output was last written, or begun */
     bool is_broken;       /* beyond repair: nothing more is read or written */

@@ -18,6 +18,7 @@
 #define TRESTLE_WIRE_GRPC_SERVER_H
 
 #include "os/loop.h"
+#include "wire/call_steps.h"
 #include "wire/grpc.h"
 
 #include <sys/uio.h>
@@ -25,7 +26,6 @@
 struct grpc_server;
 struct grpc_spares;
 struct grpc_connection;
-struct call_steps;
 
 /* One call that has ended, for metrics and access logs. */
 struct grpc_call_record {
@@ -33,6 +33,7 @@ struct grpc_call_record {
     const struct grpc_method *method;   /* NULL likewise */
     size_t method_index; /* among all methods, in the order they were given; their count if NULL */
     enum status_code code;
+    const status *end;      /* with its words; NULL: it has been given none */
     int64_t duration_us;    /* from the headers' arrival to the handler's finish */
     int64_t client_us;      /* of these, while the request was coming in or answers were not read */
     size_t request_bytes;   /* of messages, inflated */
@@ -143,6 +144,40 @@ size_t grpc_connection_output(struct grpc_connection *connection, struct iovec *
 /* The first `size` bytes of the output have been written. There may be more: ask until there is
  * nothing, or come back when the socket has room; no output_ready reminds of it. */
 void grpc_connection_sent(struct grpc_connection *connection, size_t size);
+
+/* --- what runs; on the connection's loop --- */
+
+/* A call whose request has been routed to a method and whose stream is open. */
+struct grpc_running {
+    const struct grpc_service *service;
+    const struct grpc_method *method;
+    uint64_t connection_id; /* these two are no other's in this process */
+    int32_t stream_id;
+    struct grpc_call *call;
+    void *peer;
+    const void *note;
+    bytes request;    /* as far as it has come */
+    int64_t begun_us; /* clock_steady_us */
+    int64_t deadline_us;
+    size_t request_bytes;
+    size_t response_bytes;
+    int64_t items;
+    int64_t seen;
+    const char *profile;
+    enum call_step step;
+    bool is_cancelled;
+};
+
+/* The latest first. `each` must not end calls. */
+void grpc_connection_visit(const struct grpc_connection *connection, void *context,
+                           void (*each)(void *context, const struct grpc_running *call));
+
+/* Ends the call of that stream with the status, which is taken, as if its deadline had passed:
+ * its handler is told, and what it has begun to write is written. False if there is none, or it
+ * has been answered. */
+bool grpc_connection_end_call(struct grpc_connection *connection, int32_t stream_id, status s);
+
+uint64_t grpc_connection_id(const struct grpc_connection *connection);
 
 /* Lets no new call begin (GOAWAY); those that run end in peace, then the connection is finished. */
 void grpc_connection_drain(struct grpc_connection *connection);

@@ -319,6 +319,11 @@ status rest_create(struct grpc_server *grpc, void *peer, const struct http_route
     return s;
 }
 
+struct grpc_connection *rest_connection(const struct rest *rest)
+{
+    return rest->link == NULL ? NULL : rest_link_connection(rest->link);
+}
+
 void rest_close(struct rest *rest)
 {
     rest->is_closed = true;

@@ -44,6 +44,10 @@ bool rest_is_for(const char *target);
 
 void rest_handle(struct rest *rest, struct http_request *request);
 
+/* The connection whose calls are the requests; NULL: there is none at present. On the loop's
+ * thread, until it returns to the loop. */
+struct grpc_connection *rest_connection(const struct rest *rest);
+
 /* Cancels what runs; what comes later gets 503. */
 void rest_close(struct rest *rest);
 

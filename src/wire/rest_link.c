@@ -108,6 +108,11 @@ struct grpc_client *rest_link_client(struct rest_link *link)
     return link->client;
 }
 
+struct grpc_connection *rest_link_connection(struct rest_link *link)
+{
+    return link->server;
+}
+
 bool rest_link_is_broken(const struct rest_link *link)
 {
     return grpc_client_is_finished(link->client) || grpc_connection_is_finished(link->server);

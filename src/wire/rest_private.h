@@ -51,6 +51,7 @@ status rest_link_create(struct grpc_server *grpc, void *peer, struct loop *loop,
                         struct grpc_spares *spares, struct rest_link **out);
 void rest_link_destroy(struct rest_link *link); /* ends its calls with UNAVAILABLE; NULL is fine */
 struct grpc_client *rest_link_client(struct rest_link *link);
+struct grpc_connection *rest_link_connection(struct rest_link *link);
 bool rest_link_is_broken(const struct rest_link *link);
 
 #endif

@@ -15,6 +15,7 @@ PATH = "/v1/servers/self/auditEntries"
 ADMIN = "user:ops@example.com"
 TABLES = "google.bigtable.admin.v2.BigtableTableAdmin"
 LIMIT = 1000
+PLACE = "projects/p/instances/i/tables"
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +63,12 @@ def test_each_call_is_there_latest_first(secure, tmp_path):
     secured = secure("--audit-log", log, "--log-format", "json")
     act(secured)
     first = entries_of(secured)
-    create, instance = f"{TABLES}/CreateTable", "projects/p/instances/i"
+    create, tables = f"{TABLES}/CreateTable", PLACE
     assert first["isAudited"] is True and first["logFile"] == str(log)
     assert [brief(entry) for entry in first["entries"][-3:]] == [
-        ("", create, instance, 16),
-        ("user:viewer@example.com", create, instance, 7),
-        (ADMIN, create, instance, 0),
+        ("", create, f"{tables}/other", 16),
+        ("user:viewer@example.com", create, f"{tables}/other", 7),
+        (ADMIN, create, f"{tables}/t", 0),
     ]
     for entry in first["entries"]:
         assert entry["address"].startswith("127.0.0.1:")
@@ -117,9 +118,9 @@ def test_the_page_shows_and_finds_them(secure, visit):
     page = somebody.page
     rows = shown(page)
     assert [row[1:5] for row in rows[-3:]] == [
-        ["nobody known", "CreateTable", "projects/p/instances/i", "UNAUTHENTICATED"],
-        ["user:viewer@example.com", "CreateTable", "projects/p/instances/i", "PERMISSION_DENIED"],
-        [ADMIN, "CreateTable", "projects/p/instances/i", "OK"],
+        ["nobody known", "CreateTable", f"{PLACE}/other", "UNAUTHENTICATED"],
+        ["user:viewer@example.com", "CreateTable", f"{PLACE}/other", "PERMISSION_DENIED"],
+        [ADMIN, "CreateTable", f"{PLACE}/t", "OK"],
     ]
     page.get_by_label("Search").fill("createtable VIEWER")
     page.get_by_text("1 of ").wait_for()

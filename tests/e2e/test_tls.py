@@ -1,7 +1,10 @@
 """Mutual TLS, and certificates that change while the server runs."""
 
+import contextlib
 import os
+import re
 import signal
+import socket
 import time
 
 import grpc
@@ -50,6 +53,55 @@ def test_a_certificate_is_required(fresh_server, connect, authority, tmp_path):
     for refused in None, stranger:
         with fails_with(StatusCode.UNAVAILABLE):
             connect(server.host, credentials_of(authority, refused)).create_table("u")
+    wait_until(lambda: handshakes(server, "peer did not return a certificate"))
+    wait_until(lambda: handshakes(server, "unable to get local issuer certificate"))
+    check_the_log(server)
+
+
+def handshakes(server, error):
+    """Lines of the log about those that failed for this."""
+    lines = [line for line in server.stderr().splitlines() if "TLS handshake failed" in line]
+    found = [line for line in lines if error in line]
+    assert all(re.search(r"level=warn .* peer=127\.0\.0\.1:\d+ ", line) for line in found)
+    return found
+
+
+def check_the_log(server):
+    """It has who spoke no TLS, or an old one, and not who only came and went; and it is bounded."""
+    host, port = server.host.split(":")
+
+    def speak(data):
+        with (
+            contextlib.suppress(ConnectionError),  # what it has not read resets the connection
+            socket.create_connection((host, int(port)), PATIENCE_SECONDS) as plain,
+        ):
+            plain.sendall(data)
+            while data and plain.recv(4096):
+                pass
+
+    before = len(handshakes(server, ""))
+    speak(b"")
+    speak(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    speak(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    assert len(handshakes(server, "the other side does not speak TLS")) == 2
+    speak(TLS_1_1_HELLO)
+    assert handshakes(server, "the other side speaks no TLS as new as 1.2")
+    assert len(handshakes(server, "")) == before + 3
+    told = before + 3
+    for failures in range(1, 2000):
+        speak(b"GET / HTTP/1.0\r\n\r\n")
+        lines = handshakes(server, "")[told:]
+        untold = sum(int(re.search(r"untold=(\d+)", line)[1]) for line in lines)
+        assert len(lines) + untold <= failures
+        if untold > 0:
+            break
+    assert untold > 0  # there were more in a second than it tells, and then one that said so
+
+
+# A ClientHello of version 1.1, with two ciphers of its time.
+TLS_1_1_HELLO = (
+    b"\x16\x03\x02\x00\x2d\x01\x00\x00\x29\x03\x02" + b"A" * 32 + b"\x00\x00\x02\xc0\x13\x01\x00"
+)
 
 
 def test_a_certificate_is_optional(fresh_server, connect, authority, tmp_path):
@@ -102,5 +154,9 @@ def test_a_new_certificate_without_a_restart(fresh_server, connect, tmp_path, ho
     os.replace(fresh_cert, cert)
     tell()
     wait_until(lambda: serves(new))
+    assert re.search(
+        r"files read again.* what=TLS changes=\"CHANGE certificate=CN=localhost serial=\w+ "
+        r"not_after=20\d\d-", server.stderr()
+    )  # fmt: skip
     assert not serves(old)
     assert before.read(name) == []

@@ -22,10 +22,19 @@ const has = (entry, search) =>
     entry.principal,
     entry.method,
     entry.resource,
+    entry.source,
+    entry.changes,
     codeOf(entry),
     entry.address,
     dateText(entry.time),
   ]);
+
+// What was made from what, and what changed, below the resource.
+const about = ({ resource, source, changes }) => [
+  resource || h("em", null, "none"),
+  source && h("div", { class: "note" }, `from ${source}`),
+  changes && h("ul", { class: "changes" }, changes.split("; ").map((each) => h("li", null, each))),
+];
 
 function row(entry) {
   const code = codeOf(entry);
@@ -33,7 +42,7 @@ function row(entry) {
     dateText(entry.time),
     entry.principal || h("em", null, "nobody known"),
     h("span", { title: serviceOf(entry.method) }, nameOf(entry.method)),
-    entry.resource || h("em", null, "none"),
+    about(entry),
     h("span", { class: code === "OK" ? "state done" : "state failed" }, code),
     entry.address,
   ];
@@ -55,7 +64,7 @@ function listing(entries, isEmpty) {
   return table("Audit log", COLUMNS, entries.map(row), "audit stacked");
 }
 
-const about = ({ since, logFile }) =>
+const origin = ({ since, logFile }) =>
   note(
     `Calls of administration, reading ones too, since the server was started (${dateText(since)}`,
     " UTC), at most the latest 1,000. All of them, those before it too, are in ",
@@ -71,7 +80,8 @@ const off = () => ({
       "empty",
       "Nothing is audited",
       "Access control is off, so nobody can be told apart. With the setting auth=on each " +
-        "administrative call is noted: who made it, what it was about, and what came of it.",
+        "administrative call is noted: who made it, what it was about, and what came of it. " +
+        "With audit-log alone, from where it came.",
     ),
   ],
 });
@@ -113,7 +123,7 @@ export async function audit(_place, parameters, signal) {
     title: "Audit log",
     content: [
       h("h1", null, "Audit log"),
-      about(answer),
+      origin(answer),
       h(
         "div",
         { class: "controls" },

@@ -3,6 +3,7 @@
 //     #/                                       instances
 //     #/operations                             operations
 //     #/audit                                  the audit log
+//     #/running                                requests that run now
 //     #/slow                                   slow requests
 //     #/metrics                                the server's metrics
 //     #/settings                               the server's settings
@@ -33,6 +34,7 @@ import { metrics } from "./metrics.js";
 import { operations } from "./operations.js";
 import { query } from "./query.js";
 import { rows } from "./rows.js";
+import { running } from "./running.js";
 import { settings } from "./settings.js";
 import { slow } from "./slow.js";
 import { table } from "./table.js";
@@ -44,6 +46,7 @@ const ROUTES = [
   [/^\/?$/, instances, []],
   [/^\/operations$/, operations, []],
   [/^\/audit$/, audit, []],
+  [/^\/running$/, running, []],
   [/^\/slow$/, slow, []],
   [/^\/metrics$/, metrics, []],
   [/^\/settings$/, settings, []],
@@ -71,6 +74,7 @@ const SECTIONS = [
   { key: "d", to: "/datastore", title: "Datastore", has: (path) => path.startsWith("/d") },
   { key: "o", to: "/operations", title: "Operations" },
   { key: "a", to: "/audit", title: "Audit log" },
+  { key: "r", to: "/running", title: "Running" },
   { key: "l", to: "/slow", title: "Slow requests" },
   { key: "m", to: "/metrics", title: "Metrics" },
   { key: "s", to: "/settings", title: "Settings" },

@@ -1,0 +1,68 @@
+/* The audit log: who did what, who was refused, what was read anew. docs/operating/observing.md has
+ * the form of its lines.
+ *
+ * Each line is a JSON object in a file that is rotated, or, without a file, a line of the log.
+ * Calls that nobody is known to have made, and calls for data that are refused, are as many as
+ * somebody cares to make: of these there is a number of lines a second, and the others are counted.
+ *
+ * Any thread, save where it is said. A line that cannot be written is counted and told in the log:
+ * no call fails for it. */
+#ifndef TRESTLE_ACCESS_AUDIT_H
+#define TRESTLE_ACCESS_AUDIT_H
+
+#include "access/audit_changes.h"
+#include "access/audit_trail.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "wire/grpc_server.h"
+
+struct audit;
+
+/* All of it outlives the audit log. */
+struct audit_options {
+    const char *path;      /* NULL: lines go to `log`, whatever its level */
+    int64_t file_bytes;    /* of one file; 0: it is not rotated */
+    int64_t older_files;   /* beside it */
+    int64_t refusals_most; /* lines a second about what anybody may do */
+    const struct log *log;
+    struct clock *clock;
+    struct metrics *metrics;
+};
+
+status audit_open(const struct audit_options *options, struct audit **out);
+void audit_close(struct audit *audit); /* NULL is fine */
+
+/* Opens the file again, for when it has been renamed; on failure the old one stays. */
+status audit_reopen(struct audit *audit);
+
+/* The latest administrative calls. */
+struct audit_trail *audit_trail(const struct audit *audit);
+
+/* Who has called, and what for: as long as the call lives. The note of calls that are audited, and
+ * of those whose handler asks further (access_caller). */
+struct access_caller {
+    bytes principal;        /* empty: nobody known */
+    bool is_owner;          /* of everything, by the first administrator's token */
+    bool is_administration; /* as against calls for data */
+    bytes resource;         /* what the call was about; empty: unknown */
+    bytes source;           /* what it made that from; empty: from nothing */
+    const char *address;
+    struct audit_changes *changes; /* the handler's, in the call's arena: NULL until it says so */
+};
+
+/* A call has ended. On the loop's thread. */
+void audit_call(struct audit *audit, const struct access_caller *caller,
+                const struct grpc_call_record *record);
+
+/* A request by HTTP that is no call has been refused: "console", "metrics". */
+void audit_refused_page(struct audit *audit, const char *page, bytes principal, const char *address,
+                        status why);
+
+/* Files have been read again, or could not be. */
+void audit_reload(struct audit *audit, const char *what, status result,
+                  const struct audit_changes *changes);
+
+/* To be called once a second: tells of what has been left out, if nothing else does. */
+void audit_tick(struct audit *audit);
+
+#endif
