@@ -265,7 +265,7 @@ static void a_line_that_cannot_be_written_is_counted(void **state)
     audit_reload(audit, "TLS", status_ok(), NULL);
     metrics_write(f->metrics, &page);
     buffer_append_byte(&page, '\0');
-    assert_non_null(strstr((const char *)page.data, "\ntrestle_audit_lines_lost_total 1\n"));
+    assert_non_null(strstr((const char *)page.data, "trestle_audit_lines_lost_total 1\n"));
     buffer_free(&page);
     audit_close(audit);
 }
