@@ -32,34 +32,52 @@ static inline status flaky_make_folder(struct place *place, const char *folder)
     return place_make_folder(flaky_of(place)->target, folder);
 }
 
-static inline status flaky_put(struct place *place, const char *name, bytes content)
+static inline status flaky_open(struct place *place, const char *name, struct place_reader **out)
 {
     TRY(flaky_say(place));
-    TRY(place_put(flaky_of(place)->target, name, content));
-    return atomic_load(&flaky_of(place)->loses_word)
+    return place_open(flaky_of(place)->target, name, out);
+}
+
+struct flaky_writer {
+    struct place_writer writer;
+    struct flaky_place *place;
+    struct place_writer *target;
+};
+
+static inline status flaky_append(struct place_writer *writer, bytes piece)
+{
+    return place_writer_append(((struct flaky_writer *)writer)->target, piece);
+}
+
+static inline status flaky_finish(struct place_writer *writer)
+{
+    const struct flaky_writer *flaky = (const struct flaky_writer *)writer;
+    TRY(place_writer_finish(flaky->target));
+    return atomic_load(&flaky->place->loses_word)
                ? status_make(STATUS_UNAVAILABLE, "no answer came back")
                : status_ok();
 }
 
-static inline status flaky_put_file(struct place *place, const char *name, const char *path,
-                                    const struct store_pacer *pacer)
+static inline void flaky_close_writer(struct place_writer *writer)
 {
-    TRY(flaky_say(place));
-    return place_put_file(flaky_of(place)->target, name, path, pacer);
+    place_writer_close(((struct flaky_writer *)writer)->target);
+    free(writer);
 }
 
-static inline status flaky_get(struct place *place, const char *name, size_t most,
-                               struct buffer *out)
+static inline status flaky_create(struct place *place, const char *name, struct place_writer **out)
 {
     TRY(flaky_say(place));
-    return place_get(flaky_of(place)->target, name, most, out);
-}
-
-static inline status flaky_get_file(struct place *place, const char *name, const char *path,
-                                    const struct store_pacer *pacer)
-{
-    TRY(flaky_say(place));
-    return place_get_file(flaky_of(place)->target, name, path, pacer);
+    struct flaky_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL)
+        return status_out_of_memory();
+    writer->writer = (struct place_writer){flaky_append, flaky_finish, flaky_close_writer};
+    writer->place = flaky_of(place);
+    status s = place_create(flaky_of(place)->target, name, &writer->target);
+    if (status_is_ok(s))
+        *out = &writer->writer;
+    else
+        free(writer);
+    return s;
 }
 
 static inline status flaky_list(struct place *place, const char *folder,
@@ -92,10 +110,8 @@ static inline void flaky_close(struct place *place)
 static inline struct flaky_place *flaky_place_create(const char *directory)
 {
     static const struct place_methods methods = {.make_folder = flaky_make_folder,
-                                                 .put = flaky_put,
-                                                 .put_file = flaky_put_file,
-                                                 .get = flaky_get,
-                                                 .get_file = flaky_get_file,
+                                                 .open = flaky_open,
+                                                 .create = flaky_create,
                                                  .list = flaky_list,
                                                  .remove = flaky_remove,
                                                  .remove_folder = flaky_remove_folder,
@@ -103,7 +119,8 @@ static inline struct flaky_place *flaky_place_create(const char *directory)
     struct flaky_place *flaky = calloc(1, sizeof *flaky);
     if (flaky == NULL)
         return NULL;
-    flaky->place = (struct place){.methods = &methods, .title = strdup(directory)};
+    flaky->place =
+        (struct place){.methods = &methods, .title = strdup(directory), .files = files_of_system()};
     status_ignore(place_of_directory(files_of_system(), directory, &flaky->target));
     return flaky;
 }

@@ -79,7 +79,7 @@ static bool goes_on(void *context)
     return !ends;
 }
 
-static status create_of_checkpoint(struct whole_runner *runner, struct whole_place *place,
+static status create_of_checkpoint(struct whole_runner *runner, struct place *place,
                                    const struct checkpoint_facts *checkpoint,
                                    char name[WHOLE_NAME_SIZE])
 {
@@ -103,12 +103,11 @@ static status create_of_checkpoint(struct whole_runner *runner, struct whole_pla
     return s;
 }
 
-static status create_in(struct whole_runner *runner, struct whole_place *place,
+static status create_in(struct whole_runner *runner, struct place *place,
                         char name[WHOLE_NAME_SIZE])
 {
     struct checkpoint_facts facts;
     const char *directory = (const char *)runner->checkpoint.data;
-    TRY(whole_place_lock(place));
     TRY(cluster_checkpoint(runner->options.cluster, directory, &facts));
     status s = create_of_checkpoint(runner, place, &facts, name);
     status removed = cluster_remove_checkpoint(runner->options.cluster, directory);
@@ -119,13 +118,24 @@ static status create_in(struct whole_runner *runner, struct whole_place *place,
     return s;
 }
 
+static status create_locked(struct whole_runner *runner, struct place *place,
+                            char name[WHOLE_NAME_SIZE])
+{
+    struct place_lock *lock;
+    TRY(place_make(place));
+    TRY(whole_prepare(place));
+    TRY(whole_lock(place, &lock));
+    status s = create_in(runner, place, name);
+    place_unlock(place, lock);
+    return s;
+}
+
 static status create(struct whole_runner *runner, const char *where, char name[WHOLE_NAME_SIZE])
 {
-    const struct whole_place_options options = {.where = where, .is_new_fine = true};
-    struct whole_place *place;
-    TRY(whole_place_open(&options, &place));
-    status s = create_in(runner, place, name);
-    whole_place_close(place);
+    struct place *place;
+    TRY(place_of_name(files_of_system(), where, &place));
+    status s = create_locked(runner, place, name);
+    place_close(place);
     return s;
 }
 

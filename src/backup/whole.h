@@ -1,4 +1,7 @@
-/* Whole backups: everything that a server has, at one instant, in a place (whole_place.h).
+/* Whole backups: everything that a server has, at one instant, in a place (place/place.h).
+ *
+ *     backups/<name>       manifests, one a backup (whole_manifest.c)
+ *     files/<content>      what they refer to, each by its content's name
  *
  * A whole backup is a manifest: which files a data directory has, and what the content of each is.
  * A content is kept once in a place, by its SHA-256, whichever backups and servers refer to it: so
@@ -16,10 +19,10 @@
 #ifndef TRESTLE_BACKUP_WHOLE_H
 #define TRESTLE_BACKUP_WHOLE_H
 
-#include "backup/whole_place.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "place/place.h"
 
 enum { WHOLE_NAME_SIZE = 64, WHOLE_DIGEST_SIZE = 32 };
 
@@ -64,6 +67,13 @@ struct whole_work {
 
 /* --- making --- */
 
+/* Makes the folders of whole backups, unless they are there. NOT_FOUND without the place. */
+status whole_prepare(struct place *place);
+
+/* Before anything is added or removed; place_unlock gives it back. Clears away what a killed writer
+ * has left. FAILED_PRECONDITION if somebody else has it; NOT_FOUND without whole_prepare. */
+status whole_lock(struct place *place, struct place_lock **out);
+
 struct whole_source {
     struct files *files;   /* of `directory` */
     const char *directory; /* a checkpoint, or a data directory that nobody has open */
@@ -72,31 +82,31 @@ struct whole_source {
 };
 
 /* Adds a backup to the place, which is locked. `name`: what it is called, by its instant. */
-status whole_create(struct whole_place *place, const struct whole_source *source,
-                    struct whole_work *work, char name[WHOLE_NAME_SIZE]);
+status whole_create(struct place *place, const struct whole_source *source, struct whole_work *work,
+                    char name[WHOLE_NAME_SIZE]);
 
 /* --- reading --- */
 
 /* Into the arena. NOT_FOUND; DATA_LOSS if it is damaged; FAILED_PRECONDITION if a later release
  * wrote it. */
-status whole_read(struct whole_place *place, const char *name, struct arena *arena,
+status whole_read(struct place *place, const char *name, struct arena *arena,
                   struct whole_backup *out);
 
-/* The names of all, rising, which is from the oldest to the newest; in the arena. */
-status whole_names(struct whole_place *place, struct arena *arena, const char *const **out,
+/* The names of all, rising, which is from the oldest to the newest; in the arena. NOT_FOUND if the
+ * place keeps no whole backups. */
+status whole_names(struct place *place, struct arena *arena, const char *const **out,
                    size_t *count);
 
 /* Reads all that the backup refers to, and calls `report` for what is missing or damaged, with the
  * content's name and what is wrong. Fails if it could not go on. */
-status whole_verify(struct whole_place *place, const struct whole_backup *backup,
-                    struct whole_work *work,
+status whole_verify(struct place *place, const struct whole_backup *backup, struct whole_work *work,
                     void (*report)(void *context, const char *file, const char *wrong),
                     void *context);
 
 /* Writes the backup's files into the directory, which is there and empty; FORMAT, without which no
  * server takes it for a data directory, comes last. */
-status whole_fetch(struct whole_place *place, const struct whole_backup *backup,
-                   struct files *files, const char *directory, struct whole_work *work);
+status whole_fetch(struct place *place, const struct whole_backup *backup, struct files *files,
+                   const char *directory, struct whole_work *work);
 
 /* --- expiry --- */
 
@@ -109,7 +119,7 @@ struct whole_expiry {
 
 /* Removes those, and then what nobody refers to any more. The place is locked. A manifest that
  * cannot be read stays, and with it everything: DATA_LOSS. */
-status whole_expire(struct whole_place *place, const struct whole_expiry *expiry,
-                    struct whole_work *work, size_t *backups_removed, size_t *files_removed);
+status whole_expire(struct place *place, const struct whole_expiry *expiry, struct whole_work *work,
+                    size_t *backups_removed, size_t *files_removed);
 
 #endif

@@ -1,7 +1,7 @@
 /* Making a whole backup: see whole.h.
  *
  *     list ──► for each file: known? ──► else read, name by content ──► there? ──► else copy
- *          ──► settle ──► manifest ──► settle
+ *          ──► manifest
  *
  * A table's file never changes, and its number is never given twice in one store. So a file that
  * the server's last backup had under the same name, of the same size and with the same end, where a
@@ -19,7 +19,7 @@ enum {
 };
 
 struct making {
-    struct whole_place *place;
+    struct place *place;
     const struct whole_source *source;
     struct whole_work *work;
     struct arena *arena;
@@ -44,8 +44,8 @@ static bool ends_with(const char *name, const char *suffix)
 static bool is_wanted(const char *name)
 {
     return strcmp(name, "CURRENT") == 0 || strcmp(name, "FORMAT") == 0 ||
-           strncmp(name, "MANIFEST-", strlen("MANIFEST-")) == 0 || ends_with(name, ".sst") ||
-           ends_with(name, ".log");
+           strcmp(name, "SYNCED") == 0 || strncmp(name, "MANIFEST-", strlen("MANIFEST-")) == 0 ||
+           ends_with(name, ".sst") || ends_with(name, ".log");
 }
 
 static status add_file(void *context, const char *name)
@@ -109,9 +109,9 @@ static status list_source(struct making *m)
 
 /* --- what is known already --- */
 
-static status note_content(void *context, const char *name)
+static status note_content(void *context, const struct place_entry *entry)
 {
-    return content_set_add(context, name);
+    return content_set_add(context, entry->name);
 }
 
 /* One that cannot be read is no help, and no hindrance. */
@@ -132,7 +132,7 @@ static status learn_what_is_there(struct making *m)
 {
     const char *const *names;
     size_t count;
-    TRY(whole_place_list(m->place, WHOLE_FILES, note_content, &m->known));
+    TRY(place_list(m->place, WHOLE_FILES, note_content, &m->known));
     TRY(whole_names(m->place, m->arena, &names, &count));
     find_previous(m, names, count);
     return status_ok();
@@ -159,21 +159,21 @@ static bool is_as_before(struct making *m, struct whole_file *file)
 
 /* Reads it to its end into the digest and, if there is one, the writer. */
 static status read_file(struct making *m, struct file_reader *reader, struct digest *digest,
-                        struct whole_place_writer *writer)
+                        struct place_writer *writer)
 {
     size_t got;
     do {
         TRY(file_reader_next(reader, m->piece, WHOLE_PIECE, &got));
         TRY(digest_add(digest, bytes_make(m->piece, got)));
         if (writer != NULL && got > 0)
-            TRY(whole_place_writer_append(writer, bytes_make(m->piece, got)));
+            TRY(place_writer_append(writer, bytes_make(m->piece, got)));
         TRY(whole_pace(m->work, got));
     } while (got > 0);
     return status_ok();
 }
 
 static status read_source(struct making *m, const struct whole_file *file,
-                          struct whole_place_writer *writer, uint8_t sha256[DIGEST_MOST_BYTES])
+                          struct place_writer *writer, uint8_t sha256[DIGEST_MOST_BYTES])
 {
     struct file_reader *reader;
     struct digest *digest = NULL;
@@ -192,14 +192,14 @@ static status read_source(struct making *m, const struct whole_file *file,
 }
 
 static status copy_into(struct making *m, const struct whole_file *file,
-                        struct whole_place_writer *writer)
+                        struct place_writer *writer)
 {
     uint8_t again[DIGEST_MOST_BYTES];
     TRY(read_source(m, file, writer, again));
     if (memcmp(again, file->sha256, WHOLE_DIGEST_SIZE) != 0)
         return status_make(STATUS_DATA_LOSS, "%s/%s: read twice, it was not the same",
                            m->source->directory, file->name);
-    TRY(whole_place_writer_finish(writer));
+    TRY(place_writer_finish(writer));
     m->work->files_copied++;
     m->work->bytes_copied += file->size;
     return status_ok();
@@ -207,10 +207,12 @@ static status copy_into(struct making *m, const struct whole_file *file,
 
 static status copy_file(struct making *m, const struct whole_file *file, const char *name)
 {
-    struct whole_place_writer *writer;
-    TRY(whole_place_write_begin(m->place, WHOLE_FILES, name, &writer));
+    char object[OBJECT_NAME_SIZE];
+    struct place_writer *writer;
+    content_object(name, object);
+    TRY(place_create(m->place, object, &writer));
     status s = copy_into(m, file, writer);
-    whole_place_writer_end(writer);
+    place_writer_close(writer);
     return status_is_ok(s) ? content_set_add(&m->known, name) : s;
 }
 
@@ -235,22 +237,22 @@ static status add_contents(struct making *m)
             TRY(add_content(m, file));
         m->work->bytes_done += file->size;
     }
-    return whole_place_settle(m->place);
+    return status_ok();
 }
 
 /* --- the manifest --- */
 
-static bool is_taken(struct making *m, const char *name)
+static bool is_taken(struct making *m, const char *object)
 {
-    struct whole_place_reader *reader = NULL;
-    status s = whole_place_read_begin(m->place, WHOLE_BACKUPS, name, &reader);
+    struct place_reader *reader;
+    status s = place_open(m->place, object, &reader);
     bool is_there = s.code != STATUS_NOT_FOUND;
-    whole_place_reader_end(reader);
+    place_reader_close(reader);
     status_free(s);
     return is_there;
 }
 
-static status find_name(struct making *m, char name[WHOLE_NAME_SIZE])
+static status find_name(struct making *m, char name[WHOLE_NAME_SIZE], char object[OBJECT_NAME_SIZE])
 {
     struct tm utc;
     char second[32];
@@ -259,36 +261,30 @@ static status find_name(struct making *m, char name[WHOLE_NAME_SIZE])
         strftime(second, sizeof second, "%Y%m%dT%H%M%SZ", &utc) == 0)
         return status_make(STATUS_FAILED_PRECONDITION, "the clock shows no time that has a name");
     snprintf(name, WHOLE_NAME_SIZE, "%s", second);
-    for (unsigned i = 2; is_taken(m, name); i++) {
+    TRY(manifest_object(name, object));
+    for (unsigned i = 2; is_taken(m, object); i++) {
         if (i > MOST_OF_A_SECOND)
             return status_make(STATUS_ALREADY_EXISTS, "there is a backup %s already", name);
         snprintf(name, WHOLE_NAME_SIZE, "%s-%02u", second, i);
+        TRY(manifest_object(name, object));
     }
     return status_ok();
 }
 
-static status put_manifest(struct making *m, const char *name)
+static status put_manifest(struct making *m, const char *object)
 {
-    struct whole_place_writer *writer;
     struct buffer content = {0};
     m->backup.end_us = clock_wall_us(m->work->clock);
     status s = whole_encode(&m->backup, m->arena, &content);
     if (status_is_ok(s))
-        s = whole_place_write_begin(m->place, WHOLE_BACKUPS, name, &writer);
-    if (!status_is_ok(s)) {
-        buffer_free(&content);
-        return s;
-    }
-    s = whole_place_writer_append(writer, buffer_bytes(&content));
-    if (status_is_ok(s))
-        s = whole_place_writer_finish(writer);
-    whole_place_writer_end(writer);
+        s = place_put(m->place, object, buffer_bytes(&content));
     buffer_free(&content);
-    return status_is_ok(s) ? whole_place_settle(m->place) : s;
+    return s;
 }
 
 static status make(struct making *m, char name[WHOLE_NAME_SIZE])
 {
+    char object[OBJECT_NAME_SIZE];
     m->arena = arena_create(WHOLE_MEMORY);
     m->previous_arena = arena_create(WHOLE_MEMORY);
     m->piece = malloc(WHOLE_PIECE);
@@ -299,12 +295,12 @@ static status make(struct making *m, char name[WHOLE_NAME_SIZE])
     TRY(list_source(m));
     TRY(learn_what_is_there(m));
     TRY(add_contents(m));
-    TRY(find_name(m, name));
-    return put_manifest(m, name);
+    TRY(find_name(m, name, object));
+    return put_manifest(m, object);
 }
 
-status whole_create(struct whole_place *place, const struct whole_source *source,
-                    struct whole_work *work, char name[WHOLE_NAME_SIZE])
+status whole_create(struct place *place, const struct whole_source *source, struct whole_work *work,
+                    char name[WHOLE_NAME_SIZE])
 {
     struct making m = {.place = place, .source = source, .work = work, .backup = *source->facts};
     m.backup.files = NULL;

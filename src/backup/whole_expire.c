@@ -5,7 +5,7 @@
 #include "backup/whole_private.h"
 
 struct expiring {
-    struct whole_place *place;
+    struct place *place;
     const struct whole_expiry *expiry;
     struct whole_work *work;
     struct arena *arena; /* of names */
@@ -76,15 +76,28 @@ static status note_wanted(struct expiring *e, const char *name)
 
 /* --- what goes --- */
 
-static status remove_unwanted(void *context, const char *name)
+/* What is no content's name is not ours. */
+static status remove_unwanted(void *context, const struct place_entry *entry)
 {
     struct expiring *e = context;
-    if (content_set_has(&e->wanted, name))
+    char object[OBJECT_NAME_SIZE];
+    if (!is_content_name(entry->name) || content_set_has(&e->wanted, entry->name))
         return status_ok();
     TRY(whole_pace(e->work, 0));
-    TRY(whole_place_remove(e->place, WHOLE_FILES, name));
+    content_object(entry->name, object);
+    TRY(place_remove(e->place, object));
     e->files_removed++;
     return status_ok();
+}
+
+static status remove_manifests(struct expiring *e)
+{
+    char object[OBJECT_NAME_SIZE];
+    for (size_t i = 0; i < e->removable_count; i++) {
+        TRY(manifest_object(e->removable[i], object));
+        TRY(place_remove(e->place, object));
+    }
+    return place_settle(e->place, WHOLE_BACKUPS);
 }
 
 static status expire(struct expiring *e)
@@ -100,14 +113,12 @@ static status expire(struct expiring *e)
     for (size_t i = 0; i < count; i++)
         if (!is_removable(e, names[i]))
             TRY(note_wanted(e, names[i]));
-    for (size_t i = 0; i < e->removable_count; i++)
-        TRY(whole_place_remove(e->place, WHOLE_BACKUPS, e->removable[i]));
-    TRY(whole_place_settle(e->place));
-    return whole_place_list(e->place, WHOLE_FILES, remove_unwanted, e);
+    TRY(remove_manifests(e));
+    return place_list(e->place, WHOLE_FILES, remove_unwanted, e);
 }
 
-status whole_expire(struct whole_place *place, const struct whole_expiry *expiry,
-                    struct whole_work *work, size_t *backups_removed, size_t *files_removed)
+status whole_expire(struct place *place, const struct whole_expiry *expiry, struct whole_work *work,
+                    size_t *backups_removed, size_t *files_removed)
 {
     struct expiring e = {.place = place, .expiry = expiry, .work = work};
     whole_begin(work, 0);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 struct fetching {
-    struct whole_place *place;
+    struct place *place;
     struct whole_work *work;
     struct files *files;   /* of the directory */
     const char *directory; /* NULL: nothing is written */
@@ -14,12 +14,12 @@ struct fetching {
 
 /* --- one content --- */
 
-static status read_content(struct fetching *f, struct whole_place_reader *reader,
-                           struct digest *digest, struct file_writer *writer)
+static status read_content(struct fetching *f, struct place_reader *reader, struct digest *digest,
+                           struct file_writer *writer)
 {
     size_t got;
     do {
-        TRY(whole_place_reader_next(reader, f->piece, WHOLE_PIECE, &got));
+        TRY(place_reader_next(reader, f->piece, WHOLE_PIECE, &got));
         TRY(digest_add(digest, bytes_make(f->piece, got)));
         if (writer != NULL && got > 0)
             TRY(file_writer_append(writer, bytes_make(f->piece, got)));
@@ -43,11 +43,12 @@ static status check_digest(const struct whole_file *file, struct digest *digest)
 static status take_content(struct fetching *f, const struct whole_file *file,
                            struct file_writer *writer)
 {
-    char name[CONTENT_NAME_SIZE];
-    struct whole_place_reader *reader;
+    char name[CONTENT_NAME_SIZE], object[OBJECT_NAME_SIZE];
+    struct place_reader *reader;
     struct digest *digest = NULL;
     content_name(file->sha256, name);
-    status s = whole_place_read_begin(f->place, WHOLE_FILES, name, &reader);
+    content_object(name, object);
+    status s = place_open(f->place, object, &reader);
     if (s.code == STATUS_NOT_FOUND) {
         status_free(s);
         return status_make(STATUS_DATA_LOSS, "it is missing");
@@ -59,7 +60,7 @@ static status take_content(struct fetching *f, const struct whole_file *file,
     if (status_is_ok(s))
         s = check_digest(file, digest);
     digest_destroy(digest);
-    whole_place_reader_end(reader);
+    place_reader_close(reader);
     return s;
 }
 
@@ -99,8 +100,7 @@ static status verify_files(struct verifying *v, const struct whole_file **files,
     return status_ok();
 }
 
-status whole_verify(struct whole_place *place, const struct whole_backup *backup,
-                    struct whole_work *work,
+status whole_verify(struct place *place, const struct whole_backup *backup, struct whole_work *work,
                     void (*report)(void *context, const char *file, const char *wrong),
                     void *context)
 {
@@ -167,8 +167,8 @@ static status fetch_files(struct fetching *f, const struct whole_backup *backup)
     return files_sync_directory(f->files, f->directory);
 }
 
-status whole_fetch(struct whole_place *place, const struct whole_backup *backup,
-                   struct files *files, const char *directory, struct whole_work *work)
+status whole_fetch(struct place *place, const struct whole_backup *backup, struct files *files,
+                   const char *directory, struct whole_work *work)
 {
     struct fetching f = {.place = place,
                          .work = work,

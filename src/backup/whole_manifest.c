@@ -149,21 +149,22 @@ static status decode(bytes content, struct arena *arena, struct whole_backup *ou
     return damaged("it does not parse");
 }
 
-status whole_read(struct whole_place *place, const char *name, struct arena *arena,
+status whole_read(struct place *place, const char *name, struct arena *arena,
                   struct whole_backup *out)
 {
     struct buffer content = {0};
+    char object[OBJECT_NAME_SIZE];
     *out = (struct whole_backup){0};
-    if (strchr(name, '/') != NULL || name[0] == '.')
-        return status_make(STATUS_INVALID_ARGUMENT, "\"%s\" is no backup's name", name);
-    status s = whole_place_read(place, WHOLE_BACKUPS, name, MOST_BYTES, &content);
+    TRY(manifest_object(name, object));
+    status s = place_get(place, object, MOST_BYTES, &content);
     if (status_is_ok(s))
         s = decode(buffer_bytes(&content), arena, out);
     buffer_free(&content);
     if (s.code != STATUS_NOT_FOUND)
         return s;
     status_free(s);
-    return status_make(STATUS_NOT_FOUND, "there is no whole backup \"%s\"", name);
+    return status_make(STATUS_NOT_FOUND, "there is no whole backup \"%s\" in %s", name,
+                       place_title(place));
 }
 
 /* --- names --- */
@@ -175,9 +176,11 @@ struct names {
     size_t capacity;
 };
 
-static status add_name(void *context, const char *name)
+static status add_name(void *context, const struct place_entry *entry)
 {
     struct names *names = context;
+    if (entry->is_folder)
+        return status_ok();
     if (names->count == names->capacity) {
         size_t capacity = names->capacity == 0 ? 16 : 2 * names->capacity;
         const char **larger = arena_alloc(names->arena, capacity * sizeof *larger);
@@ -188,25 +191,23 @@ static status add_name(void *context, const char *name)
         names->names = larger;
         names->capacity = capacity;
     }
-    const char *copy = arena_string(names->arena, bytes_of(name));
+    const char *copy = arena_string(names->arena, bytes_of(entry->name));
     if (copy == NULL)
         return status_out_of_memory();
     names->names[names->count++] = copy;
     return status_ok();
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-status whole_names(struct whole_place *place, struct arena *arena, const char *const **out,
-                   size_t *count)
+status whole_names(struct place *place, struct arena *arena, const char *const **out, size_t *count)
 {
     struct names names = {.arena = arena};
-    TRY(whole_place_list(place, WHOLE_BACKUPS, add_name, &names));
-    if (names.count > 0)
-        qsort(names.names, names.count, sizeof *names.names, compare_names);
+    status s = place_list(place, WHOLE_BACKUPS, add_name, &names);
+    if (s.code == STATUS_NOT_FOUND) {
+        status_free(s);
+        return status_make(STATUS_NOT_FOUND, "there are no whole backups in %s",
+                           place_title(place));
+    }
+    TRY(s);
     *out = names.names;
     *count = names.count;
     return status_ok();

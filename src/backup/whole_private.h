@@ -9,10 +9,22 @@ enum {
     WHOLE_MEMORY = 256 << 20, /* of one manifest, with room for a million files */
     WHOLE_PIECE = 256 << 10,  /* bytes that are read at a time */
     CONTENT_NAME_SIZE = 2 * WHOLE_DIGEST_SIZE + 1,
+    OBJECT_NAME_SIZE = 16 + CONTENT_NAME_SIZE, /* in a place: of a content, or a manifest */
 };
 
-/* The name of a content in a place. */
+/* Folders of a place. */
+#define WHOLE_BACKUPS "backups"
+#define WHOLE_FILES   "files"
+
+/* The name of a content. */
 void content_name(const uint8_t sha256[WHOLE_DIGEST_SIZE], char out[CONTENT_NAME_SIZE]);
+
+bool is_content_name(const char *name);
+
+/* What the place calls it. */
+void content_object(const char *content, char out[OBJECT_NAME_SIZE]);
+/* INVALID_ARGUMENT if it can be no backup's name. */
+status manifest_object(const char *name, char out[OBJECT_NAME_SIZE]);
 
 /* A set of contents' names that grows, then is asked. All zeroes is empty. */
 struct content_set {

@@ -17,7 +17,7 @@
 #define WHOLE_SETTINGS_FILE "settings-of-the-backup.txt"
 
 struct whole_restore {
-    struct whole_place *place;
+    struct place *place;
     const struct whole_backup *backup;
     struct files *files;
     const char *directory; /* not there, or empty; its parent is there. No slash at its end */

@@ -66,14 +66,18 @@ static void take_checkpoint(struct fixture *f)
     store_checkpoint_end(checkpoint);
 }
 
-static status open_place(struct fixture *f, bool is_new_fine, struct whole_place **out)
+static void open_place(struct fixture *f, struct place **out)
 {
-    const struct whole_place_options options = {
-        .where = f->place, .files = files_of_store(f->store), .is_new_fine = is_new_fine};
-    return whole_place_open(&options, out);
+    assert_ok(place_of_directory(files_of_store(f->store), f->place, out));
 }
 
-static status create_in(struct fixture *f, struct whole_place *place, bool is_scheduled,
+static status prepare(struct place *place)
+{
+    TRY(place_make(place));
+    return whole_prepare(place);
+}
+
+static status create_in(struct fixture *f, struct place *place, bool is_scheduled,
                         char name[WHOLE_NAME_SIZE])
 {
     char identity[STORE_IDENTITY_SIZE];
@@ -85,17 +89,21 @@ static status create_in(struct fixture *f, struct whole_place *place, bool is_sc
                                        .is_scheduled = is_scheduled};
     const struct whole_source source = {
         .files = files_of_store(f->store), .directory = f->checkpoint, .facts = &facts};
+    struct place_lock *lock;
     f->instant_us += 1000000;
-    TRY(whole_place_lock(place));
-    return whole_create(place, &source, &f->work, name);
+    TRY(prepare(place));
+    TRY(whole_lock(place, &lock));
+    status s = whole_create(place, &source, &f->work, name);
+    place_unlock(place, lock);
+    return s;
 }
 
 static status try_create(struct fixture *f, char name[WHOLE_NAME_SIZE])
 {
-    struct whole_place *place;
-    TRY(open_place(f, true, &place));
+    struct place *place;
+    open_place(f, &place);
     status s = create_in(f, place, false, name);
-    whole_place_close(place);
+    place_close(place);
     return s;
 }
 
@@ -116,9 +124,9 @@ static void note_wrong(void *context, const char *file, const char *wrong)
 }
 
 static status read_backup(struct fixture *f, const char *name, struct arena *arena,
-                          struct whole_place **place, struct whole_backup *out)
+                          struct place **place, struct whole_backup *out)
 {
-    TRY(open_place(f, false, place));
+    open_place(f, place);
     return whole_read(*place, name, arena, out);
 }
 
@@ -126,12 +134,12 @@ static status read_backup(struct fixture *f, const char *name, struct arena *are
 static unsigned verify(struct fixture *f, const char *name)
 {
     struct arena *arena = arena_create(WHOLE_MEMORY);
-    struct whole_place *place;
+    struct place *place;
     struct whole_backup backup;
     unsigned wrong = 0;
     assert_ok(read_backup(f, name, arena, &place, &backup));
     assert_ok(whole_verify(place, &backup, &f->work, note_wrong, &wrong));
-    whole_place_close(place);
+    place_close(place);
     arena_destroy(arena);
     return wrong;
 }
@@ -139,7 +147,7 @@ static unsigned verify(struct fixture *f, const char *name)
 static status restore(struct fixture *f, const char *name)
 {
     struct arena *arena = arena_create(WHOLE_MEMORY);
-    struct whole_place *place = NULL;
+    struct place *place = NULL;
     struct whole_backup backup;
     status s = read_backup(f, name, arena, &place, &backup);
     const struct whole_restore what = {.place = place,
@@ -150,7 +158,7 @@ static status restore(struct fixture *f, const char *name)
                                        .work = &f->work};
     if (status_is_ok(s))
         s = whole_restore(&what);
-    whole_place_close(place);
+    place_close(place);
     arena_destroy(arena);
     return s;
 }
@@ -291,14 +299,16 @@ static void a_directory_with_something_in_it_is_refused(void **state)
 static void one_at_a_time_writes_to_a_place(void **state)
 {
     struct fixture *f = *state;
-    struct whole_place *place;
+    struct place *place;
+    struct place_lock *lock;
     char name[WHOLE_NAME_SIZE];
     create(f, name);
-    assert_ok(open_place(f, false, &place));
-    assert_ok(whole_place_lock(place));
+    open_place(f, &place);
+    assert_ok(whole_lock(place, &lock));
     assert_status(try_create(f, name), STATUS_FAILED_PRECONDITION);
     assert_int_equal(verify(f, "20231114T221320Z"), 0); /* who reads does not mind */
-    whole_place_close(place);
+    place_unlock(place, lock);
+    place_close(place);
     assert_ok(try_create(f, name));
 }
 
@@ -307,12 +317,15 @@ static void one_at_a_time_writes_to_a_place(void **state)
 static status expire(struct fixture *f, const struct whole_expiry *expiry, size_t *backups,
                      size_t *files)
 {
-    struct whole_place *place;
-    TRY(open_place(f, false, &place));
-    status s = whole_place_lock(place);
-    if (status_is_ok(s))
+    struct place *place;
+    struct place_lock *lock;
+    open_place(f, &place);
+    status s = whole_lock(place, &lock);
+    if (status_is_ok(s)) {
         s = whole_expire(place, expiry, &f->work, backups, files);
-    whole_place_close(place);
+        place_unlock(place, lock);
+    }
+    place_close(place);
     return s;
 }
 
@@ -347,14 +360,14 @@ static void expiry_keeps_to_its_server_and_its_schedule(void **state)
     const struct whole_expiry elsewhere = {.server = "another", .keep = 1};
     const struct whole_expiry scheduled = {.scheduled_only = true, .keep = 1};
     const struct whole_expiry none = {.keep = 0};
-    struct whole_place *place;
+    struct place *place;
     char name[WHOLE_NAME_SIZE];
     size_t backups, files;
     for (unsigned i = 0; i < 4; i++) {
         take_checkpoint(f);
-        assert_ok(open_place(f, true, &place));
+        open_place(f, &place);
         assert_ok(create_in(f, place, i % 2 == 0, name));
-        whole_place_close(place);
+        place_close(place);
     }
     assert_ok(expire(f, &elsewhere, &backups, &files));
     assert_int_equal(backups, 0);
@@ -441,7 +454,7 @@ static void a_missing_content_is_found(void **state)
 static void assert_manifest_is_refused(struct fixture *f, const char *path)
 {
     struct stat info;
-    struct whole_place *place;
+    struct place *place;
     struct whole_backup backup;
     struct arena *arena = arena_create(WHOLE_MEMORY);
     size_t backups, files;
@@ -452,7 +465,7 @@ static void assert_manifest_is_refused(struct fixture *f, const char *path)
         status s = read_backup(f, damaged_backup, arena, &place, &backup);
         assert_true(s.code == STATUS_DATA_LOSS || s.code == STATUS_FAILED_PRECONDITION);
         status_free(s);
-        whole_place_close(place);
+        place_close(place);
         flip(path, at);
     }
     flip(path, (long)info.st_size / 2);
@@ -509,11 +522,12 @@ static unsigned verify_all(struct fixture *f)
     const char *const *names;
     size_t count;
     struct arena *arena = arena_create(WHOLE_MEMORY);
-    struct whole_place *place;
+    struct place *place;
     unsigned wrong = 0;
-    assert_ok(open_place(f, true, &place));
+    open_place(f, &place);
+    assert_ok(prepare(place));
     assert_ok(whole_names(place, arena, &names, &count));
-    whole_place_close(place);
+    place_close(place);
     for (size_t i = 0; i < count; i++)
         wrong += verify(f, names[i]);
     arena_destroy(arena);

@@ -1,9 +1,38 @@
-/* What making, verifying, restoring and expiring whole backups share: the rate, contents' names. */
+/* What making, verifying, restoring and expiring whole backups share: folders, the rate, names. */
 #include "backup/whole_private.h"
 #include "os/thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* --- the place --- */
+
+status whole_prepare(struct place *place)
+{
+    TRY(place_make_folder(place, WHOLE_FILES));
+    return place_make_folder(place, WHOLE_BACKUPS);
+}
+
+static status ignore_entry(void *context, const struct place_entry *entry)
+{
+    (void)context, (void)entry;
+    return status_ok();
+}
+
+status whole_lock(struct place *place, struct place_lock **out)
+{
+    *out = NULL;
+    TRY(place_list(place, WHOLE_BACKUPS, ignore_entry, NULL)); /* no lock where nothing is kept */
+    TRY(place_lock(place, out));
+    status s = place_sweep(place, WHOLE_FILES);
+    if (status_is_ok(s))
+        s = place_sweep(place, WHOLE_BACKUPS);
+    if (status_is_ok(s))
+        return s;
+    place_unlock(place, *out);
+    *out = NULL;
+    return s;
+}
 
 /* --- pace --- */
 
@@ -46,7 +75,20 @@ void content_name(const uint8_t sha256[WHOLE_DIGEST_SIZE], char out[CONTENT_NAME
         snprintf(out + 2 * i, 3, "%02x", sha256[i]);
 }
 
-static bool is_content_name(const char *name)
+void content_object(const char *content, char out[OBJECT_NAME_SIZE])
+{
+    snprintf(out, OBJECT_NAME_SIZE, WHOLE_FILES "/%s", content);
+}
+
+status manifest_object(const char *name, char out[OBJECT_NAME_SIZE])
+{
+    if (strlen(name) >= WHOLE_NAME_SIZE || strchr(name, '/') != NULL || !place_name_is_sound(name))
+        return status_make(STATUS_INVALID_ARGUMENT, "\"%s\" is no backup's name", name);
+    snprintf(out, OBJECT_NAME_SIZE, WHOLE_BACKUPS "/%s", name);
+    return status_ok();
+}
+
+bool is_content_name(const char *name)
 {
     size_t size = strspn(name, "0123456789abcdef");
     return size == CONTENT_NAME_SIZE - 1 && name[size] == '\0';

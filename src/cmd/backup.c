@@ -28,7 +28,7 @@ status backup_read_words(const struct backup_words *words, const char *const *ar
     return options_read(words->table, arguments + count, no_environment, &values);
 }
 
-status backup_find(struct whole_place *place, const char **name, struct arena *arena,
+status backup_find(struct place *place, const char **name, struct arena *arena,
                    struct whole_backup *out)
 {
     const char *const *names;
@@ -74,21 +74,21 @@ struct options {
 struct visit {
     struct options options;
     const char *words[2]; /* the place, the backup's name */
-    struct whole_place *place;
+    struct place *place;
     struct arena *arena;
     bool is_perfect;
 };
 
 static status open_and(struct visit *visit, status (*work)(struct visit *visit))
 {
-    const struct whole_place_options options = {.where = visit->words[0]};
     visit->is_perfect = true;
     visit->arena = arena_create(BACKUP_COMMAND_MEMORY);
-    status s =
-        visit->arena == NULL ? status_out_of_memory() : whole_place_open(&options, &visit->place);
+    status s = visit->arena == NULL
+                   ? status_out_of_memory()
+                   : place_of_name(files_of_system(), visit->words[0], &visit->place);
     if (status_is_ok(s))
         s = work(visit);
-    whole_place_close(visit->place);
+    place_close(visit->place);
     arena_destroy(visit->arena);
     return s;
 }
@@ -325,17 +325,25 @@ static void write_expire_help(struct buffer *out)
         "files that none of those that stay refers to.\n");
 }
 
+static status expire_locked(struct visit *visit, const struct whole_expiry *expiry)
+{
+    struct whole_work work = backup_work_at(0);
+    size_t backups, files;
+    TRY(whole_expire(visit->place, expiry, &work, &backups, &files));
+    printf("%zu backups and %zu files removed\n", backups, files);
+    return status_ok();
+}
+
 static status expire(struct visit *visit)
 {
     const struct whole_expiry expiry = {.keep = visit->options.keep};
-    struct whole_work work = backup_work_at(0);
-    size_t backups, files;
+    struct place_lock *lock;
     if (expiry.keep == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "--keep says how many stay");
-    TRY(whole_place_lock(visit->place));
-    TRY(whole_expire(visit->place, &expiry, &work, &backups, &files));
-    printf("%zu backups and %zu files removed\n", backups, files);
-    return status_ok();
+    TRY(whole_lock(visit->place, &lock));
+    status s = expire_locked(visit, &expiry);
+    place_unlock(visit->place, lock);
+    return s;
 }
 
 static int expire_kind(const char *const *arguments)

@@ -83,7 +83,8 @@ struct creation {
     const char *where;
     struct log log;
     struct store *store;
-    struct whole_place *place;
+    struct place *place;
+    struct place_lock *lock;
 };
 
 /* Nothing in the directory has a version at or above the ceiling. */
@@ -107,10 +108,11 @@ static status open_directory(struct creation *creation)
                                           .cache_bytes = CACHE_BYTES,
                                           .open_files = OPEN_FILES,
                                           .read_only = true};
-    const struct whole_place_options place = {.where = creation->where, .is_new_fine = true};
     TRY(store_open(&options, &creation->store));
-    TRY(whole_place_open(&place, &creation->place));
-    return whole_place_lock(creation->place);
+    TRY(place_of_name(files_of_system(), creation->where, &creation->place));
+    TRY(place_make(creation->place));
+    TRY(whole_prepare(creation->place));
+    return whole_lock(creation->place, &creation->lock);
 }
 
 static void tell(const char *name, uint64_t bytes, uint64_t copied_files, uint64_t copied_bytes)
@@ -142,7 +144,8 @@ static status create_offline(struct creation *creation)
 {
     creation->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
     status s = create(creation);
-    whole_place_close(creation->place);
+    place_unlock(creation->place, creation->lock);
+    place_close(creation->place);
     if (creation->store != NULL)
         store_close(creation->store);
     return s;

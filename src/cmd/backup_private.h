@@ -20,7 +20,7 @@ status backup_read_words(const struct backup_words *words, const char *const *ar
                          const char *given[2], void *out);
 
 /* A manifest by its name, or the newest if that is NULL; `*name` is then what it is called. */
-status backup_find(struct whole_place *place, const char **name, struct arena *arena,
+status backup_find(struct place *place, const char **name, struct arena *arena,
                    struct whole_backup *out);
 
 /* Work at this rate, in bytes a second. */

@@ -1,9 +1,12 @@
-/* What is the same of all places: names, and the way to the methods. See place.h. */
+/* What is the same of all places: names, the way to the methods, and what can be made of readers
+ * and writers. See place.h. */
 #include "place/place.h"
 
 #include "base/limits.h"
 
 #include <stdlib.h>
+
+enum { PIECE = 256 << 10 };
 
 /* --- names --- */
 
@@ -53,17 +56,12 @@ static status check_folder(const char *folder)
 
 /* --- the methods --- */
 
-static bool always_go_on(void *context, uint64_t bytes)
+status place_of_name(struct files *files, const char *name, struct place **out)
 {
-    (void)context, (void)bytes;
-    return true;
-}
-
-static const struct store_pacer unpaced = {.go_on = always_go_on};
-
-static const struct store_pacer *pacer_or_none(const struct store_pacer *pacer)
-{
-    return pacer != NULL ? pacer : &unpaced;
+    *out = NULL;
+    if (strstr(name, "://") != NULL)
+        return status_make(STATUS_UNIMPLEMENTED, "%s: a place is a directory", name);
+    return place_of_directory(files, name, out);
 }
 
 void place_close(struct place *place)
@@ -79,36 +77,15 @@ const char *place_title(const struct place *place)
     return place->title;
 }
 
+status place_make(struct place *place)
+{
+    return place->methods->make(place);
+}
+
 status place_make_folder(struct place *place, const char *folder)
 {
     TRY(check_name(folder));
     return place->methods->make_folder(place, folder);
-}
-
-status place_put(struct place *place, const char *name, bytes content)
-{
-    TRY(check_name(name));
-    return place->methods->put(place, name, content);
-}
-
-status place_put_file(struct place *place, const char *name, const char *path,
-                      const struct store_pacer *pacer)
-{
-    TRY(check_name(name));
-    return place->methods->put_file(place, name, path, pacer_or_none(pacer));
-}
-
-status place_get(struct place *place, const char *name, size_t most, struct buffer *out)
-{
-    TRY(check_name(name));
-    return place->methods->get(place, name, most, out);
-}
-
-status place_get_file(struct place *place, const char *name, const char *path,
-                      const struct store_pacer *pacer)
-{
-    TRY(check_name(name));
-    return place->methods->get_file(place, name, path, pacer_or_none(pacer));
 }
 
 status place_list(struct place *place, const char *folder,
@@ -128,4 +105,194 @@ status place_remove_folder(struct place *place, const char *folder)
 {
     TRY(check_name(folder));
     return place->methods->remove_folder(place, folder);
+}
+
+status place_settle(struct place *place, const char *folder)
+{
+    TRY(check_folder(folder));
+    return place->methods->settle(place, folder);
+}
+
+status place_sweep(struct place *place, const char *folder)
+{
+    TRY(check_folder(folder));
+    return place->methods->sweep(place, folder);
+}
+
+status place_lock(struct place *place, struct place_lock **out)
+{
+    return place->methods->lock(place, out);
+}
+
+void place_unlock(struct place *place, struct place_lock *lock)
+{
+    if (lock != NULL)
+        place->methods->unlock(place, lock);
+}
+
+/* --- readers and writers --- */
+
+status place_open(struct place *place, const char *name, struct place_reader **out)
+{
+    *out = NULL;
+    TRY(check_name(name));
+    return place->methods->open(place, name, out);
+}
+
+status place_reader_next(struct place_reader *reader, uint8_t *to, size_t size, size_t *got)
+{
+    return reader->next(reader, to, size, got);
+}
+
+void place_reader_close(struct place_reader *reader)
+{
+    if (reader != NULL)
+        reader->close(reader);
+}
+
+status place_create(struct place *place, const char *name, struct place_writer **out)
+{
+    *out = NULL;
+    TRY(check_name(name));
+    return place->methods->create(place, name, out);
+}
+
+status place_writer_append(struct place_writer *writer, bytes piece)
+{
+    return writer->append(writer, piece);
+}
+
+status place_writer_finish(struct place_writer *writer)
+{
+    return writer->finish(writer);
+}
+
+void place_writer_close(struct place_writer *writer)
+{
+    if (writer != NULL)
+        writer->close(writer);
+}
+
+/* --- objects in memory --- */
+
+status place_put(struct place *place, const char *name, bytes content)
+{
+    struct place_writer *writer;
+    TRY(place_create(place, name, &writer));
+    status s = place_writer_append(writer, content);
+    if (status_is_ok(s))
+        s = place_writer_finish(writer);
+    place_writer_close(writer);
+    return s;
+}
+
+static status read_all(struct place_reader *reader, uint8_t *piece, size_t most, struct buffer *out)
+{
+    size_t got, sum = 0;
+    for (;;) {
+        TRY(place_reader_next(reader, piece, PIECE, &got));
+        if (got == 0)
+            return out->failed ? status_out_of_memory() : status_ok();
+        if (got > most - sum)
+            return status_make(STATUS_DATA_LOSS, "it has more than %zu bytes", most);
+        sum += got;
+        buffer_append(out, piece, got);
+    }
+}
+
+status place_get(struct place *place, const char *name, size_t most, struct buffer *out)
+{
+    struct place_reader *reader;
+    uint8_t *piece = malloc(PIECE);
+    status s = piece == NULL ? status_out_of_memory() : place_open(place, name, &reader);
+    if (status_is_ok(s)) {
+        s = read_all(reader, piece, most, out);
+        place_reader_close(reader);
+    }
+    free(piece);
+    return s;
+}
+
+/* --- objects and files --- */
+
+static status pace(const struct store_pacer *pacer, size_t bytes)
+{
+    return pacer == NULL || pacer->go_on(pacer->context, bytes)
+               ? status_ok()
+               : status_make(STATUS_CANCELLED, "cancelled");
+}
+
+static status append_file(struct place_writer *writer, struct file_reader *file, uint8_t *piece,
+                          const struct store_pacer *pacer)
+{
+    size_t got;
+    for (;;) {
+        TRY(file_reader_next(file, piece, PIECE, &got));
+        if (got == 0)
+            return place_writer_finish(writer);
+        TRY(place_writer_append(writer, bytes_make(piece, got)));
+        TRY(pace(pacer, got));
+    }
+}
+
+static status put_opened(struct place *place, const char *name, struct file_reader *file,
+                         const struct store_pacer *pacer)
+{
+    struct place_writer *writer;
+    uint8_t *piece = malloc(PIECE);
+    status s = piece == NULL ? status_out_of_memory() : place_create(place, name, &writer);
+    if (status_is_ok(s)) {
+        s = append_file(writer, file, piece, pacer);
+        place_writer_close(writer);
+    }
+    free(piece);
+    return s;
+}
+
+status place_put_file(struct place *place, const char *name, const char *path,
+                      const struct store_pacer *pacer)
+{
+    struct file_reader *file;
+    TRY(check_name(name));
+    TRY(files_open(place->files, path, &file));
+    status s = put_opened(place, name, file, pacer);
+    file_reader_close(file);
+    return s;
+}
+
+static status fill_file(struct file_writer *file, struct place_reader *reader, uint8_t *piece,
+                        const struct store_pacer *pacer)
+{
+    size_t got;
+    for (;;) {
+        TRY(place_reader_next(reader, piece, PIECE, &got));
+        if (got == 0)
+            return file_writer_finish(file);
+        TRY(file_writer_append(file, bytes_make(piece, got)));
+        TRY(pace(pacer, got));
+    }
+}
+
+static status get_opened(struct place *place, struct place_reader *reader, const char *path,
+                         const struct store_pacer *pacer)
+{
+    struct file_writer *file;
+    uint8_t *piece = malloc(PIECE);
+    status s = piece == NULL ? status_out_of_memory() : files_create(place->files, path, &file);
+    if (status_is_ok(s)) {
+        s = fill_file(file, reader, piece, pacer);
+        file_writer_close(file);
+    }
+    free(piece);
+    return s;
+}
+
+status place_get_file(struct place *place, const char *name, const char *path,
+                      const struct store_pacer *pacer)
+{
+    struct place_reader *reader;
+    TRY(place_open(place, name, &reader));
+    status s = get_opened(place, reader, path, pacer);
+    place_reader_close(reader);
+    return s;
 }

@@ -28,34 +28,58 @@ struct place_entry {
     bool is_folder;
 };
 
+/* An object that is read from its beginning to its end, and one that is written so. What a kind of
+ * place makes; begins its struct. One thread at a time. */
+struct place_reader {
+    status (*next)(struct place_reader *reader, uint8_t *to, size_t size, size_t *got);
+    void (*close)(struct place_reader *reader);
+};
+struct place_writer {
+    status (*append)(struct place_writer *writer, bytes piece);
+    status (*finish)(struct place_writer *writer);
+    void (*close)(struct place_writer *writer);
+};
+
+struct place_lock; /* what a kind of place makes of it */
+
 /* What a kind of place does. Names have been checked. Its struct begins with a struct place. */
 struct place_methods {
+    status (*make)(struct place *place);
     status (*make_folder)(struct place *place, const char *folder);
-    status (*put)(struct place *place, const char *name, bytes content);
-    status (*put_file)(struct place *place, const char *name, const char *path,
-                       const struct store_pacer *pacer);
-    status (*get)(struct place *place, const char *name, size_t most, struct buffer *out);
-    status (*get_file)(struct place *place, const char *name, const char *path,
-                       const struct store_pacer *pacer);
+    status (*open)(struct place *place, const char *name, struct place_reader **out);
+    status (*create)(struct place *place, const char *name, struct place_writer **out);
     status (*list)(struct place *place, const char *folder,
                    status (*visit)(void *context, const struct place_entry *entry), void *context);
     status (*remove)(struct place *place, const char *name);
     status (*remove_folder)(struct place *place, const char *folder);
+    status (*settle)(struct place *place, const char *folder);
+    status (*sweep)(struct place *place, const char *folder);
+    status (*lock)(struct place *place, struct place_lock **out);
+    void (*unlock)(struct place *place, struct place_lock *lock);
     void (*close)(struct place *place);
 };
 
 struct place {
     const struct place_methods *methods;
-    char *title; /* for people: the path, or the bucket's address; owned */
+    char *title;         /* for people: the path, or the bucket's address; owned */
+    struct files *files; /* of this machine: where files come from and go to */
 };
 
-/* The directory, which is there or will be: the place never makes it, since the empty mount point
- * of a disk that is away is not the place. `files` outlives it. */
+/* The directory, which is there or will be; `files` outlives the place. */
 status place_of_directory(struct files *files, const char *path, struct place **out);
+
+/* By what a person calls it. UNIMPLEMENTED for what is no directory's path. */
+status place_of_name(struct files *files, const char *name, struct place **out);
+
 void place_close(struct place *place); /* NULL is fine */
 
 /* For people; as long as the place. */
 const char *place_title(const struct place *place);
+
+/* Makes the place, unless it is there: a directory whose parent is there. NOT_FOUND without that.
+ * For who was told by a person to begin a place; nobody else, since the empty mount point of a disk
+ * that is away is not the place. */
+status place_make(struct place *place);
 
 /* Makes the folder, and those above it, unless they are there. Objects are put into folders that
  * are there: so an object is not put beside a place that has lost what it had. NOT_FOUND: the place
@@ -74,14 +98,37 @@ status place_get(struct place *place, const char *name, size_t most, struct buff
 status place_get_file(struct place *place, const char *name, const char *path,
                       const struct store_pacer *pacer);
 
+/* The object, up to `size` bytes each time, 0 at its end only. NOT_FOUND. */
+status place_open(struct place *place, const char *name, struct place_reader **out);
+status place_reader_next(struct place_reader *reader, uint8_t *to, size_t size, size_t *got);
+void place_reader_close(struct place_reader *reader); /* NULL is fine */
+
+/* Puts an object piece after piece: it is there, as after place_put, when `finish` returns OK, and
+ * is not if the writer is closed before. NOT_FOUND without its folder, at once or at the end. */
+status place_create(struct place *place, const char *name, struct place_writer **out);
+status place_writer_append(struct place_writer *writer, bytes piece);
+status place_writer_finish(struct place_writer *writer);
+void place_writer_close(struct place_writer *writer); /* NULL is fine */
+
 /* Calls `visit` with what lies in the folder, and not below it, by rising name, until it fails.
  * NOT_FOUND if there is no such folder; a place may say OK instead. */
 status place_list(struct place *place, const char *folder,
                   status (*visit)(void *context, const struct place_entry *entry), void *context);
 
-/* Removes the object; an empty folder. Fine if there is none. */
+/* Removes the object; an empty folder. Fine if there is none. Durable after place_settle. */
 status place_remove(struct place *place, const char *name);
 status place_remove_folder(struct place *place, const char *folder);
+/* What was removed from the folder stays so, whatever happens. */
+status place_settle(struct place *place, const char *folder);
+
+/* Keeps others who lock the place out of it, in other processes, too. Who reads need not.
+ * FAILED_PRECONDITION if somebody has the lock. */
+status place_lock(struct place *place, struct place_lock **out);
+void place_unlock(struct place *place, struct place_lock *lock); /* NULL is fine */
+
+/* Removes what writers that a crash cut short have left in the folder. Nobody writes into it
+ * meanwhile: who writes has the place's lock, and so has the caller. */
+status place_sweep(struct place *place, const char *folder);
 
 /* Whether it may be the name of an object. */
 bool place_name_is_sound(const char *name);

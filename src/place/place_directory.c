@@ -9,9 +9,10 @@
 
 #include <stdlib.h>
 
+static const char UNFINISHED[] = ".new";
+
 struct directory_place {
     struct place place;
-    struct files *files;
     size_t path_size; /* of the title, which is the path */
 };
 
@@ -59,7 +60,7 @@ static const char *text(const struct buffer *path)
 static status make_paths(struct place *place, const char *name, struct paths *paths)
 {
     *paths = (struct paths){0};
-    if (path_of(place, name, ".new", &paths->fresh) == NULL ||
+    if (path_of(place, name, UNFINISHED, &paths->fresh) == NULL ||
         path_of(place, name, "", &paths->file) == NULL ||
         path_of(place, name, "", &paths->directory) == NULL)
         return status_out_of_memory();
@@ -69,21 +70,25 @@ static status make_paths(struct place *place, const char *name, struct paths *pa
 
 /* --- folders --- */
 
+static status make(struct place *place)
+{
+    return files_make_directory(place->files, place->title);
+}
+
 static status make_folder(struct place *place, const char *folder)
 {
-    struct directory_place *directory = directory_of(place);
     struct buffer path = {0};
     if (path_of(place, folder, "", &path) == NULL) {
         buffer_free(&path);
         return status_out_of_memory();
     }
     status s = status_ok();
-    char *at = (char *)path.data + directory->path_size;
+    char *at = (char *)path.data + directory_of(place)->path_size;
     while (status_is_ok(s) && at != NULL) {
         at = strchr(at + 1, '/');
         if (at != NULL)
             *at = 0;
-        s = files_make_directory(directory->files, text(&path));
+        s = files_make_directory(place->files, text(&path));
         if (at != NULL)
             *at = '/';
     }
@@ -96,64 +101,105 @@ static status remove_folder(struct place *place, const char *folder)
     struct buffer path = {0};
     status s = status_out_of_memory();
     if (path_of(place, folder, "", &path) != NULL)
-        s = files_remove_directory(directory_of(place)->files, text(&path));
+        s = files_remove_directory(place->files, text(&path));
     buffer_free(&path);
     return s;
 }
 
-/* --- objects --- */
-
-/* The file that was written and synced gets the name. */
-static status publish(struct place *place, const struct paths *paths)
-{
-    struct files *files = directory_of(place)->files;
-    TRY(files_rename(files, text(&paths->fresh), text(&paths->file)));
-    return files_sync_directory(files, text(&paths->directory));
-}
-
-static status put(struct place *place, const char *name, bytes content)
-{
-    struct paths paths;
-    status s = make_paths(place, name, &paths);
-    if (status_is_ok(s))
-        s = files_replace(directory_of(place)->files, text(&paths.file), content);
-    free_paths(&paths);
-    return s;
-}
-
-static status put_file(struct place *place, const char *name, const char *path,
-                       const struct store_pacer *pacer)
-{
-    struct paths paths;
-    struct file_sum sum;
-    status s = make_paths(place, name, &paths);
-    if (status_is_ok(s))
-        s = files_copy(directory_of(place)->files, path, text(&paths.fresh), pacer, &sum);
-    if (status_is_ok(s))
-        s = publish(place, &paths);
-    free_paths(&paths);
-    return s;
-}
-
-static status get(struct place *place, const char *name, size_t most, struct buffer *out)
+static status settle(struct place *place, const char *folder)
 {
     struct buffer path = {0};
     status s = status_out_of_memory();
-    if (path_of(place, name, "", &path) != NULL)
-        s = files_read(directory_of(place)->files, text(&path), most, out);
+    if (path_of(place, folder, "", &path) != NULL)
+        s = files_sync_directory(place->files, text(&path));
     buffer_free(&path);
     return s;
 }
 
-static status get_file(struct place *place, const char *name, const char *path,
-                       const struct store_pacer *pacer)
+/* --- reading --- */
+
+struct directory_reader {
+    struct place_reader reader;
+    struct file_reader *file;
+};
+
+static status next(struct place_reader *reader, uint8_t *to, size_t size, size_t *got)
 {
-    struct buffer from = {0};
-    struct file_sum sum;
+    return file_reader_next(((struct directory_reader *)reader)->file, to, size, got);
+}
+
+static void close_reader(struct place_reader *reader)
+{
+    file_reader_close(((struct directory_reader *)reader)->file);
+    free(reader);
+}
+
+static status open_object(struct place *place, const char *name, struct place_reader **out)
+{
+    struct buffer path = {0};
+    struct directory_reader *reader = calloc(1, sizeof *reader);
     status s = status_out_of_memory();
-    if (path_of(place, name, "", &from) != NULL)
-        s = files_copy(directory_of(place)->files, text(&from), path, pacer, &sum);
-    buffer_free(&from);
+    if (reader != NULL && path_of(place, name, "", &path) != NULL) {
+        status_free(s);
+        reader->reader = (struct place_reader){.next = next, .close = close_reader};
+        s = files_open(place->files, text(&path), &reader->file);
+    }
+    buffer_free(&path);
+    if (status_is_ok(s))
+        *out = &reader->reader;
+    else
+        free(reader);
+    return s;
+}
+
+/* --- writing --- */
+
+struct directory_writer {
+    struct place_writer writer;
+    struct files *files;
+    struct paths paths;
+    struct file_writer *file;
+    bool is_named; /* it has its own name */
+};
+
+static status append(struct place_writer *writer, bytes piece)
+{
+    return file_writer_append(((struct directory_writer *)writer)->file, piece);
+}
+
+static status finish(struct place_writer *writer)
+{
+    struct directory_writer *own = (struct directory_writer *)writer;
+    TRY(file_writer_finish(own->file));
+    TRY(files_rename(own->files, text(&own->paths.fresh), text(&own->paths.file)));
+    own->is_named = true;
+    return files_sync_directory(own->files, text(&own->paths.directory));
+}
+
+static void close_writer(struct place_writer *writer)
+{
+    struct directory_writer *own = (struct directory_writer *)writer;
+    file_writer_close(own->file);
+    if (own->file != NULL && !own->is_named)
+        status_ignore(files_remove(own->files, text(&own->paths.fresh)));
+    free_paths(&own->paths);
+    free(own);
+}
+
+static status create_object(struct place *place, const char *name, struct place_writer **out)
+{
+    struct directory_writer *own = calloc(1, sizeof *own);
+    if (own == NULL)
+        return status_out_of_memory();
+    own->writer = (struct place_writer){.append = append, .finish = finish, .close = close_writer};
+    own->files = place->files;
+    status s = make_paths(place, name, &own->paths);
+    if (status_is_ok(s))
+        s = files_create(place->files, text(&own->paths.fresh), &own->file);
+    if (status_is_ok(s))
+        *out = &own->writer;
+    else
+        close_writer(&own->writer);
     return s;
 }
 
@@ -162,7 +208,7 @@ static status remove_object(struct place *place, const char *name)
     struct buffer path = {0};
     status s = status_out_of_memory();
     if (path_of(place, name, "", &path) != NULL)
-        s = files_remove(directory_of(place)->files, text(&path));
+        s = files_remove(place->files, text(&path));
     buffer_free(&path);
     return s;
 }
@@ -192,7 +238,7 @@ static status note_entry(void *context, const char *name)
     if (listing->name.failed ||
         path_of(listing->place, (const char *)listing->name.data, "", &listing->path) == NULL)
         return status_out_of_memory();
-    status s = files_look(directory_of(listing->place)->files, text(&listing->path), &look);
+    status s = files_look(listing->place->files, text(&listing->path), &look);
     if (s.code == STATUS_NOT_FOUND) { /* removed meanwhile */
         status_free(s);
         return status_ok();
@@ -215,7 +261,7 @@ static status gather(struct listing *listing)
     struct buffer path = {0};
     status s = status_out_of_memory();
     if (path_of(listing->place, listing->folder, "", &path) != NULL)
-        s = files_list(directory_of(listing->place)->files, text(&path), note_entry, listing);
+        s = files_list(listing->place->files, text(&path), note_entry, listing);
     buffer_free(&path);
     return s;
 }
@@ -247,6 +293,57 @@ static status list(struct place *place, const char *folder,
     return s;
 }
 
+/* --- lock --- */
+
+struct sweeping {
+    struct place *place;
+    const char *folder;
+    struct buffer name;
+    struct buffer path;
+};
+
+static status remove_if_unfinished(void *context, const char *name)
+{
+    struct sweeping *sweeping = context;
+    size_t size = strlen(name), suffix = sizeof UNFINISHED - 1;
+    if (size <= suffix || strcmp(name + size - suffix, UNFINISHED) != 0)
+        return status_ok();
+    buffer_clear(&sweeping->name);
+    buffer_append_format(&sweeping->name, "%s%s%s%c", sweeping->folder,
+                         sweeping->folder[0] != 0 ? "/" : "", name, 0);
+    if (sweeping->name.failed ||
+        path_of(sweeping->place, text(&sweeping->name), "", &sweeping->path) == NULL)
+        return status_out_of_memory();
+    return files_remove(sweeping->place->files, text(&sweeping->path));
+}
+
+static status sweep(struct place *place, const char *folder)
+{
+    struct sweeping sweeping = {.place = place, .folder = folder};
+    struct buffer path = {0};
+    status s = status_out_of_memory();
+    if (path_of(place, folder, "", &path) != NULL)
+        s = files_list(place->files, text(&path), remove_if_unfinished, &sweeping);
+    buffer_free(&path);
+    buffer_free(&sweeping.path);
+    buffer_free(&sweeping.name);
+    return s;
+}
+
+/* A file LOCK in the directory. */
+static status lock(struct place *place, struct place_lock **out)
+{
+    struct files_lock *held = NULL;
+    status s = files_lock_directory(place->files, place->title, &held);
+    *out = (struct place_lock *)(void *)held;
+    return s;
+}
+
+static void unlock(struct place *place, struct place_lock *held)
+{
+    files_unlock_directory(place->files, (struct files_lock *)(void *)held);
+}
+
 /* --- life --- */
 
 static void close_directory(struct place *place)
@@ -254,14 +351,17 @@ static void close_directory(struct place *place)
     free(directory_of(place));
 }
 
-static const struct place_methods methods = {.make_folder = make_folder,
-                                             .put = put,
-                                             .put_file = put_file,
-                                             .get = get,
-                                             .get_file = get_file,
+static const struct place_methods methods = {.make = make,
+                                             .make_folder = make_folder,
+                                             .open = open_object,
+                                             .create = create_object,
                                              .list = list,
                                              .remove = remove_object,
                                              .remove_folder = remove_folder,
+                                             .settle = settle,
+                                             .sweep = sweep,
+                                             .lock = lock,
+                                             .unlock = unlock,
                                              .close = close_directory};
 
 status place_of_directory(struct files *files, const char *path, struct place **out)
@@ -274,8 +374,7 @@ status place_of_directory(struct files *files, const char *path, struct place **
         free(title);
         return status_out_of_memory();
     }
-    directory->place = (struct place){.methods = &methods, .title = title};
-    directory->files = files;
+    directory->place = (struct place){.methods = &methods, .title = title, .files = files};
     directory->path_size = strlen(path);
     *out = &directory->place;
     return status_ok();

@@ -213,6 +213,84 @@ static void what_others_left_in_the_directory_is_not_listed(void **state)
     assert_listed(f->place, "", "");
 }
 
+/* --- piece by piece --- */
+
+static void an_object_is_written_and_read_in_pieces(void **state)
+{
+    struct fixture *f = *state;
+    struct place_writer *writer;
+    struct place_reader *reader;
+    uint8_t piece[4];
+    size_t got;
+    assert_ok(place_create(f->place, "object", &writer));
+    assert_ok(place_writer_append(writer, bytes_of("123")));
+    assert_ok(place_writer_append(writer, bytes_of("456")));
+    assert_no_object(f->place, "object");
+    assert_listed(f->place, "", "");
+    assert_ok(place_writer_finish(writer));
+    place_writer_close(writer);
+    assert_object(f->place, "object", "123456");
+    assert_ok(place_open(f->place, "object", &reader));
+    assert_ok(place_reader_next(reader, piece, sizeof piece, &got));
+    assert_int_equal(got, 4);
+    assert_ok(place_reader_next(reader, piece, sizeof piece, &got));
+    assert_int_equal(got, 2);
+    assert_ok(place_reader_next(reader, piece, sizeof piece, &got));
+    assert_int_equal(got, 0);
+    place_reader_close(reader);
+    assert_status(place_open(f->place, "none", &reader), STATUS_NOT_FOUND);
+    assert_null(reader);
+}
+
+static void what_is_not_finished_is_not_there(void **state)
+{
+    struct fixture *f = *state;
+    struct place_writer *writer;
+    assert_ok(place_put(f->place, "object", bytes_of("old")));
+    assert_ok(place_create(f->place, "object", &writer));
+    assert_ok(place_writer_append(writer, bytes_of("new")));
+    place_writer_close(writer);
+    assert_object(f->place, "object", "old");
+    char *path = path_in(f->directory, "place/object.new");
+    assert_int_equal(access(path, F_OK), -1);
+    free(path);
+}
+
+/* --- locks --- */
+
+static void one_at_a_time_has_the_lock(void **state)
+{
+    struct fixture *f = *state;
+    struct place *other;
+    struct place_lock *lock, *second;
+    assert_ok(place_of_directory(files_of_store(f->store), place_title(f->place), &other));
+    assert_ok(place_lock(f->place, &lock));
+    assert_status(place_lock(other, &second), STATUS_FAILED_PRECONDITION);
+    place_unlock(f->place, lock);
+    assert_ok(place_lock(other, &second));
+    place_unlock(other, second);
+    place_unlock(other, NULL);
+    place_close(other);
+}
+
+static void a_sweep_removes_what_a_crash_left(void **state)
+{
+    struct fixture *f = *state;
+    char *half = path_in(f->directory, "place/files/half.new");
+    char *other = path_in(f->directory, "place/files/.hidden");
+    assert_ok(place_make_folder(f->place, "files"));
+    assert_ok(place_put(f->place, "files/object", bytes_of("x")));
+    write_file(half, "x");
+    write_file(other, "x");
+    assert_ok(place_sweep(f->place, "files"));
+    assert_int_equal(access(half, F_OK), -1);
+    assert_int_equal(access(other, F_OK), 0);
+    assert_object(f->place, "files/object", "x");
+    assert_status(place_sweep(f->place, "none"), STATUS_NOT_FOUND);
+    free(half);
+    free(other);
+}
+
 /* --- a place that is gone --- */
 
 /* The mount point of a disk that is away is an empty directory: nothing may be put beside it. */
@@ -237,8 +315,23 @@ static void a_missing_directory_is_never_made(void **state)
     assert_status(place_put(place, "a", bytes_of("x")), STATUS_NOT_FOUND);
     assert_no_object(place, "a");
     assert_int_equal(access(path, F_OK), -1);
+    assert_ok(place_make(place)); /* unless a person says so */
+    assert_ok(place_make(place));
+    assert_ok(place_put(place, "a", bytes_of("x")));
     place_close(place);
     free(path);
+}
+
+static void a_name_says_what_kind_of_place_it_is(void **state)
+{
+    struct fixture *f = *state;
+    struct place *place;
+    assert_status(place_of_name(files_of_system(), "ftp://host/path", &place),
+                  STATUS_UNIMPLEMENTED);
+    assert_null(place);
+    assert_ok(place_of_name(files_of_system(), place_title(f->place), &place));
+    assert_listed(place, "", "");
+    place_close(place);
 }
 
 /* --- faults --- */
@@ -306,6 +399,25 @@ static void what_was_put_survives_a_power_cut(void **state)
     free(from);
 }
 
+static void what_was_removed_and_settled_survives_a_power_cut(void **state)
+{
+    struct fixture *f = *state;
+    char *copy = make_directory();
+    struct place *after;
+    assert_ok(place_make_folder(f->place, "files"));
+    assert_ok(place_put(f->place, "files/1", bytes_of("first")));
+    assert_ok(place_put(f->place, "files/2", bytes_of("second")));
+    assert_ok(place_remove(f->place, "files/1"));
+    assert_ok(place_settle(f->place, "files"));
+    fault_fs_cut_power(f->faults, f->directory, copy, 0);
+    char *path = path_in(copy, "place");
+    assert_ok(place_of_directory(files_of_system(), path, &after));
+    assert_listed(after, "files", "2 6\n");
+    place_close(after);
+    remove_directory(copy);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +430,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_object_larger_than_expected_is_damage, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_others_left_in_the_directory_is_not_listed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_object_is_written_and_read_in_pieces, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_not_finished_is_not_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_at_a_time_has_the_lock, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_sweep_removes_what_a_crash_left, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_name_says_what_kind_of_place_it_is, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_removed_and_settled_survives_a_power_cut, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_put_where_the_folder_is_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_missing_directory_is_never_made, set_up, tear_down),
