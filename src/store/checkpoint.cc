@@ -6,11 +6,15 @@
  * these files as they were: nothing is exported or imported (store.md says what that loses).
  *
  * A log may be cut in the middle of a record by who writes meanwhile. That record's writer has not
- * come back yet, and replay ends before it.
+ * come back yet, and replay ends before it. SYNCED (log_ends.h) is written anew: the copy's logs
+ * are ended, and end where they do. They are held against what is known to have been synced: what
+ * the disk has lost meanwhile of a log, which only the memory still has, makes the checkpoint fail.
  *
  * Files are kept from deletion by a counter of RocksDB's, which its own recovery from errors sets
  * to zero: then a table may be gone before it is linked, and the checkpoint fails. */
-#include "store/internal.h"
+#include "store/log_ends.h"
+
+#include <algorithm>
 
 using rocksdb::FileOptions;
 using rocksdb::IOOptions;
@@ -35,6 +39,7 @@ struct store_checkpoint {
     struct store *const store;
     bool keeps_files = false;
     std::vector<LiveFileStorageInfo> files;
+    synced_record synced; /* of the logs that are in it */
 };
 
 /* --- the instant --- */
@@ -50,13 +55,29 @@ status store_checkpoint_prepare(store *store, uint64_t most_log_bytes)
     });
 }
 
+/* A log leaves the record before it is deleted: one that is in neither the list nor here afterwards
+ * was deleted meanwhile by us. */
+static void leave_out_deleted(synced_record *record, const synced_record &afterwards)
+{
+    auto is_gone = [&](const synced_log &log) {
+        return std::none_of(afterwards.logs.begin(), afterwards.logs.end(),
+                            [&](const synced_log &each) { return each.number == log.number; });
+    };
+    record->logs.erase(std::remove_if(record->logs.begin(), record->logs.end(), is_gone),
+                       record->logs.end());
+}
+
 static status list_files(store_checkpoint *checkpoint)
 {
+    store *store = checkpoint->store;
     LiveFilesStorageInfoOptions options;
     options.wal_size_for_flush = UINT64_MAX; /* nothing is flushed now */
-    TRY(status_from(checkpoint->store->db->DisableFileDeletions()));
+    TRY(status_from(store->db->DisableFileDeletions()));
     checkpoint->keeps_files = true;
-    return status_from(checkpoint->store->db->GetLiveFilesStorageInfo(options, &checkpoint->files));
+    checkpoint->synced = store->logs->present(); /* so the logs are listed as long at least */
+    TRY(status_from(store->db->GetLiveFilesStorageInfo(options, &checkpoint->files)));
+    leave_out_deleted(&checkpoint->synced, store->logs->present());
+    return status_ok();
 }
 
 status store_checkpoint_begin(store *store, store_checkpoint **out)
@@ -128,6 +149,18 @@ static rocksdb::FileSystem *plain_files(const store *store)
     return static_cast<rocksdb::FileSystemWrapper *>(store->files.get())->target();
 }
 
+static status write_synced(const store_checkpoint *checkpoint, const std::string &directory)
+{
+    rocksdb::FileSystem *files = plain_files(checkpoint->store);
+    log_findings findings;
+    TRY(judge_logs(files, directory, checkpoint->synced, &findings));
+    if (findings.verdict == STORE_LOG_LOST)
+        return status_make(STATUS_DATA_LOSS, "%s", findings.words.c_str());
+    synced_file file;
+    file.set_place(files, directory);
+    return status_from(file.write(findings.record));
+}
+
 static status write_directory(const store_checkpoint *checkpoint, const std::string &directory)
 {
     const store *store = checkpoint->store;
@@ -136,6 +169,7 @@ static status write_directory(const store_checkpoint *checkpoint, const std::str
     for (const LiveFileStorageInfo &file : checkpoint->files)
         if (file.file_type != rocksdb::kOptionsFile)
             TRY(write_file(files, file, directory));
+    TRY(write_synced(checkpoint, directory));
     std::string format;
     TRY(status_from(rocksdb::ReadFileToString(files, store->directory + "/FORMAT", &format)));
     return status_from(rocksdb::WriteStringToFile(files, format, directory + "/FORMAT"));

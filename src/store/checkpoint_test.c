@@ -3,8 +3,11 @@
 #include "store/testing.h"
 
 #include <dirent.h>
+#include <glob.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { KEYSPACE = 7, OTHER = 8 };
 
@@ -161,6 +164,90 @@ static void what_comes_later_has_no_keyspace_there(void **state)
     store_close(copy);
 }
 
+/* --- what a start knows of its logs --- */
+
+static char *log_in(const char *directory)
+{
+    char *pattern, *path;
+    glob_t found;
+    assert_true(asprintf(&pattern, "%s/*.log", directory) > 0);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    path = strdup(found.gl_pathv[found.gl_pathc - 1]);
+    globfree(&found);
+    free(pattern);
+    return path;
+}
+
+static void flip_in_the_middle(const char *path)
+{
+    struct stat info;
+    FILE *file = fopen(path, "r+be");
+    assert_non_null(file);
+    assert_int_equal(fstat(fileno(file), &info), 0);
+    assert_int_equal(fseek(file, (long)info.st_size / 2, SEEK_SET), 0);
+    int c = fgetc(file);
+    assert_int_equal(fseek(file, (long)info.st_size / 2, SEEK_SET), 0);
+    assert_int_equal(fputc(c ^ 1, file), c ^ 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void cut_a_byte(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(truncate(path, info.st_size - 1), 0);
+}
+
+static void take_away(const char *path)
+{
+    assert_int_equal(remove(path), 0);
+}
+
+static void (*const damages[])(const char *path) = {flip_in_the_middle, cut_a_byte, take_away};
+enum { DAMAGES = sizeof damages / sizeof *damages };
+
+static void clear_copy(struct fixture *f)
+{
+    char *name = strdup(f->copy);
+    remove_directory(name);
+}
+
+static void what_a_copy_loses_of_its_log_is_known(void **state)
+{
+    struct fixture *f = *state;
+    struct store_options options = f->options;
+    struct store *store;
+    options.directory = f->copy;
+    write_history(f);
+    for (size_t i = 0; i < DAMAGES; i++) {
+        assert_ok(take_checkpoint(f));
+        char *log = log_in(f->copy);
+        damages[i](log);
+        assert_status(store_open(&options, &store), STATUS_DATA_LOSS);
+        free(log);
+        clear_copy(f);
+    }
+}
+
+/* The memory has what the disk has lost: a copy of the disk would not say so. */
+static void a_log_that_was_damaged_makes_no_checkpoint(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; i < DAMAGES; i++) {
+        write_history(f);
+        char *log = log_in(f->directory);
+        damages[i](log);
+        assert_status(take_checkpoint(f), STATUS_DATA_LOSS);
+        free(log);
+        clear_copy(f);
+        /* Once it is in tables, nobody needs the log. */
+        assert_ok(keyspace_flush(f->keyspace));
+        assert_ok(take_checkpoint(f));
+        clear_copy(f);
+    }
+    assert_ok(store_health(f->store));
+}
+
 /* --- under load --- */
 
 struct writer {
@@ -304,6 +391,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_large_log_is_flushed_and_a_small_one_copied, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_comes_later_has_no_keyspace_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_copy_loses_of_its_log_is_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_log_that_was_damaged_makes_no_checkpoint, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_checkpoint_under_load_has_a_prefix_of_what_is_written,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_checkpoint_leaves_the_store_as_it_was, setup,

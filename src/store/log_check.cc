@@ -187,16 +187,13 @@ static status read_record(log_tracker *tracker, synced_record *recorded, log_fin
     return status_ok();
 }
 
-status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_tracker *tracker,
-                  bool has_record, log_findings *out)
+status judge_logs(rocksdb::FileSystem *files, const std::string &directory,
+                  const synced_record &recorded, log_findings *out)
 {
     std::vector<log_scan> scans;
     rocksdb::IOStatus s = scan_logs(files, directory, &scans);
     if (!s.ok())
         return status_from(s);
-    synced_record recorded;
-    if (has_record)
-        TRY(read_record(tracker, &recorded, out));
     judge judge(out, &recorded);
     for (const synced_log &entry : recorded.logs)
         if (!is_there(scans, entry.number))
@@ -205,4 +202,13 @@ status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_
         judge.look_at(scan);
     judge.finish();
     return status_ok();
+}
+
+status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_tracker *tracker,
+                  bool has_record, log_findings *out)
+{
+    synced_record recorded;
+    if (has_record)
+        TRY(read_record(tracker, &recorded, out));
+    return judge_logs(files, directory, recorded, out);
 }

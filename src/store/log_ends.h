@@ -127,6 +127,8 @@ class log_tracker {
     void begin(rocksdb::FileSystem *files, const std::string &directory);
     bool is_of(const std::string &path) const { return path == directory; }
     status read(synced_record *out) { return file.read(out); }
+    /* What would be recorded now. */
+    synced_record present() { return gather(); }
     void know(const synced_record &record);
     /* From now on what changes is recorded; what is known already, at once. */
     rocksdb::IOStatus start_recording();
@@ -191,5 +193,9 @@ struct log_findings {
 /* Holds the logs against what was recorded of them, if the directory's format has such a record. */
 status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_tracker *tracker,
                   bool has_record, log_findings *out);
+
+/* The same against this record, whoever made it. */
+status judge_logs(rocksdb::FileSystem *files, const std::string &directory,
+                  const synced_record &recorded, log_findings *out);
 
 #endif
