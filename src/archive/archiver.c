@@ -36,6 +36,7 @@ struct archiver {
 
     /* Who steps. */
     bool is_checked;      /* the place has what the log says that it has */
+    bool has_litter;      /* there may be kept files that nobody needs */
     bool has_piece;       /* `text` is a whole piece, not recorded yet */
     struct piece piece;   /* its entries are not used */
     struct buffer text;   /* of it */
@@ -205,9 +206,9 @@ static status put_piece(struct archiver *archiver)
     archiver->has_piece = false;
     metrics_add(metrics, METRIC_archive_pieces_total, 1);
     metrics_add(metrics, METRIC_archive_bytes_total, (int64_t)archiver->text.size);
-    if (archiver->files.size == 0 && archiver->piece.kind == PIECE_SEGMENT)
-        return status_ok();
-    return kept_files_clear(&archiver->options.kept, archiver->options.log);
+    if (archiver->files.size > 0 || archiver->piece.kind == PIECE_GAP)
+        archiver->has_litter = true;
+    return status_ok();
 }
 
 /* --- the place and the log agree --- */
@@ -345,7 +346,7 @@ static status check_place(struct archiver *archiver)
         TRY(edit(archiver, note_place, 0));
     }
     stream_folder(state.stream, folder);
-    TRY(kept_files_clear(&archiver->options.kept, archiver->options.log));
+    archiver->has_litter = true;
     TRY(place_list(archiver->options.place, folder, find_newest, &newest));
     return check_pieces(archiver, &state, &newest);
 }
@@ -411,19 +412,49 @@ static status next_piece(struct archiver *archiver, bool is_urgent)
     return is_due(archiver, &state, is_urgent) ? make_segment(archiver, &state) : status_ok();
 }
 
+static status clear_litter(struct archiver *archiver)
+{
+    bool done;
+    if (!archiver->has_litter)
+        return status_ok();
+    TRY(kept_files_clear(&archiver->options.kept, archiver->options.log, &done));
+    archiver->has_litter = !done;
+    return status_ok();
+}
+
+static bool is_to_stop(struct archiver *archiver)
+{
+    pthread_mutex_lock(&archiver->lock);
+    bool stopping = archiver->is_stopping;
+    pthread_mutex_unlock(&archiver->lock);
+    return stopping;
+}
+
+/* One piece, if there is one. */
+static status next_step(struct archiver *archiver, bool is_urgent, bool *put)
+{
+    *put = false;
+    if (!archiver->has_piece)
+        TRY(next_piece(archiver, is_urgent));
+    if (!archiver->has_piece)
+        return status_ok();
+    TRY(put_piece(archiver));
+    note_progress(archiver);
+    *put = true;
+    return status_ok();
+}
+
+/* A server that stops waits for one piece at most, however much there is. */
 static status step(struct archiver *archiver, bool is_urgent)
 {
+    bool put;
     if (!archiver->is_checked)
         TRY(check_place(archiver));
     archiver->is_checked = true;
-    for (;;) {
-        if (!archiver->has_piece)
-            TRY(next_piece(archiver, is_urgent));
-        if (!archiver->has_piece)
-            return status_ok();
-        TRY(put_piece(archiver));
-        note_progress(archiver);
-    }
+    do
+        TRY(next_step(archiver, is_urgent, &put));
+    while (put && !is_to_stop(archiver));
+    return clear_litter(archiver);
 }
 
 /* --- health --- */

@@ -40,7 +40,7 @@ struct archiver_options {
 status archiver_create(const struct archiver_options *options, struct archiver **out);
 /* Starts its thread. */
 status archiver_start(struct archiver *archiver);
-/* Ends the thread, after a last attempt if the place has taken the last one; the log keeps what
+/* Ends the thread, after one piece more if the place has taken the last one; the log keeps what
  * waits. NULL is fine. Before the queue is destroyed. */
 void archiver_destroy(struct archiver *archiver);
 

@@ -32,11 +32,23 @@ status kept_files_add(const struct kept_files *kept, uint64_t keyspace, const ch
 
 struct clearing {
     const struct kept_files *kept;
-    struct change_log *log;
+    struct buffer there; /* ids of keyspaces, a file each */
+    struct buffer names; /* of those files, strings in the same order */
     struct buffer named; /* ids of keyspaces whose files wait */
-    bool is_read;
     struct buffer path;
 };
+
+static status note_file(void *context, const char *name)
+{
+    struct clearing *clearing = context;
+    char *end;
+    uint64_t keyspace = strtoull(name, &end, 10);
+    if (end == name || *end != '-')
+        return status_ok();
+    buffer_append(&clearing->there, &keyspace, sizeof keyspace);
+    buffer_append(&clearing->names, name, strlen(name) + 1);
+    return clearing->there.failed || clearing->names.failed ? status_out_of_memory() : status_ok();
+}
 
 static status note_named(void *context, bytes entry, bool *enough)
 {
@@ -62,19 +74,8 @@ static bool is_named(const struct clearing *clearing, uint64_t keyspace)
     return false;
 }
 
-/* The log is read only if there is a file at all. */
-static status clear_file(void *context, const char *name)
+static status remove_file(struct clearing *clearing, const char *name)
 {
-    struct clearing *clearing = context;
-    char *end;
-    uint64_t keyspace = strtoull(name, &end, 10);
-    if (end == name || *end != '-')
-        return status_ok();
-    if (!clearing->is_read)
-        TRY(change_log_read_waiting(clearing->log, note_named, clearing));
-    clearing->is_read = true;
-    if (is_named(clearing, keyspace))
-        return status_ok();
     buffer_clear(&clearing->path);
     buffer_append_format(&clearing->path, "%s/%s%c", clearing->kept->directory, name, 0);
     if (clearing->path.failed)
@@ -82,12 +83,38 @@ static status clear_file(void *context, const char *name)
     return files_remove(clearing->kept->files, (const char *)clearing->path.data);
 }
 
-status kept_files_clear(const struct kept_files *kept, struct change_log *log)
+static status remove_unnamed(struct clearing *clearing)
 {
-    struct clearing clearing = {.kept = kept, .log = log};
+    const uint64_t *ids = (const uint64_t *)(void *)clearing->there.data;
+    const char *name = (const char *)clearing->names.data;
+    for (size_t i = 0; i < clearing->there.size / sizeof *ids; i++, name += strlen(name) + 1)
+        if (!is_named(clearing, ids[i]))
+            TRY(remove_file(clearing, name));
+    return status_ok();
+}
+
+/* In this order: a file that is there now was linked by somebody who either adds still, or whose
+ * entry the log has shown since. */
+static status clear(struct clearing *clearing, struct change_log *log, bool *done)
+{
+    const struct kept_files *kept = clearing->kept;
+    TRY(files_list(kept->files, kept->directory, note_file, clearing));
+    *done = clearing->there.size == 0 || atomic_load(kept->adding) == 0;
+    if (!*done || clearing->there.size == 0)
+        return status_ok();
+    TRY(change_log_read_waiting(log, note_named, clearing));
+    return remove_unnamed(clearing);
+}
+
+status kept_files_clear(const struct kept_files *kept, struct change_log *log, bool *done)
+{
+    struct clearing clearing = {.kept = kept};
+    *done = true;
     if (kept->files == NULL)
         return status_ok();
-    status s = files_list(kept->files, kept->directory, clear_file, &clearing);
+    status s = clear(&clearing, log, done);
+    buffer_free(&clearing.there);
+    buffer_free(&clearing.names);
     buffer_free(&clearing.named);
     buffer_free(&clearing.path);
     return s;

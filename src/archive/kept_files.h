@@ -6,9 +6,14 @@
 #include "store/files.h"
 #include "tablet/change_log.h"
 
+#include <stdatomic.h>
+
 struct kept_files {
     struct files *files;   /* NULL: none are kept */
     const char *directory; /* is there */
+    /* How many add files whose entry is not in the log yet: counted by who adds, from before
+     * kept_files_add until the entry is in the log, or never will be. */
+    const atomic_uint *adding;
 };
 
 /* A string in `out`; NULL without memory. */
@@ -19,7 +24,8 @@ const char *kept_file_path(const struct kept_files *kept, uint64_t keyspace, uin
 status kept_files_add(const struct kept_files *kept, uint64_t keyspace, const char *const *paths,
                       size_t count);
 
-/* Removes what no entry names that waits in the log: what a crash has left, or a gap. */
-status kept_files_clear(const struct kept_files *kept, struct change_log *log);
+/* Removes what no entry names that waits in the log: what was put, what a crash has left, or a gap.
+ * While somebody adds files it does nothing, and `*done` is false. */
+status kept_files_clear(const struct kept_files *kept, struct change_log *log, bool *done);
 
 #endif

@@ -635,6 +635,16 @@ static void back_up_and_restore(struct fixture *t, struct backups *backups)
     note_moment(t);
 }
 
+/* The keyspace is there, as it is between its making and the taking in of its files. */
+static void make_keyspace_in(const char *directory, uint64_t id, const struct log *log)
+{
+    struct store_options options = restore_store_options(directory, log);
+    struct store *store;
+    assert_ok(store_open(&options, &store));
+    assert_ok(store_keyspaces_create(store, id, 1));
+    store_close(store);
+}
+
 static void a_restored_table_is_in_the_archive(void **state)
 {
     struct fixture *t = *state;
@@ -649,6 +659,7 @@ static void a_restored_table_is_in_the_archive(void **state)
     back_up_and_restore(t, backups);
     backups_close(backups);
     struct moment restored = t->history->moments[t->history->count - 1];
+    uint64_t keyspace = keyspace_of(t, 1);
     close_server(t); /* its files wait through a restart */
     open_server(t);
     assert_ok(step(t));
@@ -658,7 +669,30 @@ static void a_restored_table_is_in_the_archive(void **state)
     snprintf(kept, sizeof kept, "%s/archive", t->f.directory);
     assert_int_equal(rmdir(kept), 0); /* nothing is left there */
     assert_restores(&t->f, base, &t->place->place, &restored);
+    make_keyspace_in(base, keyspace, &t->f.log);
+    assert_restores(&t->f, base, &t->place->place, &restored);
     remove_test_directory(base);
+}
+
+/* Between the linking of files and the commit that names them the archiver may tidy up. */
+static void files_stay_that_are_being_taken_in(void **state)
+{
+    struct fixture *t = *state;
+    char file[128], kept[128];
+    const char *const paths[] = {file};
+    open_server(t);
+    create_table(t, 0);
+    write_some(t, 1);
+    snprintf(file, sizeof file, "%s/FORMAT", t->f.directory);
+    snprintf(kept, sizeof kept, "%s/archive/999-0", t->f.directory);
+    event_log_begin_taking(t->f.cluster);
+    assert_ok(event_log_keep_files(t->f.cluster, 999, paths, 1));
+    assert_ok(step(t));
+    assert_int_equal(access(kept, F_OK), 0);
+    event_log_end_taking(t->f.cluster);
+    assert_ok(step(t)); /* it came to nothing */
+    assert_int_not_equal(access(kept, F_OK), 0);
+    close_server(t);
 }
 
 int main(void)
@@ -678,6 +712,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_table_is_taken_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_damaged_archive_is_not_restored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_restored_table_is_in_the_archive, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_stay_that_are_being_taken_in, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

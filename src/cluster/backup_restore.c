@@ -255,6 +255,15 @@ static status import_files(const struct staged_backup *staged, const char *const
                                  keyspace);
 }
 
+static status make_table(const struct staged_backup *staged, const char *const *paths,
+                         const struct table_spec *spec, struct table **out)
+{
+    struct taken_files taken;
+    struct keyspace *keyspace;
+    TRY(import_files(staged, paths, &taken, &keyspace));
+    return cluster_create_table_from(staged->backups->cluster, spec, keyspace, &taken, out);
+}
+
 static void tell_restored(const struct staged_backup *staged, const char *table)
 {
     const struct log *log = staged->backups->log;
@@ -280,13 +289,13 @@ status staged_backup_restore(struct staged_backup *staged, const struct restore_
                                .split_count = manifest->split_count,
                                .also = spec->also};
     const char **paths;
-    struct taken_files taken;
-    struct keyspace *keyspace;
     *out = NULL;
     TRY(list_paths(staged, &paths));
     TRY(commit_raise_version(cluster->commits, version_above(staged)));
-    TRY(import_files(staged, paths, &taken, &keyspace));
-    TRY(cluster_create_table_from(cluster, &table, keyspace, &taken, out));
+    event_log_begin_taking(cluster);
+    status s = make_table(staged, paths, &table, out);
+    event_log_end_taking(cluster);
+    TRY(s);
     tell_restored(staged, spec->table);
     return status_ok();
 }

@@ -34,6 +34,7 @@ struct cluster {
     uint64_t log_keyspace;      /* its id; 0: none */
     struct archiver *archiver;  /* NULL without a log */
     struct buffer archive_path; /* a string: where files wait to be archived */
+    atomic_uint taking_files;   /* see kept_files.h, adding */
     struct tokens *tokens;
     struct row_locks *locks;
     struct disk_reserve reserve;
@@ -82,7 +83,10 @@ status event_log_look(struct cluster *cluster);
 status event_log_open(struct cluster *cluster);
 /* Once there is a queue: begins to archive. */
 status event_log_start(struct cluster *cluster);
-/* Before a keyspace is made of these files: they are to be archived with it. Blocks. */
+/* Around the making of a keyspace of files, up to the commit that names it. */
+void event_log_begin_taking(struct cluster *cluster);
+void event_log_end_taking(struct cluster *cluster);
+/* Within that, before the keyspace is made: the files are to be archived with it. Blocks. */
 status event_log_keep_files(struct cluster *cluster, uint64_t keyspace, const char *const *paths,
                             size_t count);
 /* After a keyspace has gone. Blocks. */

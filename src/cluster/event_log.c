@@ -85,7 +85,18 @@ static status make_path(struct cluster *cluster)
 static struct kept_files kept_files_of(struct cluster *cluster)
 {
     return (struct kept_files){.files = files_of_store(cluster->store),
-                               .directory = (const char *)cluster->archive_path.data};
+                               .directory = (const char *)cluster->archive_path.data,
+                               .adding = &cluster->taking_files};
+}
+
+void event_log_begin_taking(struct cluster *cluster)
+{
+    atomic_fetch_add(&cluster->taking_files, 1);
+}
+
+void event_log_end_taking(struct cluster *cluster)
+{
+    atomic_fetch_sub(&cluster->taking_files, 1);
 }
 
 status event_log_keep_files(struct cluster *cluster, uint64_t keyspace, const char *const *paths,

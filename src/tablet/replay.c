@@ -66,13 +66,14 @@ static status drop_keyspace(struct replayer *replayer, const struct event_change
     return keyspace == NULL ? status_ok() : store_keyspace_drop(store, keyspace);
 }
 
-/* One that is there was in what the replay began with. One that is not wanted is made all the same:
- * the catalog names it. */
+/* One that is there was being made when what the replay began with was copied, and may lack its
+ * files: it goes. One that is not wanted is made all the same: the catalog names it. */
 static status take_files_in(struct replayer *replayer, const struct event_change *change)
 {
     const struct replay_options *options = &replayer->options;
-    if (options->take_in == NULL || store_keyspace_find(options->store, change->keyspace) != NULL)
+    if (options->take_in == NULL)
         return status_ok();
+    TRY(drop_keyspace(replayer, change));
     if (!is_wanted(replayer, change->keyspace))
         return store_keyspaces_create(options->store, change->keyspace, 1);
     return options->take_in(options->context, change);
