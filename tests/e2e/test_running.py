@@ -3,10 +3,15 @@ status`. The console's page is test_console_running.py's."""
 
 import http.client
 import json
+import os
+import shutil
+import subprocess
 import time
 
 import grpc
 import pytest
+from google.api_core.exceptions import Cancelled
+from google.cloud.bigtable.data import ReadRowsQuery
 from grpc import StatusCode
 from harness.console import Caller
 from harness.patience import PATIENCE_SECONDS
@@ -82,6 +87,57 @@ def test_a_scan_is_seen_and_ended(server, rpc, large):
     wait_for(lambda: running(rest, large) == [])
     refused = rest.call("POST", CANCEL, {"id": one["id"]}, expect=404)
     assert "it may have ended" in refused["error"]["message"]
+
+
+def keys():
+    return [b"%03d" % number for number in range(ROWS)]
+
+
+def ended_in_the_middle(rest, client, table, **options):
+    """A scan of Google's data client, of which one row was taken when somebody ended it."""
+    rows = client.get_table("i", table.rsplit("/", 1)[1]).read_rows_stream(
+        ReadRowsQuery(), **options
+    )
+    first = next(rows)
+    rest.call("POST", CANCEL, {"id": wait_for_one(rest, table)["id"]})
+    return first, rows
+
+
+def test_googles_client_asks_again_for_the_rest(server, client, large):
+    """CANCELLED is among what it asks again for by itself: it gets every row, and each once."""
+    first, rows = ended_in_the_middle(Rest(server.host), client, large)
+    assert [row.row_key for row in (first, *rows)] == keys()
+
+
+def test_googles_client_that_does_not_ask_again(server, client, large):
+    _, rows = ended_in_the_middle(Rest(server.host), client, large, retryable_errors=())
+    with pytest.raises(Cancelled, match=WORDS):
+        list(rows)
+
+
+def test_googles_classic_client(server, instance, large):
+    """It is the other one inside."""
+    rest = Rest(server.host)
+    rows = iter(instance.table(large.rsplit("/", 1)[1]).read_rows())
+    first = next(rows)
+    rest.call("POST", CANCEL, {"id": wait_for_one(rest, large)["id"]})
+    assert [row.row_key for row in (first, *rows)] == keys()
+
+
+@pytest.mark.skipif(shutil.which("cbt") is None, reason="there is no cbt here")
+def test_cbt(server, large, tmp_path):
+    rest = Rest(server.host)
+    command = ["cbt", "-creds", os.devnull, "-project", "p", "-instance", "i", "read"]
+    environment = {**os.environ, "BIGTABLE_EMULATOR_HOST": server.host, "HOME": str(tmp_path)}
+    with subprocess.Popen(
+        [*command, large.rsplit("/", 1)[1]], env=environment, cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as reader:  # fmt: skip
+        one = wait_for_one(rest, large)  # nobody reads what it prints
+        rest.call("POST", CANCEL, {"id": one["id"]})
+        printed, complained = reader.communicate(timeout=PATIENCE_SECONDS)
+        assert reader.returncode != 0 and WORDS.encode() in complained
+        assert keys()[-1] not in [line.strip() for line in printed.splitlines()]
 
 
 def test_a_client_of_rest(server, large):
