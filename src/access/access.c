@@ -52,6 +52,7 @@ struct access {
     uint32_t magic;
     struct access_options options;
     struct rule_table rules;
+    bool notes_data; /* also of calls for data it is noted who has called */
 
     pthread_mutex_t reloading; /* one at a time; `secrets` change with it held alone */
     pthread_rwlock_t lock;
@@ -239,6 +240,7 @@ status access_open(const struct access_options *options, const struct grpc_servi
         return status_out_of_memory();
     access->magic = ACCESS_MAGIC;
     access->options = *options;
+    access->notes_data = options->audit != NULL && audit_wants_data(options->audit);
     pthread_rwlock_init(&access->lock, NULL);
     pthread_mutex_init(&access->reloading, NULL);
     pthread_mutex_init(&access->verified_lock, NULL);
@@ -621,7 +623,8 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
     if (is_recognised)
         s = demand_identity(buffer_bytes(&peer->identity.principal),
                             rule_check(rule, request, look_up, &question, &resource));
-    if (status_is_ok(s) && !rule->is_administration && !rule->names_more)
+    bool is_noted = rule->is_administration || rule->names_more || access->notes_data;
+    if (status_is_ok(s) && !is_noted)
         return s;
     if (!is_recognised)
         resource = rule_name(rule, request); /* what somebody tried to get at */
@@ -632,11 +635,12 @@ status access_admit(struct access *access, struct access_peer *peer, struct grpc
     return noted;
 }
 
-status access_admit_anybody(const struct rule_table *rules, struct access_peer *peer,
-                            struct grpc_call *call, size_t method_index, bytes request)
+status access_admit_anybody(const struct audit *audit, const struct rule_table *rules,
+                            struct access_peer *peer, struct grpc_call *call, size_t method_index,
+                            bytes request)
 {
     const struct rule *rule = &rules->rules[method_index];
-    if (!rule->is_administration)
+    if (rule->count == 0 || (!rule->is_administration && !audit_wants_data(audit)))
         return status_ok();
     if (peer->is_gateway)
         TRY(become_client(peer, call));

@@ -91,13 +91,14 @@ const char *access_peer_address(const struct access_peer *peer);
 status access_admit(struct access *access, struct access_peer *peer, struct grpc_call *call,
                     size_t method_index, bytes request);
 
-/* With access control off, for the audit log: admits everybody, and notes calls of administration.
+/* With access control off, for the audit log: admits everybody, and notes the calls that it wants.
  * RESOURCE_EXHAUSTED, since a call would go unseen. */
-status access_admit_anybody(const struct rule_table *rules, struct access_peer *peer,
-                            struct grpc_call *call, size_t method_index, bytes request);
+status access_admit_anybody(const struct audit *audit, const struct rule_table *rules,
+                            struct access_peer *peer, struct grpc_call *call, size_t method_index,
+                            bytes request);
 
 /* Who has called: as long as the call lives. NULL for calls for data with access control off, and
- * for those whose handler asks no further. */
+ * for those whose handler asks no further, unless the audit log wants them. */
 struct access_caller *access_caller(const struct grpc_call *call);
 
 /* Appends who has called, `peer` being the connection's (NULL: it has gone): nothing if that cannot

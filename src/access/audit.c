@@ -1,6 +1,7 @@
 /* See audit.h. */
 #include "access/audit.h"
 
+#include "access/data_sums.h"
 #include "base/check.h"
 #include "os/rotated_file.h"
 #include "wire/json.h"
@@ -17,6 +18,8 @@ struct audit {
     struct log log;            /* as the options', of the level that lets lines through */
     struct rotated_file *file; /* NULL: none */
     struct audit_trail *trail;
+    struct data_sums *data; /* NULL: nobody wants them */
+    int64_t data_since_us;  /* of the steady clock: audit_tick's */
 
     pthread_mutex_t lock; /* of what follows */
     int64_t second;       /* of the steady clock */
@@ -29,6 +32,7 @@ static void set_up(struct audit *audit, const struct audit_options *options)
     audit->options = *options;
     audit->log = *options->log;
     audit->log.level = LOG_INFO;
+    audit->data_since_us = clock_steady_us(options->clock);
     pthread_mutex_init(&audit->lock, NULL);
 }
 
@@ -52,22 +56,14 @@ status audit_open(const struct audit_options *options, struct audit **out)
     status s = audit_trail_create(clock_wall_us(options->clock), &audit->trail);
     if (status_is_ok(s))
         s = open_file(audit);
+    if (status_is_ok(s) && options->data_us > 0)
+        s = data_sums_create(&audit->data);
     if (!status_is_ok(s)) {
         audit_close(audit);
         return s;
     }
     *out = audit;
     return s;
-}
-
-void audit_close(struct audit *audit)
-{
-    if (audit == NULL)
-        return;
-    rotated_file_close(audit->file);
-    audit_trail_destroy(audit->trail);
-    pthread_mutex_destroy(&audit->lock);
-    free(audit);
 }
 
 status audit_reopen(struct audit *audit)
@@ -179,6 +175,67 @@ static void write_line(struct audit *audit, const struct line *line)
         metrics_add(audit->options.metrics, METRIC_audit_lines_lost_total, 1);
 }
 
+static bytes principal_text(bytes principal)
+{
+    return principal.size > 0 ? principal : bytes_of("-");
+}
+
+/* --- what was done with data --- */
+
+struct telling {
+    struct audit *audit;
+    int64_t us; /* the sums are those of so long */
+};
+
+static void tell_sum(void *context, const struct data_sum *sum)
+{
+    enum { MILLISECOND_US = 1000 };
+    const struct telling *telling = context;
+    struct line line = {0};
+    bool is_of_one = sum->method != NULL; /* else of all that there was no room for */
+    add(&line, LOG_STR("event", is_of_one ? "data" : "more_data"));
+    if (is_of_one) {
+        add(&line, LOG_BYTES("principal", principal_text(sum->principal)));
+        add(&line, LOG_STR("service", sum->service));
+        add(&line, LOG_STR("method", sum->method));
+        add(&line, LOG_BYTES("resource", sum->resource));
+    }
+    add(&line, LOG_INT("calls", sum->calls));
+    add(&line, LOG_INT("failed", sum->failed));
+    add(&line, LOG_INT("rows", sum->items));
+    add(&line, LOG_INT("request_bytes", sum->request_bytes));
+    add(&line, LOG_INT("answer_bytes", sum->response_bytes));
+    add(&line, LOG_INT("period_ms", telling->us / MILLISECOND_US));
+    write_line(telling->audit, &line);
+}
+
+static void tell_of_data(struct audit *audit)
+{
+    int64_t now = clock_steady_us(audit->options.clock);
+    struct telling telling = {.audit = audit, .us = now - audit->data_since_us};
+    data_sums_take(audit->data, &telling, tell_sum);
+    audit->data_since_us = now;
+}
+
+bool audit_wants_data(const struct audit *audit)
+{
+    return audit->data != NULL;
+}
+
+/* What has been done since the last time is told here, too. */
+void audit_close(struct audit *audit)
+{
+    if (audit == NULL)
+        return;
+    if (audit->data != NULL)
+        tell_of_data(audit);
+    data_sums_destroy(audit->data);
+    rotated_file_close(audit->file);
+    audit_trail_destroy(audit->trail);
+    pthread_mutex_destroy(&audit->lock);
+    free(audit);
+}
+
 /* --- what anybody may do --- */
 
 /* Whether a line about a refusal may be written now, and how many have been left out before. */
@@ -206,7 +263,7 @@ static bool has_untold(struct audit *audit)
     return has;
 }
 
-void audit_tick(struct audit *audit)
+static void tell_untold(struct audit *audit)
 {
     struct line line = {0};
     int64_t untold;
@@ -217,16 +274,19 @@ void audit_tick(struct audit *audit)
     write_line(audit, &line);
 }
 
+void audit_tick(struct audit *audit)
+{
+    int64_t now = clock_steady_us(audit->options.clock);
+    tell_untold(audit);
+    if (audit->data != NULL && now - audit->data_since_us >= audit->options.data_us)
+        tell_of_data(audit);
+}
+
 /* --- calls --- */
 
 static bool is_refusal(enum status_code code)
 {
     return code == STATUS_UNAUTHENTICATED || code == STATUS_PERMISSION_DENIED;
-}
-
-static bytes principal_text(bytes principal)
-{
-    return principal.size > 0 ? principal : bytes_of("-");
 }
 
 /* Of what is cut short: what it says of people, for people to read. */
@@ -278,8 +338,11 @@ void audit_call(struct audit *audit, const struct access_caller *caller,
 {
     struct line line = {0};
     int64_t untold = 0;
-    if (!caller->is_administration && !is_refusal(record->code))
+    if (!caller->is_administration && !is_refusal(record->code)) {
+        if (audit->data != NULL)
+            data_sums_add(audit->data, caller->principal, caller->resource, record);
         return;
+    }
     bool is_anybodys = !caller->is_administration || record->code == STATUS_UNAUTHENTICATED;
     if (is_anybodys && !take_refusal(audit, &untold))
         return;

@@ -24,6 +24,7 @@ struct audit_options {
     int64_t file_bytes;    /* of one file; 0: it is not rotated */
     int64_t older_files;   /* beside it */
     int64_t refusals_most; /* lines a second about what anybody may do */
+    int64_t data_us;       /* between the sums of calls for data; 0: there are none */
     const struct log *log;
     struct clock *clock;
     struct metrics *metrics;
@@ -50,6 +51,9 @@ struct access_caller {
     struct audit_changes *changes; /* the handler's, in the call's arena: NULL until it says so */
 };
 
+/* Whether calls for data are to be noted, too (struct access_caller). Any thread. */
+bool audit_wants_data(const struct audit *audit);
+
 /* A call has ended. On the loop's thread. */
 void audit_call(struct audit *audit, const struct access_caller *caller,
                 const struct grpc_call_record *record);
@@ -62,7 +66,8 @@ void audit_refused_page(struct audit *audit, const char *page, bytes principal, 
 void audit_reload(struct audit *audit, const char *what, status result,
                   const struct audit_changes *changes);
 
-/* To be called once a second: tells of what has been left out, if nothing else does. */
+/* To be called once a second, by one thread: tells of what has been left out, if nothing else does,
+ * and what was done with data when it is time. */
 void audit_tick(struct audit *audit);
 
 #endif

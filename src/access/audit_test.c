@@ -19,6 +19,8 @@ struct fixture {
     struct audit *audit;
 };
 
+enum { PERIOD_US = 60 * SECOND_US };
+
 static int open_with(void **state, bool has_file)
 {
     struct fixture *f = calloc(1, sizeof *f);
@@ -34,6 +36,7 @@ static int open_with(void **state, bool has_file)
                                           .file_bytes = TEXT_MOST,
                                           .older_files = 1,
                                           .refusals_most = 3,
+                                          .data_us = PERIOD_US,
                                           .log = &f->log,
                                           .clock = &f->clock.clock,
                                           .metrics = f->metrics};
@@ -270,6 +273,77 @@ static void a_line_that_cannot_be_written_is_counted(void **state)
     audit_close(audit);
 }
 
+/* --- calls for data --- */
+
+static void call(struct fixture *f, const char *principal, enum status_code code)
+{
+    static const struct grpc_method method = {.name = "ReadRows"};
+    static const struct grpc_service service = {.name = "data"};
+    const struct access_caller caller = {
+        .principal = bytes_of(principal), .resource = bytes_of("t"), .address = "127.0.0.1:1"};
+    const struct grpc_call_record record = {.service = &service,
+                                            .method = &method,
+                                            .code = code,
+                                            .items = 2,
+                                            .request_bytes = 7,
+                                            .response_bytes = 30};
+    audit_call(f->audit, &caller, &record);
+}
+
+static void has_number(const json_t *json, const char *name, int64_t expected)
+{
+    assert_int_equal(json_integer_value(json_object_get(json, name)), expected);
+}
+
+/* Not before, and once; a refusal has a line of its own, and is in no sum. */
+static void calls_for_data_are_told_when_the_period_ends(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(audit_wants_data(f->audit));
+    call(f, "user:a", STATUS_OK);
+    call(f, "user:a", STATUS_NOT_FOUND);
+    call(f, "user:a", STATUS_PERMISSION_DENIED);
+    f->clock.now_us += PERIOD_US - 1;
+    audit_tick(f->audit);
+    f->clock.now_us += 1;
+    audit_tick(f->audit);
+    audit_tick(f->audit);
+    FILE *file = open_lines(f);
+    json_t *line = next_line(file);
+    has_text(line, "event", "refusal");
+    json_decref(line);
+    line = next_line(file);
+    has_text(line, "event", "data");
+    has_text(line, "principal", "user:a");
+    has_text(line, "service", "data");
+    has_text(line, "method", "ReadRows");
+    has_text(line, "resource", "t");
+    has_number(line, "calls", 2);
+    has_number(line, "failed", 1);
+    has_number(line, "rows", 4);
+    has_number(line, "request_bytes", 14);
+    has_number(line, "answer_bytes", 60);
+    has_number(line, "period_ms", PERIOD_US / 1000);
+    json_decref(line);
+    assert_null(next_line(file));
+    fclose(file);
+}
+
+static void the_last_sums_are_told_at_the_end(void **state)
+{
+    struct fixture *f = *state;
+    call(f, "", STATUS_OK);
+    audit_close(f->audit);
+    f->audit = NULL;
+    FILE *file = open_lines(f);
+    json_t *line = next_line(file);
+    has_text(line, "event", "data");
+    has_text(line, "principal", "-");
+    json_decref(line);
+    assert_null(next_line(file));
+    fclose(file);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -283,6 +357,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_file_lines_go_to_the_log, set_up_without_file,
                                         tear_down),
         TEST(a_line_that_cannot_be_written_is_counted),
+        TEST(calls_for_data_are_told_when_the_period_ends),
+        TEST(the_last_sums_are_told_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

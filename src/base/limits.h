@@ -183,6 +183,9 @@ enum {
     /* Administrative calls that are remembered to be looked at, some 200 bytes each, 3 KB at most.
      * Beyond: the audit log alone has them. */
     LIMIT_AUDIT_ENTRIES = 1000,
+    /* Of a period of audit-data: who did what with which table, 200 bytes each. Beyond: they are
+     * one line. */
+    LIMIT_DATA_SUMS = 4096,
     /* Requests whose spans wait for the collector: 792 bytes each, with what is within them.
      * Beyond: dropped, and counted. */
     LIMIT_SPANS_QUEUED = 8192,

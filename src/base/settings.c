@@ -61,6 +61,8 @@ static status check_auth(const struct settings *settings)
         (settings->auth_audience == NULL || settings->auth_issuer == NULL))
         return settings_refuse(settings, "auth_jwks",
                                "needs auth-audience and auth-issuer beside it");
+    if (settings->audit_data > 0 && settings->auth == AUTH_OFF && settings->audit_log == NULL)
+        return settings_refuse(settings, "audit_data", "needs auth=on or audit-log beside it");
     return status_ok();
 }
 

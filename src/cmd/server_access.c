@@ -23,6 +23,7 @@ static status create_audit(struct server *server)
                                           .file_bytes = settings->audit_log_size,
                                           .older_files = settings->audit_log_files,
                                           .refusals_most = settings->audit_refusals,
+                                          .data_us = settings->audit_data,
                                           .log = server->log,
                                           .clock = server->clock,
                                           .metrics = server->metrics};

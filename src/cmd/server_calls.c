@@ -51,7 +51,7 @@ static status admit_anybody(void *context, void *peer, struct grpc_call *call, s
                             bytes request)
 {
     struct server *server = context;
-    return access_admit_anybody(&server->rules, peer, call, method_index, request);
+    return access_admit_anybody(server->audit, &server->rules, peer, call, method_index, request);
 }
 
 status server_read_fault_rules(struct server *server)

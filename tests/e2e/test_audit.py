@@ -245,6 +245,12 @@ def check_what_is_read_again(secured, log):
     assert failed and "changes" not in failed[0] and "tokens:1" in failed[0]["reason"]
 
 
+def data_sums(*paths):
+    """The lines about calls for data, by who, how, and what."""
+    lines = [line for path in paths for line in Log(path).lines() if line["event"] == "data"]
+    return {about(line, "principal", "method", "resource"): line for line in lines}
+
+
 def test_calls_and_refusals(secure, tmp_path):
     path = tmp_path / "audit.log"
     secured = secure("--audit-log", path, "--audit-refusals", 10, "--log-format", "logfmt")
@@ -260,7 +266,9 @@ def test_calls_and_refusals(secure, tmp_path):
 def test_without_access_control_a_file_is_enough(fresh_server, tmp_path, connect):
     """Nobody is known, but where the call came from. And the file is bounded."""
     path = tmp_path / "audit.log"
-    server = fresh_server("--audit-log", path, "--audit-log-size", 2000, "--audit-log-files", 2)
+    server = fresh_server(
+        "--audit-log", path, "--audit-log-size", 2000, "--audit-log-files", 2, "--audit-data", "1d",
+    )  # fmt: skip
     log, rpc = Log(path), connect(server.host)
     rpc.create_table("t")
     Rest(server.host).call("POST", f"/v2/{INSTANCE}/tables", {"tableId": "by-rest", "table": {}})
@@ -290,3 +298,8 @@ def test_without_access_control_a_file_is_enough(fresh_server, tmp_path, connect
     for name in names:
         assert (tmp_path / name).stat().st_size <= 2000
         assert {line["event"] for line in Log(tmp_path / name).lines()} == {"call"}
+    server.stop()
+    sums = data_sums(path.with_name("audit.log.1"), path)
+    assert {key: line["calls"] for key, line in sums.items()} == {
+        ("-", "MutateRow", TABLE): 1, ("-", "ReadRows", TABLE): 1,
+    }  # fmt: skip

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -225,7 +226,7 @@ class Secured:
 
 def test_who_it_is_and_who_may(secure, tmp_path):
     log = tmp_path / "audit.log"
-    secured = secure("--audit-log", log)
+    secured = secure("--audit-log", log, "--audit-data", "1d")
     secured.rpc("admin").create_table("t")
     alice = secured.rpc("alice")
     for number in range(ROWS):
@@ -260,6 +261,24 @@ def test_who_it_is_and_who_may(secure, tmp_path):
     levels = [line["changes"] for line in lines if line.get("method") == "SetLogLevel"
               and line["status"] == "OK"]  # fmt: skip
     assert levels[0] == [{"action": "CHANGE", "log_level": "error", "previous": "info"}]
+    secured.server.signal(signal.SIGTERM)
+    secured.server.wait()
+    check_sums(log)
+
+
+def check_sums(log):
+    """Who read and wrote how much: what was under way when the period ended, here by the stop."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    sums = {line["method"]: line for line in lines if line["event"] == "data"}
+    assert set(sums) == {"MutateRow", "ReadRows"}
+    for line in sums.values():
+        assert (line["principal"], line["resource"]) == ("user:alice@example.com", TABLE)
+        assert line["service"] == "google.bigtable.v2.Bigtable" and line["period_ms"] > 0
+    written, read = sums["MutateRow"], sums["ReadRows"]
+    assert (written["calls"], written["failed"]) == (ROWS, 0)
+    assert written["request_bytes"] > ROWS * len(VALUE)
+    assert (read["calls"], read["failed"]) == (1, 1)  # it was cancelled
+    assert 0 < read["rows"] < ROWS and read["answer_bytes"] > len(VALUE)
 
 
 # --- the log's level ---
