@@ -217,6 +217,13 @@ ROWS = {
           (f"increase(trestle_whole_backup_failures_total{HERE}[1h])", "whole, failed")],
          "In the last hour."),
     ],
+    "Damage": [
+        ("Ranges of rows out of service", "short",
+         [(now("trestle_damaged_ranges"), "{{instance}}")],
+         "`trestle repair --endpoint` names them, and brings back what it can."),
+        ("Scrubbed", "Bps", [(rate("trestle_scrubbed_bytes_total"), "{{instance}}")],
+         "Table files that are read to find damage, by the second."),
+    ],
     "Archive": [
         ("Behind", "s",
          [(now("trestle_archive_lag_seconds"), "oldest that waits"),

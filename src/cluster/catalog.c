@@ -8,6 +8,7 @@
 
 enum record_type {
     RECORD_COUNTERS = 'C',
+    RECORD_DAMAGE = 'D',
     RECORD_SPARE = 'K',
     RECORD_TABLE = 'T',
     RECORD_TABLET = 't',
@@ -39,12 +40,33 @@ static bytes id_key_bytes(const struct id_key *key)
     return bytes_make(key->data, sizeof key->data);
 }
 
-static uint64_t id_of_key(bytes key)
+static uint64_t id_at(bytes key, size_t at)
 {
     uint64_t id = 0;
-    for (int i = 1; i <= ID_SIZE; i++)
+    for (size_t i = at; i < at + ID_SIZE; i++)
         id = id << 8 | key.data[i];
     return id;
+}
+
+static uint64_t id_of_key(bytes key)
+{
+    return id_at(key, 1);
+}
+
+/* Keyspace, file, block. */
+struct damage_key {
+    uint8_t data[1 + 3 * ID_SIZE];
+};
+
+static struct damage_key make_damage_key(const struct damage_record *record)
+{
+    const uint64_t ids[] = {record->keyspace_id, record->file, record->block};
+    struct damage_key key = {.data = {RECORD_DAMAGE}};
+    for (size_t i = 0; i < 3; i++) {
+        struct id_key part = make_id_key(RECORD_DAMAGE, ids[i]);
+        memcpy(key.data + 1 + i * ID_SIZE, part.data + 1, ID_SIZE);
+    }
+    return key;
 }
 
 static void append_tablet_key(struct buffer *key, uint64_t table_id, bytes start)
@@ -285,6 +307,29 @@ status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, 
     return failed ? status_out_of_memory() : status_ok();
 }
 
+status catalog_put_damage(struct store_batch *batch, struct keyspace *catalog,
+                          const struct damage_record *record)
+{
+    Catalog__Damage message = CATALOG__DAMAGE__INIT;
+    message.from = proto_data(record->from);
+    message.to = proto_data(record->to);
+    message.what = record->what;
+    message.found_us = record->found_us;
+    struct damage_key key = make_damage_key(record);
+    struct buffer value = {0};
+    put_message(batch, catalog, bytes_make(key.data, sizeof key.data), &message.base, &value);
+    bool failed = value.failed;
+    buffer_free(&value);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+void catalog_delete_damage(struct store_batch *batch, struct keyspace *catalog,
+                           const struct damage_record *record)
+{
+    struct damage_key key = make_damage_key(record);
+    store_batch_delete(batch, catalog, bytes_make(key.data, sizeof key.data));
+}
+
 /* --- reading ---
  *
  * A record that parses but says what cannot be is as damaged as one that does not: what the rules
@@ -398,9 +443,27 @@ static status visit_tablet(const struct catalog_visitor *visitor, bytes key, byt
     return visitor->tablet(visitor->context, &record);
 }
 
+static status visit_damage(const struct catalog_visitor *visitor, bytes key, bytes value,
+                           struct arena *arena)
+{
+    ProtobufCMessage *base;
+    TRY(proto_decode(&catalog__damage__descriptor, value, arena, &base));
+    const Catalog__Damage *message = (const Catalog__Damage *)(void *)base;
+    struct damage_record record = {.keyspace_id = id_at(key, 1),
+                                   .file = id_at(key, 1 + ID_SIZE),
+                                   .block = id_at(key, 1 + 2 * ID_SIZE),
+                                   .from = proto_bytes(message->from),
+                                   .to = proto_bytes(message->to),
+                                   .what = message->what,
+                                   .found_us = message->found_us};
+    return visitor->damage(visitor->context, &record);
+}
+
 static bool key_is_whole(bytes key)
 {
     switch (key.data[0]) {
+    case RECORD_DAMAGE:
+        return key.size == sizeof(struct damage_key);
     case RECORD_TABLET:
         return key.size >= 1 + ID_SIZE;
     case RECORD_TABLE:
@@ -426,6 +489,8 @@ static status visit_record(const struct catalog_visitor *visitor, bytes key, byt
         return visit_tablet(visitor, key, value, arena);
     if (type == RECORD_SPARE && visitor->spare != NULL)
         return visitor->spare(visitor->context, id_of_key(key));
+    if (type == RECORD_DAMAGE && visitor->damage != NULL)
+        return visit_damage(visitor, key, value, arena);
     return status_ok();
 }
 

@@ -6,6 +6,7 @@
  *     'K' <keyspace id>                     empty message: a spare keyspace, empty and never used
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
+ *     'D' <keyspace id> <file> <block>      Damage: keys out of service, see cluster/damage.h
  *     'r' <table id> ...                    not ours: what a deleted table had, see control/kept.h;
  *                                           but they go when the table comes back or goes for good
  *     'I' <commit version>                  not ours: see tablet/tokens.h
@@ -42,6 +43,16 @@ struct tablet_record {
     bytes end; /* empty: no bound */
 };
 
+struct damage_record {
+    uint64_t keyspace_id;
+    uint64_t file;
+    uint64_t block; /* 0: the file as a whole; else 1 more than the block's offset */
+    bytes from;
+    bytes to; /* exclusive; empty: no bound */
+    const char *what;
+    int64_t found_us; /* since 1970 */
+};
+
 /* --- writing: each adds to a batch, which store_write then makes durable --- */
 
 status catalog_put_table(struct store_batch *batch, struct keyspace *catalog,
@@ -64,6 +75,11 @@ void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog,
                           uint64_t keyspace_id);
 status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, uint64_t next_id);
 
+status catalog_put_damage(struct store_batch *batch, struct keyspace *catalog,
+                          const struct damage_record *record);
+void catalog_delete_damage(struct store_batch *batch, struct keyspace *catalog,
+                           const struct damage_record *record);
+
 /* --- a table's record by itself, as backups keep it --- */
 
 status catalog_encode_table(const struct table_record *record, struct buffer *out);
@@ -83,6 +99,7 @@ struct catalog_visitor {
     status (*tablet)(void *context, const struct tablet_record *record);
     status (*spare)(void *context, uint64_t keyspace_id);
     status (*next_id)(void *context, uint64_t next_id);
+    status (*damage)(void *context, const struct damage_record *record);
 };
 
 /* DATA_LOSS, naming the key, for a record that does not parse. */

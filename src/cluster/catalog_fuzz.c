@@ -175,13 +175,19 @@ static status copy_next_id(void *context, uint64_t next_id)
     return catalog_put_next_id(NULL, context, next_id);
 }
 
+static status copy_damage(void *context, const struct damage_record *record)
+{
+    return catalog_put_damage(NULL, context, record);
+}
+
 static bool copy(struct keyspace *from, struct keyspace *to)
 {
     const struct catalog_visitor visitor = {.context = to,
                                             .table = copy_table,
                                             .tablet = copy_tablet,
                                             .spare = copy_spare,
-                                            .next_id = copy_next_id};
+                                            .next_id = copy_next_id,
+                                            .damage = copy_damage};
     status s = catalog_read(from, &visitor);
     bool ok = status_is_ok(s);
     CHECK(ok || s.code == STATUS_DATA_LOSS || s.code == STATUS_RESOURCE_EXHAUSTED);

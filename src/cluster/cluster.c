@@ -78,6 +78,11 @@ static status load_spare(void *context, uint64_t id)
     return cluster_remember_spare(cluster, id);
 }
 
+static status load_damage(void *context, const struct damage_record *record)
+{
+    return damages_remember(((struct loading *)context)->cluster->damages, record);
+}
+
 static status load_next_id(void *context, uint64_t next_id)
 {
     struct cluster *cluster = ((struct loading *)context)->cluster;
@@ -107,7 +112,8 @@ static status load_catalog(struct cluster *cluster)
                                       .table = load_table,
                                       .tablet = load_tablet,
                                       .spare = load_spare,
-                                      .next_id = load_next_id};
+                                      .next_id = load_next_id,
+                                      .damage = load_damage};
     TRY(catalog_read(cluster->catalog, &visitor));
     return check_tables_are_whole(cluster);
 }
@@ -243,7 +249,9 @@ static status open_store(struct cluster *cluster)
                                           .background_threads = options->background_threads,
                                           .salvage = options->salvage,
                                           .on_trouble = report_trouble,
-                                          .trouble_context = cluster};
+                                          .trouble_context = cluster,
+                                          .on_damage = damages_see,
+                                          .damage_context = cluster->damages};
     TRY(store_open(&store_options, &cluster->store));
     if (store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID) == NULL)
         TRY(store_keyspaces_create(cluster->store, CATALOG_KEYSPACE_ID, 1));
@@ -285,12 +293,14 @@ static status open_parts(struct cluster *cluster)
     const struct cluster_options *options = &cluster->options;
     TRY(condition_create(options->log, options->clock, options->metrics, &cluster->condition));
     cluster->reserve.condition = cluster->condition;
+    TRY(damages_create(cluster, &cluster->damages));
     TRY(open_store(cluster));
     TRY(load_catalog(cluster));
     TRY(event_log_look(cluster));
     TRY(drop_orphans(cluster));
     TRY(event_log_open(cluster));
     TRY(sort_tables(cluster));
+    TRY(damages_load(cluster->damages));
     TRY(open_tokens(cluster));
     TRY(care_create(cluster, &cluster->care));
     TRY(mender_create(cluster, &cluster->mender));
@@ -298,6 +308,7 @@ static status open_parts(struct cluster *cluster)
     TRY(event_log_start(cluster));
     TRY(heat_create(cluster, &cluster->heat));
     TRY(maintenance_start(cluster, &cluster->maintenance));
+    TRY(scrub_start(cluster, &cluster->scrub));
     metrics_add(cluster->options.metrics, METRIC_tables, (int64_t)users_tables(cluster));
     metrics_add(cluster->options.metrics, METRIC_tablets, (int64_t)tablets_in_all(cluster));
     return status_ok();
@@ -364,6 +375,7 @@ static void release_tables(struct cluster *cluster)
 void cluster_close(struct cluster *cluster)
 {
     CHECK_MAGIC(cluster, CLUSTER_MAGIC);
+    scrub_stop(cluster->scrub);
     mender_stop(cluster->mender); /* before maintenance, which it may leave a table to */
     maintenance_stop(cluster->maintenance);
     cluster->maintenance = NULL;
@@ -385,6 +397,7 @@ void cluster_close(struct cluster *cluster)
         row_locks_destroy(cluster->locks);
     if (cluster->store != NULL)
         store_close(cluster->store);
+    damages_destroy(cluster->damages);
     release_tables(cluster); /* last: folds in the background look at their schemas */
     free(cluster->spares);
     condition_destroy(cluster->condition);

@@ -42,6 +42,7 @@ struct cluster_options {
     bool heat;                  /* whether requests are counted by ranges of keys */
     int64_t heat_window_us;     /* that they are counted for */
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
+    int64_t scrub_period_us;    /* between two looks at each table file; 0: none is taken */
     struct {
         struct place *place; /* outlives the cluster; NULL: no archive is made */
         uint64_t buffer_bytes;
@@ -182,6 +183,41 @@ status table_change_schema(struct table *table, struct arena *arena,
 /* Deletes all rows whose key starts with `prefix` (empty: all rows), as one change: whatever was
  * acknowledged before is gone, whatever is submitted after the return stays. Blocks. */
 status table_drop_rows(struct table *table, bytes prefix);
+
+/* --- damage: docs/operating/repair.md --- */
+
+/* Rows that are out of service, and lost if no backup has them. */
+struct lost_rows {
+    const char *table; /* its name, or what there is instead of one */
+    bytes from;
+    bytes to;            /* exclusive, or of large cells the last row; empty: no bound */
+    bool is_large_cells; /* of these rows: the rest of them is there */
+    uint64_t file;       /* the table file that was damaged */
+    const char *words;   /* all of it, for people */
+    int64_t found_us;    /* since 1970 */
+};
+
+struct table_repair_options {
+    /* What other table files have of the rows stays: it may have been deleted or overwritten by
+     * what was damaged. Else the rows are deleted. */
+    bool accepts_old_data;
+    bool is_trial; /* only tells */
+    /* Told of each range before it is given up; not OK leaves it, and ends the repair. */
+    status (*lost)(void *context, const struct lost_rows *lost);
+    void *context;
+};
+
+/* Calls `visit` with each range of all tables, the oldest first, until it fails. */
+status cluster_list_damage(struct cluster *cluster,
+                           status (*visit)(void *context, const struct lost_rows *lost),
+                           void *context);
+
+/* Reads all table files, and takes out of service what is damaged. Blocks. */
+status cluster_look_for_damage(struct cluster *cluster);
+
+/* Brings back into service what of the table is not. Blocks, for as long as it takes to compact the
+ * files around the damage. */
+status table_repair(struct table *table, const struct table_repair_options *options);
 
 /* Tablet boundaries with sizes: calls `visit` with each tablet's end (empty for the last) and the
  * bytes of the tablets up to there. Any thread; reads memory and metadata only. */

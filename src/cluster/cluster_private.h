@@ -14,9 +14,11 @@
 #include "archive/archiver.h"
 #include "base/metrics.h"
 #include "cluster/clock_watch.h"
+#include "cluster/damage.h"
 #include "cluster/disk_reserve.h"
 #include "cluster/heat.h"
 #include "cluster/maintenance.h"
+#include "cluster/scrub.h"
 #include "cluster/settle.h"
 #include "cluster/table.h"
 #include "tablet/change_log.h"
@@ -39,6 +41,8 @@ struct cluster {
     struct row_locks *locks;
     struct disk_reserve reserve;
     struct condition *condition;
+    struct damages *damages;
+    struct scrub *scrub;
     pthread_mutex_t looking; /* at the store, so that what is noted last is what is so */
     struct care *care;
     struct mender *mender;
@@ -71,6 +75,12 @@ struct cluster {
 };
 
 #define CLUSTER_MAGIC 0x636c7573u
+
+struct key_bounds;
+
+/* Deletes records and spilled cells between these bounds, as one change of all of them. Blocks. */
+status cluster_delete_keys(struct cluster *cluster, struct keyspace *keyspace,
+                           const struct key_bounds *records, const struct key_bounds *spilled);
 
 /* NOT_FOUND `Not found: <name>`. */
 status cluster_not_found(bytes name);

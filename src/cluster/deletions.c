@@ -450,6 +450,8 @@ static bool drop_keyspaces(struct cluster *cluster, struct table *table)
         if (!status_is_ok(s))
             log_warn(cluster->options.log, "a deleted table's space is kept until the next start",
                      LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+        else
+            damages_forget_keyspace(cluster->damages, id);
         all = all && status_is_ok(s);
         status_free(s);
     }

@@ -10,45 +10,50 @@
 /* A commit that deletes a range of rows in both key spaces of a keyspace. */
 struct drop {
     struct commit commit;
-    struct key_bounds records;
-    struct key_bounds spilled;
+    const struct key_bounds *records;
+    const struct key_bounds *spilled;
 };
 
 static void add_to_batch(struct commit *commit, struct store_batch *batch)
 {
     struct drop *drop = LIST_ENTRY(&commit->link, struct drop, commit.link);
-    store_batch_delete_range(batch, commit->keyspace, buffer_bytes(&drop->records.lower),
-                             buffer_bytes(&drop->records.upper));
-    store_batch_delete_range(batch, commit->keyspace, buffer_bytes(&drop->spilled.lower),
-                             buffer_bytes(&drop->spilled.upper));
-}
-
-static status drop_in_keyspace(struct cluster *cluster, struct keyspace *keyspace, bytes from,
-                               bytes to)
-{
-    struct drop drop = {.commit = {.kind = COMMIT_DROP,
-                                   .keyspace = keyspace,
-                                   .extend = add_to_batch,
-                                   .frees_space = true}};
-    bool is_bounded = record_bounds(from, to, &drop.records);
-    is_bounded = spill_bounds(from, to, &drop.spilled) && is_bounded;
-    status s =
-        is_bounded ? commit_and_wait(cluster->commits, &drop.commit) : status_out_of_memory();
-    key_bounds_free(&drop.records);
-    key_bounds_free(&drop.spilled);
-    return s;
+    store_batch_delete_range(batch, commit->keyspace, buffer_bytes(&drop->records->lower),
+                             buffer_bytes(&drop->records->upper));
+    store_batch_delete_range(batch, commit->keyspace, buffer_bytes(&drop->spilled->lower),
+                             buffer_bytes(&drop->spilled->upper));
 }
 
 /* With every row lock held nobody is between a read and the write that follows from it, and what
  * was submitted before is ahead of us in the queue: the drop falls wholly before or after any other
  * change. */
+status cluster_delete_keys(struct cluster *cluster, struct keyspace *keyspace,
+                           const struct key_bounds *records, const struct key_bounds *spilled)
+{
+    struct drop drop = {.commit = {.kind = COMMIT_DROP,
+                                   .keyspace = keyspace,
+                                   .extend = add_to_batch,
+                                   .frees_space = true},
+                        .records = records,
+                        .spilled = spilled};
+    row_locks_acquire_all(cluster->locks);
+    status s = commit_and_wait(cluster->commits, &drop.commit);
+    row_locks_release_all(cluster->locks, commit_applied_version(cluster->commits));
+    return s;
+}
+
 static status drop_range(struct table *table, bytes from, bytes to)
 {
     struct cluster *cluster = table->cluster;
     struct tablet *tablet = table_route(table, from);
-    row_locks_acquire_all(cluster->locks);
-    status s = drop_in_keyspace(cluster, tablet->keyspace, from, to);
-    row_locks_release_all(cluster->locks, commit_applied_version(cluster->commits));
+    struct key_bounds records, spilled;
+    bool is_bounded = record_bounds(from, to, &records);
+    is_bounded = spill_bounds(from, to, &spilled) && is_bounded;
+    status s = is_bounded ? cluster_delete_keys(cluster, tablet->keyspace, &records, &spilled)
+                          : status_out_of_memory();
+    if (status_is_ok(s))
+        damages_end_deleted(cluster->damages, tablet->keyspace, &records, &spilled);
+    key_bounds_free(&records);
+    key_bounds_free(&spilled);
     tablet_release(tablet);
     return s;
 }

@@ -1,7 +1,8 @@
 /* See repair.h.
  *
  * What is mended
- *  1. The indexes of Datastore's databases, which follow from their entities:
+ *  1. Table files that are damaged or missing: repair_tables.h. What was in them is lost.
+ *  2. The indexes of Datastore's databases, which follow from their entities:
  *     datastore/index_repair.h.
  * What else the doctor finds is not looked at.
  *
@@ -14,6 +15,8 @@
 #include "base/limits.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
+#include "cmd/repair_server.h"
+#include "cmd/repair_tables.h"
 #include "datastore/index_repair.h"
 #include "row/fold.h"
 
@@ -48,6 +51,9 @@ enum step { TELL, COUNT, MEND, TELL_LEFT };
 struct repair {
     const char *directory;
     bool in_place;
+    bool accepts_old_data;
+    const char *lost_path; /* where lost rows are named */
+    uint64_t lost;         /* ranges of rows, or what would be */
     struct log log;
     struct store *store;
     struct commit_queue *commits; /* NULL: the store is open for reading alone */
@@ -288,8 +294,24 @@ static status open_and_mend(struct repair *repair)
     return status_ok();
 }
 
+/* Before all else: what cannot be read cannot be held against its index. */
+static status repair_files(struct repair *repair)
+{
+    struct lost_rows_report report = {.path = repair->lost_path};
+    const struct repair_tables_options options = {.directory = repair->directory,
+                                                  .log = &repair->log,
+                                                  .in_place = repair->in_place,
+                                                  .accepts_old_data = repair->accepts_old_data,
+                                                  .report = &report};
+    status s = repair_tables(&options, &repair->left);
+    lost_rows_close(&report);
+    repair->lost = report.count;
+    return s;
+}
+
 static status repair_directory(struct repair *repair)
 {
+    TRY(repair_files(repair));
     repair->arena = arena_create(CATALOG_MEMORY);
     if (repair->arena == NULL)
         return status_out_of_memory();
@@ -308,9 +330,16 @@ static status repair_directory(struct repair *repair)
 static int sum_up(const struct repair *repair)
 {
     bool is_well = repair->left == 0 && (repair->in_place || repair->to_mend == 0);
-    if (repair->to_mend == 0 && repair->left == 0)
+    if (repair->lost > 0 && repair->in_place)
+        printf("%s: %" PRIu64 " ranges of rows are lost, named in %s\n", repair->directory,
+               repair->lost, repair->lost_path);
+    else if (repair->lost > 0)
+        printf("%s: %" PRIu64 " ranges of rows to give up; nothing was changed (--in-place does "
+               "it)\n",
+               repair->directory, repair->lost);
+    else if (repair->to_mend == 0 && repair->left == 0)
         printf("%s: nothing to mend\n", repair->directory);
-    else if (repair->to_mend > 0 && repair->in_place)
+    if (repair->to_mend > 0 && repair->in_place)
         printf("%s: %" PRIu64 " index rows mended\n", repair->directory, repair->mended);
     else if (repair->to_mend > 0)
         printf("%s: %" PRIu64 " index rows to mend; nothing was changed (--in-place mends them)\n",
@@ -320,18 +349,28 @@ static int sum_up(const struct repair *repair)
     return is_well ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int run(const char *directory, bool in_place)
+/* In the directory, unless there is a place for it. */
+static char *default_lost_path(const char *directory)
 {
-    struct repair repair = {
-        .directory = directory,
-        .in_place = in_place,
-        .log = {.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()}};
+    char *path;
+    return asprintf(&path, "%s/lost.tsv", directory) > 0 ? path : NULL;
+}
+
+static int run(struct repair repair)
+{
+    char *lost_path = default_lost_path(repair.directory);
+    if (repair.lost_path == NULL)
+        repair.lost_path = lost_path;
+    if (repair.lost_path == NULL)
+        return command_fail("repair", status_out_of_memory());
+    repair.log = (struct log){.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()};
     repair.last_database = &repair.databases;
     setvbuf(stdout, NULL, _IOLBF, 0); /* what is told was found, whatever happens next */
     status s = repair_directory(&repair);
     int exit_status = status_is_ok(s) ? sum_up(&repair) : command_fail("repair", s);
     close_directory(&repair);
     arena_destroy(repair.arena);
+    free(lost_path);
     return exit_status;
 }
 
@@ -339,31 +378,55 @@ static void write_help(struct buffer *out)
 {
     buffer_append_format(
         out,
-        "usage: trestle repair DIR [--in-place]\n\n"
-        "Makes every index of the Datastore databases in a stopped server's data directory\n"
-        "anew, and says which index rows are too many, missing or of wrong types. Nothing is\n"
-        "changed without\n\n"
-        "  --in-place  write what is to be mended into the directory itself: copy it first\n\n"
-        "May be run again at any time, also after one that was killed. Exits with 0 if the\n"
-        "indexes are right, or have been put right, with 1 if something is wrong, or left, which\n"
-        "is named, and with 2 for wrong usage. What else may be damaged trestle doctor says.\n");
+        "usage: trestle repair DIR [--in-place] [--accept-old-data] [--lost FILE]\n"
+        "       trestle repair --endpoint ADDR:PORT [OPTION...]\n\n"
+        "Looks for damaged and missing table files in a stopped server's data directory, and says\n"
+        "which rows were in them. Makes every index of the Datastore databases there anew, and\n"
+        "says which index rows are too many, missing or of wrong types. Nothing is changed\n"
+        "without\n\n"
+        "  --in-place         write what is to be mended into the directory itself: copy it "
+        "first.\n"
+        "                     Rows that were in damaged files are deleted: they are lost\n"
+        "  --accept-old-data  keep what other files have of these rows, though what is damaged "
+        "may\n"
+        "                     have deleted or overwritten it\n"
+        "  --lost FILE        where to name what is lost; by default lost.tsv in the directory\n\n"
+        "May be run again at any time, also after one that was killed. Exits with 0 if all is\n"
+        "right, or has been put right, with 1 if something is wrong, or left, which is named, and\n"
+        "with 2 for wrong usage. What else may be damaged trestle doctor says.\n\n"
+        "With --endpoint, the same of damaged files of a running server, which goes on "
+        "serving:\n\n");
+    repair_server_write_help(out);
+}
+
+static bool names_a_server(const char *const *arguments)
+{
+    for (; *arguments != NULL; arguments++)
+        if (strncmp(*arguments, "--endpoint", strlen("--endpoint")) == 0)
+            return true;
+    return false;
 }
 
 int repair_command(const char *const *arguments)
 {
-    const char *directory = NULL;
-    bool in_place = false;
+    struct repair repair = {0};
     if (command_asks_for(arguments, "--help"))
         return command_print(write_help);
+    if (names_a_server(arguments))
+        return repair_server_command(arguments);
     for (; *arguments != NULL; arguments++) {
         if (strcmp(*arguments, "--in-place") == 0)
-            in_place = true;
-        else if (directory == NULL && (*arguments)[0] != '-')
-            directory = *arguments;
+            repair.in_place = true;
+        else if (strcmp(*arguments, "--accept-old-data") == 0)
+            repair.accepts_old_data = true;
+        else if (strcmp(*arguments, "--lost") == 0 && arguments[1] != NULL)
+            repair.lost_path = *++arguments;
+        else if (repair.directory == NULL && (*arguments)[0] != '-')
+            repair.directory = *arguments;
         else
             return command_usage_error("repair", "takes the data directory, and --in-place");
     }
-    if (directory == NULL)
+    if (repair.directory == NULL)
         return command_usage_error("repair", "takes one argument, the data directory");
-    return run(directory, in_place);
+    return run(repair);
 }

@@ -136,6 +136,7 @@ status server_open_cluster(struct server *server)
         .heat_window_us = settings->heat_window,
         .undelete_window_us = settings->undelete_window,
         .archive = {.place = server->archive, .buffer_bytes = settings->archive_buffer},
+        .scrub_period_us = settings->scrub_period,
     };
     say_starting(server->log);
     warn_of_write_buffer(server);

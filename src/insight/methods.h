@@ -11,8 +11,10 @@ admin_method give_advice;
 admin_method get_metrics;
 admin_method get_settings;
 admin_method list_audit_entries;
+admin_method list_damaged_ranges;
 admin_method read_heat;
 admin_method list_running_requests;
+admin_method repair_table;
 admin_method list_slow_requests;
 admin_method set_log_level;
 

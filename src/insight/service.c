@@ -21,9 +21,11 @@ INSIGHT_HANDLER(give_advice, insight__advise_request)
 INSIGHT_HANDLER(get_metrics, insight__get_metrics_request)
 INSIGHT_HANDLER(get_settings, insight__get_settings_request)
 INSIGHT_HANDLER(list_audit_entries, insight__list_audit_entries_request)
+INSIGHT_HANDLER(list_damaged_ranges, insight__list_damaged_ranges_request)
 INSIGHT_HANDLER(read_heat, insight__read_heat_request)
 INSIGHT_HANDLER(list_running_requests, insight__list_running_requests_request)
 INSIGHT_HANDLER(set_log_level, insight__set_log_level_request)
+INSIGHT_HANDLER(repair_table, insight__repair_table_request)
 INSIGHT_HANDLER(list_slow_requests, insight__list_slow_requests_request)
 
 struct grpc_service insight_service(struct insight *insight)
@@ -34,9 +36,11 @@ struct grpc_service insight_service(struct insight *insight)
         {"GetMetrics", GRPC_UNARY, handle_get_metrics},
         {"GetSettings", GRPC_UNARY, handle_get_settings},
         {"ListAuditEntries", GRPC_UNARY, handle_list_audit_entries},
+        {"ListDamagedRanges", GRPC_UNARY, handle_list_damaged_ranges},
         {"ReadHeat", GRPC_UNARY, handle_read_heat},
         {"ListRunningRequests", GRPC_UNARY, handle_list_running_requests},
         {"SetLogLevel", GRPC_UNARY, handle_set_log_level},
+        {"RepairTable", GRPC_UNARY, handle_repair_table},
         {"ListSlowRequests", GRPC_UNARY, handle_list_slow_requests},
     };
     return (struct grpc_service){.name = "trestle.insight.v1.Insight",

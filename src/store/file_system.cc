@@ -1,4 +1,4 @@
-/* The file system as RocksDB gets to see it. Five things differ from the one below:
+/* The file system as RocksDB gets to see it. Six things differ from the one below:
  *
  *  1. Logs are wrapped (log_file.cc), and who keeps account of them hears of their syncs, of their
  *     names', and of their end (log_ends.h).
@@ -10,7 +10,8 @@
  *  4. The lock of the store's directory can be taken twice through it: by the store and RocksDB.
  *  5. A thread can forbid itself to wait for the disk, and learn whether it would have had to, or
  *     whether a read failed (`read_watch`), or a block was damaged: that is no file system's
- *     business, but tables tell it nobody but a counter. */
+ *     business, but tables tell it nobody but a counter.
+ *  6. Damaged tables have stand-ins (stand_in.cc). */
 #include "store/log_ends.h"
 
 #include "rocksdb/statistics.h"
@@ -84,8 +85,10 @@ class page_cache {
 class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
   public:
     watched_file(std::unique_ptr<rocksdb::FSRandomAccessFile> file,
-                 std::unique_ptr<page_cache> pages_)
-        : FSRandomAccessFileOwnerWrapper(std::move(file)), pages(std::move(pages_))
+                 std::unique_ptr<page_cache> pages_, uint64_t number_,
+                 std::shared_ptr<const stand_ins> all_)
+        : FSRandomAccessFileOwnerWrapper(std::move(file)), pages(std::move(pages_)),
+          number(number_), all(std::move(all_))
     {
     }
 
@@ -94,15 +97,17 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
     {
         if (watch.is_hasty)
             return peek(offset, size, result, scratch);
-        return note(
-            FSRandomAccessFileOwnerWrapper::Read(offset, size, options, result, scratch, debug));
+        IOStatus s =
+            FSRandomAccessFileOwnerWrapper::Read(offset, size, options, result, scratch, debug);
+        cover(offset, result, scratch, s);
+        return note(s);
     }
 
     IOStatus MultiRead(rocksdb::FSReadRequest *requests, size_t count, const IOOptions &options,
                        IODebugContext *debug) override
     {
         if (!watch.is_hasty)
-            return note(FSRandomAccessFileOwnerWrapper::MultiRead(requests, count, options, debug));
+            return note(read_many(requests, count, options, debug));
         for (size_t i = 0; i < count; i++)
             requests[i].status =
                 peek(requests[i].offset, requests[i].len, &requests[i].result, requests[i].scratch);
@@ -124,7 +129,29 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
         if (pages == nullptr || !pages->read(offset, size, scratch))
             return refuse();
         *result = rocksdb::Slice(scratch, size);
+        cover(offset, result, scratch, IOStatus::OK());
         return IOStatus::OK();
+    }
+
+    IOStatus read_many(rocksdb::FSReadRequest *requests, size_t count, const IOOptions &options,
+                       IODebugContext *debug)
+    {
+        IOStatus s = FSRandomAccessFileOwnerWrapper::MultiRead(requests, count, options, debug);
+        for (size_t i = 0; s.ok() && i < count; i++)
+            cover(requests[i].offset, &requests[i].result, requests[i].scratch, requests[i].status);
+        return s;
+    }
+
+    /* Damaged blocks look empty while the table is mended. */
+    void cover(uint64_t offset, rocksdb::Slice *result, char *scratch, const IOStatus &s) const
+    {
+        std::shared_ptr<const stand_in> here = all->find(number);
+        if (here == nullptr || !s.ok() || here->is_table())
+            return;
+        if (result->data() != scratch)
+            memcpy(scratch, result->data(), result->size());
+        here->cover(offset, result->size(), scratch);
+        *result = rocksdb::Slice(scratch, result->size());
     }
 
     static IOStatus note(IOStatus s)
@@ -134,6 +161,30 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
     }
 
     const std::unique_ptr<page_cache> pages;
+    const uint64_t number;
+    const std::shared_ptr<const stand_ins> all;
+};
+
+/* A table in place of one that cannot be opened: in memory. */
+class stand_in_file final : public rocksdb::FSRandomAccessFile {
+  public:
+    explicit stand_in_file(std::shared_ptr<const stand_in> table_) : table(std::move(table_)) {}
+
+    IOStatus Read(uint64_t offset, size_t size, const IOOptions &, rocksdb::Slice *result,
+                  char *scratch, IODebugContext *) const override
+    {
+        table->read_table(offset, size, scratch);
+        *result = rocksdb::Slice(scratch, size);
+        return IOStatus::OK();
+    }
+
+    IOStatus Prefetch(uint64_t, size_t, const IOOptions &, IODebugContext *) override
+    {
+        return IOStatus::OK();
+    }
+
+  private:
+    const std::shared_ptr<const stand_in> table;
 };
 
 /* Not for counting: RocksDB counts on the thread that does the work, so this hears what becomes of
@@ -223,8 +274,10 @@ class shared_directory final : public rocksdb::FSDirectory {
 
 class file_system final : public rocksdb::FileSystemWrapper {
   public:
-    file_system(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_room> room_)
+    file_system(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_room> room_,
+                std::shared_ptr<const class stand_ins> stand_ins_)
         : FileSystemWrapper(std::move(base)), room(std::move(room_)),
+          stand_ins(std::move(stand_ins_)),
           is_plain(target() == rocksdb::FileSystem::Default().get())
     {
     }
@@ -249,14 +302,30 @@ class file_system final : public rocksdb::FileSystemWrapper {
                                  IODebugContext *debug) override
     {
         watch.merging_opened |= watch.is_merging;
+        std::shared_ptr<const stand_in> instead = stand_ins->find(table_number(path));
+        if (instead != nullptr && instead->is_table()) {
+            *out = std::make_unique<stand_in_file>(std::move(instead));
+            return IOStatus::OK();
+        }
         if (watch.is_hasty)
             return refuse();
         IOStatus s = target()->NewRandomAccessFile(path, options, out, debug);
         watch.has_failed |= !s.ok();
         if (s.ok())
             *out = std::make_unique<watched_file>(
-                std::move(*out), is_plain ? std::make_unique<page_cache>(path) : nullptr);
+                std::move(*out), is_plain ? std::make_unique<page_cache>(path) : nullptr,
+                table_number(path), stand_ins);
         return s;
+    }
+
+    IOStatus GetFileSize(const std::string &path, const IOOptions &options, uint64_t *out,
+                         IODebugContext *debug) override
+    {
+        std::shared_ptr<const stand_in> instead = stand_ins->find(table_number(path));
+        if (instead == nullptr || !instead->is_table())
+            return target()->GetFileSize(path, options, out, debug);
+        *out = instead->size;
+        return IOStatus::OK();
     }
 
     IOStatus DeleteFile(const std::string &path, const IOOptions &options,
@@ -326,6 +395,7 @@ class file_system final : public rocksdb::FileSystemWrapper {
     }
 
     const std::shared_ptr<log_room> room;
+    const std::shared_ptr<const class stand_ins> stand_ins;
     const bool is_plain; /* what it opens is what the kernel has under that name */
     std::mutex mutex;    /* of the rest */
     std::unordered_map<std::string, std::weak_ptr<rocksdb::FSDirectory>> directories;
@@ -335,10 +405,18 @@ class file_system final : public rocksdb::FileSystemWrapper {
 
 } // namespace
 
-std::shared_ptr<rocksdb::FileSystem> make_file_system(std::shared_ptr<rocksdb::FileSystem> base,
-                                                      std::shared_ptr<log_room> room)
+uint64_t table_number(const std::string &path)
 {
-    return std::make_shared<file_system>(std::move(base), std::move(room));
+    size_t dot = path.rfind('.');
+    bool is_table = dot != std::string::npos && path.compare(dot, std::string::npos, ".sst") == 0;
+    return is_table ? strtoull(path.c_str() + path.rfind('/') + 1, nullptr, 10) : 0;
+}
+
+std::shared_ptr<rocksdb::FileSystem>
+make_file_system(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_room> room,
+                 std::shared_ptr<const class stand_ins> stand_ins)
+{
+    return std::make_shared<file_system>(std::move(base), std::move(room), std::move(stand_ins));
 }
 
 std::shared_ptr<rocksdb::Statistics> make_block_watch()
@@ -375,6 +453,16 @@ bool thread_keeps_to_memory()
 void note_refusal()
 {
     watch.was_refused = true;
+}
+
+bool thread_could_not_read()
+{
+    return watch.has_failed;
+}
+
+void forget_reads()
+{
+    watch = {};
 }
 
 bool thread_has_met_trouble()

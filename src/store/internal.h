@@ -27,13 +27,18 @@ extern "C" {
 }
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <set>
 #include <shared_mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -179,11 +184,51 @@ static inline bool is_log_name(const std::string &name)
     return name.size() > 4 && name.compare(name.size() - 4, 4, ".log") == 0;
 }
 
+/* --- stand_in.cc --- */
+
+struct bad_block;
+
+/* Of one file: a table, or blocks of it. Does not change once others see it. */
+struct stand_in {
+    uint64_t size = 0; /* of the file, if it stands for all of it */
+    std::string table; /* empty: only blocks */
+    std::vector<std::pair<uint64_t, std::string>> blocks; /* by their offsets, with trailers */
+
+    bool is_table() const { return !table.empty(); }
+    void read_table(uint64_t offset, size_t count, char *out) const;
+    /* Puts empty blocks over those of them that were read. */
+    void cover(uint64_t offset, size_t count, char *out) const;
+
+  private:
+    static void overlay(uint64_t offset, size_t count, char *out, uint64_t at,
+                        const std::string &piece);
+};
+
+/* By the numbers of files. Any thread; free of cost while there are none. */
+class stand_ins {
+  public:
+    status put_table(uint64_t file, uint64_t size, const std::string &smallest);
+    void put_blocks(uint64_t file, const std::vector<bad_block> &blocks);
+    void remove(uint64_t file);
+    std::shared_ptr<const stand_in> find(uint64_t file) const; /* NULL: none */
+
+  private:
+    void put(uint64_t file, std::shared_ptr<const stand_in> made);
+
+    mutable std::shared_mutex mutex; /* of `by_file` */
+    std::unordered_map<uint64_t, std::shared_ptr<const stand_in>> by_file;
+    std::atomic<size_t> count{0};
+};
+
+/* "/a/b/000012.sst": 12; 0: no table. */
+uint64_t table_number(const std::string &path);
+
 /* --- file_system.cc --- */
 
 /* `base` as RocksDB gets to see it. */
-std::shared_ptr<rocksdb::FileSystem> make_file_system(std::shared_ptr<rocksdb::FileSystem> base,
-                                                      std::shared_ptr<log_room> room);
+std::shared_ptr<rocksdb::FileSystem>
+make_file_system(std::shared_ptr<rocksdb::FileSystem> base, std::shared_ptr<log_room> room,
+                 std::shared_ptr<const class stand_ins> stand_ins);
 
 /* Watches what the present thread reads from files for as long as it lives: cursors cannot rely on
  * RocksDB to tell (read.cc). Watches do not nest. */
@@ -204,6 +249,10 @@ bool thread_keeps_to_memory();
 void note_refusal();
 /* Whether its watch has seen anything so far that ends a read. */
 bool thread_has_met_trouble();
+/* On RocksDB's own threads, which have no watch: whether a table could not be opened or read since
+ * the last call of forget_reads. */
+bool thread_could_not_read();
+void forget_reads();
 
 /* While RocksDB puts together an iterator over level 0 with range tombstones (level0.cc); others
  * than `is_over_tombstones` do nothing. Within a read_watch. Scopes do not nest. */
@@ -323,9 +372,135 @@ struct store_counters {
     std::atomic<uint64_t> stops{0};
 };
 
-std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters,
-                                                      level0_list *levels0);
+std::shared_ptr<rocksdb::EventListener> make_listener(struct store *store);
 std::shared_ptr<rocksdb::Logger> make_logger(const struct log *log);
+
+/* --- table_blocks.cc --- */
+
+/* Keys from `from`, or the file's first if that is empty, up to but not including `to`. */
+struct bad_block {
+    uint64_t offset = 0;
+    uint64_t size = 0; /* without its trailer */
+    std::string from;
+    std::string to;
+    std::string last; /* a key as tables have it, which may be the block's last */
+};
+
+struct table_findings {
+    std::string whole; /* why nothing in the file can be trusted; empty: the blocks tell */
+    std::vector<bad_block> blocks;
+};
+
+/* Called after each block with its size; false ends the look with CANCELLED. */
+using table_pacer = std::function<bool(uint64_t)>;
+
+/* Reads a table of that size from end to end; without a pacer, only whether it can be opened;
+ * directly, past the kernel's cache, if that is possible. A failure means that nothing is known of
+ * it; what is wrong with it is found, and no failure. */
+status look_at_table(rocksdb::FileSystem *files, const std::string &path, uint64_t size,
+                     const table_pacer &pacer, bool is_direct, table_findings *out);
+
+/* --- damage.cc --- */
+
+/* What of a keyspace is out of service. Any thread; free of cost while nothing is. */
+class closed_ranges {
+  public:
+    struct range {
+        uint64_t file;
+        std::string from;
+        std::string to; /* exclusive; empty: no bound */
+        std::string words;
+    };
+
+    bool any() const { return count.load(std::memory_order_acquire) != 0; }
+    /* OK, or DATA_LOSS in the words of the first range that [from, to) meets. */
+    status check(const rocksdb::Slice &from, const rocksdb::Slice &to) const;
+    /* Whether it is new; what was closed before keeps its words, unless they are to be replaced. */
+    bool add(const range &range, bool replaces_words);
+    /* Those of the file (0: of any) that lie in it wholly. */
+    void remove(uint64_t file, const rocksdb::Slice &from, const rocksdb::Slice &to);
+    std::vector<uint64_t> files() const; /* their numbers, with repetitions */
+
+  private:
+    mutable std::shared_mutex mutex; /* of `ranges` */
+    std::vector<range> ranges;
+    std::atomic<size_t> count{0};
+};
+
+/* All of a keyspace. */
+std::vector<rocksdb::SstFileMetaData> tables_of(const struct keyspace *keyspace);
+
+/* Looks at tables of which somebody said that they are damaged, on a thread of its own, and takes
+ * out of service what they cannot answer for. */
+class damage_watch {
+  public:
+    damage_watch(struct store *store, const store_options *options);
+    ~damage_watch();
+
+    /* Closes what these tables may hold, before anybody reads: they have stand-ins. */
+    void see_at_open(const std::vector<rocksdb::LiveFileMetaData> &tables);
+    void start();
+    void stop(); /* before the database is closed */
+
+    /* A read or a compaction has met damage: RocksDB's words, which may name the table, and if not,
+     * all tables of the keyspace are looked at. Any thread; does not wait. */
+    void note(uint64_t keyspace, const std::string &words);
+    void note(uint64_t keyspace, uint64_t file);
+    /* Looks at a table now, and closes what is damaged. */
+    void look_now(uint64_t keyspace, const rocksdb::SstFileMetaData &file);
+    /* Looks at all tables that are chosen by their numbers. CANCELLED by the pacer. */
+    status look_at_all(const std::function<bool(uint64_t)> &is_chosen, const table_pacer &pacer,
+                       bool is_direct);
+
+    /* Held while a keyspace is asked for its files, and while what was found is closed and told: it
+     * must not go meanwhile. */
+    std::mutex looking;
+
+  private:
+    struct job {
+        uint64_t keyspace;
+        uint64_t file; /* 0: all */
+        bool operator<(const job &other) const
+        {
+            return keyspace != other.keyspace ? keyspace < other.keyspace : file < other.file;
+        }
+    };
+
+    /* What was closed, and is to be told. */
+    struct found {
+        uint64_t keyspace;
+        bool is_whole;
+        uint64_t offset;
+        closed_ranges::range range;
+    };
+
+    void run();
+    std::vector<rocksdb::SstFileMetaData> files_of(uint64_t keyspace);
+    void look(const job &job, const table_pacer &pacer);
+    void look_at(uint64_t keyspace, const rocksdb::SstFileMetaData &file, const table_pacer &pacer,
+                 bool is_direct);
+    void close(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
+               const table_findings &findings);
+    void close_whole(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
+                     const std::string &why);
+    void close_one(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
+                   const bad_block &block, const std::string &why);
+    void tell_news();
+    bool is_due(const job &job);
+    table_pacer until_stopped() const;
+    bool is_stopping() const { return stopping.load(std::memory_order_relaxed); }
+
+    struct store *const store;
+    void (*const listener)(void *, const struct store_damage *);
+    void *const listener_context;
+    std::thread thread;
+    std::atomic<bool> stopping{false};
+    std::mutex mutex; /* of the two below */
+    std::set<job> jobs;
+    std::condition_variable wake;
+    std::map<job, std::chrono::steady_clock::time_point> looked; /* the thread's own */
+    std::vector<found> news;                                     /* with `looking` */
+};
 
 /* --- memtable.cc --- */
 
@@ -364,6 +539,7 @@ struct keyspace {
     rocksdb::ColumnFamilyHandle *handle;
     std::shared_ptr<struct folder> folder; /* RocksDB holds on to it, too */
     std::shared_ptr<class level0> level0;
+    class closed_ranges closed;
     std::future<void> folder_gone; /* ready when nobody can fold for the keyspace any more */
     std::shared_ptr<write_mark> mark;
 };
@@ -378,6 +554,7 @@ struct store {
     class trouble trouble;
     store_counters counters;
     level0_list levels0;
+    damage_watch damage;
     std::shared_ptr<rocksdb::Cache> cache;
     std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
     std::shared_ptr<log_tracker> logs;
@@ -385,7 +562,9 @@ struct store {
     std::string log_words; /* what is not whole */
     bool is_salvaging = false;
     std::shared_ptr<log_room> room;
-    std::shared_ptr<rocksdb::FileSystem> files;
+    std::shared_ptr<class stand_ins> stand_ins;
+    std::shared_ptr<rocksdb::FileSystem> base_files; /* as the disk has them */
+    std::shared_ptr<rocksdb::FileSystem> files;      /* as RocksDB sees them */
     std::unique_ptr<rocksdb::Env> env;
     std::shared_ptr<rocksdb::TableFactory> tables;
     std::shared_ptr<rocksdb::MemTableRepFactory> memtables;

@@ -9,20 +9,26 @@
 namespace {
 
 /* Background errors, by RocksDB's severity: a soft one stops compactions for a while; a hard one
- * stops writes, and RocksDB resumes when it can; after a fatal one it never writes again. */
+ * stops writes, and RocksDB resumes when it can; after a fatal one it never writes again. Of a
+ * compaction that could not read its tables RocksDB would make a fatal one: it is told that there
+ * was none, and tries again, a second later, until the keyspace is compacted no more (damage.cc).
+ */
 class listener final : public rocksdb::EventListener {
   public:
-    listener(trouble *trouble_, store_counters *counters_, level0_list *levels0_)
-        : trouble(trouble_), counters(counters_), levels0(levels0_)
+    explicit listener(struct store *store)
+        : trouble(&store->trouble), counters(&store->counters), levels0(&store->levels0),
+          damage(&store->damage)
     {
     }
 
     const char *Name() const override { return "trestle.listener"; }
 
-    void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status *error) override
+    void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status *error) override
     {
         levels0->job_failed();
-        if (error->severity() >= rocksdb::Status::Severity::kFatalError)
+        if (reason == rocksdb::BackgroundErrorReason::kCompaction && is_damage(*error))
+            *error = rocksdb::Status::OK(); /* OnCompactionCompleted sees to it */
+        else if (error->severity() >= rocksdb::Status::Severity::kFatalError)
             trouble->fence(error->ToString());
         else if (error->severity() >= rocksdb::Status::Severity::kHardError)
             trouble->background_is_full(true);
@@ -50,6 +56,7 @@ class listener final : public rocksdb::EventListener {
 
     void OnCompactionBegin(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
     {
+        forget_reads();
         levels0->compaction_begun(info.output_level);
     }
 
@@ -66,6 +73,8 @@ class listener final : public rocksdb::EventListener {
     void OnCompactionCompleted(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
     {
         levels0->compaction_done(info.cf_name);
+        if (is_damage(info.status))
+            damage->note(strtoull(info.cf_name.c_str(), nullptr, 10), info.status.ToString());
         counters->bytes_written += info.stats.total_output_bytes;
         counters->compaction_written_bytes += info.stats.total_output_bytes;
         counters->compaction_read_bytes += info.stats.total_input_bytes;
@@ -82,9 +91,16 @@ class listener final : public rocksdb::EventListener {
     }
 
   private:
+    /* What it read was at fault, not what it wrote, which goes on the same thread. */
+    static bool is_damage(const rocksdb::Status &s)
+    {
+        return s.IsCorruption() || (s.IsIOError() && thread_could_not_read());
+    }
+
     class trouble *const trouble;
     store_counters *const counters;
     level0_list *const levels0;
+    damage_watch *const damage;
 };
 
 /* RocksDB's warnings and errors in the server's own log; no LOG files in the directory. */
@@ -117,10 +133,9 @@ class logger final : public rocksdb::Logger {
 
 } // namespace
 
-std::shared_ptr<rocksdb::EventListener> make_listener(trouble *trouble, store_counters *counters,
-                                                      level0_list *levels0)
+std::shared_ptr<rocksdb::EventListener> make_listener(struct store *store)
 {
-    return std::make_shared<listener>(trouble, counters, levels0);
+    return std::make_shared<listener>(store);
 }
 
 std::shared_ptr<rocksdb::Logger> make_logger(const struct log *log)

@@ -1,5 +1,6 @@
 /* Every setting of RocksDB, and why. docs/internals/store.md has what was measured. */
 #include "store/internal.h"
+#include "store/rocksdb_versions.h"
 
 #include "rocksdb/cache.h"
 #include "rocksdb/filter_policy.h"
@@ -27,7 +28,7 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.env = store->env.get();
     o.info_log = make_logger(options->log);
     o.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-    o.listeners.push_back(make_listener(&store->trouble, &store->counters, &store->levels0));
+    o.listeners.push_back(make_listener(store));
 
     /* Whether to make a store is decided by the FORMAT file (directory.cc). */
     o.create_if_missing = false;
@@ -67,6 +68,9 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.max_file_opening_threads = 2;
     /* It cannot be written, which is meant (file_system.cc), and from 8.0 on would be an error. */
     o.fail_if_options_file_error = false;
+    /* A table that is damaged as a whole has a stand-in (stand_in.cc), which has no identity. */
+    o.verify_sst_unique_id_in_manifest = false;
+    skip_record_count(&o);
     /* These would read from every table at each start. */
     o.skip_stats_update_on_db_open = true;
 

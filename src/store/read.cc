@@ -54,15 +54,33 @@ void store_value_release(store_value *value)
     forget(value);
 }
 
+/* Asked after the read, not before: what was closed meanwhile may have been read as if it were not
+ * there. */
+static status check_key_open(keyspace *keyspace, bytes key)
+{
+    if (!keyspace->closed.any())
+        return status_ok();
+    return keyspace->closed.check(to_slice(key), to_slice(key).ToString() + '\0');
+}
+
+/* A table that is missing is damage, a disk that fails may be. */
+static void note_damage(keyspace *keyspace, const rocksdb::Status &s)
+{
+    if (s.IsCorruption() || s.IsIOError())
+        keyspace->store->damage.note(keyspace->id, s.ToString());
+}
+
 /* What RocksDB said, as presence; takes over `pin` if there is a value. */
-static status settle(const rocksdb::Status &s, const read_watch &watch,
-                     std::unique_ptr<PinnableSlice> pin, store_value *value,
-                     enum store_presence *presence)
+static status settle(keyspace *keyspace, bytes key, const rocksdb::Status &s,
+                     const read_watch &watch, std::unique_ptr<PinnableSlice> pin,
+                     store_value *value, enum store_presence *presence)
 {
     *presence = STORE_NOT_CACHED;
     if (watch.was_refused())
         return status_ok();
     *presence = STORE_ABSENT;
+    TRY(check_key_open(keyspace, key));
+    note_damage(keyspace, s);
     if (s.IsNotFound())
         return status_ok();
     if (!s.ok())
@@ -85,7 +103,7 @@ status store_get(keyspace *keyspace, const store_view *view, bytes key, enum sto
         rocksdb::Status s =
             keyspace->db->Get(read_options(view), keyspace->handle, to_slice(key), pin.get());
         value->folded = folds.folded();
-        return settle(s, watch, std::move(pin), value, presence);
+        return settle(keyspace, key, s, watch, std::move(pin), value, presence);
     });
 }
 
@@ -105,7 +123,8 @@ static status get_some(keyspace *keyspace, const ReadOptions &options, const byt
     keyspace->db->MultiGet(options, keyspace->handle, count, slices, found, statuses);
     for (size_t i = 0; i < count; i++) {
         auto pin = std::make_unique<PinnableSlice>(std::move(found[i]));
-        TRY(settle(statuses[i], watch, std::move(pin), &values[i], &presences[i]));
+        TRY(settle(keyspace, keys[i], statuses[i], watch, std::move(pin), &values[i],
+                   &presences[i]));
     }
     return status_ok();
 }
@@ -137,6 +156,7 @@ status store_get_many(keyspace *keyspace, const store_view *view, const bytes *k
 
 struct store_cursor {
     uint32_t magic = CURSOR_MAGIC;
+    struct keyspace *keyspace;
     enum store_reach reach;
     const void *rules;
     std::string lower;
@@ -150,9 +170,16 @@ struct store_cursor {
     bool read_failed = false;
     bool met_damage = false;
     bool out_of_memory = false;
+    bool is_closed = false; /* what is behind `here` is out of service */
+    std::string here;       /* where a step began: current() */
+    status closed = {};
     bool fills_cache = true;
 
-    bool has_ended() const { return missed_cache || read_failed || met_damage || out_of_memory; }
+    ~store_cursor() { status_free(closed); }
+    bool has_ended() const
+    {
+        return missed_cache || read_failed || met_damage || out_of_memory || is_closed;
+    }
 };
 
 static void note_watch(store_cursor *cursor, const read_watch &watch)
@@ -173,6 +200,7 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
                                                  const store_cursor_options *options)
 {
     auto cursor = std::make_unique<store_cursor>();
+    cursor->keyspace = keyspace;
     cursor->lower = to_string(options->lower);
     cursor->upper = to_string(options->upper);
     cursor->lower_slice = cursor->lower;
@@ -194,6 +222,8 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
     note_watch(cursor.get(), watch);
     if (cursor->iterator == nullptr && !cursor->has_ended())
         *(watch.has_met_damage() ? &cursor->met_damage : &cursor->read_failed) = true;
+    if (cursor->met_damage || cursor->read_failed)
+        keyspace->store->damage.note(keyspace->id, std::string());
     return cursor;
 }
 
@@ -217,12 +247,55 @@ void store_cursor_destroy(store_cursor *cursor)
     delete cursor;
 }
 
-/* A move that was cut short leaves the iterator anywhere: the cursor stays invalid. */
-template <typename function> static void move(store_cursor *cursor, function step)
+/* --- moves --- */
+
+/* What a step may pass over, by rising keys; an empty upper end is no bound. */
+struct passage {
+    rocksdb::Slice from;
+    rocksdb::Slice to;
+};
+
+/* All that a step forward from `start` has passed, the entry that it came to included. */
+static struct passage passage_forward(const store_cursor *cursor, const rocksdb::Slice &start,
+                                      std::string *end)
 {
-    CHECK_MAGIC(cursor, CURSOR_MAGIC);
-    if (cursor->has_ended())
-        return;
+    if (!cursor->iterator->Valid())
+        return {start, cursor->upper};
+    *end = cursor->iterator->key().ToString() + '\0';
+    return {start, *end};
+}
+
+static struct passage passage_back(const store_cursor *cursor, const rocksdb::Slice &start,
+                                   std::string *end)
+{
+    *end = cursor->iterator->Valid() ? cursor->iterator->key().ToString() : cursor->lower;
+    return {*end, start};
+}
+
+/* Afterwards, as in check_key_open; a table that is out of service may look like one without keys.
+ */
+static void check_passage(store_cursor *cursor, bool is_forward, const rocksdb::Slice &start)
+{
+    std::string end;
+    struct passage passed =
+        is_forward ? passage_forward(cursor, start, &end) : passage_back(cursor, start, &end);
+    cursor->closed = cursor->keyspace->closed.check(passed.from, passed.to);
+    cursor->is_closed = !status_is_ok(cursor->closed);
+}
+
+static void note_damage(store_cursor *cursor)
+{
+    rocksdb::Status s = cursor->iterator->status();
+    bool has_met = cursor->met_damage || cursor->read_failed;
+    if (!cursor->missed_cache && (has_met || s.IsCorruption()))
+        cursor->keyspace->store->damage.note(cursor->keyspace->id, s.ToString());
+}
+
+/* A move that was cut short leaves the iterator anywhere: the cursor stays invalid. `start` is
+ * where it begins: for a step of one, the current key. */
+template <typename function>
+static void move(store_cursor *cursor, bool is_forward, const rocksdb::Slice &start, function step)
+{
     read_watch watch(cursor->reach);
     rules_scope scope(cursor->rules);
     fold_watch folds;
@@ -230,29 +303,66 @@ template <typename function> static void move(store_cursor *cursor, function ste
         step(cursor->iterator.get());
         note_watch(cursor, watch);
         cursor->folded = folds.folded();
+        if (cursor->keyspace->closed.any())
+            check_passage(cursor, is_forward, start);
+        if (!cursor->is_closed && !cursor->iterator->Valid())
+            note_damage(cursor);
     } catch (const std::bad_alloc &) {
         cursor->out_of_memory = true;
     }
 }
 
+/* Bounds narrow it: an iterator goes to its own bound if it is asked to go beyond. */
+static rocksdb::Slice from_lower(const store_cursor *cursor, bytes key)
+{
+    rocksdb::Slice asked = to_slice(key);
+    return asked.compare(cursor->lower) > 0 ? asked : rocksdb::Slice(cursor->lower);
+}
+
+static rocksdb::Slice from_upper(const store_cursor *cursor, bytes key)
+{
+    rocksdb::Slice asked = to_slice(key);
+    return cursor->upper.empty() || asked.compare(cursor->upper) < 0 ? asked : cursor->upper;
+}
+
+/* Where it is, which the step takes away. Nothing is copied while nothing is closed: should that
+ * change during the step, all from the bound on counts as passed. */
+static rocksdb::Slice current(store_cursor *cursor, const std::string &bound)
+{
+    if (!cursor->keyspace->closed.any())
+        return bound;
+    cursor->here = cursor->iterator->key().ToString();
+    return cursor->here;
+}
+
 void store_cursor_first(store_cursor *cursor)
 {
-    move(cursor, [](rocksdb::Iterator *i) { i->SeekToFirst(); });
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    if (!cursor->has_ended())
+        move(cursor, true, cursor->lower, [](rocksdb::Iterator *i) { i->SeekToFirst(); });
 }
 
 void store_cursor_last(store_cursor *cursor)
 {
-    move(cursor, [](rocksdb::Iterator *i) { i->SeekToLast(); });
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    if (!cursor->has_ended())
+        move(cursor, false, cursor->upper, [](rocksdb::Iterator *i) { i->SeekToLast(); });
 }
 
 void store_cursor_seek(store_cursor *cursor, bytes key)
 {
-    move(cursor, [&](rocksdb::Iterator *i) { i->Seek(to_slice(key)); });
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    if (!cursor->has_ended())
+        move(cursor, true, from_lower(cursor, key),
+             [&](rocksdb::Iterator *i) { i->Seek(to_slice(key)); });
 }
 
 void store_cursor_seek_before(store_cursor *cursor, bytes key)
 {
-    move(cursor, [&](rocksdb::Iterator *i) {
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    if (cursor->has_ended())
+        return;
+    move(cursor, false, from_upper(cursor, key), [&](rocksdb::Iterator *i) {
         i->SeekForPrev(to_slice(key));
         if (i->Valid() && i->key() == to_slice(key))
             i->Prev();
@@ -261,12 +371,17 @@ void store_cursor_seek_before(store_cursor *cursor, bytes key)
 
 void store_cursor_next(store_cursor *cursor)
 {
-    move(cursor, [](rocksdb::Iterator *i) { i->Next(); });
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    if (!cursor->has_ended())
+        move(cursor, true, current(cursor, cursor->lower), [](rocksdb::Iterator *i) { i->Next(); });
 }
 
 void store_cursor_previous(store_cursor *cursor)
 {
-    move(cursor, [](rocksdb::Iterator *i) { i->Prev(); });
+    CHECK_MAGIC(cursor, CURSOR_MAGIC);
+    if (!cursor->has_ended())
+        move(cursor, false, current(cursor, cursor->upper),
+             [](rocksdb::Iterator *i) { i->Prev(); });
 }
 
 bool store_cursor_valid(const store_cursor *cursor)
@@ -288,6 +403,8 @@ status store_cursor_status(const store_cursor *cursor)
         return status_out_of_memory();
     if (cursor->missed_cache)
         return status_ok();
+    if (cursor->is_closed)
+        return status_copy(cursor->closed);
     rocksdb::Status s =
         cursor->iterator != nullptr ? cursor->iterator->status() : rocksdb::Status();
     if (s.ok() && cursor->read_failed)

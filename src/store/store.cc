@@ -15,8 +15,9 @@ using rocksdb::DB;
 
 store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
-      trouble(options), logs(std::make_shared<log_tracker>(options->log)),
-      room(std::make_shared<log_room>(logs)), files(make_file_system(std::move(base), room)),
+      trouble(options), damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
+      room(std::make_shared<log_room>(logs)), stand_ins(std::make_shared<class stand_ins>()),
+      base_files(std::move(base)), files(make_file_system(base_files, room, stand_ins)),
       env(make_environment(files))
 {
     cache = make_block_cache(options->cache_bytes);
@@ -85,23 +86,35 @@ static status list_keyspaces(store *store, const rocksdb::DBOptions &options,
     return status_ok();
 }
 
+/* The tables of the directory, without a look at them. */
+static rocksdb::Status list_tables(store *store, const rocksdb::DBOptions &options,
+                                   const std::vector<ColumnFamilyDescriptor> &families,
+                                   std::vector<rocksdb::LiveFileMetaData> *out)
+{
+    DB *opened = nullptr;
+    std::vector<ColumnFamilyHandle *> handles;
+    rocksdb::DBOptions lenient = options;
+    lenient.paranoid_checks = false;
+    rocksdb::Status s = DB::OpenForReadOnly(lenient, store->directory, families, &handles, &opened);
+    if (!s.ok())
+        return s;
+    opened->GetLiveFilesMetaData(out);
+    for (ColumnFamilyHandle *handle : handles)
+        delete handle;
+    delete opened;
+    return s;
+}
+
 /* Removes tables that nothing refers to: what a kill in the middle of a compaction left. RocksDB
  * does it by itself, but only once it is open, and for that it may need the space that they take.
  * Who only reads needs none, and knows which tables there are. */
 static rocksdb::Status remove_leftovers(store *store, const rocksdb::DBOptions &options,
                                         const std::vector<ColumnFamilyDescriptor> &families)
 {
-    DB *opened = nullptr;
-    std::vector<ColumnFamilyHandle *> handles;
-    rocksdb::Status s = DB::OpenForReadOnly(options, store->directory, families, &handles, &opened);
+    std::vector<rocksdb::LiveFileMetaData> tables;
+    rocksdb::Status s = list_tables(store, options, families, &tables);
     if (!s.ok())
         return s;
-    std::vector<rocksdb::LiveFileMetaData> tables;
-    opened->GetLiveFilesMetaData(&tables);
-    for (ColumnFamilyHandle *handle : handles)
-        delete handle;
-    delete opened;
-
     std::set<std::string> wanted;
     for (const rocksdb::LiveFileMetaData &table : tables)
         wanted.insert(table.name.substr(table.name.rfind('/') + 1));
@@ -125,6 +138,65 @@ static rocksdb::Status open_for_writing(store *store, const rocksdb::DBOptions &
     return removed.ok() ? DB::Open(options, store->directory, families, handles, &store->db) : s;
 }
 
+static rocksdb::Status try_open(store *store, const rocksdb::DBOptions &options,
+                                const std::vector<ColumnFamilyDescriptor> &families,
+                                std::vector<ColumnFamilyHandle *> *handles)
+{
+    return store->read_only
+               ? DB::OpenForReadOnly(options, store->directory, families, handles, &store->db)
+               : open_for_writing(store, options, families, handles);
+}
+
+/* A table that is missing, or cannot be made out: its keyspace is not compacted, from the start. */
+static void stop_compactions(std::vector<ColumnFamilyDescriptor> *families, const std::string &name)
+{
+    for (ColumnFamilyDescriptor &family : *families)
+        if (family.name == name)
+            family.options.disable_auto_compactions = true;
+}
+
+/* Looks at all tables, since one keeps the database from opening, and puts stand-ins in place of
+ * those that are damaged as a whole. */
+static status stand_in_for_damaged(store *store, const rocksdb::DBOptions &options,
+                                   std::vector<ColumnFamilyDescriptor> *families,
+                                   std::vector<rocksdb::LiveFileMetaData> *damaged)
+{
+    std::vector<rocksdb::LiveFileMetaData> tables;
+    rocksdb::Status s = list_tables(store, options, *families, &tables);
+    if (!s.ok())
+        return status_from(s);
+    for (const rocksdb::LiveFileMetaData &table : tables) {
+        table_findings findings;
+        TRY(look_at_table(store->base_files.get(), table.db_path + table.name, table.size, nullptr,
+                          false, &findings));
+        if (findings.whole.empty())
+            continue;
+        TRY(store->stand_ins->put_table(table.file_number, table.size, table.smallestkey));
+        stop_compactions(families, table.column_family_name);
+        damaged->push_back(table);
+    }
+    return status_ok();
+}
+
+static bool may_be_a_table(const rocksdb::Status &s)
+{
+    return s.IsCorruption() || s.IsPathNotFound() || s.IsNotFound() || s.IsIOError();
+}
+
+static status open_with_stand_ins(store *store, const rocksdb::DBOptions &options,
+                                  std::vector<ColumnFamilyDescriptor> *families,
+                                  std::vector<ColumnFamilyHandle *> *handles,
+                                  std::vector<rocksdb::LiveFileMetaData> *damaged)
+{
+    rocksdb::Status s = try_open(store, options, *families, handles);
+    if (s.ok() || !may_be_a_table(s))
+        return s.ok() ? status_ok() : status_from(s);
+    TRY(stand_in_for_damaged(store, options, families, damaged));
+    if (!damaged->empty())
+        s = try_open(store, options, *families, handles);
+    return s.ok() ? status_ok() : status_from(s);
+}
+
 static status open_database(store *store, const rocksdb::DBOptions &options,
                             std::vector<std::unique_ptr<keyspace>> keyspaces)
 {
@@ -134,15 +206,12 @@ static status open_database(store *store, const rocksdb::DBOptions &options,
         families.push_back(describe(*k));
 
     std::vector<ColumnFamilyHandle *> handles;
-    rocksdb::Status s = store->read_only ? DB::OpenForReadOnly(options, store->directory, families,
-                                                               &handles, &store->db)
-                                         : open_for_writing(store, options, families, &handles);
-    if (!s.ok())
-        return status_from(s);
-
+    std::vector<rocksdb::LiveFileMetaData> damaged;
+    TRY(open_with_stand_ins(store, options, &families, &handles, &damaged));
     store->default_handle = handles[0];
     for (size_t i = 0; i < keyspaces.size(); i++)
         add_keyspace(store, std::move(keyspaces[i]), handles[i + 1]);
+    store->damage.see_at_open(damaged);
     return status_ok();
 }
 
@@ -280,6 +349,7 @@ static status open_directory(store *store, const store_options *options)
     if (format != FORMAT_VERSION)
         TRY(mark_directory(store, options, format));
     store->logs->start_thread();
+    store->damage.start();
     return status_ok();
 }
 
@@ -320,6 +390,7 @@ status store_open(const store_options *options, store **out)
 
 static void close_database(store *store)
 {
+    store->damage.stop();
     /* What was written without a sync is durable after an orderly end. */
     if (!store->read_only && !store->trouble.is_fenced())
         store->db->SyncWAL().PermitUncheckedError();
@@ -476,6 +547,7 @@ status store_keyspace_drop(store *store, keyspace *keyspace)
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     TRY(check_writable(store));
     return guarded([&] {
+        std::lock_guard<std::mutex> looking(store->damage.looking);
         rocksdb::Status s = store->db->DropColumnFamily(keyspace->handle);
         if (!s.ok())
             return status_from(s);

@@ -13,6 +13,8 @@
  *  3. What a key's operands add up to is the row layer's business: it hands in `struct store_fold`.
  *     A fold sees operands in the order in which they were written.
  *  4. A stored value is never empty: the layers above see to it.
+ *  5. A damaged table takes keys out of service, over all that the store has of them, and nothing
+ *     else: see "damage" below. The rest is read and written as before.
  *
  * Threads: all functions may be called from any thread unless said otherwise. */
 #ifndef TRESTLE_STORE_STORE_H
@@ -61,6 +63,25 @@ struct store_fold {
     enum store_verdict (*tidy)(const void *rules, bytes key, bytes value, struct buffer *out);
 };
 
+/* --- damage ---
+ *
+ * A block of a table that is not what was written, or a table that cannot be read at all, puts keys
+ * in doubt: those of the block, by the table's index, or all that the table may hold. They are
+ * closed, in all tables of the keyspace, since the damaged one may have deleted or overwritten what
+ * others have: every read that meets them fails with DATA_LOSS. The store does not refuse to write
+ * them: who writes asks keyspace_check_open. It forgets what is closed when it is closed itself;
+ * who opens it remembers, and closes again. */
+
+struct store_damage {
+    uint64_t keyspace_id;
+    uint64_t file;   /* the number in the table's name */
+    uint64_t offset; /* of the block; 0 if it is the whole table */
+    bool is_whole;
+    bytes from;
+    bytes to;         /* exclusive; empty: no bound */
+    const char *what; /* in words; what reads fail with */
+};
+
 /* --- open and close --- */
 
 struct store_options {
@@ -79,6 +100,10 @@ struct store_options {
      * RESOURCE_EXHAUSTED when the disk is full; OK when it is not any more. May be NULL. */
     void (*on_trouble)(void *context, enum status_code code, const char *what);
     void *trouble_context;
+    /* Told on a thread of the store's own when keys have been closed, once for each range and open
+     * store. The keyspace does not go meanwhile: none may be dropped here. May be NULL. */
+    void (*on_damage)(void *context, const struct store_damage *damage);
+    void *damage_context;
 };
 
 /* FAILED_PRECONDITION if another process has the directory, or if it was written by a newer format
@@ -133,6 +158,23 @@ void keyspace_set_name(struct keyspace *keyspace, const char *name);
 /* What folds in this keyspace get from now on. Folds that run may use the former rules for a while
  * longer: they must stay valid until the store is closed or the keyspace dropped. */
 void keyspace_set_rules(struct keyspace *keyspace, const void *rules);
+
+/* --- keys out of service: see "damage" --- */
+
+/* Closes them, or gives another reason for those that are closed, of the same file and bounds. */
+status keyspace_close_range(struct keyspace *keyspace, const struct store_damage *damage);
+/* OK, or DATA_LOSS if some of the keys from `from` to `to` (exclusive; empty: no bound) are closed.
+ * Costs nothing while all of the keyspace is sound. */
+status keyspace_check_open(struct keyspace *keyspace, bytes from, bytes to);
+bool keyspace_has_damage(const struct keyspace *keyspace);
+/* Opens keys again: whoever calls has deleted all that is closed between them, or takes for true
+ * what other tables have. The damaged tables there are compacted away, without what is damaged in
+ * them; what else is found damaged meanwhile is closed, and stays so. Blocking. */
+status keyspace_heal(struct keyspace *keyspace, bytes from, bytes to);
+/* Looks at the table once more: if it is there, and sound between these keys after all, since it
+ * was the memory or a cable that failed, they are opened. Blocking. */
+status keyspace_open_if_sound(struct keyspace *keyspace, uint64_t file, bytes from, bytes to,
+                              bool *is_open);
 
 /* --- writing --- */
 
@@ -281,6 +323,21 @@ struct store_pacer {
  * which leaves the cache alone, could pass over damage without a word (store.md). DATA_LOSS,
  * naming the file. Blocking. */
 status keyspace_verify(struct keyspace *keyspace, const struct store_pacer *pacer);
+
+/* Reads all tables of all keyspaces and closes what is damaged, before it returns: on_damage is
+ * told on this thread. The pacer is asked after each block. Blocking. */
+status store_look_for_damage(struct store *store, const struct store_pacer *pacer);
+
+/* The same of those tables whose turn came between two moments, from the disk itself where the
+ * system allows that, not from what the kernel has in memory. Each table's comes once a period,
+ * spread over it. */
+struct store_turn {
+    int64_t from_us; /* exclusive */
+    int64_t to_us;
+    int64_t period_us;
+};
+status store_scrub(struct store *store, const struct store_turn *turn,
+                   const struct store_pacer *pacer);
 
 /* A file that is being written: keys rise strictly, values are not empty. One thread at a time. */
 struct table_writer;

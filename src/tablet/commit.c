@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "os/thread.h"
 #include "tablet/commit_private.h"
+#include "tablet/key_bounds.h"
 
 #include <endian.h>
 #include <stdatomic.h>
@@ -238,8 +239,36 @@ bool commit_offer(struct commit_queue *queue, struct commit *commit)
     return enter(queue, commit, queue->options.queue_limit_bytes / 2) == QUEUE_OPEN;
 }
 
+/* Whatever the row was, it is nothing then, or what the change makes of it. */
+static bool deletes_row(const struct packed_change *change)
+{
+    bytes fragment = buffer_bytes(&change->fragment);
+    struct fragment_reader reader;
+    struct entry first;
+    return fragment_has_tombstones(fragment) && fragment_reader_start(&reader, fragment) &&
+           fragment_reader_next(&reader, &first) && first.kind == ENTRY_ROW_TOMBSTONE;
+}
+
+static status check_row(const struct commit *commit)
+{
+    if (commit->change == NULL || !keyspace_has_damage(commit->keyspace) ||
+        deletes_row(commit->change))
+        return status_ok();
+    return row_check_open(commit->keyspace, commit->row_key);
+}
+
+/* What would be built on rows that are out of service is refused. */
+static status check_in_service(const struct commit *commit)
+{
+    TRY(check_row(commit));
+    for (size_t i = 0; i < commit->other_count; i++)
+        TRY(check_row(&commit->others[i]));
+    return status_ok();
+}
+
 status commit_submit(struct commit_queue *queue, struct commit *commit)
 {
+    TRY(check_in_service(commit));
     enum queue_state state = enter(queue, commit, queue->options.queue_limit_bytes);
     if (state == QUEUE_OPEN)
         return status_ok();

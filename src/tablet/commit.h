@@ -131,8 +131,8 @@ status commit_queue_create(const struct commit_options *options, struct commit_q
 void commit_queue_destroy(struct commit_queue *queue);
 
 /* Takes the commit, which must stay until `done`; that may be called before this returns, unless
- * this is the thread of its loop. On failure it was not taken and `done` is not called. Any thread.
- */
+ * this is the thread of its loop. On failure it was not taken and `done` is not called: DATA_LOSS
+ * if one of its rows is out of service and the change does not delete all of it. Any thread. */
 status commit_submit(struct commit_queue *queue, struct commit *commit);
 
 /* As commit_submit for what may as well be left undone: takes it only while the queue is less than

@@ -28,6 +28,39 @@ void key_bounds_free(struct key_bounds *bounds)
     buffer_free(&bounds->upper);
 }
 
+static status check_bounds(struct keyspace *keyspace, const struct key_bounds *bounds)
+{
+    return keyspace_check_open(keyspace, buffer_bytes(&bounds->lower),
+                               buffer_bytes(&bounds->upper));
+}
+
+/* The row and the least key after it. */
+static bool bounds_of_row(bytes row_key, struct key_bounds *record, struct key_bounds *spilled)
+{
+    struct buffer next = {0};
+    buffer_append_bytes(&next, row_key);
+    buffer_append_byte(&next, 0);
+    bool has_record = record_bounds(row_key, buffer_bytes(&next), record);
+    bool has_spilled = spill_bounds(row_key, buffer_bytes(&next), spilled);
+    bool failed = next.failed;
+    buffer_free(&next);
+    return has_record && has_spilled && !failed;
+}
+
+status row_check_open(struct keyspace *keyspace, bytes row_key)
+{
+    if (!keyspace_has_damage(keyspace))
+        return status_ok();
+    struct key_bounds record, spilled;
+    bool is_bounded = bounds_of_row(row_key, &record, &spilled);
+    status s = is_bounded ? check_bounds(keyspace, &record) : status_out_of_memory();
+    if (status_is_ok(s))
+        s = check_bounds(keyspace, &spilled);
+    key_bounds_free(&record);
+    key_bounds_free(&spilled);
+    return s;
+}
+
 static uint64_t bounds_size(struct keyspace *keyspace, const struct key_bounds *bounds)
 {
     return keyspace_size(keyspace, buffer_bytes(&bounds->lower), buffer_bytes(&bounds->upper));

@@ -19,6 +19,9 @@ __attribute__((warn_unused_result)) bool record_bounds(bytes from, bytes to,
 __attribute__((warn_unused_result)) bool spill_bounds(bytes from, bytes to, struct key_bounds *out);
 void key_bounds_free(struct key_bounds *bounds);
 
+/* OK, or DATA_LOSS if something of the row is out of service. */
+status row_check_open(struct keyspace *keyspace, bytes row_key);
+
 /* Bytes of the rows in the range on disk and in write buffers, spilled cells included; estimated,
  * 0 without memory. */
 uint64_t rows_size(struct keyspace *keyspace, bytes from, bytes to);

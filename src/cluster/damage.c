@@ -1,0 +1,501 @@
+/* See damage.h.
+ *
+ * `lock` guards the list, and is held while its changes are written to the catalog: what the list
+ * says and what the records say change together. */
+#include "cluster/damage.h"
+
+#include "base/check.h"
+#include "base/condition.h"
+#include "cluster/cluster_private.h"
+#include "row/row_key.h"
+#include "tablet/key_bounds.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { DAMAGES_MAGIC = 0x64616d67 };
+
+struct damage {
+    struct damage *next;
+    struct damage_record record; /* its texts are those below */
+    char *from;
+    char *to;
+    char *what;
+    bool is_stored;
+};
+
+struct damages {
+    uint32_t magic;
+    struct cluster *cluster;
+    pthread_mutex_t lock;
+    struct damage *first; /* the oldest */
+    size_t count;
+    bool is_loaded;
+};
+
+/* --- the list --- */
+
+static void damage_free(struct damage *damage)
+{
+    free(damage->from);
+    free(damage->to);
+    free(damage->what);
+    free(damage);
+}
+
+static struct damage *damage_create(const struct damage_record *record)
+{
+    struct damage *damage = calloc(1, sizeof *damage);
+    if (damage == NULL)
+        return NULL;
+    damage->from = bytes_to_string(record->from);
+    damage->to = bytes_to_string(record->to);
+    damage->what = bytes_to_string(bytes_of(record->what));
+    if (damage->from == NULL || damage->to == NULL || damage->what == NULL) {
+        damage_free(damage);
+        return NULL;
+    }
+    damage->record = *record;
+    damage->record.from = bytes_make(damage->from, record->from.size);
+    damage->record.to = bytes_make(damage->to, record->to.size);
+    damage->record.what = damage->what;
+    return damage;
+}
+
+static bool is_same(const struct damage_record *a, const struct damage_record *b)
+{
+    return a->keyspace_id == b->keyspace_id && a->file == b->file && a->block == b->block;
+}
+
+/* With the lock held, as all that follow. NULL: there is no memory. */
+static struct damage *add(struct damages *damages, const struct damage_record *record, bool *is_new)
+{
+    struct damage **at = &damages->first;
+    while (*at != NULL && !is_same(&(*at)->record, record))
+        at = &(*at)->next;
+    *is_new = *at == NULL;
+    if (*is_new)
+        *at = damage_create(record);
+    damages->count += *is_new && *at != NULL;
+    return *at;
+}
+
+/* --- words --- */
+
+static bool has_keyspace(struct table *table, uint64_t keyspace)
+{
+    pthread_mutex_lock(&table->map_lock);
+    bool has = table->tablet_count > 0 && keyspace_id(table->tablets[0]->keyspace) == keyspace;
+    pthread_mutex_unlock(&table->map_lock);
+    return has;
+}
+
+static void append_table(struct cluster *cluster, uint64_t keyspace, struct buffer *out)
+{
+    const char *name = keyspace == CATALOG_KEYSPACE_ID ? "the catalog" : "a deleted table";
+    pthread_rwlock_rdlock(&cluster->index_lock);
+    for (size_t i = 0; i < cluster->table_count; i++)
+        if (has_keyspace(cluster->tables[i], keyspace))
+            name = cluster->tables[i]->name;
+    buffer_append_format(out, "%s", name);
+    pthread_rwlock_unlock(&cluster->index_lock);
+}
+
+static void describe(struct cluster *cluster, const struct damage_record *record,
+                     struct buffer *out)
+{
+    struct buffer table = {0};
+    append_table(cluster, record->keyspace_id, &table);
+    buffer_append_byte(&table, 0);
+    damage_describe(record, table.failed ? "a table" : (const char *)table.data, out);
+    buffer_free(&table);
+}
+
+static const char *text_of(const struct buffer *words)
+{
+    return words->failed ? "keys are out of service: a table file is damaged"
+                         : (const char *)words->data;
+}
+
+/* --- health --- */
+
+static void show(const struct damages *damages)
+{
+    struct condition *condition = damages->cluster->condition;
+    metrics_set(damages->cluster->options.metrics, METRIC_damaged_ranges, (int64_t)damages->count);
+    if (damages->first == NULL) {
+        condition_leave(condition, REASON_damaged_range);
+        return;
+    }
+    struct buffer words = {0};
+    describe(damages->cluster, &damages->first->record, &words);
+    if (damages->count == 1)
+        condition_enter(condition, REASON_damaged_range, "%s", text_of(&words));
+    else
+        condition_enter(condition, REASON_damaged_range, "%zu ranges, the first: %s",
+                        damages->count, text_of(&words));
+    buffer_free(&words);
+}
+
+/* --- the store and the catalog --- */
+
+/* Refused requests are told in these words from now on. */
+static void close_range(const struct damages *damages, const struct damage_record *record,
+                        struct keyspace *keyspace)
+{
+    struct buffer words = {0};
+    describe(damages->cluster, record, &words);
+    struct store_damage damage = {.keyspace_id = record->keyspace_id,
+                                  .file = record->file,
+                                  .from = record->from,
+                                  .to = record->to,
+                                  .what = text_of(&words)};
+    status s = keyspace_close_range(keyspace, &damage);
+    log_error(damages->cluster->options.log, "rows are out of service",
+              LOG_STR("why", text_of(&words)));
+    if (!status_is_ok(s))
+        log_warn(damages->cluster->options.log, "a damaged range could not be closed",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+    buffer_free(&words);
+}
+
+static status write_record(const struct damages *damages, const struct damage_record *record,
+                           bool is_there)
+{
+    struct cluster *cluster = damages->cluster;
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    status s = status_ok();
+    if (is_there)
+        s = catalog_put_damage(batch, cluster->catalog, record);
+    else
+        catalog_delete_damage(batch, cluster->catalog, record);
+    if (status_is_ok(s))
+        s = store_write(cluster->store, batch, STORE_SYNCED);
+    store_batch_destroy(batch);
+    return s;
+}
+
+/* What could not be written is found again, or looked for again, after the next start. */
+static void try_write(const struct damages *damages, const struct damage_record *record,
+                      bool is_there)
+{
+    status s = write_record(damages, record, is_there);
+    if (!status_is_ok(s))
+        log_warn(damages->cluster->options.log, "a damaged range is not recorded",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+/* False: its keyspace is gone. */
+static bool settle(const struct damages *damages, struct damage *damage)
+{
+    struct keyspace *keyspace =
+        store_keyspace_find(damages->cluster->store, damage->record.keyspace_id);
+    if (keyspace == NULL)
+        return false;
+    close_range(damages, &damage->record, keyspace);
+    if (!damage->is_stored)
+        try_write(damages, &damage->record, true);
+    damage->is_stored = true;
+    return true;
+}
+
+/* --- what others call --- */
+
+void damages_see(void *context, const struct store_damage *seen)
+{
+    struct damages *damages = context;
+    struct damage_record record = {.keyspace_id = seen->keyspace_id,
+                                   .file = seen->file,
+                                   .block = seen->is_whole ? 0 : seen->offset + 1,
+                                   .from = seen->from,
+                                   .to = seen->to,
+                                   .what = seen->what,
+                                   .found_us = clock_wall_us(damages->cluster->options.clock)};
+    pthread_mutex_lock(&damages->lock);
+    bool is_new;
+    struct damage *damage = add(damages, &record, &is_new);
+    if (damage != NULL && is_new && damages->is_loaded) {
+        (void)settle(damages, damage); /* its keyspace is held for us by the store */
+        show(damages);
+    }
+    pthread_mutex_unlock(&damages->lock);
+}
+
+status damages_remember(struct damages *damages, const struct damage_record *record)
+{
+    pthread_mutex_lock(&damages->lock);
+    bool is_new;
+    struct damage *damage = add(damages, record, &is_new);
+    if (damage != NULL)
+        damage->is_stored = true;
+    pthread_mutex_unlock(&damages->lock);
+    return damage != NULL ? status_ok() : status_out_of_memory();
+}
+
+/* Takes it out, and its record. */
+static void forget(struct damages *damages, struct damage **at)
+{
+    struct damage *gone = *at;
+    *at = gone->next;
+    damages->count--;
+    if (gone->is_stored)
+        try_write(damages, &gone->record, false);
+    damage_free(gone);
+}
+
+status damages_load(struct damages *damages)
+{
+    pthread_mutex_lock(&damages->lock);
+    damages->is_loaded = true;
+    for (struct damage **at = &damages->first; *at != NULL;) {
+        if (settle(damages, *at))
+            at = &(*at)->next;
+        else
+            forget(damages, at);
+    }
+    show(damages);
+    pthread_mutex_unlock(&damages->lock);
+    return status_ok();
+}
+
+void damages_forget_keyspace(struct damages *damages, uint64_t keyspace_id)
+{
+    pthread_mutex_lock(&damages->lock);
+    size_t before = damages->count;
+    for (struct damage **at = &damages->first; *at != NULL;) {
+        if ((*at)->record.keyspace_id == keyspace_id)
+            forget(damages, at);
+        else
+            at = &(*at)->next;
+    }
+    if (damages->count < before)
+        show(damages);
+    pthread_mutex_unlock(&damages->lock);
+}
+
+/* --- bringing back --- */
+
+static bool is_within(struct damage_part part, const struct key_bounds *bounds)
+{
+    return damage_part_is_empty(part) ||
+           (bytes_compare(part.from, buffer_bytes(&bounds->lower)) >= 0 &&
+            bytes_compare(part.to, buffer_bytes(&bounds->upper)) <= 0);
+}
+
+/* A copy of the keyspace's oldest (0: of all), after so many that are skipped; NULL if there is
+ * none, or no memory. */
+static struct damage *copy_next(struct damages *damages, uint64_t keyspace, size_t skip)
+{
+    struct damage *copy = NULL;
+    pthread_mutex_lock(&damages->lock);
+    for (const struct damage *at = damages->first; at != NULL && copy == NULL; at = at->next)
+        if ((keyspace == 0 || at->record.keyspace_id == keyspace) && skip-- == 0)
+            copy = damage_create(&at->record);
+    pthread_mutex_unlock(&damages->lock);
+    return copy;
+}
+
+/* What lies in `outer`, of the same keyspace: wholly, itself included. */
+static bool lies_in(const struct damage_record *inner, const struct damage_record *outer)
+{
+    bool ends_within =
+        outer->to.size == 0 || (inner->to.size > 0 && bytes_compare(inner->to, outer->to) <= 0);
+    return inner->keyspace_id == outer->keyspace_id &&
+           bytes_compare(inner->from, outer->from) >= 0 && ends_within;
+}
+
+/* All that lie there, or this one alone. */
+static void forget_records(struct damages *damages, const struct damage_record *record,
+                           bool forgets_all)
+{
+    pthread_mutex_lock(&damages->lock);
+    for (struct damage **at = &damages->first; *at != NULL;) {
+        if (is_same(&(*at)->record, record) || (forgets_all && lies_in(&(*at)->record, record)))
+            forget(damages, at);
+        else
+            at = &(*at)->next;
+    }
+    show(damages);
+    pthread_mutex_unlock(&damages->lock);
+}
+
+/* Nothing is held: the store may find, and tell of, more damage meanwhile. */
+static status end_one(struct damages *damages, struct keyspace *keyspace,
+                      const struct damage_record *record)
+{
+    TRY(keyspace_heal(keyspace, record->from, record->to));
+    forget_records(damages, record, true);
+    log_info(damages->cluster->options.log, "rows are in service again",
+             LOG_INT("keyspace", record->keyspace_id), LOG_INT("file", record->file));
+    return status_ok();
+}
+
+static void end_or_log(struct damages *damages, struct keyspace *keyspace,
+                       const struct damage_record *record, size_t *skip)
+{
+    status s = end_one(damages, keyspace, record);
+    *skip += !status_is_ok(s);
+    if (!status_is_ok(s))
+        log_warn(damages->cluster->options.log, "deleted rows stay out of service",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
+                         const struct key_bounds *records, const struct key_bounds *spilled)
+{
+    struct damage *damage;
+    size_t skip = 0;
+    while ((damage = copy_next(damages, keyspace_id(keyspace), skip)) != NULL) {
+        const struct damage_record *record = &damage->record;
+        if (is_within(damage_part(record, ROW_SPACE), records) &&
+            is_within(damage_part(record, SPILL_SPACE), spilled))
+            end_or_log(damages, keyspace, record, &skip);
+        else
+            skip++;
+        damage_free(damage);
+    }
+}
+
+/* Of rows that are lost their large cells go, too: nothing would name them. */
+static status delete_rows(struct cluster *cluster, struct keyspace *keyspace,
+                          struct damage_part part)
+{
+    struct key_bounds records, spilled;
+    bool is_bounded = record_bounds(damage_row(part.from), damage_row(part.to), &records);
+    is_bounded = spill_bounds(damage_row(part.from), damage_row(part.to), &spilled) && is_bounded;
+    status s = is_bounded ? cluster_delete_keys(cluster, keyspace, &records, &spilled)
+                          : status_out_of_memory();
+    key_bounds_free(&records);
+    key_bounds_free(&spilled);
+    return s;
+}
+
+static status delete_large_cells(struct cluster *cluster, struct keyspace *keyspace,
+                                 struct damage_part part)
+{
+    const struct key_bounds none = {0};
+    struct key_bounds spilled = {0};
+    buffer_append_bytes(&spilled.lower, part.from);
+    buffer_append_bytes(&spilled.upper, part.to);
+    bool failed = spilled.lower.failed || spilled.upper.failed;
+    status s =
+        failed ? status_out_of_memory() : cluster_delete_keys(cluster, keyspace, &none, &spilled);
+    key_bounds_free(&spilled);
+    return s;
+}
+
+static status delete_lost(struct cluster *cluster, struct keyspace *keyspace,
+                          const struct damage_record *record)
+{
+    struct damage_part rows = damage_part(record, ROW_SPACE);
+    struct damage_part cells = damage_part(record, SPILL_SPACE);
+    if (!damage_part_is_empty(rows))
+        TRY(delete_rows(cluster, keyspace, rows));
+    return damage_part_is_empty(cells) ? status_ok() : delete_large_cells(cluster, keyspace, cells);
+}
+
+static status tell_lost(const struct damages *damages, const struct damage_record *record,
+                        status (*tell)(void *context, const struct lost_rows *lost), void *context)
+{
+    struct buffer table = {0};
+    append_table(damages->cluster, record->keyspace_id, &table);
+    buffer_append_byte(&table, 0);
+    status s = table.failed ? status_out_of_memory()
+                            : damage_tell(record, (const char *)table.data, tell, context);
+    buffer_free(&table);
+    return s;
+}
+
+/* The list may change meanwhile: it is gone through by its length. */
+status cluster_list_damage(struct cluster *cluster,
+                           status (*visit)(void *context, const struct lost_rows *lost),
+                           void *context)
+{
+    struct damages *damages = cluster->damages;
+    struct damage *damage;
+    status s = status_ok();
+    for (size_t i = 0; status_is_ok(s) && (damage = copy_next(damages, 0, i)) != NULL; i++) {
+        s = tell_lost(damages, &damage->record, visit, context);
+        damage_free(damage);
+    }
+    return s;
+}
+
+static status repair_one(struct damages *damages, struct keyspace *keyspace,
+                         const struct damage_record *record,
+                         const struct table_repair_options *options)
+{
+    bool is_open = false;
+    if (!options->is_trial)
+        TRY(keyspace_open_if_sound(keyspace, record->file, record->from, record->to, &is_open));
+    if (is_open) {
+        forget_records(damages, record, false);
+        return status_ok();
+    }
+    TRY(tell_lost(damages, record, options->lost, options->context));
+    if (options->is_trial)
+        return status_ok();
+    if (!options->accepts_old_data)
+        TRY(delete_lost(damages->cluster, keyspace, record));
+    return end_one(damages, keyspace, record);
+}
+
+status table_repair(struct table *table, const struct table_repair_options *options)
+{
+    struct damages *damages = table->cluster->damages;
+    struct tablet *tablet = table_route(table, bytes_make(NULL, 0));
+    struct keyspace *keyspace = tablet->keyspace;
+    struct damage *damage;
+    status s = status_ok();
+    size_t skip = 0;
+    while (status_is_ok(s) && (damage = copy_next(damages, keyspace_id(keyspace), skip)) != NULL) {
+        s = repair_one(damages, keyspace, &damage->record, options);
+        skip += options->is_trial;
+        damage_free(damage);
+    }
+    tablet_release(tablet);
+    return s;
+}
+
+static bool go_on(void *context, uint64_t bytes)
+{
+    (void)context, (void)bytes;
+    return true;
+}
+
+status cluster_look_for_damage(struct cluster *cluster)
+{
+    const struct store_pacer pacer = {.go_on = go_on};
+    return store_look_for_damage(cluster->store, &pacer);
+}
+
+status damages_create(struct cluster *cluster, struct damages **out)
+{
+    struct damages *damages = *out = calloc(1, sizeof *damages);
+    if (damages == NULL)
+        return status_out_of_memory();
+    damages->magic = DAMAGES_MAGIC;
+    damages->cluster = cluster;
+    pthread_mutex_init(&damages->lock, NULL);
+    return status_ok();
+}
+
+void damages_destroy(struct damages *damages)
+{
+    if (damages == NULL)
+        return;
+    CHECK_MAGIC(damages, DAMAGES_MAGIC);
+    while (damages->first != NULL) {
+        struct damage *gone = damages->first;
+        damages->first = gone->next;
+        damage_free(gone);
+    }
+    pthread_mutex_destroy(&damages->lock);
+    damages->magic = 0;
+    free(damages);
+}

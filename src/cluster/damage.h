@@ -1,0 +1,66 @@
+/* What of the tables is out of service: keys that the store has closed, since a table file of its
+ * was damaged (store.h, "damage"). Private to cluster/.
+ *
+ * The store finds damage and closes keys; this remembers it, in the catalog, so that the next start
+ * closes them again before anybody reads; names the table and the rows to who is refused; and tells
+ * of it as a reason of health. A range ends when the rows in it were dropped or repaired, or when
+ * its keyspace is gone.
+ *
+ * Invariants
+ *  1. A closed range has a record in the catalog, unless the catalog could not be written: then the
+ *     file is found damaged again after the next start.
+ *  2. A record is deleted only after what it stands for is gone from the disk.
+ *
+ * Any thread, unless said otherwise. */
+#ifndef TRESTLE_CLUSTER_DAMAGE_H
+#define TRESTLE_CLUSTER_DAMAGE_H
+
+#include "cluster/catalog.h"
+
+/* --- what a range is for people: damage_words.c --- */
+
+/* "rows from "a" to "b" of projects/…/tables/t are out of service: the table file …", and a NUL. */
+void damage_describe(const struct damage_record *record, const char *table, struct buffer *out);
+
+struct lost_rows;
+/* Calls `tell` with the rows, and then with the large cells, as far as the range has any. */
+status damage_tell(const struct damage_record *record, const char *table,
+                   status (*tell)(void *context, const struct lost_rows *lost), void *context);
+
+/* What lies of a range in a space of keys (row_key.h); empty (from >= to) if nothing does. */
+struct damage_part {
+    bytes from;
+    bytes to;
+};
+struct damage_part damage_part(const struct damage_record *record, uint8_t space);
+bool damage_part_is_empty(struct damage_part part);
+/* The row at a part's end in the space of records; empty, no bound, where that is its border. */
+bytes damage_row(bytes key);
+
+/* --- what is out of service --- */
+
+struct cluster;
+struct damages;
+struct key_bounds;
+
+status damages_create(struct cluster *cluster, struct damages **out);
+void damages_destroy(struct damages *damages); /* after the store is closed; NULL is fine */
+
+/* For store_options.on_damage, with `context` the damages. What comes before damages_load is kept
+ * for that. */
+void damages_see(void *context, const struct store_damage *damage);
+
+/* While the catalog is read. */
+status damages_remember(struct damages *damages, const struct damage_record *record);
+/* When the tables are known: closes what is remembered, forgets what has no keyspace any more. */
+status damages_load(struct damages *damages);
+
+/* These keys were deleted: what is out of service among them is brought back, as far as it lies
+ * there wholly. What cannot be done now is left as it is, and logged. Blocks. */
+void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
+                         const struct key_bounds *records, const struct key_bounds *spilled);
+
+/* Its keyspace is gone. */
+void damages_forget_keyspace(struct damages *damages, uint64_t keyspace_id);
+
+#endif

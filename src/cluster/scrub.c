@@ -1,0 +1,139 @@
+/* See scrub.h.
+ *
+ * When it is a file's turn follows from its number and the wall clock alone: its turns are a period
+ * apart, those of all files spread over the period. So nothing is remembered, and a server that is
+ * restarted every day comes to each file, too. A file whose turn comes while the server is down
+ * waits for the next one. */
+#include "cluster/scrub.h"
+
+#include "base/check.h"
+#include "cluster/cluster_private.h"
+#include "os/thread.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    SCRUB_MAGIC = 0x73637275,
+    LOOK_MS = 1000,        /* how often whether it is somebody's turn */
+    PIECE_BYTES = 1 << 20, /* between rests */
+    RESTS = 200,
+};
+
+struct scrub {
+    uint32_t magic;
+    struct cluster *cluster;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool is_stopping;  /* with the lock */
+    uint64_t piece;    /* bytes since the last rest; the thread's own, as the next */
+    int64_t rested_us; /* thread_cpu_us then */
+};
+
+/* False if it is to stop. By the steady clock. */
+static bool rest(struct scrub *scrub, int64_t us)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t ns = until.tv_nsec + us % 1000000 * 1000;
+    until.tv_sec += us / 1000000 + ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    pthread_mutex_lock(&scrub->lock);
+    int waited = 0;
+    while (!scrub->is_stopping && waited == 0)
+        waited = pthread_cond_timedwait(&scrub->wake, &scrub->lock, &until);
+    bool go_on = !scrub->is_stopping;
+    pthread_mutex_unlock(&scrub->lock);
+    return go_on;
+}
+
+static bool go_on(void *context, uint64_t bytes)
+{
+    struct scrub *scrub = context;
+    metrics_add(scrub->cluster->options.metrics, METRIC_scrubbed_bytes_total, (int64_t)bytes);
+    scrub->piece += bytes;
+    if (scrub->piece < PIECE_BYTES)
+        return rest(scrub, 0);
+    int64_t took_us = thread_cpu_us() - scrub->rested_us;
+    bool goes_on = rest(scrub, RESTS * took_us);
+    scrub->piece = 0;
+    scrub->rested_us = thread_cpu_us();
+    return goes_on;
+}
+
+/* Those whose turn it was between two moments. */
+static void scrub_turns(struct scrub *scrub, int64_t from_us, int64_t to_us)
+{
+    int64_t period_us = scrub->cluster->options.scrub_period_us;
+    const struct store_pacer pacer = {.go_on = go_on, .context = scrub};
+    const struct store_turn turn = {.from_us = from_us, .to_us = to_us, .period_us = period_us};
+    status s = store_scrub(scrub->cluster->store, &turn, &pacer);
+    if (!status_is_ok(s) && s.code != STATUS_CANCELLED)
+        log_warn(scrub->cluster->options.log, "table files are not scrubbed",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
+static void *run(void *argument)
+{
+    struct scrub *scrub = argument;
+    int64_t before_us = cluster_wall_us(scrub->cluster);
+    while (rest(scrub, LOOK_MS * 1000)) {
+        int64_t now_us = cluster_wall_us(scrub->cluster);
+        if (now_us > before_us)
+            scrub_turns(scrub, before_us, now_us);
+        before_us = now_us;
+    }
+    return NULL;
+}
+
+static void free_scrub(struct scrub *scrub)
+{
+    pthread_cond_destroy(&scrub->wake);
+    pthread_mutex_destroy(&scrub->lock);
+    scrub->magic = 0;
+    free(scrub);
+}
+
+static void init_wake(pthread_cond_t *wake)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+status scrub_start(struct cluster *cluster, struct scrub **out)
+{
+    *out = NULL;
+    if (cluster->options.scrub_period_us == 0)
+        return status_ok();
+    struct scrub *scrub = calloc(1, sizeof *scrub);
+    if (scrub == NULL)
+        return status_out_of_memory();
+    scrub->magic = SCRUB_MAGIC;
+    scrub->cluster = cluster;
+    pthread_mutex_init(&scrub->lock, NULL);
+    init_wake(&scrub->wake);
+    status s = thread_start(&scrub->thread, "scrub", run, scrub);
+    if (status_is_ok(s))
+        *out = scrub;
+    else
+        free_scrub(scrub);
+    return s;
+}
+
+void scrub_stop(struct scrub *scrub)
+{
+    if (scrub == NULL)
+        return;
+    CHECK_MAGIC(scrub, SCRUB_MAGIC);
+    pthread_mutex_lock(&scrub->lock);
+    scrub->is_stopping = true;
+    pthread_cond_signal(&scrub->wake);
+    pthread_mutex_unlock(&scrub->lock);
+    pthread_join(scrub->thread, NULL);
+    free_scrub(scrub);
+}

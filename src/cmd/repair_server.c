@@ -1,0 +1,210 @@
+/* See repair_server.h: it asks trestle.insight.v1.Insight which ranges are damaged, and has the
+ * tables repaired one after the other. */
+#include "cmd/repair_server.h"
+
+#include "client/client_session.h"
+#include "cmd/command.h"
+#include "cmd/lost_rows.h"
+#include "trestle/insight/v1/insight.pb-c.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define INSIGHT "/trestle.insight.v1.Insight/"
+
+enum { MEMORY_LIMIT = 256 << 20 };
+
+struct repair_options {
+    struct target_options target;
+    const char *table;
+    const char *lost;
+    bool in_place;
+    bool accept_old_data;
+};
+
+/* --- options --- */
+
+#define SERVER(kind, name, place, preset, unit, sentence)                                          \
+    TARGET_OPTION(struct repair_options, target.server, kind, name, place, preset, unit, sentence)
+
+#define ROW(kind_, member_, preset_, unit_, sentence_)                                             \
+    {                                                                                              \
+        .member = #member_, .kind = OPTION_##kind_,                                                \
+        .offset = offsetof(struct repair_options, member_), .preset = preset_, .unit = unit_,      \
+        .sentence = sentence_                                                                      \
+    }
+
+static const struct option rows[] = {
+    SERVER(STRING, "endpoint", address, NULL, "ADDR:PORT", "The running server."),
+    SERVER(BOOLEAN, "tls", tls, "false", "",
+           "Speaks TLS. The default is true with --ca, or if the endpoint is not loopback."),
+    SERVER(STRING, "ca", ca, NULL, "FILE",
+           "PEM certificates that the server's must lead to; by default the system's."),
+    SERVER(STRING, "token_file", token_file, NULL, "FILE",
+           "Its first line is the bearer token of each call."),
+    SERVER(STRING, "token", token, NULL, "TOKEN",
+           "The token itself, which other users of the machine may see."),
+    SERVER(STRING, "account", account_file, NULL, "FILE",
+           "A Google service account's key (JSON), which signs the tokens."),
+    ROW(STRING, table, NULL, "NAME",
+        "Only this table, by its full name; by default all that have damage."),
+    ROW(BOOLEAN, in_place, "false", "", "Does it; else it only says what would be lost."),
+    ROW(BOOLEAN, accept_old_data, "false", "",
+        "Keeps what other files have of the rows, which may have been deleted or overwritten."),
+    ROW(STRING, lost, "lost.tsv", "FILE", "What is lost is added here, a range a line."),
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
+static const struct option_table table = {
+    .rows = rows, .count = ROW_COUNT, .command = "trestle repair"};
+
+void repair_server_write_help(struct buffer *out)
+{
+    options_write_help(&table, out);
+}
+
+static status read_options(const char *const *arguments, struct repair_options *out)
+{
+    struct option_origin origins[ROW_COUNT] = {0};
+    struct option_values values = {.object = out, .origins = origins};
+    const char *const no_environment[] = {NULL};
+    *out = (struct repair_options){.target = {.project = "p", .instance = "i"}};
+    TRY(options_read(&table, arguments, no_environment, &values));
+    return target_options_settle(&table, origins, &out->target);
+}
+
+/* --- calls --- */
+
+struct repair {
+    const struct repair_options *options;
+    struct client_session *session;
+    struct arena *arena;
+    struct lost_rows_report report;
+};
+
+struct answer {
+    struct arena *arena;
+    const ProtobufCMessageDescriptor *type;
+    const ProtobufCMessage *message;
+};
+
+static status take_answer(void *context, bytes message)
+{
+    struct answer *answer = context;
+    ProtobufCMessage *decoded;
+    bytes kept = arena_copy(answer->arena, message); /* what is decoded points into it */
+    if (kept.data == NULL)
+        return status_out_of_memory();
+    TRY(proto_decode(answer->type, kept, answer->arena, &decoded));
+    answer->message = decoded;
+    return status_ok();
+}
+
+/* As long as it takes: the files around the damage are compacted. */
+static status call(const struct repair *repair, const char *path, const ProtobufCMessage *request,
+                   const ProtobufCMessageDescriptor *type, const ProtobufCMessage **out)
+{
+    struct answer answer = {.arena = repair->arena, .type = type};
+    const struct session_call made = {.path = path,
+                                      .request = request,
+                                      .timeout_us = INT64_MAX,
+                                      .on_message = take_answer,
+                                      .context = &answer};
+    TRY(client_session_stream(repair->session, &made, NULL));
+    *out = answer.message;
+    return answer.message != NULL
+               ? status_ok()
+               : status_make(STATUS_INTERNAL, "the server's answer has no message");
+}
+
+static status tell(struct repair *repair, Insight__DamagedRange *const *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TRY(lost_rows_tell(&repair->report, ranges[i]->table, proto_bytes(ranges[i]->start_key),
+                           proto_bytes(ranges[i]->end_key), ranges[i]->text));
+    return status_ok();
+}
+
+static status repair_table(struct repair *repair, const char *name)
+{
+    Insight__RepairTableRequest request = INSIGHT__REPAIR_TABLE_REQUEST__INIT;
+    const ProtobufCMessage *message;
+    request.name = name;
+    request.accept_old_data = repair->options->accept_old_data;
+    request.validate_only = !repair->options->in_place;
+    TRY(call(repair, INSIGHT "RepairTable", &request.base,
+             &insight__repair_table_response__descriptor, &message));
+    const Insight__RepairTableResponse *answer = (const void *)message;
+    return tell(repair, answer->lost, answer->n_lost);
+}
+
+/* --- all that are damaged --- */
+
+static bool is_first_of_table(Insight__DamagedRange *const *ranges, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(ranges[i]->table, ranges[at]->table) == 0)
+            return false;
+    return true;
+}
+
+static status list(const struct repair *repair, const Insight__ListDamagedRangesResponse **out)
+{
+    Insight__ListDamagedRangesRequest request = INSIGHT__LIST_DAMAGED_RANGES_REQUEST__INIT;
+    const ProtobufCMessage *message;
+    request.parent = "servers/self";
+    TRY(call(repair, INSIGHT "ListDamagedRanges", &request.base,
+             &insight__list_damaged_ranges_response__descriptor, &message));
+    *out = (const void *)message;
+    return status_ok();
+}
+
+static status repair_all(struct repair *repair)
+{
+    const Insight__ListDamagedRangesResponse *damaged;
+    if (repair->options->table != NULL)
+        return repair_table(repair, repair->options->table);
+    TRY(list(repair, &damaged));
+    for (size_t i = 0; i < damaged->n_ranges; i++)
+        if (is_first_of_table(damaged->ranges, i))
+            TRY(repair_table(repair, damaged->ranges[i]->table));
+    return status_ok();
+}
+
+static status run(const struct repair_options *options, size_t *count)
+{
+    const struct client_session_options server = {.target = options->target,
+                                                  .is_interruptible = true};
+    struct repair repair = {.options = options,
+                            .arena = arena_create(MEMORY_LIMIT),
+                            .report = {.is_trial = !options->in_place, .path = options->lost}};
+    if (repair.arena == NULL)
+        return status_out_of_memory();
+    status s = client_session_create(&server, &repair.session);
+    if (status_is_ok(s))
+        s = repair_all(&repair);
+    client_session_destroy(repair.session);
+    lost_rows_close(&repair.report);
+    arena_destroy(repair.arena);
+    *count = repair.report.count;
+    return s;
+}
+
+int repair_server_command(const char *const *arguments)
+{
+    struct repair_options options;
+    size_t count = 0;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    status s = read_options(arguments, &options);
+    if (!status_is_ok(s))
+        return command_refuse("repair", s);
+    s = run(&options, &count);
+    if (status_is_ok(s) && count == 0)
+        printf("%s: nothing is out of service\n", options.target.server.address);
+    else if (status_is_ok(s) && !options.in_place)
+        printf("%zu ranges to give up; nothing was changed (--in-place does it)\n", count);
+    else if (status_is_ok(s))
+        printf("%zu ranges given up, named in %s; all is in service again\n", count, options.lost);
+    return command_end("repair", s, options.in_place || count == 0);
+}

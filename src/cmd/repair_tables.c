@@ -1,0 +1,270 @@
+/* See repair_tables.h.
+ *
+ * The directory is first looked at as the doctor does, and opened for writing, as a server opens
+ * it, only if there is damage: a sound one is not touched. */
+#include "cmd/repair_tables.h"
+
+#include "base/limits.h"
+#include "cluster/catalog.h"
+#include "cluster/cluster.h"
+#include "cluster/damage.h"
+#include "row/fold.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    MEMORY = 1 << 30,
+    CACHE_BYTES = 64 << 20,
+    WRITE_BUFFER_BYTES = 64 << 20,
+    OPEN_FILES = 256,
+    BACKGROUND_THREADS = 2,
+    POOL_THREADS = 2,
+};
+
+/* --- the look --- */
+
+struct known_table {
+    struct known_table *next;
+    uint64_t id;
+    uint64_t keyspace_id;
+    const char *name;
+};
+
+struct known_damage {
+    struct known_damage *next;
+    struct damage_record record;
+};
+
+/* What was found; all in the arena. */
+struct look {
+    struct arena *arena;
+    struct store *store;
+    struct known_table *tables;
+    struct known_damage *first;
+    struct known_damage **last;
+    bool is_out_of_memory;
+};
+
+static status know_table(void *context, const struct table_record *record)
+{
+    struct look *look = context;
+    struct known_table *table = arena_zalloc(look->arena, sizeof *table);
+    if (table == NULL)
+        return status_out_of_memory();
+    *table = (struct known_table){.next = look->tables, .id = record->id};
+    table->name = arena_string(look->arena, bytes_of(record->name));
+    look->tables = table;
+    return table->name == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status know_tablet(void *context, const struct tablet_record *record)
+{
+    struct look *look = context;
+    for (struct known_table *table = look->tables; table != NULL; table = table->next)
+        if (table->id == record->table_id)
+            table->keyspace_id = record->keyspace_id;
+    return status_ok();
+}
+
+static bool is_known(const struct look *look, const struct damage_record *record)
+{
+    for (const struct known_damage *at = look->first; at != NULL; at = at->next)
+        if (at->record.keyspace_id == record->keyspace_id && at->record.file == record->file &&
+            at->record.block == record->block)
+            return true;
+    return false;
+}
+
+static status know_damage(void *context, const struct damage_record *record)
+{
+    struct look *look = context;
+    if (is_known(look, record))
+        return status_ok();
+    struct known_damage *damage = arena_zalloc(look->arena, sizeof *damage);
+    if (damage == NULL)
+        return status_out_of_memory();
+    damage->record = *record;
+    damage->record.from = arena_copy(look->arena, record->from);
+    damage->record.to = arena_copy(look->arena, record->to);
+    damage->record.what = arena_string(look->arena, bytes_of(record->what));
+    *look->last = damage;
+    look->last = &damage->next;
+    bool is_copied = damage->record.from.data != NULL && damage->record.to.data != NULL &&
+                     damage->record.what != NULL;
+    return is_copied ? status_ok() : status_out_of_memory();
+}
+
+/* For store_options.on_damage: on the thread that looks, since the store is only read. */
+static void see(void *context, const struct store_damage *seen)
+{
+    struct look *look = context;
+    const struct damage_record record = {.keyspace_id = seen->keyspace_id,
+                                         .file = seen->file,
+                                         .block = seen->is_whole ? 0 : seen->offset + 1,
+                                         .from = seen->from,
+                                         .to = seen->to,
+                                         .what = seen->what};
+    status s = know_damage(look, &record);
+    look->is_out_of_memory = look->is_out_of_memory || !status_is_ok(s);
+    status_free(s);
+}
+
+static bool go_on(void *context, uint64_t bytes)
+{
+    (void)context, (void)bytes;
+    return true;
+}
+
+static status read_catalog(struct look *look)
+{
+    struct keyspace *catalog = store_keyspace_find(look->store, CATALOG_KEYSPACE_ID);
+    if (catalog == NULL)
+        return status_make(STATUS_DATA_LOSS, "there is no catalog");
+    const struct catalog_visitor visitor = {
+        .context = look, .table = know_table, .tablet = know_tablet, .damage = know_damage};
+    return catalog_read(catalog, &visitor);
+}
+
+static status open_and_look(const struct repair_tables_options *options, struct look *look)
+{
+    const struct store_options how = {.directory = options->directory,
+                                      .fold = &row_fold,
+                                      .log = options->log,
+                                      .cache_bytes = CACHE_BYTES,
+                                      .write_buffer_bytes = WRITE_BUFFER_BYTES,
+                                      .open_files = OPEN_FILES,
+                                      .background_threads = BACKGROUND_THREADS,
+                                      .read_only = true,
+                                      .on_damage = see,
+                                      .damage_context = look};
+    const struct store_pacer pacer = {.go_on = go_on};
+    TRY(store_open(&how, &look->store));
+    TRY(read_catalog(look));
+    TRY(store_look_for_damage(look->store, &pacer));
+    return look->is_out_of_memory ? status_out_of_memory() : status_ok();
+}
+
+/* --- what would be lost --- */
+
+static const char *table_of(const struct look *look, const struct damage_record *record)
+{
+    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
+        if (table->keyspace_id == record->keyspace_id)
+            return table->name;
+    return "no table";
+}
+
+static status tell_lost(void *context, const struct lost_rows *lost)
+{
+    return lost_rows_tell(context, lost->table, lost->from, lost->to, lost->words);
+}
+
+static status tell(const struct look *look, struct lost_rows_report *report)
+{
+    for (const struct known_damage *at = look->first; at != NULL; at = at->next)
+        TRY(damage_tell(&at->record, table_of(look, &at->record), tell_lost, report));
+    return status_ok();
+}
+
+/* --- mending --- */
+
+static status mend_table(const struct repair_tables_options *options, struct cluster *cluster,
+                         const char *name)
+{
+    const struct table_repair_options how = {.accepts_old_data = options->accepts_old_data,
+                                             .lost = tell_lost,
+                                             .context = options->report};
+    struct table *table;
+    TRY(cluster_table(cluster, bytes_of(name), &table));
+    status s = table_repair(table, &how);
+    table_release(table);
+    return s;
+}
+
+static status mend_all(const struct repair_tables_options *options, struct cluster *cluster,
+                       const struct look *look)
+{
+    TRY(cluster_look_for_damage(cluster));
+    for (const struct known_table *table = look->tables; table != NULL; table = table->next) {
+        status s = mend_table(options, cluster, table->name);
+        if (s.code != STATUS_NOT_FOUND) /* one that is deleted, and kept */
+            TRY(s);
+        status_free(s);
+    }
+    return status_ok();
+}
+
+static status count(void *context, const struct lost_rows *lost)
+{
+    uint64_t *left = context;
+    fprintf(stderr, "left: %s\n", lost->words);
+    *left += 1;
+    return status_ok();
+}
+
+/* As a server opens it, but nothing is done unasked that can wait. */
+static status open_cluster(const struct repair_tables_options *options, struct pool *pool,
+                           struct cluster **out)
+{
+    const struct cluster_options how = {.data_directory = options->directory,
+                                        .log = options->log,
+                                        .clock = clock_system(),
+                                        .pool = pool,
+                                        .durability = STORE_SYNCED,
+                                        .cache_bytes = CACHE_BYTES,
+                                        .write_buffer_bytes = WRITE_BUFFER_BYTES,
+                                        .open_files = OPEN_FILES,
+                                        .background_threads = BACKGROUND_THREADS,
+                                        .spill_bytes = UINT64_MAX,
+                                        .gc_interval_us = INT64_MAX / 2,
+                                        .merge_after_us = INT64_MAX / 2,
+                                        .undelete_window_us = INT64_MAX / 2};
+    return cluster_open(&how, out);
+}
+
+static status mend(const struct repair_tables_options *options, const struct look *look,
+                   uint64_t *left)
+{
+    struct pool *pool;
+    struct cluster *cluster;
+    TRY(pool_create(POOL_THREADS, LIMIT_POOL_QUEUE, "repair", &pool));
+    status s = open_cluster(options, pool, &cluster);
+    if (status_is_ok(s)) {
+        s = mend_all(options, cluster, look);
+        if (status_is_ok(s))
+            s = cluster_list_damage(cluster, count, left);
+        cluster_close(cluster);
+    }
+    pool_destroy(pool);
+    return s;
+}
+
+static status look_and_mend(const struct repair_tables_options *options, struct look *look,
+                            uint64_t *left)
+{
+    status s = open_and_look(options, look);
+    if (look->store != NULL)
+        store_close(look->store);
+    TRY(s);
+    if (look->first == NULL)
+        return status_ok();
+    if (options->in_place)
+        return mend(options, look, left);
+    for (const struct known_damage *at = look->first; at != NULL; at = at->next)
+        *left += 1;
+    return tell(look, options->report);
+}
+
+status repair_tables(const struct repair_tables_options *options, uint64_t *left)
+{
+    struct look look = {.arena = arena_create(MEMORY)};
+    look.last = &look.first;
+    *left = 0;
+    if (look.arena == NULL)
+        return status_out_of_memory();
+    options->report->is_trial = !options->in_place;
+    status s = look_and_mend(options, &look, left);
+    arena_destroy(look.arena);
+    return s;
+}
