@@ -12,6 +12,7 @@ enum record_type {
     RECORD_SPARE = 'K',
     RECORD_TABLE = 'T',
     RECORD_TABLET = 't',
+    RECORD_UNCLAIMED = 'U',
     RECORD_KEPT = 'r',
 };
 
@@ -295,6 +296,21 @@ void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog, u
     store_batch_delete(batch, catalog, id_key_bytes(&key));
 }
 
+void catalog_put_unclaimed(struct store_batch *batch, struct keyspace *catalog,
+                           uint64_t keyspace_id, int64_t found_us)
+{
+    struct id_key key = make_id_key(RECORD_UNCLAIMED, keyspace_id);
+    struct id_key time = make_id_key(RECORD_UNCLAIMED, (uint64_t)found_us);
+    store_batch_put(batch, catalog, id_key_bytes(&key), bytes_from(id_key_bytes(&time), 1));
+}
+
+void catalog_delete_unclaimed(struct store_batch *batch, struct keyspace *catalog,
+                              uint64_t keyspace_id)
+{
+    struct id_key key = make_id_key(RECORD_UNCLAIMED, keyspace_id);
+    store_batch_delete(batch, catalog, id_key_bytes(&key));
+}
+
 status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, uint64_t next_id)
 {
     Catalog__Counters message = CATALOG__COUNTERS__INIT;
@@ -459,6 +475,16 @@ static status visit_damage(const struct catalog_visitor *visitor, bytes key, byt
     return visitor->damage(visitor->context, &record);
 }
 
+static status visit_unclaimed(const struct catalog_visitor *visitor, bytes key, bytes value)
+{
+    int64_t found_us = 0;
+    if (value.size != ID_SIZE)
+        return damage("it does not say when it was found");
+    for (size_t i = 0; i < value.size; i++)
+        found_us = found_us << 8 | value.data[i];
+    return visitor->unclaimed(visitor->context, id_of_key(key), found_us);
+}
+
 static bool key_is_whole(bytes key)
 {
     switch (key.data[0]) {
@@ -468,6 +494,7 @@ static bool key_is_whole(bytes key)
         return key.size >= 1 + ID_SIZE;
     case RECORD_TABLE:
     case RECORD_SPARE:
+    case RECORD_UNCLAIMED:
         return key.size == 1 + ID_SIZE;
     default:
         return true;
@@ -491,6 +518,8 @@ static status visit_record(const struct catalog_visitor *visitor, bytes key, byt
         return visitor->spare(visitor->context, id_of_key(key));
     if (type == RECORD_DAMAGE && visitor->damage != NULL)
         return visit_damage(visitor, key, value, arena);
+    if (type == RECORD_UNCLAIMED && visitor->unclaimed != NULL)
+        return visit_unclaimed(visitor, key, value);
     return status_ok();
 }
 

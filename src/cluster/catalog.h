@@ -4,6 +4,7 @@
  *
  *     'C'                                   Counters
  *     'K' <keyspace id>                     empty message: a spare keyspace, empty and never used
+ *     'U' <keyspace id>                     8 bytes, when it was found: a keyspace without a table
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
  *     'D' <keyspace id> <file> <block>      Damage: keys out of service, see cluster/damage.h
@@ -15,7 +16,10 @@
  *     'version-ceiling'                     not ours: see tablet/commit.c
  *
  * Ids have 8 bytes, big-endian. A change is one batch, so a crash finds all of it or nothing; a
- * keyspace that no record names is what a crash left behind, and is dropped at start. */
+ * keyspace that no record names is what a crash left behind, and is dropped at start.
+ *
+ * Unless the log has lost something (cluster/salvage.h): then the record that named the keyspace
+ * may be what was lost, and it becomes an unclaimed one, which stays until somebody decides. */
 #ifndef TRESTLE_CLUSTER_CATALOG_H
 #define TRESTLE_CLUSTER_CATALOG_H
 
@@ -73,6 +77,11 @@ void catalog_delete_kept(struct store_batch *batch, struct keyspace *catalog, ui
 void catalog_put_spare(struct store_batch *batch, struct keyspace *catalog, uint64_t keyspace_id);
 void catalog_delete_spare(struct store_batch *batch, struct keyspace *catalog,
                           uint64_t keyspace_id);
+/* `found_us`: since 1970, by the wall clock. */
+void catalog_put_unclaimed(struct store_batch *batch, struct keyspace *catalog,
+                           uint64_t keyspace_id, int64_t found_us);
+void catalog_delete_unclaimed(struct store_batch *batch, struct keyspace *catalog,
+                              uint64_t keyspace_id);
 status catalog_put_next_id(struct store_batch *batch, struct keyspace *catalog, uint64_t next_id);
 
 status catalog_put_damage(struct store_batch *batch, struct keyspace *catalog,
@@ -100,6 +109,7 @@ struct catalog_visitor {
     status (*spare)(void *context, uint64_t keyspace_id);
     status (*next_id)(void *context, uint64_t next_id);
     status (*damage)(void *context, const struct damage_record *record);
+    status (*unclaimed)(void *context, uint64_t keyspace_id, int64_t found_us);
 };
 
 /* DATA_LOSS, naming the key, for a record that does not parse. */

@@ -2,13 +2,15 @@
  *
  * Opening reads the catalog and makes the tables that it names; then drops the keyspaces that it
  * does not name, which a crash left behind: made for nobody, or of a table whose deletion was
- * recorded. Nothing else needs repair, since every change of the catalog is one batch. */
+ * recorded. Nothing else needs repair, since every change of the catalog is one batch; unless the
+ * log has lost something (salvage.h). */
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/care.h"
 #include "cluster/deletions.h"
 #include "cluster/index.h"
 #include "cluster/mend.h"
+#include "cluster/salvage.h"
 
 #include <stdlib.h>
 
@@ -83,6 +85,21 @@ static status load_damage(void *context, const struct damage_record *record)
     return damages_remember(((struct loading *)context)->cluster->damages, record);
 }
 
+static status load_unclaimed(void *context, uint64_t id, int64_t found_us)
+{
+    struct cluster *cluster = ((struct loading *)context)->cluster;
+    (void)found_us;
+    if (store_keyspace_find(cluster->store, id) == NULL)
+        return status_ok(); /* it was dropped, and a crash came before that was noted */
+    size_t size = (cluster->unclaimed_count + 1) * sizeof *cluster->unclaimed;
+    uint64_t *unclaimed = realloc(cluster->unclaimed, size);
+    if (unclaimed == NULL)
+        return status_out_of_memory();
+    cluster->unclaimed = unclaimed;
+    unclaimed[cluster->unclaimed_count++] = id;
+    return status_ok();
+}
+
 static status load_next_id(void *context, uint64_t next_id)
 {
     struct cluster *cluster = ((struct loading *)context)->cluster;
@@ -112,6 +129,7 @@ static status load_catalog(struct cluster *cluster)
                                       .table = load_table,
                                       .tablet = load_tablet,
                                       .spare = load_spare,
+                                      .unclaimed = load_unclaimed,
                                       .next_id = load_next_id,
                                       .damage = load_damage};
     TRY(catalog_read(cluster->catalog, &visitor));
@@ -155,7 +173,9 @@ static size_t users_tables(const struct cluster *cluster)
 /* The ids of the keyspaces in use, sorted, with repetitions; to be freed. NULL without memory. */
 static uint64_t *ids_in_use(const struct cluster *cluster, size_t *count)
 {
-    uint64_t *ids = malloc((2 + cluster->spare_count + tablets_in_all(cluster)) * sizeof(*ids));
+    uint64_t *ids =
+        malloc((2 + cluster->spare_count + cluster->unclaimed_count + tablets_in_all(cluster)) *
+               sizeof(*ids));
     if (ids == NULL)
         return NULL;
     size_t n = 0;
@@ -164,6 +184,8 @@ static uint64_t *ids_in_use(const struct cluster *cluster, size_t *count)
         ids[n++] = cluster->log_keyspace;
     for (size_t i = 0; i < cluster->spare_count; i++)
         ids[n++] = cluster->spares[i];
+    for (size_t i = 0; i < cluster->unclaimed_count; i++)
+        ids[n++] = cluster->unclaimed[i];
     for (size_t i = 0; i < cluster->table_count; i++)
         for (size_t j = 0; j < cluster->tables[i]->tablet_count; j++)
             ids[n++] = keyspace_id(cluster->tables[i]->tablets[j]->keyspace);
@@ -218,11 +240,21 @@ static void note_store(struct condition *condition, status s)
         condition_leave(condition, REASON_disk_full);
 }
 
+static void note_records(struct condition *condition, bool records)
+{
+    if (records)
+        condition_leave(condition, REASON_log_unrecorded);
+    else
+        condition_enter(condition, REASON_log_unrecorded,
+                        "the file SYNCED cannot be written; the log says why");
+}
+
 static void look_at_store(struct cluster *cluster)
 {
     pthread_mutex_lock(&cluster->looking);
     status s = store_health(cluster->store);
     note_store(cluster->condition, s);
+    note_records(cluster->condition, store_records_log_end(cluster->store));
     status_free(s);
     pthread_mutex_unlock(&cluster->looking);
 }
@@ -295,7 +327,9 @@ static status open_parts(struct cluster *cluster)
     cluster->reserve.condition = cluster->condition;
     TRY(damages_create(cluster, &cluster->damages));
     TRY(open_store(cluster));
+    TRY(salvage_catalog(cluster));
     TRY(load_catalog(cluster));
+    salvage_tell(cluster);
     TRY(event_log_look(cluster));
     TRY(drop_orphans(cluster));
     TRY(event_log_open(cluster));
@@ -400,6 +434,7 @@ void cluster_close(struct cluster *cluster)
     damages_destroy(cluster->damages);
     release_tables(cluster); /* last: folds in the background look at their schemas */
     free(cluster->spares);
+    free(cluster->unclaimed);
     condition_destroy(cluster->condition);
     pthread_mutex_destroy(&cluster->looking);
     pthread_mutex_destroy(&cluster->doomed_lock);

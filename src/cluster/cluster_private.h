@@ -66,6 +66,8 @@ struct cluster {
     uint64_t *spares;      /* ids of keyspaces that wait for a table; guarded by admin */
     size_t spare_count;
     size_t spare_capacity;
+    uint64_t *unclaimed; /* ids of keyspaces whose tables were lost (salvage.h); since the start */
+    size_t unclaimed_count;
 
     pthread_mutex_t doomed_lock;
     struct list doomed; /* doomed tables that nobody holds any more */

@@ -5,6 +5,7 @@
  * record of its own until a table takes it, so that the next start can tell it from what a crash
  * left behind. */
 #include "cluster/cluster_private.h"
+#include "cluster/salvage.h"
 
 #include <stdlib.h>
 
@@ -79,10 +80,25 @@ static size_t spares_to_add(struct cluster *cluster)
     return tenth > MOST ? MOST : tenth;
 }
 
+/* One that has rows is nobody's to have: they would be the table's. It is not spare any more until
+ * a start looks again, and salvage.h may know whose it is. */
+static bool is_fit(struct cluster *cluster, struct keyspace *keyspace)
+{
+    bool is_empty;
+    status s = salvage_is_empty(keyspace, &is_empty);
+    if (!is_empty)
+        log_error(cluster->options.log, "a spare keyspace is not empty, and is left alone",
+                  LOG_INT("keyspace", keyspace_id(keyspace)), LOG_STR("cause", status_message(s)));
+    status_free(s);
+    return is_empty;
+}
+
 status cluster_take_spare(struct cluster *cluster, struct keyspace **out)
 {
-    if (cluster->spare_count == 0)
-        TRY(cluster_add_spares(cluster, spares_to_add(cluster)));
-    *out = store_keyspace_find(cluster->store, cluster->spares[--cluster->spare_count]);
+    do {
+        if (cluster->spare_count == 0)
+            TRY(cluster_add_spares(cluster, spares_to_add(cluster)));
+        *out = store_keyspace_find(cluster->store, cluster->spares[--cluster->spare_count]);
+    } while (!is_fit(cluster, *out));
     return status_ok();
 }

@@ -49,8 +49,7 @@ static void say_lost(std::string *words, const log_scan &scan, const synced_log 
     else
         say(words,
             "write-ahead log %s is damaged at byte %llu, and was synced up to byte %llu; %llu "
-            "whole "
-            "commits are behind the damage",
+            "whole commits are behind the damage",
             name.c_str(), (number)scan.damage, (number)recorded.length,
             (number)scan.commits_behind);
 }
@@ -101,8 +100,8 @@ class judge {
         uint64_t length = entry != nullptr ? entry->length : 0;
         bool is_ended = entry != nullptr && entry->is_ended;
         bool is_lost = scan.end < length || (scan.is_proven && !is_ended);
-        if (is_lost)
-            findings->damaged.push_back(scan.number);
+        if (scan.end < scan.size)
+            findings->broken.push_back({scan.number, scan.end, true});
         if (scan.end < length)
             lose(scan.number, [&](std::string *words) { say_lost(words, scan, *entry); });
         else if (is_lost)

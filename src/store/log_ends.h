@@ -16,14 +16,19 @@
  *     start has found: what is behind that has been told once, and is no news.
  *  5. SYNCED is overwritten in place, one of two slots after the other: it needs no space on a full
  *     disk, and a torn write leaves the other slot.
+ *  6. A salvage (salvage.cc) changes neither SYNCED nor the logs before all that it took from them
+ *     is in tables and the layers above have settled what they miss: one that is killed before that
+ *     is begun anew, and finds what the first has found.
  *
  * log_scan.cc finds the ends, synced_file.cc reads and writes SYNCED, log_tracker.cc keeps it,
- * log_check.cc holds the one against the other when a store opens. */
+ * log_check.cc holds the one against the other when a store opens, salvage.cc opens it all the
+ * same. */
 #ifndef TRESTLE_STORE_LOG_ENDS_H
 #define TRESTLE_STORE_LOG_ENDS_H
 
 #include "store/internal.h"
 
+#include <map>
 #include <thread>
 
 /* --- log_scan.cc: what a log has --- */
@@ -130,14 +135,19 @@ class log_tracker {
     /* What would be recorded now. */
     synced_record present() { return gather(); }
     void know(const synced_record &record);
+    /* RocksDB gets to see so much of that log. Before it opens them. */
+    void cut(uint64_t number, uint64_t length) { cuts[number] = length; }
+    uint64_t visible_length(const std::string &name) const; /* UINT64_MAX: all of it */
     /* From now on what changes is recorded; what is known already, at once. */
     rocksdb::IOStatus start_recording();
     void start_thread();
     /* Records what there is, if it was recording. No log is written to any more. */
     void stop();
 
-    /* From the file system: a log was made; it goes (kept, if that cannot be recorded); the
-     * directory is synced, before and after. */
+    bool has_failed() const { return failed.load(std::memory_order_relaxed); } /* last time */
+
+    /* From the file system: a log was made; it goes (kept, if that cannot be recorded, or nothing
+     * is recorded yet); the directory is synced, before and after. */
     std::shared_ptr<tracked_log> log_made(const std::string &name);
     rocksdb::IOStatus log_goes(const std::string &name);
     uint64_t names_begin();
@@ -156,6 +166,7 @@ class log_tracker {
     void wake();
     void run();
     void record_news();
+    bool records();
     rocksdb::IOStatus record();
     rocksdb::IOStatus try_to_record();
     synced_record gather();
@@ -167,8 +178,9 @@ class log_tracker {
 
     std::mutex writing; /* of the file, one at a time; taken before `mutex` */
     synced_file file;
-    bool is_recording = false; /* under `writing` */
-    bool has_failed = false;   /* the last time; under `writing` */
+    bool is_recording = false;       /* under `writing` */
+    std::atomic<bool> failed{false}; /* to record, the last time */
+    std::map<uint64_t, uint64_t> cuts;
 
     std::mutex mutex; /* of the five below; of what comes and goes */
     std::condition_variable changed;
@@ -185,9 +197,9 @@ class log_tracker {
 
 struct log_findings {
     enum store_log_verdict verdict = STORE_LOG_WHOLE;
-    std::string words;             /* if it is not whole */
-    synced_record record;          /* of the logs that are there, up to their ends */
-    std::vector<uint64_t> damaged; /* logs that are there, and have lost something */
+    std::string words;              /* if it is not whole */
+    synced_record record;           /* of the logs that are there, up to their ends */
+    std::vector<synced_log> broken; /* logs that are there, up to where they are whole */
 };
 
 /* Holds the logs against what was recorded of them, if the directory's format has such a record. */
@@ -197,5 +209,10 @@ status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_
 /* The same against this record, whoever made it. */
 status judge_logs(rocksdb::FileSystem *files, const std::string &directory,
                   const synced_record &recorded, log_findings *out);
+
+/* --- salvage.cc: opening without what was lost --- */
+
+/* Before RocksDB opens the logs: of broken ones it sees what is whole. */
+status begin_salvage(struct store *store, const log_findings &findings);
 
 #endif

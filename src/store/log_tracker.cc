@@ -88,18 +88,20 @@ IOStatus log_tracker::try_to_record()
     }
 }
 
+static void tell_failure(const struct log *log, const IOStatus &s)
+{
+    std::string cause = s.ToString();
+    const log_field fields[] = {{"cause", log_field::LOG_FIELD_BYTES, bytes_of(cause.c_str()), 0},
+                                {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
+    log_write(log, LOG_WARN, "how far the log is synced cannot be recorded", fields);
+}
+
 void log_tracker::record_news()
 {
     IOStatus s = try_to_record();
-    std::lock_guard<std::mutex> lock(writing);
-    if (!s.ok() && !has_failed) {
-        std::string cause = s.ToString();
-        const log_field fields[] = {
-            {"cause", log_field::LOG_FIELD_BYTES, bytes_of(cause.c_str()), 0},
-            {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
-        log_write(log, LOG_WARN, "how far the log is synced cannot be recorded", fields);
-    }
-    has_failed = !s.ok();
+    if (failed.exchange(!s.ok()) || s.ok())
+        return;
+    tell_failure(log, s);
 }
 
 void log_tracker::stop()
@@ -122,6 +124,12 @@ void log_tracker::stop()
 }
 
 /* --- what is recorded --- */
+
+bool log_tracker::records()
+{
+    std::lock_guard<std::mutex> lock(writing);
+    return is_recording;
+}
 
 IOStatus log_tracker::record()
 {
@@ -227,6 +235,13 @@ void log_tracker::names_synced(uint64_t begun)
     }
 }
 
+uint64_t log_tracker::visible_length(const std::string &name) const
+{
+    uint64_t number;
+    auto found = parse_log_name(name, &number) ? cuts.find(number) : cuts.end();
+    return found == cuts.end() ? UINT64_MAX : found->second;
+}
+
 /* Whether it was known. */
 bool log_tracker::forget(uint64_t number, std::shared_ptr<tracked_log> *forgotten)
 {
@@ -245,7 +260,11 @@ IOStatus log_tracker::log_goes(const std::string &name)
 {
     uint64_t number;
     std::shared_ptr<tracked_log> log;
-    if (!parse_log_name(name, &number) || !forget(number, &log) || recorded_length(*log) == 0)
+    if (!parse_log_name(name, &number))
+        return IOStatus::OK();
+    if (!records())
+        return IOStatus::Busy("a salvage is not finished");
+    if (!forget(number, &log) || recorded_length(*log) == 0)
         return IOStatus::OK();
     IOStatus s = try_to_record();
     if (s.ok())

@@ -251,34 +251,6 @@ static status record_logs(store *store, const synced_record &record)
     return status_from(s);
 }
 
-/* What a salvage leaves out stays, under a second name, until somebody removes it. */
-static status keep_damaged_logs(store *store, const std::vector<uint64_t> &damaged)
-{
-    for (uint64_t number : damaged) {
-        std::string path = store->directory + "/" + log_name(number);
-        std::string kept = path + ".damaged";
-        if (store->files->FileExists(kept, rocksdb::IOOptions(), nullptr).ok())
-            continue;
-        rocksdb::IOStatus s = store->files->LinkFile(path, kept, rocksdb::IOOptions(), nullptr);
-        if (!s.ok())
-            return status_from(s);
-    }
-    return status_ok();
-}
-
-/* All of it goes into tables, so that no start depends on the logs again. Only then is what they
- * have lost forgotten: a salvage that is killed is begun anew. */
-static status finish_salvage(store *store)
-{
-    std::vector<ColumnFamilyHandle *> handles;
-    for (const auto &k : store->keyspaces)
-        handles.push_back(k->handle);
-    rocksdb::Status s = store->db->Flush(rocksdb::FlushOptions(), handles);
-    if (s.ok())
-        s = store->logs->start_recording();
-    return status_from(s);
-}
-
 static status examine_logs(store *store, const store_options *options, unsigned long format)
 {
     log_findings findings;
@@ -289,12 +261,11 @@ static status examine_logs(store *store, const store_options *options, unsigned 
     if (findings.verdict == STORE_LOG_LOST && !options->salvage)
         return status_make(STATUS_DATA_LOSS, "%s. With --salvage the server starts without that",
                            findings.words.c_str());
-    if (options->read_only)
-        return status_ok();
-    tell_of_logs(store, options);
-    store->is_salvaging = findings.verdict == STORE_LOG_LOST;
-    TRY(keep_damaged_logs(store, findings.damaged));
-    return record_logs(store, findings.record);
+    if (!options->read_only)
+        tell_of_logs(store, options);
+    if (findings.verdict == STORE_LOG_LOST)
+        TRY(begin_salvage(store, findings));
+    return options->read_only ? status_ok() : record_logs(store, findings.record);
 }
 
 /* --- the directory --- */
@@ -344,8 +315,6 @@ static status open_directory(store *store, const store_options *options)
     TRY(open_database(store, db_options, std::move(keyspaces)));
     if (options->read_only)
         return status_ok();
-    if (store->is_salvaging)
-        TRY(finish_salvage(store));
     if (format != FORMAT_VERSION)
         TRY(mark_directory(store, options, format));
     store->logs->start_thread();
@@ -428,6 +397,12 @@ status store_health(store *store)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
     return store->trouble.health();
+}
+
+bool store_records_log_end(const store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    return !store->logs->has_failed();
 }
 
 void store_look_for_room(store *store)

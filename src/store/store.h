@@ -124,6 +124,16 @@ struct store_log_end {
 };
 struct store_log_end store_log_end(const struct store *store);
 
+/* Of a store that was opened although its log has lost something: what is there now counts from now
+ * on, and later starts find nothing missing. Before that, whoever keeps books of what is in the
+ * store puts them right: a start that ends before this call has changed nothing, and the next one
+ * meets the same loss. Writes all to tables. Blocking; called once, and nothing for others. */
+status store_accept_loss(struct store *store);
+
+/* Whether it is on record how far the log is synced. As long as it is not, a later start may take
+ * for a torn write what is a loss. */
+bool store_records_log_end(const struct store *store);
+
 /* Everything made from the store (views, cursors, values, batches) must have been released. */
 void store_close(struct store *store);
 

@@ -1,0 +1,269 @@
+/* Tests of what a start with --salvage makes of a catalog that has lost records with the log. */
+#include "base/condition.h"
+#include "cluster/catalog.h"
+#include "cluster/salvage.h"
+#include "cluster/testing.h"
+
+#include <glob.h>
+
+static const char TABLE_U[] = "projects/p/instances/i/tables/u";
+
+static int setup(void **state)
+{
+    *state = cluster_fixture_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct cluster_fixture *f = *state;
+    if (f->table != NULL)
+        table_release(f->table);
+    close_test_cluster(f);
+    pool_destroy(f->pool);
+    arena_destroy(f->arena);
+    remove_test_directory(f->directory);
+    free(f);
+    return 0;
+}
+
+/* --- what happens to a directory --- */
+
+static void stop(struct cluster_fixture *f)
+{
+    if (f->table != NULL)
+        table_release(f->table);
+    f->table = NULL;
+    close_test_cluster(f);
+}
+
+/* Takes away what matches; there is something. */
+static void take_away(struct cluster_fixture *f, const char *names)
+{
+    char pattern[128];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/%s", f->directory, names);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        assert_int_equal(unlink(found.gl_pathv[i]), 0);
+    globfree(&found);
+}
+
+static struct keyspace *keyspace_of(const struct table *table)
+{
+    return table->tablets[0]->keyspace;
+}
+
+/* The loss keeps a start away, unless it may salvage. */
+static void salvage(struct cluster_fixture *f)
+{
+    struct cluster *cluster;
+    assert_status(cluster_open(&f->options, &cluster), STATUS_DATA_LOSS);
+    f->options.salvage = true;
+    open_test_cluster(f);
+    f->options.salvage = false;
+}
+
+static bool find_table(struct cluster_fixture *f, const char *name)
+{
+    status s = cluster_table(f->cluster, bytes_of(name), &f->table);
+    bool found = status_is_ok(s);
+    status_free(s);
+    return found;
+}
+
+static void create(struct cluster_fixture *f, const char *name)
+{
+    const struct family families[] = {{.id = FAMILY_F, .name = bytes_of("f")}};
+    struct schema *schema;
+    assert_ok(schema_create(GRANULARITY_MICROS, families, 1, 2, &schema));
+    struct table_spec spec = {.name = name, .schema = schema};
+    assert_ok(cluster_create_table(f->cluster, &spec, &f->table));
+    schema_destroy(schema);
+}
+
+static bool is_salvaged(struct cluster_fixture *f)
+{
+    struct condition_view view;
+    condition_look(cluster_condition(f->cluster), &view);
+    for (size_t i = 0; i < view.count; i++)
+        if (view.reasons[i].reason == REASON_salvaged)
+            return true;
+    return false;
+}
+
+static void restart(struct cluster_fixture *f)
+{
+    stop(f);
+    open_test_cluster(f);
+}
+
+/* --- keyspaces --- */
+
+/* Its rows are in tables, its name was in the log. */
+static void a_keyspace_whose_table_was_lost_is_kept(void **state)
+{
+    struct cluster_fixture *f = *state;
+    uint64_t id = keyspace_id(keyspace_of(f->table));
+    set_cell(f, "row", "value");
+    assert_ok(keyspace_flush(keyspace_of(f->table)));
+    stop(f);
+    take_away(f, "*.log");
+    salvage(f);
+    assert_false(find_table(f, TEST_TABLE));
+    assert_true(is_salvaged(f));
+    for (int i = 0; i < 3; i++) { /* and by every later start */
+        bool is_empty = true;
+        assert_non_null(store_keyspace_find(f->cluster->store, id));
+        assert_ok(salvage_is_empty(store_keyspace_find(f->cluster->store, id), &is_empty));
+        assert_false(is_empty);
+        assert_int_equal(f->cluster->unclaimed_count, 1);
+        assert_int_equal(f->cluster->unclaimed[0], id);
+        assert_true(is_salvaged(f));
+        restart(f);
+    }
+    create(f, TABLE_U); /* and nobody gets it, nor its number */
+    assert_int_not_equal(keyspace_id(keyspace_of(f->table)), id);
+    assert_true(f->table->id > id);
+}
+
+/* That it was taken was in the log. */
+static void a_spare_keyspace_with_rows_is_never_used(void **state)
+{
+    struct cluster_fixture *f = *state;
+    size_t spares = f->cluster->spare_count;
+    table_release(f->table);
+    assert_ok(keyspace_flush(f->cluster->catalog));
+    create(f, TABLE_U);
+    uint64_t id = keyspace_id(keyspace_of(f->table));
+    assert_int_equal(f->cluster->spare_count, spares - 1);
+    set_cell(f, "row", "value");
+    assert_ok(keyspace_flush(keyspace_of(f->table)));
+    stop(f);
+    take_away(f, "*.log");
+    salvage(f);
+    assert_true(find_table(f, TEST_TABLE));
+    table_release(f->table);
+    assert_false(find_table(f, TABLE_U));
+    assert_int_equal(f->cluster->spare_count, spares - 1);
+    assert_int_equal(f->cluster->unclaimed_count, 1);
+    assert_int_equal(f->cluster->unclaimed[0], id);
+    create(f, TABLE_U);
+    assert_scan(f, "", "", false, "");
+}
+
+/* However it came to that. */
+static void who_takes_a_spare_looks_into_it(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct cluster *cluster = f->cluster;
+    uint64_t id = cluster->spares[cluster->spare_count - 1];
+    struct store_batch *batch = store_batch_create();
+    store_batch_put(batch, store_keyspace_find(cluster->store, id), bytes_of("Rrow"),
+                    bytes_of("old"));
+    assert_ok(store_write(cluster->store, batch, STORE_ASYNC));
+    store_batch_destroy(batch);
+    table_release(f->table);
+    create(f, TABLE_U);
+    assert_int_not_equal(keyspace_id(keyspace_of(f->table)), id);
+    assert_scan(f, "", "", false, "");
+}
+
+/* That a table took it, and was deleted. */
+static void a_spare_keyspace_that_is_gone_is_forgotten(void **state)
+{
+    struct cluster_fixture *f = *state;
+    size_t spares = f->cluster->spare_count;
+    assert_ok(keyspace_flush(f->cluster->catalog));
+    table_release(f->table);
+    create(f, TABLE_U);
+    table_release(f->table);
+    f->table = NULL;
+    assert_ok(cluster_delete_table(f->cluster, bytes_of(TABLE_U), NULL));
+    stop(f);
+    take_away(f, "*.log");
+    salvage(f);
+    assert_int_equal(f->cluster->spare_count, spares - 1);
+    restart(f);
+    assert_true(find_table(f, TEST_TABLE));
+}
+
+/* --- tables --- */
+
+static void a_table_whose_deletion_was_lost_stays_deleted(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cell(f, "row", "value");
+    assert_ok(keyspace_flush(keyspace_of(f->table)));
+    assert_ok(keyspace_flush(f->cluster->catalog));
+    table_release(f->table);
+    f->table = NULL;
+    assert_ok(cluster_delete_table(f->cluster, bytes_of(TEST_TABLE), NULL));
+    stop(f);
+    take_away(f, "*.log");
+    salvage(f);
+    assert_false(find_table(f, TEST_TABLE));
+    assert_int_equal(f->cluster->unclaimed_count, 0);
+    restart(f);
+    assert_false(find_table(f, TEST_TABLE));
+}
+
+/* A hole, or a record that belongs to no table. */
+static void tablets_that_do_not_fit_become_one(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct store_batch *batch = store_batch_create();
+    const struct tablet_record stray = {
+        .table_id = 77777, .id = 77778, .keyspace_id = 77779, .start = {NULL, 0}};
+    set_cell(f, "a", "1");
+    set_cell(f, "n", "2");
+    set_cell(f, "z", "3");
+    split_at(f, "m");
+    split_at(f, "t");
+    assert_ok(catalog_delete_tablet(batch, f->cluster->catalog, f->table->id, bytes_of("m")));
+    assert_ok(catalog_put_tablet(batch, f->cluster->catalog, &stray));
+    assert_ok(store_write(f->cluster->store, batch, STORE_SYNCED));
+    store_batch_destroy(batch);
+    stop(f);
+    take_away(f, "SYNCED");
+    salvage(f);
+    assert_true(find_table(f, TEST_TABLE));
+    assert_int_equal(f->table->tablet_count, 1);
+    assert_scan(f, "", "", false, "a=1 n=2 z=3");
+    assert_true(f->cluster->next_id > 77778);
+    restart(f);
+    assert_true(find_table(f, TEST_TABLE));
+    split_at(f, "m");
+    assert_scan(f, "", "", false, "a=1 n=2 z=3");
+}
+
+/* --- nothing lost --- */
+
+/* What a crash left behind goes, as ever; and nothing is told. */
+static void without_a_loss_there_is_nothing_to_salvage(void **state)
+{
+    struct cluster_fixture *f = *state;
+    uint64_t id = f->cluster->next_id;
+    assert_ok(store_keyspaces_create(f->cluster->store, id, 1));
+    f->options.salvage = true;
+    restart(f);
+    assert_null(store_keyspace_find(f->cluster->store, id));
+    assert_false(is_salvaged(f));
+    assert_true(find_table(f, TEST_TABLE));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_keyspace_whose_table_was_lost_is_kept),
+        TEST(a_spare_keyspace_with_rows_is_never_used),
+        TEST(who_takes_a_spare_looks_into_it),
+        TEST(a_spare_keyspace_that_is_gone_is_forgotten),
+        TEST(a_table_whose_deletion_was_lost_stays_deleted),
+        TEST(tablets_that_do_not_fit_become_one),
+        TEST(without_a_loss_there_is_nothing_to_salvage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
