@@ -7,6 +7,7 @@
  *     looked at all the same.
  *  2. The catalog parses; each table's tablets cover all keys, the end of each being the start of
  * the next; each tablet's keyspace is there.
+ * No other keyspace has rows, unless a crash has left it: doctor_keyspaces.h.
  *  3. Every key is a row's or a spilled cell's; every record parses, in order, and its families
  * are, or once were, the table's; spilled cells belong to rows whose record says that it has some.
  *  4. The indexes of Datastore's databases say what the entities say: datastore/index_check.h.
@@ -27,6 +28,7 @@
 #include "cmd/command.h"
 #include "cmd/doctor_backups.h"
 #include "cmd/doctor_clock.h"
+#include "cmd/doctor_keyspaces.h"
 #include "control/control.h"
 #include "datastore/database.h"
 #include "datastore/index_check.h"
@@ -495,6 +497,7 @@ static status examine(struct doctor *doctor)
     doctor_clock_print_ceiling(&doctor->clock, stdout);
     for (struct found_table *table = doctor->tables; table != NULL; table = table->next)
         check_table(doctor, table);
+    TRY(doctor_check_keyspaces(doctor->store, catalog, &doctor->damages));
     TRY(check_tokens(doctor, catalog));
     return check_resources(doctor, catalog);
 }

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
+#include "cmd/repair_keyspaces.h"
 #include "cmd/repair_server.h"
 #include "cmd/repair_tables.h"
 #include "datastore/index_repair.h"
@@ -379,6 +380,8 @@ static void write_help(struct buffer *out)
     buffer_append_format(
         out,
         "usage: trestle repair DIR [--in-place] [--accept-old-data] [--lost FILE]\n"
+        "       trestle repair DIR --claim KEYSPACE=TABLE [--in-place]\n"
+        "       trestle repair DIR --drop KEYSPACE [--in-place]\n"
         "       trestle repair --endpoint ADDR:PORT [OPTION...]\n\n"
         "Looks for damaged and missing table files in a stopped server's data directory, and says\n"
         "which rows were in them. Makes every index of the Datastore databases there anew, and\n"
@@ -390,7 +393,13 @@ static void write_help(struct buffer *out)
         "  --accept-old-data  keep what other files have of these rows, though what is damaged "
         "may\n"
         "                     have deleted or overwritten it\n"
-        "  --lost FILE        where to name what is lost; by default lost.tsv in the directory\n\n"
+        "  --lost FILE        where to name what is lost; by default lost.tsv in the directory\n"
+        "  --claim KEYSPACE=TABLE\n"
+        "                     make a table of that name, projects/P/instances/I/tables/T, of the\n"
+        "                     rows of a keyspace that has none: a start with --salvage has kept\n"
+        "                     it. Families are named by their numbers, f1, f2 and so on, since\n"
+        "                     their names are lost\n"
+        "  --drop KEYSPACE    keep it no longer: the next start drops it\n\n"
         "May be run again at any time, also after one that was killed. Exits with 0 if all is\n"
         "right, or has been put right, with 1 if something is wrong, or left, which is named, and\n"
         "with 2 for wrong usage. What else may be damaged trestle doctor says.\n\n"
@@ -414,6 +423,8 @@ int repair_command(const char *const *arguments)
         return command_print(write_help);
     if (names_a_server(arguments))
         return repair_server_command(arguments);
+    if (repair_is_of_keyspaces(arguments))
+        return repair_keyspaces(arguments);
     for (; *arguments != NULL; arguments++) {
         if (strcmp(*arguments, "--in-place") == 0)
             repair.in_place = true;

@@ -6,7 +6,7 @@ import re
 import shutil
 
 import pytest
-from harness.rest import Rest
+from harness.rest import Rest, b64
 from harness.server import EXTERNAL, Server, run_trestle
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs a server of its own")
@@ -30,8 +30,9 @@ def ask(server, verb, path, body=None):
     return text
 
 
-def write(server, key):
-    cell = {"familyName": "f", "columnQualifier": "cQ==", "value": "dg==", "timestampMicros": "0"}
+def write(server, key, size=4):
+    cell = {"familyName": "f", "columnQualifier": "cQ==", "value": "A" * size,
+            "timestampMicros": "0"}  # fmt: skip
     body = {"entries": [{"rowKey": key, "mutations": [{"setCell": cell}]}]}
     ask(server, "POST", f"/v2/{TABLE}:mutateRows", body)
 
@@ -111,3 +112,35 @@ def test_after_an_orderly_stop_there_is_nothing_to_tell(copied):
     assert (seen.returncode, seen.stderr) == (0, "")
     (copied / "data/SYNCED").unlink()
     assert "the file SYNCED is missing" in run_trestle("doctor", copied / "data").stderr
+
+
+def test_rows_whose_table_was_lost_are_kept_until_somebody_decides(tmp_path):
+    """Its rows were in tables, its name in the log."""
+    other = "projects/p/instances/i/tables/recovered"
+    with running(tmp_path, ["--auto-create", "on", "--write-buffer", "4MB"]) as server:
+        table = {"tableId": "t", "table": {"columnFamilies": {"f": {}}}}
+        ask(server, "POST", "/v2/projects/p/instances/i/tables", table)
+        for i in range(100):
+            write(server, b64(b"row%d" % i), 1_000_000)
+            if server.metric("store_flushes_total") > 0:
+                break
+    for log in (tmp_path / "data").glob("*.log"):
+        log.unlink()
+    with running(tmp_path, ["--salvage"]) as server:
+        assert server.get("/readyz")[1].startswith("degraded\nsalvaged: 1 keyspaces have rows but")
+        assert "a keyspace has rows but no table" in server.stderr_path.read_text()
+    seen = run_trestle("doctor", tmp_path / "data")
+    words = r"keyspace (\d+) was kept by a start with --salvage, has no table, and has \d+ rows"
+    keyspace = re.search("damage: " + words, seen.stderr)[1]
+    assert seen.returncode == 1
+    claim = [tmp_path / "data", "--claim", f"{keyspace}={other}"]
+    assert run_trestle("repair", *claim).returncode == 1  # it says what it would do
+    assert run_trestle("repair", *claim[:2], f"{keyspace}=t").returncode == 2
+    assert run_trestle("repair", tmp_path / "data", "--drop", "77", "--in-place").returncode == 1
+    seen = run_trestle("repair", *claim, "--in-place")
+    assert (seen.returncode, f"is now table {other}, with 1 families" in seen.stdout) == (0, True)
+    with running(tmp_path) as server:
+        assert server.get("/readyz") == (200, "ok\n")
+        rows = ask(server, "POST", f"/v2/{other}:readRows", {})
+        assert "f1" in rows
+    assert "keyspace" not in run_trestle("doctor", tmp_path / "data").stderr
