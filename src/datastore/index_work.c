@@ -240,6 +240,7 @@ static status leave_as_error(struct index_work *work, bytes argument)
 {
     Datastore__CompositeIndex *kept;
     TRY(open_index(work, argument));
+    CHECK(work->open != NULL);
     TRY(read_kept(work, &kept));
     if (kept == NULL || kept->state == (uint32_t)DS_ADMIN__INDEX__STATE__READY)
         return status_ok();

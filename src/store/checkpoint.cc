@@ -13,6 +13,7 @@
  * Files are kept from deletion by a counter of RocksDB's, which its own recovery from errors sets
  * to zero: then a table may be gone before it is linked, and the checkpoint fails. */
 #include "store/log_ends.h"
+#include "store/rocksdb_versions.h"
 
 #include <algorithm>
 
@@ -30,7 +31,7 @@ struct store_checkpoint {
     ~store_checkpoint()
     {
         if (keeps_files)
-            store->db->EnableFileDeletions(false).PermitUncheckedError();
+            enable_file_deletions(store->db).PermitUncheckedError();
     }
     store_checkpoint(const store_checkpoint &) = delete;
     store_checkpoint &operator=(const store_checkpoint &) = delete;

@@ -2,11 +2,13 @@
  * 13. All `#if`s for a version of it are here.
  *
  * It is the cache that differs: a block's owner, whom it is given back to, was a function and is a
- * table of functions; and who derives from Cache was to write out all of it. */
+ * table of functions; and who derives from Cache was to write out all of it. And deletions that
+ * were held back are asked for in other words. */
 #ifndef TRESTLE_STORE_ROCKSDB_VERSIONS_H
 #define TRESTLE_STORE_ROCKSDB_VERSIONS_H
 
 #include "rocksdb/cache.h"
+#include "rocksdb/db.h"
 #include "rocksdb/options.h"
 #include "rocksdb/table.h"
 #include "rocksdb/version.h"
@@ -28,6 +30,16 @@ inline void skip_record_count(rocksdb::DBOptions *options)
 /* Of both, but in no header of theirs: the checksum of a block. */
 namespace rocksdb {
 uint32_t ComputeBuiltinChecksum(ChecksumType type, const char *data, size_t size);
+}
+
+/* As often as they were held back; with the last, RocksDB looks for what it may delete. */
+inline rocksdb::Status enable_file_deletions(rocksdb::DB *db)
+{
+#if ROCKSDB_MAJOR >= 9
+    return db->EnableFileDeletions();
+#else
+    return db->EnableFileDeletions(false);
+#endif
 }
 
 #if ROCKSDB_MAJOR >= 8

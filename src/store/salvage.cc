@@ -8,6 +8,7 @@
  * The logs stay as they are until store_accept_loss. What cannot be taken from them then stays,
  * under a second name. */
 #include "store/log_ends.h"
+#include "store/rocksdb_versions.h"
 
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
@@ -50,7 +51,7 @@ static rocksdb::Status flush_all(store *store)
 static void delete_logs(store *store)
 {
     store->db->DisableFileDeletions().PermitUncheckedError();
-    store->db->EnableFileDeletions(true).PermitUncheckedError();
+    enable_file_deletions(store->db).PermitUncheckedError();
 }
 
 status store_accept_loss(store *store)
