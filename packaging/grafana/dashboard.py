@@ -240,9 +240,15 @@ ROWS = {
     "Process": [
         ("Processors", "short", [(rate("process_cpu_seconds_total"), "{{instance}}")], ""),
         ("Memory", "bytes", [(now("process_resident_memory_bytes"), "{{instance}}")], ""),
+        ("Memory given back", "Bps",
+         [(rate("trestle_memory_given_back_bytes_total"), "{{instance}}")],
+         "What had come free and did not go by itself."),
         ("Open files", "short", [(now("process_open_fds"), "{{instance}}")], ""),
         ("Time since the start", "s",
          [(f"time() - {now('process_start_time_seconds')}", "{{instance}}")], ""),
+        ("Audit lines lost", "short",
+         [(f"increase(trestle_audit_lines_lost_total{HERE}[1h])", "{{instance}}")],
+         "In the last hour: the file of the audit log could not be written."),
     ],
 }  # fmt: skip
 

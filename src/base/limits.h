@@ -127,8 +127,13 @@ enum {
     LIMIT_QUEUED_ACKS = 1000,
     /* Calls that a loop keeps for reuse: some 6 KB each, 20 KB after a longer request. */
     LIMIT_SPARE_CALLS = 128,
+    /* Memory for output of connections that a loop keeps for the next one's: 65 KB each. */
+    LIMIT_SPARE_BATCHES = 4,
     /* Memory of HTTP/2 sessions' small objects that a loop keeps for the next: for 1,000 calls. */
     LIMIT_H2_KEPT_BYTES = 1 * LIMIT_MB,
+    /* Connections that may end before a loop frees all of that: each leaves a piece or two in a
+     * page of its own, and 10,000 of them held 40 MB. */
+    LIMIT_SPARES_CONNECTIONS = 64,
     /* What no working client does often: resetting streams before their request is whole, frames
      * that say nothing, SETTINGS, streams refused. So many at once, and so many more a second.
      * Beyond: ENHANCE_YOUR_CALM. (Resetting a call that runs is common, at the end of each scan

@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "cmd/command.h"
 #include "cmd/server.h"
+#include "os/allocator.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -99,6 +100,7 @@ static status run_server(const struct settings *settings, struct log *log)
     sigset_t taken;
     struct server *server;
     umask(S_IRWXG | S_IRWXO); /* the data is its owner's alone */
+    allocator_set_up();
     raise_descriptor_limit(log);
     take_signals(&taken);
     TRY(server_create(settings, log, clock_system(), &server));

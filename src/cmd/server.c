@@ -123,6 +123,9 @@ void server_look(struct server *server)
     if (server->audit != NULL)
         audit_tick(server->audit);
     (void)cluster_condition(server->cluster);
+    allocator_tend(&server->memory, server->clock);
+    metrics_set(server->metrics, METRIC_memory_given_back_bytes_total,
+                (int64_t)server->memory.given_back_bytes);
 }
 
 /* --- stop --- */

@@ -3,7 +3,8 @@
  *     server_create    opens the data, binds the port; nothing is accepted yet
  *     server_start     starts the loops: from now on it serves
  *     server_reload    reads files again that may change while it serves
- *     server_look      looks what is the matter with it, so that the log tells of it
+ *     server_look      looks what is the matter with it, so that the log tells of it, and gives
+ *                      memory back that has come free
  *     server_drain     lets clients finish and leave
  *     server_destroy   ends what is left and closes the data
  *

@@ -21,6 +21,7 @@
 #include "insight/insight.h"
 #include "insight/slow_log.h"
 #include "insight/tracer.h"
+#include "os/allocator.h"
 #include "os/listener.h"
 #include "os/pool.h"
 #include "place/place.h"
@@ -94,6 +95,7 @@ struct server {
 
     unsigned next_worker; /* the first loop's */
     atomic_size_t open;
+    struct allocator_care memory;
 };
 
 /* --- server_parts.c --- */

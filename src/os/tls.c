@@ -125,6 +125,8 @@ static status load_server(const struct tls_server_files *files, SSL_CTX **out)
         return status_out_of_memory();
     SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
+    /* Sessions are resumed by tickets, which clients keep: 20,000 of them would stay here else. */
+    SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     status s = load_identity(ssl, files);
     if (status_is_ok(s))
         s = trust_clients(ssl, files);

@@ -109,17 +109,32 @@ status grpc_spares_create(struct grpc_spares **out)
     return status_ok();
 }
 
-void grpc_spares_destroy(struct grpc_spares *spares)
+static void free_spares(struct grpc_spares *spares)
 {
-    if (spares == NULL)
-        return;
     while (spares->calls != NULL) {
         struct grpc_call *call = spares->calls;
         spares->calls = call->next;
         free_call(call);
     }
+    spares->call_count = 0;
+    h2_batches_free(&spares->batches);
     h2_memory_free(&spares->memory);
+}
+
+void grpc_spares_destroy(struct grpc_spares *spares)
+{
+    if (spares == NULL)
+        return;
+    free_spares(spares);
     free(spares);
+}
+
+void grpc_spares_count_ended(struct grpc_spares *spares)
+{
+    if (++spares->ended < LIMIT_SPARES_CONNECTIONS)
+        return;
+    spares->ended = 0;
+    free_spares(spares);
 }
 
 /* Frees what belonged to the call; keeps the rest for the next. */

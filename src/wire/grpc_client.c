@@ -63,6 +63,7 @@ struct grpc_client {
     bool speaks_tls;
     struct client_call *calls;
     size_t open_count; /* of calls that have not ended */
+    struct h2_batches batches;
     struct h2_output output;
 };
 
@@ -526,6 +527,7 @@ status grpc_client_create(struct loop *loop, const char *authority, void *contex
     client->context = context;
     client->output_ready = output_ready;
     h2_memory_init(&client->memory);
+    client->output.batches = &client->batches;
     client->authority = strdup(authority);
     status s = client->authority == NULL ? status_out_of_memory() : open_session(client);
     if (!status_is_ok(s)) {
@@ -556,6 +558,7 @@ void grpc_client_destroy(struct grpc_client *client)
     }
     h2_output_abandon(&client->output);
     nghttp2_session_del(client->session);
+    h2_batches_free(&client->batches);
     h2_memory_free(&client->memory);
     free(client->authority);
     client->magic = 0;

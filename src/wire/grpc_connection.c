@@ -339,6 +339,7 @@ status grpc_connection_create(struct grpc_server *server, struct loop *loop,
     connection->id = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed) + 1;
     connection->loop = loop;
     connection->spares = spares;
+    connection->output.batches = &spares->batches;
     connection->context = context;
     connection->output_ready = output_ready;
     connection->sweep.run = run_sweep;
@@ -389,6 +390,7 @@ void grpc_connection_destroy(struct grpc_connection *connection)
     h2_output_abandon(&connection->output);
     nghttp2_session_del(connection->session);
     connection->magic = 0;
+    grpc_spares_count_ended(connection->spares);
     free(connection);
 }
 

@@ -1,5 +1,7 @@
 /* Each place where the gRPC server or client may run out of memory is met once, nghttp2's included:
- * nothing leaks, nothing crashes, and an answer that arrives as OK is whole. */
+ * nothing leaks, nothing crashes, and an answer that arrives as OK is whole. And what a connection
+ * keeps that has nothing to do, or has gone. */
+#include "wire/grpc_private.h"
 #include "wire/grpc_testing.h"
 
 #include "base/failmalloc.h"
@@ -129,11 +131,62 @@ static void test_calls(void **state)
     assert_true(allocations > 100);
 }
 
+/* Makes a call on a connection of its own. */
+static void call_once(struct testing *t)
+{
+    struct testing_client c;
+    struct outcome outcome = {0};
+    struct client_call_options options = testing_options("/test.Service/Echo", &outcome);
+    testing_client_start(&c, t);
+    testing_call(&c, &options, bytes_of("hello"));
+    testing_pump(&c);
+    testing_client_stop(&c);
+    assert_int_equal(outcome.code, STATUS_OK);
+    outcome_free(&outcome);
+}
+
+static void test_idle_connections_have_no_batch(void **state)
+{
+    struct testing t = {0};
+    (void)state;
+    testing_start(&t);
+    call_once(&t);
+    assert_null(t.connection->output.batch);
+    assert_int_equal(t.spares->batches.count, 1);
+    testing_stop(&t);
+}
+
+static void open_and_close(struct testing *t)
+{
+    struct grpc_connection *connection;
+    assert_ok(grpc_connection_create(t->server, t->loop, t->spares, t, NULL, &connection));
+    grpc_connection_destroy(connection);
+}
+
+static void test_what_many_connections_left_is_freed(void **state)
+{
+    struct testing t = {0};
+    (void)state;
+    testing_start(&t);
+    call_once(&t);
+    for (int i = 1; i < LIMIT_SPARES_CONNECTIONS; i++)
+        open_and_close(&t);
+    assert_true(t.spares->memory.kept_bytes > 0);
+    assert_int_equal(t.spares->call_count, 1);
+    open_and_close(&t);
+    assert_int_equal(t.spares->memory.kept_bytes, 0);
+    assert_int_equal(t.spares->call_count, 0);
+    assert_int_equal(t.spares->batches.count, 0);
+    testing_stop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_creation),
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_idle_connections_have_no_batch),
+        cmocka_unit_test(test_what_many_connections_left_is_freed),
     };
     return cmocka_run_group_tests_name("wire_grpc_memory", tests, NULL, NULL);
 }

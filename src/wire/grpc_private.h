@@ -68,8 +68,10 @@ const struct grpc_route *grpc_server_route(const struct grpc_server *server, byt
 
 struct grpc_spares {
     struct h2_memory memory;
+    struct h2_batches batches;
     struct grpc_call *calls; /* by `next` */
     size_t call_count;
+    unsigned ended; /* connections, since all was last freed */
 };
 
 struct grpc_header {
@@ -216,6 +218,10 @@ void grpc_connection_signal(struct grpc_connection *connection);
 void grpc_connection_count_nuisance(struct grpc_connection *connection);
 
 /* --- grpc_call.c --- */
+
+/* A connection has ended. What it left here to be kept lies in its midst, and holds pages that are
+ * free otherwise: after some of them all is freed. */
+void grpc_spares_count_ended(struct grpc_spares *spares);
 
 /* NULL without memory. */
 struct grpc_call *grpc_call_create(struct grpc_connection *connection, int32_t stream_id);

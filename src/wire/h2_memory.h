@@ -20,7 +20,7 @@ struct h2_memory {
 
 void h2_memory_init(struct h2_memory *memory);
 
-/* Frees what is kept: when everything has been given back. */
+/* Frees what is kept: when everything has been given back, or to begin anew. */
 void h2_memory_free(struct h2_memory *memory);
 
 #endif

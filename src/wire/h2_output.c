@@ -15,6 +15,39 @@ enum {
     PIECES_A_FRAME = 2 * (LARGEST_FRAME / COPY_BELOW) + 2,
 };
 
+/* --- memory --- */
+
+static struct h2_batch *take_batch(struct h2_batches *batches)
+{
+    struct h2_batch *batch = batches->kept;
+    if (batch == NULL)
+        return malloc(sizeof *batch);
+    batches->kept = batch->next;
+    batches->count--;
+    return batch;
+}
+
+static void give_back(struct h2_batches *batches, struct h2_batch *batch)
+{
+    if (batch == NULL)
+        return;
+    if (batches->count == LIMIT_SPARE_BATCHES) {
+        free(batch);
+        return;
+    }
+    batch->next = batches->kept;
+    batches->kept = batch;
+    batches->count++;
+}
+
+void h2_batches_free(struct h2_batches *batches)
+{
+    while (batches->kept != NULL)
+        free(take_batch(batches));
+}
+
+/* --- a batch --- */
+
 static bool has_room(const struct h2_output *output)
 {
     return output->size < LIMIT_CONNECTION_OUTPUT_BYTES &&
@@ -27,7 +60,7 @@ static void add_piece(struct h2_output *output, const void *data, size_t size)
 {
     output->size += size;
     if (output->piece_count > 0) {
-        struct iovec *last = &output->pieces[output->piece_count - 1];
+        struct iovec *last = &output->batch->pieces[output->piece_count - 1];
         if ((const uint8_t *)last->iov_base + last->iov_len == data) {
             last->iov_len += size;
             return;
@@ -38,23 +71,21 @@ static void add_piece(struct h2_output *output, const void *data, size_t size)
         const void *given;
         void *wanted;
     } pointer = {.given = data};
-    output->pieces[output->piece_count++] =
+    output->batch->pieces[output->piece_count++] =
         (struct iovec){.iov_base = pointer.wanted, .iov_len = size};
 }
 
 static void copy(struct h2_output *output, const uint8_t *data, size_t size)
 {
     CHECK(size <= H2_STAGING_SIZE - output->staged);
-    uint8_t *to = output->staging + output->staged;
+    uint8_t *to = output->batch->staging + output->staged;
     memcpy(to, data, size);
     output->staged += size;
     add_piece(output, to, size);
 }
 
-bool h2_output_fill(struct h2_output *output, nghttp2_session *session)
+static bool fill(struct h2_output *output, nghttp2_session *session)
 {
-    if (output->size > 0)
-        return true;
     while (has_room(output)) {
         const uint8_t *frame;
         ssize_t size = nghttp2_session_mem_send(session, &frame);
@@ -67,12 +98,26 @@ bool h2_output_fill(struct h2_output *output, nghttp2_session *session)
     return true;
 }
 
+bool h2_output_fill(struct h2_output *output, nghttp2_session *session)
+{
+    if (output->size > 0)
+        return true;
+    output->batch = take_batch(output->batches);
+    if (output->batch == NULL)
+        return false;
+    bool is_fine = fill(output, session);
+    if (output->size == 0)
+        h2_output_abandon(output);
+    return is_fine;
+}
+
 size_t h2_output_vectors(const struct h2_output *output, struct iovec *vectors, size_t capacity)
 {
     size_t count = output->piece_count - output->first_piece;
     if (count > capacity)
         count = capacity;
-    memcpy(vectors, output->pieces + output->first_piece, count * sizeof *vectors);
+    if (count > 0)
+        memcpy(vectors, output->batch->pieces + output->first_piece, count * sizeof *vectors);
     return count;
 }
 
@@ -81,6 +126,8 @@ void h2_output_abandon(struct h2_output *output)
     struct link *link;
     while ((link = list_take(&output->retired)) != NULL)
         message_free(LIST_ENTRY(link, struct message, link));
+    give_back(output->batches, output->batch);
+    output->batch = NULL;
     output->size = 0;
     output->staged = 0;
     output->first_piece = 0;
@@ -95,7 +142,7 @@ void h2_output_sent(struct h2_output *output, size_t size)
         h2_output_abandon(output);
         return;
     }
-    struct iovec *piece = output->pieces + output->first_piece;
+    struct iovec *piece = output->batch->pieces + output->first_piece;
     for (; size >= piece->iov_len; piece++) {
         size -= piece->iov_len;
         output->first_piece++;

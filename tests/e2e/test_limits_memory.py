@@ -1,12 +1,17 @@
 """What the server takes: memory, descriptors, time to start. On the release build."""
 
 import concurrent.futures
+import resource
+import socket
+import ssl
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from google.cloud.bigtable_v2 import types
+from harness.certificates import Authority
+from harness.patience import PATIENCE_SECONDS
 from harness.release import memory, release_binary  # noqa: F401 (a fixture)
 from harness.rpc import set_cell
 from harness.server import EXTERNAL, Server
@@ -18,6 +23,8 @@ CACHE_MB = 16
 ROW_MB = 200
 CELL_MB = 2
 CELLS = 2048
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"  # and empty SETTINGS
+SETTINGS_TAKEN = b"\0\0\0\4\1\0\0\0\0"
 
 
 @pytest.fixture
@@ -29,7 +36,9 @@ def release_server(tmp_path, monkeypatch, release_binary):  # noqa: F811
     servers = []
 
     def start(*arguments):
-        servers.append(Server(tmp_path, arguments).start())
+        directory = tmp_path / f"server{len(servers)}"
+        directory.mkdir()
+        servers.append(Server(directory, arguments).start())
         return servers[-1]
 
     yield start
@@ -165,3 +174,50 @@ def test_row_of_200_mb_whose_values_are_looked_at(release_server, connect):
         used = memory_to_read(server, rpc, name, row_filter)
         print(f"read with {kind}: {used / MB:.0f} MB at most, {idle / MB:.0f} before")
         assert used - idle < ROW_MB * MB / 2
+
+
+def idle_connection(server, context):
+    """Of HTTP/2, on which nothing is asked."""
+    address, port = server.host.rsplit(":", 1)
+    opened = socket.create_connection((address, int(port)), PATIENCE_SECONDS)
+    if context is not None:
+        opened = context.wrap_socket(opened, server_hostname="localhost")
+    opened.sendall(PREFACE)
+    assert opened.recv(1 << 16)
+    opened.sendall(SETTINGS_TAKEN)
+    return opened
+
+
+def wait_for_memory(server, most):
+    """Until the server has no more than that; what it has then, or at last."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while memory(server) > most and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return memory(server)
+
+
+def check_memory_returns(server, count, context=None):
+    """Two rounds: what came free in the first is touched by the second."""
+    before = memory(server)
+    most = max(before * 1.1, before + 16 * MB)
+    for _ in range(2):
+        connections = [idle_connection(server, context) for _ in range(count)]
+        with_them = memory(server)
+        for each in connections:
+            each.close()
+        after = wait_for_memory(server, most)
+    print(f"{count} connections: {before / MB:.0f}, {with_them / MB:.0f}, {after / MB:.0f} MB")
+    assert after <= most
+
+
+def test_memory_of_closed_connections_returns(release_server, tmp_path):
+    """Fewer than an operator has: ten thousand are for who has a minute."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    check_memory_returns(release_server(), 2500)
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("server", "/CN=localhost")
+    context = ssl.create_default_context(cafile=str(authority.certificate))
+    context.set_alpn_protocols(["h2"])
+    server = release_server("--tls-cert", certificate, "--tls-key", key)
+    check_memory_returns(server, 700, context)
