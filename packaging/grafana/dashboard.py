@@ -234,6 +234,7 @@ ROWS = {
           (f"increase(trestle_archive_bytes_total{HERE}[1h])", "archived in the last hour")], ""),
         ("Pieces, failures, gaps", "short",
          [(f"increase(trestle_archive_pieces_total{HERE}[1h])", "pieces"),
+          (f"increase(trestle_archive_expired_pieces_total{HERE}[1h])", "expired"),
           (f"increase(trestle_archive_failures_total{HERE}[1h])", "failures"),
           (f"increase(trestle_archive_gaps_total{HERE}[1h])", "gaps")], "In the last hour."),
     ],

@@ -1,8 +1,10 @@
 /* See archiver.h. */
 #include "archive/archiver.h"
 
+#include "archive/expiry.h"
 #include "archive/piece.h"
 #include "base/check.h"
+#include "base/limits.h"
 #include "os/thread.h"
 #include "tablet/event.h"
 
@@ -21,6 +23,7 @@ enum {
 };
 
 static const int64_t behind_us = INT64_C(60) * 1000000;
+static const int64_t expire_each_us = INT64_C(3600) * 1000000;
 
 struct archiver {
     uint32_t magic;
@@ -42,11 +45,17 @@ struct archiver {
     struct buffer text;   /* of it */
     struct buffer files;  /* struct event_change of those that it needs, without slices */
     uint64_t taken_bytes; /* of the log, that are in it */
+    int64_t expire_at_us; /* clock_steady_us when it is looked what expires */
 };
 
 static int64_t steady_us(const struct archiver *archiver)
 {
     return clock_steady_us(archiver->options.clock);
+}
+
+static int64_t time_of(uint64_t version)
+{
+    return (int64_t)(version >> VERSION_COUNTER_BITS);
 }
 
 static void look(const struct archiver *archiver, struct change_log_state *state)
@@ -422,6 +431,70 @@ static status clear_litter(struct archiver *archiver)
     return status_ok();
 }
 
+/* --- what goes --- */
+
+struct needing {
+    struct archiver *archiver;
+    uint64_t stream;
+    uint64_t up_to; /* what comes later is needed */
+};
+
+/* One that is gone is forgotten; one of another stream needs none of these pieces. */
+static status look_at_base(void *context, const struct archive_base *base)
+{
+    struct needing *needing = context;
+    const struct archiver_options *options = &needing->archiver->options;
+    bool is_there = true;
+    status s = options->look_for(base->place, base->name, &is_there);
+    if (!status_is_ok(s)) {
+        log_info(options->server_log, "a whole backup cannot be seen, so the archive keeps for it",
+                 LOG_STR("place", base->place), LOG_STR("name", base->name),
+                 LOG_STR("cause", status_message(s)));
+        status_free(s);
+        is_there = true;
+    }
+    if (!is_there)
+        return bases_remove(options->commits, options->catalog, base);
+    if (base->stream == needing->stream && base->version < needing->up_to)
+        needing->up_to = base->version;
+    return status_ok();
+}
+
+/* The sequence up to which nobody needs what is archived. */
+static status find_needed(struct archiver *archiver, const struct change_log_state *state,
+                          uint64_t *up_to)
+{
+    const struct archiver_options *options = &archiver->options;
+    int64_t now_us = clock_wall_us(options->clock), newest_us = time_of(state->taken);
+    if (newest_us < now_us)
+        now_us = newest_us;
+    struct needing needing = {.archiver = archiver, .stream = state->stream};
+    if (now_us > options->retention_us)
+        needing.up_to = (uint64_t)(now_us - options->retention_us) << VERSION_COUNTER_BITS;
+    TRY(bases_visit(options->catalog, look_at_base, &needing));
+    *up_to = needing.up_to;
+    return status_ok();
+}
+
+/* Now and then; at once again while there is much of it. */
+static status expire(struct archiver *archiver)
+{
+    const struct archiver_options *options = &archiver->options;
+    struct change_log_state state;
+    if (options->retention_us == 0 || steady_us(archiver) < archiver->expire_at_us)
+        return status_ok();
+    look(archiver, &state);
+    struct archive_expiry expiry = {
+        .place = options->place, .stream = state.stream, .most = LIMIT_ARCHIVE_EXPIRED_AT_ONCE};
+    size_t removed;
+    TRY(find_needed(archiver, &state, &expiry.up_to));
+    TRY(archive_expire(&expiry, &removed));
+    metrics_add(options->metrics, METRIC_archive_expired_pieces_total, (int64_t)removed);
+    if (removed < expiry.most)
+        archiver->expire_at_us = steady_us(archiver) + expire_each_us;
+    return status_ok();
+}
+
 static bool is_to_stop(struct archiver *archiver)
 {
     pthread_mutex_lock(&archiver->lock);
@@ -454,15 +527,11 @@ static status step(struct archiver *archiver, bool is_urgent)
     do
         TRY(next_step(archiver, is_urgent, &put));
     while (put && !is_to_stop(archiver));
-    return clear_litter(archiver);
+    TRY(clear_litter(archiver));
+    return expire(archiver);
 }
 
 /* --- health --- */
-
-static int64_t time_of(uint64_t version)
-{
-    return (int64_t)(version >> VERSION_COUNTER_BITS);
-}
 
 static void look_behind(struct archiver *archiver, int64_t lag_us, const char *cause)
 {
@@ -554,10 +623,12 @@ static void note_base(void *context, struct change_log_state *state, uint64_t se
         state->based = version;
 }
 
-status archiver_note_base(struct archiver *archiver, uint64_t version)
+status archiver_note_base(struct archiver *archiver, const struct archive_base *base)
 {
-    struct basing basing = {.version = version};
-    TRY(change_log_edit(archiver->options.log, archiver->options.commits, note_base, &basing, 0));
+    const struct archiver_options *options = &archiver->options;
+    struct basing basing = {.version = base->version};
+    TRY(bases_add(options->commits, options->catalog, base));
+    TRY(change_log_edit(options->log, options->commits, note_base, &basing, 0));
     archiver_look(archiver);
     return status_ok();
 }

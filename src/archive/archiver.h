@@ -11,11 +11,17 @@
  *  4. A place that has more of the stream than this store knows of is another server's, or this
  *     store is older than its archive: then a new stream is begun.
  *
+ *  5. With `retention_us` pieces go whose changes are all older than that, by the clock of
+ * versions, which stands still while nothing is written, and no later than the wall clock. But none
+ * goes that is behind a whole backup that is kept, of those that were noted (bases.h): each of them
+ *     reaches the present. A place of backups that is away keeps what it had.
+ *
  * Health: archive_behind while the oldest that waits is older than a minute; archive_gap after the
  * log went off, until a whole backup was made after it (archiver_note_base). */
 #ifndef TRESTLE_ARCHIVE_ARCHIVER_H
 #define TRESTLE_ARCHIVE_ARCHIVER_H
 
+#include "archive/bases.h"
 #include "archive/kept_files.h"
 #include "base/condition.h"
 #include "place/place.h"
@@ -32,6 +38,10 @@ struct archiver_options {
     struct metrics *metrics;     /* may be NULL */
     struct condition *condition; /* may be NULL */
     struct kept_files kept;
+    struct keyspace *catalog; /* of bases.h */
+    int64_t retention_us;     /* 0: nothing expires */
+    /* Whether a whole backup is still there; fails if that cannot be told. Blocks. */
+    status (*look_for)(const char *place, const char *name, bool *is_there);
     size_t segment_bytes; /* a piece is made of so much, or of what is there after so long */
     int64_t segment_us;
 };
@@ -53,7 +63,7 @@ status archiver_step(struct archiver *archiver, bool is_urgent);
  */
 void archiver_look(struct archiver *archiver);
 
-/* A whole backup has been made that goes up to this version. Blocks. Any thread. */
-status archiver_note_base(struct archiver *archiver, uint64_t version);
+/* A whole backup has been made; its stream is the archiver's to say. Blocks. Any thread. */
+status archiver_note_base(struct archiver *archiver, const struct archive_base *base);
 
 #endif

@@ -5,7 +5,9 @@
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
 #include "tablet/replay.h"
+#include "wire/json.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,6 +24,24 @@ uint64_t sequence_at(int64_t time_us)
 int64_t sequence_time_us(uint64_t sequence)
 {
     return (int64_t)(sequence >> VERSION_COUNTER_BITS);
+}
+
+status archive_parse_moment(const char *text, uint64_t *out)
+{
+    int64_t seconds;
+    int32_t nanos;
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0 && *out != ARCHIVE_END)
+        return status_ok();
+    if (json_parse_timestamp(bytes_of(text), &seconds, &nanos) && seconds > 0 &&
+        seconds < INT64_C(1) << 32) {
+        *out = sequence_at(seconds * 1000000 + nanos / 1000);
+        return status_ok();
+    }
+    return status_make(STATUS_INVALID_ARGUMENT,
+                       "\"%s\" is neither a version nor a time like 2026-11-23T10:15:00Z", text);
 }
 
 /* --- lists --- */
@@ -111,6 +131,7 @@ struct plan {
     struct change_log_state state; /* of the copy */
     uint64_t from;                 /* the copy has all up to this sequence */
     uint64_t until;
+    uint64_t next; /* the first whole backup after `until`; 0: none is known */
     struct piece_list list;
     size_t first; /* in the list, that has events after `from` */
     size_t end;   /* in the list, behind the last that has events up to `until` */
@@ -188,14 +209,22 @@ static void choose_pieces(struct plan *plan)
         plan->end = plan->first;
 }
 
+/* The first second that has begun after the sequence. */
+static const char *date_after(uint64_t sequence, char text[CLOCK_DATE_SIZE])
+{
+    return clock_date(sequence_time_us(sequence) + 999999, text);
+}
+
 static status refuse_gap(const struct plan *plan, const struct piece *gap, uint64_t before)
 {
     char asked[CLOCK_DATE_SIZE], start[CLOCK_DATE_SIZE], end[CLOCK_DATE_SIZE];
+    uint64_t after = plan->next != 0 ? plan->next : gap->last;
     return status_make(STATUS_FAILED_PRECONDITION,
                        "the archive has a gap before %s: the nearest moments are %s (version "
-                       "%llu), and, with a whole backup made since, %s (version %llu)",
+                       "%llu), and%s %s (version %llu)",
                        date(plan->until, asked), date(before, start), (unsigned long long)before,
-                       date(gap->last, end), (unsigned long long)gap->last);
+                       plan->next != 0 ? "" : ", with a whole backup made since,",
+                       date_after(after, end), (unsigned long long)after);
 }
 
 /* By the names alone: before anything is changed. */
@@ -214,13 +243,30 @@ static status check_pieces(const struct plan *plan)
     return status_ok();
 }
 
-static status make_plan(struct plan *plan)
+static status check_names(struct plan *plan)
 {
-    TRY(read_copy(plan));
     TRY(read_list(plan));
     TRY(check_bounds(plan));
     choose_pieces(plan);
     return check_pieces(plan);
+}
+
+static status make_plan(struct plan *plan)
+{
+    TRY(read_copy(plan));
+    return check_names(plan);
+}
+
+status archive_check(struct place *place, const struct archive_reach *reach)
+{
+    const struct archive_restore restore = {.place = place, .until = reach->until};
+    struct plan plan = {.restore = &restore,
+                        .state = {.stream = reach->stream},
+                        .from = reach->from,
+                        .next = reach->next};
+    status s = check_names(&plan);
+    piece_list_free(&plan.list);
+    return s;
 }
 
 /* --- files that keyspaces were made of --- */
@@ -402,8 +448,11 @@ status archive_restore(const struct archive_restore *restore, struct archive_res
     struct plan plan = {.restore = restore};
     *out = (struct archive_restored){0};
     status s = make_plan(&plan);
-    if (status_is_ok(s))
+    if (status_is_ok(s)) {
         s = restore->choose == NULL ? replay(&plan, &all, out) : replay_chosen(&plan, out);
+        status_ignore(
+            files_remove_flat_directory(files_of_store(restore->store), restore->scratch));
+    }
     piece_list_free(&plan.list);
     return s;
 }

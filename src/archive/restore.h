@@ -46,12 +46,27 @@ int64_t sequence_time_us(uint64_t sequence);
 
 enum { ARCHIVE_END = 0 }; /* for `until` */
 
+/* A sequence, or a time as 2026-11-23T10:15:00Z. INVALID_ARGUMENT. */
+status archive_parse_moment(const char *text, uint64_t *out);
+
+/* From where to where an archive is to take a copy. */
+struct archive_reach {
+    uint64_t stream;
+    uint64_t from;  /* a sequence: what the copy has */
+    uint64_t until; /* as below */
+    uint64_t next;  /* the first sequence after `until` at which there is another copy; 0: none */
+};
+
+/* Whether it does, by the names of pieces alone: FAILED_PRECONDITION, with the nearest moments that
+ * can be had; DATA_LOSS if a piece is missing. */
+status archive_check(struct place *place, const struct archive_reach *reach);
+
 /* --- restoring --- */
 
 struct archive_restore {
     struct store *store; /* a copy's, that nobody else uses */
     struct keyspace *catalog;
-    const char *scratch; /* a directory on its file system, made if missing: for files */
+    const char *scratch; /* a directory on its file system, made if missing, gone at the end */
     struct place *place;
     struct clock *clock;
     const struct log *log;

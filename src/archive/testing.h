@@ -4,14 +4,20 @@
 
 #include "place/place.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct flaky_place {
     struct place place;
     struct place *target;
     atomic_bool is_gone;    /* all fails */
     atomic_bool loses_word; /* a put is done, and fails all the same */
+    /* The operation after so many fails, or kills the process; a put is two, its beginning and the
+     * word that it is done. 0: none does. */
+    atomic_int fails_after;
+    bool kills;
 };
 
 static inline struct flaky_place *flaky_of(struct place *place)
@@ -21,9 +27,19 @@ static inline struct flaky_place *flaky_of(struct place *place)
 
 static inline status flaky_say(struct place *place)
 {
-    return atomic_load(&flaky_of(place)->is_gone)
+    struct flaky_place *flaky = flaky_of(place);
+    bool strikes = atomic_fetch_sub(&flaky->fails_after, 1) == 1;
+    if (strikes && flaky->kills)
+        kill(getpid(), SIGKILL);
+    return strikes || atomic_load(&flaky->is_gone)
                ? status_make(STATUS_UNAVAILABLE, "the place is gone")
                : status_ok();
+}
+
+/* Whether it has struck since it was set. */
+static inline bool flaky_has_struck(struct flaky_place *flaky)
+{
+    return atomic_load(&flaky->fails_after) <= 0;
 }
 
 static inline status flaky_make_folder(struct place *place, const char *folder)
@@ -53,6 +69,7 @@ static inline status flaky_finish(struct place_writer *writer)
 {
     const struct flaky_writer *flaky = (const struct flaky_writer *)writer;
     TRY(place_writer_finish(flaky->target));
+    TRY(flaky_say(&flaky->place->place));
     return atomic_load(&flaky->place->loses_word)
                ? status_make(STATUS_UNAVAILABLE, "no answer came back")
                : status_ok();
@@ -100,6 +117,12 @@ static inline status flaky_remove_folder(struct place *place, const char *folder
     return place_remove_folder(flaky_of(place)->target, folder);
 }
 
+static inline status flaky_settle(struct place *place, const char *folder)
+{
+    TRY(flaky_say(place));
+    return place_settle(flaky_of(place)->target, folder);
+}
+
 static inline void flaky_close(struct place *place)
 {
     place_close(flaky_of(place)->target);
@@ -115,6 +138,7 @@ static inline struct flaky_place *flaky_place_create(const char *directory)
                                                  .list = flaky_list,
                                                  .remove = flaky_remove,
                                                  .remove_folder = flaky_remove_folder,
+                                                 .settle = flaky_settle,
                                                  .close = flaky_close};
     struct flaky_place *flaky = calloc(1, sizeof *flaky);
     if (flaky == NULL)

@@ -1,6 +1,7 @@
 /* See runner.h. */
 #include "backup/runner.h"
 
+#include "archive/bases.h"
 #include "cluster/checkpoint.h"
 #include "os/thread.h"
 
@@ -93,6 +94,7 @@ static status create_of_checkpoint(struct whole_runner *runner, struct place *pl
     }
     const struct whole_backup facts = {.server = checkpoint->identity,
                                        .version = checkpoint->version,
+                                       .archive_stream = checkpoint->archive_stream,
                                        .instant_us = checkpoint->wall_us,
                                        .settings = (const char *)settings.data};
     const struct whole_source source = {.files = files_of_system(),
@@ -103,6 +105,23 @@ static status create_of_checkpoint(struct whole_runner *runner, struct place *pl
     return s;
 }
 
+/* The backup is good whether this succeeds or not. */
+static void note_for_archive(struct whole_runner *runner, const struct place *place,
+                             const char *name, const struct checkpoint_facts *facts)
+{
+    const struct archive_base base = {.stream = facts->archive_stream,
+                                      .version = facts->version,
+                                      .place = place_title(place),
+                                      .name = name};
+    status s = facts->archive_stream == 0
+                   ? status_ok()
+                   : cluster_note_whole_backup(runner->options.cluster, &base);
+    if (!status_is_ok(s))
+        log_warn(runner->options.log, "the archive does not know of the whole backup",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
 static status create_in(struct whole_runner *runner, struct place *place,
                         char name[WHOLE_NAME_SIZE])
 {
@@ -110,6 +129,8 @@ static status create_in(struct whole_runner *runner, struct place *place,
     const char *directory = (const char *)runner->checkpoint.data;
     TRY(cluster_checkpoint(runner->options.cluster, directory, &facts));
     status s = create_of_checkpoint(runner, place, &facts, name);
+    if (status_is_ok(s))
+        note_for_archive(runner, place, name, &facts);
     status removed = cluster_remove_checkpoint(runner->options.cluster, directory);
     if (!status_is_ok(removed))
         log_warn(runner->options.log, "a checkpoint stays until the next start",

@@ -40,9 +40,10 @@ struct whole_backup {
     int64_t instant_us; /* by the server's wall clock, as are the next two */
     int64_t start_us;
     int64_t end_us;
-    const char *program;  /* the release that wrote it */
-    const char *settings; /* of the server, "key = value" a line; empty: not known */
-    bool is_scheduled;    /* made by a schedule, and removed by it */
+    const char *program;     /* the release that wrote it */
+    const char *settings;    /* of the server, "key = value" a line; empty: not known */
+    bool is_scheduled;       /* made by a schedule, and removed by it */
+    uint64_t archive_stream; /* of the archive (archive/piece.h) that goes on from it; 0: none */
     struct whole_file *files;
     size_t file_count;
 };
@@ -97,6 +98,10 @@ status whole_read(struct place *place, const char *name, struct arena *arena,
 status whole_names(struct place *place, struct arena *arena, const char *const **out,
                    size_t *count);
 
+/* Whether a place that is called so has the backup still. Fails if the place does not look like one
+ * that has ever had any: it may be away. */
+status whole_look_for(const char *place, const char *name, bool *is_there);
+
 /* Reads all that the backup refers to, and calls `report` for what is missing or damaged, with the
  * content's name and what is wrong. Fails if it could not go on. */
 status whole_verify(struct place *place, const struct whole_backup *backup, struct whole_work *work,
@@ -115,6 +120,9 @@ struct whole_expiry {
     const char *server;  /* of this server alone; NULL: of all */
     bool scheduled_only; /* those that schedules made */
     uint64_t keep;       /* the newest of those; at least 1 */
+    /* Moments since then can be restored with an archive: the newest that was made before it stays,
+     * and all later ones. Microseconds since 1970, by the wall clock; 0 counts for nothing. */
+    int64_t reach_us;
 };
 
 /* Removes those, and then what nobody refers to any more. The place is locked. A manifest that

@@ -38,19 +38,33 @@ static status read_manifest(struct expiring *e, const char *name, struct whole_b
     return told;
 }
 
+/* Of those that may: not the newest, and of the old ones not the last, with which the reach begins.
+ */
+static size_t count_that_go(const struct expiring *e, size_t old)
+{
+    uint64_t keep = e->expiry->keep;
+    size_t most = e->removable_count > keep ? e->removable_count - (size_t)keep : 0;
+    if (e->expiry->reach_us != 0 && old > 0)
+        old--;
+    return most < old ? most : old;
+}
+
 static status find_removable(struct expiring *e, const char *const *names, size_t count)
 {
     struct whole_backup backup;
+    size_t old = 0; /* so many of them are older than the reach */
     e->removable = arena_alloc(e->arena, (count + 1) * sizeof *e->removable);
     if (e->removable == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++) {
         TRY(read_manifest(e, names[i], &backup));
-        if (may_go(e, &backup))
-            e->removable[e->removable_count++] = names[i];
+        if (!may_go(e, &backup))
+            continue;
+        e->removable[e->removable_count++] = names[i];
+        if (e->expiry->reach_us == 0 || backup.instant_us < e->expiry->reach_us)
+            old = e->removable_count;
     }
-    uint64_t keep = e->expiry->keep;
-    e->removable_count = e->removable_count > keep ? e->removable_count - (size_t)keep : 0;
+    e->removable_count = count_that_go(e, old);
     return status_ok();
 }
 

@@ -63,6 +63,7 @@ status whole_encode(const struct whole_backup *backup, struct arena *arena, stru
     message.program = backup->program;
     message.settings = backup->settings;
     message.is_scheduled = backup->is_scheduled;
+    message.archive_stream = backup->archive_stream;
     TRY(files_to_messages(backup, arena, &message));
     buffer_append(out, HEAD, HEAD_SIZE);
     proto_encode(&message.base, out);
@@ -131,7 +132,8 @@ static status from_message(bytes content, struct arena *arena, struct whole_back
                                  .end_us = message->end_us,
                                  .program = message->program,
                                  .settings = message->settings,
-                                 .is_scheduled = message->is_scheduled};
+                                 .is_scheduled = message->is_scheduled,
+                                 .archive_stream = message->archive_stream};
     return files_from_messages(message, arena, out);
 }
 
@@ -211,4 +213,30 @@ status whole_names(struct place *place, struct arena *arena, const char *const *
     *out = names.names;
     *count = names.count;
     return status_ok();
+}
+
+/* --- is it still there? --- */
+
+struct looking {
+    const char *name;
+    bool is_there;
+};
+
+static status look_at_name(void *context, const struct place_entry *entry)
+{
+    struct looking *looking = context;
+    looking->is_there = looking->is_there || strcmp(entry->name, looking->name) == 0;
+    return status_ok();
+}
+
+status whole_look_for(const char *place, const char *name, bool *is_there)
+{
+    struct looking looking = {.name = name};
+    struct place *opened;
+    TRY(place_of_name(files_of_system(), place, &opened));
+    status s = place_list(opened, WHOLE_BACKUPS, look_at_name, &looking);
+    place_close(opened);
+    if (status_is_ok(s))
+        *is_there = looking.is_there;
+    return s;
 }

@@ -68,7 +68,10 @@ static status adapt(const struct whole_restore *restore, const char *directory)
                                           .background_threads = BACKGROUND_THREADS};
     struct store *store;
     TRY(store_open(&options, &store));
-    status s = change_catalog(restore, store);
+    status s = restore->take_on == NULL ? status_ok()
+                                        : restore->take_on(restore->context, store, directory);
+    if (status_is_ok(s))
+        s = change_catalog(restore, store);
     store_close(store);
     return s;
 }

@@ -23,6 +23,10 @@ struct whole_restore {
     const char *directory; /* not there, or empty; its parent is there. No slash at its end */
     const struct log *log;
     struct whole_work *work;
+    /* Changes what was backed up before it becomes another server: the store is open, in the
+     * directory, and nobody else's. May be NULL. */
+    status (*take_on)(void *context, struct store *store, const char *directory);
+    void *context;
 };
 
 /* FAILED_PRECONDITION if there is something in the directory; DATA_LOSS. Blocking. */

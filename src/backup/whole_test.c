@@ -380,6 +380,30 @@ static void expiry_keeps_to_its_server_and_its_schedule(void **state)
     assert_status(expire(f, &none, &backups, &files), STATUS_INVALID_ARGUMENT);
 }
 
+/* The fixture's backups are a second apart. */
+static void expiry_keeps_what_reaches_back(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    size_t backups, files;
+    int64_t first_us = f->instant_us;
+    for (unsigned i = 0; i < 5; i++)
+        create(f, name);
+    struct whole_expiry expiry = {.keep = 1, .reach_us = first_us};
+    assert_ok(expire(f, &expiry, &backups, &files));
+    assert_int_equal(backups, 0); /* none is older */
+    expiry.reach_us = first_us + 1;
+    assert_ok(expire(f, &expiry, &backups, &files));
+    assert_int_equal(backups, 0); /* one is, and is needed */
+    expiry.reach_us = first_us + 2500000;
+    assert_ok(expire(f, &expiry, &backups, &files));
+    assert_int_equal(backups, 2); /* of three */
+    expiry.keep = 3;
+    expiry.reach_us = first_us + 100000000;
+    assert_ok(expire(f, &expiry, &backups, &files));
+    assert_int_equal(backups, 0);
+}
+
 /* --- damage --- */
 
 static void for_each_in(struct fixture *f, const char *folder,
@@ -630,6 +654,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(expiry_removes_what_nobody_refers_to, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_keeps_to_its_server_and_its_schedule, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(expiry_keeps_what_reaches_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flipped_bit_of_any_content_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_content_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_manifest_is_refused_and_nothing_expires, setup,

@@ -219,6 +219,8 @@ enum {
      * with the disk, and so many objects there are. */
     LIMIT_ARCHIVE_SEGMENT_BYTES = 16 * LIMIT_MB,
     LIMIT_ARCHIVE_SEGMENT_SECONDS = 10,
+    /* Pieces that expire between two looks at what is to be archived. */
+    LIMIT_ARCHIVE_EXPIRED_AT_ONCE = 1000,
 };
 
 #endif

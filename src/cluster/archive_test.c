@@ -1,142 +1,20 @@
 /* The archive: a server that keeps one, killed now and then, and restored to many moments. */
 #include "cluster/archive_testing.h"
-#include "cluster/backup.h"
 
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { CYCLES = 5, STEPS = 60, RESTORES = 8, MOST_MOMENTS = CYCLES * (STEPS + 1) + 2 };
+enum { CYCLES = 5, STEPS = 60, RESTORES = 8 };
 
-/* In memory that the children share with the parent. */
-struct history {
-    struct moment moments[MOST_MOMENTS];
-    size_t count;
-};
-
-struct fixture {
-    struct cluster_fixture f; /* its table is the one that is written to at present */
-    char place_directory[64];
-    struct flaky_place *place;
-    struct history *history;
-    struct model now;
-    uint64_t random;
-    uint32_t last_value;
-};
-
-static uint32_t next_random(uint64_t *random)
-{
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*random >> 33);
-}
-
-static unsigned choose(struct fixture *t, unsigned count)
-{
-    return next_random(&t->random) % count;
-}
-
-static int set_up(void **state)
-{
-    struct fixture *t = calloc(1, sizeof *t);
-    assert_non_null(t);
-    struct cluster_fixture *f = &t->f;
-    snprintf(f->directory, sizeof f->directory, "/tmp/trestle-archived-XXXXXX");
-    assert_non_null(mkdtemp(f->directory));
-    snprintf(t->place_directory, sizeof t->place_directory, "/tmp/trestle-archive-XXXXXX");
-    assert_non_null(mkdtemp(t->place_directory));
-    t->place = flaky_place_create(t->place_directory);
-    assert_non_null(t->place);
-    f->log = (struct log){.fd = -1, .level = LOG_ERROR, .clock = clock_system()};
-    f->arena = arena_create(SIZE_MAX / 2);
-    f->options = test_cluster_options(f->directory);
-    f->options.log = &f->log;
-    f->options.archive.place = &t->place->place;
-    f->options.archive.buffer_bytes = 1 << 30;
-    f->options.archive.has_no_thread = true;
-    t->history =
-        mmap(NULL, sizeof *t->history, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(t->history != MAP_FAILED);
-    *state = t;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *t = *state;
-    arena_destroy(t->f.arena);
-    place_close(&t->place->place);
-    munmap(t->history, sizeof *t->history);
-    remove_test_directory(t->f.directory);
-    remove_test_directory(t->place_directory);
-    free(t);
-    return 0;
-}
-
-static void open_server(struct fixture *t)
-{
-    assert_ok(pool_create(2, 64, "test", &t->f.pool));
-    t->f.options.pool = t->f.pool;
-    open_test_cluster(&t->f);
-    read_model(t->f.cluster, &t->now);
-}
-
-static void close_server(struct fixture *t)
-{
-    close_test_cluster(&t->f);
-    pool_destroy(t->f.pool);
-}
-
-static void note_moment(struct fixture *t)
-{
-    struct history *history = t->history;
-    assert_true(history->count < MOST_MOMENTS);
-    history->moments[history->count] =
-        (struct moment){.sequence = commit_applied_version(t->f.cluster->commits), .model = t->now};
-    history->count++;
-}
+static_assert(MOST_MOMENTS > CYCLES * (STEPS + 1) + 2, "a moment for each step");
 
 /* --- what is done to it --- */
-
-static void create_table(struct fixture *t, unsigned number)
-{
-    const struct family families[] = {
-        {.id = FAMILY_F, .name = bytes_of("f")},
-        {.id = FAMILY_G, .name = bytes_of("g")},
-        {.id = FAMILY_SUM, .name = bytes_of("sum"), .aggregate = AGGREGATE_SUM},
-    };
-    char name[64];
-    struct schema *schema;
-    struct table *table;
-    assert_ok(schema_create(GRANULARITY_MICROS, families, 3, 4, &schema));
-    struct table_spec spec = {.name = model_table_name(number, name), .schema = schema};
-    assert_ok(cluster_create_table(t->f.cluster, &spec, &table));
-    schema_destroy(schema);
-    table_release(table);
-    t->now.tables[number].exists = true;
-}
 
 static void delete_table(struct fixture *t, unsigned number)
 {
     char name[64];
     assert_ok(cluster_delete_table(t->f.cluster, bytes_of(model_table_name(number, name)), NULL));
     t->now.tables[number] = (struct model_table){0};
-}
-
-static struct row_change *new_change(struct fixture *t)
-{
-    struct row_change *change = row_change_create(t->f.arena);
-    assert_non_null(change);
-    return change;
-}
-
-static void set_value(struct fixture *t, unsigned row, struct model_row *model)
-{
-    static char value[BIG_VALUE + 1];
-    char key[8];
-    struct row_change *change = new_change(t);
-    model->value = ++t->last_value;
-    row_change_set(change, FAMILY_F, bytes_of("q"), 1, model_value(model->value, value));
-    assert_ok(try_write(&t->f, model_row_key(row, key), change));
 }
 
 static void add_to_sum(struct fixture *t, unsigned row, struct model_row *model)
@@ -212,33 +90,6 @@ static void do_something(struct fixture *t)
     table_release(t->f.table);
 }
 
-/* Writes to table 0, which is there. */
-static void write_some(struct fixture *t, unsigned count)
-{
-    char name[64];
-    assert_ok(cluster_table(t->f.cluster, bytes_of(model_table_name(0, name)), &t->f.table));
-    for (unsigned i = 0; i < count; i++) {
-        unsigned row = choose(t, MODEL_ROWS);
-        set_value(t, row, &t->now.tables[0].rows[row]);
-        note_moment(t);
-    }
-    table_release(t->f.table);
-}
-
-static status step(struct fixture *t)
-{
-    return archiver_step(t->f.cluster->archiver, true);
-}
-
-/* All moments so far have a change behind them that is archived, so that each can be had. */
-static void finish(struct fixture *t)
-{
-    write_some(t, 1);
-    t->history->count--;
-    assert_ok(step(t));
-    close_server(t);
-}
-
 /* --- to many moments --- */
 
 /* In a child: it ends by SIGKILL, with commits, flushes and perhaps a put under way. */
@@ -311,24 +162,11 @@ static bool has_reason(struct fixture *t, enum reason reason)
     return false;
 }
 
-/* A server with a table, and a copy of it, stopped, as it was then. */
-static void begin(struct fixture *t, char *base)
+static void note_base(struct fixture *t, uint64_t version)
 {
-    open_server(t);
-    create_table(t, 0);
-    write_some(t, 3);
-    assert_ok(step(t));
-    close_server(t);
-    assert_non_null(mkdtemp(base));
-    copy_directory(t->f.directory, base);
-    open_server(t);
-}
-
-static struct change_log_state state_of_log(struct fixture *t)
-{
-    struct change_log_state state;
-    change_log_look(t->f.cluster->log, &state);
-    return state;
+    const struct archive_base base = {
+        .stream = state_of_log(t).stream, .version = version, .place = "place", .name = "base"};
+    assert_ok(cluster_note_whole_backup(t->f.cluster, &base));
 }
 
 /* What the restore says that it cannot do; freed by the caller. */
@@ -376,6 +214,24 @@ static void a_place_that_is_gone_stops_nobody(void **state)
     remove_test_directory(base);
 }
 
+/* What can be had on both sides of the gap is named, to the version. */
+static void assert_nearest(struct fixture *t, uint64_t stream, const struct moment *before,
+                           const struct moment *within)
+{
+    const struct archive_reach reach = {.stream = stream,
+                                        .from = before->sequence,
+                                        .until = within->sequence,
+                                        .next = within->sequence + 1};
+    char nearest[2][64];
+    status s = archive_check(&t->place->place, &reach);
+    assert_int_equal(s.code, STATUS_FAILED_PRECONDITION);
+    snprintf(nearest[0], 64, "(version %llu), and", (unsigned long long)before->sequence);
+    snprintf(nearest[1], 64, "(version %llu)", (unsigned long long)within->sequence + 1);
+    assert_non_null(strstr(status_message(s), nearest[0]));
+    assert_non_null(strstr(status_message(s), nearest[1]));
+    status_free(s);
+}
+
 static void what_is_too_much_becomes_a_gap(void **state)
 {
     struct fixture *t = *state;
@@ -402,11 +258,13 @@ static void what_is_too_much_becomes_a_gap(void **state)
     assert_non_null(mkdtemp(later));
     copy_directory(t->f.directory, later);
     open_server(t);
-    assert_ok(cluster_note_whole_backup(t->f.cluster, state_of_log(t).taken));
+    note_base(t, state_of_log(t).taken);
     assert_false(has_reason(t, REASON_archive_gap));
     write_some(t, 5);
     struct moment after = t->history->moments[t->history->count - 1];
+    uint64_t stream = state_of_log(t).stream;
     finish(t);
+    assert_nearest(t, stream, &last, &within);
 
     assert_restores(&t->f, base, &t->place->place, &last);
     assert_refused(t, base, within.sequence, STATUS_FAILED_PRECONDITION, "has a gap before");
@@ -507,6 +365,50 @@ static void a_backup_without_a_log_is_refused(void **state)
     assert_non_null(mkdtemp(base));
     copy_directory(t->f.directory, base);
     assert_refused(t, base, ARCHIVE_END, STATUS_FAILED_PRECONDITION, "kept no archive");
+    remove_test_directory(base);
+}
+
+/* --- a clock that is set --- */
+
+static atomic_llong clock_set_us;
+
+static int64_t set_wall_us(struct clock *clock)
+{
+    (void)clock;
+    return clock_wall_us(clock_system()) + atomic_load(&clock_set_us);
+}
+
+static int64_t true_steady_us(struct clock *clock)
+{
+    (void)clock;
+    return clock_steady_us(clock_system());
+}
+
+static struct clock settable_clock = {.wall_us = set_wall_us, .steady_us = true_steady_us};
+
+/* Sequences rise whatever it does, and moments are told by them. */
+static void a_clock_that_is_set_disorders_nothing(void **state)
+{
+    static const long long steps_us[] = {-3600000000, 7200000000, -60000000, 30000000};
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    t->f.options.clock = &settable_clock;
+    begin(t, base);
+    size_t first = t->history->count;
+    for (size_t i = 0; i < sizeof steps_us / sizeof *steps_us; i++) {
+        atomic_fetch_add(&clock_set_us, steps_us[i]);
+        write_some(t, 2);
+        assert_ok(step(t));
+        close_server(t);
+        open_server(t);
+        write_some(t, 1);
+    }
+    finish(t);
+    const struct moment *moments = t->history->moments;
+    for (size_t i = 1; i < t->history->count; i++)
+        assert_true(moments[i].sequence > moments[i - 1].sequence);
+    for (size_t i = first; i < t->history->count; i += 3)
+        assert_restores(&t->f, base, &t->place->place, &moments[i]);
     remove_test_directory(base);
 }
 
@@ -611,30 +513,6 @@ static void a_damaged_archive_is_not_restored(void **state)
 
 /* --- files of restored tables --- */
 
-static const char BACKUP[] = "projects/p/instances/i/clusters/c/backups/b";
-
-static void back_up_and_restore(struct fixture *t, struct backups *backups)
-{
-    char from[64], to[64];
-    struct backup_work work = {0};
-    struct staged_backup *staged;
-    struct table *table;
-    model_table_name(0, from);
-    model_table_name(1, to);
-    assert_ok(cluster_table(t->f.cluster, bytes_of(from), &table));
-    assert_ok(backup_reserve(backups, BACKUP, from, bytes_of("extra")));
-    assert_ok(backup_create(backups, BACKUP, table, &work));
-    table_release(table);
-    work = (struct backup_work){0};
-    assert_ok(backup_stage(backups, BACKUP, &work, &staged));
-    struct restore_spec spec = {.table = to};
-    assert_ok(staged_backup_restore(staged, &spec, &table));
-    staged_backup_destroy(staged);
-    table_release(table);
-    t->now.tables[1] = t->now.tables[0];
-    note_moment(t);
-}
-
 /* The keyspace is there, as it is between its making and the taking in of its files. */
 static void make_keyspace_in(const char *directory, uint64_t id, const struct log *log)
 {
@@ -695,6 +573,132 @@ static void files_stay_that_are_being_taken_in(void **state)
     close_server(t);
 }
 
+/* --- what goes --- */
+
+static size_t count_pieces(struct fixture *t)
+{
+    struct piece_list list;
+    assert_ok(archive_list_pieces(&t->place->place, state_of_log(t).stream, &list));
+    size_t count = list.count;
+    piece_list_free(&list);
+    return count;
+}
+
+static void make_pieces(struct fixture *t, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        write_some(t, 1);
+        assert_ok(step(t));
+    }
+}
+
+/* A start looks at once what expires. Versions are ahead of the clock after some starts: time
+ * passes until they are not. */
+static void start_again(struct fixture *t, int64_t retention_us)
+{
+    t->f.options.archive.retention_us = retention_us;
+    atomic_fetch_add(&clock_set_us, 10000000);
+    close_server(t);
+    open_server(t);
+    assert_ok(step(t));
+}
+
+static enum { BASE_IS_THERE, BASE_IS_GONE, PLACE_IS_AWAY } base_state;
+
+static status look_for_base(const char *place, const char *name, bool *is_there)
+{
+    assert_string_equal(place, "place");
+    assert_string_equal(name, "base");
+    *is_there = base_state == BASE_IS_THERE;
+    return base_state == PLACE_IS_AWAY ? status_make(STATUS_NOT_FOUND, "away") : status_ok();
+}
+
+static status count_base(void *context, const struct archive_base *base)
+{
+    (void)base;
+    ++*(size_t *)context;
+    return status_ok();
+}
+
+static size_t count_bases(struct fixture *t)
+{
+    size_t count = 0;
+    assert_ok(bases_visit(t->f.cluster->catalog, count_base, &count));
+    return count;
+}
+
+static void pieces_go_that_no_backup_needs(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    const int64_t day_us = INT64_C(86400) * 1000000;
+    t->f.options.archive.look_for = look_for_base;
+    t->f.options.clock = &settable_clock;
+    base_state = BASE_IS_THERE;
+    begin(t, base);
+    note_base(t, state_of_log(t).taken);
+    size_t before = count_pieces(t);
+    make_pieces(t, 4);
+    start_again(t, day_us);
+    assert_int_equal(count_pieces(t), before + 4); /* none is as old */
+    start_again(t, 1);
+    assert_in_range(count_pieces(t), 4, 5); /* those behind the backup */
+    base_state = PLACE_IS_AWAY;
+    start_again(t, 1);
+    assert_in_range(count_pieces(t), 4, 5);
+    assert_int_equal(count_bases(t), 1);
+    finish(t);
+    assert_restores(&t->f, base, &t->place->place, &t->history->moments[t->history->count - 1]);
+
+    base_state = BASE_IS_GONE;
+    open_server(t);
+    start_again(t, 1);
+    assert_int_equal(count_pieces(t), 1); /* the newest stays, and all goes on behind it */
+    assert_int_equal(count_bases(t), 0);
+    make_pieces(t, 1);
+    close_server(t);
+    assert_refused(t, base, ARCHIVE_END, STATUS_FAILED_PRECONDITION, "begins after the backup");
+    remove_test_directory(base);
+}
+
+static status count_entry(void *context, const struct place_entry *entry)
+{
+    (void)entry;
+    ++*(size_t *)context;
+    return status_ok();
+}
+
+static size_t count_files(struct fixture *t)
+{
+    char folder[PIECE_NAME_SIZE];
+    size_t count = 0;
+    stream_files_folder(state_of_log(t).stream, folder);
+    assert_ok(place_list(&t->place->place, folder, count_entry, &count));
+    return count;
+}
+
+static void files_go_with_their_piece(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX", directory[128];
+    t->f.options.clock = &settable_clock;
+    begin(t, base);
+    snprintf(directory, sizeof directory, "%s/backups", t->f.directory);
+    struct backups_options options = {
+        .cluster = t->f.cluster, .directory = directory, .log = &t->f.log};
+    struct backups *backups;
+    assert_ok(backups_open(&options, &backups));
+    back_up_and_restore(t, backups);
+    backups_close(backups);
+    assert_ok(step(t));
+    assert_in_range(count_files(t), 1, 2);
+    make_pieces(t, 2);
+    start_again(t, 1);
+    assert_int_equal(count_files(t), 0);
+    close_server(t);
+    remove_test_directory(base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -709,10 +713,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(writing_without_the_log_ends_the_archive, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_backup_without_a_log_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_clock_that_is_set_disorders_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_table_is_taken_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_damaged_archive_is_not_restored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_restored_table_is_in_the_archive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_stay_that_are_being_taken_in, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pieces_go_that_no_backup_needs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_go_with_their_piece, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,12 @@
 
 #include "archive/restore.h"
 #include "archive/testing.h"
+#include "cluster/backup.h"
 #include "cluster/testing.h"
 #include "row/fold.h"
 
 #include <endian.h>
+#include <sys/mman.h>
 
 enum { MODEL_TABLES = 3, MODEL_ROWS = 12, BIG_VALUE = 400 /* spills */ };
 
@@ -260,6 +262,205 @@ static inline void assert_restores(struct cluster_fixture *f, const char *base, 
     read_directory(f, copy, &model);
     assert_same_model(&model, &moment->model);
     remove_test_directory(copy);
+}
+
+/* --- a server with a model --- */
+
+/* In memory that the children share with the parent. */
+enum { MOST_MOMENTS = 400 };
+
+struct history {
+    struct moment moments[MOST_MOMENTS];
+    size_t count;
+};
+
+struct fixture {
+    struct cluster_fixture f; /* its table is the one that is written to at present */
+    char place_directory[64];
+    struct flaky_place *place;
+    struct history *history;
+    struct model now;
+    uint64_t random;
+    uint32_t last_value;
+};
+
+static inline uint32_t next_random(uint64_t *random)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*random >> 33);
+}
+
+static inline unsigned choose(struct fixture *t, unsigned count)
+{
+    return next_random(&t->random) % count;
+}
+
+static inline int set_up(void **state)
+{
+    struct fixture *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    struct cluster_fixture *f = &t->f;
+    snprintf(f->directory, sizeof f->directory, "/tmp/trestle-archived-XXXXXX");
+    assert_non_null(mkdtemp(f->directory));
+    snprintf(t->place_directory, sizeof t->place_directory, "/tmp/trestle-archive-XXXXXX");
+    assert_non_null(mkdtemp(t->place_directory));
+    t->place = flaky_place_create(t->place_directory);
+    assert_non_null(t->place);
+    f->log = (struct log){.fd = -1, .level = LOG_ERROR, .clock = clock_system()};
+    f->arena = arena_create(SIZE_MAX / 2);
+    f->options = test_cluster_options(f->directory);
+    f->options.log = &f->log;
+    f->options.archive.place = &t->place->place;
+    f->options.archive.buffer_bytes = 1 << 30;
+    f->options.archive.has_no_thread = true;
+    t->history =
+        mmap(NULL, sizeof *t->history, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(t->history != MAP_FAILED);
+    *state = t;
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    struct fixture *t = *state;
+    arena_destroy(t->f.arena);
+    place_close(&t->place->place);
+    munmap(t->history, sizeof *t->history);
+    remove_test_directory(t->f.directory);
+    remove_test_directory(t->place_directory);
+    free(t);
+    return 0;
+}
+
+static inline void open_server(struct fixture *t)
+{
+    assert_ok(pool_create(2, 64, "test", &t->f.pool));
+    t->f.options.pool = t->f.pool;
+    open_test_cluster(&t->f);
+    read_model(t->f.cluster, &t->now);
+}
+
+static inline void close_server(struct fixture *t)
+{
+    close_test_cluster(&t->f);
+    pool_destroy(t->f.pool);
+}
+
+static inline void note_moment(struct fixture *t)
+{
+    struct history *history = t->history;
+    assert_true(history->count < MOST_MOMENTS);
+    history->moments[history->count] =
+        (struct moment){.sequence = commit_applied_version(t->f.cluster->commits), .model = t->now};
+    history->count++;
+}
+
+/* --- what is done to it --- */
+
+static inline void create_table(struct fixture *t, unsigned number)
+{
+    const struct family families[] = {
+        {.id = FAMILY_F, .name = bytes_of("f")},
+        {.id = FAMILY_G, .name = bytes_of("g")},
+        {.id = FAMILY_SUM, .name = bytes_of("sum"), .aggregate = AGGREGATE_SUM},
+    };
+    char name[64];
+    struct schema *schema;
+    struct table *table;
+    assert_ok(schema_create(GRANULARITY_MICROS, families, 3, 4, &schema));
+    struct table_spec spec = {.name = model_table_name(number, name), .schema = schema};
+    assert_ok(cluster_create_table(t->f.cluster, &spec, &table));
+    schema_destroy(schema);
+    table_release(table);
+    t->now.tables[number].exists = true;
+}
+
+static inline struct row_change *new_change(struct fixture *t)
+{
+    struct row_change *change = row_change_create(t->f.arena);
+    assert_non_null(change);
+    return change;
+}
+
+static inline void set_value(struct fixture *t, unsigned row, struct model_row *model)
+{
+    static char value[BIG_VALUE + 1];
+    char key[8];
+    struct row_change *change = new_change(t);
+    model->value = ++t->last_value;
+    row_change_set(change, FAMILY_F, bytes_of("q"), 1, model_value(model->value, value));
+    assert_ok(try_write(&t->f, model_row_key(row, key), change));
+}
+
+/* Writes to table 0, which is there. */
+static inline void write_some(struct fixture *t, unsigned count)
+{
+    char name[64];
+    assert_ok(cluster_table(t->f.cluster, bytes_of(model_table_name(0, name)), &t->f.table));
+    for (unsigned i = 0; i < count; i++) {
+        unsigned row = choose(t, MODEL_ROWS);
+        set_value(t, row, &t->now.tables[0].rows[row]);
+        note_moment(t);
+    }
+    table_release(t->f.table);
+}
+
+static inline status step(struct fixture *t)
+{
+    return archiver_step(t->f.cluster->archiver, true);
+}
+
+/* All moments so far have a change behind them that is archived, so that each can be had. */
+static inline void finish(struct fixture *t)
+{
+    write_some(t, 1);
+    t->history->count--;
+    assert_ok(step(t));
+    close_server(t);
+}
+
+/* A server with a table, and a copy of it, stopped, as it was then. */
+static inline void begin(struct fixture *t, char *base)
+{
+    open_server(t);
+    create_table(t, 0);
+    write_some(t, 3);
+    assert_ok(step(t));
+    close_server(t);
+    assert_non_null(mkdtemp(base));
+    copy_directory(t->f.directory, base);
+    open_server(t);
+}
+
+static inline struct change_log_state state_of_log(struct fixture *t)
+{
+    struct change_log_state state;
+    change_log_look(t->f.cluster->log, &state);
+    return state;
+}
+
+static const char BACKUP[] = "projects/p/instances/i/clusters/c/backups/b";
+
+static inline void back_up_and_restore(struct fixture *t, struct backups *backups)
+{
+    char from[64], to[64];
+    struct backup_work work = {0};
+    struct staged_backup *staged;
+    struct table *table;
+    model_table_name(0, from);
+    model_table_name(1, to);
+    assert_ok(cluster_table(t->f.cluster, bytes_of(from), &table));
+    assert_ok(backup_reserve(backups, BACKUP, from, bytes_of("extra")));
+    assert_ok(backup_create(backups, BACKUP, table, &work));
+    table_release(table);
+    work = (struct backup_work){0};
+    assert_ok(backup_stage(backups, BACKUP, &work, &staged));
+    struct restore_spec spec = {.table = to};
+    assert_ok(staged_backup_restore(staged, &spec, &table));
+    staged_backup_destroy(staged);
+    table_release(table);
+    t->now.tables[1] = t->now.tables[0];
+    note_moment(t);
 }
 
 #endif

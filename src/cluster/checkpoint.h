@@ -11,6 +11,7 @@
 struct checkpoint_facts {
     uint64_t version;                   /* the last commit version that is in it */
     int64_t wall_us;                    /* the instant, by the wall clock */
+    uint64_t archive_stream;            /* see change_log.h, stream; 0: no archive is kept */
     char identity[STORE_IDENTITY_SIZE]; /* of the server */
 };
 

@@ -18,6 +18,7 @@ struct table;
 struct condition;
 struct metrics;
 struct place;
+struct archive_base;
 
 struct cluster_options {
     const char *data_directory;
@@ -47,6 +48,8 @@ struct cluster_options {
         struct place *place; /* outlives the cluster; NULL: no archive is made */
         uint64_t buffer_bytes;
         bool has_no_thread; /* a test steps */
+        int64_t retention_us;
+        status (*look_for)(const char *place, const char *name, bool *is_there); /* archiver.h */
     } archive;
 };
 
@@ -74,7 +77,7 @@ struct condition *cluster_condition(struct cluster *cluster);
 
 /* A whole backup has been made that has all up to this version: the archive goes on from there.
  * Does nothing without an archive. Blocks. */
-status cluster_note_whole_backup(struct cluster *cluster, uint64_t version);
+status cluster_note_whole_backup(struct cluster *cluster, const struct archive_base *base);
 
 /* How much waits to be committed: 0 to 1, where writes are refused. */
 double cluster_write_load(struct cluster *cluster);

@@ -95,6 +95,8 @@ status event_log_look(struct cluster *cluster);
 status event_log_open(struct cluster *cluster);
 /* Once there is a queue: begins to archive. */
 status event_log_start(struct cluster *cluster);
+/* What is archived is known by; 0: nothing is. */
+uint64_t event_log_stream(struct cluster *cluster);
 /* Around the making of a keyspace of files, up to the commit that names it. */
 void event_log_begin_taking(struct cluster *cluster);
 void event_log_end_taking(struct cluster *cluster);

@@ -123,6 +123,9 @@ status event_log_start(struct cluster *cluster)
         .metrics = options->metrics,
         .condition = cluster->condition,
         .kept = kept_files_of(cluster),
+        .catalog = cluster->catalog,
+        .retention_us = options->archive.retention_us,
+        .look_for = options->archive.look_for,
         .segment_bytes = LIMIT_ARCHIVE_SEGMENT_BYTES,
         .segment_us = (int64_t)LIMIT_ARCHIVE_SEGMENT_SECONDS * 1000000,
     };
@@ -130,9 +133,17 @@ status event_log_start(struct cluster *cluster)
     return options->archive.has_no_thread ? status_ok() : archiver_start(cluster->archiver);
 }
 
-status cluster_note_whole_backup(struct cluster *cluster, uint64_t version)
+uint64_t event_log_stream(struct cluster *cluster)
 {
-    return cluster->archiver == NULL ? status_ok() : archiver_note_base(cluster->archiver, version);
+    struct change_log_state state = {.stream = 0};
+    if (cluster->log != NULL)
+        change_log_look(cluster->log, &state);
+    return state.stream;
+}
+
+status cluster_note_whole_backup(struct cluster *cluster, const struct archive_base *base)
+{
+    return cluster->archiver == NULL ? status_ok() : archiver_note_base(cluster->archiver, base);
 }
 
 static void describe_drop(const struct commit *commit, struct event_writer *writer)

@@ -6,9 +6,7 @@
 #include "cluster/catalog.h"
 #include "cmd/command.h"
 #include "row/fold.h"
-#include "wire/json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,27 +18,6 @@ enum {
     OPEN_FILES = 256,
     BACKGROUND_THREADS = 2,
 };
-
-/* --- moments --- */
-
-/* A version, or a time as 2026-11-23T10:15:00Z. */
-static status parse_moment(const char *text, uint64_t *out)
-{
-    int64_t seconds;
-    int32_t nanos;
-    char *end;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0 && *out != ARCHIVE_END)
-        return status_ok();
-    if (json_parse_timestamp(bytes_of(text), &seconds, &nanos) && seconds > 0 &&
-        seconds < INT64_C(1) << 32) {
-        *out = sequence_at(seconds * 1000000 + nanos / 1000);
-        return status_ok();
-    }
-    return status_make(STATUS_INVALID_ARGUMENT,
-                       "\"%s\" is neither a version nor a time like 2026-11-23T10:15:00Z", text);
-}
 
 static const char *date(uint64_t sequence, char text[CLOCK_DATE_SIZE])
 {
@@ -132,7 +109,7 @@ static int list_kind(const char *const *arguments)
         return command_print(write_list_help);
     if (arguments[0] == NULL || arguments[1] != NULL || arguments[0][0] == '-')
         return command_usage_error("archive list", "takes one argument, the place");
-    status s = place_of_directory(files_of_system(), arguments[0], &listing.place);
+    status s = place_of_name(files_of_system(), arguments[0], &listing.place);
     if (status_is_ok(s))
         s = archive_list_streams(listing.place, print_stream, &listing);
     place_close(listing.place);
@@ -158,12 +135,8 @@ struct replay {
 
 static const struct option rows[] = {
     ROW(from, "PLACE", "Where the archive is."),
-    ROW(until, "MOMENT",
-        "A time like 2026-11-23T10:15:00Z, or a version: changes after it are left out. By default "
-        "all that is archived is taken."),
-    ROW(table, "NAME",
-        "A table as it is called then, projects/P/instances/I/tables/T: its rows alone are taken, "
-        "and those of others stay as they are in DIR. Quicker, to copy the table from there."),
+    ROW(until, "MOMENT", ARCHIVE_UNTIL_SENTENCE),
+    ROW(table, "NAME", ARCHIVE_TABLE_SENTENCE),
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
@@ -240,36 +213,49 @@ static status choose_table(void *context, struct keyspace *catalog, uint64_t **k
     return status_ok();
 }
 
-static status replay_into(const struct replay *replay, struct store *store, struct place *place,
-                          const struct log *log, struct archive_restored *restored)
+static status take_on(const struct archive_taking *taking, struct archive_restore *restore,
+                      const char *directory, struct archive_restored *out)
 {
-    struct buffer scratch = {0};
-    struct archive_restore restore = {.store = store,
-                                      .catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID),
-                                      .place = place,
-                                      .clock = clock_system(),
-                                      .log = log,
-                                      .until = ARCHIVE_END};
-    if (restore.catalog == NULL)
-        return status_make(STATUS_DATA_LOSS, "there is no catalog");
-    if (replay->until != NULL)
-        TRY(parse_moment(replay->until, &restore.until));
-    struct buffer name = {0};
-    if (replay->table != NULL) {
-        buffer_append(&name, replay->table, strlen(replay->table) + 1);
-        restore.choose = choose_table;
-        restore.context = name.data;
+    struct buffer scratch = {0}, name = {0};
+    buffer_append_format(&scratch, "%s/archive%c", directory, 0);
+    restore->scratch = (const char *)scratch.data;
+    if (taking->table != NULL) {
+        buffer_append(&name, taking->table, strlen(taking->table) + 1);
+        restore->choose = choose_table;
+        restore->context = name.data;
     }
-    buffer_append_format(&scratch, "%s/archive%c", replay->directory, 0);
-    restore.scratch = (const char *)scratch.data;
-    status s = scratch.failed || name.failed ? status_out_of_memory()
-                                             : archive_restore(&restore, restored);
+    status s =
+        scratch.failed || name.failed ? status_out_of_memory() : archive_restore(restore, out);
     buffer_free(&scratch);
     buffer_free(&name);
     return s;
 }
 
-static status open_and_replay(const struct replay *replay, struct archive_restored *restored)
+status archive_take_on(const struct archive_taking *taking, struct store *store,
+                       const char *directory, struct archive_restored *out)
+{
+    struct archive_restore restore = {.store = store,
+                                      .catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID),
+                                      .place = taking->place,
+                                      .clock = clock_system(),
+                                      .log = taking->log,
+                                      .until = taking->until};
+    if (restore.catalog == NULL)
+        return status_make(STATUS_DATA_LOSS, "there is no catalog");
+    return take_on(taking, &restore, directory, out);
+}
+
+void archive_tell_restored(const char *directory, const struct archive_restored *restored)
+{
+    char from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    printf("%s: from %s to %s (version %" PRIu64 "), %" PRIu64 " commits out of %" PRIu64
+           " pieces\n",
+           directory, date(restored->from, from), date(restored->to, to), restored->to,
+           restored->events, restored->pieces);
+}
+
+static status open_and_replay(const struct replay *replay, uint64_t until,
+                              struct archive_restored *restored)
 {
     const struct log log = {.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()};
     const struct store_options options = {.directory = replay->directory,
@@ -279,51 +265,48 @@ static status open_and_replay(const struct replay *replay, struct archive_restor
                                           .write_buffer_bytes = WRITE_BUFFER_BYTES,
                                           .open_files = OPEN_FILES,
                                           .background_threads = BACKGROUND_THREADS};
-    struct place *place;
+    struct archive_taking taking = {.until = until, .table = replay->table, .log = &log};
     struct store *store;
     if (access(replay->directory, F_OK) != 0) /* the store would make it */
         return status_make(STATUS_NOT_FOUND, "%s is missing", replay->directory);
-    TRY(place_of_directory(files_of_system(), replay->from, &place));
+    TRY(place_of_name(files_of_system(), replay->from, &taking.place));
     status s = store_open(&options, &store);
     if (status_is_ok(s)) {
-        s = replay_into(replay, store, place, &log, restored);
+        s = archive_take_on(&taking, store, replay->directory, restored);
         store_close(store);
     }
-    place_close(place);
+    place_close(taking.place);
     return s;
 }
 
-static status read_arguments(const char *const *arguments, struct replay *replay)
+static status read_arguments(const char *const *arguments, struct replay *replay, uint64_t *until)
 {
     struct option_origin origins[ROW_COUNT] = {0};
     struct option_values values = {.object = replay, .origins = origins};
     const char *const no_environment[] = {NULL};
-    uint64_t moment;
+    *until = ARCHIVE_END;
     TRY(command_need_words(arguments, 1, "needs a data directory"));
     TRY(options_read(&table, arguments + 1, no_environment, &values));
     replay->directory = arguments[0];
     if (replay->from == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "needs --from, the archive's place");
-    return replay->until == NULL ? status_ok() : parse_moment(replay->until, &moment);
+    return replay->until == NULL ? status_ok() : archive_parse_moment(replay->until, until);
 }
 
 static int replay_kind(const char *const *arguments)
 {
     struct replay replay = {0};
     struct archive_restored restored;
-    char from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    uint64_t until;
     if (command_asks_for(arguments, "--help"))
         return command_print(write_replay_help);
-    status s = read_arguments(arguments, &replay);
+    status s = read_arguments(arguments, &replay, &until);
     if (!status_is_ok(s))
         return command_refuse("archive replay", s);
-    s = open_and_replay(&replay, &restored);
+    s = open_and_replay(&replay, until, &restored);
     if (!status_is_ok(s))
         return command_fail("archive replay", s);
-    printf("%s: from %s to %s (version %" PRIu64 "), %" PRIu64 " commits out of %" PRIu64
-           " pieces\n",
-           replay.directory, date(restored.from, from), date(restored.to, to), restored.to,
-           restored.events, restored.pieces);
+    archive_tell_restored(replay.directory, &restored);
     return EXIT_SUCCESS;
 }
 

@@ -2,7 +2,30 @@
 #ifndef TRESTLE_CMD_ARCHIVE_H
 #define TRESTLE_CMD_ARCHIVE_H
 
+#include "archive/restore.h"
+
 /* The arguments behind "archive", ended by NULL; returns the exit status. */
 int archive_command(const char *const *arguments);
+
+/* Takes an open store on by the archive in the place. `table`: a name, whose rows alone are taken;
+ * NULL: all. `scratch` of the restore is in the directory. */
+struct archive_taking {
+    struct place *place;
+    uint64_t until;
+    const char *table;
+    const struct log *log;
+};
+status archive_take_on(const struct archive_taking *taking, struct store *store,
+                       const char *directory, struct archive_restored *out);
+
+#define ARCHIVE_UNTIL_SENTENCE                                                                     \
+    "A time like 2026-11-23T10:15:00Z, or a version: changes after it are left out. By default "   \
+    "all that is archived is taken."
+#define ARCHIVE_TABLE_SENTENCE                                                                     \
+    "A table as it is called then, projects/P/instances/I/tables/T: its rows alone are taken, "    \
+    "and those of others stay as they are in DIR. Quicker, to copy the table from there."
+
+/* One line: what became of the directory. */
+void archive_tell_restored(const char *directory, const struct archive_restored *restored);
 
 #endif

@@ -1,6 +1,7 @@
 /* See backup.h. What makes backups is in backup_create.c. */
 #include "cmd/backup.h"
 
+#include "cmd/archive.h"
 #include "cmd/backup_private.h"
 #include "cmd/command.h"
 
@@ -55,16 +56,26 @@ void backup_append_size(struct buffer *out, uint64_t files, uint64_t bytes)
 
 /* --- the kinds that look into a place --- */
 
+#define MOST_REACH_US (INT64_C(10) * 366 * 86400 * 1000000)
+
 struct options {
     uint64_t rate;
     uint64_t keep;
+    int64_t reach; /* microseconds */
     const char *to;
+    struct backup_moment moment;
 };
 
 #define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
     {                                                                                              \
         .member = #member_, .kind = OPTION_##kind_, .offset = offsetof(struct options, member_),   \
         .preset = preset_, .least = least_, .most = most_, .unit = unit_, .sentence = sentence_    \
+    }
+
+#define MOMENT_ROW(member_, unit_, sentence_)                                                      \
+    {                                                                                              \
+        .member = #member_, .kind = OPTION_STRING,                                                 \
+        .offset = offsetof(struct options, moment.member_), .unit = unit_, .sentence = sentence_   \
     }
 
 #define RATE_ROW                                                                                   \
@@ -241,10 +252,17 @@ static const struct option restore_rows[] = {
     ROW(STRING, to, NULL, 0, 0, "DIR",
         "The data directory to be made: not there yet, or empty. Its parent is there."),
     RATE_ROW,
+    MOMENT_ROW(archive, "PLACE",
+               "Where the server's archive is: what came after the backup is "
+               "taken from there."),
+    MOMENT_ROW(until, "MOMENT", ARCHIVE_UNTIL_SENTENCE),
+    MOMENT_ROW(table, "NAME", ARCHIVE_TABLE_SENTENCE),
 };
 
-static const struct option_table restore_table = {
-    .rows = restore_rows, .count = 2, .command = "trestle backup restore PLACE [NAME]"};
+static const struct option_table restore_table = {.rows = restore_rows,
+                                                  .count =
+                                                      sizeof restore_rows / sizeof *restore_rows,
+                                                  .command = "trestle backup restore PLACE [NAME]"};
 
 static void write_restore_help(struct buffer *out)
 {
@@ -253,7 +271,11 @@ static void write_restore_help(struct buffer *out)
         out,
         "\nMakes a data directory of the backup NAME, or of the newest: of a server with an\n"
         "identity of its own. Operations that were under way end as ABORTED when it starts. A\n"
-        "restore that is killed leaves no data directory: do it again.\n");
+        "restore that is killed leaves no data directory: do it again.\n"
+        "\nWith --archive it is as at any moment since: without NAME the newest backup from "
+        "before\n"
+        "--until is taken, and then what was archived up to that. A moment that cannot be had is\n"
+        "refused with the nearest that can.\n");
 }
 
 static void tell_restored(const char *name, const char *directory,
@@ -282,21 +304,26 @@ static status restore(struct visit *visit)
     const struct log log = {.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
     struct whole_work work = backup_work_at(visit->options.rate);
     struct whole_backup backup;
+    struct whole_restore what = {.place = visit->place,
+                                 .backup = &backup,
+                                 .files = files_of_system(),
+                                 .log = &log,
+                                 .work = &work};
+    struct backup_moment_work *moment = NULL;
     const char *name = visit->words[1];
-    const char *directory;
     if (visit->options.to == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "--to says which directory is to be made");
-    TRY(name_target(visit, &directory));
-    TRY(backup_find(visit->place, &name, visit->arena, &backup));
-    const struct whole_restore what = {.place = visit->place,
-                                       .backup = &backup,
-                                       .files = files_of_system(),
-                                       .directory = directory,
-                                       .log = &log,
-                                       .work = &work};
-    TRY(whole_restore(&what));
-    tell_restored(name, directory, &backup);
-    return status_ok();
+    TRY(name_target(visit, &what.directory));
+    status s =
+        backup_moment_begin(&visit->options.moment, &what, visit->arena, &name, &backup, &moment);
+    if (status_is_ok(s))
+        s = whole_restore(&what);
+    if (status_is_ok(s)) {
+        tell_restored(name, what.directory, &backup);
+        backup_moment_tell(moment, what.directory);
+    }
+    backup_moment_end(moment);
+    return s;
 }
 
 static int restore_kind(const char *const *arguments)
@@ -311,10 +338,15 @@ static int restore_kind(const char *const *arguments)
 
 static const struct option expire_rows[] = {
     ROW(INTEGER, keep, "0", 0, INT32_MAX, "N", "How many of the newest stay: 1 at least."),
+    ROW(DURATION, reach, "0", 0, MOST_REACH_US, "",
+        "What can be restored of so long with an archive stays so: later backups are not removed, "
+        "nor the one that comes before them. As long as the server's --archive-retention."),
 };
 
 static const struct option_table expire_table = {
-    .rows = expire_rows, .count = 1, .command = "trestle backup expire PLACE"};
+    .rows = expire_rows,
+    .count = sizeof expire_rows / sizeof *expire_rows,
+    .command = "trestle backup expire PLACE"};
 
 static void write_expire_help(struct buffer *out)
 {
@@ -336,7 +368,10 @@ static status expire_locked(struct visit *visit, const struct whole_expiry *expi
 
 static status expire(struct visit *visit)
 {
-    const struct whole_expiry expiry = {.keep = visit->options.keep};
+    int64_t reach_us = visit->options.reach;
+    const struct whole_expiry expiry = {
+        .keep = visit->options.keep,
+        .reach_us = reach_us == 0 ? 0 : clock_wall_us(clock_system()) - reach_us};
     struct place_lock *lock;
     if (expiry.keep == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "--keep says how many stay");

@@ -6,6 +6,7 @@
 #include "cluster/catalog.h"
 #include "cmd/command.h"
 #include "row/fold.h"
+#include "tablet/change_log.h"
 #include "tablet/commit.h"
 #include "trestle/backup/v1/whole_backups.pb-c.h"
 
@@ -87,16 +88,24 @@ struct creation {
     struct place_lock *lock;
 };
 
-/* Nothing in the directory has a version at or above the ceiling. */
-static status find_version(struct store *store, uint64_t *out)
+/* Nothing in the directory has a version at or above the ceiling. What is archived says where it
+ * really ends. */
+static status find_version(struct store *store, struct whole_backup *out)
 {
     uint64_t ceiling;
+    struct change_log_state state;
+    bool is_archived;
     struct keyspace *catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID);
     if (catalog == NULL)
         return status_make(STATUS_DATA_LOSS, "there is no catalog");
     TRY(commit_read_ceiling(catalog, &ceiling));
-    *out = ceiling == 0 ? 0 : ceiling - 1;
-    return status_ok();
+    TRY(change_log_read(catalog, &state, &is_archived));
+    out->version = ceiling == 0 ? 0 : ceiling - 1;
+    out->archive_stream = is_archived ? state.stream : 0;
+    struct keyspace *log = is_archived ? store_keyspace_find(store, state.keyspace) : NULL;
+    if (log == NULL || !state.is_on)
+        return status_ok();
+    return change_log_find_newest(log, state.taken, &out->version);
 }
 
 /* Open for reading, the store keeps everybody else out, and nothing in the directory changes. */
@@ -134,7 +143,7 @@ static status create(struct creation *creation)
     struct whole_work work = backup_work_at(creation->options.rate);
     TRY(open_directory(creation));
     TRY(store_identity(creation->store, identity));
-    TRY(find_version(creation->store, &facts.version));
+    TRY(find_version(creation->store, &facts));
     TRY(whole_create(creation->place, &source, &work, name));
     tell(name, work.bytes_total, work.files_copied, work.bytes_copied);
     return status_ok();

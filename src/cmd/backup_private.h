@@ -31,4 +31,23 @@ void backup_append_size(struct buffer *out, uint64_t files, uint64_t bytes);
 
 int backup_create_kind(const char *const *arguments);
 
+/* --- a moment that an archive is to be asked for: backup_moment.c --- */
+
+struct backup_moment {
+    const char *archive; /* a place; NULL: the backup is restored as it is */
+    const char *until;   /* NULL: as far as the archive goes */
+    const char *table;   /* NULL: all */
+};
+
+/* The backup NAME, or the one that goes best with the moment if `*name` is NULL; and, if there is
+ * an archive, the restore is told to take it on. What is allocated is freed by backup_moment_end.
+ */
+struct backup_moment_work;
+status backup_moment_begin(const struct backup_moment *moment, struct whole_restore *restore,
+                           struct arena *arena, const char **name, struct whole_backup *backup,
+                           struct backup_moment_work **out);
+/* Tells what was done. */
+void backup_moment_tell(const struct backup_moment_work *work, const char *directory);
+void backup_moment_end(struct backup_moment_work *work); /* NULL is fine */
+
 #endif

@@ -1,6 +1,7 @@
 /* What a server has below its services: certificates, the store with its tables, backups. */
 #include "cmd/server_private.h"
 
+#include "backup/whole.h"
 #include "os/process.h"
 #include "os/thread.h"
 
@@ -111,7 +112,7 @@ status server_open_cluster(struct server *server)
 {
     const struct settings *settings = server->settings;
     if (settings->archive != NULL)
-        TRY(place_of_directory(files_of_system(), settings->archive, &server->archive));
+        TRY(place_of_name(files_of_system(), settings->archive, &server->archive));
     const struct cluster_options options = {
         .data_directory = settings->data_dir,
         .salvage = settings->salvage,
@@ -135,7 +136,10 @@ status server_open_cluster(struct server *server)
         .heat = settings->heat,
         .heat_window_us = settings->heat_window,
         .undelete_window_us = settings->undelete_window,
-        .archive = {.place = server->archive, .buffer_bytes = settings->archive_buffer},
+        .archive = {.place = server->archive,
+                    .buffer_bytes = settings->archive_buffer,
+                    .retention_us = settings->archive_retention,
+                    .look_for = whole_look_for},
         .scrub_period_us = settings->scrub_period,
     };
     say_starting(server->log);

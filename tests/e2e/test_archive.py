@@ -28,6 +28,10 @@ def now():
     return datetime.datetime.now(datetime.UTC)
 
 
+def text_of(moment):
+    return moment.isoformat().replace("+00:00", "Z")
+
+
 def replay(tmp_path, base, archive, *until):
     """The base taken on, as a new data directory, and what was said."""
     data = tmp_path / f"restored{len(list(tmp_path.iterdir()))}" / "data"
@@ -44,7 +48,12 @@ def archived(tmp_path, connect):
         def __init__(self):
             self.archive = tmp_path / "archive"
             self.archive.mkdir()
-            self.server = Server(tmp_path / "server", ["--archive", self.archive])
+            self.places = tmp_path / "places"
+            self.places.mkdir()
+            self.server = Server(
+                tmp_path / "server",
+                ["--archive", self.archive, "--backup-places", self.places],
+            )
             self.server.directory.mkdir()
 
         def start(self):
@@ -57,6 +66,21 @@ def archived(tmp_path, connect):
             self.server.kill()
             shutil.copytree(self.server.data, tmp_path / "base")
             return tmp_path / "base"
+
+        def back_up(self):
+            """A whole backup of the server that runs; its name."""
+            place = self.places / "whole"
+            done = run_trestle("backup", "create", place, "--endpoint", self.server.host)
+            assert done.returncode == 0, done.stderr
+            return done.stdout.split(":")[0]
+
+        def restore(self, *arguments):
+            """A directory of a whole backup and the archive, and what was said."""
+            data = tmp_path / f"restored{len(list(tmp_path.iterdir()))}" / "data"
+            data.parent.mkdir()
+            done = run_trestle("backup", "restore", self.places / "whole", *arguments,
+                               "--archive", self.archive, "--to", data)  # fmt: skip
+            return data, done
 
     subject = Archived()
     yield subject
@@ -123,8 +147,7 @@ def test_a_killed_server_comes_back_as_it_was_at_a_moment(archived, tmp_path, co
     assert listed.returncode == 0, listed.stderr
     assert re.match(r"[0-9a-f]{16}: \d+ pieces, after .* up to .*\n$", listed.stdout)
     for moment, rows in (life.moments[7], life.moments[33], (deleted, life.rows)):
-        text = moment.isoformat().replace("+00:00", "Z")
-        data, done = replay(tmp_path, base, archived.archive, "--until", text)
+        data, done = replay(tmp_path, base, archived.archive, "--until", text_of(moment))
         assert done.returncode == 0, done.stderr
         assert re.search(r"\d+ commits out of \d+ pieces", done.stdout)
         assert rows_in(tmp_path, data, connect, name) == rows
@@ -164,6 +187,49 @@ def test_a_place_that_is_gone_is_told_and_stops_nobody(archived):
     assert "the archive goes on" in server.stderr()
 
 
+def test_whole_backups_and_the_archive_give_any_moment(archived, tmp_path, connect):
+    rpc = archived.start()
+    name = rpc.create_table("t", FAMILIES)
+    other = rpc.create_table("other", FAMILIES)
+    first = archived.back_up()
+    life = Life(rpc, name, 11)
+    for _ in range(15):
+        life.change()
+    second = archived.back_up()
+    for _ in range(15):
+        life.change()
+    before = now()
+    rpc.mutate(other, b"k", set_cell("f", b"q", b"v", 1000))
+    rpc.delete_table(name)
+    rpc.mutate(other, b"k", set_cell("f", b"q", b"w", 1000))
+    archived.server.stop()
+    for base, (moment, rows) in ((first, life.moments[8]), (second, life.moments[22])):
+        data, done = archived.restore("--until", text_of(moment))
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(f"{base}: ")
+        assert re.search(r"from .* to .* \(version \d+\), \d+ commits out of", done.stdout)
+        assert rows_in(tmp_path, data, connect, name) == rows
+        assert run_trestle("doctor", data).returncode == 0
+
+    data, done = archived.restore("--until", text_of(before), "--table", name)
+    assert done.returncode == 0, done.stderr
+    server = Server(data.parent).start()
+    try:
+        rpc = connect(server.host)
+        assert rows_of(rpc, name) == life.rows and rows_of(rpc, other) == {}
+    finally:
+        server.close()
+
+    _, done = archived.restore(second, "--until", text_of(life.moments[8][0]))
+    assert done.returncode == 1 and "take an older one" in done.stderr
+    data, done = archived.restore("--until", "2020-01-01T00:00:00Z")
+    assert done.returncode == 1
+    assert f"the oldest from which {archived.archive} goes on is {first}" in done.stderr
+    _, done = archived.restore("--until", "2100-01-01T00:00:00Z")
+    assert done.returncode == 1 and "the archive ends with a change of" in done.stderr
+    assert not data.exists()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_many_lives_and_many_moments(archived, tmp_path, connect, seed):
@@ -183,7 +249,6 @@ def test_many_lives_and_many_moments(archived, tmp_path, connect, seed):
     life.change()
     archived.server.stop()
     for moment, rows in life.random.sample(life.moments[:-1], 8):
-        text = moment.isoformat().replace("+00:00", "Z")
-        data, done = replay(tmp_path, base, archived.archive, "--until", text)
+        data, done = replay(tmp_path, base, archived.archive, "--until", text_of(moment))
         assert done.returncode == 0, done.stderr
         assert rows_in(tmp_path, data, connect, name) == rows

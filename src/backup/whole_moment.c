@@ -1,0 +1,184 @@
+/* See whole_moment.h. */
+#include "backup/whole_moment.h"
+
+#include "backup/whole_private.h"
+
+/* A backup from which an archive goes on that is there. */
+struct base {
+    const char *name;
+    const char *server;
+    uint64_t version;
+    uint64_t stream;
+};
+
+struct search {
+    const struct whole_moment *moment;
+    struct arena *arena;
+    struct arena *manifest_arena;
+    struct buffer streams; /* that are archived, as uint64_t */
+    struct base *bases;    /* rising names, which is rising times */
+    size_t count;
+};
+
+/* --- which there are --- */
+
+static status note_stream(void *context, uint64_t stream)
+{
+    struct search *search = context;
+    buffer_append(&search->streams, &stream, sizeof stream);
+    return search->streams.failed ? status_out_of_memory() : status_ok();
+}
+
+static bool is_archived(const struct search *search, uint64_t stream)
+{
+    const uint64_t *streams = (const uint64_t *)(void *)search->streams.data;
+    for (size_t i = 0; i < search->streams.size / sizeof *streams; i++)
+        if (streams[i] == stream)
+            return true;
+    return false;
+}
+
+static status add_base(struct search *search, const char *name, const struct whole_backup *backup)
+{
+    const char *server = arena_string(search->arena, bytes_of(backup->server));
+    if (server == NULL)
+        return status_out_of_memory();
+    search->bases[search->count++] = (struct base){.name = name,
+                                                   .server = server,
+                                                   .version = backup->version,
+                                                   .stream = backup->archive_stream};
+    return status_ok();
+}
+
+/* One that cannot be read is no base; `trestle backup verify` says so. */
+static status look_at(struct search *search, const char *name)
+{
+    struct whole_backup backup;
+    arena_reset(search->manifest_arena);
+    status s = whole_read(search->moment->place, name, search->manifest_arena, &backup);
+    if (s.code == STATUS_DATA_LOSS || s.code == STATUS_FAILED_PRECONDITION) {
+        status_free(s);
+        return status_ok();
+    }
+    TRY(s);
+    return is_archived(search, backup.archive_stream) ? add_base(search, name, &backup)
+                                                      : status_ok();
+}
+
+static status find_bases(struct search *search)
+{
+    const char *const *names;
+    size_t count;
+    status s = archive_list_streams(search->moment->archive, note_stream, search);
+    if (s.code == STATUS_NOT_FOUND) {
+        status_free(s);
+        return status_make(STATUS_NOT_FOUND, "nothing is archived in %s",
+                           place_title(search->moment->archive));
+    }
+    TRY(s);
+    TRY(whole_names(search->moment->place, search->arena, &names, &count));
+    search->bases = arena_alloc(search->arena, (count + 1) * sizeof *search->bases);
+    if (search->bases == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++)
+        TRY(look_at(search, names[i]));
+    return status_ok();
+}
+
+/* --- which it is --- */
+
+static bool is_before(const struct search *search, const struct base *base)
+{
+    uint64_t until = search->moment->until;
+    return until == ARCHIVE_END || base->version <= until;
+}
+
+static status choose_named(const struct search *search, const struct base **out)
+{
+    const char *name = search->moment->name;
+    for (size_t i = 0; i < search->count; i++)
+        if (strcmp(search->bases[i].name, name) == 0) {
+            *out = &search->bases[i];
+            return status_ok();
+        }
+    return status_make(STATUS_NOT_FOUND,
+                       "there is no whole backup \"%s\" of a server that is archived in %s", name,
+                       place_title(search->moment->archive));
+}
+
+static status refuse_none(const struct search *search)
+{
+    const char *archive = place_title(search->moment->archive);
+    char asked[CLOCK_DATE_SIZE], oldest[CLOCK_DATE_SIZE];
+    if (search->count == 0)
+        return status_make(STATUS_NOT_FOUND,
+                           "there is no whole backup of a server that is archived in %s", archive);
+    clock_date(sequence_time_us(search->moment->until), asked);
+    clock_date(sequence_time_us(search->bases[0].version), oldest);
+    return status_make(
+        STATUS_FAILED_PRECONDITION,
+        "no whole backup is as old as %s: the oldest from which %s goes on is %s, of "
+        "%s (version %llu)",
+        asked, archive, search->bases[0].name, oldest,
+        (unsigned long long)search->bases[0].version);
+}
+
+static status choose_newest(const struct search *search, const struct base **out)
+{
+    const struct base *best = NULL;
+    for (size_t i = 0; i < search->count; i++) {
+        const struct base *base = &search->bases[i];
+        if (!is_before(search, base))
+            continue;
+        if (best != NULL && strcmp(best->server, base->server) != 0)
+            return status_make(STATUS_FAILED_PRECONDITION,
+                               "there are backups of several servers, %s of %s and %s of %s: name "
+                               "the one that is to be taken",
+                               best->name, best->server, base->name, base->server);
+        if (best == NULL || base->version > best->version)
+            best = base;
+    }
+    *out = best;
+    return best == NULL ? refuse_none(search) : status_ok();
+}
+
+/* The first of the same archive that comes after the moment; 0: there is none. */
+static uint64_t next_after(const struct search *search, const struct base *chosen)
+{
+    uint64_t next = 0;
+    for (size_t i = 0; i < search->count; i++) {
+        const struct base *base = &search->bases[i];
+        if (base->stream == chosen->stream && !is_before(search, base) &&
+            (next == 0 || base->version < next))
+            next = base->version;
+    }
+    return next;
+}
+
+static status find(struct search *search, const char **name, struct whole_backup *out)
+{
+    const struct whole_moment *moment = search->moment;
+    const struct base *base;
+    search->manifest_arena = arena_create(WHOLE_MEMORY);
+    if (search->manifest_arena == NULL)
+        return status_out_of_memory();
+    TRY(find_bases(search));
+    TRY(moment->name != NULL ? choose_named(search, &base) : choose_newest(search, &base));
+    const struct archive_reach reach = {.stream = base->stream,
+                                        .from = base->version,
+                                        .until = moment->until,
+                                        .next = next_after(search, base)};
+    TRY(archive_check(moment->archive, &reach));
+    *name = base->name;
+    return whole_read(moment->place, base->name, search->arena, out);
+}
+
+status whole_find_base(const struct whole_moment *moment, struct arena *arena, const char **name,
+                       struct whole_backup *out)
+{
+    struct search search = {.moment = moment, .arena = arena};
+    status s = find(&search, name, out);
+    arena_destroy(search.manifest_arena);
+    buffer_free(&search.streams);
+    return s;
+}
