@@ -2,21 +2,28 @@
 #include "backup/runner.h"
 
 #include "archive/bases.h"
+#include "backup/whole_schedule.h"
+#include "base/condition.h"
 #include "cluster/checkpoint.h"
 #include "os/thread.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static const char CHECKPOINT_DIRECTORY[] = "checkpoint";
+static const int64_t MOST_WAIT_US = INT64_C(60) * 1000000; /* a clock may be set meanwhile */
 
 struct whole_runner {
     struct whole_runner_options options;
     struct buffer checkpoint; /* its directory, with a NUL */
     pthread_t thread;
     bool has_thread;
-    struct whole_work work; /* of the one that runs */
+    struct whole_work work;         /* of the one that runs */
+    struct whole_schedule schedule; /* the thread's, as is its place */
+    char scheduled_place[WHOLE_PLACE_SIZE];
+    char scheduled_error[WHOLE_ERROR_SIZE]; /* of the last attempt */
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake;
@@ -81,7 +88,7 @@ static bool goes_on(void *context)
 }
 
 static status create_of_checkpoint(struct whole_runner *runner, struct place *place,
-                                   const struct checkpoint_facts *checkpoint,
+                                   const struct checkpoint_facts *checkpoint, bool is_scheduled,
                                    char name[WHOLE_NAME_SIZE])
 {
     struct buffer settings = {0};
@@ -96,7 +103,8 @@ static status create_of_checkpoint(struct whole_runner *runner, struct place *pl
                                        .version = checkpoint->version,
                                        .archive_stream = checkpoint->archive_stream,
                                        .instant_us = checkpoint->wall_us,
-                                       .settings = (const char *)settings.data};
+                                       .settings = (const char *)settings.data,
+                                       .is_scheduled = is_scheduled};
     const struct whole_source source = {.files = files_of_system(),
                                         .directory = (const char *)runner->checkpoint.data,
                                         .facts = &facts};
@@ -122,15 +130,15 @@ static void note_for_archive(struct whole_runner *runner, const struct place *pl
     status_free(s);
 }
 
-static status create_in(struct whole_runner *runner, struct place *place,
-                        char name[WHOLE_NAME_SIZE])
+static status create_in(struct whole_runner *runner, struct place *place, struct whole_run *run)
 {
     struct checkpoint_facts facts;
     const char *directory = (const char *)runner->checkpoint.data;
     TRY(cluster_checkpoint(runner->options.cluster, directory, &facts));
-    status s = create_of_checkpoint(runner, place, &facts, name);
+    run->instant_us = facts.wall_us;
+    status s = create_of_checkpoint(runner, place, &facts, run->is_scheduled, run->name);
     if (status_is_ok(s))
-        note_for_archive(runner, place, name, &facts);
+        note_for_archive(runner, place, run->name, &facts);
     status removed = cluster_remove_checkpoint(runner->options.cluster, directory);
     if (!status_is_ok(removed))
         log_warn(runner->options.log, "a checkpoint stays until the next start",
@@ -139,23 +147,58 @@ static status create_in(struct whole_runner *runner, struct place *place,
     return s;
 }
 
-static status create_locked(struct whole_runner *runner, struct place *place,
-                            char name[WHOLE_NAME_SIZE])
+/* Those that the server's schedule has made, and are more than are to be kept. */
+static status expire(struct whole_runner *runner, struct place *place)
+{
+    char identity[STORE_IDENTITY_SIZE];
+    const struct whole_expiry expiry = {
+        .server = identity, .scheduled_only = true, .keep = runner->schedule.keep};
+    struct whole_work work = {
+        .clock = runner->work.clock, .goes_on = goes_on, .context = runner->work.context};
+    size_t backups, files;
+    if (expiry.keep == 0)
+        return status_ok();
+    TRY(cluster_identity(runner->options.cluster, identity));
+    TRY(whole_expire(place, &expiry, &work, &backups, &files));
+    if (backups > 0)
+        log_info(runner->options.log, "old whole backups removed",
+                 LOG_STR("place", place_title(place)), LOG_INT("backups", (int64_t)backups),
+                 LOG_INT("files", (int64_t)files));
+    return status_ok();
+}
+
+/* The backup is there, and counts, whatever becomes of those before it. */
+static void try_to_expire(struct whole_runner *runner, struct place *place)
+{
+    status s = expire(runner, place);
+    if (!status_is_ok(s) && s.code != STATUS_CANCELLED) {
+        metrics_add(runner->options.metrics, METRIC_whole_backup_failures_total, 1);
+        log_warn(runner->options.log, "old whole backups cannot be removed",
+                 LOG_STR("place", place_title(place)), LOG_STR("cause", status_message(s)));
+    }
+    status_free(s);
+}
+
+/* A place is begun by a person alone: see place_make. */
+static status create_locked(struct whole_runner *runner, struct place *place, struct whole_run *run)
 {
     struct place_lock *lock;
-    TRY(place_make(place));
+    if (!run->is_scheduled)
+        TRY(place_make(place));
     TRY(whole_prepare(place));
     TRY(whole_lock(place, &lock));
-    status s = create_in(runner, place, name);
+    status s = create_in(runner, place, run);
+    if (status_is_ok(s) && run->is_scheduled)
+        try_to_expire(runner, place);
     place_unlock(place, lock);
     return s;
 }
 
-static status create(struct whole_runner *runner, const char *where, char name[WHOLE_NAME_SIZE])
+static status create(struct whole_runner *runner, struct whole_run *run)
 {
     struct place *place;
-    TRY(place_of_name(files_of_system(), where, &place));
-    status s = create_locked(runner, place, name);
+    TRY(place_of_name(files_of_system(), run->place, &place));
+    status s = create_locked(runner, place, run);
     place_close(place);
     return s;
 }
@@ -198,7 +241,13 @@ static void note_progress(struct whole_runner *runner)
     run->bytes_copied = runner->work.bytes_copied;
 }
 
-static void end_run(struct whole_runner *runner, status s, const char *name)
+static void note_scheduled(struct whole_runner *runner, status s, int64_t instant_us)
+{
+    whole_schedule_note(&runner->schedule, s.code, instant_us, clock_steady_us(runner->work.clock));
+    snprintf(runner->scheduled_error, sizeof runner->scheduled_error, "%s", status_message(s));
+}
+
+static void end_run(struct whole_runner *runner, status s, const struct whole_run *done)
 {
     int64_t end_us = cluster_wall_us(runner->options.cluster);
     pthread_mutex_lock(&runner->lock);
@@ -207,7 +256,7 @@ static void end_run(struct whole_runner *runner, status s, const char *name)
     run->end_us = end_us > run->start_us ? end_us : run->start_us;
     run->code = s.code;
     if (status_is_ok(s))
-        snprintf(run->name, sizeof run->name, "%s", name);
+        snprintf(run->name, sizeof run->name, "%s", done->name);
     else
         snprintf(run->error, sizeof run->error, "%s", status_message(s));
     const struct whole_run ended = *run;
@@ -215,40 +264,23 @@ static void end_run(struct whole_runner *runner, status s, const char *name)
     pthread_mutex_unlock(&runner->lock);
     count_outcome(runner, s, ended.end_us);
     log_outcome(runner, &ended);
+    if (ended.is_scheduled)
+        note_scheduled(runner, s, done->instant_us);
 }
 
 static void run_last(struct whole_runner *runner)
 {
-    char place[WHOLE_PLACE_SIZE], name[WHOLE_NAME_SIZE] = "";
     pthread_mutex_lock(&runner->lock);
-    memcpy(place, last_run(runner)->place, sizeof place);
+    struct whole_run run = *last_run(runner);
     pthread_mutex_unlock(&runner->lock);
-    status s = create(runner, place, name);
-    end_run(runner, s, name);
+    status s = create(runner, &run);
+    end_run(runner, s, &run);
     status_free(s);
 }
 
-static void *run(void *argument)
-{
-    struct whole_runner *runner = argument;
-    pthread_mutex_lock(&runner->lock);
-    while (!runner->is_stopping) {
-        if (!runner->is_busy) {
-            pthread_cond_wait(&runner->wake, &runner->lock);
-            continue;
-        }
-        pthread_mutex_unlock(&runner->lock);
-        run_last(runner);
-        pthread_mutex_lock(&runner->lock);
-    }
-    pthread_mutex_unlock(&runner->lock);
-    return NULL;
-}
-
-/* --- asking --- */
-
 /* With the lock held. */
-static void add_run(struct whole_runner *runner, const char *place, struct whole_run *out)
+static void add_run(struct whole_runner *runner, const char *place, bool is_scheduled,
+                    struct whole_run *out)
 {
     runner->count++;
     runner->is_busy = true;
@@ -257,11 +289,124 @@ static void add_run(struct whole_runner *runner, const char *place, struct whole
     runner->work.files_copied = runner->work.bytes_copied = 0;
     struct whole_run *run = last_run(runner);
     *run = (struct whole_run){.id = runner->count,
+                              .is_scheduled = is_scheduled,
                               .start_us = cluster_wall_us(runner->options.cluster)};
     snprintf(run->place, sizeof run->place, "%s", place);
     *out = *run;
     pthread_cond_signal(&runner->wake);
 }
+
+/* --- the schedule --- */
+
+static status learn_from(struct whole_runner *runner, struct place *place)
+{
+    char identity[STORE_IDENTITY_SIZE];
+    int64_t end_us;
+    TRY(cluster_identity(runner->options.cluster, identity));
+    TRY(whole_schedule_learn(&runner->schedule, place, identity, &end_us));
+    if (end_us > 0)
+        metrics_set(runner->options.metrics, METRIC_whole_backup_newest_timestamp_seconds,
+                    end_us / 1000000);
+    return status_ok();
+}
+
+/* What cannot be learnt is an attempt that has failed. */
+static void learn(struct whole_runner *runner)
+{
+    struct place *place;
+    status s = place_of_name(files_of_system(), runner->scheduled_place, &place);
+    if (status_is_ok(s)) {
+        s = learn_from(runner, place);
+        place_close(place);
+    }
+    if (!status_is_ok(s)) {
+        note_scheduled(runner, s, 0);
+        metrics_add(runner->options.metrics, METRIC_whole_backup_failures_total, 1);
+        log_warn(runner->options.log, "a whole backup has failed",
+                 LOG_STR("place", runner->scheduled_place),
+                 LOG_STR("code", status_code_name(s.code)), LOG_STR("cause", status_message(s)));
+    } else {
+        runner->schedule.last_try = STATUS_OK;
+    }
+    status_free(s);
+}
+
+static void begin_scheduled(struct whole_runner *runner)
+{
+    struct whole_run run;
+    pthread_mutex_lock(&runner->lock);
+    if (!runner->is_busy && !runner->is_stopping)
+        add_run(runner, runner->scheduled_place, true, &run);
+    pthread_mutex_unlock(&runner->lock);
+}
+
+static void tell_overdue(struct whole_runner *runner, int64_t now_us)
+{
+    struct condition *condition = cluster_condition(runner->options.cluster);
+    const struct whole_schedule *schedule = &runner->schedule;
+    char newest[CLOCK_DATE_SIZE] = "none";
+    if (!whole_schedule_is_overdue(schedule, now_us)) {
+        condition_leave(condition, REASON_whole_backup_overdue);
+        return;
+    }
+    if (schedule->newest_us > 0)
+        clock_date(schedule->newest_us, newest);
+    condition_enter(condition, REASON_whole_backup_overdue,
+                    "the newest scheduled backup in %s: %s%s%s", runner->scheduled_place, newest,
+                    runner->scheduled_error[0] != '\0' ? "; " : "", runner->scheduled_error);
+}
+
+/* Begins one that is due. How long until there is something to look at again. */
+static int64_t attend_schedule(struct whole_runner *runner)
+{
+    struct clock *clock = runner->work.clock;
+    struct whole_schedule *schedule = &runner->schedule;
+    if (schedule->period_us == 0)
+        return MOST_WAIT_US;
+    int64_t now_us = clock_wall_us(clock);
+    int64_t wait_us = whole_schedule_wait_us(schedule, now_us, clock_steady_us(clock));
+    if (wait_us == 0 && !schedule->is_known)
+        learn(runner);
+    else if (wait_us == 0)
+        begin_scheduled(runner);
+    tell_overdue(runner, now_us);
+    return wait_us < MOST_WAIT_US ? wait_us : MOST_WAIT_US;
+}
+
+/* With the lock held; also wakes for nothing. */
+static void wait_for_work(struct whole_runner *runner, int64_t most_us)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t ns = until.tv_nsec + most_us % 1000000 * 1000;
+    until.tv_sec += (time_t)(most_us / 1000000 + ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    if (!runner->is_busy && !runner->is_stopping && most_us > 0)
+        pthread_cond_timedwait(&runner->wake, &runner->lock, &until);
+}
+
+/* --- the thread --- */
+
+static void *run(void *argument)
+{
+    struct whole_runner *runner = argument;
+    pthread_mutex_lock(&runner->lock);
+    while (!runner->is_stopping) {
+        bool is_busy = runner->is_busy;
+        int64_t wait_us = 0;
+        pthread_mutex_unlock(&runner->lock);
+        if (is_busy)
+            run_last(runner);
+        else
+            wait_us = attend_schedule(runner);
+        pthread_mutex_lock(&runner->lock);
+        wait_for_work(runner, wait_us);
+    }
+    pthread_mutex_unlock(&runner->lock);
+    return NULL;
+}
+
+/* --- asking --- */
 
 status whole_runner_begin(struct whole_runner *runner, const char *place, struct whole_run *out)
 {
@@ -274,7 +419,7 @@ status whole_runner_begin(struct whole_runner *runner, const char *place, struct
     pthread_mutex_lock(&runner->lock);
     bool is_busy = runner->is_busy || runner->is_stopping;
     if (!is_busy)
-        add_run(runner, place, out);
+        add_run(runner, place, false, out);
     pthread_mutex_unlock(&runner->lock);
     return is_busy ? status_make(STATUS_FAILED_PRECONDITION, "a whole backup is being made")
                    : status_ok();
@@ -304,8 +449,25 @@ status whole_runner_cancel(struct whole_runner *runner, uint64_t id)
 
 /* --- life --- */
 
+static status take_schedule(struct whole_runner *runner)
+{
+    const struct whole_runner_options *options = &runner->options;
+    if (options->schedule_period_us == 0)
+        return status_ok();
+    const char *places = options->places != NULL ? options->places : "";
+    size_t size = strcspn(places, ",");
+    if (size == 0 || size >= sizeof runner->scheduled_place)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "--backup-schedule: the first of --backup-places is no place");
+    memcpy(runner->scheduled_place, places, size);
+    runner->schedule = (struct whole_schedule){.period_us = options->schedule_period_us,
+                                               .keep = options->schedule_keep};
+    return status_ok();
+}
+
 static status start(struct whole_runner *runner)
 {
+    TRY(take_schedule(runner));
     buffer_append_format(&runner->checkpoint, "%s/%s%c", runner->options.data_directory,
                          CHECKPOINT_DIRECTORY, 0);
     if (runner->checkpoint.failed)
@@ -327,8 +489,12 @@ status whole_runner_create(const struct whole_runner_options *options, struct wh
     runner->work.bytes_per_second = options->bytes_per_second;
     runner->work.goes_on = goes_on;
     runner->work.context = runner;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&runner->lock, NULL);
-    pthread_cond_init(&runner->wake, NULL);
+    pthread_cond_init(&runner->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
     status s = start(runner);
     if (status_is_ok(s))
         *out = runner;

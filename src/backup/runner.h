@@ -1,4 +1,6 @@
-/* Whole backups of a server that serves: one at a time, on a thread of their own.
+/* Whole backups of a server that serves: one at a time, on a thread of their own; when somebody
+ * asks, and by a schedule, which goes to the first of the places. With a schedule the condition
+ * knows whether its backups are made (whole_backup_overdue).
  *
  *     whole_runner_begin ──► checkpoint in the data directory ──► into the place ──► removed again
  *
@@ -18,6 +20,8 @@ struct whole_runner_options {
     const char *data_directory;
     const char *places; /* with commas between, where backups may be made; NULL: nowhere */
     uint64_t bytes_per_second;
+    int64_t schedule_period_us; /* 0: no schedule */
+    uint64_t schedule_keep;     /* how many of those that it made stay; 0: all */
     const struct log *log;
     struct metrics *metrics; /* may be NULL */
     /* Appends what a manifest is to say of the server's settings; may be NULL. */
@@ -33,10 +37,12 @@ enum { WHOLE_RUNS = 16, WHOLE_PLACE_SIZE = 1024, WHOLE_ERROR_SIZE = 512 };
 
 struct whole_run {
     uint64_t id; /* from 1 */
+    bool is_scheduled;
     char place[WHOLE_PLACE_SIZE];
     int64_t start_us;
     int64_t end_us;             /* 0: it runs */
     char name[WHOLE_NAME_SIZE]; /* empty: there is no backup, or not yet */
+    int64_t instant_us;         /* private */
     enum status_code code;
     char error[WHOLE_ERROR_SIZE];
     uint64_t bytes_total;

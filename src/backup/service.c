@@ -35,6 +35,7 @@ static status tell_run(const struct whole_run *run, struct arena *arena, Wb__Who
     message->run = (int64_t)run->id;
     message->place = arena_string(arena, bytes_of(run->place));
     message->name = arena_string(arena, bytes_of(run->name));
+    message->scheduled = run->is_scheduled;
     message->total_bytes = (int64_t)run->bytes_total;
     message->done_bytes = (int64_t)run->bytes_done;
     message->copied_files = (int64_t)run->files_copied;

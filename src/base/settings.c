@@ -70,6 +70,8 @@ static status check_together(const struct settings *settings)
 {
     if (settings->tls_cert != NULL && settings->tls_key == NULL)
         return settings_refuse(settings, "tls_cert", "needs tls-key beside it");
+    if (settings->backup_schedule > 0 && settings->backup_places == NULL)
+        return settings_refuse(settings, "backup_schedule", "needs backup-places beside it");
     if (settings->tls_key != NULL && settings->tls_cert == NULL)
         return settings_refuse(settings, "tls_key", "needs tls-cert beside it");
     if (settings->tls_client_ca != NULL && settings->tls_cert == NULL)

@@ -95,6 +95,8 @@ static status create_whole_backups(struct server *server)
         .data_directory = settings->data_dir,
         .places = settings->backup_places,
         .bytes_per_second = settings->backup_rate,
+        .schedule_period_us = settings->backup_schedule,
+        .schedule_keep = (uint64_t)settings->backup_keep,
         .log = server->log,
         .metrics = server->metrics,
         .describe = describe_settings,

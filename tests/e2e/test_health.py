@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own
 OWN_PAGE = {"x-trestle-console": "1", "sec-fetch-site": "same-origin"}
 LEVELS = {"ok": 0, "degraded": 1, "no_writes": 2}
 REASONS = ["fenced", "disk_full", "disk_reserve", "damaged_range", "salvaged",
-           "log_unrecorded", "clock_ahead",
-           "archive_behind", "archive_gap", "backup_overdue", "certificate"]  # fmt: skip
+           "log_unrecorded", "clock_ahead", "archive_behind", "archive_gap",
+           "backup_overdue", "whole_backup_overdue", "certificate"]  # fmt: skip
 ALL_OF_IT = "16TB"  # a reserve that no disk of a test has
 
 
@@ -253,6 +253,23 @@ def test_a_backup_that_is_overdue(fresh_server, administer, connect):
     texts = told.check("degraded", "backup_overdue")
     assert texts["backup_overdue"].endswith(f"{name} has none")
     assert "an automated backup could not begin" in server.stderr()
+
+
+def test_a_whole_backup_that_is_overdue(tmp_path, fresh_server):
+    """A schedule whose place is not there, until it is."""
+    place = tmp_path / "share" / "whole"
+    place.parent.mkdir()
+    server = fresh_server("--backup-places", str(place), "--backup-schedule", "1s")
+    told = Told(server)
+    wait_until(lambda: told.ready()[1] == "degraded")
+    texts = told.check("degraded", "whole_backup_overdue")
+    assert f"the newest scheduled backup in {place}: none; " in texts["whole_backup_overdue"]
+    assert 'msg="a whole backup has failed"' in server.stderr()
+    assert server.metric("whole_backup_failures_total") > 0
+    assert not place.exists()
+    place.mkdir()
+    wait_until(lambda: server.metric("whole_backup_newest_timestamp_seconds") > 0)
+    wait_until(lambda: told.ready()[1] == "ok")
 
 
 def test_what_fails_has_an_end_and_a_line(fresh_server, administer, connect):

@@ -73,7 +73,7 @@ def machine(tmp_path_factory):
 
 def on(machine, server, command):
     known = {"127.0.0.1:8086": server.host, "/var/lib/trestle": str(server.data),
-             "/etc/trestle": str(machine)}  # fmt: skip
+             "/etc/trestle": str(machine), "/mnt/backups": str(machine / "backups")}  # fmt: skip
     for name, ours in known.items():
         command = command.replace(name, ours)
     return command
@@ -81,7 +81,9 @@ def on(machine, server, command):
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory, machine):
-    server = Server(tmp_path_factory.mktemp("used")).start()
+    (machine / "backups").mkdir()
+    places = ["--backup-places", str(machine / "backups")]
+    server = Server(tmp_path_factory.mktemp("used"), places).start()
     rpc = Rpc(server.host)
     rpc.create_table("t")
     rpc.close()

@@ -2,9 +2,11 @@
 
 import re
 import shutil
+import time
 
 from google.cloud.bigtable_admin_v2 import types
 from google.iam.v1 import iam_policy_pb2, policy_pb2
+from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
 from harness.server import run_trestle
 
@@ -127,6 +129,29 @@ def test_what_fails_is_told(tmp_path, fresh_server, administer, connect):
     assert not (tmp_path / "r").exists()
     for wrong in (["create"], ["restore", story.place], ["expire", story.place], ["list", "--x"]):
         backup(*wrong, code=2)
+
+
+def test_a_schedule_makes_them_and_removes_old_ones(tmp_path, fresh_server):
+    place = tmp_path / "whole"
+    place.mkdir()
+    schedule = ("--backup-places", str(place), "--backup-schedule", "1s", "--backup-keep", "2")
+    server = fresh_server(*schedule)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    by_hand = None
+    while by_hand is None:  # one of the schedule's may be under way
+        assert time.monotonic() < deadline
+        done = run_trestle("backup", "create", str(place), "--endpoint", server.host)
+        by_hand = None if done.returncode else done.stdout.split(":")[0]
+    while server.metric("whole_backups_made_total") < 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    server.stop()
+    assert 'msg="old whole backups removed"' in server.stderr()
+    lines = backup("list", place).splitlines()
+    scheduled = [line for line in lines if "scheduled" in line]
+    assert len(scheduled) in (2, 3)  # the stop may have come between a backup and its expiry
+    assert [line for line in lines if line not in scheduled][0].startswith(by_hand)
+    assert backup("verify", place).count(": whole\n") == len(lines)
 
 
 def test_only_an_admin_makes_them(tmp_path, secure):
