@@ -5,6 +5,7 @@
  *                    └──── waits ◄─────┘ */
 #include "aws/dynamo_client.h"
 
+#include "aws/endpoint.h"
 #include "base/check.h"
 
 #include <stdlib.h>
@@ -48,30 +49,16 @@ static status name_hosts(struct dynamo_client *client, const char *host, const c
     return status_ok();
 }
 
-/* An endpoint of the user's does both. The host is signed as libcurl sends it. */
+/* An endpoint of the user's does both. */
 static status take_endpoint(struct dynamo_client *client, const char *endpoint)
 {
-    static const char *const schemes[] = {"http://", "https://"};
-    static const char *const ports[] = {":80", ":443"};
-    for (size_t i = 0; i < 2; i++) {
-        size_t size = strlen(schemes[i]);
-        if (strncasecmp(endpoint, schemes[i], size) != 0)
-            continue;
-        bytes host = bytes_of(endpoint + size);
-        bytes port = bytes_of(ports[i]);
-        if (host.size > 0 && host.data[host.size - 1] == '/')
-            host.size--;
-        if (host.size > port.size && bytes_equal(bytes_from(host, host.size - port.size), port))
-            host.size -= port.size;
-        if (host.size == 0 || strcspn((const char *)host.data, "/?#@ ") < host.size)
-            break;
-        char *text = bytes_to_string(host);
-        status s = text == NULL ? status_out_of_memory() : name_hosts(client, text, schemes[i]);
-        free(text);
-        return s;
-    }
-    return status_make(STATUS_INVALID_ARGUMENT,
-                       "%s is no endpoint: http://HOST:PORT or https://HOST is expected", endpoint);
+    const char *scheme;
+    struct buffer host = {0};
+    status s = aws_endpoint_parse(endpoint, &scheme, &host);
+    if (status_is_ok(s))
+        s = name_hosts(client, (const char *)host.data, scheme);
+    buffer_free(&host);
+    return s;
 }
 
 static status take_region(struct dynamo_client *client, const char *region)

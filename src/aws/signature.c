@@ -42,7 +42,8 @@ static void append_header_names(const struct aws_request *request, struct buffer
 /* The request in the one form that both sides sign. */
 static status append_canonical(const struct aws_request *request, struct buffer *out)
 {
-    buffer_append_format(out, "%s\n%s\n\n", request->method, request->path);
+    buffer_append_format(out, "%s\n%s\n%s\n", request->method, request->path,
+                         request->query != NULL ? request->query : "");
     for (size_t i = 0; i < request->header_count; i++)
         buffer_append_format(out, "%s:%s\n", request->headers[i].name, request->headers[i].value);
     buffer_append_byte(out, '\n');

@@ -1,8 +1,8 @@
 /* Signature Version 4: how a request says to AWS's services who sent it ("Create a signed AWS API
  * request", IAM User Guide).
  *
- * What is signed: the method, the path, the headers that are given and the body's digest, at a
- * time, for one service in one region. Requests have no query here, and paths nothing to escape. */
+ * What is signed: the method, the path, the query, the headers that are given and the body's
+ * digest, at a time, for one service in one region. Path and query are escaped as they are sent. */
 #ifndef TRESTLE_AWS_SIGNATURE_H
 #define TRESTLE_AWS_SIGNATURE_H
 
@@ -16,6 +16,7 @@ struct aws_header {
 struct aws_request {
     const char *method;
     const char *path;
+    const char *query;                /* name=value pairs, sorted by name; NULL: none */
     const struct aws_header *headers; /* that are signed: sorted by name, `host` among them */
     size_t header_count;
     bytes body;

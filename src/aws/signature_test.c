@@ -19,6 +19,7 @@ static const struct aws_header with_token[] = {
 
 static const struct {
     const char *method;
+    const char *query;
     const struct aws_header *headers;
     size_t header_count;
     const char *body;
@@ -26,16 +27,19 @@ static const struct {
     const char *signature;
 } vectors[] = {
     /* get-vanilla */
-    {"GET", plain, 2, "", "host;x-amz-date",
+    {"GET", NULL, plain, 2, "", "host;x-amz-date",
      "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"},
+    /* get-vanilla-query-order-key-case */
+    {"GET", "Param1=value1&Param2=value2", plain, 2, "", "host;x-amz-date",
+     "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"},
     /* post-vanilla */
-    {"POST", plain, 2, "", "host;x-amz-date",
+    {"POST", NULL, plain, 2, "", "host;x-amz-date",
      "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"},
     /* post-x-www-form-urlencoded */
-    {"POST", form, 3, "Param1=value1", "content-type;host;x-amz-date",
+    {"POST", NULL, form, 3, "Param1=value1", "content-type;host;x-amz-date",
      "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"},
     /* post-sts-header-before */
-    {"POST", with_token, 3, "", "host;x-amz-date;x-amz-security-token",
+    {"POST", NULL, with_token, 3, "", "host;x-amz-date;x-amz-security-token",
      "85d96828115b5dc0cfc3bd16ad9e210dd772bbebba041836c64533a82be05ead"},
 };
 
@@ -49,6 +53,7 @@ static void the_test_suites_signatures_come_out(void **state)
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         const struct aws_request request = {.method = vectors[i].method,
                                             .path = "/",
+                                            .query = vectors[i].query,
                                             .headers = vectors[i].headers,
                                             .header_count = vectors[i].header_count,
                                             .body = bytes_of(vectors[i].body)};

@@ -2,6 +2,7 @@
 #include "backup/runner.h"
 
 #include "archive/bases.h"
+#include "aws/bucket.h"
 #include "backup/whole_schedule.h"
 #include "base/condition.h"
 #include "cluster/checkpoint.h"

@@ -2,6 +2,7 @@
  * (proto/trestle/backup.proto), and the SHA-256 of all before it. */
 #include "backup/whole_private.h"
 
+#include "aws/bucket.h"
 #include "trestle/backup.pb-c.h"
 #include "wire/proto.h"
 

@@ -2,6 +2,7 @@
 #include "cmd/archive.h"
 
 #include "archive/restore.h"
+#include "aws/bucket.h"
 #include "base/options.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"

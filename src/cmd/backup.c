@@ -1,6 +1,7 @@
 /* See backup.h. What makes backups is in backup_create.c. */
 #include "cmd/backup.h"
 
+#include "aws/bucket.h"
 #include "cmd/archive.h"
 #include "cmd/backup_private.h"
 #include "cmd/command.h"
@@ -343,10 +344,9 @@ static const struct option expire_rows[] = {
         "nor the one that comes before them. As long as the server's --archive-retention."),
 };
 
-static const struct option_table expire_table = {
-    .rows = expire_rows,
-    .count = sizeof expire_rows / sizeof *expire_rows,
-    .command = "trestle backup expire PLACE"};
+static const struct option_table expire_table = {.rows = expire_rows,
+                                                 .count = sizeof expire_rows / sizeof *expire_rows,
+                                                 .command = "trestle backup expire PLACE"};
 
 static void write_expire_help(struct buffer *out)
 {

@@ -2,6 +2,7 @@
  * serves, the command does. */
 #include "cmd/backup_private.h"
 
+#include "aws/bucket.h"
 #include "client/client_session.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
@@ -71,10 +72,10 @@ static void write_help(struct buffer *out)
     buffer_append_format(
         out,
         "\nAdds a backup of everything that the server has to PLACE, a directory on its machine,\n"
-        "which is made if its parent is there. A server makes backups in its --backup-places\n"
-        "alone, one at a time, and goes on when this command is killed. What the place has\n"
-        "already is not copied again. A backup that is cut short is none, and the next goes on\n"
-        "from what has been copied.\n");
+        "which is made if its parent is there, or s3://BUCKET/PREFIX. A server makes backups in\n"
+        "its --backup-places alone, one at a time, and goes on when this command is killed. What\n"
+        "the place has already is not copied again. A backup that is cut short is none, and the\n"
+        "next goes on from what has been copied.\n");
 }
 
 /* --- a directory that nobody serves --- */

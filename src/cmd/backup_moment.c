@@ -1,4 +1,5 @@
 /* `trestle backup restore --archive`: the backup, and what was archived since. */
+#include "aws/bucket.h"
 #include "backup/whole_moment.h"
 #include "cmd/archive.h"
 #include "cmd/backup_private.h"

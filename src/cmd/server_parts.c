@@ -1,6 +1,7 @@
 /* What a server has below its services: certificates, the store with its tables, backups. */
 #include "cmd/server_private.h"
 
+#include "aws/bucket.h"
 #include "backup/whole.h"
 #include "os/process.h"
 #include "os/thread.h"

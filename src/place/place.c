@@ -56,14 +56,6 @@ static status check_folder(const char *folder)
 
 /* --- the methods --- */
 
-status place_of_name(struct files *files, const char *name, struct place **out)
-{
-    *out = NULL;
-    if (strstr(name, "://") != NULL)
-        return status_make(STATUS_UNIMPLEMENTED, "%s: a place is a directory", name);
-    return place_of_directory(files, name, out);
-}
-
 void place_close(struct place *place)
 {
     if (place == NULL)

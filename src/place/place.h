@@ -1,5 +1,5 @@
-/* A place: where whole backups and the archive are kept, as objects with names. A directory now
- * (place_directory.c); whatever else can put, get, list and remove may be one.
+/* A place: where whole backups and the archive are kept, as objects with names. A directory
+ * (place_directory.c), or a bucket (aws/bucket.h).
  *
  * Invariants
  *  1. An object is there as a whole or not at all. A reader meets no part of one that is being put,
@@ -67,9 +67,6 @@ struct place {
 
 /* The directory, which is there or will be; `files` outlives the place. */
 status place_of_directory(struct files *files, const char *path, struct place **out);
-
-/* By what a person calls it. UNIMPLEMENTED for what is no directory's path. */
-status place_of_name(struct files *files, const char *name, struct place **out);
 
 void place_close(struct place *place); /* NULL is fine */
 

@@ -322,18 +322,6 @@ static void a_missing_directory_is_never_made(void **state)
     free(path);
 }
 
-static void a_name_says_what_kind_of_place_it_is(void **state)
-{
-    struct fixture *f = *state;
-    struct place *place;
-    assert_status(place_of_name(files_of_system(), "ftp://host/path", &place),
-                  STATUS_UNIMPLEMENTED);
-    assert_null(place);
-    assert_ok(place_of_name(files_of_system(), place_title(f->place), &place));
-    assert_listed(place, "", "");
-    place_close(place);
-}
-
 /* --- faults --- */
 
 static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_APPEND, FAULT_SYNC,
@@ -435,7 +423,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_finished_is_not_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_at_a_time_has_the_lock, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sweep_removes_what_a_crash_left, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_name_says_what_kind_of_place_it_is, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_removed_and_settled_survives_a_power_cut, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_put_where_the_folder_is_gone, set_up, tear_down),

@@ -1,51 +1,19 @@
-"""A DynamoDB for tests: moto's server as a process, AWS's SDK as its client."""
+"""A DynamoDB for tests: moto's, AWS's SDK as its client."""
 
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
-import boto3
-from botocore.config import Config
 from harness.dynamo_exports import ALL_TYPES
+from harness.aws_services import Moto
 
-REGION = "us-east-1"
-ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": "AKTEST", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": REGION,
-}  # fmt: skip
-PATIENT = Config(read_timeout=300)  # moto is slow with large tables
 BATCH = 25  # items of a BatchWriteItem, at most
 
 
-class DynamoDB:
-    """`authority`: of harness/certificates.py, by whose certificate it speaks TLS."""
+class DynamoDB(Moto):
+    """See harness/aws_services.py."""
 
     def __init__(self, log, authority=None):
-        tls = authority.issue("moto", "/CN=moto") if authority else ()
-        script = Path(__file__).with_name("moto_server.py")
-        with open(log, "wb") as stderr:
-            self.process = subprocess.Popen(
-                [sys.executable, script, *tls], stdout=subprocess.PIPE, stderr=stderr, text=True
-            )
-        scheme = "https" if authority else "http"
-        self.url = f"{scheme}://127.0.0.1:{int(self.process.stdout.readline())}"
-        self.client = boto3.client(
-            "dynamodb", endpoint_url=self.url, region_name=REGION, config=PATIENT,
-            aws_access_key_id=ENVIRONMENT["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=ENVIRONMENT["AWS_SECRET_ACCESS_KEY"],
-            verify=str(authority.certificate) if authority else None,
-        )  # fmt: skip
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-    def environment(self):
-        """Of a process that is this one's client."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        return {**kept, **ENVIRONMENT}
+        super().__init__(log, authority)
+        self.client = self.client_of("dynamodb")
 
     def create_table(self, name, sort_key=None, view="NEW_AND_OLD_IMAGES"):
         keys = [("Id", "HASH", "S")] + ([(sort_key, "RANGE", "N")] if sort_key else [])

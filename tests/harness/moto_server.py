@@ -1,4 +1,5 @@
-"""moto's DynamoDB, streams and all, as a process: prints its port, serves on loopback until killed.
+"""moto's services, DynamoDB with streams and S3, as a process: prints its port, serves on loopback
+until killed.
 
     moto_server.py [CERTIFICATE KEY]      with them by TLS
 

@@ -1,0 +1,86 @@
+"""Whole backups in a bucket: moto's, by whose word S3 is imitated."""
+
+import os
+
+import pytest
+from harness.aws_services import Moto
+from harness.rpc import set_cell
+from harness.server import EXTERNAL, run_trestle
+
+pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
+PLACE = "s3://backups/of/this"
+KEYS = 24  # of a megabyte: a table's file of more than a part
+
+
+@pytest.fixture(scope="module")
+def moto(tmp_path_factory):
+    moto = Moto(tmp_path_factory.mktemp("moto") / "log")
+    moto.client_of("s3").create_bucket(Bucket="backups")
+    yield moto
+    moto.close()
+
+
+@pytest.fixture
+def environment(moto):
+    return {"AWS_ENDPOINT_URL_S3": moto.url, "AWS_ACCESS_KEY_ID": "AKTEST",
+            "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}  # fmt: skip
+
+
+@pytest.fixture
+def backup(environment):
+    def run(*arguments, code=0, **changes):
+        done = run_trestle("backup", *arguments, env={**environment, **changes})
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stderr if code else done.stdout
+
+    return run
+
+
+def test_a_bucket_keeps_them(tmp_path, moto, environment, backup, fresh_server, connect):
+    """The server makes one, what has changed goes there, and it comes back."""
+    server = fresh_server("--backup-places", "s3://backups/of", env=environment)
+    rpc = connect(server.host)
+    table = rpc.create_table("t")
+    values = {b"%d" % i: os.urandom(1 << 20) for i in range(KEYS)}
+    for key, value in values.items():
+        rpc.mutate_rows(table, [(key, [set_cell("f", b"q", value, 1000)])])
+    by_server = ("--endpoint", server.host)
+    assert "were not there yet" in backup("create", PLACE, *by_server)
+    objects = moto.client_of("s3").list_objects_v2(Bucket="backups")["Contents"]
+    keys = [each["Key"] for each in objects]
+    assert all(key.startswith("of/this/") for key in keys)
+    assert not [key for key in keys if "/locks/" in key]
+    assert max(each["Size"] for each in objects) > 16 << 20  # which came in parts
+    server.stop()
+    backup("create", PLACE, "--data-dir", server.data)
+    assert len(backup("list", PLACE).splitlines()) == 2
+    assert backup("verify", PLACE).count(": whole") == 2
+    assert backup("expire", PLACE, "--keep", "1").startswith("1 backups and ")
+    to = tmp_path / "restored"
+    backup("restore", PLACE, "--to", to)
+    server.data.rename(tmp_path / "former")
+    to.rename(server.data)
+    server.start()
+    found = {key: cells[0].value for key, cells in connect(server.host).read(table)}
+    assert found == values
+
+
+def test_what_is_wrong_is_told(tmp_path, moto, environment, backup, fresh_server):
+    server = fresh_server()
+    server.stop()
+    data = server.data
+    create = ("create", PLACE, "--data-dir", data)
+    assert "NoSuchBucket" in backup("create", "s3://none/x", "--data-dir", data, code=1)
+    nobody = {"AWS_ACCESS_KEY_ID": "", "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}
+    assert "no credentials for AWS" in backup(*create, code=1, **nobody)
+    assert "is no place" in backup("list", "s3://", code=2)
+    assert "a place is a directory, or s3://" in backup("list", "gs://b/x", code=1)
+    lock = "of/this/locks/0123456789abcdef"
+    moto.client_of("s3").put_object(Bucket="backups", Key=lock)
+    assert "somebody else is writing" in backup(*create, code=1)
+    moto.client_of("s3").delete_object(Bucket="backups", Key=lock)
+    backup(*create)
+    s3 = moto.client_of("s3")
+    for each in s3.list_objects_v2(Bucket="backups", Prefix="of/this/files/")["Contents"]:
+        s3.delete_object(Bucket="backups", Key=each["Key"])
+    assert "it is missing" in backup("verify", PLACE, code=1)
