@@ -5,7 +5,7 @@
  * without it is new, or its making was cut short before anything could be stored. When a store of
  * a former format is brought to the present one it is written last, too: until then a former
  * program may go on with the directory, and whatever was prepared is prepared again. */
-#include "store/internal.h"
+#include "store/log_ends.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -40,21 +40,56 @@ static status parse_format(const std::string &directory, const std::string &text
     return status_ok();
 }
 
-/* Tables without a FORMAT were not left by a store's making: keep away from them. */
-static status refuse_foreign_files(rocksdb::FileSystem *files, const std::string &directory)
+static status has_tables(rocksdb::FileSystem *files, const std::string &directory, bool *has)
 {
     std::vector<std::string> names;
     rocksdb::IOStatus s = files->GetChildren(directory, IOOptions(), &names, nullptr);
-    if (!s.ok())
-        return status_from(s);
-    for (const std::string &name : names) {
-        if (name.size() > 4 && name.compare(name.size() - 4, 4, ".sst") == 0)
-            return status_make(STATUS_FAILED_PRECONDITION,
-                               "data directory %s has data of another program, or its file FORMAT "
-                               "is missing",
-                               directory.c_str());
-    }
-    return status_ok();
+    *has = false;
+    for (const std::string &name : names)
+        *has |= name.size() > 4 && name.compare(name.size() - 4, 4, ".sst") == 0;
+    return status_from(s);
+}
+
+/* Whether SYNCED, which there is from format 2 on, knows of writes: then there was a FORMAT. */
+static bool is_ours(rocksdb::FileSystem *files, const std::string &directory, bool has_tables)
+{
+    synced_file file;
+    synced_record record;
+    file.set_place(files, directory);
+    status s = file.read(&record);
+    bool is_whole = status_is_ok(s);
+    status_free(s);
+    return is_whole && (has_tables || !record.logs.empty());
+}
+
+/* FORMAT is not to be had. */
+static status go_without(rocksdb::FileSystem *files, const store_options *options,
+                         const char *trouble, directory_state *out)
+{
+    bool is_there;
+    TRY(has_tables(files, options->directory, &is_there));
+    if (!is_ours(files, options->directory, is_there))
+        return status_ok();
+    out->has_lost_format = true;
+    out->format = FORMAT_VERSION;
+    if (options->salvage && !options->read_only)
+        return status_ok();
+    return status_make(STATUS_DATA_LOSS,
+                       "data directory %s: the file FORMAT is %s. With --salvage the server makes "
+                       "it anew, and nothing is lost",
+                       options->directory, trouble);
+}
+
+/* Tables without a FORMAT were not left by a store's making: keep away from them. */
+static status refuse_foreign_files(rocksdb::FileSystem *files, const std::string &directory)
+{
+    bool is_there;
+    TRY(has_tables(files, directory, &is_there));
+    return is_there ? status_make(STATUS_FAILED_PRECONDITION,
+                                  "data directory %s has data of another program, or its file "
+                                  "FORMAT is missing",
+                                  directory.c_str())
+                    : status_ok();
 }
 
 rocksdb::IOStatus sync_directory(rocksdb::FileSystem *files, const std::string &directory)
@@ -73,23 +108,45 @@ static rocksdb::IOStatus make_directory(rocksdb::FileSystem *files, const std::s
     return s.ok() ? sync_directory(files, parent) : s;
 }
 
+static status examine_damaged(rocksdb::FileSystem *files, const store_options *options,
+                              status trouble, directory_state *out)
+{
+    status s = go_without(files, options, "damaged", out);
+    if (!status_is_ok(s) || out->has_lost_format) {
+        status_free(trouble);
+        return s;
+    }
+    return trouble;
+}
+
+static status examine_missing(rocksdb::FileSystem *files, const store_options *options,
+                              directory_state *out)
+{
+    std::string directory = options->directory;
+    if (options->read_only && access(options->directory, F_OK) != 0)
+        return status_make(STATUS_NOT_FOUND, "%s is not a data directory", options->directory);
+    if (!options->read_only)
+        TRY(status_from(make_directory(files, directory)));
+    TRY(go_without(files, options, "missing", out));
+    if (out->has_lost_format)
+        return status_ok();
+    if (options->read_only)
+        return status_make(STATUS_NOT_FOUND, "%s is not a data directory", options->directory);
+    return refuse_foreign_files(files, directory);
+}
+
 status directory_examine(rocksdb::FileSystem *files, const store_options *options,
-                         unsigned long *format)
+                         directory_state *out)
 {
     std::string directory = options->directory;
     std::string text;
     rocksdb::Status s = rocksdb::ReadFileToString(files, path_of(directory, "FORMAT"), &text);
-    *format = 0;
-    if (s.ok())
-        return parse_format(directory, text, format);
-    if (!s.IsPathNotFound())
-        return status_from(s);
-    if (options->read_only)
-        return status_make(STATUS_NOT_FOUND, "%s is not a data directory", directory.c_str());
-    s = make_directory(files, directory);
+    if (s.IsPathNotFound())
+        return examine_missing(files, options, out);
     if (!s.ok())
         return status_from(s);
-    return refuse_foreign_files(files, directory);
+    status parsed = parse_format(directory, text, &out->format);
+    return parsed.code == STATUS_DATA_LOSS ? examine_damaged(files, options, parsed, out) : parsed;
 }
 
 status directory_mark(rocksdb::FileSystem *files, const std::string &directory)

@@ -37,6 +37,15 @@ struct file_state {
     /* Of one that is overwritten in place: what it had at the last sync. */
     bool has_image = false;
     std::string image;
+    /* Of one that was renamed: what its name meant before, if that was durable, until this is. */
+    bool has_former = false;
+    std::string former;
+
+    void set_name_synced(bool is_synced)
+    {
+        name_is_synced |= is_synced;
+        has_former &= !is_synced;
+    }
 
     void take_image(const std::string &path)
     {
@@ -81,6 +90,20 @@ class world {
         failures++;
         failures_while_merging += thread_is_merging() ? 1 : 0;
         return failure(r.kind);
+    }
+
+    /* With the mutex: what a power cut would leave under that name, of a file that is no longer
+     * written to. False: no file. */
+    bool read_durable(const std::string &path, std::string *out) const
+    {
+        auto found = files.find(path);
+        if (found != files.end() && found->second->has_former) {
+            *out = found->second->former;
+            return true;
+        }
+        if (found != files.end() && !found->second->name_is_synced)
+            return false;
+        return rocksdb::ReadFileToString(rocksdb::FileSystem::Default().get(), path, out).ok();
     }
 
     std::mutex mutex; /* held, too, while names come, change and go: a power cut sees all or none */
@@ -224,7 +247,7 @@ class faulty_directory final : public rocksdb::FSDirectoryWrapper {
         std::lock_guard<std::mutex> lock(world->mutex);
         for (auto &entry : world->files) {
             if (entry.first.substr(0, entry.first.rfind('/')) == path)
-                entry.second->name_is_synced |= s.ok();
+                entry.second->set_name_synced(s.ok());
         }
         return s;
     }
@@ -335,10 +358,14 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
                         IODebugContext *debug) override
     {
         std::lock_guard<std::mutex> lock(world->mutex);
+        std::string former;
+        bool has_former = world->read_durable(to, &former);
         IOStatus s = target()->RenameFile(from, to, options, debug);
         auto found = world->files.find(from);
         if (s.ok() && found != world->files.end()) {
             std::shared_ptr<file_state> state = found->second;
+            state->has_former = has_former;
+            state->former = former;
             world->files.erase(found);
             world->files[to] = state;
         }
@@ -437,7 +464,8 @@ static void copy_survivors(fault_fs *fs, const std::string &directory, const std
         std::string path = directory + "/" + name;
         auto found = fs->world->files.find(path);
         bool is_known = found != fs->world->files.end();
-        if (name[0] == '.' || (is_known && !found->second->name_is_synced))
+        bool has_former = is_known && found->second->has_former;
+        if (name[0] == '.' || (is_known && !found->second->name_is_synced && !has_former))
             continue;
         bool is_directory = false;
         CHECK(plain->IsDirectory(path, IOOptions(), &is_directory, nullptr).ok());
@@ -449,7 +477,9 @@ static void copy_survivors(fault_fs *fs, const std::string &directory, const std
         CHECK(rocksdb::ReadFileToString(plain, path, &data).ok());
         bool has_image = is_known && found->second->has_image;
         size_t left = is_known && !has_image ? found->second->synced + torn : data.size();
-        if (has_image)
+        if (has_former)
+            data = found->second->former;
+        else if (has_image)
             data = found->second->image;
         else if (left < data.size())
             data.resize(left);

@@ -8,7 +8,8 @@
  *     keyspace comes or goes, and holds up all writers meanwhile (0.15 s with 1,000 keyspaces). It
  *     goes on without, and nobody reads them here: the settings are options.cc.
  *  4. The lock of the store's directory can be taken twice through it: by the store and RocksDB.
- *  5. A thread can forbid itself to wait for the disk, and learn whether it would have had to, or
+ *  5. A manifest has a copy, and who keeps account of logs hears of it, too (manifest.cc).
+ *  6. A thread can forbid itself to wait for the disk, and learn whether it would have had to, or
  *     whether a read failed (`read_watch`), or a block was damaged: that is no file system's
  *     business, but tables tell it nobody but a counter.
  *  6. Damaged tables have stand-ins (stand_in.cc). */
@@ -322,6 +323,27 @@ class file_system final : public rocksdb::FileSystemWrapper {
         IOStatus s = target()->NewWritableFile(path, options, out, debug);
         if (s.ok() && is_log_name(name))
             room->new_log(name, out);
+        if (s.ok() && is_in_store(path))
+            begin_manifest(target(), path, room->tracker.get(), out);
+        return s;
+    }
+
+    /* CURRENT, which names a manifest: durable on return. */
+    IOStatus RenameFile(const std::string &from, const std::string &to, const IOOptions &options,
+                        IODebugContext *debug) override
+    {
+        bool is_current = is_in_store(to) && to.substr(to.rfind('/') + 1) == "CURRENT";
+        uint64_t number = 0;
+        std::string text;
+        if (is_current)
+            rocksdb::ReadFileToString(target(), from, &text).PermitUncheckedError();
+        IOStatus s = target()->RenameFile(from, to, options, debug);
+        if (!s.ok() || !is_current)
+            return s;
+        s = sync_directory(this, to.substr(0, to.rfind('/')));
+        text.erase(text.find_last_not_of('\n') + 1);
+        if (s.ok() && parse_manifest_name(text, &number))
+            room->tracker->manifest_named(number);
         return s;
     }
 
@@ -373,7 +395,11 @@ class file_system final : public rocksdb::FileSystemWrapper {
     {
         if (keeps_files)
             return IOStatus::OK();
-        IOStatus s = room->tracker->log_goes(path.substr(path.rfind('/') + 1));
+        std::string name = path.substr(path.rfind('/') + 1);
+        uint64_t number;
+        IOStatus s = room->tracker->log_goes(name);
+        if (parse_manifest_name(name, &number))
+            target()->DeleteFile(path + ".copy", options, debug).PermitUncheckedError();
         return s.ok() ? target()->DeleteFile(path, options, debug) : s;
     }
 
@@ -427,11 +453,15 @@ class file_system final : public rocksdb::FileSystemWrapper {
     }
 
   private:
-    bool is_our_lock(const std::string &path) const
+    bool is_in_store(const std::string &path) const
     {
         size_t slash = path.rfind('/');
-        return slash != std::string::npos && room->tracker->is_of(path.substr(0, slash)) &&
-               path.compare(slash, std::string::npos, "/LOCK") == 0;
+        return slash != std::string::npos && room->tracker->is_of(path.substr(0, slash));
+    }
+
+    bool is_our_lock(const std::string &path) const
+    {
+        return is_in_store(path) && path.substr(path.rfind('/')) == "/LOCK";
     }
 
     const std::shared_ptr<log_room> room;

@@ -520,10 +520,15 @@ enum : unsigned long {
     FORMAT_WITH_SYNCED = 2, /* the first that has the file SYNCED */
 };
 
-/* Makes the directory and says which format the store there has; 0: there is none yet. Nothing is
- * changed if there is. */
+struct directory_state {
+    unsigned long format = 0;     /* of the store there; 0: there is none yet */
+    bool has_lost_format = false; /* and it is to be made anew */
+};
+
+/* Makes the directory and says what is there. Nothing is changed if there is a store. A FORMAT that
+ * is missing or damaged is passed over by a salvage alone. */
 status directory_examine(rocksdb::FileSystem *files, const store_options *options,
-                         unsigned long *format);
+                         directory_state *out);
 /* Marks the directory as a complete store of the present format, durably. */
 status directory_mark(rocksdb::FileSystem *files, const std::string &directory);
 rocksdb::IOStatus sync_directory(rocksdb::FileSystem *files, const std::string &directory);

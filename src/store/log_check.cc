@@ -126,6 +126,8 @@ class judge {
     {
         findings->record.tables = recorded->tables;
         findings->record.recorded_us = recorded->recorded_us;
+        findings->record.manifest = recorded->manifest;
+        findings->record.manifest_length = recorded->manifest_length;
         if (findings->verdict != STORE_LOG_LOST || recorded->recorded_us == 0)
             return;
         say_time(&findings->words, *recorded);

@@ -22,7 +22,8 @@
  *
  * log_scan.cc finds the ends, synced_file.cc reads and writes SYNCED, log_tracker.cc keeps it,
  * log_check.cc holds the one against the other when a store opens, salvage.cc opens it all the
- * same. */
+ * same. The manifest, which says what tables there are, is kept account of in the same way:
+ * manifest.cc. */
 #ifndef TRESTLE_STORE_LOG_ENDS_H
 #define TRESTLE_STORE_LOG_ENDS_H
 
@@ -50,6 +51,8 @@ struct log_scan {
 rocksdb::IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
                             std::vector<log_scan> *out);
 
+rocksdb::IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out);
+
 std::string log_name(uint64_t number);                          /* 000011.log */
 bool parse_log_name(const std::string &name, uint64_t *number); /* false: not a log's */
 
@@ -69,7 +72,9 @@ struct logged_table {
 };
 
 struct synced_record {
-    int64_t recorded_us = 0; /* wall clock; for people alone */
+    int64_t recorded_us = 0;      /* wall clock; for people alone */
+    uint64_t manifest = 0;        /* number of the one that CURRENT names; 0: not known */
+    uint64_t manifest_length = 0; /* at least so many bytes of it, and of its copy, were synced */
     std::vector<synced_log> logs;
     std::vector<logged_table> tables;
     uint64_t unnamed_tables = 0; /* beside `tables`, which is bounded */
@@ -97,6 +102,46 @@ class synced_file {
     unsigned next_slot = 0; /* not the one that was recorded last */
     uint64_t sequence = 0;  /* the greatest that was given */
 };
+
+/* --- manifest.cc: the manifest, and a copy of it --- */
+
+std::string manifest_name(uint64_t number); /* MANIFEST-000005 */
+
+/* What was written to a manifest, as long as it is written, in MANIFEST-n.copy. One that fails is
+ * removed, and does without. */
+class manifest_copy {
+  public:
+    manifest_copy(rocksdb::FileSystem *files, const std::string &path, uint64_t number);
+
+    void append(const rocksdb::Slice &data); /* the thread that writes the manifest */
+    void manifest_synced(uint64_t length) { synced.store(length, std::memory_order_release); }
+    /* Any thread: what has been appended is durable on return, or there is no copy. */
+    void sync();
+
+    const uint64_t number;
+    std::atomic<uint64_t> synced{0}; /* bytes of the manifest for which a sync has returned */
+
+  private:
+    void give_up();
+
+    rocksdb::FileSystem *const files;
+    const std::string path;
+    std::mutex mutex;                              /* of the pointer */
+    std::shared_ptr<rocksdb::FSWritableFile> file; /* NULL: there is none */
+    std::atomic<bool> has_news{false};             /* that are not synced */
+    std::atomic<bool> is_named{false};
+};
+
+/* Wraps the file of a new manifest: its copy is made, and the tracker hears of both. */
+void begin_manifest(rocksdb::FileSystem *files, const std::string &path, log_tracker *tracker,
+                    std::unique_ptr<rocksdb::FSWritableFile> *file);
+bool parse_manifest_name(const std::string &name, uint64_t *number); /* false: not a manifest's */
+
+/* Whether what CURRENT names is there, up to where it was synced. DATA_LOSS if not, with words on
+ * what can be done; or, if the store may be changed and salvaged, it is brought back from its copy,
+ * and `words` say so. */
+status check_manifest(struct store *store, const synced_record &recorded, bool may_restore,
+                      std::string *words);
 
 /* --- log_tracker.cc: who keeps it --- */
 
@@ -159,6 +204,12 @@ class log_tracker {
             wake();
     }
 
+    /* From the file system, too: a manifest with its copy; CURRENT names that one, durably; it has
+     * grown, durably. */
+    void manifest_made(std::shared_ptr<manifest_copy> made);
+    void manifest_named(uint64_t number);
+    void manifest_grew() { progressed(); }
+
     std::shared_ptr<write_mark> add_mark(uint64_t keyspace_id);
     void name_mark(write_mark *mark, const char *name);
 
@@ -169,6 +220,7 @@ class log_tracker {
     bool records();
     rocksdb::IOStatus record();
     rocksdb::IOStatus try_to_record();
+    void sync_copy();
     synced_record gather();
     void gather_tables(synced_record *record);
     bool forget(uint64_t number, std::shared_ptr<tracked_log> *forgotten);
@@ -182,12 +234,15 @@ class log_tracker {
     std::atomic<bool> failed{false}; /* to record, the last time */
     std::map<uint64_t, uint64_t> cuts;
 
-    std::mutex mutex; /* of the five below; of what comes and goes */
+    std::mutex mutex; /* of those below; of what comes and goes */
     std::condition_variable changed;
     bool is_stopping = false;
     std::vector<std::shared_ptr<tracked_log>> logs; /* by rising number */
     std::vector<std::weak_ptr<write_mark>> marks;
     std::vector<logged_table> former_tables; /* of former runs */
+    std::shared_ptr<manifest_copy> newest_manifest;
+    uint64_t manifest = 0; /* as in synced_record, as is the next */
+    uint64_t manifest_length = 0;
 
     std::atomic<bool> has_news{false};
     std::thread thread;

@@ -1,203 +1,5 @@
-/* What a start makes of the logs' ends: log_ends.h. A kill, or a power cut, is a copy of the
- * directory as it leaves it. */
-#include "store/fault_fs.h"
-#include "store/testing.h"
-
-#include <glob.h>
-#include <limits.h>
-#include <poll.h>
-
-enum { ALL = INT_MAX, WAITS = 3000 /* of 10 ms: half a minute means never */ };
-
-struct fixture {
-    char *directory;
-    char *copy;
-    struct store_options options;
-    struct store_options of_copy;
-    struct fault_fs *fs;
-    struct store *store;
-    struct keyspace *keyspace; /* id 7 */
-    struct store *other;       /* opened on the copy */
-};
-
-static void open_store(struct fixture *f)
-{
-    assert_ok(fault_fs_open(f->fs, &f->options, &f->store));
-    f->keyspace = store_keyspace_find(f->store, 7);
-}
-
-static int setup(void **state)
-{
-    struct fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
-    f->directory = make_directory();
-    f->copy = make_directory();
-    f->fs = fault_fs_create();
-    f->options = test_options(f->directory);
-    f->of_copy = test_options(f->copy);
-    open_store(f);
-    f->keyspace = make_keyspace(f->store, 7);
-    keyspace_set_name(f->keyspace, "the table");
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    if (f->other != NULL)
-        store_close(f->other);
-    if (f->store != NULL)
-        store_close(f->store);
-    fault_fs_destroy(f->fs);
-    remove_directory(f->directory);
-    remove_directory(f->copy);
-    free(f);
-    return 0;
-}
-
-/* --- what happens to a store --- */
-
-static void stop(struct fixture *f)
-{
-    store_close(f->store);
-    f->store = NULL;
-}
-
-static void clear_copy(struct fixture *f)
-{
-    remove_directory(f->copy);
-    f->copy = make_directory();
-    f->of_copy.directory = f->copy;
-}
-
-/* The copy is what a power cut leaves now, with so many bytes of each file that were not synced;
- * all of them: what a kill leaves. */
-static void cut_power(struct fixture *f, size_t torn)
-{
-    clear_copy(f);
-    fault_fs_cut_power(f->fs, f->directory, f->copy, torn);
-}
-
-/* Nothing more of it is recorded from now on. */
-static void stop_recording(struct fixture *f)
-{
-    fault_fs_fail(f->fs, FAULT_SYNC, "SYNCED", FAULT_IO, 0);
-}
-
-static status open_copy(struct fixture *f)
-{
-    return store_open(&f->of_copy, &f->other);
-}
-
-static void close_copy(struct fixture *f)
-{
-    store_close(f->other);
-    f->other = NULL;
-}
-
-/* Opens it with that verdict, and leaves it open. */
-static void expect(struct fixture *f, enum store_log_verdict verdict)
-{
-    status s = open_copy(f);
-    assert_string_equal(status_message(s), "");
-    assert_ok(s);
-    assert_int_equal(store_log_end(f->other).verdict, verdict);
-}
-
-static void expect_loss(struct fixture *f, const char *words)
-{
-    for (int read_only = 0; read_only < 2; read_only++) {
-        f->of_copy.read_only = read_only != 0;
-        status s = open_copy(f);
-        assert_non_null(strstr(status_message(s), words));
-        assert_status(s, STATUS_DATA_LOSS);
-    }
-    f->of_copy.read_only = false;
-}
-
-static struct keyspace *of_copy(struct fixture *f)
-{
-    return store_keyspace_find(f->other, 7);
-}
-
-/* --- what happens to files of the copy --- */
-
-/* The only log, or the newest; the caller frees it. */
-static char *newest_log(struct fixture *f)
-{
-    char pattern[PATH_MAX];
-    glob_t logs;
-    snprintf(pattern, sizeof pattern, "%s/*.log", f->copy);
-    assert_int_equal(glob(pattern, 0, NULL, &logs), 0);
-    char *name = strdup(logs.gl_pathv[logs.gl_pathc - 1]);
-    assert_non_null(name);
-    globfree(&logs);
-    return name;
-}
-
-static char *path_in_copy(struct fixture *f, const char *name)
-{
-    char *path = NULL;
-    assert_true(asprintf(&path, "%s/%s", f->copy, name) > 0);
-    return path;
-}
-
-static off_t size_of(const char *path)
-{
-    struct stat st;
-    assert_int_equal(stat(path, &st), 0);
-    return st.st_size;
-}
-
-/* Flips `size` bytes; an offset below 0 is from the end. Frees the path, as the next two do. */
-static void flip(char *path, long offset, size_t size)
-{
-    FILE *file = fopen(path, "r+");
-    assert_non_null(file);
-    for (size_t i = 0; i < size; i++) {
-        long at = (offset < 0 ? (long)size_of(path) : 0) + offset + (long)i;
-        assert_int_equal(fseek(file, at, SEEK_SET), 0);
-        int byte = fgetc(file);
-        assert_int_equal(fseek(file, at, SEEK_SET), 0);
-        assert_int_equal(fputc(byte ^ 0x55, file), byte ^ 0x55);
-    }
-    assert_int_equal(fclose(file), 0);
-    free(path);
-}
-
-static void cut(char *path, off_t bytes)
-{
-    assert_int_equal(truncate(path, size_of(path) - bytes), 0);
-    free(path);
-}
-
-static void take_away(char *path)
-{
-    assert_int_equal(unlink(path), 0);
-    free(path);
-}
-
-static void write_text(char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    free(path);
-}
-
-static void assert_format(struct fixture *f, const char *expected)
-{
-    char text[64] = "";
-    char *path = path_in_copy(f, "FORMAT");
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(text, sizeof text, file));
-    assert_int_equal(fclose(file), 0);
-    free(path);
-    assert_string_equal(text, expected);
-}
+/* What a start makes of the logs' ends: log_ends.h. */
+#include "store/log_ends_testing.h"
 
 /* --- an orderly end --- */
 
@@ -739,11 +541,44 @@ static void a_record_of_a_former_format_says_nothing(void **state)
     expect(f, STORE_LOG_WHOLE);
 }
 
-/* The power goes after each step of it. */
+static void is_upgraded(struct fixture *f)
+{
+    f->of_copy.directory = f->copy;
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(of_copy(f), "a", "1");
+    assert_format(f, "trestle 2\n");
+    close_copy(f);
+}
+
+/* An upgrade in which an operation fails, and all of that kind after it. The directory that a kill
+ * leaves is taken up again, as are those that a power cut leaves, with all and with nothing of what
+ * was not synced. */
+static bool upgrade_is_cut(struct fixture *f, enum fault_operation operation, unsigned pass)
+{
+    struct fault_fs *fs = fault_fs_create();
+    fault_fs_fail(fs, operation, "", FAULT_IO, pass);
+    status s = fault_fs_open(fs, &f->of_copy, &f->other);
+    if (status_is_ok(s))
+        close_copy(f);
+    status_free(s);
+    bool has_failed = fault_fs_failures(fs) > 0;
+    char *killed = f->copy;
+    for (int i = 0; i < 2; i++) {
+        f->copy = make_directory();
+        fault_fs_cut_power(fs, killed, f->copy, i == 0 ? 0 : ALL);
+        is_upgraded(f);
+        remove_directory(f->copy);
+    }
+    f->copy = killed;
+    fault_fs_destroy(fs);
+    is_upgraded(f);
+    return has_failed;
+}
+
 static void an_upgrade_is_taken_up_again(void **state)
 {
     struct fixture *f = *state;
-    static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_SYNC,
+    static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_APPEND, FAULT_SYNC,
                                                       FAULT_SYNC_DIRECTORY};
     put(f->store, f->keyspace, "a", "1");
     stop(f);
@@ -754,23 +589,10 @@ static void an_upgrade_is_taken_up_again(void **state)
             cut_power(f, 0);
             write_text(path_in_copy(f, "FORMAT"), "trestle 1\n");
             take_away(path_in_copy(f, "SYNCED"));
-            struct fault_fs *fs = fault_fs_create();
-            fault_fs_fail(fs, operations[i], "", FAULT_IO, pass);
-            status s = fault_fs_open(fs, &f->of_copy, &f->other);
-            if (status_is_ok(s))
-                close_copy(f);
-            status_free(s);
-            has_failed = fault_fs_failures(fs) > 0;
-            fault_fs_destroy(fs);
-            expect(f, STORE_LOG_WHOLE);
-            assert_value(of_copy(f), "a", "1");
-            assert_format(f, "trestle 2\n");
-            close_copy(f);
+            has_failed = upgrade_is_cut(f, operations[i], pass);
         }
     }
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

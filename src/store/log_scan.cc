@@ -125,7 +125,7 @@ class log_scanner {
 
 } // namespace
 
-static IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out)
+IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out)
 {
     std::unique_ptr<rocksdb::FSSequentialFile> file;
     IOStatus s = files->NewSequentialFile(path, rocksdb::FileOptions(), &file, nullptr);

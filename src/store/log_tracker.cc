@@ -39,6 +39,8 @@ void log_tracker::know(const synced_record &record)
     for (const synced_log &each : record.logs)
         logs.push_back(std::make_shared<tracked_log>(each.number, each.length, each.is_ended));
     former_tables = record.tables;
+    manifest = record.manifest;
+    manifest_length = record.manifest_length;
 }
 
 IOStatus log_tracker::start_recording()
@@ -134,7 +136,22 @@ bool log_tracker::records()
 IOStatus log_tracker::record()
 {
     std::lock_guard<std::mutex> lock(writing);
-    return is_recording ? file.write(gather()) : IOStatus::OK();
+    if (!is_recording)
+        return IOStatus::OK();
+    synced_record present = gather();
+    sync_copy(); /* what was gathered of the manifest is in it by now */
+    return file.write(present);
+}
+
+void log_tracker::sync_copy()
+{
+    std::shared_ptr<manifest_copy> copy;
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        copy = newest_manifest;
+    }
+    if (copy != nullptr)
+        copy->sync();
 }
 
 static uint64_t recorded_length(const tracked_log &each)
@@ -152,6 +169,10 @@ synced_record log_tracker::gather()
             record.logs.push_back({each->number, length, each->is_ended});
     }
     gather_tables(&record);
+    if (newest_manifest != nullptr && newest_manifest->number == manifest)
+        manifest_length = newest_manifest->synced.load(std::memory_order_acquire);
+    record.manifest = manifest;
+    record.manifest_length = manifest_length;
     record.recorded_us = clock_wall_us(log->clock);
     return record;
 }
@@ -217,6 +238,22 @@ std::shared_ptr<tracked_log> log_tracker::log_made(const std::string &name)
     std::lock_guard<std::mutex> lock(mutex);
     logs.push_back(made);
     return made;
+}
+
+void log_tracker::manifest_made(std::shared_ptr<manifest_copy> made)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    newest_manifest = std::move(made);
+}
+
+/* Recorded before the former one is deleted. If it cannot be, it is next time. */
+void log_tracker::manifest_named(uint64_t number)
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        manifest = number;
+    }
+    try_to_record().PermitUncheckedError();
 }
 
 /* The names of all logs before the one that it returns are about to be durable. */

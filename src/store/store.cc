@@ -95,6 +95,7 @@ static rocksdb::Status list_tables(store *store, const rocksdb::DBOptions &optio
     std::vector<ColumnFamilyHandle *> handles;
     rocksdb::DBOptions lenient = options;
     lenient.paranoid_checks = false;
+    lenient.track_and_verify_wals_in_manifest = true; /* or it aborts, in a salvage: options.cc */
     rocksdb::Status s = DB::OpenForReadOnly(lenient, store->directory, families, &handles, &opened);
     if (!s.ok())
         return s;
@@ -251,11 +252,25 @@ static status record_logs(store *store, const synced_record &record)
     return status_from(s);
 }
 
+static status examine_manifest(store *store, const store_options *options,
+                               const synced_record &recorded)
+{
+    std::string words;
+    TRY(check_manifest(store, recorded, options->salvage && !options->read_only, &words));
+    const log_field fields[] = {{"text", log_field::LOG_FIELD_BYTES, bytes_of(words.c_str()), 0},
+                                {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
+    if (!words.empty())
+        log_write(options->log, LOG_WARN, "the list of tables was brought back: nothing is lost",
+                  fields);
+    return status_ok();
+}
+
 static status examine_logs(store *store, const store_options *options, unsigned long format)
 {
     log_findings findings;
     TRY(check_logs(store->files.get(), store->directory, store->logs.get(),
                    format >= FORMAT_WITH_SYNCED, &findings));
+    TRY(examine_manifest(store, options, findings.record));
     store->log_verdict = findings.verdict;
     store->log_words = findings.words;
     if (findings.verdict == STORE_LOG_LOST && !options->salvage)
@@ -294,7 +309,9 @@ static status mark_directory(store *store, const store_options *options, unsigne
         {"former", log_field::LOG_FIELD_INT, {nullptr, 0}, static_cast<int64_t>(former)},
         {"present", log_field::LOG_FIELD_INT, {nullptr, 0}, FORMAT_VERSION},
         {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
-    if (former != 0)
+    if (former == FORMAT_VERSION)
+        log_write(options->log, LOG_WARN, "the file FORMAT was made anew", fields);
+    else if (former != 0)
         log_write(options->log, LOG_INFO,
                   "data directory has a new format; former programs refuse it", fields);
     return status_ok();
@@ -302,8 +319,9 @@ static status mark_directory(store *store, const store_options *options, unsigne
 
 static status open_directory(store *store, const store_options *options)
 {
-    unsigned long format = 0;
-    TRY(directory_examine(store->files.get(), options, &format));
+    directory_state state;
+    TRY(directory_examine(store->files.get(), options, &state));
+    unsigned long format = state.format;
     TRY(lock_directory(store));
     TRY(examine_logs(store, options, format));
 
@@ -315,7 +333,7 @@ static status open_directory(store *store, const store_options *options)
     TRY(open_database(store, db_options, std::move(keyspaces)));
     if (options->read_only)
         return status_ok();
-    if (format != FORMAT_VERSION)
+    if (format != FORMAT_VERSION || state.has_lost_format)
         TRY(mark_directory(store, options, format));
     store->logs->start_thread();
     store->damage.start();

@@ -664,6 +664,9 @@ static void files_of_others_are_left_alone(void **state)
     store_close(f->store);
     snprintf(path, sizeof path, "%s/FORMAT", f->directory);
     assert_int_equal(unlink(path), 0);
+    assert_status(store_open(&f->options, &f->store), STATUS_DATA_LOSS); /* SYNCED knows it */
+    snprintf(path, sizeof path, "%s/SYNCED", f->directory);
+    assert_int_equal(unlink(path), 0);
     assert_status(store_open(&f->options, &f->store), STATUS_FAILED_PRECONDITION);
 
     write_file(f, "FORMAT", "trestle 1\n");

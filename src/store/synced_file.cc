@@ -42,6 +42,8 @@ static status encode(const synced_record &record, uint64_t sequence, std::string
     append_number(out, record.logs.size(), 4);
     append_number(out, record.tables.size(), 4);
     append_number(out, record.unnamed_tables, 8);
+    append_number(out, record.manifest, 8);
+    append_number(out, record.manifest_length, 8);
     for (const synced_log &log : record.logs) {
         append_number(out, log.number, 8);
         append_number(out, log.length, 8);
@@ -125,6 +127,8 @@ static bool decode(const Slice &slot, uint64_t *sequence, synced_record *out)
     uint64_t logs = reader.number(4);
     uint64_t tables = reader.number(4);
     out->unnamed_tables = reader.number(8);
+    out->manifest = reader.number(8);
+    out->manifest_length = reader.number(8);
     decode_logs(&reader, logs, out);
     decode_tables(&reader, tables, out);
     uint32_t sum = 0;

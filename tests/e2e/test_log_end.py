@@ -144,3 +144,35 @@ def test_rows_whose_table_was_lost_are_kept_until_somebody_decides(tmp_path):
         rows = ask(server, "POST", f"/v2/{other}:readRows", {})
         assert "f1" in rows
     assert "keyspace" not in run_trestle("doctor", tmp_path / "data").stderr
+
+
+def manifest(data):
+    return data / (data / "CURRENT").read_text().strip()
+
+
+LISTS = [
+    (lambda data: (data / "CURRENT").unlink(), "the file CURRENT is missing, or damaged"),
+    (lambda data: manifest(data).unlink(), "MANIFEST-[0-9]+ is missing"),
+    (lambda data: flip(manifest(data)), "MANIFEST-[0-9]+ is damaged, or ends, at byte"),
+    (lambda data: cut(manifest(data)), "MANIFEST-[0-9]+ is damaged, or ends, at byte"),
+    (lambda data: (data / "FORMAT").unlink(), "the file FORMAT is missing"),
+    (lambda data: (data / "FORMAT").write_text("x"), "the file FORMAT is damaged"),
+]
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"), LISTS,
+    ids=["no-current", "no-manifest", "flip", "cut", "no-format", "format"],
+)  # fmt: skip
+def test_the_lists_of_what_there_is_are_brought_back(copied, damage, words):
+    damage(copied / "data")
+    seen = run_trestle("doctor", copied / "data")
+    assert (seen.returncode, "--salvage" in seen.stderr) == (1, True), seen.stderr
+    assert re.search(words, seen.stderr), seen.stderr
+    with pytest.raises(RuntimeError, match=words + ".*--salvage"):
+        Server(copied).start()
+    with running(copied, ["--salvage"]) as server:
+        rows = ask(server, "POST", f"/v2/{TABLE}:readRows", {})
+        assert rows.count("commitRow") == 3
+        write(server, "ZA==")
+    assert run_trestle("doctor", copied / "data").returncode == 0
