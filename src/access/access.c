@@ -138,11 +138,24 @@ static status read_policies(const char *file, struct secrets *secrets)
     return name_file(file, policy_file_parse(buffer_bytes(text), &secrets->policies));
 }
 
-static status read_secrets(const struct access_options *options, struct secrets *secrets)
+static status read_files(const struct access_options *options, struct secrets *secrets)
 {
     TRY(read_tokens(options->token_file, secrets));
     TRY(read_keys(options->jwks_file, secrets));
-    TRY(read_policies(options->policy_file, secrets));
+    return read_policies(options->policy_file, secrets);
+}
+
+status access_try_files(const struct access_options *options)
+{
+    struct secrets secrets = {0};
+    status s = read_files(options, &secrets);
+    free_secrets(&secrets);
+    return s;
+}
+
+static status read_secrets(const struct access_options *options, struct secrets *secrets)
+{
+    TRY(read_files(options, secrets));
     if (policies_have_owner(&secrets->policies))
         return status_ok();
     secrets->has_admin_token = true;

@@ -44,6 +44,9 @@ status access_open(const struct access_options *options, const struct grpc_servi
                    size_t service_count, struct access **out);
 void access_close(struct access *access); /* NULL is fine */
 
+/* Whether the files that the options name can be read and make sense; nothing is made. */
+status access_try_files(const struct access_options *options);
+
 /* Reads the files again; on failure all stays as it was. The audit log has a line about it; what
  * has changed is appended to `words`, too. Any thread. */
 status access_reload(struct access *access, struct buffer *words);

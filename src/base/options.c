@@ -212,6 +212,17 @@ static status give(const struct reading *r, const struct option *option, enum op
     return status_ok();
 }
 
+/* A refusal, or nothing if it has been noted and reading goes on. */
+static status settle(const struct reading *r, status s)
+{
+    struct buffer *refusals = r->values->refusals;
+    if (status_is_ok(s) || refusals == NULL)
+        return s;
+    buffer_append_format(refusals, "%s\n", status_message(s));
+    status_free(s);
+    return status_ok();
+}
+
 /* --- the sources --- */
 
 static void give_presets(const struct reading *r)
@@ -259,8 +270,10 @@ static status give_flags(const struct reading *r, const char *const *arguments)
     while (*arguments != NULL) {
         const struct option *option;
         const char *value;
-        TRY(take_flag(r, &arguments, &option, &value));
-        TRY(give(r, option, OPTION_FLAG, 0, value));
+        status s = take_flag(r, &arguments, &option, &value);
+        if (status_is_ok(s))
+            s = give(r, option, OPTION_FLAG, 0, value);
+        TRY(settle(r, s));
     }
     return status_ok();
 }
@@ -290,7 +303,7 @@ static status give_environment(const struct reading *r, const char *const *envir
             continue;
         const struct option *option = match_variable(r->table, *environment, &value);
         if (option != NULL)
-            TRY(give(r, option, OPTION_ENVIRONMENT, 0, value));
+            TRY(settle(r, give(r, option, OPTION_ENVIRONMENT, 0, value)));
     }
     return status_ok();
 }
@@ -382,7 +395,7 @@ static status give_file(const struct reading *r)
     char *next = (char *)r->values->file.data;
     for (unsigned number = 1; next != NULL; number++) {
         char *line = strsep(&next, "\n");
-        TRY(give_line(r, line, number));
+        TRY(settle(r, give_line(r, line, number)));
     }
     return status_ok();
 }
@@ -394,8 +407,11 @@ static status find_file(const struct reading *r, const char *const *arguments,
 {
     if (r->table->config_member == NULL)
         return status_ok();
+    size_t noted = r->values->refusals == NULL ? 0 : r->values->refusals->size;
     TRY(give_environment(r, environment));
     TRY(give_flags(r, arguments));
+    if (r->values->refusals != NULL)
+        r->values->refusals->size = noted;
     const struct option *config = find_member(r->table, r->table->config_member);
     CHECK(config != NULL && config->kind == OPTION_STRING);
     r->values->file_name = *(const char **)(void *)((char *)r->values->object + config->offset);

@@ -64,11 +64,13 @@ struct option_values {
     struct option_origin *origins; /* one a row, zeroed by the caller */
     const char *file_name;         /* NULL: there was none */
     struct buffer file;            /* the file's text; zeroed by the caller, who frees it */
+    struct buffer *refusals;       /* NULL: the first refusal ends it; see options_read */
 };
 
 /* Fills the object from its sources. INVALID_ARGUMENT with one line of words if a setting is
- * refused. `arguments` and `environment` end with NULL; the object's strings point into them or
- * into `values->file`. */
+ * refused; with `refusals` each is a line there, its setting is as if it had not been given, and
+ * the others are read: then it fails only if the file cannot be read. `arguments` and `environment`
+ * end with NULL; the object's strings point into them or into `values->file`. */
 status options_read(const struct option_table *table, const char *const *arguments,
                     const char *const *environment, struct option_values *values);
 

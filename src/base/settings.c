@@ -48,6 +48,19 @@ status settings_refuse(const struct settings *settings, const char *member, cons
     return s;
 }
 
+status settings_blame(const struct settings *settings, const char *member, status s)
+{
+    struct buffer origin = {0};
+    if (status_is_ok(s))
+        return s;
+    options_origin(&table, &settings->sources, member, &origin);
+    status blamed = status_make(s.code, "%.*s: %s", (int)origin.size, (const char *)origin.data,
+                                status_message(s));
+    buffer_free(&origin);
+    status_free(s);
+    return blamed;
+}
+
 /* Who names such a file expects it to be looked at. */
 static status check_auth(const struct settings *settings)
 {
@@ -86,6 +99,20 @@ status settings_read(const char *const *arguments, const char *const *environmen
     out->sources = (struct option_values){.object = out, .origins = out->origins};
     TRY(options_read(&table, arguments, environment, &out->sources));
     return check_together(out);
+}
+
+status settings_read_sound(const char *const *arguments, const char *const *environment,
+                           struct settings *out, struct buffer *refusals)
+{
+    *out = (struct settings){0};
+    out->sources =
+        (struct option_values){.object = out, .origins = out->origins, .refusals = refusals};
+    TRY(options_read(&table, arguments, environment, &out->sources));
+    status s = check_together(out);
+    if (!status_is_ok(s))
+        buffer_append_format(refusals, "%s\n", status_message(s));
+    status_free(s);
+    return status_ok();
 }
 
 void settings_free(struct settings *settings)

@@ -41,12 +41,20 @@ struct settings {
 status settings_read(const char *const *arguments, const char *const *environment,
                      struct settings *out);
 
+/* The same of what can be read: what is refused is a line of `refusals`, and is as if it had not
+ * been given. INVALID_ARGUMENT if the file cannot be read. */
+status settings_read_sound(const char *const *arguments, const char *const *environment,
+                           struct settings *out, struct buffer *refusals);
+
 /* Frees what the settings hold; they were read, successfully or not. */
 void settings_free(struct settings *settings);
 
 /* A refusal of a member's value for a reason that only its user knows: "--listen: <why>". */
 __attribute__((format(printf, 3, 4))) status
 settings_refuse(const struct settings *settings, const char *member, const char *format, ...);
+
+/* The failure, which it takes, with where the setting came from before its words; OK stays. */
+status settings_blame(const struct settings *settings, const char *member, status s);
 
 /* See options_unknown_variable. */
 const char *settings_unknown_variable(const char *const **environment);

@@ -7,6 +7,7 @@
 
 #include "base/metrics.h"
 #include "cmd/command.h"
+#include "cmd/serve_check.h"
 #include "cmd/server.h"
 #include "os/allocator.h"
 
@@ -129,14 +130,25 @@ static int run(const struct settings *settings)
     return exit_status;
 }
 
+static void write_help(struct buffer *out)
+{
+    settings_write_help(out);
+    buffer_append_format(out, "\nWithout serving:\n"
+                              "  --check  tells what is wrong with these settings, and the files, "
+                              "directories and\n           the port that they name, and changes "
+                              "nothing\n");
+}
+
 int serve_command(const char *const *arguments)
 {
     if (command_asks_for(arguments, "--help"))
-        return command_print(settings_write_help);
+        return command_print(write_help);
     if (command_asks_for(arguments, "--metrics-markdown"))
         return command_print(metrics_write_markdown);
     if (command_asks_for(arguments, "--help-markdown"))
         return command_print(settings_write_markdown);
+    if (command_asks_for(arguments, "--check"))
+        return serve_check_command(arguments);
     struct settings settings;
     status s = settings_read(arguments, (const char *const *)environ, &settings);
     int exit_status =

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "cmd/otlp_headers.h"
+#include "cmd/serve_check.h"
 #include "os/thread.h"
 
 #include <stdlib.h>
@@ -50,8 +51,8 @@ static status create_parts(struct server *server)
     const struct settings *settings = server->settings;
     struct address address;
     TRY(blame(server, "listen", address_parse(settings->listen, &address)));
-    TRY(server_check_exposure(settings, &address));
-    TRY(blame(server, "inject", server_read_fault_rules(server)));
+    TRY(serve_check(settings)); /* before anything is made */
+    TRY(server_read_fault_rules(server));
     TRY(blame(server, "allowed_hosts", server_create_guard(server)));
     TRY(metrics_create(&server->metrics));
     TRY(blame(server, "tls_cert", server_create_tls(server)));

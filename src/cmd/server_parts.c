@@ -22,7 +22,7 @@ status server_check_exposure(const struct settings *settings, const struct addre
 
 /* --- TLS --- */
 
-static struct tls_server_files tls_files(const struct settings *settings)
+struct tls_server_files server_tls_files(const struct settings *settings)
 {
     return (struct tls_server_files){
         .certificate = settings->tls_cert,
@@ -58,7 +58,7 @@ static void tell_of_reload(const struct server *server, status result,
 static status reload_tls(void *context, struct buffer *changes)
 {
     struct server *server = context;
-    const struct tls_server_files files = tls_files(server->settings);
+    const struct tls_server_files files = server_tls_files(server->settings);
     struct tls_certificate before = {0};
     tls_server_certificate(server->tls, &before);
     status s = tls_server_reload(server->tls, &files);
@@ -68,7 +68,7 @@ static status reload_tls(void *context, struct buffer *changes)
 
 status server_create_tls(struct server *server)
 {
-    const struct tls_server_files files = tls_files(server->settings);
+    const struct tls_server_files files = server_tls_files(server->settings);
     if (files.certificate == NULL)
         return status_ok();
     server->tls_files =

@@ -102,6 +102,8 @@ struct server {
 
 /* INVALID_ARGUMENT for an address off loopback without TLS and access control. */
 status server_check_exposure(const struct settings *settings, const struct address *address);
+/* Those that the settings name. */
+struct tls_server_files server_tls_files(const struct settings *settings);
 status server_create_tls(struct server *server);
 /* Whether the certificate is at its end. */
 void server_look_at_tls(struct server *server);

@@ -74,6 +74,9 @@ static status write_settings(const struct support *support, struct buffer *out)
 {
     if (support->settings == NULL)
         return status_make(STATUS_INVALID_ARGUMENT, "%s", support->settings_refusal);
+    if (support->refused.size > 0)
+        buffer_append_format(out, "# The server does not start with these:\n%.*s# The others:\n",
+                             (int)support->refused.size, (const char *)support->refused.data);
     settings_write_values(support->settings, out);
     return status_ok();
 }
@@ -194,13 +197,15 @@ static int run(const struct bundle_options *options, bool config_is_meant)
     const char *const nothing[] = {NULL};
     bool has_file = config_is_meant || access(options->config, F_OK) == 0;
     struct settings settings, presets;
-    status read =
-        settings_read(has_file ? configured : nothing, (const char *const *)environ, &settings);
+    struct buffer refused = {0};
+    status read = settings_read_sound(has_file ? configured : nothing, (const char *const *)environ,
+                                      &settings, &refused);
     status none = settings_read(nothing, nothing, &presets);
     const struct settings *known = status_is_ok(read) ? &settings : &presets;
     const struct support support = {
         .settings = status_is_ok(read) ? &settings : NULL,
         .settings_refusal = status_message(read),
+        .refused = buffer_bytes(&refused),
         .endpoint = options->endpoint != NULL ? options->endpoint : known->listen,
         .data_directory = options->data_dir != NULL ? options->data_dir : known->data_dir,
         .ca = options->ca,
@@ -211,6 +216,7 @@ static int run(const struct bundle_options *options, bool config_is_meant)
     int exit_status = make_bundle(&support, options->output);
     settings_free(&settings);
     settings_free(&presets);
+    buffer_free(&refused);
     status_free(read);
     status_free(none);
     return exit_status;

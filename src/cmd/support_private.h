@@ -10,6 +10,7 @@
 struct support {
     const struct settings *settings; /* the server's; NULL: they could not be read */
     const char *settings_refusal;    /* then why not */
+    bytes refused;                   /* else those of them that were, a line each */
     const char *endpoint;            /* of the running server */
     const char *data_directory;
     const char *ca;         /* NULL: the system's authorities */

@@ -17,6 +17,17 @@ status disk_free_bytes(const char *path, uint64_t *out)
     return status_ok();
 }
 
+bool file_is_locked(const char *path)
+{
+    struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool is_locked = fcntl(fd, F_GETLK, &wanted) == 0 && wanted.l_type != F_UNLCK;
+    close(fd);
+    return is_locked;
+}
+
 static status read_all(int fd, const char *path, size_t most, struct buffer *out)
 {
     enum { STEP = 16 << 10 };

@@ -7,6 +7,10 @@
 /* Bytes that this process may still write to the file system that `path` is on. */
 status disk_free_bytes(const char *path, uint64_t *out);
 
+/* Whether another process holds a lock on the file (fcntl), as RocksDB does on LOCK; false if that
+ * cannot be told. Not for a file that this process has locked: it would lose the lock. */
+bool file_is_locked(const char *path);
+
 /* Reads a file of at most `most` bytes. `forbidden` are permission bits that it must not have, such
  * as 022 for what only its owner may change: FAILED_PRECONDITION if it has one. The buffer is empty
  * before, and freed by the caller after success. */

@@ -81,15 +81,26 @@ static void accept_ready(struct watch *watch, uint32_t events)
     }
 }
 
-static status bind_and_listen(int fd, const struct address *address)
+static status bind_to(int fd, const struct address *address)
 {
     char text[ADDRESS_TEXT_SIZE];
     address_format(address, text);
     int on = 1;
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
         return status_from_errno(errno, "cannot prepare a socket for %s", text);
-    if (bind(fd, (const struct sockaddr *)&address->storage, address->size) != 0)
-        return status_from_errno(errno, "cannot bind %s", text);
+    if (bind(fd, (const struct sockaddr *)&address->storage, address->size) == 0)
+        return status_ok();
+    if (errno == EADDRINUSE)
+        return status_make(STATUS_ALREADY_EXISTS, "cannot bind %s: %s", text,
+                           strerrordesc_np(errno));
+    return status_from_errno(errno, "cannot bind %s", text);
+}
+
+static status bind_and_listen(int fd, const struct address *address)
+{
+    char text[ADDRESS_TEXT_SIZE];
+    address_format(address, text);
+    TRY(bind_to(fd, address));
     if (listen(fd, SOMAXCONN) != 0)
         return status_from_errno(errno, "cannot listen on %s", text);
     return status_ok();
@@ -138,6 +149,16 @@ status listener_open(struct loop *loop, const struct address *address, listener_
     }
     *out = listener;
     return status_ok();
+}
+
+status listener_check(const struct address *address)
+{
+    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return status_from_errno(errno, "cannot make a socket");
+    status s = bind_to(fd, address);
+    close(fd);
+    return s;
 }
 
 void listener_close(struct listener *listener)

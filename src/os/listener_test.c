@@ -86,8 +86,19 @@ static void the_port_is_reported_and_taken(void **state)
     assert_int_not_equal(strcmp(text, "127.0.0.1:0"), 0);
     status s = listener_open(f->loop, listener_address(f->listener), count_and_close, f, &second);
     assert_non_null(strstr(status_message(s), text));
-    assert_status(s, STATUS_UNAVAILABLE);
+    assert_status(s, STATUS_ALREADY_EXISTS);
     assert_null(second);
+    assert_status(listener_check(listener_address(f->listener)), STATUS_ALREADY_EXISTS);
+}
+
+static void a_port_is_looked_at_and_left(void **state)
+{
+    struct fixture *f = *state;
+    const struct address address = *listener_address(f->listener);
+    listener_close(f->listener);
+    f->listener = NULL;
+    assert_ok(listener_check(&address));
+    assert_ok(listener_open(f->loop, &address, count_and_close, f, &f->listener));
 }
 
 static void set_descriptor_limit(rlim_t soft, struct rlimit *former)
@@ -130,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_clients_are_accepted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_port_is_reported_and_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_port_is_looked_at_and_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_shortage_of_descriptors_passes, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

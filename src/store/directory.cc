@@ -149,6 +149,21 @@ status directory_examine(rocksdb::FileSystem *files, const store_options *option
     return parsed.code == STATUS_DATA_LOSS ? examine_damaged(files, options, parsed, out) : parsed;
 }
 
+status store_check_directory(const char *directory, bool *is_new)
+{
+    rocksdb::FileSystem *files = rocksdb::FileSystem::Default().get();
+    unsigned long format;
+    store_options options = {};
+    options.directory = directory;
+    options.read_only = true;
+    status s = directory_examine(files, &options, &format);
+    *is_new = s.code == STATUS_NOT_FOUND;
+    if (!*is_new)
+        return s;
+    status_free(s);
+    return access(directory, F_OK) == 0 ? refuse_foreign_files(files, directory) : status_ok();
+}
+
 status directory_mark(rocksdb::FileSystem *files, const std::string &directory)
 {
     std::string text = FORMAT_PREFIX + std::to_string(FORMAT_VERSION) + "\n";

@@ -112,6 +112,10 @@ struct store_options {
  * format becomes one of the present, unless it is opened for reading only. */
 status store_open(const struct store_options *options, struct store **out);
 
+/* Whether store_open would take the directory for a store, or make one of it, by its name and the
+ * file FORMAT: with its errors, and nothing changed. `*is_new`: there is no store yet. */
+status store_check_directory(const char *directory, bool *is_new);
+
 /* What the opening found at the ends of the write-ahead logs (log_ends.h). */
 enum store_log_verdict {
     STORE_LOG_WHOLE,

@@ -114,6 +114,25 @@ def test_of_a_stopped_server(filled, bundle):
     server.start()  # nothing was changed that it would mind
 
 
+def test_with_settings_that_are_refused(filled, bundle):
+    """It is needed most when the server does not start: what can be read of them counts."""
+    server, config = filled
+    config.write_text(
+        f"data-dir = {server.data}\nlisten = {server.host}\ncache = much\nauth-tokens = x\n"
+    )
+    files = bundle("--config", config)
+    text = files["settings.txt"]
+    assert text.startswith(
+        "# The server does not start with these:\n"
+        f'{config}:3: cache: "much" is not a size from 8MB to 16TB\n'
+        f"{config}:4: auth-tokens: needs auth=on beside it\n"
+        "# The others:\n"
+    )
+    assert f"data-dir = {server.data}  ({config}:1: data-dir)\n" in text
+    assert "\ncache = 512MB\n" in text
+    assert files["server-live.txt"].startswith("200\n") and "MANIFEST-" in files["files.txt"]
+
+
 def test_of_a_secured_server(secure, bundle, tmp_path):
     """Who may not see the tables gets the rest."""
     secured = secure("--metrics-auth")

@@ -1,0 +1,327 @@
+/* See serve_check.h. */
+#include "cmd/serve_check.h"
+
+#include "cmd/command.h"
+#include "cmd/otlp.h"
+#include "cmd/otlp_headers.h"
+#include "cmd/server_private.h"
+#include "os/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096 };
+
+/* What is no mistake, one line each; NULL: nobody reads it. */
+struct notes {
+    struct buffer text;
+    bool is_served; /* a server runs on the data directory: most likely the one to be restarted */
+};
+
+#define NOTE(notes, ...)                                                                           \
+    do {                                                                                           \
+        if ((notes) != NULL) {                                                                     \
+            buffer_append_format(&(notes)->text, "note: " __VA_ARGS__);                            \
+            buffer_append_byte(&(notes)->text, '\n');                                              \
+        }                                                                                          \
+    } while (false)
+
+/* --- directories --- */
+
+static status check_writable(const char *directory)
+{
+    struct stat about;
+    if (stat(directory, &about) != 0)
+        return status_from_errno(errno, "cannot look at %s", directory);
+    if (!S_ISDIR(about.st_mode))
+        return status_make(STATUS_FAILED_PRECONDITION, "%s is not a directory", directory);
+    if (access(directory, R_OK | W_OK | X_OK) != 0)
+        return status_from_errno(errno, "cannot write to the directory %s", directory);
+    return status_ok();
+}
+
+/* The directory that the path lies in. */
+static status check_parent(const char *path)
+{
+    char parent[PATH_SIZE];
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    while (size > 0 && path[size - 1] != '/')
+        size--;
+    if (snprintf(parent, sizeof parent, "%.*s", (int)size, path) >= PATH_SIZE)
+        return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
+    return check_writable(size == 0 ? "." : parent);
+}
+
+/* One that is made if it is not there. */
+static status check_directory(const char *path, const char *what, struct notes *notes)
+{
+    if (access(path, F_OK) == 0)
+        return check_writable(path);
+    NOTE(notes, "%s %s is not there: serve makes it", what, path);
+    return check_parent(path);
+}
+
+static status check_data(const struct settings *settings, struct notes *notes)
+{
+    char lock[PATH_SIZE];
+    uint64_t free_bytes;
+    bool is_new;
+    if (snprintf(lock, sizeof lock, "%s/LOCK", settings->data_dir) >= PATH_SIZE)
+        return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
+    TRY(check_directory(settings->data_dir, "the data directory", notes));
+    TRY(store_check_directory(settings->data_dir, &is_new));
+    if (notes != NULL && file_is_locked(lock)) {
+        notes->is_served = true;
+        NOTE(notes, "a server runs on %s now", settings->data_dir);
+    }
+    if (access(settings->data_dir, F_OK) != 0)
+        return status_ok();
+    TRY(disk_free_bytes(settings->data_dir, &free_bytes));
+    if (free_bytes < (uint64_t)settings->disk_reserve)
+        NOTE(notes, "%" PRIu64 " MB are free at %s, less than disk-reserve: no writes are taken",
+             free_bytes >> 20, settings->data_dir);
+    return status_ok();
+}
+
+static status check_backups(const struct settings *settings, struct notes *notes)
+{
+    const char *directory = settings->backup_dir;
+    return directory == NULL ? status_ok()
+                             : check_directory(directory, "the backup directory", notes);
+}
+
+/* A server starts without it, and goes on when it is there. */
+static status check_archive(const struct settings *settings, struct notes *notes)
+{
+    if (settings->archive == NULL)
+        return status_ok();
+    status s = check_writable(settings->archive);
+    if (!status_is_ok(s))
+        NOTE(notes, "the archive: %s; what is written waits in the data directory",
+             status_message(s));
+    status_free(s);
+    return status_ok();
+}
+
+static status check_audit_log(const struct settings *settings, struct notes *notes)
+{
+    const char *path = settings->audit_log;
+    (void)notes;
+    if (path == NULL)
+        return status_ok();
+    if (access(path, F_OK) != 0)
+        return check_parent(path);
+    if (access(path, W_OK) != 0)
+        return status_from_errno(errno, "cannot write to %s", path);
+    return status_ok();
+}
+
+/* --- who is let in --- */
+
+static status check_certificate(const struct settings *settings, struct notes *notes)
+{
+    char date[CLOCK_DATE_SIZE];
+    int64_t from_us, to_us, now_us = clock_wall_us(clock_system());
+    struct tls_context *tls;
+    const struct tls_server_files files = server_tls_files(settings);
+    if (files.certificate == NULL)
+        return status_ok();
+    TRY(tls_server_create(&files, &tls));
+    if (tls_server_validity(tls, &from_us, &to_us)) {
+        if (now_us >= to_us)
+            NOTE(notes, "the certificate %s has ended, at %s", files.certificate,
+                 clock_date(to_us, date));
+        if (now_us < from_us)
+            NOTE(notes, "the certificate %s begins at %s", files.certificate,
+                 clock_date(from_us, date));
+    }
+    tls_context_destroy(tls);
+    return status_ok();
+}
+
+static status check_tokens(const struct settings *settings, struct notes *notes)
+{
+    const struct access_options options = {.token_file = settings->auth_tokens};
+    (void)notes;
+    return access_try_files(&options);
+}
+
+static status check_keys(const struct settings *settings, struct notes *notes)
+{
+    const struct access_options options = {.jwks_file = settings->auth_jwks};
+    (void)notes;
+    return access_try_files(&options);
+}
+
+static status check_policy(const struct settings *settings, struct notes *notes)
+{
+    const struct access_options options = {.policy_file = settings->auth_policy};
+    (void)notes;
+    return access_try_files(&options);
+}
+
+static status check_hosts(const struct settings *settings, struct notes *notes)
+{
+    (void)notes;
+    return browser_guard_check_hosts(settings->allowed_hosts);
+}
+
+/* --- where it serves, and whom it tells --- */
+
+static status check_listen(const struct settings *settings, struct notes *notes)
+{
+    struct address address;
+    TRY(address_parse(settings->listen, &address));
+    status s = listener_check(&address);
+    if (s.code == STATUS_ALREADY_EXISTS && notes != NULL && notes->is_served) {
+        NOTE(notes, "%s is in use, by that server if it is the one to be restarted",
+             settings->listen);
+        status_free(s);
+        return status_ok();
+    }
+    return s;
+}
+
+static status check_exposure(const struct settings *settings, struct notes *notes)
+{
+    struct address address;
+    (void)notes;
+    TRY(address_parse(settings->listen, &address));
+    return server_check_exposure(settings, &address);
+}
+
+static status check_faults(const struct settings *settings, struct notes *notes)
+{
+    struct fault_rules rules;
+    (void)notes;
+    return settings->inject == NULL ? status_ok()
+                                    : fault_rules_parse(bytes_of(settings->inject), &rules);
+}
+
+static status check_headers(const struct settings *settings, struct notes *notes)
+{
+    (void)notes;
+    return otlp_headers_check(settings->otlp_headers);
+}
+
+static status check_collector(const struct settings *settings, struct notes *notes)
+{
+    struct otlp *otlp;
+    (void)notes;
+    if (settings->otlp_endpoint == NULL)
+        return status_ok();
+    TRY(otlp_create(settings->otlp_endpoint, settings->otlp_headers, &otlp));
+    otlp_destroy(otlp);
+    return status_ok();
+}
+
+/* --- all of it --- */
+
+/* In this order: the port is judged by whether a server has the data. */
+static const struct check {
+    const char *member; /* the setting to blame; NULL: the words say which */
+    status (*run)(const struct settings *settings, struct notes *notes);
+} checks[] = {
+    {NULL, check_exposure},          {"inject", check_faults},
+    {"allowed_hosts", check_hosts},  {"tls_cert", check_certificate},
+    {"otlp_headers", check_headers}, {"otlp_endpoint", check_collector},
+    {"auth_tokens", check_tokens},   {"auth_jwks", check_keys},
+    {"auth_policy", check_policy},   {"audit_log", check_audit_log},
+    {"backup_dir", check_backups},   {"archive", check_archive},
+    {"data_dir", check_data},        {"listen", check_listen},
+};
+
+enum { CHECKS = sizeof checks / sizeof *checks };
+
+static status run_check(const struct check *check, const struct settings *settings,
+                        struct notes *notes)
+{
+    status s = check->run(settings, notes);
+    return check->member == NULL ? s : settings_blame(settings, check->member, s);
+}
+
+status serve_check(const struct settings *settings)
+{
+    for (size_t i = 0; i < CHECKS; i++)
+        TRY(run_check(&checks[i], settings, NULL));
+    return status_ok();
+}
+
+static size_t print_wrong(const char *line, size_t size)
+{
+    printf("wrong: %.*s\n", (int)size, line);
+    return 1;
+}
+
+/* Each line of what was refused. */
+static size_t print_refusals(const struct buffer *refused)
+{
+    size_t count = 0;
+    const char *line = (const char *)refused->data, *end = line + refused->size;
+    for (; line < end; line += strcspn(line, "\n") + 1)
+        count += print_wrong(line, strcspn(line, "\n"));
+    return count;
+}
+
+static size_t print_checks(const struct settings *settings, struct notes *notes)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < CHECKS; i++) {
+        status s = run_check(&checks[i], settings, notes);
+        if (!status_is_ok(s))
+            wrong += print_wrong(status_message(s), strlen(status_message(s)));
+        status_free(s);
+    }
+    return wrong;
+}
+
+static int look_at(const struct settings *settings, const struct buffer *refused)
+{
+    struct notes notes = {0};
+    size_t wrong = print_refusals(refused);
+    wrong += print_checks(settings, &notes);
+    printf("%.*s", (int)notes.text.size, notes.text.size == 0 ? "" : (const char *)notes.text.data);
+    buffer_free(&notes.text);
+    if (wrong == 0)
+        puts("nothing is wrong: serve would start");
+    return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* The arguments without the one that is no setting; NULL without memory. */
+static const char **settings_of(const char *const *arguments)
+{
+    size_t count = 0, kept = 0;
+    while (arguments[count] != NULL)
+        count++;
+    const char **others = calloc(count + 1, sizeof *others);
+    for (size_t i = 0; others != NULL && i < count; i++)
+        if (strcmp(arguments[i], "--check") != 0)
+            others[kept++] = arguments[i];
+    return others;
+}
+
+int serve_check_command(const char *const *arguments)
+{
+    struct settings settings = {0};
+    struct buffer refused = {0};
+    const char **others = settings_of(arguments);
+    status s = others == NULL
+                   ? status_out_of_memory()
+                   : settings_read_sound(others, (const char *const *)environ, &settings, &refused);
+    if (status_is_ok(s))
+        buffer_append_byte(&refused, '\0'); /* for who looks for the ends of its lines */
+    if (status_is_ok(s) && refused.failed)
+        s = status_out_of_memory();
+    refused.size -= refused.size > 0;
+    int exit_status = status_is_ok(s) ? look_at(&settings, &refused) : command_refuse("serve", s);
+    buffer_free(&refused);
+    settings_free(&settings);
+    free(others);
+    return exit_status;
+}

@@ -1,0 +1,18 @@
+/* What can be said of settings before a server makes anything: whether the files that they name are
+ * there and make sense, whether there is a place for what it will write, whether the port is free.
+ *
+ * Nothing is made or changed. `trestle serve` stops at the first thing that is wrong;
+ * `trestle serve --check` tells all of them, and what is no mistake but had better be known. */
+#ifndef TRESTLE_CMD_SERVE_CHECK_H
+#define TRESTLE_CMD_SERVE_CHECK_H
+
+#include "base/settings.h"
+
+/* The first thing that is wrong. */
+status serve_check(const struct settings *settings);
+
+/* `trestle serve --check` with the arguments behind its name: prints all of it, and what is wrong
+ * with the settings themselves. Returns the exit status: a failure's if something is wrong. */
+int serve_check_command(const char *const *arguments);
+
+#endif
