@@ -54,6 +54,7 @@ static status create_parts(struct server *server)
     TRY(serve_check(settings)); /* before anything is made */
     TRY(server_read_fault_rules(server));
     TRY(blame(server, "allowed_hosts", server_create_guard(server)));
+    TRY(stacks_open(&server->stacks));
     TRY(metrics_create(&server->metrics));
     TRY(blame(server, "tls_cert", server_create_tls(server)));
     TRY(pool_create((unsigned)settings->pool_threads, LIMIT_POOL_QUEUE, "pool", &server->pool));
@@ -201,6 +202,7 @@ void server_destroy(struct server *server)
     server_free_workers(server);
     tls_context_destroy(server->tls);
     metrics_destroy(server->metrics);
+    stacks_close(server->stacks);
     server->magic = 0;
     free(server);
 }

@@ -24,6 +24,7 @@
 #include "os/allocator.h"
 #include "os/listener.h"
 #include "os/pool.h"
+#include "os/stacks.h"
 #include "place/place.h"
 #include "wire/browser_guard.h"
 #include "wire/health.h"
@@ -50,6 +51,7 @@ struct server {
     struct log *log;
     struct clock *clock;
 
+    struct stacks *stacks;
     struct metrics *metrics;
     struct tls_context *tls;
     struct reloadable tls_files;

@@ -75,6 +75,7 @@ static status create_insight(struct server *server)
         .slow = server->slow,
         .metrics = server->metrics,
         .log = server->log,
+        .stacks = server->stacks,
         .measure = measure,
         .measured = &server->measured,
     };

@@ -23,6 +23,8 @@ struct status_options {
     bool running;
     const char *cancel; /* NULL: none */
     const char *log_level;
+    bool stacks;
+    int64_t profile; /* microseconds; 0: none */
 };
 
 /* --- options --- */
@@ -60,6 +62,9 @@ static const struct option rows[] = {
     ROW(STRING, cancel, NULL, 0, 0, "ID", "Ends the request that --running shows with that id."),
     ROW(STRING, log_level, NULL, 0, 0, "LEVEL",
         "Has the server's log tell that much until it starts anew: debug, info, warn or error."),
+    ROW(BOOLEAN, stacks, "false", 0, 0, "", "Shows where each thread of the server is instead."),
+    ROW(DURATION, profile, "0", 0, (int64_t)MINUTE_MS *MS, "TIME",
+        "Shows instead where its threads spend their CPU time within so long: stacks, folded."),
     ROW(ENUM, format, "text", 0, 0, "text|json",
         "How the answer looks; with --watch, JSON is one line each time."),
 };
@@ -83,11 +88,17 @@ static status read_options(const char *const *arguments, struct status_options *
     TRY(options_read(&table, arguments, no_environment, &values));
     if (out->count > 0 && !out->watch)
         return status_make(STATUS_INVALID_ARGUMENT, "--count is for --watch");
-    if ((out->cancel != NULL) + (out->log_level != NULL) + out->running > 1)
+    bool is_done_once =
+        out->cancel != NULL || out->log_level != NULL || out->stacks || out->profile > 0;
+    if ((out->cancel != NULL) + (out->log_level != NULL) + out->running + out->stacks +
+            (out->profile > 0) >
+        1)
+        return status_make(
+            STATUS_INVALID_ARGUMENT,
+            "--running, --cancel, --log-level, --stacks and --profile are one at a time");
+    if (out->watch && is_done_once)
         return status_make(STATUS_INVALID_ARGUMENT,
-                           "--running, --cancel and --log-level are one at a time");
-    if (out->watch && (out->cancel != NULL || out->log_level != NULL))
-        return status_make(STATUS_INVALID_ARGUMENT, "--cancel and --log-level do it once");
+                           "--cancel, --log-level, --stacks and --profile do it once");
     return target_options_settle(&table, origins, &out->target);
 }
 
@@ -177,6 +188,10 @@ static status answer_once(const struct status_options *options, struct client_se
         s = status_cancel(session, options->cancel, &out);
     else if (options->log_level != NULL)
         s = status_set_log_level(session, options->log_level, &out);
+    else if (options->stacks)
+        s = status_write_stacks(session, &out);
+    else if (options->profile > 0)
+        s = status_write_profile(session, options->profile, &out);
     else
         s = status_write_running(session, options->format == FORMAT_JSON, &out);
     if (status_is_ok(s))
@@ -205,7 +220,8 @@ static status answer(const struct status_options *options)
 
 static bool is_about_health(const struct status_options *options)
 {
-    return !options->running && options->cancel == NULL && options->log_level == NULL;
+    return !options->running && options->cancel == NULL && options->log_level == NULL &&
+           !options->stacks && options->profile == 0;
 }
 
 static status look(const struct status_options *options, bool *is_in_trouble)

@@ -165,3 +165,44 @@ status status_set_log_level(struct client_session *session, const char *level, s
     arena_destroy(arena);
     return s;
 }
+
+/* --- where its threads are --- */
+
+status status_write_stacks(struct client_session *session, struct buffer *out)
+{
+    Insight__GetStacksRequest request = INSIGHT__GET_STACKS_REQUEST__INIT;
+    const ProtobufCMessage *answer;
+    struct arena *arena = arena_create(MEMORY_LIMIT);
+    if (arena == NULL)
+        return status_out_of_memory();
+    request.name = SERVER;
+    status s = client_session_call(session, "/trestle.insight.v1.Insight/GetStacks", NULL,
+                                   &request.base, &insight__stacks__descriptor, arena, &answer);
+    if (status_is_ok(s))
+        buffer_append_bytes(out, bytes_of(((const Insight__Stacks *)(const void *)answer)->text));
+    arena_destroy(arena);
+    return s;
+}
+
+status status_write_profile(struct client_session *session, int64_t duration_us, struct buffer *out)
+{
+    enum { SECOND_US = 1000000, US_NANOS = 1000 };
+    Insight__GetCpuProfileRequest request = INSIGHT__GET_CPU_PROFILE_REQUEST__INIT;
+    Pb__Duration duration = PB__DURATION__INIT;
+    const ProtobufCMessage *answer;
+    struct arena *arena = arena_create(MEMORY_LIMIT);
+    if (arena == NULL)
+        return status_out_of_memory();
+    duration.seconds = duration_us / SECOND_US;
+    duration.nanos = (int32_t)(duration_us % SECOND_US * US_NANOS);
+    request.name = SERVER;
+    request.duration = &duration;
+    status s =
+        client_session_call(session, "/trestle.insight.v1.Insight/GetCpuProfile", NULL,
+                            &request.base, &insight__cpu_profile__descriptor, arena, &answer);
+    if (status_is_ok(s))
+        buffer_append_bytes(out,
+                            bytes_of(((const Insight__CpuProfile *)(const void *)answer)->folded));
+    arena_destroy(arena);
+    return s;
+}

@@ -13,6 +13,11 @@ status status_write_running(struct client_session *session, bool as_json, struct
 status status_cancel(struct client_session *session, const char *id, struct buffer *out);
 status status_set_log_level(struct client_session *session, const char *level, struct buffer *out);
 
+/* Appends where its threads are; where their CPU time goes within so long. */
+status status_write_stacks(struct client_session *session, struct buffer *out);
+status status_write_profile(struct client_session *session, int64_t duration_us,
+                            struct buffer *out);
+
 /* The list as text. */
 void running_write_text(const Insight__ListRunningRequestsResponse *list, struct buffer *out);
 

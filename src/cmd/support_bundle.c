@@ -94,6 +94,8 @@ static const struct part {
     {"server-live.txt", support_write_live},
     {"server-ready.txt", support_write_ready},
     {"server-metrics.txt", support_write_metrics},
+    {"server-stacks.txt", support_write_stacks},
+    {"server-profile.txt", support_write_profile},
     {"server-tables.txt", support_write_served_tables},
     {"stored-tables.txt", support_write_stored_tables},
     {"log.txt", support_write_log},

@@ -32,6 +32,9 @@ status support_write_log(const struct support *support, struct buffer *out);
 status support_write_live(const struct support *support, struct buffer *out);
 status support_write_ready(const struct support *support, struct buffer *out);
 status support_write_metrics(const struct support *support, struct buffer *out);
+/* Where its threads are, and where their CPU time goes within a second. */
+status support_write_stacks(const struct support *support, struct buffer *out);
+status support_write_profile(const struct support *support, struct buffer *out);
 status support_write_served_tables(const struct support *support, struct buffer *out);
 
 /* The same of a stopped server's data directory, which is opened read-only. */

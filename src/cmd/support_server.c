@@ -161,6 +161,29 @@ static status get_json(const struct support *support, const char *path, json_t *
     return s;
 }
 
+/* A text that is a member of it. */
+static status write_member(const struct support *support, const char *path, const char *member,
+                           struct buffer *out)
+{
+    json_t *answer;
+    TRY(get_json(support, path, &answer));
+    const char *text = json_string_value(json_object_get(answer, member));
+    buffer_append_bytes(out, bytes_of(text == NULL ? "" : text));
+    json_decref(answer);
+    return status_ok();
+}
+
+status support_write_stacks(const struct support *support, struct buffer *out)
+{
+    return write_member(support, "v1/servers/self/stacks", "text", out);
+}
+
+status support_write_profile(const struct support *support, struct buffer *out)
+{
+    return write_member(support, "v1/servers/self/cpuProfile?duration=1s&frequency=500", "folded",
+                        out);
+}
+
 /* JSON at "v2/NAME" and what is behind it; what fails is said in its place. */
 static json_t *look_up(const struct support *support, const char *name, const char *behind,
                        struct buffer *out)

@@ -14,6 +14,7 @@ struct audit;
 struct metrics;
 struct settings;
 struct slow_log;
+struct stacks;
 
 /* The context of the service. All of it outlives it. */
 struct insight {
@@ -25,6 +26,7 @@ struct insight {
     struct metrics *metrics;
     struct log *log; /* whose level may be set */
     struct running_source running;
+    struct stacks *stacks;
     void (*measure)(void *context); /* sets the gauges before somebody looks; any thread */
     void *measured;
 };

@@ -8,8 +8,10 @@
 
 admin_method cancel_request;
 admin_method give_advice;
+admin_method get_cpu_profile;
 admin_method get_metrics;
 admin_method get_settings;
+admin_method get_stacks;
 admin_method list_audit_entries;
 admin_method list_damaged_ranges;
 admin_method read_heat;

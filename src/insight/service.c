@@ -18,8 +18,10 @@ status insight_check_server(const char *name)
 
 INSIGHT_HANDLER(cancel_request, insight__cancel_request_request)
 INSIGHT_HANDLER(give_advice, insight__advise_request)
+INSIGHT_HANDLER(get_cpu_profile, insight__get_cpu_profile_request)
 INSIGHT_HANDLER(get_metrics, insight__get_metrics_request)
 INSIGHT_HANDLER(get_settings, insight__get_settings_request)
+INSIGHT_HANDLER(get_stacks, insight__get_stacks_request)
 INSIGHT_HANDLER(list_audit_entries, insight__list_audit_entries_request)
 INSIGHT_HANDLER(list_damaged_ranges, insight__list_damaged_ranges_request)
 INSIGHT_HANDLER(read_heat, insight__read_heat_request)
@@ -33,8 +35,10 @@ struct grpc_service insight_service(struct insight *insight)
     static const struct grpc_method methods[] = {
         {"Advise", GRPC_UNARY, handle_give_advice},
         {"CancelRequest", GRPC_UNARY, handle_cancel_request},
+        {"GetCpuProfile", GRPC_UNARY, handle_get_cpu_profile},
         {"GetMetrics", GRPC_UNARY, handle_get_metrics},
         {"GetSettings", GRPC_UNARY, handle_get_settings},
+        {"GetStacks", GRPC_UNARY, handle_get_stacks},
         {"ListAuditEntries", GRPC_UNARY, handle_list_audit_entries},
         {"ListDamagedRanges", GRPC_UNARY, handle_list_damaged_ranges},
         {"ReadHeat", GRPC_UNARY, handle_read_heat},

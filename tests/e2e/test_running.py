@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import grpc
@@ -24,6 +25,8 @@ from harness.server import run_trestle
 LIST = "/v1/servers/self/runningRequests"
 CANCEL = "/v1/servers/self:cancelRequest"
 LEVEL = "/v1/servers/self:setLogLevel"
+STACKS = "/v1/servers/self/stacks"
+PROFILE = "/v1/servers/self/cpuProfile"
 READ = "google.bigtable.v2.Bigtable/ReadRows"
 WORDS = "The request was cancelled by an administrator"
 ROWS, VALUE = 60, bytes(512 << 10)  # more than waits on the way to a client
@@ -209,6 +212,57 @@ def test_the_command(server, rpc, large):
     assert both.returncode == 2 and "one at a time" in both.stderr
 
 
+# --- its threads ---
+
+
+def test_stacks(server):
+    """Each thread by its name, also that which answers."""
+    text = Rest(server.host).call("GET", STACKS)["text"]
+    names = {line.split(" (")[0] for line in text.splitlines() if line.endswith(" s of CPU")}
+    assert {"trestle", "commit", "http1"} <= names, names
+    assert "    get_stacks\n" in text and "    loop_run\n" in text
+    done = run_trestle("status", "--endpoint", server.host, "--stacks")
+    assert done.returncode == 0 and "    get_stacks\n" in done.stdout
+
+
+def test_a_profile(server, rpc, large):
+    """Who is at work meanwhile is in it; how often, that depends on the machine."""
+    rest, is_over = Rest(server.host), threading.Event()
+
+    def read():
+        while not is_over.is_set():
+            rpc.read(large, rows_limit=1)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        found = wait_for(lambda: look_at_profile(rest))
+    finally:
+        is_over.set()
+        reader.join()
+    for line in found["folded"].splitlines():
+        stack, count = line.rsplit(" ", 1)
+        assert int(count) > 0 and " " not in stack
+    assert int(found["samples"]) == sum(
+        int(line.rsplit(" ", 1)[1]) for line in found["folded"].splitlines()
+    )
+    done = run_trestle("status", "--endpoint", server.host, "--profile", "100ms")
+    assert done.returncode == 0
+
+
+def look_at_profile(rest):
+    found = rest.call("GET", f"{PROFILE}?duration=0.3s&frequency=1000")
+    return ";loop_run;" in found.get("folded", "") and found
+
+
+def test_profiles_that_are_none(server):
+    rest = Rest(server.host)
+    for wrong in ("duration=0.05s", "duration=61s", "duration=-1s", "frequency=1001"):
+        rest.call("GET", f"{PROFILE}?{wrong}", expect=400)
+    for path in (STACKS, PROFILE):
+        rest.call("GET", path.replace("self", "other"), expect=404)
+
+
 # --- with access control ---
 
 
@@ -239,6 +293,8 @@ def test_who_it_is_and_who_may(secure, tmp_path):
         ("GET", LIST, None),
         ("POST", CANCEL, {"id": one["id"]}),
         ("POST", LEVEL, {"level": "warn"}),
+        ("GET", STACKS, None),
+        ("GET", PROFILE, None),
     ):
         refused = reader.call(verb, path, body, expect=403)
         assert "Missing IAM permission" in refused["error"]["message"]
@@ -247,6 +303,7 @@ def test_who_it_is_and_who_may(secure, tmp_path):
         list(stream)
     assert error.value.details() == f"{WORDS} ({ADMIN})"
     check_levels(admin, secured.server)
+    assert "    serve_command\n" in admin.call("GET", STACKS)["text"]
 
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     by = {(line["method"], line["status"]): line for line in lines if line["event"] == "call"}
@@ -258,6 +315,9 @@ def test_who_it_is_and_who_may(secure, tmp_path):
     ]  # fmt: skip
     assert by["CancelRequest", "PERMISSION_DENIED"]["principal"] == "user:reader@example.com"
     assert by["SetLogLevel", "PERMISSION_DENIED"]["resource"] == "servers/self"
+    assert by["GetStacks", "OK"]["principal"] == ADMIN
+    assert by["GetStacks", "PERMISSION_DENIED"]["principal"] == "user:reader@example.com"
+    assert by["GetCpuProfile", "PERMISSION_DENIED"]["resource"] == "servers/self"
     levels = [line["changes"] for line in lines if line.get("method") == "SetLogLevel"
               and line["status"] == "OK"]  # fmt: skip
     assert levels[0] == [{"action": "CHANGE", "log_level": "error", "previous": "info"}]

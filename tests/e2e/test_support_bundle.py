@@ -76,6 +76,9 @@ def test_of_a_running_server(filled, bundle, tmp_path):
     assert files["server-live.txt"].startswith("200\n")
     assert files["server-ready.txt"].startswith("200\n")
     assert "trestle_rows_read_total" in files["server-metrics.txt"]
+    assert "    serve_command\n" in files["server-stacks.txt"]
+    for line in files["server-profile.txt"].splitlines():
+        assert line.rsplit(" ", 1)[1].isdigit()
     lines = files["server-tables.txt"].splitlines()
     assert lines[:2] == ["instance projects/p/instances/i",
                          "table projects/p/instances/i/tables/orders"]  # fmt: skip
@@ -106,7 +109,7 @@ def test_of_a_stopped_server(filled, bundle):
     check_no_secrets(files)
     assert set(missing(files)) == {
         "server-live.txt", "server-ready.txt", "server-metrics.txt", "server-tables.txt",
-        "log.txt",
+        "server-stacks.txt", "server-profile.txt", "log.txt",
     }  # fmt: skip
     table, *tablets = files["stored-tables.txt"].splitlines()
     assert "projects/p/instances/i/tables/orders, families: 1" in table
