@@ -1,0 +1,150 @@
+"""The alerts for Prometheus, evaluated by its own promtool where that is installed (Debian has it
+in the package prometheus): each fires when it should, not before its time, and not when all is
+well. That the metrics exist is test_grafana.py's, that each alert has a section in the runbooks
+test_runbooks.py's."""
+
+import re
+import shutil
+import subprocess
+import urllib.request
+
+import pytest
+import yaml
+from harness.server import ROOT
+
+RULES = ROOT / "packaging/prometheus/trestle.rules.yml"
+PROMTOOL = shutil.which("promtool")
+INSTANCE = {"instance": "one", "job": "trestle"}
+MINUTES = 75
+
+# Of each alert: when all is well and when not, series of one value a minute. "0+5" rises by 5.
+CASES = {
+    "TrestleDown": ({"up": "1"}, {"up": "0"}),
+    "TrestleTakesNoWrites": ({"trestle_store_healthy": "1"}, {"trestle_store_healthy": "0"}),
+    "TrestleRefusesMutations": (
+        {"trestle_commit_refused_total": "7"},
+        {"trestle_commit_refused_total": "0+1"},
+    ),
+    "TrestleWritesHeldBack": (
+        {"trestle_store_stall_milliseconds_total": "0+2400"},
+        {"trestle_store_stall_milliseconds_total": "0+3600"},
+    ),
+    "TrestleServerErrors": (
+        {'trestle_rpcs_total{code="OK"}': "0+1000", 'trestle_rpcs_total{code="NOT_FOUND"}': "0+500",
+         'trestle_rpcs_total{code="INTERNAL"}': "0+9"},
+        {'trestle_rpcs_total{code="OK"}': "0+1000", 'trestle_rpcs_total{code="INTERNAL"}': "0+9",
+         'trestle_rpcs_total{code="UNAVAILABLE"}': "0+9"},
+    ),
+    "TrestleDiskLow": (
+        {"trestle_disk_free_bytes": "2147483648"},
+        {"trestle_disk_free_bytes": "2147483647"},
+    ),
+    "TrestleDiskFillsUp": (
+        {"trestle_disk_free_bytes": "100000000000-1000000",
+         "trestle_store_table_bytes": "200000000000"},
+        {"trestle_disk_free_bytes": "100000000000-100000000",
+         "trestle_store_table_bytes": "200000000000"},
+    ),
+    "TrestleConnectionsRefused": (
+        {"trestle_connections_refused_total": "7"},
+        {"trestle_connections_refused_total": "0+1"},
+    ),
+    "TrestleSlowLoops": (
+        {"trestle_loop_slow_turns_total": "0+50"},
+        {"trestle_loop_slow_turns_total": "0+70"},
+    ),
+    "TrestleBackupFailed": (
+        {"trestle_backup_failures_total": "3", "trestle_whole_backup_failures_total": "1"},
+        {"trestle_backup_failures_total": "3", "trestle_whole_backup_failures_total": "0+1"},
+    ),
+}  # fmt: skip
+
+
+def alerts():
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
+
+
+def cases_of(name, alert):
+    """Those about a reason of health are alike."""
+    reason = re.fullmatch(r'(trestle_health\{reason="\w+"\}) == 1', alert["expr"])
+    return ({reason[1]: "0"}, {reason[1]: "1"}) if reason else CASES[name]
+
+
+def minutes(duration):
+    count, unit = re.fullmatch(r"(\d+)([mh])", duration).groups()
+    return int(count) * (60 if unit == "h" else 1)
+
+
+def labelled(name):
+    """The series as a scrape has it."""
+    labels = ",".join(f'{label}="{value}"' for label, value in INSTANCE.items())
+    return name[:-1] + f",{labels}}}" if name.endswith("}") else f"{name}{{{labels}}}"
+
+
+def series(values):
+    """"5" stays, "0+1" and "9-1" change, each for so many minutes."""
+    return [
+        {"series": labelled(name), "values": f"{value}x{MINUTES}"}
+        for name, value in values.items()
+    ]  # fmt: skip
+
+
+def expected(alert, values):
+    """As Prometheus would send it. Labels that all its series share are the alert's."""
+    by_instance = "sum by (instance)" in alert["expr"]
+    own = {} if by_instance else dict(re.findall(r'(\w+)="(\w+)"', " ".join(list(values)[-1:])))
+    labels = {"instance": "one"} if by_instance else {**INSTANCE, **own}
+    return {
+        "exp_labels": {**labels, **alert["labels"]},
+        "exp_annotations": {
+            key: text.replace("{{ $labels.instance }}", "one")
+            for key, text in alert["annotations"].items()
+        },
+    }
+
+
+def at(name, time, *fires):
+    return {"eval_time": f"{time}m", "alertname": name, "exp_alerts": list(fires)}
+
+
+def evaluations_of(name, alert):
+    well, ill = cases_of(name, alert)
+    wait = minutes(alert.get("for", "0m"))
+    fires = expected(alert, ill)
+    yield {"interval": "1m", "input_series": series(well), "alert_rule_test": [at(name, MINUTES)]}
+    looks = [at(name, MINUTES, fires)]
+    if wait > 0:
+        looks.insert(0, at(name, wait - 1))
+    yield {"interval": "1m", "input_series": series(ill), "alert_rule_test": looks}
+
+
+def test_each_alert_has_a_case():
+    for name, alert in alerts().items():
+        well, ill = cases_of(name, alert)
+        assert set(well) and set(ill)
+    assert set(CASES) <= set(alerts())
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="there is no promtool here")
+def test_alerts_fire_when_they_should(tmp_path):
+    every = [test for name, alert in alerts().items() for test in evaluations_of(name, alert)]
+    file = tmp_path / "alerts.test.yml"
+    file.write_text(yaml.safe_dump(
+        {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": every}
+    ))  # fmt: skip
+    for command in (["check", "rules", RULES], ["test", "rules", file]):
+        done = subprocess.run([PROMTOOL, *command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="there is no promtool here")
+def test_prometheus_reads_the_page(server):
+    """It would name two of the metrics otherwise, and nothing else."""
+    with urllib.request.urlopen(f"http://{server.host}/metrics") as page:
+        done = subprocess.run(
+            [PROMTOOL, "check", "metrics"], input=page.read().decode(), capture_output=True,
+            text=True,
+        )  # fmt: skip
+    complaints = [line.split()[0] for line in done.stderr.splitlines()]
+    assert complaints == ["trestle_commit_milliseconds", "trestle_store_stall_milliseconds_total"]
