@@ -75,7 +75,7 @@ static status check_data(const struct settings *settings, struct notes *notes)
     if (snprintf(lock, sizeof lock, "%s/LOCK", settings->data_dir) >= PATH_SIZE)
         return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
     TRY(check_directory(settings->data_dir, "the data directory", notes));
-    TRY(store_check_directory(settings->data_dir, &is_new));
+    TRY(store_check_directory(settings->data_dir, settings->salvage, &is_new));
     if (notes != NULL && file_is_locked(lock)) {
         notes->is_served = true;
         NOTE(notes, "a server runs on %s now", settings->data_dir);

@@ -149,18 +149,20 @@ status directory_examine(rocksdb::FileSystem *files, const store_options *option
     return parsed.code == STATUS_DATA_LOSS ? examine_damaged(files, options, parsed, out) : parsed;
 }
 
-status store_check_directory(const char *directory, bool *is_new)
+status store_check_directory(const char *directory, bool salvage, bool *is_new)
 {
     rocksdb::FileSystem *files = rocksdb::FileSystem::Default().get();
-    unsigned long format;
+    directory_state state;
     store_options options = {};
     options.directory = directory;
     options.read_only = true;
-    status s = directory_examine(files, &options, &format);
+    status s = directory_examine(files, &options, &state);
     *is_new = s.code == STATUS_NOT_FOUND;
-    if (!*is_new)
+    if (!*is_new && !(salvage && state.has_lost_format))
         return s;
     status_free(s);
+    if (!*is_new)
+        return status_ok();
     return access(directory, F_OK) == 0 ? refuse_foreign_files(files, directory) : status_ok();
 }
 

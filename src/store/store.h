@@ -113,8 +113,9 @@ struct store_options {
 status store_open(const struct store_options *options, struct store **out);
 
 /* Whether store_open would take the directory for a store, or make one of it, by its name and the
- * file FORMAT: with its errors, and nothing changed. `*is_new`: there is no store yet. */
-status store_check_directory(const char *directory, bool *is_new);
+ * file FORMAT: with its errors, and nothing changed. `salvage`: as in the options. `*is_new`: there
+ * is no store yet. */
+status store_check_directory(const char *directory, bool salvage, bool *is_new);
 
 /* What the opening found at the ends of the write-ahead logs (log_ends.h). */
 enum store_log_verdict {
