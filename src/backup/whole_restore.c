@@ -111,9 +111,20 @@ static status write_settings(const struct whole_restore *restore, const char *di
     return s;
 }
 
+/* What a restore that was killed has left: `archive` has files that an archive was asked for. */
+static status remove_unfinished(const struct whole_restore *restore, const char *directory)
+{
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s/archive%c", directory, 0);
+    status s = path.failed ? status_out_of_memory()
+                           : files_remove_flat_directory(restore->files, (const char *)path.data);
+    buffer_free(&path);
+    return status_is_ok(s) ? files_remove_flat_directory(restore->files, directory) : s;
+}
+
 static status fill(const struct whole_restore *restore, const char *directory)
 {
-    TRY(files_remove_flat_directory(restore->files, directory));
+    TRY(remove_unfinished(restore, directory));
     TRY(files_make_directory(restore->files, directory));
     TRY(whole_fetch(restore->place, restore->backup, restore->files, directory, restore->work));
     TRY(adapt(restore, directory));
@@ -130,8 +141,7 @@ status whole_restore(const struct whole_restore *restore)
     if (status_is_ok(s)) {
         s = fill(restore, (const char *)unfinished.data);
         if (!status_is_ok(s))
-            status_ignore(
-                files_remove_flat_directory(restore->files, (const char *)unfinished.data));
+            status_ignore(remove_unfinished(restore, (const char *)unfinished.data));
     }
     buffer_free(&unfinished);
     return s;

@@ -299,6 +299,27 @@ static void a_directory_with_something_in_it_is_refused(void **state)
     assert_status(restore(f, "../backups"), STATUS_INVALID_ARGUMENT);
 }
 
+static void make_file_in(const char *directory, const char *name)
+{
+    char path[256];
+    assert_ok(files_make_directory(files_of_system(), directory));
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    assert_ok(files_replace(files_of_system(), path, bytes_of("x")));
+}
+
+static void what_a_killed_restore_left_does_no_harm(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE], unfinished[160], scratch[192];
+    create(f, name);
+    snprintf(unfinished, sizeof unfinished, "%s.restoring", f->restored);
+    snprintf(scratch, sizeof scratch, "%s/archive", unfinished);
+    make_file_in(unfinished, "000007.sst");
+    make_file_in(scratch, "9-0");
+    assert_ok(restore(f, name));
+    assert_int_not_equal(access(unfinished, F_OK), 0);
+}
+
 static void one_at_a_time_writes_to_a_place(void **state)
 {
     struct fixture *f = *state;
@@ -650,6 +671,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_backups_of_one_second_have_two_names, setup, teardown),
         cmocka_unit_test_setup_teardown(a_directory_with_something_in_it_is_refused, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_a_killed_restore_left_does_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(one_at_a_time_writes_to_a_place, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_removes_what_nobody_refers_to, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_keeps_to_its_server_and_its_schedule, setup,
