@@ -64,7 +64,8 @@ class Help:
 
     def take(self, lines):
         if lines[0].startswith("usage: "):
-            self.usage = [line.removeprefix("usage:").strip() for line in lines]
+            found = [line.removeprefix("usage:").strip() for line in lines]
+            self.usage += [line for line in found if line not in self.usage]
         elif lines[0] == "Settings:":
             self.settings = [
                 Setting(head.strip(), text.strip())

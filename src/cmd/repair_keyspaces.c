@@ -312,7 +312,7 @@ int repair_keyspaces(const char *const *arguments)
     }
     if (!is_understood || wish.directory == NULL)
         return command_usage_error("repair", "takes the data directory, and one of --claim "
-                                             "KEYSPACE=TABLE and --drop KEYSPACE");
+                                             "ID=TABLE and --drop ID");
     if (wish.table != NULL && !names_a_table(wish.table))
         return command_usage_error("repair", "a table's name is "
                                              "projects/P/instances/I/tables/T");

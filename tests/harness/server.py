@@ -16,6 +16,9 @@ from pathlib import Path
 
 from harness.patience import PATIENCE_SECONDS
 
+# What the doctor exits with if nothing is damaged: 3 when the log may end in a write that was torn,
+# as after a kill or a power cut.
+UNDAMAGED = (0, 3)
 EXTERNAL = os.environ.get("TRESTLE_E2E_HOST")  # test this instead of a server of ours
 ROOT = Path(__file__).resolve().parents[2]
 # What must never stand in a server's stderr: sanitizers' reports and our own failed checks.

@@ -203,16 +203,31 @@ def flip(path):
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("flags", [[], ["--in-place"]])
-def test_what_cannot_be_read_is_left(damaged, flags):
-    """The other database is looked at all the same."""
+@pytest.fixture
+def unreadable(damaged):
+    """A directory with damaged indexes in which a table file is damaged, too."""
     data = damaged / "data"
     server = Server(damaged, ["--write-buffer", "4MB"]).start()  # less than the log: to tables
     server.stop()
     flip(max(data.glob("*.sst"), key=lambda path: path.stat().st_size))
-    done = repair(data, *flags)
+    return data
+
+
+def test_what_cannot_be_read_is_named(unreadable):
+    """The other database is looked at all the same."""
+    done = repair(unreadable)
     assert done.returncode == 1
     assert f"left: table {DATABASE}: " in done.stderr
     assert done.stderr.endswith(" are left\n")
     assert "databases/sound: " not in done.stderr
-    assert done.stdout == ""
+    lost, last = done.stdout.splitlines()
+    assert lost.startswith("would lose: large cells of rows ") and DATABASE in lost
+    assert last.endswith("nothing was changed (--in-place does it)")
+
+
+def test_what_cannot_be_read_is_given_up(unreadable):
+    """And the indexes are made of what is left."""
+    done = repair(unreadable, "--in-place")
+    assert done.returncode == 0
+    assert "lost: large cells of rows " in done.stdout
+    assert_sound(unreadable)
