@@ -200,7 +200,7 @@ def test_what_is_shown_can_be_chosen(visitor, busy):
     assert page.get_by_label("Of", exact=True).input_value() == "28d"
 
 
-def test_it_refreshes_by_itself(visitor, fresh_server, connect):
+def test_it_refreshes_by_itself(fresh_server, visitor, connect):
     """From nothing to a map without a click, in the minute that has not ended."""
     server = fresh_server()
     rpc = connect(server.host)
@@ -218,7 +218,7 @@ def test_it_refreshes_by_itself(visitor, fresh_server, connect):
     assert "None in the last day" in page.locator("main").inner_text()
 
 
-def test_with_heat_off(visitor, fresh_server, connect):
+def test_with_heat_off(fresh_server, visitor, connect):
     server = fresh_server("--heat=false")
     write(connect(server.host), connect(server.host).create_table("t"), [b"a"])
     somebody = visitor(server.host)

@@ -92,7 +92,7 @@ def legend(page, chart, name):
     return item.locator("b")
 
 
-def test_lines_follow_what_the_server_does(visitor, fresh_server):
+def test_lines_follow_what_the_server_does(fresh_server, visitor):
     server = fresh_server()
     rpc = Rpc(server.host)
     table = rpc.create_table("t")
