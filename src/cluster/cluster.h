@@ -43,6 +43,7 @@ struct cluster_options {
     bool heat;                  /* whether requests are counted by ranges of keys */
     int64_t heat_window_us;     /* that they are counted for */
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
+    bool maintenance_by_hand;   /* none by itself: a test says when (maintenance_run_once) */
     int64_t scrub_period_us;    /* between two looks at each table file; 0: none is taken */
     struct {
         struct place *place; /* outlives the cluster; NULL: no archive is made */

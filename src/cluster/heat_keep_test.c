@@ -20,6 +20,7 @@ static int setup(void **state)
     hands.now_us = BEGIN_US;
     f->options.clock = &hands.clock;
     f->options.heat_window_us = MINUTE_US;
+    f->options.maintenance_by_hand = true;
     f->options.balance = false;
     reopen_test_cluster(f);
     maintenance_run_once(f->cluster->maintenance);

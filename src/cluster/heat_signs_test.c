@@ -17,6 +17,7 @@ static int setup(void **state)
     hands.now_us = BEGIN_US;
     f->options.clock = &hands.clock;
     f->options.heat_window_us = MINUTE_US;
+    f->options.maintenance_by_hand = true;
     f->options.balance = false;
     reopen_test_cluster(f);
     *state = f;
@@ -139,6 +140,7 @@ static int setup_short_minute(void **state)
     hands.now_us = BEGIN_US;
     f->options.clock = &hands.clock;
     f->options.heat_window_us = 10;
+    f->options.maintenance_by_hand = true;
     f->options.balance = false;
     reopen_test_cluster(f);
     *state = f;

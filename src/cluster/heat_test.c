@@ -17,6 +17,7 @@ static int setup(void **state)
     hands.now_us = 50 * 365 * DAY_US;
     f->options.clock = &hands.clock;
     f->options.heat_window_us = SHORT_WINDOW_US;
+    f->options.maintenance_by_hand = true;
     reopen_test_cluster(f);
     split_at(f, "m");
     *state = f;
@@ -130,6 +131,7 @@ static void it_is_told_before_the_window_ends(void **state)
 {
     struct cluster_fixture *f = *state;
     f->options.heat_window_us = 4 * QUARTER_US;
+    f->options.maintenance_by_hand = true;
     reopen_test_cluster(f);
     int64_t from_us = hands.now_us;
     look_a_quarter_later(f, 10);

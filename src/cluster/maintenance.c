@@ -120,6 +120,14 @@ static struct timespec next_turn(void)
     return at;
 }
 
+/* Until the time comes, if it does: 0 when somebody has woken the thread. With the lock held. */
+static int wait_until(struct maintenance *maintenance, const struct timespec *until)
+{
+    if (maintenance->cluster->options.maintenance_by_hand)
+        return pthread_cond_wait(&maintenance->wake, &maintenance->lock);
+    return pthread_cond_timedwait(&maintenance->wake, &maintenance->lock, until);
+}
+
 /* Until it is woken, or for a tenth of a second. Returns whether to go on. */
 static bool wait_for_turn(struct maintenance *maintenance, bool *begins_round)
 {
@@ -127,7 +135,7 @@ static bool wait_for_turn(struct maintenance *maintenance, bool *begins_round)
     pthread_mutex_lock(&maintenance->lock);
     int waited = 0;
     while (!maintenance->is_awake && !maintenance->is_stopping && waited == 0)
-        waited = pthread_cond_timedwait(&maintenance->wake, &maintenance->lock, &until);
+        waited = wait_until(maintenance, &until);
     *begins_round = maintenance->is_awake || ++maintenance->turns == TURNS_A_ROUND;
     maintenance->is_awake = false;
     if (*begins_round) {
