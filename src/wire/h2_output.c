@@ -102,6 +102,7 @@ bool h2_output_fill(struct h2_output *output, nghttp2_session *session)
 {
     if (output->size > 0)
         return true;
+    CHECK(output->piece_count == 0); /* those of the batch before have gone */
     output->batch = take_batch(output->batches);
     if (output->batch == NULL)
         return false;
