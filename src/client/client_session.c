@@ -370,29 +370,35 @@ static status take_answer(void *context, bytes message)
     return status_ok();
 }
 
-status client_session_call(struct client_session *session, const char *path, const char *explain,
-                           const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
-                           struct arena *arena, const ProtobufCMessage **out)
+status client_session_ask(struct client_session *session, const struct session_call *call,
+                          const ProtobufCMessageDescriptor *type, struct arena *arena,
+                          const ProtobufCMessage **out)
 {
     struct unary_answer answer = {.type = type, .arena = arena};
-    const struct session_call call = {.path = path,
-                                      .request = request,
-                                      .explain = explain,
-                                      .timeout_us = UNARY_TIMEOUT_US,
-                                      .on_message = take_answer,
-                                      .context = &answer};
-    struct side *side = side_of(session, path);
-    bool is_old = side->link != NULL && side->link_has_served;
-    status s = client_session_stream(session, &call, NULL);
-    if (s.code == STATUS_UNAVAILABLE && is_old) {
-        status_free(s);
-        disconnect(side);
-        s = client_session_stream(session, &call, NULL);
-    }
+    struct session_call asking = *call;
+    asking.on_message = take_answer;
+    asking.context = &answer;
+    status s = client_session_stream(session, &asking, NULL);
     *out = answer.message;
     if (status_is_ok(s) && answer.message == NULL)
         return status_make(STATUS_INTERNAL, "the server sent no answer");
     return s;
+}
+
+status client_session_call(struct client_session *session, const char *path, const char *explain,
+                           const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+                           struct arena *arena, const ProtobufCMessage **out)
+{
+    const struct session_call call = {
+        .path = path, .request = request, .explain = explain, .timeout_us = UNARY_TIMEOUT_US};
+    struct side *side = side_of(session, path);
+    bool is_old = side->link != NULL && side->link_has_served;
+    status s = client_session_ask(session, &call, type, arena, out);
+    if (s.code != STATUS_UNAVAILABLE || !is_old)
+        return s;
+    status_free(s);
+    disconnect(side);
+    return client_session_ask(session, &call, type, arena, out);
 }
 
 struct waiting {

@@ -45,8 +45,14 @@ struct session_call {
 status client_session_stream(struct client_session *session, const struct session_call *call,
                              bool *is_expired);
 
-/* A call with one answer of that type, decoded into the arena. Made again on a new connection if
- * the old one turned out to be lost. */
+/* A call with one answer of that type, decoded into the arena; who takes messages is not asked.
+ * Made once: for what must not be done twice. INTERNAL without an answer. */
+status client_session_ask(struct client_session *session, const struct session_call *call,
+                          const ProtobufCMessageDescriptor *type, struct arena *arena,
+                          const ProtobufCMessage **out);
+
+/* The same within some seconds, made again on a new connection if the old one turned out to be
+ * lost. */
 status client_session_call(struct client_session *session, const char *path, const char *explain,
                            const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
                            struct arena *arena, const ProtobufCMessage **out);

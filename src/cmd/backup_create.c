@@ -30,9 +30,6 @@ struct create_options {
     uint64_t rate;
 };
 
-#define SERVER(kind, name, place, preset, unit, sentence)                                          \
-    TARGET_OPTION(struct create_options, target.server, kind, name, place, preset, unit, sentence)
-
 #define ROW(kind_, member_, preset_, most_, unit_, sentence_)                                      \
     {                                                                                              \
         .member = #member_, .kind = OPTION_##kind_,                                                \
@@ -41,19 +38,7 @@ struct create_options {
     }
 
 static const struct option rows[] = {
-    SERVER(STRING, "endpoint", address, NULL, "ADDR:PORT",
-           "The server; by default BIGTABLE_EMULATOR_HOST, else 127.0.0.1:8086."),
-    SERVER(BOOLEAN, "tls", tls, "false", "",
-           "Speaks TLS. The default is true with --ca, or if the endpoint is neither loopback nor "
-           "that of BIGTABLE_EMULATOR_HOST."),
-    SERVER(STRING, "ca", ca, NULL, "FILE",
-           "PEM certificates that the server's must lead to; by default the system's."),
-    SERVER(STRING, "token_file", token_file, NULL, "FILE",
-           "Its first line is the bearer token of each call."),
-    SERVER(STRING, "token", token, NULL, "TOKEN",
-           "The token itself, which other users of the machine may see."),
-    SERVER(STRING, "account", account_file, NULL, "FILE",
-           "A Google service account's key (JSON), which signs the tokens."),
+    TARGET_SERVER_ROWS(struct create_options, target),
     ROW(STRING, data_dir, NULL, 0, "DIR",
         "The data directory of a server that is stopped, in place of one that serves."),
     ROW(SIZE, rate, "0", INT64_MAX, "",

@@ -38,14 +38,7 @@ static const struct option rows[] = {
     SERVER(STRING, "endpoint", address, NULL, "ADDR:PORT", "The running server."),
     SERVER(BOOLEAN, "tls", tls, "false", "",
            "Speaks TLS. The default is true with --ca, or if the endpoint is not loopback."),
-    SERVER(STRING, "ca", ca, NULL, "FILE",
-           "PEM certificates that the server's must lead to; by default the system's."),
-    SERVER(STRING, "token_file", token_file, NULL, "FILE",
-           "Its first line is the bearer token of each call."),
-    SERVER(STRING, "token", token, NULL, "TOKEN",
-           "The token itself, which other users of the machine may see."),
-    SERVER(STRING, "account", account_file, NULL, "FILE",
-           "A Google service account's key (JSON), which signs the tokens."),
+    TARGET_CREDENTIAL_ROWS_AS(struct repair_options, target, ""),
     ROW(STRING, table, NULL, "NAME",
         "Only this table, by its full name; by default all that have damage."),
     ROW(BOOLEAN, in_place, "false", "", "Does it; else it only says what would be lost."),
@@ -83,39 +76,13 @@ struct repair {
     struct lost_rows_report report;
 };
 
-struct answer {
-    struct arena *arena;
-    const ProtobufCMessageDescriptor *type;
-    const ProtobufCMessage *message;
-};
-
-static status take_answer(void *context, bytes message)
-{
-    struct answer *answer = context;
-    ProtobufCMessage *decoded;
-    bytes kept = arena_copy(answer->arena, message); /* what is decoded points into it */
-    if (kept.data == NULL)
-        return status_out_of_memory();
-    TRY(proto_decode(answer->type, kept, answer->arena, &decoded));
-    answer->message = decoded;
-    return status_ok();
-}
-
-/* As long as it takes: the files around the damage are compacted. */
+/* As long as it takes: the files around the damage are compacted. Made once: what another repair
+ * found lost would be told by nobody. */
 static status call(const struct repair *repair, const char *path, const ProtobufCMessage *request,
                    const ProtobufCMessageDescriptor *type, const ProtobufCMessage **out)
 {
-    struct answer answer = {.arena = repair->arena, .type = type};
-    const struct session_call made = {.path = path,
-                                      .request = request,
-                                      .timeout_us = INT64_MAX,
-                                      .on_message = take_answer,
-                                      .context = &answer};
-    TRY(client_session_stream(repair->session, &made, NULL));
-    *out = answer.message;
-    return answer.message != NULL
-               ? status_ok()
-               : status_make(STATUS_INTERNAL, "the server's answer has no message");
+    const struct session_call made = {.path = path, .request = request, .timeout_us = INT64_MAX};
+    return client_session_ask(repair->session, &made, type, repair->arena, out);
 }
 
 static status tell(struct repair *repair, Insight__DamagedRange *const *ranges, size_t count)

@@ -29,9 +29,6 @@ struct status_options {
 
 /* --- options --- */
 
-#define SERVER(kind, name, place, preset, unit, sentence)                                          \
-    TARGET_OPTION(struct status_options, target.server, kind, name, place, preset, unit, sentence)
-
 #define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
     {                                                                                              \
         .member = #member_, .kind = OPTION_##kind_,                                                \
@@ -40,19 +37,7 @@ struct status_options {
     }
 
 static const struct option rows[] = {
-    SERVER(STRING, "endpoint", address, NULL, "ADDR:PORT",
-           "The server; by default BIGTABLE_EMULATOR_HOST, else 127.0.0.1:8086."),
-    SERVER(BOOLEAN, "tls", tls, "false", "",
-           "Speaks TLS. The default is true with --ca, or if the endpoint is neither loopback nor "
-           "that of BIGTABLE_EMULATOR_HOST."),
-    SERVER(STRING, "ca", ca, NULL, "FILE",
-           "PEM certificates that the server's must lead to; by default the system's."),
-    SERVER(STRING, "token_file", token_file, NULL, "FILE",
-           "Its first line is the bearer token of each call."),
-    SERVER(STRING, "token", token, NULL, "TOKEN",
-           "The token itself, which other users of the machine may see."),
-    SERVER(STRING, "account", account_file, NULL, "FILE",
-           "A Google service account's key (JSON), which signs the tokens."),
+    TARGET_SERVER_ROWS(struct status_options, target),
     ROW(BOOLEAN, watch, "false", 0, 0, "", "Goes on until it is interrupted."),
     ROW(DURATION, interval, "1s", 100 * MS, (int64_t)60 * MINUTE_MS * MS, "TIME",
         "Time between two looks: rates are those of that time."),
