@@ -67,7 +67,7 @@ static void show(const struct condition *condition, enum reason reason)
 {
     const struct trouble *trouble = &condition->reasons[reason];
     enum health_level level = level_of(condition);
-    metrics_set(condition->metrics, (enum metric)(METRIC_health_fenced + (int)reason),
+    metrics_set(condition->metrics, (enum metric)(METRIC_health_data_gone + (int)reason),
                 trouble->is_there);
     metrics_set(condition->metrics, METRIC_health_level, level);
     metrics_set(condition->metrics, METRIC_store_healthy, level != HEALTH_NO_WRITES);

@@ -289,7 +289,19 @@ static status open_store(struct cluster *cluster)
         TRY(store_keyspaces_create(cluster->store, CATALOG_KEYSPACE_ID, 1));
     cluster->catalog = store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID);
     keyspace_set_name(cluster->catalog, "the catalog");
+    cluster->place = (struct data_directory){.path = options->data_directory,
+                                             .store = cluster->store,
+                                             .clock = options->clock,
+                                             .condition = cluster->condition};
+    data_directory_note(&cluster->place);
     return status_ok();
+}
+
+static status admit_writes(void *context)
+{
+    struct cluster *cluster = context;
+    TRY(data_directory_admit(&cluster->place));
+    return disk_reserve_admit(&cluster->reserve);
 }
 
 static status start_commits(struct cluster *cluster)
@@ -301,8 +313,8 @@ static status start_commits(struct cluster *cluster)
                                      .queue_limit_bytes = LIMIT_COMMIT_QUEUE_BYTES,
                                      .stall_limit_us =
                                          (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000,
-                                     .admit = disk_reserve_admit,
-                                     .admit_context = &cluster->reserve,
+                                     .admit = admit_writes,
+                                     .admit_context = cluster,
                                      .applied = care_see_commit,
                                      .applied_context = cluster->care,
                                      .log = cluster->log,
@@ -470,6 +482,7 @@ struct condition *cluster_condition(struct cluster *cluster)
 {
     store_look_for_room(cluster->store);
     look_at_store(cluster);
+    data_directory_look(&cluster->place);
     disk_reserve_look(&cluster->reserve);
     clock_watch_note_lead(cluster);
     if (cluster->archiver != NULL)

@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "cluster/clock_watch.h"
 #include "cluster/damage.h"
+#include "cluster/data_directory.h"
 #include "cluster/disk_reserve.h"
 #include "cluster/heat.h"
 #include "cluster/maintenance.h"
@@ -39,6 +40,7 @@ struct cluster {
     atomic_uint taking_files;   /* see kept_files.h, adding */
     struct tokens *tokens;
     struct row_locks *locks;
+    struct data_directory place;
     struct disk_reserve reserve;
     struct condition *condition;
     struct damages *damages;

@@ -186,6 +186,8 @@ class log_tracker {
     /* From now on what changes is recorded; what is known already, at once. */
     rocksdb::IOStatus start_recording();
     void start_thread();
+    /* Nothing is recorded any more: the directory may be another one. */
+    void abandon();
     /* Records what there is, if it was recording. No log is written to any more. */
     void stop();
 

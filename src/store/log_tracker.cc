@@ -106,6 +106,12 @@ void log_tracker::record_news()
     tell_failure(log, s);
 }
 
+void log_tracker::abandon()
+{
+    std::lock_guard<std::mutex> lock(writing);
+    is_recording = false;
+}
+
 void log_tracker::stop()
 {
     {

@@ -423,6 +423,16 @@ bool store_records_log_end(const store *store)
     return !store->logs->has_failed();
 }
 
+void store_fence(store *store, const char *why)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    store->trouble.fence(why);
+    store->logs->abandon();
+    /* At the end, too: who closes deletes whatever lies there and is none of his. */
+    store->db->DisableFileDeletions().PermitUncheckedError();
+    rocksdb::CancelAllBackgroundWork(store->db, false);
+}
+
 void store_look_for_room(store *store)
 {
     constexpr uint64_t worth_writing = 1 << 20;

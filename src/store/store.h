@@ -145,6 +145,10 @@ void store_close(struct store *store);
 /* OK, or why writes are refused at present. */
 status store_health(struct store *store);
 
+/* Whoever knows that what the store writes does not get where it belongs: it is fenced from now on,
+ * for this reason, flushes and compactions end, and its files are left alone. Any thread. */
+void store_fence(struct store *store, const char *why);
+
 /* If the last write found no room for itself on the disk: whether the next one would. Who keeps
  * writers away because of store_health learns no other way that there is space again. May wait for
  * the disk. */

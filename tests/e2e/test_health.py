@@ -4,6 +4,7 @@ console and the log say the same of each, while it is so and when it is over."""
 import datetime
 import json
 import re
+import shutil
 import time
 
 import grpc
@@ -22,7 +23,7 @@ from harness.server import EXTERNAL, Server, run_trestle
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
 OWN_PAGE = {"x-trestle-console": "1", "sec-fetch-site": "same-origin"}
 LEVELS = {"ok": 0, "degraded": 1, "no_writes": 2}
-REASONS = ["fenced", "disk_full", "disk_reserve", "damaged_range", "salvaged",
+REASONS = ["data_gone", "fenced", "disk_full", "disk_reserve", "damaged_range", "salvaged",
            "log_unrecorded", "clock_ahead", "archive_behind", "archive_gap",
            "backup_overdue", "whole_backup_overdue", "certificate"]  # fmt: skip
 ALL_OF_IT = "16TB"  # a reserve that no disk of a test has
@@ -133,6 +134,56 @@ def test_a_disk_without_its_reserve(fresh_server, connect):
                      r"are kept in reserve", texts["disk_reserve"])  # fmt: skip
     (line,) = told.log("takes no writes", "disk_reserve")
     assert "level=error" in line
+
+
+def after(server, reason, change):
+    """Changes the directory below a server, and waits until it has noticed."""
+    change()
+    told = Told(server)
+    wait_until(lambda: reason in told.ready()[2])
+    return told
+
+
+def files_of(directory):
+    return sorted((path.name, path.stat().st_size) for path in directory.iterdir())
+
+
+@pytest.mark.parametrize("how", ["renamed", "emptied", "replaced"])
+def test_a_data_directory_that_is_gone(fresh_server, connect, how):
+    """Nobody writes; the log says so; what is in its place is left alone, also at the end."""
+    server = fresh_server()
+    rpc = connect(server.host)
+    name = rpc.create_table("t")
+    write(rpc, name)
+    elsewhere = server.directory / "elsewhere"
+
+    def change():
+        if how == "emptied":
+            elsewhere.mkdir()
+            for path in list(server.data.iterdir()):
+                path.rename(elsewhere / path.name)
+            return
+        server.data.rename(elsewhere)
+        if how == "replaced":
+            shutil.copytree(elsewhere, server.data)
+
+    told = after(server, "data_gone", change)
+    assert told.ready()[:2] == (503, "no_writes")
+    assert set(told.ready()[2]) == {"data_gone", "fenced"}
+    (line,) = told.log("takes no writes", "data_gone")
+    assert "level=error" in line and str(server.data) in line
+    before = files_of(server.data) if server.data.exists() else None
+    with fails_with(StatusCode.UNAVAILABLE):
+        write(rpc, name)
+    assert len(rpc.read(name)) == 1
+    server.stop()
+    assert (files_of(server.data) if server.data.exists() else None) == before
+    if server.data.exists():
+        shutil.rmtree(server.data)
+    elsewhere.rename(server.data)
+    rpc = connect(server.start().host)
+    assert Told(server).ready() == (200, "ok", {})
+    assert len(rpc.read(name)) == 1
 
 
 def test_a_disk_that_fails(tmp_path):
