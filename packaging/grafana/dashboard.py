@@ -78,6 +78,7 @@ ROWS = {
         ("Connections made and refused", "short",
          [(rate("trestle_connections_accepted_total"), "accepted"),
           (rate("trestle_connections_refused_total"), "refused"),
+          (rate("trestle_connections_reserved_total"), "beyond the most, for operators"),
           (rate("trestle_tls_failures_total"), "TLS failed")], "By the second."),
         ("Traffic", "Bps",
          [(rate("trestle_received_bytes_total"), "received"),

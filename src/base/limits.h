@@ -152,6 +152,11 @@ enum {
     /* From accepting a connection to knowing its protocol, TLS handshake included. Beyond: closed.
      */
     LIMIT_HANDSHAKE_SECONDS = 10,
+    /* Connections beyond max-connections, and beyond the places of HTTP/1.1, for peers on loopback:
+     * health checks, metrics and administration of a server that is full. Calls for data have no
+     * place there. And how long one stays that nobody uses. */
+    LIMIT_RESERVED_CONNECTIONS = 16,
+    LIMIT_RESERVED_IDLE_SECONDS = 10,
     LIMIT_HTTP1_CONNECTIONS = 256, /* health checks, metrics and REST need few */
     LIMIT_HTTP1_IDLE_SECONDS = 60, /* also for a request that does not get on. Beyond: closed */
     /* A request's body: 48 MB of cells in base64. Beyond: 413, or closed if it has not said so

@@ -22,6 +22,7 @@ enum {
     RETRY_US = 100 * 1000, /* while waiting for a place */
     LINGER_US = 2 * 1000 * 1000,
     HANDSHAKE_US = LIMIT_HANDSHAKE_SECONDS * 1000 * 1000,
+    RESERVED_IDLE_US = LIMIT_RESERVED_IDLE_SECONDS * 1000 * 1000,
 };
 
 enum state {
@@ -49,6 +50,7 @@ struct connection {
     bool write_blocked; /* the socket took less than all: EPOLLOUT goes on */
     bool flush_deferred;
     bool told_to_leave; /* for being idle */
+    bool is_reserved;
     struct task task;   /* first to start, then to flush */
     struct timer timer; /* the end of the handshake, or of being idle */
     int64_t begun_us;
@@ -337,12 +339,19 @@ static status create_http2(struct connection *connection)
     if (connection->access_peer == NULL)
         return status_out_of_memory();
     grpc_connection_set_peer(connection->grpc, connection->access_peer);
+    if (connection->is_reserved)
+        grpc_connection_set_reserved(connection->grpc);
     return status_ok();
+}
+
+static int64_t idle_timeout_us(const struct connection *connection)
+{
+    int64_t timeout = connection->group->idle_timeout_us;
+    return connection->is_reserved && timeout > RESERVED_IDLE_US ? RESERVED_IDLE_US : timeout;
 }
 
 static void begin_http2(struct connection *connection)
 {
-    struct connection_group *group = connection->group;
     status s = create_http2(connection);
     if (!status_is_ok(s)) {
         abandon(connection, s);
@@ -350,7 +359,7 @@ static void begin_http2(struct connection *connection)
     }
     connection->state = SPEAKING_HTTP2;
     connection->active_us = now_us(connection);
-    set_timer(connection, connection->active_us + group->idle_timeout_us);
+    set_timer(connection, connection->active_us + idle_timeout_us(connection));
     defer_flush(connection); /* there are settings to send */
     if (connection->first_size > 0)
         received(connection, bytes_make(connection->first, connection->first_size));
@@ -493,7 +502,7 @@ static void ready(struct watch *watch, uint32_t events)
 /* The timer of an idle connection is not moved with each byte that comes, but when it runs out. */
 static void check_idle(struct connection *connection)
 {
-    int64_t now = now_us(connection), timeout = connection->group->idle_timeout_us;
+    int64_t now = now_us(connection), timeout = idle_timeout_us(connection);
     if (now - connection->active_us < timeout) {
         set_timer(connection, connection->active_us + timeout);
     } else if (!grpc_connection_is_idle(connection->grpc)) {
@@ -554,7 +563,8 @@ static void start(struct task *task)
     shake_hands(connection);
 }
 
-void connection_begin(struct connection_group *group, int socket, const struct address *peer)
+void connection_begin(struct connection_group *group, int socket, const struct address *peer,
+                      bool is_reserved)
 {
     struct connection *connection = malloc(sizeof *connection);
     atomic_fetch_add(group->open, 1);
@@ -568,6 +578,7 @@ void connection_begin(struct connection_group *group, int socket, const struct a
                                       .task.run = start,
                                       .timer.run = time_is_up,
                                       .socket = socket,
+                                      .is_reserved = is_reserved,
                                       .peer = *peer};
     loop_post(group->loop, &connection->task);
 }

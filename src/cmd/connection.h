@@ -52,8 +52,10 @@ struct connection_group {
 };
 
 /* Takes the socket and serves it on the group's loop, or closes it for want of memory. Any thread.
- * Counts in `open` from now until it is closed. */
-void connection_begin(struct connection_group *group, int socket, const struct address *peer);
+ * Counts in `open` from now until it is closed. `is_reserved`: it is one beyond the most, for an
+ * operator, who may ask for anything but data, and goes soon when he has nothing to ask. */
+void connection_begin(struct connection_group *group, int socket, const struct address *peer,
+                      bool is_reserved);
 
 /* Asks every client to leave: HTTP/2 by GOAWAY, after which calls that run may end; HTTP/1.1 as its
  * server does (http1_server_drain). What shakes hands is closed, and what comes later. */

@@ -193,7 +193,7 @@ static int begin(struct fixture *f)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     int flags = fcntl(ends[0], F_GETFL);
     assert_int_equal(fcntl(ends[0], F_SETFL, flags | O_NONBLOCK), 0);
-    connection_begin(f->group, ends[0], &f->peer);
+    connection_begin(f->group, ends[0], &f->peer, false);
     return ends[1];
 }
 
@@ -472,7 +472,7 @@ static struct stream *begin_tls(struct fixture *f)
     int accepted = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     assert_true(accepted >= 0);
     close(listening);
-    connection_begin(f->group, accepted, &f->peer);
+    connection_begin(f->group, accepted, &f->peer, false);
     return client;
 }
 

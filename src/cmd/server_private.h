@@ -95,7 +95,12 @@ struct server {
     unsigned started; /* workers whose thread runs */
     struct listener *listener;
 
-    unsigned next_worker; /* the first loop's */
+    /* The first loop's: */
+    unsigned next_worker;
+    bool has_told_refused; /* connections, to the log */
+    int64_t refused_told_us;
+    int64_t refused_untold;
+
     atomic_size_t open;
     struct allocator_care memory;
 };

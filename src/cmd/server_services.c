@@ -33,6 +33,7 @@ static status create_bigtable(struct server *server)
     };
     TRY(bigtable_init(bigtable, &options));
     services[0] = bigtable_data_service(bigtable);
+    services[0].is_data = true;
     services[1] = bigtable_table_admin_service(bigtable);
     services[2] = bigtable_instance_admin_service(bigtable);
     services[3] = bigtable_operations_service(bigtable);
@@ -55,6 +56,7 @@ static status create_datastore(struct server *server)
     };
     TRY(datastore_init(&server->datastore, &options));
     server->api_services[5] = datastore_service(&server->datastore);
+    server->api_services[5].is_data = true;
     server->api_services[6] = datastore_admin_service(&server->datastore);
     server->api_services[7] = datastore_firestore_service(&server->datastore);
     return status_ok();

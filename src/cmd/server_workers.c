@@ -1,6 +1,7 @@
 /* A server's event loops: each with a thread and the connections that were dealt to it. */
 #include "cmd/server_private.h"
 
+#include "base/limits.h"
 #include "os/thread.h"
 
 #include <stdio.h>
@@ -80,17 +81,46 @@ void server_show_running(struct server *server)
                                                       .clock = server->clock};
 }
 
+/* One that is refused, in the log: every ten seconds at most. */
+static void tell_refused(struct server *server, const struct address *peer)
+{
+    enum { TOLD_EVERY_US = 10 * 1000 * 1000 };
+    char text[ADDRESS_TEXT_SIZE];
+    int64_t now = clock_steady_us(server->clock);
+    if (server->has_told_refused && now - server->refused_told_us < TOLD_EVERY_US) {
+        server->refused_untold++;
+        return;
+    }
+    address_format(peer, text);
+    log_warn(server->log, "a connection is refused: there are as many as max-connections",
+             LOG_STR("peer", text), LOG_INT("connections", atomic_load(&server->open)),
+             LOG_INT("untold", server->refused_untold));
+    server->has_told_refused = true;
+    server->refused_told_us = now;
+    server->refused_untold = 0;
+}
+
+static void refuse(struct server *server, int socket, const struct address *peer)
+{
+    metrics_add(server->metrics, METRIC_connections_refused_total, 1);
+    close(socket);
+    tell_refused(server, peer);
+}
+
 static void deal_out(void *context, int socket, const struct address *peer)
 {
     struct server *server = context;
-    if (atomic_load(&server->open) >= server->settings->max_connections) {
-        metrics_add(server->metrics, METRIC_connections_refused_total, 1);
-        close(socket);
+    size_t open = atomic_load(&server->open), most = server->settings->max_connections;
+    size_t reserved = address_is_loopback(peer) ? LIMIT_RESERVED_CONNECTIONS : 0;
+    if (open >= most + reserved) {
+        refuse(server, socket, peer);
         return;
     }
+    if (open >= most)
+        metrics_add(server->metrics, METRIC_connections_reserved_total, 1);
     metrics_add(server->metrics, METRIC_connections_accepted_total, 1);
     struct worker *worker = &server->workers[server->next_worker++ % server->worker_count];
-    connection_begin(&worker->connections, socket, peer);
+    connection_begin(&worker->connections, socket, peer, open >= most);
 }
 
 static void *run_worker(void *argument)

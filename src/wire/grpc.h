@@ -46,6 +46,7 @@ struct grpc_service {
     const struct grpc_method *methods;
     size_t method_count;
     void *context; /* handed to each handler */
+    bool is_data;  /* has no place on connections that are kept for operators */
 };
 
 /* --- what a handler may ask and do; thread rules as in the head --- */

@@ -372,6 +372,11 @@ void grpc_connection_set_peer(struct grpc_connection *connection, void *peer)
     connection->peer = peer;
 }
 
+void grpc_connection_set_reserved(struct grpc_connection *connection)
+{
+    connection->is_reserved = true;
+}
+
 void grpc_connection_want_small_messages(struct grpc_connection *connection)
 {
     connection->wants_small_messages = true;

@@ -193,6 +193,7 @@ struct grpc_connection {
     bool is_signalled;    /* output_ready has been called since the last output */
     bool is_draining;
     bool wants_small_messages; /* see grpc_call_wants_small_messages */
+    bool is_reserved;          /* see grpc_connection_set_reserved */
     struct grpc_call *calls;
     size_t call_count;        /* of `calls` */
     uint64_t turn;            /* goes up with each grpc_connection_receive */

@@ -304,6 +304,11 @@ static void handle(struct grpc_call *call, bytes request)
 static status admit(struct grpc_call *call, bytes request)
 {
     const struct grpc_server_options *options = &call->server->options;
+    if (call->connection->is_reserved && call->route->service->is_data) {
+        grpc_connection_drain(call->connection);
+        return status_make(STATUS_RESOURCE_EXHAUSTED,
+                           "The server has as many connections as it may have (max-connections)");
+    }
     if (options->admit == NULL)
         return status_ok();
     return options->admit(options->context, call->connection->peer, call, call->route->index,

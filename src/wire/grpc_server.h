@@ -125,6 +125,10 @@ status grpc_connection_create(struct grpc_server *server, struct loop *loop,
 /* Who is at the other end, for `admit`; at first NULL. */
 void grpc_connection_set_peer(struct grpc_connection *connection, void *peer);
 
+/* It is one of the few beyond the most that there may be: calls for data are RESOURCE_EXHAUSTED, and
+ * with the first of them the client is asked to leave. Before any call. */
+void grpc_connection_set_reserved(struct grpc_connection *connection);
+
 /* See grpc_call_wants_small_messages; before any call. */
 void grpc_connection_want_small_messages(struct grpc_connection *connection);
 

@@ -548,7 +548,8 @@ status http1_server_take(struct http1_server *server, int socket, const struct a
 {
     struct http1_connection *connection = calloc(1, sizeof *connection);
     unsigned open = atomic_fetch_add(&server->open, 1);
-    if (connection == NULL || open >= LIMIT_HTTP1_CONNECTIONS) {
+    unsigned reserved = address_is_loopback(peer) ? LIMIT_RESERVED_CONNECTIONS : 0;
+    if (connection == NULL || open >= LIMIT_HTTP1_CONNECTIONS + reserved) {
         atomic_fetch_sub(&server->open, 1);
         free(connection);
         free(subject);

@@ -7,10 +7,12 @@ import select
 import socket
 import struct
 
+import grpc
 import pytest
+from harness.http2 import Http2
 from harness.patience import PATIENCE_SECONDS
-from harness.rpc import Rpc
-from harness.server import Server
+from harness.rpc import Rpc, fails_with, set_cell
+from harness.server import Server, run_trestle
 from raw import PREFACE, frame
 
 OLD_PROTOCOLS = {
@@ -195,4 +197,30 @@ def test_more_connections_than_allowed(tmp_path):
         for client in clients:
             client.close()
     finally:
+        server.close()
+
+
+def test_an_operator_of_a_full_server(tmp_path):
+    """From loopback there are a few places more, but not for data."""
+    server = Server(tmp_path, ["--max-connections", "4"]).start()
+    rpc, opened = None, []
+    try:
+        opened = [Http2(server.host) for _ in range(4)]
+        assert server.get("/readyz") == (200, "ok\n")
+        status = run_trestle("status", "--endpoint", server.host, "--interval", "100ms")
+        assert status.returncode == 0, status.stderr
+        rpc = Rpc(server.host)
+        name = rpc.create_table("t")
+        with fails_with(grpc.StatusCode.RESOURCE_EXHAUSTED, "max-connections"):
+            rpc.mutate(name, b"k", set_cell("f", b"q", b"v", 1000))
+        assert server.metric("connections_reserved_total") >= 3
+        address, port = server.host.rsplit(":", 1)
+        opened += [socket.create_connection((address, int(port))) for _ in range(40)]
+        assert any(is_closed_by_server(client) for client in opened[-1:])
+        assert "as many as max-connections" in server.stderr()
+    finally:
+        for each in opened:
+            each.close()
+        if rpc is not None:
+            rpc.close()
         server.close()
