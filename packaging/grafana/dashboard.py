@@ -241,7 +241,12 @@ ROWS = {
     ],
     "Process": [
         ("Processors", "short", [(rate("process_cpu_seconds_total"), "{{instance}}")], ""),
-        ("Memory", "bytes", [(now("process_resident_memory_bytes"), "{{instance}}")], ""),
+        ("Memory", "bytes",
+         [(now("process_resident_memory_bytes"), "{{instance}}"),
+          (now("trestle_memory_peak_bytes"), "{{instance}}, most"),
+          (f"{now('trestle_memory_limit_bytes')} > 0", "{{instance}}, bound")], ""),
+        ("Refuses for want of memory", "short", [(now("trestle_memory_short"), "{{instance}}")],
+         "1 while calls for data are refused."),
         ("Memory given back", "Bps",
          [(rate("trestle_memory_given_back_bytes_total"), "{{instance}}")],
          "What had come free and did not go by itself."),

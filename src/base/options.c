@@ -163,7 +163,8 @@ static void append_origin(const struct option_table *table, const struct option_
     if (source == OPTION_FILE)
         buffer_append_format(out, "%s:%u: ", values->file_name,
                              values->origins[option - table->rows].line);
-    buffer_append_format(out, "%s%s", source == OPTION_FLAG ? "--" : "", name);
+    buffer_append_format(out, "%s%s%s", source == OPTION_FLAG ? "--" : "", name,
+                         source == OPTION_DERIVED ? ", from other settings" : "");
 }
 
 /* A refusal is written into a buffer, "--cache: …", which end_refusal turns into the status. */

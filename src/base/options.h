@@ -41,7 +41,13 @@ struct option {
     const char *sentence;
 };
 
-enum option_source { OPTION_PRESET, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_FLAG };
+enum option_source {
+    OPTION_PRESET,
+    OPTION_FILE,
+    OPTION_ENVIRONMENT,
+    OPTION_FLAG,
+    OPTION_DERIVED, /* from other settings, by whoever has read them */
+};
 
 /* Where a setting's value came from. */
 struct option_origin {
@@ -80,7 +86,7 @@ const char *options_unknown_variable(const struct option_table *table,
                                      const char *const **environment);
 
 /* Where the row's value came from, in words: "--cache", "TRESTLE_CACHE", "trestle.conf:12: cache",
- * or "cache" for a default. */
+ * "cache" for a default, or "cache, from other settings". */
 void options_origin(const struct option_table *table, const struct option_values *values,
                     const char *member, struct buffer *out);
 

@@ -1,6 +1,8 @@
 /* The table of settings, and the rules between them: see settings.h. */
 #include "base/settings.h"
 
+#include "base/sizing.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -98,7 +100,8 @@ status settings_read(const char *const *arguments, const char *const *environmen
     *out = (struct settings){0};
     out->sources = (struct option_values){.object = out, .origins = out->origins};
     TRY(options_read(&table, arguments, environment, &out->sources));
-    return check_together(out);
+    TRY(check_together(out));
+    return sizing_derive(out);
 }
 
 status settings_read_sound(const char *const *arguments, const char *const *environment,

@@ -306,19 +306,20 @@ static status admit_writes(void *context)
 
 static status start_commits(struct cluster *cluster)
 {
-    struct commit_options options = {.store = cluster->store,
-                                     .catalog = cluster->catalog,
-                                     .clock = cluster->options.clock,
-                                     .durability = cluster->options.durability,
-                                     .queue_limit_bytes = LIMIT_COMMIT_QUEUE_BYTES,
-                                     .stall_limit_us =
-                                         (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000,
-                                     .admit = admit_writes,
-                                     .admit_context = cluster,
-                                     .applied = care_see_commit,
-                                     .applied_context = cluster->care,
-                                     .log = cluster->log,
-                                     .metrics = cluster->options.metrics};
+    uint64_t queue_bytes = cluster->options.commit_queue_bytes;
+    struct commit_options options = {
+        .store = cluster->store,
+        .catalog = cluster->catalog,
+        .clock = cluster->options.clock,
+        .durability = cluster->options.durability,
+        .queue_limit_bytes = queue_bytes == 0 ? LIMIT_COMMIT_QUEUE_BYTES : queue_bytes,
+        .stall_limit_us = (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000,
+        .admit = admit_writes,
+        .admit_context = cluster,
+        .applied = care_see_commit,
+        .applied_context = cluster->care,
+        .log = cluster->log,
+        .metrics = cluster->options.metrics};
     TRY(row_locks_create(&cluster->locks));
     return commit_queue_create(&options, &cluster->commits);
 }

@@ -30,6 +30,7 @@ struct cluster_options {
     enum store_durability durability;
     uint64_t cache_bytes;
     uint64_t write_buffer_bytes;
+    uint64_t commit_queue_bytes; /* mutations that may wait; 0: LIMIT_COMMIT_QUEUE_BYTES */
     int open_files;              /* file descriptors that the store's tables may take */
     int background_threads;      /* for flushes and compactions */
     uint64_t disk_reserve_bytes; /* free space under which writes are refused */

@@ -43,17 +43,22 @@ static void take_signals(sigset_t *taken)
     pthread_sigmask(SIG_BLOCK, taken, NULL);
 }
 
-/* Meanwhile looks every second whether files that the server has read have changed, and what is the
- * matter with it. */
+/* Meanwhile looks at the memory that it takes, and every second whether files that the server has
+ * read have changed, and what is the matter with it. */
 static void wait_for_stop(struct server *server, const sigset_t *taken, const struct log *log)
 {
-    const struct timespec period = {.tv_sec = 1};
+    enum { LOOKS_A_SECOND = 10 };
+    const struct timespec period = {.tv_nsec = 1000000000 / LOOKS_A_SECOND};
     int number;
+    unsigned looks = 0;
     do {
         number = sigtimedwait(taken, NULL, &period);
-        if (number == SIGHUP || number < 0)
+        server_look_at_memory(server);
+        bool is_second = ++looks % LOOKS_A_SECOND == 0;
+        if (number == SIGHUP || (number < 0 && is_second))
             server_reload(server, number == SIGHUP);
-        server_look(server);
+        if (number > 0 || is_second)
+            server_look(server);
     } while (number != SIGTERM && number != SIGINT);
     log_info(log, "stopping", LOG_STR("signal", strsignal(number)));
     pthread_sigmask(SIG_UNBLOCK, taken, NULL); /* the next one ends the process */

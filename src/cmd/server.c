@@ -56,6 +56,10 @@ static status create_parts(struct server *server)
     TRY(blame(server, "allowed_hosts", server_create_guard(server)));
     TRY(stacks_open(&server->stacks));
     TRY(metrics_create(&server->metrics));
+    server->memory = (struct memory_guard){.limit_bytes = settings->memory,
+                                           .clock = server->clock,
+                                           .log = server->log,
+                                           .metrics = server->metrics};
     TRY(blame(server, "tls_cert", server_create_tls(server)));
     TRY(pool_create((unsigned)settings->pool_threads, LIMIT_POOL_QUEUE, "pool", &server->pool));
     TRY(server_open_cluster(server));
@@ -125,9 +129,12 @@ void server_look(struct server *server)
     if (server->audit != NULL)
         audit_tick(server->audit);
     (void)cluster_condition(server->cluster);
-    allocator_tend(&server->memory, server->clock);
-    metrics_set(server->metrics, METRIC_memory_given_back_bytes_total,
-                (int64_t)server->memory.given_back_bytes);
+    memory_guard_tend(&server->memory);
+}
+
+void server_look_at_memory(struct server *server)
+{
+    memory_guard_look(&server->memory);
 }
 
 /* --- stop --- */

@@ -8,7 +8,7 @@
  *     server_drain     lets clients finish and leave
  *     server_destroy   ends what is left and closes the data
  *
- * All six on one thread, which is none of the server's. */
+ * All on one thread, which is none of the server's. */
 #ifndef TRESTLE_CMD_SERVER_H
 #define TRESTLE_CMD_SERVER_H
 
@@ -35,6 +35,9 @@ void server_reload(struct server *server, bool all);
 /* About once a second: whoever asks has what is so at the moment, but the log has only what was
  * looked at, and nobody else looks at the certificate. May wait for the disk. */
 void server_look(struct server *server);
+
+/* Some ten times a second: whether the process takes more memory than the setting memory says. */
+void server_look_at_memory(struct server *server);
 
 /* Accepts no more, asks clients to leave, and waits until they have and their calls have ended, at
  * most for the setting drain-timeout. */

@@ -6,6 +6,7 @@
  * on the thread of the connection's loop; HTTP/1.1 on its server's own. */
 #include "cmd/server_private.h"
 
+#include "base/sizing.h"
 #include "proto/descriptors.h"
 #include "wire/http2.h"
 
@@ -227,6 +228,8 @@ status server_create_grpc(struct server *server)
     struct grpc_server_options options;
     grpc_server_options_init(&options);
     options.max_message_size = server->settings->max_message;
+    options.max_requests = sizing_requests(server->settings);
+    options.is_short = server->settings->memory > 0 ? &server->memory.is_short : NULL;
     options.max_concurrent_streams = (uint32_t)server->settings->max_streams;
     options.on_call_end = call_ended;
     options.wants_steps = server->tracer != NULL;

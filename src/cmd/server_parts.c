@@ -3,6 +3,8 @@
 
 #include "aws/bucket.h"
 #include "backup/whole.h"
+#include "base/limits.h"
+#include "base/sizing.h"
 #include "os/process.h"
 #include "os/thread.h"
 
@@ -96,17 +98,31 @@ static void say_starting(const struct log *log)
              LOG_INT("cores", thread_processors()), LOG_INT("memory", process_machine_memory()));
 }
 
-/* What waits in the write buffers when writes are refused has still to be written. */
-static void warn_of_write_buffer(const struct server *server)
+static void say_sizes(const struct server *server)
 {
     const struct settings *settings = server->settings;
-    if (settings->disk_reserve > 0 && settings->write_buffer > settings->disk_reserve)
-        log_warn(
-            server->log,
-            "the write buffer is larger than the disk's reserve: what is in it when writes are "
-            "refused may fill the disk",
-            LOG_INT("write_buffer", settings->write_buffer),
-            LOG_INT("disk_reserve", settings->disk_reserve));
+    if (settings->memory == 0)
+        return;
+    log_info(server->log, "memory is bounded", LOG_INT("memory", settings->memory),
+             LOG_INT("cache", settings->cache), LOG_INT("write_buffer", settings->write_buffer),
+             LOG_INT("max_message", settings->max_message),
+             LOG_INT("max_connections", settings->max_connections),
+             LOG_INT("query_memory", settings->query_memory));
+    if (settings->max_message < LIMIT_CELL_BYTES)
+        log_warn(server->log,
+                 "with so little memory the largest cells cannot be written: a request has at most",
+                 LOG_INT("max_message", settings->max_message));
+    if (settings->memory > process_machine_memory())
+        log_warn(server->log, "the machine has less memory than the setting memory",
+                 LOG_INT("machine", process_machine_memory()));
+}
+
+static void say_reserve(const struct server *server)
+{
+    const struct settings *settings = server->settings;
+    if (settings->origins[SETTING_disk_reserve].source == OPTION_DERIVED)
+        log_warn(server->log, "the disk's reserve is raised to what the write buffer needs",
+                 LOG_INT("disk_reserve", settings->disk_reserve));
 }
 
 status server_open_cluster(struct server *server)
@@ -124,6 +140,7 @@ status server_open_cluster(struct server *server)
         .durability = settings->durability == DURABILITY_SYNC ? STORE_SYNCED : STORE_ASYNC,
         .cache_bytes = settings->cache,
         .write_buffer_bytes = settings->write_buffer,
+        .commit_queue_bytes = sizing_commit_queue(settings),
         .open_files = (int)settings->open_files,
         .background_threads = (int)settings->background_threads,
         .disk_reserve_bytes = settings->disk_reserve,
@@ -144,7 +161,8 @@ status server_open_cluster(struct server *server)
         .scrub_period_us = settings->scrub_period,
     };
     say_starting(server->log);
-    warn_of_write_buffer(server);
+    say_sizes(server);
+    say_reserve(server);
     return cluster_open(&options, &server->cluster);
 }
 

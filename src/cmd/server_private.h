@@ -11,6 +11,7 @@
 #include "cmd/certificate.h"
 #include "cmd/connection.h"
 #include "cmd/measure.h"
+#include "cmd/memory_guard.h"
 #include "cmd/otlp.h"
 #include "cmd/pages.h"
 #include "cmd/reload.h"
@@ -21,7 +22,6 @@
 #include "insight/insight.h"
 #include "insight/slow_log.h"
 #include "insight/tracer.h"
-#include "os/allocator.h"
 #include "os/listener.h"
 #include "os/pool.h"
 #include "os/stacks.h"
@@ -102,7 +102,7 @@ struct server {
     int64_t refused_untold;
 
     atomic_size_t open;
-    struct allocator_care memory;
+    struct memory_guard memory;
 };
 
 /* --- server_parts.c --- */

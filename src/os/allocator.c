@@ -29,7 +29,7 @@ void allocator_set_up(void)
 }
 
 /* Without what is a file's or shared: the program itself. */
-static uint64_t resident_bytes(void)
+uint64_t allocator_resident(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
     unsigned long long total, resident, shared;
@@ -43,7 +43,7 @@ static uint64_t resident_bytes(void)
 struct allocator_use allocator_use(void)
 {
     const struct mallinfo2 info = mallinfo2();
-    return (struct allocator_use){.resident_bytes = resident_bytes(),
+    return (struct allocator_use){.resident_bytes = allocator_resident(),
                                   .used_bytes = info.uordblks + info.hblkhd};
 }
 
@@ -61,7 +61,7 @@ bool allocator_has_idle(const struct allocator_use *use)
 static bool give_back(struct allocator_care *care, const struct allocator_use *before)
 {
     allocator_give_back();
-    uint64_t after = resident_bytes();
+    uint64_t after = allocator_resident();
     uint64_t gained = after < before->resident_bytes ? before->resident_bytes - after : 0;
     care->given_back_bytes += gained;
     return gained >= (before->resident_bytes - before->used_bytes) / 2;

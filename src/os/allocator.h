@@ -21,6 +21,8 @@ struct allocator_use {
     uint64_t used_bytes;     /* allocated, and not freed */
 };
 
+uint64_t allocator_resident(void); /* `resident_bytes` alone */
+
 /* Holds up threads that allocate for as long as it takes to walk over what is free. */
 struct allocator_use allocator_use(void);
 

@@ -59,6 +59,7 @@ struct grpc_server {
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *h2_options;
     atomic_size_t call_count;      /* calls that are held */
+    atomic_size_t buffered;        /* sum of all calls' `reserved` */
     _Atomic(uint64_t) connections; /* that there have been: the next one's id */
 };
 

@@ -202,8 +202,42 @@ static bool fits(const struct grpc_connection *connection, size_t size)
            (connection->buffered <= most && size <= most - connection->buffered);
 }
 
+/* More or, by wrapping around, less. Who has no bound need not know. */
+static void count_buffered(struct grpc_server *server, size_t more)
+{
+    if (more != 0 && server->options.max_requests != SIZE_MAX)
+        atomic_fetch_add(&server->buffered, more);
+}
+
+/* The same of all connections. One message alone always does: its own limit bounds it. */
+static bool server_has_room(const struct grpc_server *server, size_t size)
+{
+    size_t held = atomic_load(&server->buffered), most = server->options.max_requests;
+    return held == 0 || (held <= most && size <= most - held);
+}
+
+static status no_memory(const char *words)
+{
+    enum { RETRY_MS = 200 };
+    status s = status_make(STATUS_RESOURCE_EXHAUSTED, "%s", words);
+    status_add_retry_info(&s, RETRY_MS);
+    return s;
+}
+
+/* Administration has its place whatever clients for data send. */
+static status ask_server(const struct grpc_call *call, size_t size)
+{
+    size_t more = size > call->reserved ? size - call->reserved : 0;
+    if (more == 0 || call->is_http || server_has_room(call->server, more))
+        return status_ok();
+    if (size <= LIMIT_STREAM_WINDOW_BYTES && !call->route->service->is_data)
+        return status_ok();
+    return no_memory("The requests that are under way take too much memory");
+}
+
 static void reserve(struct grpc_call *call, size_t size)
 {
+    count_buffered(call->server, size - call->reserved);
     call->connection->buffered += size - call->reserved;
     call->reserved = size;
 }
@@ -273,11 +307,13 @@ static void admit_waiting(struct grpc_connection *connection)
 
 void grpc_request_release(struct grpc_call *call)
 {
+    size_t reserved = call->reserved;
     message_reader_reset(&call->reader, KEEP_BODY);
+    count_buffered(call->server, 0 - reserved);
+    call->reserved = 0;
     if (call->connection == NULL)
         return;
-    call->connection->buffered -= call->reserved;
-    call->reserved = 0;
+    call->connection->buffered -= reserved;
     if (list_is_empty(&call->connection->waiting))
         return;
     admit_waiting(call->connection);
@@ -309,6 +345,9 @@ static status admit(struct grpc_call *call, bytes request)
         return status_make(STATUS_RESOURCE_EXHAUSTED,
                            "The server has as many connections as it may have (max-connections)");
     }
+    if (options->is_short != NULL && call->route->service->is_data &&
+        atomic_load_explicit(options->is_short, memory_order_relaxed))
+        return no_memory("The server has taken the memory that it may");
     if (options->admit == NULL)
         return status_ok();
     return options->admit(options->context, call->connection->peer, call, call->route->index,
@@ -337,6 +376,7 @@ static status begin_message(struct grpc_call *call)
 {
     if (call->has_message && call->route->method->kind != GRPC_BIDI)
         return status_make(STATUS_INTERNAL, "more than one request message");
+    TRY(ask_server(call, (size_t)call->reader.left));
     ask_admission(call, (size_t)call->reader.left);
     widen_window(call, call->admitted ? (size_t)call->reader.left : 0);
     return status_ok();

@@ -13,6 +13,7 @@ void grpc_server_options_init(struct grpc_server_options *options)
     *options = (struct grpc_server_options){
         .max_message_size = MAX_MESSAGE,
         .max_buffered_requests = LIMIT_BUFFERED_REQUEST_BYTES,
+        .max_requests = SIZE_MAX,
         .max_concurrent_streams = MAX_STREAMS,
         .stall_timeout_us = (int64_t)LIMIT_STALL_SECONDS * 1000000,
         .slow_us = INT64_MAX,

@@ -21,6 +21,7 @@
 #include "wire/call_steps.h"
 #include "wire/grpc.h"
 
+#include <stdatomic.h>
 #include <sys/uio.h>
 
 struct grpc_server;
@@ -66,6 +67,8 @@ struct grpc_fault {
 struct grpc_server_options {
     size_t max_message_size;         /* bytes of one request message, inflated */
     size_t max_buffered_requests;    /* bytes of all request messages of one connection */
+    size_t max_requests;             /* bytes of all request messages; beyond: RESOURCE_EXHAUSTED */
+    const atomic_bool *is_short;     /* of memory: calls for data are RESOURCE_EXHAUSTED; or NULL */
     uint32_t max_concurrent_streams; /* of one connection */
     int64_t stall_timeout_us; /* a peer that neither reads nor sends for so long is dropped */
     int64_t slow_us;          /* see grpc_call_is_slow; INT64_MAX: no call is */
@@ -125,8 +128,8 @@ status grpc_connection_create(struct grpc_server *server, struct loop *loop,
 /* Who is at the other end, for `admit`; at first NULL. */
 void grpc_connection_set_peer(struct grpc_connection *connection, void *peer);
 
-/* It is one of the few beyond the most that there may be: calls for data are RESOURCE_EXHAUSTED, and
- * with the first of them the client is asked to leave. Before any call. */
+/* It is one of the few beyond the most that there may be: calls for data are RESOURCE_EXHAUSTED,
+ * and with the first of them the client is asked to leave. Before any call. */
 void grpc_connection_set_reserved(struct grpc_connection *connection);
 
 /* See grpc_call_wants_small_messages; before any call. */

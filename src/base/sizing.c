@@ -1,0 +1,144 @@
+/* See sizing.h.
+ *
+ * A part's share of M, the memory; those that have one take no more than without --memory:
+ *
+ *     base            32 MB
+ *     allocator       M/16   what it keeps unasked, os/allocator.h
+ *     write buffers   M/16   twice: the next is filled while one is flushed
+ *     connections     M/16   40 KB each, idle, with TLS
+ *     messages        M/8    three times: as it came, packed, and in the commit queue
+ *     queries         M/32   each of --query-threads
+ *     transactions    M/16
+ *     cache           the rest: an eighth of 512 MB, three fifths of 8 GB
+ *
+ * Without M nothing is derived: the presets are those of settings.def. */
+#include "base/sizing.h"
+
+#include "base/limits.h"
+
+#define MB (1ull << 20)
+
+enum {
+    LEAST_MEMORY = 512 << 20,
+    LEAST_CACHE = 8 << 20,
+    BASE = 32 << 20,
+    A_CONNECTION = 40 << 10,
+    WRITE_BUFFERS = 2, /* in memory at a time */
+    MESSAGES = 3,      /* times that a message is */
+};
+
+/* --- what there is --- */
+
+struct sizing sizing_of(const struct settings *settings)
+{
+    return (struct sizing){
+        .base = BASE,
+        .allocator = settings->memory / 16,
+        .cache = settings->cache,
+        .write_buffers = WRITE_BUFFERS * settings->write_buffer,
+        .connections = A_CONNECTION * settings->max_connections,
+        .messages = MESSAGES * settings->max_message,
+        .queries = settings->query_threads * settings->query_memory,
+        .transactions = settings->datastore_transaction_memory,
+    };
+}
+
+uint64_t sizing_sum(const struct sizing *sizing)
+{
+    return sizing->base + sizing->allocator + sizing->cache + sizing->write_buffers +
+           sizing->connections + sizing->messages + sizing->queries + sizing->transactions;
+}
+
+uint64_t sizing_commit_queue(const struct settings *settings)
+{
+    uint64_t share = (MESSAGES - 1) * settings->max_message;
+    bool is_bound = settings->memory > 0 && share < LIMIT_COMMIT_QUEUE_BYTES;
+    return is_bound ? share : LIMIT_COMMIT_QUEUE_BYTES;
+}
+
+uint64_t sizing_requests(const struct settings *settings)
+{
+    return settings->memory > 0 ? settings->max_message : SIZE_MAX;
+}
+
+/* --- what follows from the memory --- */
+
+/* Of what was not given; never more than its preset. */
+static void lower(struct settings *settings, size_t row, uint64_t *member, uint64_t share)
+{
+    if (settings->origins[row].source != OPTION_PRESET)
+        return;
+    settings->origins[row].source = OPTION_DERIVED;
+    if (share < *member)
+        *member = share;
+}
+
+#define LOWER(settings, member, share) lower(settings, SETTING_##member, &(settings)->member, share)
+
+static void lower_all(struct settings *settings)
+{
+    uint64_t memory = settings->memory;
+    LOWER(settings, write_buffer, memory / 16);
+    LOWER(settings, max_connections, memory / 16 / A_CONNECTION);
+    LOWER(settings, max_message, memory / 8);
+    LOWER(settings, query_memory, memory / 32);
+    LOWER(settings, datastore_transaction_memory, memory / 16);
+}
+
+static status refuse_parts(const struct settings *settings, const struct sizing *parts)
+{
+    return settings_refuse(
+        settings, "memory",
+        "%llu MB are not enough: write buffers take %llu, connections %llu, messages %llu, queries "
+        "%llu, transactions %llu, the rest %llu, the cache %llu",
+        (unsigned long long)(settings->memory / MB),
+        (unsigned long long)(parts->write_buffers / MB),
+        (unsigned long long)(parts->connections / MB), (unsigned long long)(parts->messages / MB),
+        (unsigned long long)(parts->queries / MB), (unsigned long long)(parts->transactions / MB),
+        (unsigned long long)((parts->base + parts->allocator) / MB),
+        (unsigned long long)(parts->cache / MB));
+}
+
+/* Sums stay far from 2^64: each setting has 16 TB at most, but for queries. */
+static status divide(struct settings *settings)
+{
+    if (settings->memory < LEAST_MEMORY)
+        return settings_refuse(settings, "memory", "is less than %u MB",
+                               (unsigned)(LEAST_MEMORY / MB));
+    bool is_given = settings->origins[SETTING_cache].source != OPTION_PRESET;
+    lower_all(settings);
+    struct sizing parts = sizing_of(settings);
+    uint64_t others = sizing_sum(&parts) - parts.cache;
+    if (!is_given) {
+        settings->cache = LEAST_CACHE;
+        if (settings->memory > others + LEAST_CACHE)
+            settings->cache = settings->memory - others;
+        settings->origins[SETTING_cache].source = OPTION_DERIVED;
+    }
+    parts.cache = settings->cache;
+    if (others > settings->memory || parts.cache > settings->memory - others)
+        return refuse_parts(settings, &parts);
+    return status_ok();
+}
+
+/* What waits in the write buffers when writes are refused has still to be written. */
+static status check_reserve(struct settings *settings)
+{
+    if (settings->disk_reserve == 0 || settings->disk_reserve >= settings->write_buffer)
+        return status_ok();
+    if (settings->origins[SETTING_disk_reserve].source != OPTION_PRESET)
+        return settings_refuse(settings, "disk_reserve",
+                               "is less than the write buffer, %llu MB, which has still to be "
+                               "written when writes are refused",
+                               (unsigned long long)(settings->write_buffer / MB));
+    settings->disk_reserve = settings->write_buffer;
+    settings->origins[SETTING_disk_reserve].source = OPTION_DERIVED;
+    return status_ok();
+}
+
+status sizing_derive(struct settings *settings)
+{
+    if (settings->memory > 0)
+        TRY(divide(settings));
+    return check_reserve(settings);
+}

@@ -1,0 +1,33 @@
+/* How the memory of `--memory` is divided among the parts of a server, and whether it is enough.
+ *
+ * The arithmetic is in sizing.c alone; docs/operating/sizing.md tells it. */
+#ifndef TRESTLE_BASE_SIZING_H
+#define TRESTLE_BASE_SIZING_H
+
+#include "base/settings.h"
+
+/* What each part may take, bytes. */
+struct sizing {
+    uint64_t base;          /* the program, its threads, what is known of tables */
+    uint64_t allocator;     /* free, and not given back yet */
+    uint64_t cache;         /* blocks of tables */
+    uint64_t write_buffers; /* those that are filled, and those that are flushed meanwhile */
+    uint64_t connections;   /* that are idle */
+    uint64_t messages;      /* the largest request, packed, and waiting to be committed */
+    uint64_t queries;
+    uint64_t transactions;
+};
+
+struct sizing sizing_of(const struct settings *settings);
+uint64_t sizing_sum(const struct sizing *sizing);
+
+/* With the setting `memory` fills in what was not given of the others that it is about; what is
+ * left is the cache's. And, with it or without, raises a disk's reserve that was not given to what
+ * the write buffer needs. INVALID_ARGUMENT with one line of words for what cannot hold. */
+status sizing_derive(struct settings *settings);
+
+/* Mutations that may wait to be committed, bytes; and request messages that may be in memory. */
+uint64_t sizing_commit_queue(const struct settings *settings);
+uint64_t sizing_requests(const struct settings *settings);
+
+#endif

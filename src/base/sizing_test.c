@@ -1,0 +1,142 @@
+/* Memory is divided so that the parts hold, what was given stays, and what cannot hold is refused.
+ */
+#include "base/sizing.h"
+
+#include "base/limits.h"
+#include "base/testing.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
+#define MB        (1ull << 20)
+
+static void read_fine(struct settings *settings, const char *const *arguments)
+{
+    assert_ok(settings_read(arguments, LIST(), settings));
+}
+
+static void assert_refused(const char *const *arguments, const char *words)
+{
+    struct settings settings;
+    status s = settings_read(arguments, LIST(), &settings);
+    assert_string_equal(status_message(s), words);
+    assert_status(s, STATUS_INVALID_ARGUMENT);
+    settings_free(&settings);
+}
+
+static void without_it_nothing_follows(void **state)
+{
+    struct settings settings;
+    (void)state;
+    read_fine(&settings, LIST());
+    assert_int_equal(settings.cache, 512 * MB);
+    assert_int_equal(settings.max_connections, 10000);
+    assert_int_equal(sizing_commit_queue(&settings), LIMIT_COMMIT_QUEUE_BYTES);
+    assert_true(sizing_requests(&settings) == SIZE_MAX);
+    settings_free(&settings);
+}
+
+static void all_parts_hold(void **state)
+{
+    static const char *const sizes[] = {"512MB", "600MB", "1GB",  "1536MB", "2GB",
+                                        "4GB",   "8GB",   "64GB", "16TB"};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct settings settings;
+        read_fine(&settings, LIST("--memory", sizes[i]));
+        struct sizing parts = sizing_of(&settings);
+        assert_true(sizing_sum(&parts) <= settings.memory);
+        assert_true(settings.memory - sizing_sum(&parts) < MB);
+        assert_true(parts.cache >= settings.memory / 8);
+        assert_true(settings.max_message <= 256 * MB && settings.write_buffer <= 128 * MB);
+        settings_free(&settings);
+    }
+}
+
+static void shares_of_half_and_one_gigabyte(void **state)
+{
+    struct settings settings;
+    (void)state;
+    read_fine(&settings, LIST("--memory", "512MB"));
+    assert_int_equal(settings.cache / MB, 64);
+    assert_int_equal(settings.write_buffer, 32 * MB);
+    assert_int_equal(settings.max_message, 64 * MB);
+    assert_int_equal(settings.query_memory, 16 * MB);
+    assert_int_equal(settings.datastore_transaction_memory, 32 * MB);
+    assert_int_equal(settings.max_connections, 819);
+    assert_int_equal(sizing_commit_queue(&settings), 128 * MB);
+    assert_int_equal(sizing_requests(&settings), 64 * MB);
+    settings_free(&settings);
+    read_fine(&settings, LIST("--memory", "1GB"));
+    assert_true(settings.max_message > LIMIT_CELL_BYTES + MB);
+    settings_free(&settings);
+}
+
+static void what_is_given_stays(void **state)
+{
+    struct settings settings;
+    (void)state;
+    read_fine(&settings,
+              LIST("--memory", "1GB", "--write-buffer", "128MB", "--max-connections", "100"));
+    assert_int_equal(settings.write_buffer, 128 * MB);
+    assert_int_equal(settings.max_connections, 100);
+    struct sizing parts = sizing_of(&settings);
+    assert_true(sizing_sum(&parts) <= 1024 * MB);
+    settings_free(&settings);
+}
+
+static void what_cannot_hold_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(LIST("--memory", "256MB"), "--memory: is less than 512 MB");
+    assert_refused(LIST("--memory", "1GB", "--cache", "512MB"),
+                   "--memory: 1024 MB are not enough: write buffers take 128, connections 63, "
+                   "messages 384, queries 128, transactions 64, the rest 96, the cache 512");
+    assert_refused(LIST("--memory", "1GB", "--max-message", "256MB"),
+                   "--memory: 1024 MB are not enough: write buffers take 128, connections 63, "
+                   "messages 768, queries 128, transactions 64, the rest 96, the cache 8");
+}
+
+static void a_reserve_holds_the_write_buffer(void **state)
+{
+    struct settings settings;
+    (void)state;
+    assert_refused(LIST("--write-buffer", "64MB", "--disk-reserve", "32MB"),
+                   "--disk-reserve: is less than the write buffer, 64 MB, which has still to be "
+                   "written when writes are refused");
+    read_fine(&settings, LIST("--write-buffer", "1GB"));
+    assert_int_equal(settings.disk_reserve, 1024 * MB);
+    assert_int_equal(settings.origins[SETTING_disk_reserve].source, OPTION_DERIVED);
+    settings_free(&settings);
+    read_fine(&settings, LIST("--disk-reserve", "0"));
+    assert_int_equal(settings.disk_reserve, 0);
+    settings_free(&settings);
+    read_fine(&settings, LIST("--disk-reserve", "128MB"));
+    assert_int_equal(settings.disk_reserve, 128 * MB);
+    settings_free(&settings);
+}
+
+static void its_origin_is_told(void **state)
+{
+    struct settings settings;
+    struct buffer value = {0}, origin = {0};
+    (void)state;
+    read_fine(&settings, LIST("--memory", "1GB"));
+    settings_describe(&settings, SETTING_cache, &value, &origin);
+    assert_memory_equal(origin.data, "cache, from other settings", origin.size);
+    buffer_free(&value);
+    buffer_free(&origin);
+    settings_free(&settings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_it_nothing_follows),
+        cmocka_unit_test(all_parts_hold),
+        cmocka_unit_test(shares_of_half_and_one_gigabyte),
+        cmocka_unit_test(what_is_given_stays),
+        cmocka_unit_test(what_cannot_hold_is_refused),
+        cmocka_unit_test(a_reserve_holds_the_write_buffer),
+        cmocka_unit_test(its_origin_is_told),
+    };
+    return cmocka_run_group_tests_name("base_sizing", tests, NULL, NULL);
+}
