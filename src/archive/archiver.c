@@ -77,6 +77,29 @@ static bool is_something_waiting(const struct archiver *archiver,
     return change_log_newest(archiver->options.log) > state->taken;
 }
 
+/* --- what waits --- */
+
+static void begin_gap(void *context, struct change_log_state *state, uint64_t sequence)
+{
+    (void)context, (void)sequence;
+    change_log_begin_gap(state);
+}
+
+/* What waits and is damaged can never be put: it becomes a gap, so that the archive goes on. */
+static status read_waiting(struct archiver *archiver,
+                           status (*visit)(void *context, bytes entry, bool *enough), void *context)
+{
+    status s = change_log_read_waiting(archiver->options.log, visit, context);
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    status gone = edit(archiver, begin_gap, UINT64_MAX);
+    log_error(archiver->options.server_log, "the change log is damaged: the archive has a gap",
+              LOG_STR("cause", status_message(s)));
+    status_free(s);
+    TRY(gone);
+    return status_make(STATUS_UNAVAILABLE, "the change log is damaged");
+}
+
 /* --- making a piece --- */
 
 static void begin_piece(struct archiver *archiver, enum piece_kind kind,
@@ -140,7 +163,7 @@ static status add_entry(void *context, bytes entry, bool *enough)
 static status make_segment(struct archiver *archiver, const struct change_log_state *state)
 {
     begin_piece(archiver, PIECE_SEGMENT, state, 0);
-    TRY(change_log_read_waiting(archiver->options.log, add_entry, archiver));
+    TRY(read_waiting(archiver, add_entry, archiver));
     if (archiver->taken_bytes == 0) /* the log went off meanwhile */
         return status_ok();
     return finish_piece(archiver);
@@ -303,7 +326,7 @@ static status is_ours(struct archiver *archiver, const struct change_log_state *
     }
     struct comparing comparing = {.archiver = archiver, .entries = piece->entries};
     if (*ours)
-        TRY(change_log_read_waiting(archiver->options.log, compare_entry, &comparing));
+        TRY(read_waiting(archiver, compare_entry, &comparing));
     *ours = *ours && comparing.is_same && comparing.entries.size == 0;
     return status_ok();
 }
@@ -553,7 +576,7 @@ static void look_gap(struct archiver *archiver, const struct change_log_state *s
     char text[CLOCK_DATE_SIZE];
     if (!state->is_on)
         condition_enter(condition, REASON_archive_gap,
-                        "nothing is archived since %s, more waited than --archive-buffer: %s",
+                        "nothing is archived since %s, what waited was too much or is damaged: %s",
                         clock_date(time_of(state->gap_from), text), cause);
     else if (ended > state->based)
         condition_enter(condition, REASON_archive_gap,

@@ -1,6 +1,8 @@
 /* The archive: a server that keeps one, killed now and then, and restored to many moments. */
 #include "cluster/archive_testing.h"
 
+#include <dirent.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -478,13 +480,13 @@ static void path_of_piece(struct fixture *t, uint64_t stream, uint64_t number, c
     snprintf(path, 256, "%s/%s/%s", t->place_directory, folder, finding.name);
 }
 
-static void flip_byte(const char *path)
+static void flip_byte(const char *path, long at, int whence)
 {
     FILE *file = fopen(path, "r+e");
     assert_non_null(file);
-    assert_int_equal(fseek(file, -40, SEEK_END), 0);
+    assert_int_equal(fseek(file, at, whence), 0);
     int byte = fgetc(file);
-    assert_int_equal(fseek(file, -40, SEEK_END), 0);
+    assert_int_equal(fseek(file, at, whence), 0);
     assert_int_not_equal(fputc(byte ^ 1, file), EOF);
     assert_int_equal(fclose(file), 0);
 }
@@ -501,13 +503,95 @@ static void a_damaged_archive_is_not_restored(void **state)
     }
     close_server(t);
     path_of_piece(t, stream, pieces + 2, path);
-    flip_byte(path);
+    flip_byte(path, -40, SEEK_END);
     assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "checksum");
     assert_int_equal(unlink(path), 0);
     assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "misses its piece");
     path_of_piece(t, stream, pieces + 1, path);
     assert_int_equal(unlink(path), 0);
     assert_refused(t, base, ARCHIVE_END, STATUS_FAILED_PRECONDITION, "begins after the backup");
+    remove_test_directory(base);
+}
+
+/* The newest table file of the server's directory. */
+static void path_of_newest_table(struct fixture *t, char path[256])
+{
+    unsigned long newest = 0;
+    struct dirent *entry;
+    DIR *directory = opendir(t->f.directory);
+    assert_non_null(directory);
+    while ((entry = readdir(directory)) != NULL) {
+        char *end;
+        unsigned long number = strtoul(entry->d_name, &end, 10);
+        if (strcmp(end, ".sst") == 0 && number > newest)
+            newest = number;
+    }
+    closedir(directory);
+    assert_true(newest > 0);
+    snprintf(path, 256, "%s/%06lu.sst", t->f.directory, newest);
+}
+
+/* What waits to be put lies in a table file; its first block is flipped. */
+static void damage_what_waits(struct fixture *t, bool is_open)
+{
+    char path[256];
+    write_some(t, 5);
+    assert_ok(keyspace_flush(store_keyspace_find(t->f.cluster->store, state_of_log(t).keyspace)));
+    path_of_newest_table(t, path);
+    if (!is_open)
+        close_server(t);
+    flip_byte(path, 20, SEEK_SET);
+    if (!is_open)
+        open_server(t);
+}
+
+/* It told the start that there is a gap; nothing else is missing, then or after one more start. */
+static void expect_gap_alone(struct fixture *t, const char *base, uint64_t stream)
+{
+    struct moment within = t->history->moments[t->history->count - 1];
+    assert_ok(step(t));
+    assert_true(change_log_is_on(t->f.cluster->log));
+    assert_true(has_reason(t, REASON_archive_gap));
+    for (int i = 0; i < 2; i++) {
+        struct model model;
+        read_model(t->f.cluster, &model);
+        assert_same_model(&model, &t->now);
+        write_some(t, 2);
+        assert_ok(step(t));
+        assert_int_equal(state_of_log(t).stream, stream);
+        assert_int_equal(state_of_log(t).taken, change_log_newest(t->f.cluster->log));
+        close_server(t);
+        open_server(t);
+    }
+    assert_false(has_reason(t, REASON_damaged_range));
+    finish(t);
+    assert_refused(t, base, within.sequence, STATUS_FAILED_PRECONDITION, "has a gap before");
+}
+
+static void a_damaged_change_log_stops_no_start(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    begin(t, base);
+    uint64_t stream = state_of_log(t).stream;
+    damage_what_waits(t, false);
+    assert_false(change_log_is_on(t->f.cluster->log));
+    expect_gap_alone(t, base, stream);
+    remove_test_directory(base);
+}
+
+static void a_change_log_that_is_damaged_meanwhile_is_a_gap(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX";
+    begin(t, base);
+    uint64_t stream = state_of_log(t).stream;
+    damage_what_waits(t, true);
+    assert_status(step(t), STATUS_UNAVAILABLE);
+    for (int i = 0; i < 3000 && !has_reason(t, REASON_damaged_range); i++)
+        poll(NULL, 0, 10);
+    assert_true(has_reason(t, REASON_damaged_range));
+    expect_gap_alone(t, base, stream);
     remove_test_directory(base);
 }
 
@@ -716,6 +800,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_disorders_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_table_is_taken_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_damaged_archive_is_not_restored, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_damaged_change_log_stops_no_start, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_change_log_that_is_damaged_meanwhile_is_a_gap, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_restored_table_is_in_the_archive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_stay_that_are_being_taken_in, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pieces_go_that_no_backup_needs, set_up, tear_down),

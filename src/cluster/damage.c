@@ -92,7 +92,9 @@ static bool has_keyspace(struct table *table, uint64_t keyspace)
 
 static void append_table(struct cluster *cluster, uint64_t keyspace, struct buffer *out)
 {
-    const char *name = keyspace == CATALOG_KEYSPACE_ID ? "the catalog" : "a deleted table";
+    const char *name = keyspace == CATALOG_KEYSPACE_ID     ? "the catalog"
+                       : keyspace == cluster->log_keyspace ? "the change log"
+                                                           : "a deleted table";
     pthread_rwlock_rdlock(&cluster->index_lock);
     for (size_t i = 0; i < cluster->table_count; i++)
         if (has_keyspace(cluster->tables[i], keyspace))
@@ -260,6 +262,16 @@ status damages_load(struct damages *damages)
     show(damages);
     pthread_mutex_unlock(&damages->lock);
     return status_ok();
+}
+
+bool damages_has(struct damages *damages, uint64_t keyspace_id)
+{
+    bool has = false;
+    pthread_mutex_lock(&damages->lock);
+    for (const struct damage *at = damages->first; at != NULL && !has; at = at->next)
+        has = at->record.keyspace_id == keyspace_id;
+    pthread_mutex_unlock(&damages->lock);
+    return has;
 }
 
 void damages_forget_keyspace(struct damages *damages, uint64_t keyspace_id)

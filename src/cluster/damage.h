@@ -60,6 +60,9 @@ status damages_load(struct damages *damages);
 void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
                          const struct key_bounds *records, const struct key_bounds *spilled);
 
+/* Whether something of the keyspace is known to be damaged. */
+bool damages_has(struct damages *damages, uint64_t keyspace_id);
+
 /* Its keyspace is gone. */
 void damages_forget_keyspace(struct damages *damages, uint64_t keyspace_id);
 

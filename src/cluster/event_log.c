@@ -1,6 +1,10 @@
 /* The cluster's change log (tablet/change_log.h): whether it is kept, where it is, and what it is
  * told besides batches. With an archive there is one; without, the one that was is forgotten, and
- * its keyspace goes as one that nobody names. */
+ * its keyspace goes as one that nobody names.
+ *
+ * Damage of its keyspace costs the archive a gap, and nobody else anything: at a start the log goes
+ * on in a new keyspace, at run time who takes from it begins the gap (archiver.c). */
+#include "base/check.h"
 #include "base/limits.h"
 #include "cluster/cluster_private.h"
 #include "store/files.h"
@@ -56,6 +60,36 @@ static status begin_log(struct cluster *cluster, struct change_log_state *state)
     return status_ok();
 }
 
+static status open_log(struct cluster *cluster, const struct change_log_state *state)
+{
+    const struct change_log_options options = {.store = cluster->store,
+                                               .catalog = cluster->catalog,
+                                               .limit_bytes =
+                                                   cluster->options.archive.buffer_bytes};
+    return change_log_open(&options, state, &cluster->log);
+}
+
+/* Another keyspace for the same stream; the damaged one goes. What waited there is a gap. */
+static status renew_log(struct cluster *cluster, struct change_log_state *state, bool has_waiting)
+{
+    struct keyspace *damaged = store_keyspace_find(cluster->store, state->keyspace);
+    CHECK(damaged != NULL);
+    change_log_close(cluster->log);
+    cluster->log = NULL;
+    if (has_waiting)
+        change_log_begin_gap(state);
+    state->keyspace = cluster->next_id++;
+    TRY(store_keyspaces_create(cluster->store, state->keyspace, 1));
+    TRY(record_new_log(cluster, state));
+    cluster->log_keyspace = state->keyspace;
+    log_error(cluster->options.log, "the change log is damaged, and begins anew",
+              LOG_INT("keyspace", keyspace_id(damaged)),
+              LOG_STR("archive",
+                      has_waiting ? "what was not archived yet is a gap of it" : "misses nothing"));
+    TRY(store_keyspace_drop(cluster->store, damaged));
+    return open_log(cluster, state);
+}
+
 status event_log_open(struct cluster *cluster)
 {
     struct change_log_state state;
@@ -66,11 +100,15 @@ status event_log_open(struct cluster *cluster)
         TRY(begin_log(cluster, &state));
     else
         TRY(change_log_read(cluster->catalog, &state, &exists));
-    const struct change_log_options options = {.store = cluster->store,
-                                               .catalog = cluster->catalog,
-                                               .limit_bytes =
-                                                   cluster->options.archive.buffer_bytes};
-    return change_log_open(&options, &state, &cluster->log);
+    status s = open_log(cluster, &state);
+    bool is_damaged = s.code == STATUS_DATA_LOSS;
+    if (!status_is_ok(s) && !is_damaged)
+        return s;
+    status_free(s);
+    bool has_waiting = is_damaged || change_log_newest(cluster->log) > state.taken;
+    if (is_damaged || damages_has(cluster->damages, state.keyspace))
+        return renew_log(cluster, &state, has_waiting);
+    return status_ok();
 }
 
 static status make_path(struct cluster *cluster)

@@ -136,6 +136,14 @@ void change_log_end(struct store_batch *batch, struct keyspace *catalog)
     store_batch_delete(batch, catalog, record_key());
 }
 
+void change_log_begin_gap(struct change_log_state *state)
+{
+    state->is_on = false;
+    if (state->gap_from == 0)
+        state->gap_from = state->taken;
+    state->gap_to = 0;
+}
+
 /* --- life --- */
 
 /* The sequence of the last event that it has; what was taken if there is none. */
@@ -156,21 +164,30 @@ status change_log_find_newest(struct keyspace *keyspace, uint64_t taken, uint64_
     return s;
 }
 
-static status add_size(void *context, bytes entry, bool *enough)
+struct measuring {
+    uint64_t bytes;
+    uint64_t newest;
+};
+
+static status measure_entry(void *context, bytes entry, bool *enough)
 {
+    struct measuring *measuring = context;
+    uint64_t first;
     (void)enough;
-    *(uint64_t *)context += sizeof(uint64_t) + entry.size;
-    return status_ok();
+    measuring->bytes += sizeof(uint64_t) + entry.size;
+    return event_entry_bounds(entry, &first, &measuring->newest)
+               ? status_ok()
+               : status_make(STATUS_DATA_LOSS, "an entry of the change log is damaged");
 }
 
-/* The store's estimate counts what was deleted, too: so it is read. */
+/* The store's estimate counts what was deleted, too: so it is read. What was taken is not: it may
+ * lie in a damaged table. */
 static status measure(struct change_log *log)
 {
-    uint64_t newest, waiting = 0;
-    TRY(change_log_find_newest(log->keyspace, log->state.taken, &newest));
-    TRY(change_log_read_waiting(log, add_size, &waiting));
-    atomic_init(&log->waiting_bytes, waiting);
-    atomic_init(&log->newest, newest);
+    struct measuring measuring = {.newest = log->state.taken};
+    TRY(change_log_read_waiting(log, measure_entry, &measuring));
+    atomic_init(&log->waiting_bytes, measuring.bytes);
+    atomic_init(&log->newest, measuring.newest);
     return status_ok();
 }
 
@@ -240,10 +257,7 @@ static void set_state(struct change_log *log, const struct change_log_state *sta
 static void turn_off(struct change_log *log, struct store_batch *batch)
 {
     struct change_log_state state = log->state;
-    state.is_on = false;
-    if (state.gap_from == 0)
-        state.gap_from = state.taken;
-    state.gap_to = 0;
+    change_log_begin_gap(&state);
     delete_up_to(log, batch, UINT64_MAX - 1);
     change_log_put(batch, log->options.catalog, &state);
     set_state(log, &state);

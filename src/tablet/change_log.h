@@ -9,7 +9,7 @@
  *  3. The log is on or off. It goes off by itself, on the commit thread, once more than
  *     `limit_bytes` wait in it: no commit ever waits for who takes it away. What it had is deleted
  *     then, and what comes meanwhile is not in it. Its state says from where to where the gap is,
- *     until it has been told.
+ *     until it has been told. Damage of what waits turns it off, too (change_log_begin_gap).
  *  4. The state is a record of the catalog's keyspace, changed by commits alone (change_log_edit,
  *     and the queue's own): in one order with the events. A batch that is not written leaves it as
  *     it was.
@@ -52,6 +52,9 @@ status change_log_exists(struct keyspace *catalog, bool *exists);
 void change_log_put(struct store_batch *batch, struct keyspace *catalog,
                     const struct change_log_state *state);
 void change_log_end(struct store_batch *batch, struct keyspace *catalog);
+
+/* The log is off, and what waits in it is lost: all after `taken` is in a gap. */
+void change_log_begin_gap(struct change_log_state *state);
 
 /* The sequence of the newest event that the log's keyspace has; `taken` if it has none. */
 status change_log_find_newest(struct keyspace *keyspace, uint64_t taken, uint64_t *newest);
