@@ -4,6 +4,7 @@
 #include "archive/bases.h"
 #include "aws/bucket.h"
 #include "backup/whole_schedule.h"
+#include "backup/whole_tables.h"
 #include "base/condition.h"
 #include "cluster/checkpoint.h"
 #include "os/thread.h"
@@ -14,11 +15,14 @@
 #include <time.h>
 
 static const char CHECKPOINT_DIRECTORY[] = "checkpoint";
+static const char SCRATCH_DIRECTORY[] = "restoring";
+enum { MANIFEST_MEMORY = 256 << 20 };
 static const int64_t MOST_WAIT_US = INT64_C(60) * 1000000; /* a clock may be set meanwhile */
 
 struct whole_runner {
     struct whole_runner_options options;
     struct buffer checkpoint; /* its directory, with a NUL */
+    struct buffer scratch;    /* where tables are read that come back, with a NUL */
     pthread_t thread;
     bool has_thread;
     struct whole_work work;         /* of the one that runs */
@@ -195,32 +199,105 @@ static status create_locked(struct whole_runner *runner, struct place *place, st
     return s;
 }
 
-static status create(struct whole_runner *runner, struct whole_run *run)
+/* --- tables out of one --- */
+
+static status find_backup(struct place *place, struct whole_run *run, struct arena *arena,
+                          struct whole_backup *out)
+{
+    const char *const *names;
+    size_t count;
+    if (run->name[0] != '\0')
+        return whole_read(place, run->name, arena, out);
+    TRY(whole_names(place, arena, &names, &count));
+    if (count == 0)
+        return status_make(STATUS_NOT_FOUND, "there is no whole backup in %s", place_title(place));
+    TRY(whole_read(place, names[count - 1], arena, out));
+    snprintf(run->name, sizeof run->name, "%s", names[count - 1]);
+    return status_ok();
+}
+
+static status restore_from(struct whole_runner *runner, struct place *place, struct whole_run *run,
+                           struct arena *arena)
+{
+    struct whole_backup backup;
+    TRY(find_backup(place, run, arena, &backup));
+    const struct whole_tables order = {.place = place,
+                                       .backup = &backup,
+                                       .from = run->from,
+                                       .to = run->to[0] == '\0' ? NULL : run->to,
+                                       .with_policies = run->with_policies,
+                                       .files = files_of_system(),
+                                       .scratch = (const char *)runner->scratch.data,
+                                       .work = &runner->work,
+                                       .control = runner->options.control,
+                                       .backups = runner->options.backups};
+    size_t made;
+    status s = whole_restore_tables(&order, &made);
+    run->tables = made;
+    return s;
+}
+
+static status restore_tables(struct whole_runner *runner, struct place *place,
+                             struct whole_run *run)
+{
+    struct arena *arena = arena_create(MANIFEST_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = restore_from(runner, place, run, arena);
+    arena_destroy(arena);
+    return s;
+}
+
+/* --- either --- */
+
+static bool makes_tables(const struct whole_run *run)
+{
+    return run->from[0] != '\0';
+}
+
+static status do_run(struct whole_runner *runner, struct whole_run *run)
 {
     struct place *place;
     TRY(place_of_name(files_of_system(), run->place, &place));
-    status s = create_locked(runner, place, run);
+    status s =
+        makes_tables(run) ? restore_tables(runner, place, run) : create_locked(runner, place, run);
     place_close(place);
     return s;
 }
 
 /* --- what came of it --- */
 
-static void count_outcome(struct whole_runner *runner, status s, int64_t end_us)
+static void count_outcome(struct whole_runner *runner, status s, const struct whole_run *run)
 {
     struct metrics *metrics = runner->options.metrics;
-    if (status_is_ok(s)) {
+    if (status_is_ok(s) && !makes_tables(run)) {
         metrics_add(metrics, METRIC_whole_backups_made_total, 1);
-        metrics_set(metrics, METRIC_whole_backup_newest_timestamp_seconds, end_us / 1000000);
-    } else if (s.code != STATUS_CANCELLED) {
+        metrics_set(metrics, METRIC_whole_backup_newest_timestamp_seconds, run->end_us / 1000000);
+    } else if (!status_is_ok(s) && s.code != STATUS_CANCELLED) {
         metrics_add(metrics, METRIC_whole_backup_failures_total, 1);
     }
+}
+
+static void log_tables(const struct log *log, const struct whole_run *run)
+{
+    if (run->code == STATUS_OK)
+        log_info(log, "tables restored from a whole backup", LOG_STR("place", run->place),
+                 LOG_STR("name", run->name), LOG_STR("source", run->from),
+                 LOG_STR("target", run->to), LOG_INT("tables", (int64_t)run->tables),
+                 LOG_INT("seconds", (run->end_us - run->start_us) / 1000000));
+    else
+        log_warn(log, "tables were not all restored from a whole backup",
+                 LOG_STR("place", run->place), LOG_STR("source", run->from),
+                 LOG_INT("tables", (int64_t)run->tables),
+                 LOG_STR("code", status_code_name(run->code)), LOG_STR("cause", run->error));
 }
 
 static void log_outcome(const struct whole_runner *runner, const struct whole_run *run)
 {
     const struct log *log = runner->options.log;
-    if (run->code == STATUS_OK)
+    if (makes_tables(run))
+        log_tables(log, run);
+    else if (run->code == STATUS_OK)
         log_info(log, "whole backup made", LOG_STR("place", run->place), LOG_STR("name", run->name),
                  LOG_INT("seconds", (run->end_us - run->start_us) / 1000000),
                  LOG_INT("bytes", (int64_t)run->bytes_total),
@@ -256,14 +333,15 @@ static void end_run(struct whole_runner *runner, status s, const struct whole_ru
     note_progress(runner);
     run->end_us = end_us > run->start_us ? end_us : run->start_us;
     run->code = s.code;
-    if (status_is_ok(s))
+    run->tables = done->tables;
+    if (status_is_ok(s) || makes_tables(run))
         snprintf(run->name, sizeof run->name, "%s", done->name);
-    else
+    if (!status_is_ok(s))
         snprintf(run->error, sizeof run->error, "%s", status_message(s));
     const struct whole_run ended = *run;
     runner->is_busy = false;
     pthread_mutex_unlock(&runner->lock);
-    count_outcome(runner, s, ended.end_us);
+    count_outcome(runner, s, &ended);
     log_outcome(runner, &ended);
     if (ended.is_scheduled)
         note_scheduled(runner, s, done->instant_us);
@@ -274,14 +352,14 @@ static void run_last(struct whole_runner *runner)
     pthread_mutex_lock(&runner->lock);
     struct whole_run run = *last_run(runner);
     pthread_mutex_unlock(&runner->lock);
-    status s = create(runner, &run);
+    status s = do_run(runner, &run);
     end_run(runner, s, &run);
     status_free(s);
 }
 
 /* With the lock held. */
 static void add_run(struct whole_runner *runner, const char *place, bool is_scheduled,
-                    struct whole_run *out)
+                    const struct whole_wish *wish, struct whole_run *out)
 {
     runner->count++;
     runner->is_busy = true;
@@ -293,6 +371,12 @@ static void add_run(struct whole_runner *runner, const char *place, bool is_sche
                               .is_scheduled = is_scheduled,
                               .start_us = cluster_wall_us(runner->options.cluster)};
     snprintf(run->place, sizeof run->place, "%s", place);
+    if (wish != NULL) {
+        snprintf(run->name, sizeof run->name, "%s", wish->name);
+        snprintf(run->from, sizeof run->from, "%s", wish->from);
+        snprintf(run->to, sizeof run->to, "%s", wish->to);
+        run->with_policies = wish->with_policies;
+    }
     *out = *run;
     pthread_cond_signal(&runner->wake);
 }
@@ -337,7 +421,7 @@ static void begin_scheduled(struct whole_runner *runner)
     struct whole_run run;
     pthread_mutex_lock(&runner->lock);
     if (!runner->is_busy && !runner->is_stopping)
-        add_run(runner, runner->scheduled_place, true, &run);
+        add_run(runner, runner->scheduled_place, true, NULL, &run);
     pthread_mutex_unlock(&runner->lock);
 }
 
@@ -409,7 +493,8 @@ static void *run(void *argument)
 
 /* --- asking --- */
 
-status whole_runner_begin(struct whole_runner *runner, const char *place, struct whole_run *out)
+static status begin(struct whole_runner *runner, const char *place, const struct whole_wish *wish,
+                    struct whole_run *out)
 {
     if (place[0] == '\0' || strlen(place) >= WHOLE_PLACE_SIZE)
         return status_make(STATUS_INVALID_ARGUMENT, "a place has up to %d bytes, and some",
@@ -419,11 +504,31 @@ status whole_runner_begin(struct whole_runner *runner, const char *place, struct
                            "%s is in none of the server's --backup-places", place);
     pthread_mutex_lock(&runner->lock);
     bool is_busy = runner->is_busy || runner->is_stopping;
+    bool is_making = is_busy && !makes_tables(last_run(runner));
     if (!is_busy)
-        add_run(runner, place, false, out);
+        add_run(runner, place, false, wish, out);
     pthread_mutex_unlock(&runner->lock);
-    return is_busy ? status_make(STATUS_FAILED_PRECONDITION, "a whole backup is being made")
+    return is_busy ? status_make(STATUS_FAILED_PRECONDITION,
+                                 is_making ? "a whole backup is being made"
+                                           : "tables are being restored from a whole backup")
                    : status_ok();
+}
+
+status whole_runner_begin(struct whole_runner *runner, const char *place, struct whole_run *out)
+{
+    return begin(runner, place, NULL, out);
+}
+
+status whole_runner_restore(struct whole_runner *runner, const struct whole_wish *wish,
+                            struct whole_run *out)
+{
+    TRY(whole_tables_check(wish->from, wish->to[0] == '\0' ? NULL : wish->to));
+    if (strlen(wish->name) >= WHOLE_NAME_SIZE || strlen(wish->from) >= WHOLE_SOURCE_SIZE ||
+        strlen(wish->to) >= WHOLE_SOURCE_SIZE)
+        return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
+    if (runner->options.control == NULL)
+        return status_make(STATUS_UNIMPLEMENTED, "no tables are restored here");
+    return begin(runner, wish->place, wish, out);
 }
 
 size_t whole_runner_list(struct whole_runner *runner, struct whole_run out[WHOLE_RUNS])
@@ -471,9 +576,12 @@ static status start(struct whole_runner *runner)
     TRY(take_schedule(runner));
     buffer_append_format(&runner->checkpoint, "%s/%s%c", runner->options.data_directory,
                          CHECKPOINT_DIRECTORY, 0);
-    if (runner->checkpoint.failed)
+    buffer_append_format(&runner->scratch, "%s/%s%c", runner->options.data_directory,
+                         SCRATCH_DIRECTORY, 0);
+    if (runner->checkpoint.failed || runner->scratch.failed)
         return status_out_of_memory();
     TRY(cluster_remove_checkpoint(runner->options.cluster, (const char *)runner->checkpoint.data));
+    TRY(files_remove_flat_directory(files_of_system(), (const char *)runner->scratch.data));
     TRY(thread_start(&runner->thread, "whole-backups", run, runner));
     runner->has_thread = true;
     return status_ok();
@@ -515,6 +623,7 @@ void whole_runner_destroy(struct whole_runner *runner)
     if (runner->has_thread)
         pthread_join(runner->thread, NULL);
     buffer_free(&runner->checkpoint);
+    buffer_free(&runner->scratch);
     pthread_cond_destroy(&runner->wake);
     pthread_mutex_destroy(&runner->lock);
     free(runner);

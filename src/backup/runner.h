@@ -1,22 +1,27 @@
 /* Whole backups of a server that serves: one at a time, on a thread of their own; when somebody
  * asks, and by a schedule, which goes to the first of the places. With a schedule the condition
- * knows whether its backups are made (whole_backup_overdue).
+ * knows whether its backups are made (whole_backup_overdue). On the same thread, in their turn,
+ * tables come back out of them.
  *
  *     whole_runner_begin ──► checkpoint in the data directory ──► into the place ──► removed again
+ *     whole_runner_restore ──► what the tables have into the data directory ──► tables
  *
- * The checkpoint holds what compactions replace meanwhile. What a killed server leaves of one is
+ * The checkpoint holds what compactions replace meanwhile. What a killed server leaves of either is
  * removed at the next start. Any thread may ask. */
 #ifndef TRESTLE_BACKUP_RUNNER_H
 #define TRESTLE_BACKUP_RUNNER_H
 
 #include "backup/whole.h"
 #include "base/metrics.h"
-#include "cluster/cluster.h"
+#include "control/control.h"
 
+struct backups;
 struct whole_runner;
 
 struct whole_runner_options {
     struct cluster *cluster;
+    struct control *control; /* where tables come back to, as the next one; NULL: nowhere */
+    struct backups *backups;
     const char *data_directory;
     const char *places; /* with commas between, where backups may be made; NULL: nowhere */
     uint64_t bytes_per_second;
@@ -33,7 +38,12 @@ struct whole_runner_options {
 status whole_runner_create(const struct whole_runner_options *options, struct whole_runner **out);
 void whole_runner_destroy(struct whole_runner *runner); /* ends what runs; NULL is fine */
 
-enum { WHOLE_RUNS = 16, WHOLE_PLACE_SIZE = 1024, WHOLE_ERROR_SIZE = 512 };
+enum {
+    WHOLE_RUNS = 16,
+    WHOLE_PLACE_SIZE = 1024,
+    WHOLE_ERROR_SIZE = 512,
+    WHOLE_SOURCE_SIZE = 512, /* of a table's name */
+};
 
 struct whole_run {
     uint64_t id; /* from 1 */
@@ -49,11 +59,29 @@ struct whole_run {
     uint64_t bytes_done;
     uint64_t files_copied;
     uint64_t bytes_copied;
+    /* Of tables out of a backup: whole_tables.h. `from` is empty if it makes a backup. */
+    char from[WHOLE_SOURCE_SIZE];
+    char to[WHOLE_SOURCE_SIZE];
+    bool with_policies;
+    uint64_t tables;
 };
 
 /* PERMISSION_DENIED unless the place is in, or below, one of the places; FAILED_PRECONDITION while
  * another runs; INVALID_ARGUMENT. */
 status whole_runner_begin(struct whole_runner *runner, const char *place, struct whole_run *out);
+
+/* What is asked of the backup `name`, or of the newest if that is empty. */
+struct whole_wish {
+    const char *place;
+    const char *name;
+    const char *from;
+    const char *to; /* empty: as it is called */
+    bool with_policies;
+};
+
+/* Fails as whole_runner_begin does. */
+status whole_runner_restore(struct whole_runner *runner, const struct whole_wish *wish,
+                            struct whole_run *out);
 
 /* The latest first; returns how many. */
 size_t whole_runner_list(struct whole_runner *runner, struct whole_run out[WHOLE_RUNS]);

@@ -40,7 +40,11 @@ static status tell_run(const struct whole_run *run, struct arena *arena, Wb__Who
     message->done_bytes = (int64_t)run->bytes_done;
     message->copied_files = (int64_t)run->files_copied;
     message->copied_bytes = (int64_t)run->bytes_copied;
-    if (message->place == NULL || message->name == NULL)
+    message->source = arena_string(arena, bytes_of(run->from));
+    message->target = arena_string(arena, bytes_of(run->to));
+    message->tables = (int64_t)run->tables;
+    if (message->place == NULL || message->name == NULL || message->source == NULL ||
+        message->target == NULL)
         return status_out_of_memory();
     TRY(timestamp_message(run->start_us, arena, &message->start_time));
     if (run->end_us != 0)
@@ -61,6 +65,23 @@ static status create_whole_backup(const struct admin_request *request,
     Wb__WholeBackupRun *told;
     TRY(check_server(message->parent));
     TRY(whole_runner_begin(runner_of(request), message->place, &run));
+    TRY(tell_run(&run, request->arena, &told));
+    *response = &told->base;
+    return status_ok();
+}
+
+static status restore_tables(const struct admin_request *request, const ProtobufCMessage **response)
+{
+    const Wb__RestoreTablesRequest *message = (const void *)request->message;
+    const struct whole_wish wish = {.place = message->place,
+                                    .name = message->backup,
+                                    .from = message->source,
+                                    .to = message->target,
+                                    .with_policies = message->with_policies};
+    struct whole_run run;
+    Wb__WholeBackupRun *told;
+    TRY(check_server(message->parent));
+    TRY(whole_runner_restore(runner_of(request), &wish, &run));
     TRY(tell_run(&run, request->arena, &told));
     *response = &told->base;
     return status_ok();
@@ -108,6 +129,7 @@ static status cancel_whole_backup(const struct admin_request *request,
     }
 
 BACKUP_HANDLER(create_whole_backup, wb__create_whole_backup_request)
+BACKUP_HANDLER(restore_tables, wb__restore_tables_request)
 BACKUP_HANDLER(list_whole_backup_runs, wb__list_whole_backup_runs_request)
 BACKUP_HANDLER(cancel_whole_backup, wb__cancel_whole_backup_request)
 
@@ -115,6 +137,7 @@ struct grpc_service backup_grpc_service(struct backup_service *service)
 {
     static const struct grpc_method methods[] = {
         {"CreateWholeBackup", GRPC_UNARY, handle_create_whole_backup},
+        {"RestoreTables", GRPC_UNARY, handle_restore_tables},
         {"ListWholeBackupRuns", GRPC_UNARY, handle_list_whole_backup_runs},
         {"CancelWholeBackup", GRPC_UNARY, handle_cancel_whole_backup},
     };

@@ -150,34 +150,57 @@ static status fetch_file(struct fetching *f, const struct whole_file *file)
     return told;
 }
 
-static status fetch_files(struct fetching *f, const struct whole_backup *backup)
+static bool wants(const struct whole_choice *choice, const struct whole_file *file)
+{
+    return choice == NULL || choice->wants(choice->context, file);
+}
+
+static uint64_t chosen_size(const struct whole_backup *backup, const struct whole_choice *choice)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < backup->file_count; i++)
+        if (wants(choice, &backup->files[i]))
+            sum += backup->files[i].size;
+    return sum;
+}
+
+static status fetch_files(struct fetching *f, const struct whole_backup *backup,
+                          const struct whole_choice *choice)
 {
     const struct whole_file *format = NULL;
     for (size_t i = 0; i < backup->file_count; i++) {
         const struct whole_file *file = &backup->files[i];
         if (strcmp(file->name, "FORMAT") == 0)
             format = file;
-        else
+        else if (wants(choice, file))
             TRY(fetch_file(f, file));
     }
     if (format == NULL)
         return status_make(STATUS_DATA_LOSS, "the manifest is damaged: it has no file FORMAT");
     TRY(files_sync_directory(f->files, f->directory));
-    TRY(fetch_file(f, format));
+    if (wants(choice, format))
+        TRY(fetch_file(f, format));
     return files_sync_directory(f->files, f->directory);
+}
+
+status whole_fetch_chosen(const struct whole_target *target, const struct whole_choice *choice)
+{
+    struct fetching f = {.place = target->place,
+                         .work = target->work,
+                         .files = target->files,
+                         .directory = target->directory,
+                         .piece = malloc(WHOLE_PIECE)};
+    whole_begin(target->work, chosen_size(target->backup, choice));
+    status s = f.piece == NULL ? status_out_of_memory() : fetch_files(&f, target->backup, choice);
+    free(f.piece);
+    buffer_free(&f.path);
+    return s;
 }
 
 status whole_fetch(struct place *place, const struct whole_backup *backup, struct files *files,
                    const char *directory, struct whole_work *work)
 {
-    struct fetching f = {.place = place,
-                         .work = work,
-                         .files = files,
-                         .directory = directory,
-                         .piece = malloc(WHOLE_PIECE)};
-    whole_begin(work, whole_size(backup));
-    status s = f.piece == NULL ? status_out_of_memory() : fetch_files(&f, backup);
-    free(f.piece);
-    buffer_free(&f.path);
-    return s;
+    const struct whole_target target = {
+        .place = place, .backup = backup, .files = files, .directory = directory, .work = work};
+    return whole_fetch_chosen(&target, NULL);
 }

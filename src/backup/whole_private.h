@@ -40,6 +40,24 @@ void content_set_free(struct content_set *set);
 /* The message and its frame; see whole_manifest.c. */
 status whole_encode(const struct whole_backup *backup, struct arena *arena, struct buffer *out);
 
+/* Which files of a backup are fetched. */
+struct whole_choice {
+    bool (*wants)(const void *context, const struct whole_file *file);
+    const void *context;
+};
+
+/* What whole_fetch gets. */
+struct whole_target {
+    struct place *place;
+    const struct whole_backup *backup;
+    struct files *files;
+    const char *directory;
+    struct whole_work *work;
+};
+
+/* whole_fetch of some; NULL: of all. */
+status whole_fetch_chosen(const struct whole_target *target, const struct whole_choice *choice);
+
 /* Counts what was read and holds the work back to its rate. CANCELLED. */
 status whole_pace(struct whole_work *work, uint64_t bytes);
 void whole_begin(struct whole_work *work, uint64_t bytes_total);

@@ -94,6 +94,40 @@ status backup_abandon(struct backups *backups, const char *name, status why);
 status backup_copy_files(struct backups *backups, const struct manifest *manifest, const char *from,
                          const char *to, struct disk_reserve *reserve, struct backup_work *work);
 
+/* --- backup_rows.c --- */
+
+/* Where rows are written to. */
+struct rows_target {
+    struct backups *backups;
+    const char *directory;
+    struct disk_reserve *reserve; /* of the disk that it is on */
+    struct backup_work *work;
+    struct arena *arena; /* what is added to the manifest is in it */
+};
+
+/* Writes all that the cursor has into files, and names them in the manifest. On failure some may be
+ * there. */
+status backup_write_rows(const struct rows_target *target, struct store_cursor *cursor,
+                         struct manifest *manifest);
+
+/* --- backup_restore.c --- */
+
+struct staged_backup {
+    struct backups *backups;
+    struct arena *arena;
+    struct manifest manifest;
+    struct buffer directory;
+    uint64_t keyspace_id;
+    int64_t lowered_us; /* how far its versions were lowered, in time */
+};
+
+/* One with an arena. What is staged is made by `stage`, in an empty directory, with the manifest's
+ * newest_us known when `staged_backup_begin` is called, and its files when `staged_backup_finish`
+ * is. */
+status staged_backup_create(struct backups *backups, struct staged_backup **out);
+status staged_backup_begin(struct staged_backup *staged);
+status staged_backup_finish(struct staged_backup *staged, struct backup_work *work);
+
 /* --- backup_pace.c --- */
 
 /* Holds work back to the rate, counts it, ends it when it is cancelled. */

@@ -19,15 +19,6 @@ static const int64_t most_ahead_us = INT64_C(60) * 1000000;
 /* Of any clock: what a version has room for ends in the year 2112. */
 static const int64_t most_us = INT64_C(1) << (64 - VERSION_COUNTER_BITS);
 
-struct staged_backup {
-    struct backups *backups;
-    struct arena *arena;
-    struct manifest manifest;
-    struct buffer directory;
-    uint64_t keyspace_id;
-    int64_t lowered_us; /* how far its versions were lowered, in time */
-};
-
 static bool always_go_on(void *context, uint64_t bytes)
 {
     (void)context, (void)bytes;
@@ -129,41 +120,59 @@ static status check_clock(struct staged_backup *staged)
     return status_ok();
 }
 
-static status stage(struct staged_backup *staged, const char *from, struct backup_work *work)
+/* --- staging --- */
+
+status staged_backup_create(struct backups *backups, struct staged_backup **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL)
+        return status_out_of_memory();
+    (*out)->backups = backups;
+    (*out)->arena = arena_create(BACKUP_MEMORY);
+    return (*out)->arena == NULL ? status_out_of_memory() : status_ok();
+}
+
+status staged_backup_begin(struct staged_backup *staged)
 {
     struct backups *backups = staged->backups;
     char id[32];
     staged->keyspace_id = take_id(backups->cluster);
     snprintf(id, sizeof id, "%llu", (unsigned long long)staged->keyspace_id);
-    TRY(manifest_read(backups->files, from, staged->arena, &staged->manifest));
     TRY(check_clock(staged));
     if (path_join(&staged->directory, backups->staging, id) == NULL)
         return status_out_of_memory();
-    const char *directory = (const char *)staged->directory.data;
-    TRY(files_make_directory(backups->files, directory));
-    TRY(backup_copy_files(backups, &staged->manifest, from, directory, &backups->cluster->reserve,
-                          work));
+    return files_make_directory(backups->files, (const char *)staged->directory.data);
+}
+
+status staged_backup_finish(struct staged_backup *staged, struct backup_work *work)
+{
     return staged->lowered_us > 0 ? lower_versions(staged, work) : status_ok();
+}
+
+static status stage(struct staged_backup *staged, const char *from, struct backup_work *work)
+{
+    struct backups *backups = staged->backups;
+    TRY(manifest_read(backups->files, from, staged->arena, &staged->manifest));
+    TRY(staged_backup_begin(staged));
+    TRY(backup_copy_files(backups, &staged->manifest, from, (const char *)staged->directory.data,
+                          &backups->cluster->reserve, work));
+    return staged_backup_finish(staged, work);
 }
 
 status backup_stage(struct backups *backups, const char *name, struct backup_work *work,
                     struct staged_backup **out)
 {
-    *out = NULL;
     struct buffer from = {0};
-    struct staged_backup *staged = calloc(1, sizeof *staged);
-    if (staged == NULL)
-        return status_out_of_memory();
-    staged->backups = backups;
-    staged->arena = arena_create(BACKUP_MEMORY);
-    status s = staged->arena == NULL ? status_out_of_memory() : backups_path(backups, name, &from);
+    status s = staged_backup_create(backups, out);
     if (status_is_ok(s))
-        s = stage(staged, (const char *)from.data, work);
+        s = backups_path(backups, name, &from);
+    if (status_is_ok(s))
+        s = stage(*out, (const char *)from.data, work);
     buffer_free(&from);
     if (status_is_ok(s))
-        *out = staged;
-    else
-        staged_backup_destroy(staged);
+        return s;
+    staged_backup_destroy(*out);
+    *out = NULL;
     if (s.code == STATUS_NOT_FOUND) {
         status_free(s);
         return status_make(STATUS_NOT_FOUND, "Not found: %s", name);

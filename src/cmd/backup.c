@@ -1,8 +1,8 @@
-/* See backup.h. What makes backups is in backup_create.c. */
+/* See backup.h. What makes backups is in backup_create.c, what restores them in backup_restore.c.
+ */
 #include "cmd/backup.h"
 
 #include "aws/bucket.h"
-#include "cmd/archive.h"
 #include "cmd/backup_private.h"
 #include "cmd/command.h"
 
@@ -13,10 +13,8 @@
 /* --- what the kinds share --- */
 
 status backup_read_words(const struct backup_words *words, const char *const *arguments,
-                         const char *given[2], void *out)
+                         const char *given[2], void *out, struct option_origin *origins)
 {
-    enum { MOST_ROWS = 16 };
-    struct option_origin origins[MOST_ROWS] = {0};
     struct option_values values = {.object = out, .origins = origins};
     const char *const no_environment[] = {NULL};
     size_t count = 0;
@@ -63,20 +61,12 @@ struct options {
     uint64_t rate;
     uint64_t keep;
     int64_t reach; /* microseconds */
-    const char *to;
-    struct backup_moment moment;
 };
 
 #define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
     {                                                                                              \
         .member = #member_, .kind = OPTION_##kind_, .offset = offsetof(struct options, member_),   \
         .preset = preset_, .least = least_, .most = most_, .unit = unit_, .sentence = sentence_    \
-    }
-
-#define MOMENT_ROW(member_, unit_, sentence_)                                                      \
-    {                                                                                              \
-        .member = #member_, .kind = OPTION_STRING,                                                 \
-        .offset = offsetof(struct options, moment.member_), .unit = unit_, .sentence = sentence_   \
     }
 
 #define RATE_ROW                                                                                   \
@@ -108,8 +98,10 @@ static status open_and(struct visit *visit, status (*work)(struct visit *visit))
 static int run(const struct backup_words *words, const char *const *arguments,
                status (*work)(struct visit *visit))
 {
+    enum { MOST_ROWS = 4 };
+    struct option_origin origins[MOST_ROWS] = {0};
     struct visit visit = {.place = NULL};
-    status s = backup_read_words(words, arguments, visit.words, &visit.options);
+    status s = backup_read_words(words, arguments, visit.words, &visit.options, origins);
     if (!status_is_ok(s))
         return command_refuse("backup", s);
     setvbuf(stdout, NULL, _IOLBF, 0); /* what is told was found, whatever happens next */
@@ -247,94 +239,6 @@ static int verify_kind(const char *const *arguments)
     return run(&words, arguments, verify);
 }
 
-/* --- restore --- */
-
-static const struct option restore_rows[] = {
-    ROW(STRING, to, NULL, 0, 0, "DIR",
-        "The data directory to be made: not there yet, or empty. Its parent is there."),
-    RATE_ROW,
-    MOMENT_ROW(archive, "PLACE",
-               "Where the server's archive is: what came after the backup is "
-               "taken from there."),
-    MOMENT_ROW(until, "MOMENT", ARCHIVE_UNTIL_SENTENCE),
-    MOMENT_ROW(table, "NAME", ARCHIVE_TABLE_SENTENCE),
-};
-
-static const struct option_table restore_table = {.rows = restore_rows,
-                                                  .count =
-                                                      sizeof restore_rows / sizeof *restore_rows,
-                                                  .command = "trestle backup restore PLACE [NAME]"};
-
-static void write_restore_help(struct buffer *out)
-{
-    options_write_help(&restore_table, out);
-    buffer_append_format(
-        out,
-        "\nMakes a data directory of the backup NAME, or of the newest: of a server with an\n"
-        "identity of its own. Operations that were under way end as ABORTED when it starts. A\n"
-        "restore that is killed leaves no data directory: do it again.\n"
-        "\nWith --archive it is as at any moment since: without NAME the newest backup from "
-        "before\n"
-        "--until is taken, and then what was archived up to that. A moment that cannot be had is\n"
-        "refused with the nearest that can.\n");
-}
-
-static void tell_restored(const char *name, const char *directory,
-                          const struct whole_backup *backup)
-{
-    struct buffer size = {0};
-    backup_append_size(&size, backup->file_count, whole_size(backup));
-    printf("%s: %.*s restored into %s\n", name, (int)size.size, (const char *)size.data, directory);
-    if (backup->settings[0] != '\0')
-        printf("the server's settings are told in %s/" WHOLE_SETTINGS_FILE "\n", directory);
-    buffer_free(&size);
-}
-
-/* A slash at its end would name something in it. */
-static status name_target(struct visit *visit, const char **out)
-{
-    bytes to = bytes_of(visit->options.to);
-    while (to.size > 1 && to.data[to.size - 1] == '/')
-        to.size--;
-    *out = arena_string(visit->arena, to);
-    return *out == NULL ? status_out_of_memory() : status_ok();
-}
-
-static status restore(struct visit *visit)
-{
-    const struct log log = {.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
-    struct whole_work work = backup_work_at(visit->options.rate);
-    struct whole_backup backup;
-    struct whole_restore what = {.place = visit->place,
-                                 .backup = &backup,
-                                 .files = files_of_system(),
-                                 .log = &log,
-                                 .work = &work};
-    struct backup_moment_work *moment = NULL;
-    const char *name = visit->words[1];
-    if (visit->options.to == NULL)
-        return status_make(STATUS_INVALID_ARGUMENT, "--to says which directory is to be made");
-    TRY(name_target(visit, &what.directory));
-    status s =
-        backup_moment_begin(&visit->options.moment, &what, visit->arena, &name, &backup, &moment);
-    if (status_is_ok(s))
-        s = whole_restore(&what);
-    if (status_is_ok(s)) {
-        tell_restored(name, what.directory, &backup);
-        backup_moment_tell(moment, what.directory);
-    }
-    backup_moment_end(moment);
-    return s;
-}
-
-static int restore_kind(const char *const *arguments)
-{
-    static const struct backup_words words = {&restore_table, 1, 2, "the place comes first"};
-    if (command_asks_for(arguments, "--help"))
-        return command_print(write_restore_help);
-    return run(&words, arguments, restore);
-}
-
 /* --- expire --- */
 
 static const struct option expire_rows[] = {
@@ -395,7 +299,7 @@ static const struct command_kind all[] = {
     {"create", backup_create_kind, "adds a whole backup of a server to a place"},
     {"list", list_kind, "names the whole backups in a place"},
     {"verify", verify_kind, "reads whole backups from end to end"},
-    {"restore", restore_kind, "makes a data directory of a whole backup"},
+    {"restore", backup_restore_kind, "makes a data directory of a whole backup"},
     {"expire", expire_kind, "removes old whole backups"},
 };
 

@@ -3,13 +3,11 @@
 #include "cmd/backup_private.h"
 
 #include "aws/bucket.h"
-#include "client/client_session.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
 #include "row/fold.h"
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
-#include "trestle/backup/v1/whole_backups.pb-c.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -17,12 +15,7 @@
 enum {
     CACHE_BYTES = 16 << 20,
     OPEN_FILES = 256,
-    ANSWER_MEMORY = 16 << 20,
-    FIRST_POLL_US = 20 * 1000,
-    MOST_POLL_US = 1000 * 1000,
 };
-
-#define SERVICE "/trestle.backup.v1.WholeBackups/"
 
 struct create_options {
     struct target_options target;
@@ -148,77 +141,19 @@ static status create_offline(struct creation *creation)
 
 /* --- a server --- */
 
-static status begin(struct client_session *session, const char *where, struct arena *arena,
-                    int64_t *run)
+static void tell_run(const Wb__WholeBackupRun *run)
 {
-    Wb__CreateWholeBackupRequest request = WB__CREATE_WHOLE_BACKUP_REQUEST__INIT;
-    const ProtobufCMessage *answer;
-    request.parent = "servers/self";
-    request.place = where;
-    TRY(client_session_call(session, SERVICE "CreateWholeBackup", NULL, &request.base,
-                            &wb__whole_backup_run__descriptor, arena, &answer));
-    *run = ((const Wb__WholeBackupRun *)(const void *)answer)->run;
-    return status_ok();
-}
-
-/* NULL: the server does not know of it any more. */
-static status look(struct client_session *session, int64_t run, struct arena *arena,
-                   const Wb__WholeBackupRun **out)
-{
-    Wb__ListWholeBackupRunsRequest request = WB__LIST_WHOLE_BACKUP_RUNS_REQUEST__INIT;
-    const ProtobufCMessage *answer;
-    request.parent = "servers/self";
-    TRY(client_session_call(session, SERVICE "ListWholeBackupRuns", NULL, &request.base,
-                            &wb__list_whole_backup_runs_response__descriptor, arena, &answer));
-    const Wb__ListWholeBackupRunsResponse *list = (const void *)answer;
-    *out = NULL;
-    for (size_t i = 0; i < list->n_runs; i++)
-        if (list->runs[i]->run == run)
-            *out = list->runs[i];
-    return status_ok();
-}
-
-static status outcome_of(const Wb__WholeBackupRun *run)
-{
-    if (run == NULL)
-        return status_make(STATUS_ABORTED, "the server was started anew meanwhile");
-    if (run->error != NULL)
-        return status_make((enum status_code)run->error->code, "%s", run->error->message);
     tell(run->name, (uint64_t)run->total_bytes, (uint64_t)run->copied_files,
          (uint64_t)run->copied_bytes);
-    return status_ok();
-}
-
-static status create_and_wait(struct client_session *session, const char *where,
-                              struct arena *arena)
-{
-    const Wb__WholeBackupRun *run;
-    int64_t id, wait_us = FIRST_POLL_US;
-    TRY(begin(session, where, arena, &id));
-    for (;;) {
-        arena_reset(arena);
-        TRY(look(session, id, arena, &run));
-        if (run == NULL || run->end_time != NULL)
-            return outcome_of(run);
-        TRY(client_session_wait(session, wait_us));
-        wait_us = 2 * wait_us < MOST_POLL_US ? 2 * wait_us : MOST_POLL_US;
-    }
 }
 
 static status create_by_server(struct creation *creation)
 {
-    const struct client_session_options server = {.target = creation->options.target};
-    struct client_session *session;
-    struct arena *arena = arena_create(ANSWER_MEMORY);
-    if (arena == NULL)
-        return status_out_of_memory();
-    status s = client_session_create(&server, &session);
-    if (status_is_ok(s)) {
-        s = create_and_wait(session, creation->where, arena);
-        client_session_destroy(session);
-    }
-    arena_destroy(arena);
-    return s;
+    Wb__CreateWholeBackupRequest request = WB__CREATE_WHOLE_BACKUP_REQUEST__INIT;
+    request.parent = "servers/self";
+    request.place = creation->where;
+    return backup_run(&creation->options.target, BACKUP_SERVICE "CreateWholeBackup", &request.base,
+                      tell_run);
 }
 
 /* --- which of them --- */

@@ -3,7 +3,8 @@
 #define TRESTLE_CMD_BACKUP_PRIVATE_H
 
 #include "backup/whole_restore.h"
-#include "base/options.h"
+#include "client/target_options.h"
+#include "trestle/backup/v1/whole_backups.pb-c.h"
 
 enum { BACKUP_COMMAND_MEMORY = 256 << 20 };
 
@@ -15,9 +16,10 @@ struct backup_words {
     const char *need; /* what to say if they are not there */
 };
 
-/* Reads them; `out` is the object of the options. A word that is not there is NULL. */
+/* Reads them; `out` is the object of the options, and `origins` are the table's, all zeroes. A word
+ * that is not there is NULL. */
 status backup_read_words(const struct backup_words *words, const char *const *arguments,
-                         const char *given[2], void *out);
+                         const char *given[2], void *out, struct option_origin *origins);
 
 /* A manifest by its name, or the newest if that is NULL; `*name` is then what it is called. */
 status backup_find(struct place *place, const char **name, struct arena *arena,
@@ -30,6 +32,31 @@ struct whole_work backup_work_at(uint64_t rate);
 void backup_append_size(struct buffer *out, uint64_t files, uint64_t bytes);
 
 int backup_create_kind(const char *const *arguments);
+int backup_restore_kind(const char *const *arguments);
+
+/* --- runs of a server: backup_runs.c --- */
+
+#define BACKUP_SERVICE "/trestle.backup.v1.WholeBackups/"
+
+/* Begins one by this call, waits for its end, and hands it to `tell`; or says why it failed. */
+status backup_run(const struct target_options *target, const char *method,
+                  const ProtobufCMessage *request, void (*tell)(const Wb__WholeBackupRun *done));
+
+/* --- tables alone, into a directory: backup_tables.c --- */
+
+struct backup_tables {
+    struct place *place;
+    const struct whole_backup *backup;
+    const char *from; /* see whole_tables.h, as for the next two */
+    const char *to;
+    bool with_policies;
+    const char *directory; /* to be made: not there, or empty */
+    const struct log *log;
+    struct whole_work *work;
+};
+
+/* `*made`: how many tables it has. */
+status backup_make_tables(const struct backup_tables *tables, size_t *made);
 
 /* --- a moment that an archive is to be asked for: backup_moment.c --- */
 

@@ -95,6 +95,8 @@ static status create_whole_backups(struct server *server)
     const struct settings *settings = server->settings;
     const struct whole_runner_options options = {
         .cluster = server->cluster,
+        .control = server->bigtable.control,
+        .backups = server->backups,
         .data_directory = settings->data_dir,
         .places = settings->backup_places,
         .bytes_per_second = settings->backup_rate,

@@ -161,6 +161,9 @@ def test_only_an_admin_makes_them(tmp_path, secure):
     for token in ("reader", "viewer", "alice"):
         refused = backup("create", place, *host, "--token", token, code=1)
         assert "bigtable.wholeBackups.create" in refused
+        restore = ("restore", place, "--instance", "projects/p/instances/i")
+        refused = backup(*restore, *host, "--token", token, code=1)
+        assert "bigtable.wholeBackups.restore" in refused
     assert not place.exists()
     backup("create", place, *host, "--token", "admin")
     audit = [line for line in secured.server.stderr().splitlines() if "msg=audit" in line]
@@ -168,3 +171,78 @@ def test_only_an_admin_makes_them(tmp_path, secure):
     outcomes = [re.search(r"status=(\w+)", line)[1] for line in made]
     assert outcomes == ["PERMISSION_DENIED"] * 3 + ["OK"]
     assert "principal=user:ops@example.com" in made[-1]
+    assert len([line for line in audit if "method=RestoreTables" in line]) == 3
+
+
+def protect(story, policy):
+    """A policy, a view and protection for the table."""
+    story.admin.tables.set_iam_policy(
+        iam_policy_pb2.SetIamPolicyRequest(resource=story.table, policy=policy)
+    )
+    view = types.AuthorizedView(subset_view=types.AuthorizedView.SubsetView(row_prefixes=[b"r"]))
+    story.admin.tables.create_authorized_view(
+        parent=story.table, authorized_view=view, authorized_view_id="v"
+    ).result()
+    story.admin.tables.update_table(
+        table=types.Table(name=story.table, deletion_protection=True),
+        update_mask={"paths": ["deletion_protection"]},
+    ).result()
+
+
+def policy_of(admin, name):
+    return admin.tables.get_iam_policy(iam_policy_pb2.GetIamPolicyRequest(resource=name)).bindings
+
+
+def test_tables_come_back_alone(tmp_path, fresh_server, administer, connect):
+    """Into the server, under other names, and into a directory that has nothing else."""
+    story = Story(tmp_path, fresh_server, administer, connect)
+    endpoint = ("--endpoint", story.server.host)
+    reader = {"role": "roles/bigtable.reader", "members": ["user:a@b.c"]}
+    policy = policy_pb2.Policy(bindings=[reader])
+    protect(story, policy)
+    story.admin.create_table(story.instance, "other")
+    name = backup("create", story.place, *endpoint).split(":")[0]
+    story.write(b"row", b"later")
+
+    plain, whole = f"{story.instance}/tables/plain", f"{story.instance}/tables/whole"
+    restore = ("restore", story.place, "--table", story.table)
+    assert backup(*restore, "--as", plain, *endpoint) == f"{name}: 1 table restored into {plain}\n"
+    backup(*restore, "--as", whole, "--with-policies", *endpoint)
+    for table in (plain, whole):
+        assert values(story.rpc, table) == {b"row": b"value"}
+    assert values(story.rpc, story.table) == {b"row": b"later"}
+    assert not policy_of(story.admin, plain)
+    assert policy_of(story.admin, whole) == policy.bindings
+    assert story.admin.tables.get_authorized_view(name=f"{whole}/authorizedViews/v")
+    assert not story.admin.tables.get_table(name=plain).deletion_protection
+    assert story.admin.tables.get_table(name=whole).deletion_protection
+    story.rpc.mutate_rows(plain, [(b"row", [set_cell("f", b"q", b"new", 1000)])])
+    assert values(story.rpc, plain) == {b"row": b"new"}
+    story.server.kill()
+    story.server.start()
+    endpoint = ("--endpoint", story.server.host)
+    story.rpc = connect(story.server.host)
+    assert values(story.rpc, plain) == {b"row": b"new"}
+
+    other = story.instance[:-1] + "j"
+    instance = ("restore", story.place, name, "--instance", story.instance)
+    said = backup(*instance, "--as", other, *endpoint)
+    assert said == f"{name}: 2 tables restored into {other}\n"
+    assert values(story.rpc, f"{other}/tables/t") == {b"row": b"value"}
+    assert "already exists" in backup(*instance, *endpoint, code=1)
+    assert 'msg="tables were not all restored from a whole backup"' in story.server.stderr()
+    assert "has no table" in backup("restore", story.place, "--table", f"{story.table}x", *endpoint,
+                                    code=1)  # fmt: skip
+
+    to = tmp_path / "alone"
+    assert backup(*restore, "--to", to) == f"{name}: 1 table restored into {to}\n"
+    assert "is not empty" in backup(*restore, "--to", to, code=1)
+    assert run_trestle("doctor", str(to)).returncode == 0
+    alone = story.restored(to)
+    assert values(connect(alone.host), story.table) == {b"row": b"value"}
+    tables = administer(alone.host).tables.list_tables(parent=story.instance)
+    assert [each.name for each in tables] == [story.table]
+    assert sorted(each.name for each in tmp_path.iterdir() if "restoring" in each.name) == []
+    for wrong in (["--as", plain], ["--instance", story.instance, "--table", story.table],
+                  [*endpoint], ["--to", to, *endpoint, "--table", story.table]):  # fmt: skip
+        backup("restore", story.place, *wrong, code=2)

@@ -1,0 +1,297 @@
+/* See whole_copy.h.
+ *
+ *     fetch all but tables' files ──► open: which files has the catalog? ──► fetch them
+ *         ──► open: which keyspaces have the tables, and which files have those? ──► fetch them
+ *         ──► open
+ *
+ * The store opens without files that are missing, and keeps everybody out of what they had. */
+#include "backup/whole_copy.h"
+
+#include "backup/whole_private.h"
+#include "row/fold.h"
+#include "store/table_names.h"
+#include "tablet/commit.h"
+
+#include <stdlib.h>
+
+enum { CACHE_BYTES = 16 << 20, OPEN_FILES = 256 };
+
+struct known_table {
+    struct table_record record;
+    struct schema *schema;
+    uint64_t keyspace_id;
+    bytes *split_keys;
+    size_t split_count;
+    size_t split_capacity;
+};
+
+struct whole_copy {
+    struct whole_copy_options options;
+    struct arena *arena;
+    struct log log; /* says nothing: that files are missing is no news */
+    struct store *store;
+    struct keyspace *catalog;
+    struct known_table *known; /* by malloc */
+    size_t count;
+    struct foreign_table *tables; /* in the arena */
+};
+
+/* --- the store --- */
+
+static status open_store(struct whole_copy *copy)
+{
+    const struct store_options options = {.directory = copy->options.directory,
+                                          .fold = &row_fold,
+                                          .log = &copy->log,
+                                          .cache_bytes = CACHE_BYTES,
+                                          .open_files = OPEN_FILES,
+                                          .read_only = true};
+    TRY(store_open(&options, &copy->store));
+    copy->catalog = store_keyspace_find(copy->store, CATALOG_KEYSPACE_ID);
+    return copy->catalog != NULL ? status_ok()
+                                 : status_make(STATUS_DATA_LOSS, "the backup has no catalog");
+}
+
+static void close_store(struct whole_copy *copy)
+{
+    if (copy->store != NULL)
+        store_close(copy->store);
+    copy->store = NULL;
+    copy->catalog = NULL;
+}
+
+/* --- which files --- */
+
+static bool is_table_file(const struct whole_file *file)
+{
+    size_t size = strlen(file->name);
+    return size > 4 && strcmp(file->name + size - 4, ".sst") == 0;
+}
+
+static bool is_no_table_file(const void *context, const struct whole_file *file)
+{
+    (void)context;
+    return !is_table_file(file);
+}
+
+struct file_names {
+    struct arena *arena;
+    struct buffer names; /* as const char * */
+};
+
+static status add_name(void *context, const char *name)
+{
+    struct file_names *list = context;
+    const char *copy = arena_string(list->arena, bytes_of(name));
+    if (copy != NULL)
+        buffer_append(&list->names, &copy, sizeof copy);
+    return copy == NULL || list->names.failed ? status_out_of_memory() : status_ok();
+}
+
+static bool is_listed(const void *context, const struct whole_file *file)
+{
+    const struct file_names *list = context;
+    const char *const *names = (const char *const *)(const void *)list->names.data;
+    for (size_t i = 0; i < list->names.size / sizeof *names; i++)
+        if (strcmp(names[i], file->name) == 0)
+            return true;
+    return false;
+}
+
+static status fetch(struct whole_copy *copy, const struct whole_choice *choice)
+{
+    const struct whole_target target = {.place = copy->options.place,
+                                        .backup = copy->options.backup,
+                                        .files = copy->options.files,
+                                        .directory = copy->options.directory,
+                                        .work = copy->options.work};
+    return whole_fetch_chosen(&target, choice);
+}
+
+static status list_known(struct whole_copy *copy, struct file_names *list)
+{
+    for (size_t i = 0; i < copy->count; i++) {
+        struct keyspace *keyspace = store_keyspace_find(copy->store, copy->known[i].keyspace_id);
+        if (keyspace == NULL)
+            return status_make(STATUS_DATA_LOSS, "the backup lacks the rows of %s",
+                               copy->known[i].record.name);
+        TRY(keyspace_list_files(keyspace, add_name, list));
+    }
+    return status_ok();
+}
+
+/* Fetches the files of the catalog, or of the tables, and opens the store anew. */
+static status add_files(struct whole_copy *copy, bool of_catalog)
+{
+    struct file_names list = {.arena = copy->arena};
+    const struct whole_choice choice = {.wants = is_listed, .context = &list};
+    status s =
+        of_catalog ? keyspace_list_files(copy->catalog, add_name, &list) : list_known(copy, &list);
+    close_store(copy);
+    if (status_is_ok(s))
+        s = fetch(copy, &choice);
+    buffer_free(&list.names);
+    TRY(s);
+    return open_store(copy);
+}
+
+/* --- the catalog --- */
+
+static bool is_wanted(const struct whole_copy *copy, const struct table_record *record)
+{
+    bytes name = bytes_of(copy->options.name), table = bytes_of(record->name);
+    return record->deleted_us == 0 && bytes_start_with(table, name) &&
+           (table.size == name.size || table.data[name.size] == '/');
+}
+
+static status copy_record(struct whole_copy *copy, const struct table_record *record,
+                          struct known_table *out)
+{
+    struct buffer encoded = {0};
+    bytes kept = {0};
+    status s = catalog_encode_table(record, &encoded);
+    if (status_is_ok(s)) {
+        kept = arena_copy(copy->arena, buffer_bytes(&encoded));
+        s = kept.data == NULL ? status_out_of_memory() : status_ok();
+    }
+    buffer_free(&encoded);
+    TRY(s);
+    TRY(catalog_decode_table(kept, copy->arena, &out->record, &out->schema));
+    out->record.id = record->id;
+    return status_ok();
+}
+
+static status note_table(void *context, const struct table_record *record)
+{
+    struct whole_copy *copy = context;
+    if (!is_wanted(copy, record))
+        return status_ok();
+    struct known_table *larger = realloc(copy->known, (copy->count + 1) * sizeof *larger);
+    if (larger == NULL)
+        return status_out_of_memory();
+    copy->known = larger;
+    larger[copy->count] = (struct known_table){.keyspace_id = 0};
+    return copy_record(copy, record, &larger[copy->count++]);
+}
+
+static struct known_table *find_known(struct whole_copy *copy, uint64_t table_id)
+{
+    for (size_t i = 0; i < copy->count; i++)
+        if (copy->known[i].record.id == table_id)
+            return &copy->known[i];
+    return NULL;
+}
+
+static status add_split_key(struct whole_copy *copy, struct known_table *known, bytes key)
+{
+    if (known->split_count == known->split_capacity) {
+        size_t capacity = known->split_capacity == 0 ? 16 : 2 * known->split_capacity;
+        bytes *larger = arena_alloc(copy->arena, capacity * sizeof *larger);
+        if (larger == NULL)
+            return status_out_of_memory();
+        if (known->split_count > 0)
+            memcpy(larger, known->split_keys, known->split_count * sizeof *larger);
+        known->split_keys = larger;
+        known->split_capacity = capacity;
+    }
+    bytes kept = arena_copy(copy->arena, key);
+    known->split_keys[known->split_count++] = kept;
+    return kept.data == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status note_tablet(void *context, const struct tablet_record *record)
+{
+    struct whole_copy *copy = context;
+    struct known_table *known = find_known(copy, record->table_id);
+    if (known == NULL)
+        return status_ok();
+    known->keyspace_id = record->keyspace_id;
+    return record->start.size == 0 ? status_ok() : add_split_key(copy, known, record->start);
+}
+
+static status read_catalog(struct whole_copy *copy)
+{
+    const struct catalog_visitor visitor = {
+        .context = copy, .table = note_table, .tablet = note_tablet};
+    TRY(catalog_read(copy->catalog, &visitor));
+    if (copy->count == 0)
+        return status_make(STATUS_NOT_FOUND, "the backup has no table %s, nor any in it",
+                           copy->options.name);
+    return status_ok();
+}
+
+static status publish(struct whole_copy *copy)
+{
+    copy->tables = arena_alloc(copy->arena, copy->count * sizeof *copy->tables);
+    if (copy->tables == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < copy->count; i++) {
+        const struct known_table *known = &copy->known[i];
+        copy->tables[i] = (struct foreign_table){
+            .keyspace = store_keyspace_find(copy->store, known->keyspace_id),
+            .record = &known->record,
+            .split_keys = known->split_keys,
+            .split_count = known->split_count,
+            .newest_us = (int64_t)(copy->options.backup->version >> VERSION_COUNTER_BITS)};
+    }
+    return status_ok();
+}
+
+/* --- life --- */
+
+static status fill(struct whole_copy *copy)
+{
+    const struct whole_choice no_tables = {.wants = is_no_table_file};
+    struct files *files = copy->options.files;
+    copy->arena = arena_create(WHOLE_MEMORY);
+    if (copy->arena == NULL)
+        return status_out_of_memory();
+    TRY(files_remove_flat_directory(files, copy->options.directory));
+    TRY(files_make_directory(files, copy->options.directory));
+    TRY(fetch(copy, &no_tables));
+    TRY(open_store(copy));
+    TRY(add_files(copy, true));
+    TRY(read_catalog(copy));
+    TRY(add_files(copy, false));
+    return publish(copy);
+}
+
+status whole_copy_open(const struct whole_copy_options *options, struct whole_copy **out)
+{
+    *out = NULL;
+    struct whole_copy *copy = calloc(1, sizeof *copy);
+    if (copy == NULL)
+        return status_out_of_memory();
+    copy->options = *options;
+    copy->log = (struct log){.fd = -1, .level = LOG_ERROR, .clock = options->work->clock};
+    status s = fill(copy);
+    if (status_is_ok(s))
+        *out = copy;
+    else
+        whole_copy_close(copy);
+    return s;
+}
+
+void whole_copy_close(struct whole_copy *copy)
+{
+    if (copy == NULL)
+        return;
+    close_store(copy);
+    status_ignore(files_remove_flat_directory(copy->options.files, copy->options.directory));
+    for (size_t i = 0; i < copy->count; i++)
+        schema_destroy(copy->known[i].schema);
+    free(copy->known);
+    arena_destroy(copy->arena);
+    free(copy);
+}
+
+const struct foreign_table *whole_copy_tables(const struct whole_copy *copy, size_t *count)
+{
+    *count = copy->count;
+    return copy->tables;
+}
+
+struct keyspace *whole_copy_catalog(const struct whole_copy *copy)
+{
+    return copy->catalog;
+}

@@ -1,0 +1,38 @@
+/* A table, or an instance's tables, out of a whole backup, to be read: the backup's catalog and the
+ * files of those tables are fetched into a directory, and opened there as a store that nobody
+ * writes to. What else the backup has is left where it is.
+ *
+ * One thread at a time; all of it blocks. */
+#ifndef TRESTLE_BACKUP_WHOLE_COPY_H
+#define TRESTLE_BACKUP_WHOLE_COPY_H
+
+#include "backup/whole.h"
+#include "cluster/backup_foreign.h"
+
+struct whole_copy;
+
+struct whole_copy_options {
+    struct place *place;
+    const struct whole_backup *backup;
+    struct files *files;
+    /* Made for it, and removed by whole_copy_close; what a killed one has left there is removed
+     * before. Its parent is there, with room for those tables. */
+    const char *directory;
+    /* A table's full name, or an instance's, which stands for all tables that are in it. One that
+     * is deleted, and kept, is none. */
+    const char *name;
+    struct whole_work *work; /* of what is fetched */
+};
+
+/* NOT_FOUND if the backup has no such table; DATA_LOSS. */
+status whole_copy_open(const struct whole_copy_options *options, struct whole_copy **out);
+void whole_copy_close(struct whole_copy *copy); /* NULL is fine */
+
+/* The tables, by rising id; keyspaces and all else as long as the copy is open. What is read of a
+ * keyspace (store_cursor_create, store_get) is as it was at the backup's instant. */
+const struct foreign_table *whole_copy_tables(const struct whole_copy *copy, size_t *count);
+
+/* The catalog, with the records of all that the backup has. */
+struct keyspace *whole_copy_catalog(const struct whole_copy *copy);
+
+#endif

@@ -1,0 +1,273 @@
+/* See whole_tables.h. */
+#include "backup/whole_tables.h"
+
+#include "backup/whole_copy.h"
+#include "base/limits.h"
+#include "bigtable/names.h"
+#include "bigtable/resource_call.h"
+#include "bigtable/table_extra.h"
+
+struct making {
+    const struct whole_tables *order;
+    const char *to; /* the order's, or what it is called */
+    const struct whole_copy *copy;
+    const struct foreign_table *source;
+    struct arena *arena; /* of one table */
+    const char *name;    /* that it is to have */
+    struct staged_backup *staged;
+    struct edit *edit;
+    struct table *made;
+};
+
+/* --- names --- */
+
+static bool is_instance(const char *name)
+{
+    return strstr(name, "/tables/") == NULL;
+}
+
+static status check_name(const char *name)
+{
+    return is_instance(name) ? name_check_instance(name) : name_check_table(name);
+}
+
+status whole_tables_check(const char *from, const char *to)
+{
+    TRY(check_name(from));
+    if (to == NULL)
+        return status_ok();
+    TRY(check_name(to));
+    if (is_instance(from) != is_instance(to))
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "%s and %s: a table becomes a table, an instance an instance", from, to);
+    return status_ok();
+}
+
+/* What something that is called so in the backup, the source or in it, is to be called. */
+static const char *new_name(const struct making *m, const char *name)
+{
+    struct buffer text = {0};
+    buffer_append_format(&text, "%s%s", m->to, name + strlen(m->order->from));
+    const char *out = text.failed ? NULL : arena_string(m->arena, buffer_bytes(&text));
+    buffer_free(&text);
+    return out;
+}
+
+/* The same of the table's instance, or what is in it. */
+static const char *new_name_in_instance(const struct making *m, const char *instance,
+                                        const char *name)
+{
+    struct buffer text = {0};
+    const char *to = name_parent(m->arena, m->name);
+    if (to == NULL)
+        return NULL;
+    buffer_append_format(&text, "%s%s", to, name + strlen(instance));
+    const char *out = text.failed ? NULL : arena_string(m->arena, buffer_bytes(&text));
+    buffer_free(&text);
+    return out;
+}
+
+static bool is_at_or_under(const char *name, const char *parent)
+{
+    size_t size = strlen(parent);
+    return strncmp(name, parent, size) == 0 && (name[size] == '\0' || name[size] == '/');
+}
+
+/* --- resources of the backup --- */
+
+static status put_as(const struct making *m, const struct resource *resource, const char *name)
+{
+    ProtobufCMessage *message;
+    if (name == NULL)
+        return status_out_of_memory();
+    TRY(resource_decode(resource, m->arena, &message));
+    const char **own = resource_field(message, "name");
+    if (own != NULL)
+        *own = name;
+    return edit_put(m->edit, resource->kind, name, message, resource->extra);
+}
+
+static status visit_resources(const struct making *m,
+                              status (*visit)(const struct making *m, const struct resource *each))
+{
+    static const uint8_t first = RESOURCE_KEY, end = RESOURCE_KEY + 1;
+    const struct store_cursor_options options = {
+        .lower = bytes_make(&first, 1), .upper = bytes_make(&end, 1), .reach = STORE_ANYWHERE};
+    struct store_cursor *cursor;
+    status s = status_ok();
+    TRY(store_cursor_create(whole_copy_catalog(m->copy), &options, &cursor));
+    for (store_cursor_first(cursor); store_cursor_valid(cursor) && status_is_ok(s);
+         store_cursor_next(cursor)) {
+        struct resource *resource;
+        s = resource_parse(store_cursor_key(cursor), store_cursor_value(cursor), m->arena,
+                           &resource);
+        if (!status_is_ok(s))
+            break;
+        s = visit(m, resource);
+        resource_release(resource);
+    }
+    if (status_is_ok(s))
+        s = store_cursor_status(cursor);
+    store_cursor_destroy(cursor);
+    return s;
+}
+
+/* --- an instance --- */
+
+static bool comes_with_instance(const struct making *m, const struct resource *resource)
+{
+    switch (resource->kind) {
+    case RESOURCE_INSTANCE:
+    case RESOURCE_CLUSTER:
+    case RESOURCE_APP_PROFILE:
+        return true;
+    case RESOURCE_LOGICAL_VIEW:
+    case RESOURCE_MATERIALIZED_VIEW:
+        return m->order->with_policies && is_instance(m->order->from);
+    case RESOURCE_POLICY:
+        return m->order->with_policies && strstr(resource->name, "/tables/") == NULL &&
+               strstr(resource->name, "/backups/") == NULL;
+    default:
+        return false;
+    }
+}
+
+static status put_of_instance(const struct making *m, const struct resource *resource)
+{
+    const char *instance = name_parent(m->arena, m->source->record->name);
+    if (instance == NULL)
+        return status_out_of_memory();
+    if (!is_at_or_under(resource->name, instance) || !comes_with_instance(m, resource))
+        return status_ok();
+    return put_as(m, resource, new_name_in_instance(m, instance, resource->name));
+}
+
+static status require_instance_of(const struct making *m)
+{
+    const char *instance = name_parent(m->arena, m->name);
+    if (instance == NULL)
+        return status_out_of_memory();
+    if (edit_find(m->edit, RESOURCE_INSTANCE, instance) != NULL)
+        return status_ok();
+    TRY(visit_resources(m, put_of_instance));
+    return edit_find(m->edit, RESOURCE_INSTANCE, instance) != NULL
+               ? status_ok()
+               : status_make(STATUS_NOT_FOUND, "Not found: %s", instance);
+}
+
+/* --- a table --- */
+
+static status put_of_table(const struct making *m, const struct resource *resource)
+{
+    bool is_wanted = resource->kind == RESOURCE_POLICY ||
+                     resource->kind == RESOURCE_AUTHORIZED_VIEW ||
+                     resource->kind == RESOURCE_SCHEMA_BUNDLE;
+    if (!is_wanted || !is_at_or_under(resource->name, m->source->record->name))
+        return status_ok();
+    return put_as(m, resource, new_name(m, resource->name));
+}
+
+/* Without policies it has what RestoreTable leaves it. */
+static status describe(const struct making *m, struct restore_spec *spec)
+{
+    BtAdmin__Table *source, table = BT_ADMIN__TABLE__INIT;
+    spec->deletion_protection = m->order->with_policies && m->source->record->deletion_protection;
+    if (m->order->with_policies) {
+        spec->extra = m->source->record->extra;
+        return status_ok();
+    }
+    TRY(table_extra_decode(m->source->record->extra, m->arena, &source));
+    table.row_key_schema = source->row_key_schema;
+    return table_extra_encode(&table, m->arena, &spec->extra);
+}
+
+static status stage_table(void *context, struct edit *edit)
+{
+    struct making *m = context;
+    struct restore_spec spec = {.table = m->name};
+    m->edit = edit;
+    TRY(require_instance_of(m));
+    if (m->order->with_policies)
+        TRY(visit_resources(m, put_of_table));
+    TRY(describe(m, &spec));
+    TRY(edit_batch(edit, &spec.also));
+    return staged_backup_restore(m->staged, &spec, &m->made);
+}
+
+static bool goes_on(struct backup_work *work)
+{
+    const struct whole_work *whole = work->context;
+    return whole->goes_on == NULL || whole->goes_on(whole->context);
+}
+
+static status make_one(struct making *m)
+{
+    struct backup_work work = {.goes_on = goes_on, .context = m->order->work};
+    m->name = new_name(m, m->source->record->name);
+    if (m->name == NULL)
+        return status_out_of_memory();
+    TRY(backup_stage_foreign(m->order->backups, m->source, &work, &m->staged));
+    status s = control_edit(m->order->control, stage_table, m);
+    staged_backup_destroy(m->staged);
+    if (m->made != NULL)
+        table_release(m->made);
+    return s;
+}
+
+/* --- all of them --- */
+
+static status check_is_new(struct making *m)
+{
+    struct table *table;
+    const char *name = new_name(m, m->source->record->name);
+    if (name == NULL)
+        return status_out_of_memory();
+    status s = cluster_table(control_cluster(m->order->control), bytes_of(name), &table);
+    if (s.code == STATUS_NOT_FOUND) {
+        status_free(s);
+        return status_ok();
+    }
+    TRY(s);
+    table_release(table);
+    return status_make(STATUS_ALREADY_EXISTS, "Table already exists: %s", name);
+}
+
+static status make_all(const struct making *all, size_t *made)
+{
+    size_t count;
+    const struct foreign_table *tables = whole_copy_tables(all->copy, &count);
+    struct making one = *all;
+    for (size_t i = 0; i < count; i++) {
+        one.source = &tables[i];
+        TRY(check_is_new(&one));
+    }
+    for (; *made < count; ++*made) {
+        arena_reset(all->arena);
+        one = *all;
+        one.source = &tables[*made];
+        TRY(make_one(&one));
+    }
+    return status_ok();
+}
+
+status whole_restore_tables(const struct whole_tables *order, size_t *made)
+{
+    const struct whole_copy_options options = {.place = order->place,
+                                               .backup = order->backup,
+                                               .files = order->files,
+                                               .directory = order->scratch,
+                                               .name = order->from,
+                                               .work = order->work};
+    struct whole_copy *copy;
+    *made = 0;
+    TRY(whole_tables_check(order->from, order->to));
+    TRY(whole_copy_open(&options, &copy));
+    struct making all = {.order = order,
+                         .to = order->to != NULL ? order->to : order->from,
+                         .copy = copy,
+                         .arena = arena_create(LIMIT_ARENA_ADMIN_BYTES)};
+    status s = all.arena == NULL ? status_out_of_memory() : make_all(&all, made);
+    arena_destroy(all.arena);
+    whole_copy_close(copy);
+    return s;
+}

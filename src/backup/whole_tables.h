@@ -1,0 +1,37 @@
+/* Tables out of a whole backup, made in a cluster that is open: a server's, or one in a directory
+ * that is being made. Each comes with all its rows at once, or not at all.
+ *
+ * A table comes under its name or another one. Its instance, with clusters and app profiles, comes
+ * with it unless there is one of that name. Left behind are policies (IAM), authorized views,
+ * schema bundles, the deletion protection, the automated backup policy and the tiers' settings, as
+ * RestoreTable does, unless they are asked for: then an instance that is made has its policy and
+ * its views, too. */
+#ifndef TRESTLE_BACKUP_WHOLE_TABLES_H
+#define TRESTLE_BACKUP_WHOLE_TABLES_H
+
+#include "backup/whole.h"
+#include "cluster/backup.h"
+#include "control/control.h"
+
+struct whole_tables {
+    struct place *place;
+    const struct whole_backup *backup;
+    const char *from; /* full name of a table, or of an instance: all its tables */
+    const char *to;   /* of the same kind; NULL: as it is called */
+    bool with_policies;
+    struct files *files;
+    const char *scratch; /* see whole_copy_options.directory */
+    struct whole_work *work;
+    /* Where they are made. */
+    struct control *control;
+    struct backups *backups;
+};
+
+/* INVALID_ARGUMENT unless `from` and `to` are names of the same kind. */
+status whole_tables_check(const char *from, const char *to);
+
+/* `*made`: how many there are now, also on failure. NOT_FOUND; ALREADY_EXISTS if one of them does:
+ * then none is made. Blocking. */
+status whole_restore_tables(const struct whole_tables *order, size_t *made);
+
+#endif

@@ -1,0 +1,383 @@
+/* Tables out of a whole backup: what they have, what they leave behind, and what fails. */
+#include "backup/whole_tables.h"
+
+#include "backup/whole_copy.h"
+#include "backup/whole_private.h"
+#include "base/failmalloc.h"
+#include "cluster/checkpoint.h"
+#include "cluster/steps_testing.h"
+#include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
+#include "google/bigtable/admin/v2/table.pb-c.h"
+#include "google/iam/v1/policy.pb-c.h"
+#include "place/place.h"
+
+#define INSTANCE "projects/p/instances/i"
+#define OTHER    INSTANCE "/tables/other"
+static const char RESTORED[] = INSTANCE "/tables/restored";
+
+struct fixture {
+    struct cluster_fixture base;
+    struct control *control;
+    struct backups *backups;
+    struct place *place;
+    struct arena *arena;
+    struct whole_backup backup;
+    struct whole_work work;
+    char scratch[128];
+};
+
+/* --- what is backed up --- */
+
+static status stage_resources(void *context, struct edit *edit)
+{
+    BtAdmin__Instance instance = BT_ADMIN__INSTANCE__INIT;
+    BtAdmin__AuthorizedView view = BT_ADMIN__AUTHORIZED_VIEW__INIT;
+    Iam__Policy policy = IAM__POLICY__INIT;
+    (void)context;
+    instance.name = INSTANCE;
+    view.name = INSTANCE "/tables/t/authorizedViews/v";
+    policy.version = 3;
+    TRY(edit_put(edit, RESOURCE_INSTANCE, INSTANCE, &instance.base, bytes_of("")));
+    TRY(edit_put(edit, RESOURCE_AUTHORIZED_VIEW, view.name, &view.base, bytes_of("")));
+    return edit_put(edit, RESOURCE_POLICY, TEST_TABLE, &policy.base, bytes_of(""));
+}
+
+static void create_other_table(struct fixture *f)
+{
+    struct schema *schema;
+    struct table *table;
+    assert_ok(schema_create(GRANULARITY_MICROS, NULL, 0, 0, &schema));
+    struct table_spec spec = {.name = OTHER, .schema = schema, .deletion_protection = true};
+    assert_ok(cluster_create_table(f->base.cluster, &spec, &table));
+    schema_destroy(schema);
+    table_release(table);
+}
+
+static void write_data(struct fixture *f)
+{
+    char big[600];
+    memset(big, 'x', sizeof big - 1);
+    big[sizeof big - 1] = 0;
+    set_cell(&f->base, "a", "1");
+    set_cell(&f->base, "b", big); /* spills */
+    set_cell(&f->base, "c", "gone");
+    set_cell(&f->base, "d", "4");
+    split_at(&f->base, "c");
+    assert_ok(keyspace_flush(f->base.table->tablets[0]->keyspace));
+    assert_ok(table_drop_rows(f->base.table, bytes_of("c")));
+    create_other_table(f);
+    assert_ok(control_edit(f->control, stage_resources, NULL));
+}
+
+static void back_up(struct fixture *f)
+{
+    struct checkpoint_facts facts;
+    struct place_lock *lock;
+    char directory[128], name[WHOLE_NAME_SIZE];
+    snprintf(directory, sizeof directory, "%s/checkpoint", f->base.directory);
+    assert_ok(cluster_checkpoint(f->base.cluster, directory, &facts));
+    const struct whole_backup said = {.server = facts.identity,
+                                      .version = facts.version,
+                                      .instant_us = facts.wall_us,
+                                      .settings = ""};
+    const struct whole_source source = {
+        .files = files_of_system(), .directory = directory, .facts = &said};
+    assert_ok(place_make(f->place));
+    assert_ok(whole_prepare(f->place));
+    assert_ok(whole_lock(f->place, &lock));
+    assert_ok(whole_create(f->place, &source, &f->work, name));
+    place_unlock(f->place, lock);
+    assert_ok(cluster_remove_checkpoint(f->base.cluster, directory));
+    assert_ok(whole_read(f->place, name, f->arena, &f->backup));
+}
+
+/* --- fixture --- */
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    char place[96], directory[96];
+    make_steps_fixture(&f->base);
+    faults = fault_fs_create();
+    open_test_cluster(&f->base);
+    f->base.table = create_test_table(f->base.cluster, NULL);
+    snprintf(place, sizeof place, "%s/place", f->base.directory);
+    snprintf(directory, sizeof directory, "%s/backups", f->base.directory);
+    snprintf(f->scratch, sizeof f->scratch, "%s/restoring", f->base.directory);
+    const struct backups_options options = {
+        .cluster = f->base.cluster, .directory = directory, .log = &f->base.log};
+    assert_ok(backups_open(&options, &f->backups));
+    assert_ok(control_open(f->base.cluster, &f->base.log, &f->control));
+    assert_ok(place_of_directory(files_of_system(), place, &f->place));
+    f->arena = arena_create(WHOLE_MEMORY);
+    f->work.clock = clock_system();
+    write_data(f);
+    back_up(f);
+    set_cell(&f->base, "a", "too late");
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    table_release(f->base.table);
+    place_close(f->place);
+    backups_close(f->backups);
+    control_close(f->control);
+    close_test_cluster(&f->base);
+    fault_fs_destroy(faults);
+    faults = NULL;
+    free_steps_fixture(&f->base);
+    arena_destroy(f->arena);
+    free(f);
+    return 0;
+}
+
+static status restore(struct fixture *f, const char *from, const char *to, bool with_policies,
+                      size_t *made)
+{
+    const struct whole_tables order = {.place = f->place,
+                                       .backup = &f->backup,
+                                       .from = from,
+                                       .to = to,
+                                       .with_policies = with_policies,
+                                       .files = files_of_store(f->base.cluster->store),
+                                       .scratch = f->scratch,
+                                       .work = &f->work,
+                                       .control = f->control,
+                                       .backups = f->backups};
+    return whole_restore_tables(&order, made);
+}
+
+/* --- what there is --- */
+
+static void assert_rows(struct fixture *f, const char *table_name)
+{
+    struct cluster_fixture view = f->base;
+    struct key_range all = {.from = bytes_of(""), .to = bytes_of("")};
+    struct buffer rows = {0}, expected = {0};
+    char big[600];
+    memset(big, 'x', sizeof big - 1);
+    big[sizeof big - 1] = 0;
+    buffer_append_format(&expected, "a=1 b=%s d=4%c", big, 0);
+    assert_ok(cluster_table(view.cluster, bytes_of(table_name), &view.table));
+    assert_ok(scan_text(&view, &all, 1, false, 0, &rows));
+    assert_string_equal((const char *)rows.data, (const char *)expected.data);
+    buffer_free(&rows);
+    buffer_free(&expected);
+    table_release(view.table);
+}
+
+static bool has_table(struct fixture *f, const char *name)
+{
+    struct table *table;
+    status s = cluster_table(f->base.cluster, bytes_of(name), &table);
+    bool has = status_is_ok(s);
+    if (has)
+        table_release(table);
+    status_free(s);
+    return has;
+}
+
+static bool has_resource(struct fixture *f, enum resource_kind kind, const char *name)
+{
+    return control_has(f->control, kind, name);
+}
+
+/* --- tests --- */
+
+static void a_table_comes_back_under_another_name(void **state)
+{
+    struct fixture *f = *state;
+    struct table *table;
+    struct tablet **tablets;
+    size_t made, count;
+    assert_ok(restore(f, TEST_TABLE, RESTORED, false, &made));
+    assert_int_equal(made, 1);
+    assert_rows(f, RESTORED);
+    assert_ok(cluster_table(f->base.cluster, bytes_of(RESTORED), &table));
+    assert_ok(table_tablets(table, &tablets, &count));
+    assert_int_equal(count, 2);
+    for (size_t i = 0; i < count; i++)
+        tablet_release(tablets[i]);
+    free(tablets);
+    table_release(table);
+    assert_false(has_resource(f, RESOURCE_POLICY, RESTORED));
+    assert_int_equal(access(f->scratch, F_OK), -1);
+}
+
+/* What was written after the restore counts for more than what came from the backup. */
+static void what_is_written_later_counts(void **state)
+{
+    struct fixture *f = *state;
+    struct cluster_fixture view = f->base;
+    struct key_range a = {.from = bytes_of("a"), .to = bytes_of("b")};
+    struct buffer rows = {0};
+    size_t made;
+    assert_ok(restore(f, TEST_TABLE, RESTORED, false, &made));
+    assert_ok(cluster_table(view.cluster, bytes_of(RESTORED), &view.table));
+    assert_ok(table_drop_rows(view.table, bytes_of("a")));
+    assert_ok(scan_text(&view, &a, 1, false, 0, &rows));
+    assert_int_equal(rows.data[0], 0);
+    buffer_free(&rows);
+    table_release(view.table);
+}
+
+static void an_instance_comes_with_its_tables_and_policies(void **state)
+{
+    static const char there[] = "projects/q/instances/j";
+    struct fixture *f = *state;
+    struct resource *view;
+    ProtobufCMessage *message;
+    size_t made;
+    assert_ok(restore(f, INSTANCE, there, true, &made));
+    assert_int_equal(made, 2);
+    assert_rows(f, "projects/q/instances/j/tables/t");
+    assert_true(has_resource(f, RESOURCE_INSTANCE, there));
+    assert_true(has_resource(f, RESOURCE_POLICY, "projects/q/instances/j/tables/t"));
+    assert_ok(control_find(f->control, RESOURCE_AUTHORIZED_VIEW,
+                           "projects/q/instances/j/tables/t/authorizedViews/v", &view));
+    assert_ok(resource_decode(view, f->arena, &message));
+    assert_string_equal(((const BtAdmin__AuthorizedView *)(const void *)message)->name, view->name);
+    resource_release(view);
+    status s = cluster_delete_table(f->base.cluster,
+                                    bytes_of("projects/q/instances/j/tables/other"), NULL);
+    assert_int_equal(s.code, STATUS_FAILED_PRECONDITION); /* it is protected again */
+    status_free(s);
+}
+
+static void assert_refused(struct fixture *f, const char *from, const char *to,
+                           enum status_code code)
+{
+    size_t made;
+    status s = restore(f, from, to, false, &made);
+    assert_int_equal(s.code, code);
+    assert_int_equal(made, 0);
+    status_free(s);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    assert_refused(f, TEST_TABLE, NULL, STATUS_ALREADY_EXISTS);
+    assert_refused(f, INSTANCE, NULL, STATUS_ALREADY_EXISTS);
+    assert_refused(f, INSTANCE "/tables/tt", NULL, STATUS_NOT_FOUND);
+    assert_refused(f, "projects/p/instances/ii", NULL, STATUS_NOT_FOUND);
+    assert_refused(f, TEST_TABLE, INSTANCE, STATUS_INVALID_ARGUMENT);
+    assert_refused(f, "projects/p", NULL, STATUS_INVALID_ARGUMENT);
+    assert_int_equal(access(f->scratch, F_OK), -1);
+}
+
+/* Only what the table needs is fetched: the other's file may be gone from the place. */
+static void other_tables_files_are_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct whole_copy_options options = {.place = f->place,
+                                         .backup = &f->backup,
+                                         .files = files_of_system(),
+                                         .directory = f->scratch,
+                                         .name = OTHER,
+                                         .work = &f->work};
+    struct whole_copy *copy;
+    size_t count;
+    assert_ok(whole_copy_open(&options, &copy));
+    uint64_t of_other = f->work.bytes_done;
+    const struct foreign_table *tables = whole_copy_tables(copy, &count);
+    assert_int_equal(count, 1);
+    assert_string_equal(tables[0].record->name, OTHER);
+    whole_copy_close(copy);
+    options.name = TEST_TABLE;
+    assert_ok(whole_copy_open(&options, &copy));
+    assert_true(f->work.bytes_done > of_other);
+    whole_copy_close(copy);
+}
+
+static bool goes_on(void *context)
+{
+    unsigned *left = context;
+    return (*left)-- > 0;
+}
+
+static void what_is_cancelled_anywhere_makes_no_table(void **state)
+{
+    struct fixture *f = *state;
+    unsigned most = 0, left;
+    status s;
+    size_t made;
+    f->work.goes_on = goes_on;
+    f->work.context = &left;
+    do {
+        assert_true(most < 1000);
+        left = most++;
+        s = restore(f, TEST_TABLE, RESTORED, false, &made);
+        assert_true(status_is_ok(s) || s.code == STATUS_CANCELLED);
+        assert_int_equal(made, has_table(f, RESTORED));
+        status_free(s);
+    } while (made == 0);
+    assert_true(most > 3);
+}
+
+/* Each operation on what is fetched and staged fails once. */
+static void fail_each(struct fixture *f, enum fault_operation operation, const char *part)
+{
+    size_t made = 0;
+    for (unsigned step = 0; made == 0; step++) {
+        assert_true(step < 400);
+        fault_fs_fail_here(faults, operation, part, FAULT_IO, step);
+        status s = restore(f, TEST_TABLE, RESTORED, false, &made);
+        fault_fs_heal(faults);
+        assert_true(status_is_ok(s) == (made == 1));
+        assert_int_equal(made, has_table(f, RESTORED));
+        status_free(s);
+    }
+    assert_rows(f, RESTORED);
+    assert_ok(cluster_delete_table(f->base.cluster, bytes_of(RESTORED), NULL));
+}
+
+static void every_failure_of_the_disk_makes_no_table(void **state)
+{
+    static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_APPEND, FAULT_SYNC,
+                                                      FAULT_SYNC_DIRECTORY};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        fail_each(f, operations[i], "/restoring");
+        fail_each(f, operations[i], "/restore/");
+    }
+}
+
+static void restore_without_memory(void *context)
+{
+    struct fixture *f = context;
+    size_t made;
+    status s = restore(f, TEST_TABLE, RESTORED, true, &made);
+    bool has_failed = failmalloc_stop();
+    assert_true(has_failed || status_is_ok(s));
+    status_free(s);
+    if (has_table(f, RESTORED)) {
+        assert_rows(f, RESTORED);
+        assert_ok(cluster_delete_table(f->base.cluster, bytes_of(RESTORED), NULL));
+    }
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    failmalloc_each(restore_without_memory, *state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_table_comes_back_under_another_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_written_later_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_instance_comes_with_its_tables_and_policies, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_tables_files_are_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_cancelled_anywhere_makes_no_table, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_failure_of_the_disk_makes_no_table, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* `trestle backup restore`: a data directory of a whole backup, or tables out of one, into a server
+ * that serves or a directory of their own. */
+#include "aws/bucket.h"
+#include "cmd/archive.h"
+#include "cmd/backup_private.h"
+#include "cmd/command.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+struct restore_options {
+    struct target_options target;
+    const char *to;
+    uint64_t rate;
+    struct backup_moment moment;
+    const char *instance;
+    const char *as;
+    bool with_policies;
+};
+
+#define ROW(kind_, member_, preset_, most_, unit_, sentence_)                                      \
+    {                                                                                              \
+        .member = #member_, .kind = OPTION_##kind_,                                                \
+        .offset = offsetof(struct restore_options, member_), .preset = preset_, .most = most_,     \
+        .unit = unit_, .sentence = sentence_                                                       \
+    }
+
+#define MOMENT_ROW(member_, unit_, sentence_)                                                      \
+    {                                                                                              \
+        .member = #member_, .kind = OPTION_STRING,                                                 \
+        .offset = offsetof(struct restore_options, moment.member_), .unit = unit_,                 \
+        .sentence = sentence_                                                                      \
+    }
+
+static const struct option rows[] = {
+    ROW(STRING, to, NULL, 0, "DIR",
+        "The data directory to be made: not there yet, or empty. Its parent is there."),
+    ROW(SIZE, rate, "0", INT64_MAX, "", "Bytes that are read each second; 0: no bound."),
+    MOMENT_ROW(archive, "PLACE",
+               "Where the server's archive is: what came after the backup is "
+               "taken from there."),
+    MOMENT_ROW(until, "MOMENT", ARCHIVE_UNTIL_SENTENCE),
+    MOMENT_ROW(table, "NAME",
+               "Only this table: projects/P/instances/I/tables/T. With --archive the directory has "
+               "the others as they were in the backup."),
+    ROW(STRING, instance, NULL, 0, "NAME",
+        "Only the tables of this instance: projects/P/instances/I."),
+    ROW(STRING, as, NULL, 0, "NAME",
+        "What the table, or the instance, is to be called; by default as it was."),
+    ROW(BOOLEAN, with_policies, "false", 0, "",
+        "With the tables' policies, views, schema bundles, deletion protection and settings; and "
+        "with those of an instance that is made."),
+    TARGET_OPTION(struct restore_options, target, STRING, "endpoint", server.address, NULL,
+                  "ADDR:PORT",
+                  "In place of --to, a server, which makes the tables. PLACE is in its "
+                  "--backup-places, and it keeps to its --backup-rate."),
+    TARGET_TLS_ROW_AS(struct restore_options, target, ""),
+    TARGET_CREDENTIAL_ROWS_AS(struct restore_options, target, ""),
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+static const struct option_table table = {
+    .rows = rows, .count = ROW_COUNT, .command = "trestle backup restore PLACE [NAME]"};
+
+static void write_help(struct buffer *out)
+{
+    options_write_help(&table, out);
+    buffer_append_format(
+        out,
+        "\nMakes a data directory of the backup NAME, or of the newest: of a server with an\n"
+        "identity of its own. Operations that were under way end as ABORTED when it starts. A\n"
+        "restore that is killed leaves no data directory: do it again.\n"
+        "\nWith --archive it is as at any moment since: without NAME the newest backup from "
+        "before\n"
+        "--until is taken, and then what was archived up to that. A moment that cannot be had is\n"
+        "refused with the nearest that can.\n"
+        "\nWith --table or --instance, and no --archive, tables alone come out of the backup, "
+        "each\n"
+        "as a whole or not at all: into a server that serves, which has none of them, or into a\n"
+        "directory that has nothing else. Only their files are fetched. An instance that is not\n"
+        "there is made, with clusters and app profiles, as it was.\n");
+}
+
+struct restoration {
+    struct restore_options options;
+    struct option_origin origins[ROW_COUNT];
+    const char *words[2]; /* the place, the backup's name */
+    const char *from;     /* of tables alone; NULL: all */
+    struct place *place;
+    struct arena *arena;
+    struct log log;
+    struct whole_work work;
+};
+
+/* --- a directory of all --- */
+
+static void tell_restored(const char *name, const char *directory,
+                          const struct whole_backup *backup)
+{
+    struct buffer size = {0};
+    backup_append_size(&size, backup->file_count, whole_size(backup));
+    printf("%s: %.*s restored into %s\n", name, (int)size.size, (const char *)size.data, directory);
+    if (backup->settings[0] != '\0')
+        printf("the server's settings are told in %s/" WHOLE_SETTINGS_FILE "\n", directory);
+    buffer_free(&size);
+}
+
+static status restore_all(struct restoration *r, const char *directory)
+{
+    struct whole_backup backup;
+    struct whole_restore what = {.place = r->place,
+                                 .backup = &backup,
+                                 .files = files_of_system(),
+                                 .directory = directory,
+                                 .log = &r->log,
+                                 .work = &r->work};
+    struct backup_moment_work *moment = NULL;
+    const char *name = r->words[1];
+    status s = backup_moment_begin(&r->options.moment, &what, r->arena, &name, &backup, &moment);
+    if (status_is_ok(s))
+        s = whole_restore(&what);
+    if (status_is_ok(s)) {
+        tell_restored(name, directory, &backup);
+        backup_moment_tell(moment, directory);
+    }
+    backup_moment_end(moment);
+    return s;
+}
+
+/* --- a directory of tables --- */
+
+static void tell_tables(const char *name, size_t count, const char *where)
+{
+    printf("%s: %zu %s restored into %s\n", name, count, count == 1 ? "table" : "tables", where);
+}
+
+static status restore_tables(struct restoration *r, const char *directory)
+{
+    struct whole_backup backup;
+    const char *name = r->words[1];
+    size_t made;
+    TRY(backup_find(r->place, &name, r->arena, &backup));
+    const struct backup_tables tables = {.place = r->place,
+                                         .backup = &backup,
+                                         .from = r->from,
+                                         .to = r->options.as,
+                                         .with_policies = r->options.with_policies,
+                                         .directory = directory,
+                                         .log = &r->log,
+                                         .work = &r->work};
+    TRY(backup_make_tables(&tables, &made));
+    tell_tables(name, made, directory);
+    return status_ok();
+}
+
+/* --- either --- */
+
+/* A slash at its end would name something in it. */
+static status name_target(const struct restoration *r, const char **out)
+{
+    bytes to = bytes_of(r->options.to);
+    while (to.size > 1 && to.data[to.size - 1] == '/')
+        to.size--;
+    *out = arena_string(r->arena, to);
+    return *out == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status open_and_restore(struct restoration *r)
+{
+    const char *directory;
+    TRY(name_target(r, &directory));
+    TRY(place_of_name(files_of_system(), r->words[0], &r->place));
+    return r->from != NULL ? restore_tables(r, directory) : restore_all(r, directory);
+}
+
+static status restore_into_directory(struct restoration *r)
+{
+    r->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
+    r->work = backup_work_at(r->options.rate);
+    r->arena = arena_create(BACKUP_COMMAND_MEMORY);
+    status s = r->arena == NULL ? status_out_of_memory() : open_and_restore(r);
+    place_close(r->place);
+    arena_destroy(r->arena);
+    return s;
+}
+
+/* --- a server --- */
+
+static void tell_run(const Wb__WholeBackupRun *run)
+{
+    tell_tables(run->name, (size_t)run->tables, run->target[0] != '\0' ? run->target : run->source);
+}
+
+static status restore_into_server(struct restoration *r)
+{
+    Wb__RestoreTablesRequest request = WB__RESTORE_TABLES_REQUEST__INIT;
+    request.parent = "servers/self";
+    request.place = r->words[0];
+    request.backup = r->words[1] != NULL ? r->words[1] : "";
+    request.source = r->from;
+    request.target = r->options.as != NULL ? r->options.as : "";
+    request.with_policies = r->options.with_policies;
+    return backup_run(&r->options.target, BACKUP_SERVICE "RestoreTables", &request.base, tell_run);
+}
+
+/* --- options --- */
+
+static status refuse(const char *words)
+{
+    return status_make(STATUS_INVALID_ARGUMENT, "%s", words);
+}
+
+static status check_options(struct restoration *r)
+{
+    const struct restore_options *options = &r->options;
+    bool into_server = options->target.server.address != NULL;
+    bool has_archive = options->moment.archive != NULL;
+    if (options->moment.table != NULL && options->instance != NULL)
+        return refuse("--table and --instance exclude each other");
+    r->from = has_archive                     ? NULL
+              : options->moment.table != NULL ? options->moment.table
+                                              : options->instance;
+    if (r->from == NULL &&
+        (options->as != NULL || options->with_policies || options->instance != NULL))
+        return refuse("--as and --with-policies go with --table or --instance, and these three "
+                      "without --archive");
+    if (into_server && options->to != NULL)
+        return refuse("--to and --endpoint exclude each other");
+    if (into_server && r->from == NULL)
+        return refuse("--endpoint goes with --table or --instance, and without --archive");
+    if (!into_server && options->to == NULL)
+        return refuse("--to says which directory is to be made");
+    return into_server ? target_options_settle(&table, r->origins, &r->options.target)
+                       : status_ok();
+}
+
+static status read_options(const char *const *arguments, struct restoration *r)
+{
+    static const struct backup_words words = {&table, 1, 2, "the place comes first"};
+    r->options = (struct restore_options){.target = {.project = "p", .instance = "i"}};
+    TRY(backup_read_words(&words, arguments, r->words, &r->options, r->origins));
+    return check_options(r);
+}
+
+int backup_restore_kind(const char *const *arguments)
+{
+    struct restoration r = {.place = NULL};
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_help);
+    status s = read_options(arguments, &r);
+    if (!status_is_ok(s))
+        return command_refuse("backup", s);
+    s = r.options.to != NULL ? restore_into_directory(&r) : restore_into_server(&r);
+    return status_is_ok(s) ? command_end("backup", s, true) : command_refuse("backup", s);
+}
