@@ -1,5 +1,6 @@
 /* See repair_server.h: it asks trestle.insight.v1.Insight which ranges are damaged, and has the
- * tables repaired one after the other. */
+ * tables repaired one after the other. Nothing is given up that is not named on the disk: of each
+ * table it first asks what would be lost. */
 #include "cmd/repair_server.h"
 
 #include "client/client_session.h"
@@ -74,6 +75,7 @@ struct repair {
     struct client_session *session;
     struct arena *arena;
     struct lost_rows_report report;
+    bool is_needed; /* something is out of service */
 };
 
 /* As long as it takes: the files around the damage are compacted. Made once: what another repair
@@ -85,25 +87,118 @@ static status call(const struct repair *repair, const char *path, const Protobuf
     return client_session_ask(repair->session, &made, type, repair->arena, out);
 }
 
-static status tell(struct repair *repair, Insight__DamagedRange *const *ranges, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        TRY(lost_rows_tell(&repair->report, ranges[i]->table, proto_bytes(ranges[i]->start_key),
-                           proto_bytes(ranges[i]->end_key), ranges[i]->text));
-    return status_ok();
-}
-
-static status repair_table(struct repair *repair, const char *name)
+static status ask(const struct repair *repair, const char *name, bool is_trial,
+                  const Insight__RepairTableResponse **out)
 {
     Insight__RepairTableRequest request = INSIGHT__REPAIR_TABLE_REQUEST__INIT;
     const ProtobufCMessage *message;
     request.name = name;
     request.accept_old_data = repair->options->accept_old_data;
-    request.validate_only = !repair->options->in_place;
+    request.validate_only = is_trial;
     TRY(call(repair, INSIGHT "RepairTable", &request.base,
              &insight__repair_table_response__descriptor, &message));
-    const Insight__RepairTableResponse *answer = (const void *)message;
-    return tell(repair, answer->lost, answer->n_lost);
+    *out = (const void *)message;
+    return status_ok();
+}
+
+/* --- a table --- */
+
+static struct lost_range range_of(const Insight__DamagedRange *range)
+{
+    return (struct lost_range){.table = range->table,
+                               .from = proto_bytes(range->start_key),
+                               .to = proto_bytes(range->end_key),
+                               .words = range->text};
+}
+
+static bool has_range(const Insight__RepairTableResponse *answer,
+                      const Insight__DamagedRange *range)
+{
+    for (size_t i = 0; i < answer->n_lost; i++) {
+        const Insight__DamagedRange *at = answer->lost[i];
+        if (bytes_equal(proto_bytes(at->start_key), proto_bytes(range->start_key)) &&
+            bytes_equal(proto_bytes(at->end_key), proto_bytes(range->end_key)) &&
+            at->large_cells == range->large_cells)
+            return true;
+    }
+    return false;
+}
+
+static status name_all(struct repair *repair, const Insight__RepairTableResponse *answer)
+{
+    for (size_t i = 0; i < answer->n_lost; i++) {
+        const struct lost_range range = range_of(answer->lost[i]);
+        TRY(lost_rows_name(&repair->report, &range));
+    }
+    return status_ok();
+}
+
+static void print_all(struct repair *repair, const Insight__RepairTableResponse *answer)
+{
+    for (size_t i = 0; i < answer->n_lost; i++) {
+        const struct lost_range range = range_of(answer->lost[i]);
+        lost_rows_print(&repair->report, &range);
+    }
+}
+
+/* The repair has looked at the files once more: some may be sound, others damaged elsewhere. */
+static status take_back(struct repair *repair, const Insight__RepairTableResponse *foreseen,
+                        const Insight__RepairTableResponse *lost)
+{
+    for (size_t i = 0; i < foreseen->n_lost; i++) {
+        const struct lost_range range = range_of(foreseen->lost[i]);
+        if (!has_range(lost, foreseen->lost[i]))
+            TRY(lost_rows_take_back(&repair->report, &range));
+    }
+    return status_ok();
+}
+
+static status name_unforeseen(struct repair *repair, const Insight__RepairTableResponse *foreseen,
+                              const Insight__RepairTableResponse *lost)
+{
+    for (size_t i = 0; i < lost->n_lost; i++) {
+        const struct lost_range range = range_of(lost->lost[i]);
+        if (!has_range(foreseen, lost->lost[i]))
+            TRY(lost_rows_name(&repair->report, &range));
+    }
+    return status_ok();
+}
+
+/* How much of it was done is not known. */
+static void print_uncertain(const Insight__RepairTableResponse *foreseen)
+{
+    for (size_t i = 0; i < foreseen->n_lost; i++)
+        fprintf(stderr, "may be lost: %s\n", foreseen->lost[i]->text);
+}
+
+/* After all of it is named. What is lost is printed before the file is corrected, which may fail.
+ */
+static status give_up(struct repair *repair, const char *name,
+                      const Insight__RepairTableResponse *foreseen)
+{
+    const Insight__RepairTableResponse *lost;
+    status s = ask(repair, name, false, &lost);
+    if (!status_is_ok(s)) {
+        print_uncertain(foreseen);
+        return s;
+    }
+    print_all(repair, lost);
+    TRY(take_back(repair, foreseen, lost));
+    return name_unforeseen(repair, foreseen, lost);
+}
+
+static status repair_table(struct repair *repair, const char *name)
+{
+    const Insight__RepairTableResponse *foreseen;
+    TRY(ask(repair, name, true, &foreseen));
+    if (foreseen->n_lost == 0)
+        return status_ok();
+    repair->is_needed = true;
+    TRY(name_all(repair, foreseen));
+    if (repair->options->in_place)
+        return give_up(repair, name, foreseen);
+    print_all(repair, foreseen);
+    return status_ok();
 }
 
 /* --- all that are damaged --- */
@@ -139,39 +234,47 @@ static status repair_all(struct repair *repair)
     return status_ok();
 }
 
-static status run(const struct repair_options *options, size_t *count)
+static status run(const struct repair_options *options, struct repair *repair)
 {
     const struct client_session_options server = {.target = options->target,
                                                   .is_interruptible = true};
-    struct repair repair = {.options = options,
-                            .arena = arena_create(MEMORY_LIMIT),
-                            .report = {.is_trial = !options->in_place, .path = options->lost}};
-    if (repair.arena == NULL)
+    *repair = (struct repair){.options = options,
+                              .arena = arena_create(MEMORY_LIMIT),
+                              .report = {.is_trial = !options->in_place, .path = options->lost}};
+    if (repair->arena == NULL)
         return status_out_of_memory();
-    status s = client_session_create(&server, &repair.session);
+    status s = client_session_create(&server, &repair->session);
     if (status_is_ok(s))
-        s = repair_all(&repair);
-    client_session_destroy(repair.session);
-    lost_rows_close(&repair.report);
-    arena_destroy(repair.arena);
-    *count = repair.report.count;
+        s = repair_all(repair);
+    client_session_destroy(repair->session);
+    lost_rows_close(&repair->report);
+    arena_destroy(repair->arena);
     return s;
+}
+
+static void sum_up(const struct repair_options *options, const struct repair *repair)
+{
+    size_t count = repair->report.count;
+    const char *all = options->table == NULL ? "all" : options->table;
+    if (!repair->is_needed)
+        printf("%s: nothing is out of service\n", options->target.server.address);
+    else if (!options->in_place)
+        printf("%zu ranges to give up; nothing was changed (--in-place does it)\n", count);
+    else
+        printf("%zu ranges given up, named in %s; %s is in service again\n", count, options->lost,
+               all);
 }
 
 int repair_server_command(const char *const *arguments)
 {
     struct repair_options options;
-    size_t count = 0;
+    struct repair repair;
     setvbuf(stdout, NULL, _IOLBF, 0);
     status s = read_options(arguments, &options);
     if (!status_is_ok(s))
         return command_refuse("repair", s);
-    s = run(&options, &count);
-    if (status_is_ok(s) && count == 0)
-        printf("%s: nothing is out of service\n", options.target.server.address);
-    else if (status_is_ok(s) && !options.in_place)
-        printf("%zu ranges to give up; nothing was changed (--in-place does it)\n", count);
-    else if (status_is_ok(s))
-        printf("%zu ranges given up, named in %s; all is in service again\n", count, options.lost);
-    return command_end("repair", s, options.in_place || count == 0);
+    s = run(&options, &repair);
+    if (status_is_ok(s))
+        sum_up(&options, &repair);
+    return command_end("repair", s, options.in_place || !repair.is_needed);
 }

@@ -157,7 +157,10 @@ static const char *table_of(const struct look *look, const struct damage_record 
 
 static status tell_lost(void *context, const struct lost_rows *lost)
 {
-    return lost_rows_tell(context, lost->table, lost->from, lost->to, lost->words);
+    const struct lost_range range = {lost->table, lost->from, lost->to, lost->words};
+    TRY(lost_rows_name(context, &range));
+    lost_rows_print(context, &range);
+    return status_ok();
 }
 
 static status tell(const struct look *look, struct lost_rows_report *report)

@@ -55,22 +55,61 @@ status list_damaged_ranges(const struct admin_request *request, const ProtobufCM
     return status_ok();
 }
 
+/* --- repair --- */
+
+struct repair {
+    const struct admin_request *request;
+    struct listing listing;
+    struct audit_changes *changes; /* NULL: none yet, or nobody asks */
+};
+
+/* Without memory the audit log says less; the log says it all the same. */
+static void note_given_up(struct repair *repair, const char *words)
+{
+    struct access_caller *caller = repair->request->caller;
+    if (caller != NULL && repair->changes == NULL)
+        caller->changes = repair->changes =
+            arena_zalloc(repair->request->arena, sizeof *repair->changes);
+    if (repair->changes != NULL)
+        AUDIT_CHANGE(repair->changes, LOG_STR("action", "GIVE_UP"), LOG_STR("rows", words));
+}
+
+static bytes principal_of(const struct access_caller *caller)
+{
+    return caller == NULL || caller->principal.size == 0 ? bytes_of("-") : caller->principal;
+}
+
+/* Before it is so: what is gone has been told of, whatever happens next. */
+static status give_up(void *context, const struct lost_rows *lost)
+{
+    struct repair *repair = context;
+    const struct admin_request *request = repair->request;
+    TRY(add(&repair->listing, lost));
+    Insight__DamagedRange *const *ranges = repair->listing.ranges.items;
+    const char *words = ranges[repair->listing.ranges.count - 1]->text;
+    log_warn(insight_of(request)->log, "rows are given up", LOG_STR("why", words),
+             LOG_BYTES("principal", principal_of(request->caller)));
+    note_given_up(repair, words);
+    return status_ok();
+}
+
 status repair_table(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const Insight__RepairTableRequest *message = (const void *)request->message;
-    struct listing listing = {.arena = request->arena};
-    const struct table_repair_options options = {.accepts_old_data = message->accept_old_data,
-                                                 .is_trial = message->validate_only,
-                                                 .lost = add,
-                                                 .context = &listing};
+    struct repair repair = {.request = request, .listing = {.arena = request->arena}};
+    const struct table_repair_options options = {
+        .accepts_old_data = message->accept_old_data,
+        .is_trial = message->validate_only,
+        .lost = message->validate_only ? add : give_up,
+        .context = message->validate_only ? (void *)&repair.listing : &repair};
     Insight__RepairTableResponse *answer;
     struct table *table;
     PROTO_NEW(request->arena, answer, INSIGHT__REPAIR_TABLE_RESPONSE__INIT);
     TRY(cluster_table(request->bigtable->cluster, bytes_of(message->name), &table));
     status s = table_repair(table, &options);
     table_release(table);
-    answer->lost = listing.ranges.items;
-    answer->n_lost = listing.ranges.count;
+    answer->lost = repair.listing.ranges.items;
+    answer->n_lost = repair.listing.ranges.count;
     *response = &answer->base;
     return s;
 }

@@ -2,6 +2,7 @@
 damage matrix (docs/operating/repair.md) that is of table files is here, at rest and under load."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -276,17 +277,35 @@ def check_repaired(damaged, gone):
     assert damaged.lost() == []
 
 
+def check_that_the_server_tells(server, audit, words):
+    """Its log, and the audit log, of what was given up: once, and not of trials."""
+    given_up = re.findall(r"are given up.*", server.stderr())
+    assert len(given_up) == 1 and "principal=-" in given_up[0]
+    assert words.replace("\\", "") in given_up[0].replace("\\", "")
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    repairs = [line for line in lines if line["method"] == "RepairTable"]
+    assert [line.get("changes", []) for line in repairs if line.get("changes")] == [
+        [{"action": "GIVE_UP", "rows": words}]
+    ]
+    assert len(repairs) == 4 and all(line["resource"] == HIT for line in repairs)
+
+
 @pytest.mark.parametrize("how", ["block", "removed"])
 def test_repair_of_a_running_server(damaged, tmp_path, how):
     path = damaged.file(HIT, HALF)
     WHOLE[how](path) if how in WHOLE else flip(path, 400_000)
+    damaged.server.arguments += ["--audit-log", str(tmp_path / "audit")]
     damaged.start().meet()
     gone = damaged.lost()
-    where = ["--endpoint", damaged.server.host, "--lost", tmp_path / "lost"]
+    here = ["--endpoint", damaged.server.host]
+    where = [*here, "--lost", tmp_path / "lost"]
 
     trial = repair(*where)
     assert trial.returncode == 1 and "would lose: rows from" in trial.stdout
     assert not (tmp_path / "lost").exists()
+    nameless = repair(*here, "--in-place", "--lost", tmp_path / "none" / "lost")
+    assert nameless.returncode == 1 and "cannot open" in nameless.stderr
+    assert "lost:" not in nameless.stdout and "are given up" not in damaged.server.stderr()
     assert damaged.lost() == gone
 
     done = repair(*where, "--in-place")
@@ -295,9 +314,10 @@ def test_repair_of_a_running_server(damaged, tmp_path, how):
     table, first, end, words = line.split("\t")
     assert table == HIT and path.name in words
     assert unescape(first) <= key(HIT, gone[0]) and unescape(end) > key(HIT, gone[-1])
-    check_repaired(damaged, gone)
     again = repair("--endpoint", damaged.server.host, "--in-place")
     assert again.returncode == 0 and "nothing is out of service" in again.stdout
+    check_that_the_server_tells(damaged.server, tmp_path / "audit", words)
+    check_repaired(damaged, gone)
 
 
 @pytest.mark.parametrize("how", ["block", "footer"])
@@ -351,8 +371,13 @@ def test_what_proves_good_again_is_not_lost(damaged):
     assert damaged.lost() == gone
     damaged.restart()
     assert damaged.lost() == gone
-    done = repair("--endpoint", damaged.server.host, "--in-place")
+    names = damaged.server.directory / "lost"
+    done = repair("--endpoint", damaged.server.host, "--in-place", "--lost", names)
     assert done.returncode == 0 and "lost:" not in done.stdout
+    assert "not given up: rows from" in done.stdout
+    assert "are given up" not in damaged.server.stderr()
+    named, taken_back = [line.split("\t") for line in names.read_text().splitlines()]
+    assert taken_back == [*named[:3], f"not given up: {named[3]}"]
     assert damaged.lost() == []
     assert "damaged_range" not in damaged.health()
 
