@@ -172,6 +172,17 @@ static status tell(const struct look *look, struct lost_rows_report *report)
 
 /* --- mending --- */
 
+/* NULL: it is deleted, and kept. */
+static status find_table(struct cluster *cluster, const char *name, struct table **out)
+{
+    *out = NULL;
+    status s = cluster_table(cluster, bytes_of(name), out);
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    return status_ok();
+}
+
 static status mend_table(const struct repair_tables_options *options, struct cluster *cluster,
                          const char *name)
 {
@@ -179,7 +190,9 @@ static status mend_table(const struct repair_tables_options *options, struct clu
                                              .lost = tell_lost,
                                              .context = options->report};
     struct table *table;
-    TRY(cluster_table(cluster, bytes_of(name), &table));
+    TRY(find_table(cluster, name, &table));
+    if (table == NULL)
+        return status_ok();
     status s = table_repair(table, &how);
     table_release(table);
     return s;
@@ -189,12 +202,8 @@ static status mend_all(const struct repair_tables_options *options, struct clust
                        const struct look *look)
 {
     TRY(cluster_look_for_damage(cluster));
-    for (const struct known_table *table = look->tables; table != NULL; table = table->next) {
-        status s = mend_table(options, cluster, table->name);
-        if (s.code != STATUS_NOT_FOUND) /* one that is deleted, and kept */
-            TRY(s);
-        status_free(s);
-    }
+    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
+        TRY(mend_table(options, cluster, table->name));
     return status_ok();
 }
 

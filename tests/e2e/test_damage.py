@@ -330,6 +330,10 @@ def test_repair_of_a_directory(damaged, how):
     assert trial.returncode == 1 and f"of {HIT} are out of service" in trial.stdout
     assert {each.name: each.read_bytes() for each in data.iterdir() if each.is_file()} == before
 
+    if how == "block":
+        nameless = repair(data, "--in-place", "--lost", data / "none" / "lost")
+        assert nameless.returncode == 1 and "cannot open" in nameless.stderr
+        assert "lost" not in nameless.stdout
     done = repair(data, "--in-place")
     assert done.returncode == 0 and f"named in {data}/lost.tsv" in done.stdout
     _, first, end, _ = (data / "lost.tsv").read_text().strip().split("\t")
