@@ -115,18 +115,24 @@ status whole_fetch(struct place *place, const struct whole_backup *backup, struc
 
 /* --- expiry --- */
 
-/* Which backups go. */
+/* Which backups go. Each server's are counted by themselves. */
 struct whole_expiry {
     const char *server;  /* of this server alone; NULL: of all */
     bool scheduled_only; /* those that schedules made */
-    uint64_t keep;       /* the newest of those; at least 1 */
-    /* Moments since then can be restored with an archive: the newest that was made before it stays,
-     * and all later ones. Microseconds since 1970, by the wall clock; 0 counts for nothing. */
+    uint64_t keep;       /* the newest of those of a server; at least 1 */
+    /* Moments since then can be restored with an archive: of each server the newest that was made
+     * before it stays, and all later ones. Microseconds since 1970, by the wall clock; 0 counts for
+     * nothing. */
     int64_t reach_us;
+    bool is_trial; /* nothing is removed: what would be is told, and counted */
+    /* Hears of each backup that is gone. May be NULL. */
+    void (*tell)(void *context, const char *name, const char *server);
+    void *context;
 };
 
-/* Removes those, and then what nobody refers to any more. The place is locked. A manifest that
- * cannot be read stays, and with it everything: DATA_LOSS. */
+/* Removes those, and then what nobody refers to any more. The place is locked, but for a
+ * trial. A manifest that cannot be read stays, and with it everything: DATA_LOSS. The counts are
+ * right if it fails, too. */
 status whole_expire(struct place *place, const struct whole_expiry *expiry, struct whole_work *work,
                     size_t *backups_removed, size_t *files_removed);
 

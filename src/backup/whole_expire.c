@@ -4,6 +4,14 @@
  * nobody refers to, and the next expiry finds them. */
 #include "backup/whole_private.h"
 
+/* A backup that may go. */
+struct candidate {
+    const char *name;
+    const char *server;
+    int64_t instant_us;
+    bool goes;
+};
+
 struct expiring {
     struct place *place;
     const struct whole_expiry *expiry;
@@ -11,8 +19,9 @@ struct expiring {
     struct arena *arena; /* of names */
     struct arena *manifest_arena;
     struct content_set wanted;
-    const char **removable; /* backups that may go, from the oldest */
-    size_t removable_count;
+    struct candidate *candidates; /* from the oldest */
+    size_t candidate_count;
+    size_t backups_removed;
     size_t files_removed;
 };
 
@@ -38,41 +47,54 @@ static status read_manifest(struct expiring *e, const char *name, struct whole_b
     return told;
 }
 
-/* Of those that may: not the newest, and of the old ones not the last, with which the reach begins.
- */
-static size_t count_that_go(const struct expiring *e, size_t old)
+static status add_candidate(struct expiring *e, const char *name, const struct whole_backup *backup)
 {
-    uint64_t keep = e->expiry->keep;
-    size_t most = e->removable_count > keep ? e->removable_count - (size_t)keep : 0;
-    if (e->expiry->reach_us != 0 && old > 0)
-        old--;
-    return most < old ? most : old;
-}
-
-static status find_removable(struct expiring *e, const char *const *names, size_t count)
-{
-    struct whole_backup backup;
-    size_t old = 0; /* so many of them are older than the reach */
-    e->removable = arena_alloc(e->arena, (count + 1) * sizeof *e->removable);
-    if (e->removable == NULL)
+    const char *server = arena_string(e->arena, bytes_of(backup->server));
+    if (server == NULL)
         return status_out_of_memory();
-    for (size_t i = 0; i < count; i++) {
-        TRY(read_manifest(e, names[i], &backup));
-        if (!may_go(e, &backup))
-            continue;
-        e->removable[e->removable_count++] = names[i];
-        if (e->expiry->reach_us == 0 || backup.instant_us < e->expiry->reach_us)
-            old = e->removable_count;
-    }
-    e->removable_count = count_that_go(e, old);
+    e->candidates[e->candidate_count++] =
+        (struct candidate){.name = name, .server = server, .instant_us = backup->instant_us};
     return status_ok();
 }
 
-static bool is_removable(const struct expiring *e, const char *name)
+/* Each server's are counted by themselves. One goes that is not among the newest, and without which
+ * each moment of the reach can be had: a later one is from before all of it. */
+static bool is_to_go(const struct expiring *e, size_t i)
 {
-    for (size_t i = 0; i < e->removable_count; i++)
-        if (strcmp(e->removable[i], name) == 0)
-            return true;
+    const struct whole_expiry *expiry = e->expiry;
+    bool is_idle = expiry->reach_us == 0;
+    uint64_t newer = 0;
+    for (size_t j = i + 1; j < e->candidate_count; j++) {
+        const struct candidate *other = &e->candidates[j];
+        if (strcmp(other->server, e->candidates[i].server) != 0)
+            continue;
+        newer++;
+        is_idle = is_idle || other->instant_us < expiry->reach_us;
+    }
+    return is_idle && newer >= expiry->keep;
+}
+
+static status find_candidates(struct expiring *e, const char *const *names, size_t count)
+{
+    struct whole_backup backup;
+    e->candidates = arena_alloc(e->arena, (count + 1) * sizeof *e->candidates);
+    if (e->candidates == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < count; i++) {
+        TRY(read_manifest(e, names[i], &backup));
+        if (may_go(e, &backup))
+            TRY(add_candidate(e, names[i], &backup));
+    }
+    for (size_t i = 0; i < e->candidate_count; i++)
+        e->candidates[i].goes = is_to_go(e, i);
+    return status_ok();
+}
+
+static bool goes(const struct expiring *e, const char *name)
+{
+    for (size_t i = 0; i < e->candidate_count; i++)
+        if (strcmp(e->candidates[i].name, name) == 0)
+            return e->candidates[i].goes;
     return false;
 }
 
@@ -99,19 +121,31 @@ static status remove_unwanted(void *context, const struct place_entry *entry)
         return status_ok();
     TRY(whole_pace(e->work, 0));
     content_object(entry->name, object);
-    TRY(place_remove(e->place, object));
+    if (!e->expiry->is_trial)
+        TRY(place_remove(e->place, object));
     e->files_removed++;
+    return status_ok();
+}
+
+static status remove_manifest(struct expiring *e, const struct candidate *candidate)
+{
+    const struct whole_expiry *expiry = e->expiry;
+    char object[OBJECT_NAME_SIZE];
+    TRY(manifest_object(candidate->name, object));
+    if (!expiry->is_trial)
+        TRY(place_remove(e->place, object));
+    e->backups_removed++;
+    if (expiry->tell != NULL)
+        expiry->tell(expiry->context, candidate->name, candidate->server);
     return status_ok();
 }
 
 static status remove_manifests(struct expiring *e)
 {
-    char object[OBJECT_NAME_SIZE];
-    for (size_t i = 0; i < e->removable_count; i++) {
-        TRY(manifest_object(e->removable[i], object));
-        TRY(place_remove(e->place, object));
-    }
-    return place_settle(e->place, WHOLE_BACKUPS);
+    for (size_t i = 0; i < e->candidate_count; i++)
+        if (e->candidates[i].goes)
+            TRY(remove_manifest(e, &e->candidates[i]));
+    return e->expiry->is_trial ? status_ok() : place_settle(e->place, WHOLE_BACKUPS);
 }
 
 static status expire(struct expiring *e)
@@ -123,9 +157,9 @@ static status expire(struct expiring *e)
     if (e->arena == NULL || e->manifest_arena == NULL)
         return status_out_of_memory();
     TRY(whole_names(e->place, e->arena, &names, &count));
-    TRY(find_removable(e, names, count));
+    TRY(find_candidates(e, names, count));
     for (size_t i = 0; i < count; i++)
-        if (!is_removable(e, names[i]))
+        if (!goes(e, names[i]))
             TRY(note_wanted(e, names[i]));
     TRY(remove_manifests(e));
     return place_list(e->place, WHOLE_FILES, remove_unwanted, e);
@@ -138,7 +172,7 @@ status whole_expire(struct place *place, const struct whole_expiry *expiry, stru
     whole_begin(work, 0);
     status s = expiry->keep == 0 ? status_make(STATUS_INVALID_ARGUMENT, "at least one is kept")
                                  : expire(&e);
-    *backups_removed = status_is_ok(s) ? e.removable_count : 0;
+    *backups_removed = e.backups_removed;
     *files_removed = e.files_removed;
     content_set_free(&e.wanted);
     arena_destroy(e.manifest_arena);

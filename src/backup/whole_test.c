@@ -23,6 +23,7 @@ struct fixture {
     struct keyspace *keyspace;
     struct whole_work work;
     int64_t instant_us;
+    const char *server; /* that backups say they are of; NULL: the store's */
 };
 
 static int setup(void **state)
@@ -82,7 +83,7 @@ static status create_in(struct fixture *f, struct place *place, bool is_schedule
 {
     char identity[STORE_IDENTITY_SIZE];
     TRY(store_identity(f->store, identity));
-    const struct whole_backup facts = {.server = identity,
+    const struct whole_backup facts = {.server = f->server != NULL ? f->server : identity,
                                        .version = UINT64_C(1) << 40,
                                        .instant_us = f->instant_us,
                                        .settings = "cache = 1GB\n",
@@ -401,6 +402,82 @@ static void expiry_keeps_to_its_server_and_its_schedule(void **state)
     assert_status(expire(f, &none, &backups, &files), STATUS_INVALID_ARGUMENT);
 }
 
+struct told {
+    char names[8][WHOLE_NAME_SIZE];
+    size_t count;
+};
+
+static void note_gone(void *context, const char *name, const char *server)
+{
+    struct told *told = context;
+    assert_non_null(server);
+    snprintf(told->names[told->count++], WHOLE_NAME_SIZE, "%s", name);
+}
+
+/* The backups of two servers by turns, `of` letters of them; names from the oldest. */
+static void create_of(struct fixture *f, const char *of, char names[][WHOLE_NAME_SIZE])
+{
+    take_checkpoint(f);
+    for (size_t i = 0; of[i] != 0; i++) {
+        f->server = of[i] == 'a' ? "server a" : "server b";
+        assert_ok(try_create(f, names[i]));
+    }
+}
+
+static void expiry_counts_each_server_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    char names[5][WHOLE_NAME_SIZE];
+    struct told told = {.count = 0};
+    struct whole_expiry expiry = {.keep = 1, .tell = note_gone, .context = &told};
+    size_t backups, files;
+    int64_t first_us = f->instant_us;
+    create_of(f, "baaba", names);
+    expiry.reach_us = first_us + 1500000; /* each one's first is older, a's second is not */
+    assert_ok(expire(f, &expiry, &backups, &files));
+    assert_int_equal(backups, 0);
+    expiry.reach_us = first_us + 2500000; /* two of a's are older */
+    expiry.server = "server b";
+    assert_ok(expire(f, &expiry, &backups, &files));
+    assert_int_equal(backups, 0);
+    expiry.server = NULL;
+    expiry.is_trial = true;
+    for (unsigned i = 0; i < 2; i++) { /* a trial, and then it is done */
+        assert_ok(expire(f, &expiry, &backups, &files));
+        assert_int_equal(backups, 1);
+        assert_int_equal(files, 0); /* all have the same */
+        assert_string_equal(told.names[i], names[1]);
+        assert_int_equal(count_in(f, "backups"), 5 - i);
+        expiry.is_trial = false;
+    }
+    expiry.reach_us = 0;
+    assert_ok(expire(f, &expiry, &backups, &files));
+    assert_int_equal(told.count, 4);
+    assert_string_equal(told.names[2], names[0]);
+    assert_string_equal(told.names[3], names[2]);
+    assert_int_equal(verify(f, names[3]) + verify(f, names[4]), 0);
+}
+
+static void a_trial_of_an_expiry_counts_files(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    struct whole_expiry expiry = {.keep = 1, .is_trial = true};
+    size_t backups, files, would;
+    write_rows(f, "a");
+    create(f, name);
+    write_rows(f, "b");
+    create(f, name);
+    unsigned there = count_in(f, "files");
+    assert_ok(expire(f, &expiry, &backups, &would));
+    assert_int_equal(count_in(f, "files"), there);
+    expiry.is_trial = false;
+    assert_ok(expire(f, &expiry, &backups, &files));
+    assert_true(files >= 1);
+    assert_int_equal(files, would);
+    assert_int_equal(count_in(f, "files"), there - files);
+}
+
 /* The fixture's backups are a second apart. */
 static void expiry_keeps_what_reaches_back(void **state)
 {
@@ -676,6 +753,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(expiry_removes_what_nobody_refers_to, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_keeps_to_its_server_and_its_schedule, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(expiry_counts_each_server_by_itself, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_trial_of_an_expiry_counts_files, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_keeps_what_reaches_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flipped_bit_of_any_content_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_content_is_found, setup, teardown),

@@ -61,6 +61,8 @@ struct options {
     uint64_t rate;
     uint64_t keep;
     int64_t reach; /* microseconds */
+    const char *server;
+    bool dry_run;
 };
 
 #define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
@@ -242,10 +244,14 @@ static int verify_kind(const char *const *arguments)
 /* --- expire --- */
 
 static const struct option expire_rows[] = {
-    ROW(INTEGER, keep, "0", 0, INT32_MAX, "N", "How many of the newest stay: 1 at least."),
+    ROW(INTEGER, keep, "0", 0, INT32_MAX, "N",
+        "How many of the newest of each server stay: 1 at least."),
     ROW(DURATION, reach, "0", 0, MOST_REACH_US, "",
         "What can be restored of so long with an archive stays so: later backups are not removed, "
         "nor the one that comes before them. As long as the server's --archive-retention."),
+    ROW(STRING, server, NULL, 0, 0, "ID",
+        "Only backups of this server are removed: as `trestle backup list` names it."),
+    ROW(BOOLEAN, dry_run, "false", 0, 0, NULL, "Removes nothing, and says what it would."),
 };
 
 static const struct option_table expire_table = {.rows = expire_rows,
@@ -256,31 +262,44 @@ static void write_expire_help(struct buffer *out)
 {
     options_write_help(&expire_table, out);
     buffer_append_format(
-        out,
-        "\nRemoves all whole backups in PLACE but the newest, of whatever server, and then the\n"
-        "files that none of those that stay refers to.\n");
+        out, "\nRemoves all whole backups in PLACE but the newest of each server, names them, and\n"
+             "then removes the files that none of those that stay refers to.\n");
 }
 
-static status expire_locked(struct visit *visit, const struct whole_expiry *expiry)
+static void tell_removed(void *context, const char *name, const char *server)
+{
+    const struct visit *visit = context;
+    printf("%s  server %s: %s\n", name, server,
+           visit->options.dry_run ? "would be removed" : "removed");
+}
+
+static status expire_by(struct visit *visit, const struct whole_expiry *expiry)
 {
     struct whole_work work = backup_work_at(0);
     size_t backups, files;
     TRY(whole_expire(visit->place, expiry, &work, &backups, &files));
-    printf("%zu backups and %zu files removed\n", backups, files);
+    printf("%zu backups and %zu files %s\n", backups, files,
+           expiry->is_trial ? "would be removed" : "removed");
     return status_ok();
 }
 
 static status expire(struct visit *visit)
 {
-    int64_t reach_us = visit->options.reach;
+    const struct options *options = &visit->options;
     const struct whole_expiry expiry = {
-        .keep = visit->options.keep,
-        .reach_us = reach_us == 0 ? 0 : clock_wall_us(clock_system()) - reach_us};
+        .server = options->server,
+        .keep = options->keep,
+        .reach_us = options->reach == 0 ? 0 : clock_wall_us(clock_system()) - options->reach,
+        .is_trial = options->dry_run,
+        .tell = tell_removed,
+        .context = visit};
     struct place_lock *lock;
     if (expiry.keep == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "--keep says how many stay");
+    if (expiry.is_trial)
+        return expire_by(visit, &expiry);
     TRY(whole_lock(visit->place, &lock));
-    status s = expire_locked(visit, &expiry);
+    status s = expire_by(visit, &expiry);
     place_unlock(visit->place, lock);
     return s;
 }

@@ -45,7 +45,7 @@ class Story:
 
     def restored(self, directory):
         """A server of its own on the restored directory."""
-        server = self.fresh_server()
+        server = self.fresh_server("--backup-places", str(self.place.parent))
         server.stop()
         shutil.rmtree(server.data)
         directory.rename(server.data)
@@ -93,8 +93,16 @@ def test_a_server_comes_back_as_another(tmp_path, fresh_server, administer, conn
     assert story.server.metric("whole_backups_made_total") == 2
     assert 'msg="whole backup made"' in story.server.stderr()
 
-    assert backup("expire", story.place, "--keep", "1").startswith("1 backups and ")
-    assert backup("verify", story.place) == backup("verify", story.place, second.split(":")[0])
+    third = backup("create", story.place, "--endpoint", other.host).split(":")[0]
+    expire = ("expire", story.place, "--keep", "1")
+    assert backup(*expire, "--server", identity(other)).startswith("0 backups and ")
+    gone = f"{first.split(':')[0]}  server {identity(story.server)}: "
+    would = backup(*expire, "--dry-run")
+    counts = r"1 backups and \d+ files would be removed"
+    assert re.fullmatch(rf"{gone}would be removed\n{counts}\n", would)
+    assert backup(*expire) == would.replace("would be removed", "removed")
+    names = [line.split(":")[0] for line in backup("verify", story.place).splitlines()]
+    assert names == [second.split(":")[0], third]
 
 
 def test_a_directory_that_is_not_served(tmp_path, fresh_server, administer, connect):
