@@ -198,6 +198,18 @@ bool piece_name_parse(const char *name, struct piece *out)
     return out->number != 0;
 }
 
+const char *piece_missing(uint64_t before, uint64_t number, char out[PIECE_RANGE_SIZE])
+{
+    if (number <= before)
+        snprintf(out, PIECE_RANGE_SIZE, "there are two pieces %" PRIu64, number);
+    else if (number - before == 2)
+        snprintf(out, PIECE_RANGE_SIZE, "piece %" PRIu64 " is missing", before + 1);
+    else
+        snprintf(out, PIECE_RANGE_SIZE, "pieces %" PRIu64 " to %" PRIu64 " are missing", before + 1,
+                 number - 1);
+    return out;
+}
+
 bool stream_name_parse(const char *name, uint64_t *stream)
 {
     const char *at = take_hex(name, stream);

@@ -59,6 +59,9 @@ void stream_file_name(uint64_t stream, uint64_t keyspace, uint64_t index,
 void piece_name(const struct piece *piece, char out[PIECE_NAME_SIZE]);
 /* From the last part of a piece's name: kind, number and last. False if it is none. */
 bool piece_name_parse(const char *name, struct piece *out);
+/* "piece 3 is missing", "pieces 3 to 5 are missing": between the numbers of two that are there. */
+enum { PIECE_RANGE_SIZE = 96 };
+const char *piece_missing(uint64_t before, uint64_t number, char out[PIECE_RANGE_SIZE]);
 /* The number of a stream from its folder's last part. */
 bool stream_name_parse(const char *name, uint64_t *stream);
 

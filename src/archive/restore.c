@@ -215,27 +215,62 @@ static const char *date_after(uint64_t sequence, char text[CLOCK_DATE_SIZE])
     return clock_date(sequence_time_us(sequence) + 999999, text);
 }
 
-static status refuse_gap(const struct plan *plan, const struct piece *gap, uint64_t before)
+/* What is wrong keeps the archive from going on between `before` and `behind`, or up to there. */
+static status refuse(const struct plan *plan, enum status_code code, const char *wrong,
+                     uint64_t before, uint64_t behind)
 {
-    char asked[CLOCK_DATE_SIZE], start[CLOCK_DATE_SIZE], end[CLOCK_DATE_SIZE];
-    uint64_t after = plan->next != 0 ? plan->next : gap->last;
-    return status_make(STATUS_FAILED_PRECONDITION,
-                       "the archive has a gap before %s: the nearest moments are %s (version "
-                       "%llu), and%s %s (version %llu)",
-                       date(plan->until, asked), date(before, start), (unsigned long long)before,
+    char start[CLOCK_DATE_SIZE], end[CLOCK_DATE_SIZE];
+    uint64_t after = plan->next != 0 ? plan->next : behind;
+    return status_make(code,
+                       "%s: the nearest moments are %s (version %llu), and%s %s (version %llu)",
+                       wrong, date(before, start), (unsigned long long)before,
                        plan->next != 0 ? "" : ", with a whole backup made since,",
                        date_after(after, end), (unsigned long long)after);
 }
 
-/* By the names alone: before anything is changed. */
+static status refuse_gap(const struct plan *plan, const struct piece *gap, uint64_t before)
+{
+    char asked[CLOCK_DATE_SIZE], wrong[64 + CLOCK_DATE_SIZE];
+    snprintf(wrong, sizeof wrong, "the archive has a gap before %s", date(plan->until, asked));
+    return refuse(plan, STATUS_FAILED_PRECONDITION, wrong, before, gap->last);
+}
+
+/* What was missing ends where the piece behind it begins; if that can be read. */
+static uint64_t end_of_hole(const struct plan *plan, const struct piece *behind)
+{
+    struct buffer text = {0};
+    struct piece piece;
+    status s = archive_get_piece(plan->restore->place, behind, &text, &piece);
+    uint64_t end = status_is_ok(s) ? piece.after : behind->last;
+    status_free(s);
+    buffer_free(&text);
+    return end;
+}
+
+static status refuse_hole(const struct plan *plan, size_t i, uint64_t before)
+{
+    char wrong[32 + PIECE_RANGE_SIZE], missing[PIECE_RANGE_SIZE];
+    const struct piece *piece = &plan->list.pieces[i];
+    snprintf(wrong, sizeof wrong, "of the archive %s",
+             piece_missing(piece[-1].number, piece->number, missing));
+    return refuse(plan, STATUS_DATA_LOSS, wrong, before, end_of_hole(plan, piece));
+}
+
+/* Nothing is missing in front of the first piece if the copy has all that came before it. */
+static bool begins_with(const struct plan *plan, size_t i)
+{
+    return i == plan->first && end_of_hole(plan, &plan->list.pieces[i]) <= plan->from;
+}
+
+/* By the names alone, but for what follows on a hole: before anything is changed. */
 static status check_pieces(const struct plan *plan)
 {
     const struct piece *pieces = plan->list.pieces;
     uint64_t before = plan->from;
     for (size_t i = plan->first; i < plan->end; i++) {
-        if (i > plan->first && pieces[i].number != pieces[i - 1].number + 1)
-            return status_make(STATUS_DATA_LOSS, "the archive misses its piece %llu",
-                               (unsigned long long)pieces[i - 1].number + 1);
+        bool is_next = i == 0 || pieces[i].number == pieces[i - 1].number + 1;
+        if (!is_next && !begins_with(plan, i))
+            return refuse_hole(plan, i, before);
         if (pieces[i].kind == PIECE_GAP && plan->until > before)
             return refuse_gap(plan, &pieces[i], before);
         before = pieces[i].last;
@@ -275,6 +310,7 @@ struct taking {
     const struct archive_restore *restore;
     uint64_t stream;
     struct files *files;
+    bool has_failed; /* for a file that is missing or damaged */
 };
 
 static const char *scratch_path(const struct taking *taking, const struct event_change *change,
@@ -291,8 +327,8 @@ static bool always(void *context, uint64_t bytes)
     return true;
 }
 
-static status get_file(const struct taking *taking, const struct event_change *change,
-                       uint64_t index, const struct event_file *expected, char **out)
+static status get_file(struct taking *taking, const struct event_change *change, uint64_t index,
+                       const struct event_file *expected, char **out)
 {
     const struct store_pacer unpaced = {.go_on = always};
     char name[PIECE_NAME_SIZE], path[MOST_PATH];
@@ -301,17 +337,19 @@ static status get_file(const struct taking *taking, const struct event_change *c
         return status_make(STATUS_INVALID_ARGUMENT, "%s is too long a name",
                            taking->restore->scratch);
     stream_file_name(taking->stream, change->keyspace, index, name);
-    TRY(place_get_file(taking->restore->place, name, path, NULL));
+    status s = place_get_file(taking->restore->place, name, path, NULL);
+    taking->has_failed = s.code == STATUS_NOT_FOUND;
+    TRY(s);
     TRY(files_sum(taking->files, path, &unpaced, &sum));
-    if (sum.size != expected->size || sum.crc32c != expected->crc32c)
+    taking->has_failed = sum.size != expected->size || sum.crc32c != expected->crc32c;
+    if (taking->has_failed)
         return status_make(STATUS_DATA_LOSS, "%s/%s is damaged",
                            place_title(taking->restore->place), name);
     *out = strdup(path);
     return *out == NULL ? status_out_of_memory() : status_ok();
 }
 
-static status get_files(const struct taking *taking, const struct event_change *change,
-                        char **paths)
+static status get_files(struct taking *taking, const struct event_change *change, char **paths)
 {
     struct event_file *expected = calloc(change->count + 1, sizeof *expected);
     status s = expected == NULL ? status_out_of_memory() : status_ok();
@@ -325,7 +363,7 @@ static status get_files(const struct taking *taking, const struct event_change *
 
 static status take_in(void *context, const struct event_change *change)
 {
-    const struct taking *taking = context;
+    struct taking *taking = context;
     struct keyspace *keyspace;
     char **paths = calloc(change->count + 1, sizeof *paths);
     if (paths == NULL)
@@ -374,7 +412,24 @@ static status apply_piece(struct replayer *replayer, const struct piece *piece)
     return replayer_flush(replayer);
 }
 
-static status apply_pieces(const struct plan *plan, struct replayer *replayer)
+/* Only by reading is it known that a piece, or a file that it names, is damaged: by then the
+ * directory is on its way. */
+static status refuse_damage(const struct plan *plan, size_t i, status damage)
+{
+    const struct piece *pieces = plan->list.pieces;
+    uint64_t before = i == plan->first ? plan->from : pieces[i - 1].last;
+    status told = refuse(plan, STATUS_DATA_LOSS, status_message(damage), before, pieces[i].last);
+    status_free(damage);
+    return told;
+}
+
+static bool is_damage(status s)
+{
+    return s.code == STATUS_DATA_LOSS || s.code == STATUS_NOT_FOUND;
+}
+
+static status apply_pieces(const struct plan *plan, struct replayer *replayer,
+                           const struct taking *taking)
 {
     struct piece before, piece;
     struct buffer text = {0};
@@ -383,8 +438,12 @@ static status apply_pieces(const struct plan *plan, struct replayer *replayer)
         s = archive_get_piece(plan->restore->place, &plan->list.pieces[i], &text, &piece);
         if (status_is_ok(s))
             s = check_chain(plan, &piece, i == plan->first ? NULL : &before);
+        if (is_damage(s))
+            s = refuse_damage(plan, i, s);
         if (status_is_ok(s))
             s = apply_piece(replayer, &piece);
+        if (taking->has_failed)
+            s = refuse_damage(plan, i, s);
         before = piece;
     }
     buffer_free(&text);
@@ -415,7 +474,7 @@ static status replay(const struct plan *plan, const struct choice *choice,
                                            .context = &taking};
     struct replayer *replayer;
     TRY(replayer_create(&options, &replayer));
-    status s = apply_pieces(plan, replayer);
+    status s = apply_pieces(plan, replayer, &taking);
     if (status_is_ok(s) && choice->is_last)
         s = replayer_finish(replayer, end_of(plan) + 1);
     struct replay_counts counts = replayer_counts(replayer);

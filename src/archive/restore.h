@@ -4,7 +4,8 @@
  * Invariants
  *  1. What is applied follows what the directory has without a hole: each piece is the next one, by
  *     number, by what it begins after, and by the digest of the one before.
- *  2. A moment that cannot be had is refused before anything is changed, with the nearest that can.
+ *  2. A moment that cannot be had is refused with the nearest that can: before anything is changed,
+ *     but if only the content of a piece, or of a file that it names, shows that it is damaged.
  *  3. The directory becomes that of another server: its log of changes is gone, versions begin
  *     above all that the archive has, so that none is given twice.
  *
@@ -57,8 +58,10 @@ struct archive_reach {
     uint64_t next;  /* the first sequence after `until` at which there is another copy; 0: none */
 };
 
-/* Whether it does, by the names of pieces alone: FAILED_PRECONDITION, with the nearest moments that
- * can be had; DATA_LOSS if a piece is missing. */
+/* Whether it does, by the names of pieces, and by what follows on those that are missing:
+ * FAILED_PRECONDITION, or DATA_LOSS if a piece is missing, with the nearest moments that can be
+ * had.
+ */
 status archive_check(struct place *place, const struct archive_reach *reach);
 
 /* --- restoring --- */

@@ -1,4 +1,5 @@
 /* The archive: a server that keeps one, killed now and then, and restored to many moments. */
+#include "archive/verify.h"
 #include "cluster/archive_testing.h"
 
 #include <dirent.h>
@@ -491,25 +492,114 @@ static void flip_byte(const char *path, long at, int whence)
     assert_int_equal(fclose(file), 0);
 }
 
-static void a_damaged_archive_is_not_restored(void **state)
+/* What reading all of the archive has found. */
+struct verdict {
+    struct archive_verified counts;
+    char damage[512];      /* the last */
+    uint64_t bounds[4][2]; /* of stretches of moments */
+    size_t stretches;
+};
+
+static void take_damage(void *context, const char *what)
 {
-    struct fixture *t = *state;
-    char base[] = "/tmp/trestle-base-XXXXXX", path[256];
-    begin(t, base);
-    uint64_t pieces = state_of_log(t).pieces, stream = state_of_log(t).stream;
+    struct verdict *verdict = context;
+    snprintf(verdict->damage, sizeof verdict->damage, "%s", what);
+}
+
+static void take_moments(void *context, uint64_t after, uint64_t last)
+{
+    struct verdict *verdict = context;
+    assert_true(verdict->stretches < 4);
+    verdict->bounds[verdict->stretches][0] = after;
+    verdict->bounds[verdict->stretches++][1] = last;
+}
+
+static struct verdict verify_archive(struct fixture *t, uint64_t stream)
+{
+    struct verdict verdict = {.stretches = 0};
+    const struct archive_verifying verifying = {.place = &t->place->place,
+                                                .stream = stream,
+                                                .damage = take_damage,
+                                                .moments = take_moments,
+                                                .context = &verdict};
+    assert_ok(archive_verify(&verifying, &verdict.counts));
+    return verdict;
+}
+
+/* What was made by three steps: the last sequence of each, and the second one's piece. */
+struct three_steps {
+    uint64_t stream;
+    uint64_t number; /* of the first's */
+    uint64_t last[3];
+    char path[256];
+};
+
+static struct three_steps take_three_steps(struct fixture *t)
+{
+    struct three_steps steps = {.stream = state_of_log(t).stream,
+                                .number = state_of_log(t).pieces + 1};
     for (int i = 0; i < 3; i++) {
         write_some(t, 1);
         assert_ok(step(t));
+        steps.last[i] = state_of_log(t).taken;
     }
+    path_of_piece(t, steps.stream, steps.number + 1, steps.path);
+    return steps;
+}
+
+/* Moments of the second step cannot be had, and it is said which can. */
+static void assert_second_is_lost(struct fixture *t, const struct three_steps *steps,
+                                  const char *base, const char *wrong)
+{
+    char before[64], after[64];
+    struct verdict verdict = verify_archive(t, steps->stream);
+    assert_int_equal(verdict.counts.damages, 1);
+    assert_non_null(strstr(verdict.damage, wrong));
+    assert_int_equal(verdict.stretches, 2);
+    assert_int_equal(verdict.bounds[0][1], steps->last[0]);
+    assert_int_equal(verdict.bounds[1][0], steps->last[1]);
+    assert_int_equal(verdict.bounds[1][1], steps->last[2]);
+    snprintf(before, sizeof before, "(version %llu), and, with a whole backup made since,",
+             (unsigned long long)steps->last[0]);
+    snprintf(after, sizeof after, "(version %llu)", (unsigned long long)steps->last[1]);
+    assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, wrong);
+    assert_refused(t, base, steps->last[1], STATUS_DATA_LOSS, before);
+    assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, after);
+}
+
+static status check_reach(struct fixture *t, const struct three_steps *steps, uint64_t from)
+{
+    const struct archive_reach reach = {
+        .stream = steps->stream, .from = from, .until = steps->last[2]};
+    return archive_check(&t->place->place, &reach);
+}
+
+static void a_damaged_archive_is_not_restored(void **state)
+{
+    struct fixture *t = *state;
+    char base[] = "/tmp/trestle-base-XXXXXX", first[256];
+    begin(t, base);
+    struct three_steps steps = take_three_steps(t);
+    struct moment before = t->history->moments[t->history->count - 3];
     close_server(t);
-    path_of_piece(t, stream, pieces + 2, path);
-    flip_byte(path, -40, SEEK_END);
-    assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "checksum");
-    assert_int_equal(unlink(path), 0);
-    assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "misses its piece");
-    path_of_piece(t, stream, pieces + 1, path);
-    assert_int_equal(unlink(path), 0);
-    assert_refused(t, base, ARCHIVE_END, STATUS_FAILED_PRECONDITION, "begins after the backup");
+    struct verdict verdict = verify_archive(t, steps.stream);
+    assert_int_equal(verdict.counts.damages, 0);
+    assert_int_equal(verdict.counts.pieces, steps.number + 2);
+    assert_int_equal(verdict.stretches, 1);
+    flip_byte(steps.path, -40, SEEK_END);
+    assert_second_is_lost(t, &steps, base, "checksum");
+    assert_ok(check_reach(t, &steps, steps.last[0] - 1)); /* only reading shows it */
+    assert_int_equal(unlink(steps.path), 0);
+    assert_second_is_lost(t, &steps, base, "is missing");
+    before.sequence = steps.last[0];
+    assert_restores(&t->f, base, &t->place->place, &before);
+    /* Known before a backup is copied, of one that was made meanwhile, too. */
+    assert_status(check_reach(t, &steps, steps.last[0] - 1), STATUS_DATA_LOSS);
+    assert_status(check_reach(t, &steps, steps.last[0] + 1), STATUS_DATA_LOSS);
+    assert_ok(check_reach(t, &steps, steps.last[1]));
+    path_of_piece(t, steps.stream, steps.number, first);
+    assert_int_equal(unlink(first), 0);
+    assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "pieces ");
     remove_test_directory(base);
 }
 
@@ -607,6 +697,24 @@ static void make_keyspace_in(const char *directory, uint64_t id, const struct lo
     store_close(store);
 }
 
+static void a_damaged_file_is_found(struct fixture *t, uint64_t stream, uint64_t keyspace,
+                                    const char *base)
+{
+    char name[PIECE_NAME_SIZE], path[256];
+    assert_int_equal(verify_archive(t, stream).counts.damages, 0);
+    assert_true(verify_archive(t, stream).counts.files > 0);
+    stream_file_name(stream, keyspace, 0, name);
+    snprintf(path, sizeof path, "%s/%s", t->place_directory, name);
+    flip_byte(path, -40, SEEK_END);
+    assert_int_equal(verify_archive(t, stream).counts.damages, 1);
+    assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "is damaged: the nearest moments are");
+    assert_int_equal(unlink(path), 0);
+    struct verdict verdict = verify_archive(t, stream);
+    assert_non_null(strstr(verdict.damage, "is missing"));
+    assert_int_equal(verdict.stretches, 2);
+    assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "the nearest moments are");
+}
+
 static void a_restored_table_is_in_the_archive(void **state)
 {
     struct fixture *t = *state;
@@ -621,7 +729,7 @@ static void a_restored_table_is_in_the_archive(void **state)
     back_up_and_restore(t, backups);
     backups_close(backups);
     struct moment restored = t->history->moments[t->history->count - 1];
-    uint64_t keyspace = keyspace_of(t, 1);
+    uint64_t keyspace = keyspace_of(t, 1), stream = state_of_log(t).stream;
     close_server(t); /* its files wait through a restart */
     open_server(t);
     assert_ok(step(t));
@@ -633,6 +741,7 @@ static void a_restored_table_is_in_the_archive(void **state)
     assert_restores(&t->f, base, &t->place->place, &restored);
     make_keyspace_in(base, keyspace, &t->f.log);
     assert_restores(&t->f, base, &t->place->place, &restored);
+    a_damaged_file_is_found(t, stream, keyspace, base);
     remove_test_directory(base);
 }
 

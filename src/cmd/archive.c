@@ -45,12 +45,18 @@ static void print_gaps(const struct piece_list *list)
     }
 }
 
-static size_t count_missing(const struct piece_list *list)
+static void print_missing(struct listing *listing, const struct piece_list *list)
 {
-    size_t missing = 0;
-    for (size_t i = 1; i < list->count; i++)
-        missing += list->pieces[i].number != list->pieces[i - 1].number + 1;
-    return missing;
+    char missing[PIECE_RANGE_SIZE], from[CLOCK_DATE_SIZE], to[CLOCK_DATE_SIZE];
+    for (size_t i = 1; i < list->count; i++) {
+        const struct piece *before = &list->pieces[i - 1], *piece = &list->pieces[i];
+        if (piece->number == before->number + 1)
+            continue;
+        listing->is_perfect = false;
+        printf("  damaged: %s: after %s (version %" PRIu64 "), before %s (version %" PRIu64 ")\n",
+               piece_missing(before->number, piece->number, missing), date(before->last, from),
+               before->last, date(piece->last, to), piece->last);
+    }
 }
 
 static status print_pieces(struct listing *listing, uint64_t stream, const struct piece_list *list)
@@ -66,10 +72,7 @@ static status print_pieces(struct listing *listing, uint64_t stream, const struc
            ")\n",
            stream, list->count, date(first.after, from), first.after, date(last, to), last);
     print_gaps(list);
-    if (count_missing(list) > 0) {
-        printf("  damaged: pieces are missing\n");
-        listing->is_perfect = false;
-    }
+    print_missing(listing, list);
     return status_ok();
 }
 
@@ -97,10 +100,13 @@ static status print_stream(void *context, uint64_t stream)
 static void write_list_help(struct buffer *out)
 {
     buffer_append_format(
-        out, "usage: trestle archive list PLACE\n\n"
-             "Names what has been archived in PLACE, a directory: a line for each server and time\n"
-             "that it went on without a break, with the moments between which it can be restored,\n"
-             "and a line for each gap. Exits with 1 if a part is missing or damaged.\n");
+        out,
+        "usage: trestle archive list PLACE\n\n"
+        "Names what has been archived in PLACE, a directory: a line for each server and time\n"
+        "that it went on without a break, with the moments between which it can be restored,\n"
+        "and a line for each gap. It reads the names of pieces, and the first one of each\n"
+        "line: `trestle archive verify` reads all. Exits with 1 if a piece is missing, or the\n"
+        "first is damaged.\n");
 }
 
 static int list_kind(const char *const *arguments)
@@ -114,8 +120,10 @@ static int list_kind(const char *const *arguments)
     if (status_is_ok(s))
         s = archive_list_streams(listing.place, print_stream, &listing);
     place_close(listing.place);
-    if (status_is_ok(s) && listing.streams == 0)
-        printf("nothing is archived there\n");
+    if (status_is_ok(s))
+        puts(listing.streams == 0 ? "nothing is archived there"
+                                  : "read: names, and the first piece of each; "
+                                    "`trestle archive verify` reads all");
     return command_end("archive list", s, listing.is_perfect);
 }
 
@@ -153,8 +161,8 @@ static void write_replay_help(struct buffer *out)
         "\nTakes DIR on to a later moment: the copy of a data directory, as it was when its\n"
         "server was stopped, or killed. It becomes the data of another server, with an archive\n"
         "of its own. A moment that cannot be had is refused with the nearest that can, and\n"
-        "nothing is changed; a replay that was killed leaves a directory of no use: keep the\n"
-        "copy's original.\n");
+        "nothing is changed; a replay that was killed, or that met a damaged piece, leaves a\n"
+        "directory of no use: keep the copy's original.\n");
 }
 
 /* --- one table --- */
@@ -315,6 +323,7 @@ static int replay_kind(const char *const *arguments)
 
 static const struct command_kind kinds[] = {
     {"list", list_kind, "say between which moments can be restored"},
+    {"verify", archive_verify_kind, "read all of it, and say what is damaged"},
     {"replay", replay_kind, "take the copy of a data directory on to a later moment"},
 };
 

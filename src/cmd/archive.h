@@ -7,6 +7,9 @@
 /* The arguments behind "archive", ended by NULL; returns the exit status. */
 int archive_command(const char *const *arguments);
 
+/* The kind `verify`; see command.h. */
+int archive_verify_kind(const char *const *arguments);
+
 /* Takes an open store on by the archive in the place. `table`: a name, whose rows alone are taken;
  * NULL: all. `scratch` of the restore is in the directory. */
 struct archive_taking {

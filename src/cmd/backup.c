@@ -100,7 +100,7 @@ static status open_and(struct visit *visit, status (*work)(struct visit *visit))
 static int run(const struct backup_words *words, const char *const *arguments,
                status (*work)(struct visit *visit))
 {
-    enum { MOST_ROWS = 4 };
+    enum { MOST_ROWS = 6 };
     struct option_origin origins[MOST_ROWS] = {0};
     struct visit visit = {.place = NULL};
     status s = backup_read_words(words, arguments, visit.words, &visit.options, origins);

@@ -288,6 +288,7 @@ static void test_copies_are_summed(void **state)
     uint64_t done = 0;
     struct store_pacer pacer = {.go_on = go_on, .context = &done};
     struct file_sum sum = {0};
+    struct running_sum *running;
     char *from = path_in(f, "from");
     char *to = path_in(f, "to");
     assert_ok(files_replace(files, from, bytes_of("123456789")));
@@ -295,6 +296,12 @@ static void test_copies_are_summed(void **state)
     assert_int_equal(sum.size, 9);
     assert_int_equal(sum.crc32c, 0xe3069283); /* the check value of CRC-32C */
     assert_int_equal(done, 9);
+    assert_ok(running_sum_create(&running));
+    running_sum_add(running, bytes_of("1234"));
+    running_sum_add(running, bytes_of("56789"));
+    running_sum_finish(running, &sum);
+    assert_int_equal(sum.size, 9);
+    assert_int_equal(sum.crc32c, 0xe3069283);
     sum = (struct file_sum){0};
     assert_ok(files_sum(files, to, &pacer, &sum));
     assert_int_equal(sum.crc32c, 0xe3069283);

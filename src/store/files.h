@@ -83,6 +83,13 @@ struct file_sum {
 
 status crc32c_of(bytes b, uint32_t *out);
 
+/* The sum of what comes piece after piece. One thread at a time. */
+struct running_sum;
+status running_sum_create(struct running_sum **out);
+void running_sum_add(struct running_sum *sum, bytes piece);
+/* Frees it. */
+void running_sum_finish(struct running_sum *sum, struct file_sum *out);
+
 /* Reads the file to its end. The pacer hears of each piece. */
 status files_sum(struct files *files, const char *path, const struct store_pacer *pacer,
                  struct file_sum *out);

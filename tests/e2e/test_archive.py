@@ -145,7 +145,13 @@ def test_a_killed_server_comes_back_as_it_was_at_a_moment(archived, tmp_path, co
 
     listed = run_trestle("archive", "list", archived.archive)
     assert listed.returncode == 0, listed.stderr
-    assert re.match(r"[0-9a-f]{16}: \d+ pieces, after .* up to .*\n$", listed.stdout)
+    assert re.match(r"[0-9a-f]{16}: \d+ pieces, after .* up to .*\nread: names", listed.stdout)
+    verified = run_trestle("archive", "verify", archived.archive)
+    assert verified.returncode == 0, verified.stderr
+    assert re.fullmatch(
+        r"[0-9a-f]{16}:\n  moments: after .* up to .*\n  \d+ pieces, 0 files, \d\.\d MB: whole\n",
+        verified.stdout,
+    )
     for moment, rows in (life.moments[7], life.moments[33], (deleted, life.rows)):
         data, done = replay(tmp_path, base, archived.archive, "--until", text_of(moment))
         assert done.returncode == 0, done.stderr

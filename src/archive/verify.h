@@ -1,0 +1,34 @@
+/* Reading an archive from end to end: what of it is missing or damaged, and which moments can be
+ * had all the same.
+ *
+ * Invariant: what is found sound here archive_restore (archive/restore.h) takes. Each piece has its
+ * checksum and follows the one before, and the files that it names are what it says.
+ *
+ * All of it blocks. */
+#ifndef TRESTLE_ARCHIVE_VERIFY_H
+#define TRESTLE_ARCHIVE_VERIFY_H
+
+#include "place/place.h"
+
+struct archive_verifying {
+    struct place *place;
+    uint64_t stream;
+    /* Hears of what is missing or damaged, in a sentence that names it. */
+    void (*damage)(void *context, const char *what);
+    /* Hears from when to when moments can be had, both as sequences: with a whole backup of a
+     * moment in between, those from there up to the last. */
+    void (*moments)(void *context, uint64_t after, uint64_t last);
+    void *context;
+};
+
+struct archive_verified {
+    size_t pieces;
+    size_t files;
+    uint64_t bytes;
+    size_t damages;
+};
+
+/* Fails if it could not go on; a damage is no failure. */
+status archive_verify(const struct archive_verifying *verifying, struct archive_verified *out);
+
+#endif
