@@ -112,6 +112,12 @@ static int run(const struct backup_words *words, const char *const *arguments,
                            : command_refuse("backup", s);
 }
 
+static status no_backup(const struct visit *visit)
+{
+    return status_make(STATUS_NOT_FOUND, "there is no whole backup in %s",
+                       place_title(visit->place));
+}
+
 /* --- list --- */
 
 static const struct option_table list_table = {.command = "trestle backup list PLACE"};
@@ -122,7 +128,8 @@ static void write_list_help(struct buffer *out)
     buffer_append_format(
         out,
         "\nNames the whole backups in PLACE, from the oldest to the newest: what each has, of\n"
-        "which server, and what made it. Exits with 1 if a manifest cannot be read.\n");
+        "which server, and what made it. Exits with 1 if a manifest cannot be read, or there is\n"
+        "none.\n");
 }
 
 static void print_backup(const char *name, const struct whole_backup *backup)
@@ -139,6 +146,8 @@ static status list(struct visit *visit)
     const char *const *names;
     size_t count;
     TRY(whole_names(visit->place, visit->arena, &names, &count));
+    if (count == 0)
+        return no_backup(visit);
     struct arena *arena = arena_create(BACKUP_COMMAND_MEMORY);
     if (arena == NULL)
         return status_out_of_memory();
@@ -177,7 +186,8 @@ static void write_verify_help(struct buffer *out)
     options_write_help(&verify_table, out);
     buffer_append_format(
         out, "\nReads all that the backup NAME, or every backup, has, and holds it against the\n"
-             "manifest. Exits with 1 if something is missing or damaged, which is named.\n");
+             "manifest. Exits with 1 if something is missing or damaged, which is named, or if\n"
+             "there is no backup.\n");
 }
 
 struct reporting {
@@ -221,6 +231,8 @@ static status verify(struct visit *visit)
     size_t count = 1;
     if (visit->words[1] == NULL)
         TRY(whole_names(visit->place, visit->arena, &names, &count));
+    if (count == 0)
+        return no_backup(visit);
     struct arena *arena = arena_create(BACKUP_COMMAND_MEMORY);
     if (arena == NULL)
         return status_out_of_memory();

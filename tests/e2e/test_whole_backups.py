@@ -118,6 +118,14 @@ def test_a_directory_that_is_not_served(tmp_path, fresh_server, administer, conn
     assert values(connect(story.restored(to).host), story.table) == {b"row": b"value"}
 
 
+def test_where_no_backup_is_nothing_is_whole(tmp_path):
+    place = tmp_path / "place"
+    (place / "backups").mkdir(parents=True)
+    for kind in ("verify", "list"):
+        assert "there is no whole backup in" in backup(kind, place, code=1)
+        assert "there are no whole backups in" in backup(kind, tmp_path, code=1)
+
+
 def test_what_fails_is_told(tmp_path, fresh_server, administer, connect):
     story = Story(tmp_path, fresh_server, administer, connect)
     endpoint = ("--endpoint", story.server.host)
