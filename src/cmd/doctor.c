@@ -550,7 +550,7 @@ static int examine_directory(const char *directory)
     status s = open_and_examine(&doctor, directory, &log);
     bool is_read = status_is_ok(s);
     if (is_read)
-        doctor.damages += doctor_count_damaged_backups(directory, "backups");
+        doctor.damages += doctor_count_damaged_backups(directory);
     if (!is_read)
         fprintf(stderr, "trestle doctor: %s: %s\n", directory, status_message(s));
     else if (doctor.damages > 0)
@@ -577,19 +577,16 @@ static void write_help(struct buffer *out)
         "Reads the data directory of a stopped server from end to end, with the backups in it,\n"
         "or the backups of a directory that the server may be using, changes nothing, and\n"
         "exits with 0 if all is whole, with 1 if it is damaged or cannot be read, and with 3\n"
-        "if it is whole but the write-ahead log may end in a write that a power cut has torn.\n");
+        "if it is whole but the write-ahead log may end in a write that a power cut has torn.\n"
+        "A directory without any backup is not whole; whole backups, of `trestle backup`, are\n"
+        "read by `trestle backup verify`.\n");
 }
 
 static int examine_backups(const char *const *arguments)
 {
     if (arguments[0] == NULL || arguments[1] != NULL)
         return command_usage_error("doctor", "--backup-dir takes one argument, the directory");
-    uint64_t damages = doctor_count_damaged_backups(arguments[0], NULL);
-    if (damages == 0)
-        printf("%s: no damage found\n", arguments[0]);
-    else
-        fprintf(stderr, "%" PRIu64 " damages found\n", damages);
-    return damages == 0 ? 0 : 1;
+    return doctor_examine_backups(arguments[0]);
 }
 
 int doctor_command(const char *const *arguments)

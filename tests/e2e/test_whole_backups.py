@@ -124,6 +124,13 @@ def test_where_no_backup_is_nothing_is_whole(tmp_path):
     for kind in ("verify", "list"):
         assert "there is no whole backup in" in backup(kind, place, code=1)
         assert "there are no whole backups in" in backup(kind, tmp_path, code=1)
+    for directory, words in (
+        (place, "there is no backup in it"),
+        (tmp_path / "gone", "is missing"),
+        (place / "backups", "there is no backup in it"),
+    ):
+        seen = run_trestle("doctor", "--backup-dir", directory)
+        assert seen.returncode == 1 and words in seen.stderr, seen.stdout + seen.stderr
 
 
 def test_what_fails_is_told(tmp_path, fresh_server, administer, connect):
@@ -138,6 +145,8 @@ def test_what_fails_is_told(tmp_path, fresh_server, administer, connect):
     assert story.server.metric("whole_backup_failures_total") == 1
     story.place.unlink()
     name = backup("create", story.place, *endpoint).split(":")[0]
+    seen = run_trestle("doctor", "--backup-dir", story.place)
+    assert seen.returncode == 1 and "`trestle backup verify`" in seen.stderr
     content = max((story.place / "files").iterdir(), key=lambda each: each.stat().st_size)
     content.write_bytes(b"x" + content.read_bytes()[1:])
     assert f"damage: {name}: files/{content.name}" in backup("verify", story.place, code=1)
