@@ -61,6 +61,11 @@ uint64_t sizing_requests(const struct settings *settings)
     return settings->memory > 0 ? settings->max_message : SIZE_MAX;
 }
 
+bool sizing_reserve_is_short(const struct settings *settings)
+{
+    return settings->disk_reserve > 0 && settings->disk_reserve < settings->write_buffer;
+}
+
 /* --- what follows from the memory --- */
 
 /* Of what was not given; never more than its preset. */
@@ -121,24 +126,21 @@ static status divide(struct settings *settings)
     return status_ok();
 }
 
-/* What waits in the write buffers when writes are refused has still to be written. */
-static status check_reserve(struct settings *settings)
+/* What waits in the write buffers when writes are refused has still to be written. One that was
+ * given stays, and the server tells of it. */
+static void raise_reserve(struct settings *settings)
 {
-    if (settings->disk_reserve == 0 || settings->disk_reserve >= settings->write_buffer)
-        return status_ok();
-    if (settings->origins[SETTING_disk_reserve].source != OPTION_PRESET)
-        return settings_refuse(settings, "disk_reserve",
-                               "is less than the write buffer, %llu MB, which has still to be "
-                               "written when writes are refused",
-                               (unsigned long long)(settings->write_buffer / MB));
+    if (!sizing_reserve_is_short(settings) ||
+        settings->origins[SETTING_disk_reserve].source != OPTION_PRESET)
+        return;
     settings->disk_reserve = settings->write_buffer;
     settings->origins[SETTING_disk_reserve].source = OPTION_DERIVED;
-    return status_ok();
 }
 
 status sizing_derive(struct settings *settings)
 {
     if (settings->memory > 0)
         TRY(divide(settings));
-    return check_reserve(settings);
+    raise_reserve(settings);
+    return status_ok();
 }

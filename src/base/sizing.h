@@ -26,6 +26,9 @@ uint64_t sizing_sum(const struct sizing *sizing);
  * the write buffer needs. INVALID_ARGUMENT with one line of words for what cannot hold. */
 status sizing_derive(struct settings *settings);
 
+/* Whether the write buffer may fill the disk after writes are refused. */
+bool sizing_reserve_is_short(const struct settings *settings);
+
 /* Mutations that may wait to be committed, bytes; and request messages that may be in memory. */
 uint64_t sizing_commit_queue(const struct settings *settings);
 uint64_t sizing_requests(const struct settings *settings);

@@ -99,15 +99,17 @@ static void a_reserve_holds_the_write_buffer(void **state)
 {
     struct settings settings;
     (void)state;
-    assert_refused(LIST("--write-buffer", "64MB", "--disk-reserve", "32MB"),
-                   "--disk-reserve: is less than the write buffer, 64 MB, which has still to be "
-                   "written when writes are refused");
+    read_fine(&settings, LIST("--write-buffer", "64MB", "--disk-reserve", "32MB"));
+    assert_int_equal(settings.disk_reserve, 32 * MB);
+    assert_true(sizing_reserve_is_short(&settings));
+    settings_free(&settings);
     read_fine(&settings, LIST("--write-buffer", "1GB"));
     assert_int_equal(settings.disk_reserve, 1024 * MB);
     assert_int_equal(settings.origins[SETTING_disk_reserve].source, OPTION_DERIVED);
     settings_free(&settings);
     read_fine(&settings, LIST("--disk-reserve", "0"));
     assert_int_equal(settings.disk_reserve, 0);
+    assert_false(sizing_reserve_is_short(&settings));
     settings_free(&settings);
     read_fine(&settings, LIST("--disk-reserve", "128MB"));
     assert_int_equal(settings.disk_reserve, 128 * MB);

@@ -1,6 +1,7 @@
 /* See serve_check.h. */
 #include "cmd/serve_check.h"
 
+#include "base/sizing.h"
 #include "cmd/command.h"
 #include "cmd/otlp.h"
 #include "cmd/otlp_headers.h"
@@ -83,6 +84,9 @@ static status check_data(const struct settings *settings, struct notes *notes)
     if (access(settings->data_dir, F_OK) != 0)
         return status_ok();
     TRY(disk_free_bytes(settings->data_dir, &free_bytes));
+    if (sizing_reserve_is_short(settings))
+        NOTE(notes, "disk-reserve is less than write-buffer, which may fill the disk when no "
+                    "writes are taken any more");
     if (free_bytes < (uint64_t)settings->disk_reserve)
         NOTE(notes, "%" PRIu64 " MB are free at %s, less than disk-reserve: no writes are taken",
              free_bytes >> 20, settings->data_dir);

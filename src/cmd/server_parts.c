@@ -120,6 +120,12 @@ static void say_sizes(const struct server *server)
 static void say_reserve(const struct server *server)
 {
     const struct settings *settings = server->settings;
+    if (sizing_reserve_is_short(settings))
+        log_warn(server->log,
+                 "the write buffer is larger than the disk's reserve: what is in it when writes "
+                 "are refused may fill the disk",
+                 LOG_INT("write_buffer", settings->write_buffer),
+                 LOG_INT("disk_reserve", settings->disk_reserve));
     if (settings->origins[SETTING_disk_reserve].source == OPTION_DERIVED)
         log_warn(server->log, "the disk's reserve is raised to what the write buffer needs",
                  LOG_INT("disk_reserve", settings->disk_reserve));
