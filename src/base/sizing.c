@@ -6,10 +6,11 @@
  *     allocator       M/16   what it keeps unasked, os/allocator.h
  *     write buffers   M/16   twice: the next is filled while one is flushed
  *     connections     M/16   40 KB each, idle, with TLS
- *     messages        M/8    three times: as it came, packed, and in the commit queue
+ *     messages        M/8    three times: as it came, packed, and in the commit queue; and half of
+ *                            it for short ones, parts of those that wait, bodies of HTTP/1.1
  *     queries         M/32   each of --query-threads
  *     transactions    M/16
- *     cache           the rest: an eighth of 512 MB, three fifths of 8 GB
+ *     cache           the rest: a sixteenth of 512 MB, three fifths of 8 GB
  *
  * Without M nothing is derived: the presets are those of settings.def. */
 #include "base/sizing.h"
@@ -37,7 +38,7 @@ struct sizing sizing_of(const struct settings *settings)
         .cache = settings->cache,
         .write_buffers = WRITE_BUFFERS * settings->write_buffer,
         .connections = A_CONNECTION * settings->max_connections,
-        .messages = MESSAGES * settings->max_message,
+        .messages = MESSAGES * settings->max_message + settings->max_message / 2,
         .queries = settings->query_threads * settings->query_memory,
         .transactions = settings->datastore_transaction_memory,
     };
@@ -64,6 +65,11 @@ uint64_t sizing_requests(const struct settings *settings)
 bool sizing_reserve_is_short(const struct settings *settings)
 {
     return settings->disk_reserve > 0 && settings->disk_reserve < settings->write_buffer;
+}
+
+uint64_t sizing_http1_bodies(const struct settings *settings)
+{
+    return settings->memory > 0 ? settings->max_message / 2 : SIZE_MAX;
 }
 
 /* --- what follows from the memory --- */

@@ -13,7 +13,7 @@ struct sizing {
     uint64_t cache;         /* blocks of tables */
     uint64_t write_buffers; /* those that are filled, and those that are flushed meanwhile */
     uint64_t connections;   /* that are idle */
-    uint64_t messages;      /* the largest request, packed, and waiting to be committed */
+    uint64_t messages;      /* requests, packed, and waiting to be committed */
     uint64_t queries;
     uint64_t transactions;
 };
@@ -29,8 +29,12 @@ status sizing_derive(struct settings *settings);
 /* Whether the write buffer may fill the disk after writes are refused. */
 bool sizing_reserve_is_short(const struct settings *settings);
 
-/* Mutations that may wait to be committed, bytes; and request messages that may be in memory. */
+/* Mutations that may wait to be committed, bytes; and long request messages that may be in memory
+ * (wire/request_room.h: half of that comes to it). */
 uint64_t sizing_commit_queue(const struct settings *settings);
 uint64_t sizing_requests(const struct settings *settings);
+
+/* The same of all bodies of HTTP/1.1. */
+uint64_t sizing_http1_bodies(const struct settings *settings);
 
 #endif

@@ -45,7 +45,7 @@ static void all_parts_hold(void **state)
         struct sizing parts = sizing_of(&settings);
         assert_true(sizing_sum(&parts) <= settings.memory);
         assert_true(settings.memory - sizing_sum(&parts) < MB);
-        assert_true(parts.cache >= settings.memory / 8);
+        assert_true(parts.cache >= settings.memory / 16);
         assert_true(settings.max_message <= 256 * MB && settings.write_buffer <= 128 * MB);
         settings_free(&settings);
     }
@@ -56,7 +56,7 @@ static void shares_of_half_and_one_gigabyte(void **state)
     struct settings settings;
     (void)state;
     read_fine(&settings, LIST("--memory", "512MB"));
-    assert_int_equal(settings.cache / MB, 64);
+    assert_int_equal(settings.cache / MB, 32);
     assert_int_equal(settings.write_buffer, 32 * MB);
     assert_int_equal(settings.max_message, 64 * MB);
     assert_int_equal(settings.query_memory, 16 * MB);
@@ -67,6 +67,7 @@ static void shares_of_half_and_one_gigabyte(void **state)
     settings_free(&settings);
     read_fine(&settings, LIST("--memory", "1GB"));
     assert_true(settings.max_message > LIMIT_CELL_BYTES + MB);
+    assert_true(sizing_http1_bodies(&settings) >= LIMIT_HTTP_BODY_BYTES);
     settings_free(&settings);
 }
 
@@ -89,10 +90,10 @@ static void what_cannot_hold_is_refused(void **state)
     assert_refused(LIST("--memory", "256MB"), "--memory: is less than 512 MB");
     assert_refused(LIST("--memory", "1GB", "--cache", "512MB"),
                    "--memory: 1024 MB are not enough: write buffers take 128, connections 63, "
-                   "messages 384, queries 128, transactions 64, the rest 96, the cache 512");
+                   "messages 448, queries 128, transactions 64, the rest 96, the cache 512");
     assert_refused(LIST("--memory", "1GB", "--max-message", "256MB"),
                    "--memory: 1024 MB are not enough: write buffers take 128, connections 63, "
-                   "messages 768, queries 128, transactions 64, the rest 96, the cache 8");
+                   "messages 896, queries 128, transactions 64, the rest 96, the cache 8");
 }
 
 static void a_reserve_holds_the_write_buffer(void **state)

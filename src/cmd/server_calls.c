@@ -206,6 +206,7 @@ status server_create_http(struct server *server)
     TRY(http_router_create(proto_http_rules, proto_http_rule_count, rest_services,
                            sizeof rest_services / sizeof *rest_services, &server->router));
     TRY(http1_server_create(server->clock, serve_http, server, &server->http1));
+    http1_server_bound_bodies(server->http1, sizing_http1_bodies(server->settings));
     server->rest_peer = access_gateway_create();
     if (server->rest_peer == NULL)
         return status_out_of_memory();

@@ -260,6 +260,11 @@ static void abort_message(struct grpc_call *call)
     grpc_call_unpin(call);
 }
 
+static bool waits_for_room(const struct grpc_call *call)
+{
+    return call->open && !call->ended && !call->admitted;
+}
+
 static void reset_if_stalled(struct grpc_call *call)
 {
     bool is_within_message = call->body_left > 0 && !call->ended;
@@ -273,12 +278,23 @@ static void reset_if_stalled(struct grpc_call *call)
         call->connection->is_broken = true;
 }
 
+static void refuse_if_it_waits_long(struct grpc_call *call)
+{
+    if (++call->idle_sweeps > SWEEPS_UNTIL_STALLED)
+        grpc_answer_end(call, grpc_admission_refusal("The request has waited too long for room"));
+}
+
 static void reset_stalled_calls(struct grpc_connection *connection)
 {
     struct grpc_call *next;
     for (struct grpc_call *call = connection->calls; call != NULL; call = next) {
+        grpc_call_pin(call); /* one that ends may admit others, and free those that have gone */
+        if (waits_for_room(call))
+            refuse_if_it_waits_long(call);
+        else
+            reset_if_stalled(call);
         next = call->next;
-        reset_if_stalled(call);
+        grpc_call_unpin(call);
     }
 }
 

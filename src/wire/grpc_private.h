@@ -3,6 +3,7 @@
  *     grpc_server.c      what all connections share: routes, limits
  *     grpc_connection.c  a connection's life, its bytes, nghttp2's callbacks
  *     grpc_request.c     from headers and DATA to a handler's call
+ *     grpc_admission.c   bounds on the messages that wait for that
  *     grpc_fault.c       calls that are delayed or fail on purpose
  *     grpc_call.c        a call's life, and what its handler asks
  *     grpc_running.c     what runs, for who looks
@@ -34,6 +35,7 @@
 #include "wire/h2_memory.h"
 #include "wire/h2_output.h"
 #include "wire/metadata.h"
+#include "wire/request_room.h"
 
 #include <stdatomic.h>
 
@@ -59,7 +61,7 @@ struct grpc_server {
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *h2_options;
     atomic_size_t call_count;      /* calls that are held */
-    atomic_size_t buffered;        /* sum of all calls' `reserved` */
+    struct request_room *room;     /* NULL: there is no bound */
     _Atomic(uint64_t) connections; /* that there have been: the next one's id */
 };
 
@@ -120,6 +122,11 @@ struct grpc_call {
     size_t promised;   /* bytes it waits for, while it is not admitted */
     size_t unconsumed; /* bytes received whose credit is held back until it is admitted */
     struct link admission_link;
+    struct request_share share; /* of the server's room: `reserved`, once it is admitted */
+    bool has_part;              /* of that room, while it is not admitted */
+    bool waits_for_room;        /* it is asked for, or being granted: the call is pinned */
+    struct request_waiter waiter;
+    struct task granted;
     struct arena *arena;
     int64_t begun_us;
     uint64_t begun_turn;  /* the connection's */
@@ -271,6 +278,24 @@ void grpc_request_tell_end(struct grpc_call *call);
 
 /* The request is not needed any more: frees its memory, and admits others that waited for it. */
 void grpc_request_release(struct grpc_call *call);
+
+/* --- grpc_admission.c --- */
+
+/* A message of so many bytes is about to come. It has room, or waits for it (`admitted` is false),
+ * or is refused. */
+status grpc_admission_ask(struct grpc_call *call, size_t size);
+
+/* The message, or a body of HTTP's, has grown. */
+status grpc_admission_grow(struct grpc_call *call);
+
+/* Returns credit for bytes that came on the stream, or keeps it back until the call is admitted. */
+void grpc_admission_credit(struct grpc_call *call, size_t size);
+
+/* Gives back what the call holds, or ends its waiting; more than once is fine. */
+void grpc_admission_end(struct grpc_call *call);
+
+/* RESOURCE_EXHAUSTED with these words and the advice to try again soon. */
+status grpc_admission_refusal(const char *words);
 
 /* --- grpc_fault.c --- */
 

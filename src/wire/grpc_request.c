@@ -193,131 +193,10 @@ void grpc_request_headers_end(struct grpc_call *call)
         grpc_call_hold(call);
 }
 
-/* --- admission: a bound on the request bytes that one connection makes us hold --- */
-
-static bool fits(const struct grpc_connection *connection, size_t size)
-{
-    size_t most = connection->server->options.max_buffered_requests;
-    return connection->buffered == 0 ||
-           (connection->buffered <= most && size <= most - connection->buffered);
-}
-
-/* More or, by wrapping around, less. Who has no bound need not know. */
-static void count_buffered(struct grpc_server *server, size_t more)
-{
-    if (more != 0 && server->options.max_requests != SIZE_MAX)
-        atomic_fetch_add(&server->buffered, more);
-}
-
-/* The same of all connections. One message alone always does: its own limit bounds it. */
-static bool server_has_room(const struct grpc_server *server, size_t size)
-{
-    size_t held = atomic_load(&server->buffered), most = server->options.max_requests;
-    return held == 0 || (held <= most && size <= most - held);
-}
-
-static status no_memory(const char *words)
-{
-    enum { RETRY_MS = 200 };
-    status s = status_make(STATUS_RESOURCE_EXHAUSTED, "%s", words);
-    status_add_retry_info(&s, RETRY_MS);
-    return s;
-}
-
-/* Administration has its place whatever clients for data send. */
-static status ask_server(const struct grpc_call *call, size_t size)
-{
-    size_t more = size > call->reserved ? size - call->reserved : 0;
-    if (more == 0 || call->is_http || server_has_room(call->server, more))
-        return status_ok();
-    if (size <= LIMIT_STREAM_WINDOW_BYTES && !call->route->service->is_data)
-        return status_ok();
-    return no_memory("The requests that are under way take too much memory");
-}
-
-static void reserve(struct grpc_call *call, size_t size)
-{
-    count_buffered(call->server, size - call->reserved);
-    call->connection->buffered += size - call->reserved;
-    call->reserved = size;
-}
-
-/* A message of so many bytes is about to come. */
-static void ask_admission(struct grpc_call *call, size_t size)
-{
-    struct grpc_connection *connection = call->connection;
-    if (!call->admitted || size <= call->reserved)
-        return;
-    if (size <= LIMIT_STREAM_WINDOW_BYTES ||
-        (list_is_empty(&connection->waiting) && fits(connection, size - call->reserved))) {
-        reserve(call, size);
-        return;
-    }
-    call->admitted = false;
-    call->promised = size;
-    grpc_call_pin(call);
-    list_append(&connection->waiting, &call->admission_link);
-}
-
-/* Opens the stream's window for the rest of a long message. Failure is nghttp2's lack of memory:
- * the stream then goes on with the window it has. */
-static void widen_window(struct grpc_call *call, size_t size)
-{
-    if (size <= LIMIT_STREAM_WINDOW_BYTES)
-        return;
-    if (size > LIMIT_CONNECTION_WINDOW_BYTES)
-        size = LIMIT_CONNECTION_WINDOW_BYTES;
-    int error = nghttp2_session_set_local_window_size(call->connection->session, NGHTTP2_FLAG_NONE,
-                                                      call->stream_id, (int32_t)size);
-    (void)error;
-}
-
-/* Returns credit for bytes that came on the stream. */
-static void give_credit(struct grpc_call *call, size_t size)
-{
-    if (!call->admitted) {
-        call->unconsumed += size;
-        return;
-    }
-    int error = nghttp2_session_consume_stream(call->connection->session, call->stream_id,
-                                               size + call->unconsumed);
-    call->unconsumed = 0;
-    if (error != 0)
-        call->connection->is_broken = true;
-}
-
-static void admit_waiting(struct grpc_connection *connection)
-{
-    while (!list_is_empty(&connection->waiting)) {
-        struct grpc_call *call =
-            LIST_ENTRY(connection->waiting.first, struct grpc_call, admission_link);
-        bool wants = call->open && !call->ended;
-        if (wants && !fits(connection, call->promised - call->reserved))
-            return;
-        list_take(&connection->waiting);
-        call->admitted = true;
-        if (wants) {
-            reserve(call, call->promised);
-            widen_window(call, call->promised);
-            give_credit(call, 0);
-        }
-        grpc_call_unpin(call);
-    }
-}
-
 void grpc_request_release(struct grpc_call *call)
 {
-    size_t reserved = call->reserved;
     message_reader_reset(&call->reader, KEEP_BODY);
-    count_buffered(call->server, 0 - reserved);
-    call->reserved = 0;
-    if (call->connection == NULL)
-        return;
-    call->connection->buffered -= reserved;
-    if (list_is_empty(&call->connection->waiting))
-        return;
-    admit_waiting(call->connection);
-    grpc_connection_signal(call->connection); /* of new credit */
+    grpc_admission_end(call);
 }
 
 /* --- messages --- */
@@ -347,7 +226,7 @@ static status admit(struct grpc_call *call, bytes request)
     }
     if (options->is_short != NULL && call->route->service->is_data &&
         atomic_load_explicit(options->is_short, memory_order_relaxed))
-        return no_memory("The server has taken the memory that it may");
+        return grpc_admission_refusal("The server has taken the memory that it may");
     if (options->admit == NULL)
         return status_ok();
     return options->admit(options->context, call->connection->peer, call, call->route->index,
@@ -376,10 +255,7 @@ static status begin_message(struct grpc_call *call)
 {
     if (call->has_message && call->route->method->kind != GRPC_BIDI)
         return status_make(STATUS_INTERNAL, "more than one request message");
-    TRY(ask_server(call, (size_t)call->reader.left));
-    ask_admission(call, (size_t)call->reader.left);
-    widen_window(call, call->admitted ? (size_t)call->reader.left : 0);
-    return status_ok();
+    return grpc_admission_ask(call, (size_t)call->reader.left);
 }
 
 static status end_message(struct grpc_call *call)
@@ -394,19 +270,6 @@ static status end_message(struct grpc_call *call)
     return status_ok();
 }
 
-/* What a message grows to when it is inflated was not promised, and no body of HTTP's is. */
-static status count_unpromised(struct grpc_call *call)
-{
-    size_t size = call->reader.body.size;
-    if (size <= call->reserved)
-        return status_ok();
-    if (size > LIMIT_STREAM_WINDOW_BYTES && !fits(call->connection, size - call->reserved))
-        return status_make(STATUS_RESOURCE_EXHAUSTED,
-                           "the connection's requests take too much memory");
-    reserve(call, size);
-    return status_ok();
-}
-
 static status read_messages(struct grpc_call *call, bytes data)
 {
     enum reader_event event;
@@ -417,7 +280,7 @@ static status read_messages(struct grpc_call *call, bytes data)
         if (event == READER_MESSAGE)
             TRY(end_message(call));
     } while (event != READER_MORE && !call->ended);
-    return call->ended ? status_ok() : count_unpromised(call);
+    return call->ended ? status_ok() : grpc_admission_grow(call);
 }
 
 /* --- requests that are not gRPC's --- */
@@ -458,7 +321,7 @@ static status read_http_body(struct grpc_call *call, bytes data)
     if (body->failed)
         return status_out_of_memory();
     if (body->size <= LIMIT_HTTP_BODY_BYTES)
-        return count_unpromised(call);
+        return grpc_admission_grow(call);
     handle_http(call, bytes_make(NULL, 0));
     return status_ok();
 }
@@ -492,7 +355,7 @@ void grpc_request_data(struct grpc_call *call, bytes data)
         if (!status_is_ok(s))
             fail(call, s);
     }
-    give_credit(call, data.size);
+    grpc_admission_credit(call, data.size);
     grpc_call_unpin(call);
 }
 

@@ -46,7 +46,8 @@ struct http1_server {
     struct http1_connection *connections;
     struct http1_request *first;
     size_t body_bytes; /* of all requests */
-    atomic_uint open;  /* sockets taken and not closed */
+    size_t most_body_bytes;
+    atomic_uint open; /* sockets taken and not closed */
 };
 
 struct http1_connection {
@@ -396,7 +397,7 @@ static bool take_body(struct http1_request *request, const char *body, size_t si
     buffer_append(&request->body, body, size);
     server->body_bytes += size;
     return !request->body.failed && request->body.size <= LIMIT_HTTP_BODY_BYTES &&
-           server->body_bytes <= LIMIT_HTTP1_BODIES_BYTES;
+           server->body_bytes <= server->most_body_bytes;
 }
 
 /* libmicrohttpd calls this when a request's headers are there, for each piece of its body, when it
@@ -638,6 +639,7 @@ status http1_server_create(struct clock *clock, http_handler *handle, void *cont
         return status_out_of_memory();
     server->handle = handle;
     server->context = context;
+    server->most_body_bytes = LIMIT_HTTP1_BODIES_BYTES;
     server->run.run = run_posted;
     server->drain.run = drain;
     server->close.run = close_all;
@@ -665,6 +667,12 @@ void http1_server_destroy(struct http1_server *server)
         MHD_stop_daemon(server->daemon);
     loop_destroy(server->loop);
     free(server);
+}
+
+void http1_server_bound_bodies(struct http1_server *server, size_t most)
+{
+    if (most < server->most_body_bytes)
+        server->most_body_bytes = most;
 }
 
 struct loop *http1_server_loop(const struct http1_server *server)

@@ -20,6 +20,10 @@ status http1_server_create(struct clock *clock, http_handler *handle, void *cont
 /* Closes what is open: nobody may wait for the answer to a request any more. NULL is fine. */
 void http1_server_destroy(struct http1_server *server);
 
+/* The bodies of all requests take no more than so many bytes, LIMIT_HTTP1_BODIES_BYTES otherwise.
+ * Before the first socket. */
+void http1_server_bound_bodies(struct http1_server *server, size_t most);
+
 struct loop *http1_server_loop(const struct http1_server *server);
 
 /* Serves a connected socket, non-blocking, from its first byte on. Takes socket and `subject` (of

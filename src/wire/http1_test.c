@@ -227,6 +227,19 @@ static void test_large_request_body_is_refused(void **state)
     assert_non_null(strstr(f->answer, "HTTP/1.1 413 "));
 }
 
+/* One that passes what all together may have is closed; what it had is there for others. */
+static void test_bodies_are_bounded(void **state)
+{
+    struct fixture *f = *state;
+    http1_server_bound_bodies(f->server, 1000);
+    ask(f, "POST /page HTTP/1.1\r\nContent-Length: 1001\r\n" CLOSE "\r\n", 1001);
+    assert_int_equal(strlen(f->answer), 0);
+    close(f->socket);
+    assert_true(take(f, &f->socket));
+    ask(f, "POST /page HTTP/1.1\r\nContent-Length: 1000\r\n" CLOSE "\r\n", 1000);
+    assert_non_null(strstr(f->answer, "POST/pagexxxxx"));
+}
+
 /* A request is answered by the handler of another. */
 static void test_answers_may_come_later(void **state)
 {
@@ -313,6 +326,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stream, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_end_with_requests_that_wait, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_large_request_body_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bodies_are_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_places_are_counted, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("wire_http1", tests, NULL, NULL);

@@ -1,0 +1,168 @@
+/* See request_room.h. */
+#include "wire/request_room.h"
+
+#include "base/limits.h"
+
+enum { PART = LIMIT_STREAM_WINDOW_BYTES };
+
+void request_room_init(struct request_room *room, size_t most)
+{
+    *room = (struct request_room){.most = most};
+    pthread_mutex_init(&room->lock, NULL); /* a default mutex cannot fail */
+}
+
+void request_room_destroy(struct request_room *room)
+{
+    pthread_mutex_destroy(&room->lock);
+}
+
+/* --- under the lock --- */
+
+static size_t quarter(const struct request_room *room)
+{
+    return room->most / 4;
+}
+
+static bool is_within(size_t held, size_t more, size_t most)
+{
+    return held <= most && more <= most - held;
+}
+
+/* Also of a message that is larger than all of the room, when it is alone. */
+static bool fits_long(const struct request_room *room, size_t size)
+{
+    const struct request_share *held = &room->held;
+    if (held->long_bytes == 0 && held->short_bytes <= quarter(room))
+        return true;
+    return is_within(held->long_bytes, size, room->most) &&
+           is_within(held->long_bytes + held->short_bytes, size, room->most + quarter(room));
+}
+
+static bool fits_short(const struct request_room *room, size_t size)
+{
+    const struct request_share *held = &room->held;
+    if (!list_is_empty(&room->waiting))
+        return is_within(held->short_bytes, size, quarter(room));
+    return is_within(held->long_bytes + held->short_bytes, size, room->most + quarter(room));
+}
+
+/* Takes room for those that wait, as far as there is. They are told when the lock is not held. */
+static struct list grant(struct request_room *room)
+{
+    struct list granted = {0};
+    while (!list_is_empty(&room->waiting)) {
+        struct request_waiter *first = LIST_ENTRY(room->waiting.first, struct request_waiter, link);
+        if (!fits_long(room, first->size))
+            break;
+        list_take(&room->waiting);
+        first->is_waiting = false;
+        room->held.long_bytes += first->size;
+        list_append(&granted, &first->link);
+    }
+    return granted;
+}
+
+static void tell(struct list granted)
+{
+    struct link *link;
+    while ((link = list_take(&granted)) != NULL) {
+        struct request_waiter *waiter = LIST_ENTRY(link, struct request_waiter, link);
+        waiter->granted(waiter);
+    }
+}
+
+static void remove_waiter(struct request_room *room, struct request_waiter *waiter)
+{
+    struct list all = list_take_all(&room->waiting);
+    struct link *link;
+    while ((link = list_take(&all)) != NULL)
+        if (link != &waiter->link)
+            list_append(&room->waiting, link);
+    waiter->is_waiting = false;
+}
+
+/* --- short ones, and parts --- */
+
+bool request_room_take_short(struct request_room *room, size_t size)
+{
+    pthread_mutex_lock(&room->lock);
+    bool fits = fits_short(room, size);
+    if (fits)
+        room->held.short_bytes += size;
+    pthread_mutex_unlock(&room->lock);
+    return fits;
+}
+
+void request_room_take_anyway(struct request_room *room, struct request_share share)
+{
+    pthread_mutex_lock(&room->lock);
+    room->held.long_bytes += share.long_bytes;
+    room->held.short_bytes += share.short_bytes;
+    pthread_mutex_unlock(&room->lock);
+}
+
+bool request_room_take_part(struct request_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    bool fits = is_within(room->parts, PART, quarter(room)) || room->parts == 0;
+    if (fits)
+        room->parts += PART;
+    pthread_mutex_unlock(&room->lock);
+    return fits;
+}
+
+void request_room_return_part(struct request_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    room->parts -= PART;
+    pthread_mutex_unlock(&room->lock);
+}
+
+/* --- long ones --- */
+
+bool request_room_take_long(struct request_room *room, size_t size)
+{
+    pthread_mutex_lock(&room->lock);
+    bool fits = fits_long(room, size);
+    if (fits)
+        room->held.long_bytes += size;
+    pthread_mutex_unlock(&room->lock);
+    return fits;
+}
+
+bool request_room_ask(struct request_room *room, struct request_waiter *waiter)
+{
+    pthread_mutex_lock(&room->lock);
+    bool fits = list_is_empty(&room->waiting) && fits_long(room, waiter->size);
+    waiter->is_waiting = !fits;
+    if (fits)
+        room->held.long_bytes += waiter->size;
+    else
+        list_append(&room->waiting, &waiter->link);
+    pthread_mutex_unlock(&room->lock);
+    return fits;
+}
+
+bool request_room_leave(struct request_room *room, struct request_waiter *waiter)
+{
+    struct list granted = {0};
+    pthread_mutex_lock(&room->lock);
+    bool was_waiting = waiter->is_waiting;
+    if (was_waiting) {
+        remove_waiter(room, waiter);
+        granted = grant(room); /* it may have been the first */
+    }
+    pthread_mutex_unlock(&room->lock);
+    tell(granted);
+    return was_waiting;
+}
+
+void request_room_give_back(struct request_room *room, struct request_share share)
+{
+    pthread_mutex_lock(&room->lock);
+    room->held.long_bytes -= share.long_bytes;
+    room->held.short_bytes -= share.short_bytes;
+    struct list granted = grant(room);
+    pthread_mutex_unlock(&room->lock);
+    tell(granted);
+}

@@ -1,0 +1,75 @@
+/* Room for the request messages of all connections together.
+ *
+ * A short message is there when it is asked about: it has room or not. A long one waits for room,
+ * those of all connections in the order in which they asked, and its client sends no more of it
+ * meanwhile than a part: what a stream may send unasked.
+ *
+ *     long messages              `most`: the largest fits when there is no other
+ *     short messages             a quarter of that, and while no long one waits all that is free
+ *     parts of those that wait   a quarter; beyond, long messages are refused, too
+ *
+ * Invariants
+ *  1. A message that waits holds nothing but its part, and parts are counted for themselves. So
+ *     whatever is waited for has all the room that it needs to end.
+ *  2. While one waits none that asks later gets room, and short messages keep to their quarter. So
+ *     the first is granted when those before it have ended, however large it is. (What grows while
+ *     it is inflated takes room past it, or is refused: it cannot be asked to wait.) */
+#ifndef TRESTLE_WIRE_REQUEST_ROOM_H
+#define TRESTLE_WIRE_REQUEST_ROOM_H
+
+#include "base/list.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes that somebody holds. */
+struct request_share {
+    size_t long_bytes;
+    size_t short_bytes;
+};
+
+struct request_room {
+    pthread_mutex_t lock;
+    size_t most; /* fixed */
+    struct request_share held;
+    size_t parts; /* bytes */
+    struct list waiting;
+};
+
+/* Of one long message; it is whoever's asks, and stays where it is until it has been granted, or
+ * has left. */
+struct request_waiter {
+    struct link link;
+    size_t size;
+    bool is_waiting;                                /* under the room's lock */
+    void (*granted)(struct request_waiter *waiter); /* on any thread, without a lock */
+};
+
+/* It takes `most` and half of that at most, but for what is taken anyway. */
+void request_room_init(struct request_room *room, size_t most);
+void request_room_destroy(struct request_room *room); /* nobody waits */
+
+/* All of these on any thread. */
+
+bool request_room_take_short(struct request_room *room, size_t size);
+
+/* Without waiting: for what a message has grown by as it was inflated. */
+bool request_room_take_long(struct request_room *room, size_t size);
+
+/* For what is never refused. */
+void request_room_take_anyway(struct request_room *room, struct request_share share);
+
+/* A part, for a message that will ask when its turn among its connection's has come. */
+bool request_room_take_part(struct request_room *room);
+void request_room_return_part(struct request_room *room);
+
+/* Whether the waiter's `size` was taken; if not, `granted` is called when it is. */
+bool request_room_ask(struct request_room *room, struct request_waiter *waiter);
+
+/* False: `granted` has been or is being called, and what it was called for is held. */
+bool request_room_leave(struct request_room *room, struct request_waiter *waiter);
+
+void request_room_give_back(struct request_room *room, struct request_share share);
+
+#endif
