@@ -1,20 +1,23 @@
 """What the server takes: memory, descriptors, time to start. On the release build."""
 
 import concurrent.futures
+import random
 import resource
 import socket
 import ssl
 import subprocess
+import threading
 import time
 from pathlib import Path
 
+import grpc
 import pytest
 from google.cloud.bigtable_v2 import types
 from harness.certificates import Authority
 from harness.patience import PATIENCE_SECONDS
 from harness.release import memory, release_binary  # noqa: F401 (a fixture)
-from harness.rpc import set_cell
-from harness.server import EXTERNAL, Server
+from harness.rpc import fails_with, set_cell
+from harness.server import EXTERNAL, Server, run_trestle
 
 MB = 1 << 20
 TABLES = 1000
@@ -189,11 +192,11 @@ def idle_connection(server, context):
 
 
 def wait_for_memory(server, most):
-    """Until the server has no more than that; what it has then, or at last."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while memory(server) > most and time.monotonic() < deadline:
+    """Until the server has no more than that; what it has then, or at last, and the seconds."""
+    began = time.monotonic()
+    while memory(server) > most and time.monotonic() < began + PATIENCE_SECONDS:
         time.sleep(0.5)
-    return memory(server)
+    return memory(server), time.monotonic() - began
 
 
 def check_memory_returns(server, count, context=None):
@@ -205,19 +208,112 @@ def check_memory_returns(server, count, context=None):
         with_them = memory(server)
         for each in connections:
             each.close()
-        after = wait_for_memory(server, most)
-    print(f"{count} connections: {before / MB:.0f}, {with_them / MB:.0f}, {after / MB:.0f} MB")
+        after, seconds = wait_for_memory(server, most)
+    print(f"{count} connections: {before / MB:.0f}, {with_them / MB:.0f}, {after / MB:.0f} MB "
+          f"{seconds:.1f} s later")  # fmt: skip
     assert after <= most
 
 
-def test_memory_of_closed_connections_returns(release_server, tmp_path):
-    """Fewer than an operator has: ten thousand are for who has a minute."""
+def allow_descriptors(count):
+    """To this process and those that it starts from now on."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard < count:
+        pytest.skip(f"{count} descriptors are not to be had")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    check_memory_returns(release_server(), 2500)
-    authority = Authority(tmp_path)
+
+
+def secured(directory):
+    """(settings of a server that speaks TLS, a context for its clients)"""
+    authority = Authority(directory)
     certificate, key = authority.issue("server", "/CN=localhost")
     context = ssl.create_default_context(cafile=str(authority.certificate))
     context.set_alpn_protocols(["h2"])
-    server = release_server("--tls-cert", certificate, "--tls-key", key)
-    check_memory_returns(server, 700, context)
+    return ["--tls-cert", certificate, "--tls-key", key], context
+
+
+def test_memory_of_closed_connections_returns(release_server, tmp_path):
+    """Fewer than an operator has."""
+    allow_descriptors(3000)
+    check_memory_returns(release_server(), 2500)
+    settings, context = secured(tmp_path)
+    check_memory_returns(release_server(*settings), 700, context)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["plain", "tls"])
+def test_memory_of_ten_thousand_connections_returns(release_server, tmp_path, how):
+    allow_descriptors(12000)
+    settings, context = secured(tmp_path) if how == "tls" else ([], None)
+    check_memory_returns(release_server(*settings), 10000, context)
+
+
+class Peak:
+    """The most that a server takes without what is a file's, looked at until the `with` ends."""
+
+    def __init__(self, server):
+        self.server, self.bytes = server, 0
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self.look)
+
+    def look(self):
+        while not self.is_over.wait(0.02):
+            self.bytes = max(self.bytes, memory(self.server, "RssAnon"))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.thread.join()
+
+
+def values_of_largest_row():
+    """255 MB: two of the largest cells, and smaller ones."""
+    chance = random.Random(20)
+    large = {b"large%d" % i: chance.randbytes(100 * MB) for i in range(2)}
+    return {**large, **{b"small%02d" % i: chance.randbytes(MB) for i in range(55)}}
+
+
+def read_values(rpc, name):
+    return {cell.qualifier: cell.value for cell in rpc.read_row(name, b"row")}
+
+
+@pytest.mark.long
+def test_the_largest_row_within_a_gigabyte(release_server, connect, tmp_path):
+    """Written in pieces, read whole, from memory and from the disk, by Python and `export`."""
+    server = release_server("--memory", "1GB")
+    rpc = connect(server.host)
+    name = rpc.create_table("large")
+    values = values_of_largest_row()
+    with Peak(server) as peak:
+        for qualifier, value in values.items():
+            rpc.mutate(name, b"row", set_cell("f", qualifier, value, 1000))
+        written = peak.bytes
+        is_same = read_values(rpc, name) == values  # not in the assert, which would print it
+        assert is_same
+    print(f"written: {written / MB:.0f} MB at most, and read: {peak.bytes / MB:.0f}")
+    assert peak.bytes < 1024 * MB
+    rpc = connect(server.restart().host)
+    with Peak(server) as peak:
+        is_same = read_values(rpc, name) == values
+        assert is_same
+        done = run_trestle("export", "avro", "large", tmp_path / "exported",
+                           "--endpoint", server.host)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    print(f"read from the disk: {peak.bytes / MB:.0f} MB at most")
+    assert peak.bytes < 1024 * MB
+
+
+def test_what_half_a_gigabyte_is_too_little_for(release_server, connect):
+    """The start says it, and the call that wants more."""
+    server = release_server("--memory", "512MB")
+    assert f'a request has at most" max_message={64 * MB}' in server.stderr()
+    rpc = connect(server.host)
+    name = rpc.create_table("large")
+    with fails_with(grpc.StatusCode.RESOURCE_EXHAUSTED):
+        rpc.mutate(name, b"row", set_cell("f", b"q", b"x" * (100 * MB), 1000))
+    value = b"x" * (60 * MB)
+    rpc.mutate(name, b"row", set_cell("f", b"q", value, 1000))
+    is_same = read_values(rpc, name) == {b"q": value}
+    assert is_same
