@@ -266,7 +266,7 @@ static void a_line_that_cannot_be_written_is_counted(void **state)
                                           .metrics = f->metrics};
     assert_ok(audit_open(&options, &audit));
     audit_reload(audit, "TLS", status_ok(), NULL);
-    metrics_write(f->metrics, &page);
+    metrics_write(f->metrics, false, &page);
     buffer_append_byte(&page, '\0');
     assert_non_null(strstr((const char *)page.data, "trestle_audit_lines_lost_total 1\n"));
     buffer_free(&page);

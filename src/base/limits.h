@@ -210,6 +210,8 @@ enum {
     /* App profiles that requests are counted by, each method on its own: 3 KB for each method that
      * it is used with. A power of two. Beyond: they count as "other". */
     LIMIT_PROFILE_METRICS = 64,
+    /* Tables that metrics tell of by name. Beyond: together, as "other". */
+    LIMIT_TABLE_METRICS = 100,
 };
 
 /* --- places of backups and of the archive; INVALID_ARGUMENT --- */

@@ -5,11 +5,13 @@
  *     processor and fall on another. metrics_set uses the first shard's slot alone.
  *  2. The list of RPCs only grows, at its head, under `mutex`; its entries never move. So do the
  *     places of profiles, which are read without it: a place is filled once.
- *  3. Whoever looks gets all from metrics_visit, so that no two can differ. */
+ *  3. Whoever looks gets all from metrics_visit, so that no two can differ.
+ *  4. The series of a family are replaced as a whole, and read, under `families_lock`. */
 #include "base/metrics.h"
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -60,8 +62,16 @@ struct profile {
     char id[];
 };
 
+/* Of a family, in one piece of memory with its texts. */
+struct family {
+    size_t count;
+    struct metric_series series[];
+};
+
 struct metrics {
     uint32_t magic;
+    pthread_mutex_t families_lock;
+    struct family *families[METRIC_FAMILY_COUNT]; /* NULL: without series */
     pthread_mutex_t mutex;
     struct rpc_metrics *rpcs;
     unsigned profile_count;                             /* of those that were added */
@@ -70,6 +80,8 @@ struct metrics {
 };
 
 #define METRICS_MAGIC 0x4d455452u
+
+enum audience { AUDIENCE_EVERYBODY, AUDIENCE_ADMITTED };
 
 enum unit { UNIT_COUNT, UNIT_SECONDS, UNIT_BYTES };
 
@@ -91,6 +103,7 @@ status metrics_create(struct metrics **out)
     memset(metrics, 0, sizeof *metrics);
     metrics->magic = METRICS_MAGIC;
     pthread_mutex_init(&metrics->mutex, NULL);
+    pthread_mutex_init(&metrics->families_lock, NULL);
     return status_ok();
 }
 
@@ -114,6 +127,9 @@ void metrics_destroy(struct metrics *metrics)
     }
     for (unsigned i = 0; i < PROFILE_PLACES; i++)
         free(atomic_load(&metrics->profiles[i]));
+    for (unsigned i = 0; i < METRIC_FAMILY_COUNT; i++)
+        free(metrics->families[i]);
+    pthread_mutex_destroy(&metrics->families_lock);
     pthread_mutex_destroy(&metrics->mutex);
     metrics->magic = 0;
     free(metrics);
@@ -157,6 +173,73 @@ int64_t metrics_value(struct metrics *metrics, enum metric metric)
     for (unsigned i = 0; i < SHARDS; i++)
         sum += atomic_load_explicit(&metrics->shards[i].values[metric], memory_order_relaxed);
     return (int64_t)sum;
+}
+
+/* --- families --- */
+
+static size_t label_size(const char *label)
+{
+    return label == NULL ? 0 : strlen(label) + 1;
+}
+
+static size_t texts_size(const struct metric_series *series, size_t count)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        for (unsigned j = 0; j < METRIC_LABELS_MOST; j++)
+            size += label_size(series[i].labels[j]);
+    return size;
+}
+
+/* Both texts and messages are UTF-8; a path may be anything. */
+static void copy_text(char *to, const char *text, size_t size)
+{
+    bool is_sound = utf8_is_valid(bytes_of(text));
+    for (size_t i = 0; i < size; i++)
+        to[i] = is_sound || (unsigned char)text[i] < 0x80 ? text[i] : '?';
+}
+
+/* The series' texts are put at `text`; returns where the next one's go. */
+static char *copy_series(struct metric_series *to, const struct metric_series *series, char *text)
+{
+    *to = *series;
+    for (unsigned j = 0; j < METRIC_LABELS_MOST; j++) {
+        size_t size = label_size(series->labels[j]);
+        if (size == 0)
+            continue;
+        copy_text(text, series->labels[j], size);
+        to->labels[j] = text;
+        text += size;
+    }
+    return text;
+}
+
+static status copy_family(const struct metric_series *series, size_t count, struct family **out)
+{
+    size_t head = sizeof **out + count * sizeof *series;
+    struct family *family = *out = malloc(head + texts_size(series, count));
+    if (family == NULL)
+        return status_out_of_memory();
+    char *text = (char *)family + head;
+    family->count = count;
+    for (size_t i = 0; i < count; i++)
+        text = copy_series(&family->series[i], &series[i], text);
+    return status_ok();
+}
+
+status metrics_replace(struct metrics *metrics, enum metric_family family,
+                       const struct metric_series *series, size_t count)
+{
+    struct family *fresh, *former;
+    if (metrics == NULL)
+        return status_ok();
+    TRY(copy_family(series, count, &fresh));
+    pthread_mutex_lock(&metrics->families_lock);
+    former = metrics->families[family];
+    metrics->families[family] = fresh;
+    pthread_mutex_unlock(&metrics->families_lock);
+    free(former);
+    return status_ok();
 }
 
 /* --- profiles --- */
@@ -308,10 +391,12 @@ struct row {
     const char *group; /* of the rows after it; else NULL */
     const char *name;
     const char *sentence;
-    struct metric_label label; /* NULL: none */
+    struct metric_label label;              /* NULL: none */
+    const char *labels[METRIC_LABELS_MOST]; /* of a family, their names; else NULL */
     enum metric_type type;
     enum unit unit;
-    unsigned index; /* an enum metric, or an enum metric_histogram */
+    bool names_things;
+    unsigned index; /* an enum metric, metric_histogram or metric_family */
 };
 
 #define ROW(kind_, name_, unit_, index_, sentence_, ...)                                           \
@@ -330,6 +415,9 @@ static const struct row rows[] = {
     ROW(kind, name, COUNT, METRIC_##name##_##value, sentence, .label = {#label_, #value})
 #define METRIC_SECONDS_OF(kind, name, label_, value, sentence)                                     \
     ROW(kind, name, SECONDS, METRIC_##name##_##value, sentence, .label = {#label_, #value})
+#define METRIC_BY(kind, audience, name, sentence, ...)                                             \
+    ROW(kind, name, COUNT, METRIC_BY_##name, sentence, .labels = {__VA_ARGS__},                    \
+        .names_things = AUDIENCE_##audience == AUDIENCE_ADMITTED)
 #define METRIC_HISTOGRAM(name, unit, sentence)                                                     \
     ROW(HISTOGRAM, name, unit, METRIC_HISTOGRAM_##name, sentence)
 #include "base/metrics.def"
@@ -395,6 +483,34 @@ static double row_value(struct metrics *metrics, const struct row *row)
     return row->unit == UNIT_SECONDS ? (double)value / 1e6 : (double)value;
 }
 
+static void add_label(struct metric_sample *sample, const char *name, const char *value)
+{
+    sample->labels[sample->label_count++] = (struct metric_label){name, value};
+}
+
+static void visit_series(const struct look *look, const struct row *row, const char *group,
+                         const struct metric_series *series)
+{
+    struct metric_sample sample = {.name = row->name,
+                                   .group = group,
+                                   .sentence = row->sentence,
+                                   .type = row->type,
+                                   .names_things = row->names_things,
+                                   .value = (double)series->value};
+    for (unsigned i = 0; i < METRIC_LABELS_MOST && row->labels[i] != NULL; i++)
+        add_label(&sample, row->labels[i], series->labels[i]);
+    look->visit(look->context, &sample);
+}
+
+static void visit_family(const struct look *look, const struct row *row, const char *group)
+{
+    pthread_mutex_lock(&look->metrics->families_lock);
+    const struct family *family = look->metrics->families[row->index];
+    for (size_t i = 0; family != NULL && i < family->count; i++)
+        visit_series(look, row, group, &family->series[i]);
+    pthread_mutex_unlock(&look->metrics->families_lock);
+}
+
 static void visit_row(const struct look *look, const struct row *row, const char *group)
 {
     struct metric_sample sample = {.name = full_name(row),
@@ -408,11 +524,6 @@ static void visit_row(const struct look *look, const struct row *row, const char
     else
         sample.value = row_value(look->metrics, row);
     look->visit(look->context, &sample);
-}
-
-static void add_label(struct metric_sample *sample, const char *name, const char *value)
-{
-    sample->labels[sample->label_count++] = (struct metric_label){name, value};
 }
 
 static struct metric_sample rpc_sample(const struct look *look, const struct rpc_metrics *rpc,
@@ -478,6 +589,8 @@ void metrics_visit(struct metrics *metrics, metric_visitor *visit, void *context
     for (size_t i = 0; i < ROWS; i++) {
         if (rows[i].group != NULL)
             group = rows[i].group;
+        else if (rows[i].labels[0] != NULL)
+            visit_family(&look, &rows[i], group);
         else
             visit_row(&look, &rows[i], group);
     }
@@ -495,17 +608,31 @@ static const char *const type_names[] = {"counter", "gauge", "histogram"};
 
 struct text {
     struct buffer *out;
+    bool for_everybody;
     const char *last; /* the name of the last sample; NULL: none */
 };
 
-/* `{method="…",le="…"}`; `le` is NULL for none. Labels need no escaping: they are ids, names of
- * methods, and words of ours. */
+/* Paths may have anything in them. */
+static void write_escaped(struct buffer *out, const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c == '\n')
+            buffer_append_bytes(out, bytes_of("\\n"));
+        else if (*c == '"' || *c == '\\')
+            buffer_append_format(out, "\\%c", *c);
+        else
+            buffer_append_byte(out, (uint8_t)*c);
+    }
+}
+
+/* `{method="…",le="…"}`; `le` is NULL for none. */
 static void write_labels(struct buffer *out, const struct metric_sample *sample, const char *le)
 {
     char before = '{';
     for (size_t i = 0; i < sample->label_count; i++) {
-        buffer_append_format(out, "%c%s=\"%s\"", before, sample->labels[i].name,
-                             sample->labels[i].value);
+        buffer_append_format(out, "%c%s=\"", before, sample->labels[i].name);
+        write_escaped(out, sample->labels[i].value);
+        buffer_append_byte(out, '"');
         before = ',';
     }
     if (le != NULL) {
@@ -543,6 +670,8 @@ static void write_sample(void *context, const struct metric_sample *sample)
 {
     struct text *text = context;
     struct buffer *out = text->out;
+    if (sample->names_things && text->for_everybody)
+        return;
     if (text->last == NULL || strcmp(text->last, sample->name) != 0)
         buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", sample->name, sample->sentence,
                              sample->name, type_names[sample->type]);
@@ -556,9 +685,9 @@ static void write_sample(void *context, const struct metric_sample *sample)
     buffer_append_format(out, " %.15g\n", sample->value);
 }
 
-void metrics_write(struct metrics *metrics, struct buffer *out)
+void metrics_write(struct metrics *metrics, bool for_everybody, struct buffer *out)
 {
-    struct text text = {.out = out};
+    struct text text = {.out = out, .for_everybody = for_everybody};
     metrics_visit(metrics, write_sample, &text);
 }
 
@@ -569,15 +698,25 @@ static void write_group(struct buffer *out, const char *title)
     buffer_append_format(out, "\n## %s\n\n| metric | type | what it is |\n|---|---|---|\n", title);
 }
 
+static void write_label_names(struct buffer *out, const struct row *row)
+{
+    if (row->label.name != NULL)
+        buffer_append_format(out, "{%s}", row->label.name);
+    if (row->labels[0] == NULL)
+        return;
+    buffer_append_format(out, "{%s", row->labels[0]);
+    for (unsigned i = 1; i < METRIC_LABELS_MOST && row->labels[i] != NULL; i++)
+        buffer_append_format(out, ",%s", row->labels[i]);
+    buffer_append_byte(out, '}');
+}
+
 /* One line for all of a name. */
 static void write_line(struct buffer *out, const struct row *row)
 {
-    const char *label = row->label.name;
-    if (label != NULL && strcmp(row[-1].name == NULL ? "" : row[-1].name, row->name) == 0)
+    if (row->label.name != NULL && strcmp(row[-1].name == NULL ? "" : row[-1].name, row->name) == 0)
         return;
     buffer_append_format(out, "| `%s", full_name(row));
-    if (label != NULL)
-        buffer_append_format(out, "{%s}", label);
+    write_label_names(out, row);
     buffer_append_format(out, "` | %s | %s |\n", type_names[row->type], row->sentence);
 }
 

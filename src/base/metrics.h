@@ -17,6 +17,13 @@ enum metric {
     METRIC_COUNT
 };
 
+/* Those of which there are as many series as somebody knows of. */
+enum metric_family {
+#define METRIC_BY(kind, audience, name, sentence, ...) METRIC_BY_##name,
+#include "base/metrics.def"
+    METRIC_FAMILY_COUNT
+};
+
 enum metric_histogram {
 #define METRIC_HISTOGRAM(name, unit, sentence) METRIC_HISTOGRAM_##name,
 #include "base/metrics.def"
@@ -41,6 +48,20 @@ void metrics_observe(struct metrics *metrics, enum metric_histogram histogram, u
 
 /* The sum over all processors. */
 int64_t metrics_value(struct metrics *metrics, enum metric metric);
+
+enum { METRIC_LABELS_MOST = 3, METRIC_BOUNDS = 24 };
+
+/* One series of a family: the labels' values, in the order of their names in metrics.def. */
+struct metric_series {
+    const char *labels[METRIC_LABELS_MOST];
+    int64_t value;
+};
+
+/* From now on the family has these series, and no others; they are copied. Whoever calls sees to it
+ * that there are not too many, and no two of them alike. RESOURCE_EXHAUSTED without memory: then
+ * nothing has changed. */
+status metrics_replace(struct metrics *metrics, enum metric_family family,
+                       const struct metric_series *series, size_t count);
 
 /* --- RPCs --- */
 
@@ -74,19 +95,18 @@ void metrics_rpc_ended(struct rpc_metrics *rpc, unsigned profile, enum status_co
 
 enum metric_type { METRIC_TYPE_COUNTER, METRIC_TYPE_GAUGE, METRIC_TYPE_HISTOGRAM };
 
-enum { METRIC_LABELS_MOST = 3, METRIC_BOUNDS = 24 };
-
 struct metric_label {
     const char *name;
-    const char *value;
+    const char *value; /* valid during the visit; all other strings live as long as the metrics */
 };
 
-/* One series as it stands. The strings live as long as the metrics. */
+/* One series as it stands. */
 struct metric_sample {
     const char *name; /* in full: "trestle_tables" */
     const char *group;
     const char *sentence;
     enum metric_type type;
+    bool names_things; /* tables or directories: not for everybody where there is access control */
     size_t label_count;
     struct metric_label labels[METRIC_LABELS_MOST];
     double value; /* in seconds, bytes or times; of a histogram the sum of what was observed */
@@ -98,12 +118,13 @@ struct metric_sample {
 };
 
 /* All series, those of one name next to each other. Methods that were never called are left out,
- * and so are their profiles and codes. Any thread. */
+ * and so are their profiles and codes. Any thread; `visit` may be called under a lock, and should
+ * only copy. */
 typedef void metric_visitor(void *context, const struct metric_sample *sample);
 void metrics_visit(struct metrics *metrics, metric_visitor *visit, void *context);
 
-/* Prometheus's text format, version 0.0.4. */
-void metrics_write(struct metrics *metrics, struct buffer *out);
+/* Prometheus's text format, version 0.0.4; for everybody, without series that name things. */
+void metrics_write(struct metrics *metrics, bool for_everybody, struct buffer *out);
 
 /* The page docs/reference/metrics.md. */
 void metrics_write_markdown(struct buffer *out);

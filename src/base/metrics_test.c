@@ -26,7 +26,7 @@ static int tear_down(void **state)
 static char *text_of(struct metrics *metrics)
 {
     struct buffer out = {0};
-    metrics_write(metrics, &out);
+    metrics_write(metrics, false, &out);
     buffer_append_byte(&out, '\0');
     assert_false(out.failed);
     return (char *)out.data;
@@ -188,12 +188,81 @@ static void series_of_a_name_are_together(void **state)
     buffer_free(&order.seen);
 }
 
+static void series_are_what_was_said_last(void **state)
+{
+    const struct metric_series first[] = {{{"t", NULL, NULL}, 1}, {{"u", NULL, NULL}, 2}};
+    const struct metric_series then[] = {{{"u", NULL, NULL}, 3}};
+    char *text = text_of(*state);
+    assert_null(strstr(text, "trestle_table_bytes"));
+    free(text);
+    assert_ok(metrics_replace(*state, METRIC_BY_table_bytes, first, 2));
+    text = text_of(*state);
+    assert_line(text, "# TYPE trestle_table_bytes gauge");
+    assert_line(text, "trestle_table_bytes{table=\"t\"} 1");
+    assert_line(text, "trestle_table_bytes{table=\"u\"} 2");
+    free(text);
+    assert_ok(metrics_replace(*state, METRIC_BY_table_bytes, then, 1));
+    text = text_of(*state);
+    assert_null(strstr(text, "table=\"t\""));
+    assert_line(text, "trestle_table_bytes{table=\"u\"} 3");
+    free(text);
+    assert_ok(metrics_replace(*state, METRIC_BY_table_bytes, NULL, 0));
+    text = text_of(*state);
+    assert_null(strstr(text, "trestle_table_bytes"));
+    free(text);
+}
+
+/* A path may have anything in it, and the page is still one. */
+static void labels_are_escaped(void **state)
+{
+    const struct metric_series paths[] = {{{"a\"b\\c\nd", NULL, NULL}, 1},
+                                          {{"caf\xc3\xa9", NULL, NULL}, 2},
+                                          {{"caf\xe9", NULL, NULL}, 3}};
+    assert_ok(metrics_replace(*state, METRIC_BY_place_free_bytes, paths, 3));
+    char *text = text_of(*state);
+    assert_line(text, "trestle_place_free_bytes{place=\"a\\\"b\\\\c\\nd\"} 1");
+    assert_line(text, "trestle_place_free_bytes{place=\"caf\xc3\xa9\"} 2");
+    assert_line(text, "trestle_place_free_bytes{place=\"caf?\"} 3");
+    free(text);
+}
+
+static void not_everybody_sees_names(void **state)
+{
+    struct buffer out = {0};
+    const struct metric_series table = {{"t"}, 1}, listener = {{"127.0.0.1:8086"}, 1};
+    assert_ok(metrics_replace(*state, METRIC_BY_table_bytes, &table, 1));
+    assert_ok(
+        metrics_replace(*state, METRIC_BY_certificate_expiry_timestamp_seconds, &listener, 1));
+    metrics_write(*state, true, &out);
+    buffer_append_byte(&out, '\0');
+    assert_null(strstr((const char *)out.data, "trestle_table_bytes"));
+    assert_line((const char *)out.data,
+                "trestle_certificate_expiry_timestamp_seconds{listener=\"127.0.0.1:8086\"} 1");
+    buffer_free(&out);
+}
+
+static void without_memory_series_stay(void **state)
+{
+    const struct metric_series first = {{"0.1", "4a5eba5", "7.8.3"}, 1};
+    const struct metric_series then = {{"0.2", "4a5eba5", "7.8.3"}, 1};
+    assert_ok(metrics_replace(*state, METRIC_BY_build_info, &first, 1));
+    failmalloc_start(0);
+    status s = metrics_replace(*state, METRIC_BY_build_info, &then, 1);
+    assert_true(failmalloc_stop());
+    assert_status(s, STATUS_RESOURCE_EXHAUSTED);
+    char *text = text_of(*state);
+    assert_line(text,
+                "trestle_build_info{version=\"0.1\",revision=\"4a5eba5\",rocksdb=\"7.8.3\"} 1");
+    free(text);
+}
+
 static void nobody_looks(void **state)
 {
     (void)state;
     metrics_add(NULL, METRIC_connections, 1);
     metrics_set(NULL, METRIC_tables, 1);
     metrics_observe(NULL, METRIC_HISTOGRAM_commit_seconds, 1);
+    assert_ok(metrics_replace(NULL, METRIC_BY_table_bytes, NULL, 0));
     assert_null(metrics_rpc(NULL, "p.S/Read"));
     metrics_rpc_ended(NULL, METRICS_PROFILE_NONE, STATUS_OK, 1);
 }
@@ -209,7 +278,7 @@ static void count_in_need(void *context)
     metrics_rpc_ended(metrics_rpc(metrics, "p.S/Read"), METRICS_PROFILE_NONE, STATUS_OK, 1);
     status_free(metrics_add_profile(metrics, bytes_of("batch")));
     if (metrics != NULL)
-        metrics_write(metrics, &out);
+        metrics_write(metrics, false, &out);
     buffer_free(&out);
     metrics_destroy(metrics);
 }
@@ -231,6 +300,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(profiles_are_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(times_are_shown_in_seconds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(series_of_a_name_are_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(series_are_what_was_said_last, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(labels_are_escaped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(not_everybody_sees_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_memory_series_stay, set_up, tear_down),
         cmocka_unit_test(nobody_looks),
         cmocka_unit_test(memory_runs_out_anywhere),
     };

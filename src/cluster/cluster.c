@@ -283,7 +283,8 @@ static status open_store(struct cluster *cluster)
                                           .on_trouble = report_trouble,
                                           .trouble_context = cluster,
                                           .on_damage = damages_see,
-                                          .damage_context = cluster->damages};
+                                          .damage_context = cluster->damages,
+                                          .metrics = options->metrics};
     TRY(store_open(&store_options, &cluster->store));
     if (store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID) == NULL)
         TRY(store_keyspaces_create(cluster->store, CATALOG_KEYSPACE_ID, 1));
@@ -377,6 +378,7 @@ static struct cluster *new_cluster(const struct cluster_options *options)
     pthread_mutex_init(&cluster->admin, NULL);
     pthread_mutex_init(&cluster->doomed_lock, NULL);
     pthread_mutex_init(&cluster->looking, NULL);
+    pthread_mutex_init(&cluster->traffic.lock, NULL);
     return cluster;
 }
 
@@ -449,6 +451,7 @@ void cluster_close(struct cluster *cluster)
     free(cluster->spares);
     free(cluster->unclaimed);
     condition_destroy(cluster->condition);
+    pthread_mutex_destroy(&cluster->traffic.lock);
     pthread_mutex_destroy(&cluster->looking);
     pthread_mutex_destroy(&cluster->doomed_lock);
     pthread_mutex_destroy(&cluster->admin);
@@ -571,4 +574,5 @@ void cluster_measure(struct cluster *cluster)
     metrics_set(metrics, METRIC_clock_lead_seconds, commit_clock_lead_us(cluster->commits));
     metrics_set(metrics, METRIC_hot_tablets, (int64_t)heat_hot_count(cluster));
     metrics_set(metrics, METRIC_commit_milliseconds, commit_under_way_us(cluster->commits) / 1000);
+    traffic_measure(cluster);
 }

@@ -3,6 +3,7 @@
  * Locks, in the order in which they may be taken (docs/internals/threads.md):
  *   admin        one administrative change, split or merge at a time; held across catalog writes
  *   index_lock   the array of tables; held for a search or a move of pointers
+ *   traffic.lock what is told of tables' traffic
  *   map_lock     of one table, see table.h
  *   doomed_lock  the list of doomed tables
  *   looking      whether the store takes writes; held for a look and a note */
@@ -51,6 +52,7 @@ struct cluster {
     struct heat *heat;
     struct maintenance *maintenance;
     struct cluster_settling settling;
+    struct cluster_traffic traffic;
     struct clock_watch clock_watch; /* only maintenance touches this */
 
     pthread_rwlock_t index_lock;

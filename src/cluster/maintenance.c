@@ -163,6 +163,7 @@ static void run_round(struct maintenance *maintenance)
     run_reclaims(maintenance);
     balance_run(maintenance->cluster);
     heat_run(maintenance->cluster);
+    traffic_run(maintenance->cluster);
     gc_pass_run(maintenance->cluster);
     delete_token_records(maintenance->cluster);
     end_round(maintenance);

@@ -231,6 +231,7 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
     status s = row_read(update->tablet->keyspace, &options, update->row_key, reach, &row, &outcome);
     bool was_read = !status_is_ok(s) || outcome != ROW_NOT_CACHED;
     update->bytes_read = row.record.size;
+    atomic_fetch_add_explicit(&update->tablet->bytes_read, row.record.size, memory_order_relaxed);
     if (status_is_ok(s) && outcome == ROW_TOO_LARGE)
         s = status_make(STATUS_FAILED_PRECONDITION, "The row has more than %d bytes",
                         LIMIT_ROW_BYTES);

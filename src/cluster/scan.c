@@ -124,6 +124,7 @@ static void count_passed(struct scan *scan)
 {
     if (scan->passed.rows == 0)
         return;
+    atomic_fetch_add_explicit(&scan->tablet->bytes_read, scan->passed.bytes, memory_order_relaxed);
     heat_note_passed(scan->table, row_range_reader_last_scanned(scan->reader), &scan->passed);
     scan->passed = (struct heat_passed){0};
 }
@@ -313,6 +314,13 @@ static void note_passed(struct scan *scan, bool has_row)
     scan->group_size = is_short ? 1 + (unsigned)(scan->random >> 8) % HEAT_STEPS : HEAT_STEPS;
 }
 
+static void count_point(const struct scan *scan, struct tablet *tablet, enum row_outcome outcome)
+{
+    if (outcome == ROW_FOUND && !scan->is_quiet)
+        atomic_fetch_add_explicit(&tablet->bytes_read, bytes_of_row(&scan->row),
+                                  memory_order_relaxed);
+}
+
 /* --- steps --- */
 
 /* A range of one key: no reader, and no tablet but for the counting. */
@@ -328,6 +336,7 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
         if (status_is_ok(s))
             look_after(scan, tablet);
         note_asked_for(scan, tablet, key, *outcome);
+        count_point(scan, tablet, *outcome);
         tablet_release(tablet);
         TRY(s);
         scan->row.key = key;

@@ -280,6 +280,8 @@ void table_swap_tablets(struct table *table, struct tablet *const *old, size_t o
     struct tablet **place = table->tablets + at;
     CHECK(*place == old[0]);
     size_t behind = table->tablet_count - at - old_count;
+    for (size_t i = 0; i < old_count; i++)
+        traffic_add_tablet(&table->traffic.gone, old[i]);
     memmove(place + count, place + old_count, behind * sizeof(*place));
     memcpy(place, fresh, count * sizeof(*place));
     table->tablet_count += count - old_count;

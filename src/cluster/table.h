@@ -20,6 +20,7 @@
 #include "cluster/cluster.h"
 #include "cluster/heat_table.h"
 #include "cluster/settle.h"
+#include "cluster/traffic.h"
 #include "row/fold.h"
 #include "tablet/tablet.h"
 
@@ -61,6 +62,7 @@ struct table {
     struct table_gc gc;
     struct table_settling settling;
     struct table_heat heat;
+    struct table_traffic traffic;
     bool is_deleted;    /* it is not in the index; with admin held, as the next */
     int64_t deleted_us; /* when, if it is kept; 0: it is not */
     bool is_doomed;     /* its records are gone; set before its last reference goes */

@@ -31,3 +31,11 @@ void certificate_look(struct condition *condition, const struct certificate_date
                         "the certificate %s ends at %s, in %lld hours", dates->file, date,
                         (long long)(left_us / HOUR_US));
 }
+
+void certificate_measure(struct metrics *metrics, const char *listener,
+                         const struct certificate_dates *dates)
+{
+    const struct metric_series series = {.labels = {listener}, .value = dates->to_us / 1000000};
+    status_ignore(
+        metrics_replace(metrics, METRIC_BY_certificate_expiry_timestamp_seconds, &series, 1));
+}

@@ -16,4 +16,8 @@ struct certificate_dates {
 void certificate_look(struct condition *condition, const struct certificate_dates *dates,
                       int64_t now_us);
 
+/* Sets the metric of when it ends. Without memory it stays as it was. */
+void certificate_measure(struct metrics *metrics, const char *listener,
+                         const struct certificate_dates *dates);
+
 #endif

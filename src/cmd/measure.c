@@ -40,5 +40,6 @@ void measure(void *context)
     cluster_measure(measured->cluster);
     (void)cluster_condition(measured->cluster); /* sets those of health */
     backups_measure(measured->backups);
+    place_watch_look(measured->places);
     measure_process(measured);
 }

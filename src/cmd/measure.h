@@ -3,6 +3,7 @@
 #define TRESTLE_CMD_MEASURE_H
 
 #include "cluster/backup.h"
+#include "cmd/place_watch.h"
 #include "datastore/datastore.h"
 #include "wire/grpc_server.h"
 
@@ -11,6 +12,7 @@ struct measured {
     struct metrics *metrics;
     struct cluster *cluster;
     struct backups *backups;
+    struct place_watch *places;
     const struct grpc_server *grpc;
     struct pool *pool;
     struct pool *queries;

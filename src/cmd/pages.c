@@ -61,7 +61,7 @@ static void show_metrics(struct pages *pages, struct http_request *request)
     if (!admit(pages, request))
         return;
     measure(pages->measured);
-    metrics_write(pages->measured->metrics, &page);
+    metrics_write(pages->measured->metrics, pages->hides_names && pages->guard == NULL, &page);
     if (page.failed) {
         answer(request, 503, "out of memory");
     } else {

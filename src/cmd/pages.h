@@ -10,7 +10,7 @@
 struct pages {
     struct measured *measured;
     struct cluster *cluster;
-    bool hides_names;     /* there is access control, and /readyz is for everybody */
+    bool hides_names;     /* there is access control: from whoever has not been admitted */
     struct access *guard; /* of /metrics; NULL: it is for everybody */
 };
 

@@ -23,12 +23,21 @@ void reloadable_init(struct reloadable *reloadable)
     note_changes(reloadable);
 }
 
+static void count(const struct reloadable *reloadable, bool has_failed)
+{
+    enum metric total =
+        has_failed ? METRIC_reload_failures_total_access : METRIC_reloads_total_access;
+    metrics_add(reloadable->metrics, total + reloadable->kind, 1);
+    metrics_set(reloadable->metrics, METRIC_reload_failed_access + reloadable->kind, has_failed);
+}
+
 void reloadable_check(struct reloadable *reloadable, bool always, const struct log *log)
 {
     if (reloadable->reload == NULL || (!note_changes(reloadable) && !always))
         return;
     struct buffer changes = {0};
     status s = reloadable->reload(reloadable->context, &changes);
+    count(reloadable, !status_is_ok(s));
     if (status_is_ok(s))
         log_info(
             log, "files read again", LOG_STR("what", reloadable->what),

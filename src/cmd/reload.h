@@ -3,12 +3,18 @@
 #define TRESTLE_CMD_RELOAD_H
 
 #include "base/log.h"
+#include "base/metrics.h"
 #include "base/status.h"
 #include "os/file.h"
+
+/* In the order of the metrics that count them. */
+enum reload_kind { RELOAD_ACCESS, RELOAD_AUDIT_LOG, RELOAD_TLS };
 
 /* Some files that are read together, and who reads them. On failure he keeps what he had. */
 struct reloadable {
     const char *what; /* for the log: "TLS" */
+    enum reload_kind kind;
+    struct metrics *metrics;
     /* Appends what has changed, in words. */
     status (*reload)(void *context, struct buffer *changes);
     void *context;

@@ -36,6 +36,7 @@ static void create_measured(struct server *server)
         .metrics = server->metrics,
         .cluster = server->cluster,
         .backups = server->backups,
+        .places = server->places,
         .grpc = server->grpc,
         .pool = server->pool,
         .queries = server->bigtable.queries,
@@ -64,6 +65,7 @@ static status create_parts(struct server *server)
     TRY(pool_create((unsigned)settings->pool_threads, LIMIT_POOL_QUEUE, "pool", &server->pool));
     TRY(server_open_cluster(server));
     TRY(server_open_backups(server));
+    TRY(server_watch_places(server));
     TRY(server_create_services(server));
     TRY(server_create_rpc_metrics(server));
     TRY(blame(server, "otlp_headers", otlp_headers_check(settings->otlp_headers)));
@@ -75,6 +77,7 @@ static status create_parts(struct server *server)
     TRY(server_create_workers(server));
     server_show_running(server);
     create_measured(server);
+    server_tell_build(server);
     TRY(server_start_services(server));
     return server_open_listener(server, &address);
 }
@@ -204,6 +207,7 @@ void server_destroy(struct server *server)
     audit_close(server->audit);
     if (server->cluster != NULL)
         cluster_close(server->cluster);
+    place_watch_stop(server->places);
     place_close(server->archive);
     pool_destroy(server->pool);
     server_free_workers(server);

@@ -30,8 +30,11 @@ static status create_audit(struct server *server)
     if (settings->auth == AUTH_OFF && settings->audit_log == NULL)
         return status_ok();
     TRY(audit_open(&options, &server->audit));
-    server->access_files =
-        (struct reloadable){.what = "audit log", .reload = reopen_audit, .context = server};
+    server->access_files = (struct reloadable){.what = "audit log",
+                                               .kind = RELOAD_AUDIT_LOG,
+                                               .metrics = server->metrics,
+                                               .reload = reopen_audit,
+                                               .context = server};
     server->insight.audit = server->audit;
     return rule_table_create(server->services, SERVICES, &server->rules);
 }
@@ -59,6 +62,8 @@ status server_create_access(struct server *server)
         return status_ok();
     server->access_files = (struct reloadable){
         .what = "access control",
+        .kind = RELOAD_ACCESS,
+        .metrics = server->metrics,
         .reload = reload_access,
         .context = server,
         .paths = {settings->auth_tokens, settings->auth_jwks, settings->auth_policy}};

@@ -5,6 +5,8 @@
 #include "backup/whole.h"
 #include "base/limits.h"
 #include "base/sizing.h"
+#include "cmd/revision.h"
+#include "os/file.h"
 #include "os/process.h"
 #include "os/thread.h"
 
@@ -75,6 +77,8 @@ status server_create_tls(struct server *server)
         return status_ok();
     server->tls_files =
         (struct reloadable){.what = "TLS",
+                            .kind = RELOAD_TLS,
+                            .metrics = server->metrics,
                             .reload = reload_tls,
                             .context = server,
                             .paths = {files.certificate, files.key, files.client_authority}};
@@ -85,8 +89,10 @@ status server_create_tls(struct server *server)
 void server_look_at_tls(struct server *server)
 {
     struct certificate_dates dates = {.file = server->settings->tls_cert};
-    if (server->tls != NULL && tls_server_validity(server->tls, &dates.from_us, &dates.to_us))
-        certificate_look(cluster_condition(server->cluster), &dates, clock_wall_us(server->clock));
+    if (server->tls == NULL || !tls_server_validity(server->tls, &dates.from_us, &dates.to_us))
+        return;
+    certificate_look(cluster_condition(server->cluster), &dates, clock_wall_us(server->clock));
+    certificate_measure(server->metrics, server->settings->listen, &dates);
 }
 
 /* --- data --- */
@@ -95,7 +101,8 @@ void server_look_at_tls(struct server *server)
 static void say_starting(const struct log *log)
 {
     log_info(log, "starting", LOG_STR("version", TRESTLE_VERSION), LOG_INT("pid", getpid()),
-             LOG_INT("cores", thread_processors()), LOG_INT("memory", process_machine_memory()));
+             LOG_INT("cores", thread_processors()), LOG_INT("memory", process_machine_memory()),
+             LOG_STR("revision", TRESTLE_REVISION));
 }
 
 static void say_sizes(const struct server *server)
@@ -172,22 +179,54 @@ status server_open_cluster(struct server *server)
     return cluster_open(&options, &server->cluster);
 }
 
+/* Beside the data unless the settings say otherwise. A string, in `out`; NULL without memory. */
+static const char *backup_directory(const struct settings *settings, struct buffer *out)
+{
+    if (settings->backup_dir != NULL)
+        buffer_append_format(out, "%s%c", settings->backup_dir, 0);
+    else
+        buffer_append_format(out, "%s/backups%c", settings->data_dir, 0);
+    return out->failed ? NULL : (const char *)out->data;
+}
+
 status server_open_backups(struct server *server)
 {
-    const struct settings *settings = server->settings;
-    struct buffer beside_data = {0};
-    buffer_append_format(&beside_data, "%s/backups%c", settings->data_dir, 0);
-    if (beside_data.failed)
-        return status_out_of_memory();
+    struct buffer directory = {0};
     const struct backups_options options = {
         .cluster = server->cluster,
-        .directory =
-            settings->backup_dir != NULL ? settings->backup_dir : (const char *)beside_data.data,
-        .bytes_per_second = settings->backup_rate,
+        .directory = backup_directory(server->settings, &directory),
+        .bytes_per_second = server->settings->backup_rate,
         .log = server->log,
         .metrics = server->metrics,
     };
-    status s = backups_open(&options, &server->backups);
-    buffer_free(&beside_data);
+    status s = options.directory == NULL ? status_out_of_memory()
+                                         : backups_open(&options, &server->backups);
+    buffer_free(&directory);
     return s;
+}
+
+status server_watch_places(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    struct buffer directory = {0};
+    const struct place_watch_options options = {
+        .places = {backup_directory(settings, &directory), settings->backup_places,
+                   settings->archive},
+        .metrics = server->metrics,
+        .clock = server->clock,
+        .ask = disk_free_bytes,
+    };
+    status s = options.places[0] == NULL ? status_out_of_memory()
+                                         : place_watch_start(&options, &server->places);
+    buffer_free(&directory);
+    return s;
+}
+
+void server_tell_build(struct server *server)
+{
+    char rocksdb[STORE_VERSION_SIZE];
+    store_rocksdb_version(rocksdb);
+    const struct metric_series build = {.labels = {TRESTLE_VERSION, TRESTLE_REVISION, rocksdb},
+                                        .value = 1};
+    status_ignore(metrics_replace(server->metrics, METRIC_BY_build_info, &build, 1));
 }

@@ -59,6 +59,7 @@ struct server {
     struct place *archive; /* NULL: none is made */
     struct cluster *cluster;
     struct backups *backups;
+    struct place_watch *places;
     struct bigtable bigtable;
     struct datastore datastore;
     struct slow_log *slow;
@@ -116,6 +117,10 @@ status server_create_tls(struct server *server);
 void server_look_at_tls(struct server *server);
 status server_open_cluster(struct server *server);
 status server_open_backups(struct server *server);
+/* How much space is left where backups and the archive go. */
+status server_watch_places(struct server *server);
+/* The metric of which program this is. */
+void server_tell_build(struct server *server);
 
 /* --- server_services.c --- */
 

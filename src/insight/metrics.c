@@ -45,7 +45,9 @@ static status add_labels(const struct metric_sample *sample, struct arena *arena
         Insight__Metric__LabelsEntry *label;
         PROTO_NEW(arena, label, INSIGHT__METRIC__LABELS_ENTRY__INIT);
         label->key = sample->labels[i].name;
-        label->value = sample->labels[i].value;
+        label->value = arena_string(arena, bytes_of(sample->labels[i].value));
+        if (label->value == NULL)
+            return status_out_of_memory();
         metric->labels[metric->n_labels++] = label;
     }
     return status_ok();

@@ -152,7 +152,10 @@ static inline uint64_t log_record_size(uint64_t batch_size)
 /* Room on the disk for what is about to be appended to the write-ahead log. */
 class log_room : public std::enable_shared_from_this<log_room> {
   public:
-    explicit log_room(std::shared_ptr<log_tracker> tracker_) : tracker(std::move(tracker_)) {}
+    log_room(std::shared_ptr<log_tracker> tracker_, struct metrics *metrics_)
+        : tracker(std::move(tracker_)), metrics(metrics_)
+    {
+    }
 
     /* Before a batch of that size is written; NoSpace: there is none. */
     rocksdb::IOStatus take(uint64_t bytes);
@@ -162,6 +165,7 @@ class log_room : public std::enable_shared_from_this<log_room> {
     void new_log(const std::string &name, std::unique_ptr<rocksdb::FSWritableFile> *file);
 
     const std::shared_ptr<log_tracker> tracker;
+    struct metrics *const metrics; /* of syncs; may be NULL */
     std::atomic<uint64_t> syncs{0};
 
   private:

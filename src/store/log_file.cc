@@ -17,6 +17,10 @@
  * On file systems without fallocate rule 3 alone holds: a full disk fences the store. */
 #include "store/log_ends.h"
 
+extern "C" {
+#include "base/metrics.h"
+}
+
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
@@ -30,6 +34,24 @@ static IOStatus fatal(const char *what, const IOStatus &cause)
         return cause;
     return IOStatus::IOError(what, cause.ToString());
 }
+
+/* Of one sync, also of one that fails: a disk that is about to is often slow before. */
+class sync_timer {
+  public:
+    explicit sync_timer(struct metrics *metrics_) : metrics(metrics_) {}
+    ~sync_timer()
+    {
+        const auto took = std::chrono::steady_clock::now() - began;
+        const auto us = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+        metrics_observe(metrics, METRIC_HISTOGRAM_store_sync_seconds, static_cast<uint64_t>(us));
+    }
+    sync_timer(const sync_timer &) = delete;
+    sync_timer &operator=(const sync_timer &) = delete;
+
+  private:
+    struct metrics *const metrics;
+    const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+};
 
 class log_file final : public rocksdb::FSWritableFileOwnerWrapper {
   public:
@@ -76,12 +98,14 @@ class log_file final : public rocksdb::FSWritableFileOwnerWrapper {
 
     IOStatus Sync(const IOOptions &options, IODebugContext *debug) override
     {
+        const sync_timer timer(room->metrics);
         uint64_t length = written;
         return synced(target()->Sync(options, debug), length);
     }
 
     IOStatus Fsync(const IOOptions &options, IODebugContext *debug) override
     {
+        const sync_timer timer(room->metrics);
         uint64_t length = written;
         return synced(target()->Fsync(options, debug), length);
     }

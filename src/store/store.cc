@@ -16,9 +16,9 @@ using rocksdb::DB;
 store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
       trouble(options), damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
-      room(std::make_shared<log_room>(logs)), stand_ins(std::make_shared<class stand_ins>()),
-      base_files(std::move(base)), files(make_file_system(base_files, room, stand_ins)),
-      env(make_environment(files))
+      room(std::make_shared<log_room>(logs, options->metrics)),
+      stand_ins(std::make_shared<class stand_ins>()), base_files(std::move(base)),
+      files(make_file_system(base_files, room, stand_ins)), env(make_environment(files))
 {
     cache = make_block_cache(options->cache_bytes);
     write_buffers = std::make_shared<rocksdb::WriteBufferManager>(options->write_buffer_bytes);

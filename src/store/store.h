@@ -28,6 +28,7 @@
 extern "C" {
 #endif
 
+struct metrics;
 struct store;
 struct keyspace;
 struct store_view;
@@ -104,6 +105,7 @@ struct store_options {
      * store. The keyspace does not go meanwhile: none may be dropped here. May be NULL. */
     void (*on_damage)(void *context, const struct store_damage *damage);
     void *damage_context;
+    struct metrics *metrics; /* how long syncs of the log take; may be NULL */
 };
 
 /* FAILED_PRECONDITION if another process has the directory, or if it was written by a newer format
@@ -437,6 +439,10 @@ struct store_statistics {
 };
 
 void store_statistics(struct store *store, struct store_statistics *out);
+
+/* The version of RocksDB that this process has, "7.8.3", into `out`. */
+enum { STORE_VERSION_SIZE = 32 };
+void store_rocksdb_version(char out[STORE_VERSION_SIZE]);
 
 #ifdef __cplusplus
 }

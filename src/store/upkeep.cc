@@ -2,9 +2,11 @@
 #include "store/internal.h"
 #include "store/rocksdb_versions.h"
 
+#include "rocksdb/version.h"
 #include "rocksdb/write_buffer_manager.h"
 
 #include <algorithm>
+#include <cstdio>
 
 using rocksdb::DB;
 using rocksdb::Slice;
@@ -202,4 +204,10 @@ void store_statistics(store *store, struct store_statistics *out)
         fill_statistics(store, out);
     } catch (const std::bad_alloc &) { /* the rest stays 0 */
     }
+}
+
+void store_rocksdb_version(char out[STORE_VERSION_SIZE])
+{
+    const std::string version = rocksdb::GetRocksVersionAsString(true);
+    snprintf(out, STORE_VERSION_SIZE, "%s", version.c_str());
 }

@@ -45,6 +45,10 @@ CASES = {
         {"trestle_disk_free_bytes": "100000000000-100000000",
          "trestle_store_table_bytes": "200000000000"},
     ),
+    "TrestleReloadFailed": (
+        {'trestle_reload_failed{what="access"}': "0"},
+        {'trestle_reload_failed{what="tls"}': "1"},
+    ),
     "TrestleConnectionsRefused": (
         {"trestle_connections_refused_total": "7"},
         {"trestle_connections_refused_total": "0+1"},
@@ -98,7 +102,7 @@ def expected(alert, values):
     return {
         "exp_labels": {**labels, **alert["labels"]},
         "exp_annotations": {
-            key: text.replace("{{ $labels.instance }}", "one")
+            key: re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda name: labels[name[1]], text)
             for key, text in alert["annotations"].items()
         },
     }

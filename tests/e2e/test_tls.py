@@ -5,14 +5,17 @@ import os
 import re
 import signal
 import socket
+import ssl
 import time
 
 import grpc
 import pytest
+from cryptography import x509
 from grpc import StatusCode
 from harness.certificates import Authority
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import fails_with
+from harness.server import http_get
 
 
 @pytest.fixture
@@ -32,6 +35,17 @@ def credentials_of(authority, identity=None):
 
 def tls_flags(identity, *more):
     return ["--tls-cert", identity[0], "--tls-key", identity[1], *more]
+
+
+def metrics_of(server, authority):
+    context = ssl.create_default_context(cafile=authority.certificate)
+    return http_get(f"https://{server.host}/metrics", context)[1]
+
+
+def end_of(certificate):
+    """Of one in PEM: seconds since 1970."""
+    parsed = x509.load_pem_x509_certificate(certificate.encode())
+    return parsed.not_valid_after_utc.timestamp()
 
 
 def wait_until(condition):
@@ -145,11 +159,13 @@ def test_a_new_certificate_without_a_restart(fresh_server, connect, tmp_path, ho
     tell()
     wait_until(lambda: "cannot read files again" in server.stderr())
     assert serves(old)
+    assert 'trestle_reload_failed{what="tls"} 1' in metrics_of(server, old)
     cert.write_bytes(intact)
     tell()
     wait_until(lambda: "files read again" in server.stderr())
 
     fresh_cert, fresh_key = new.issue("server", "/CN=localhost")
+    fresh_cert_text = fresh_cert.read_text()
     os.replace(fresh_key, key)
     os.replace(fresh_cert, cert)
     tell()
@@ -160,3 +176,9 @@ def test_a_new_certificate_without_a_restart(fresh_server, connect, tmp_path, ho
     )  # fmt: skip
     assert not serves(old)
     assert before.read(name) == []
+    page = metrics_of(server, new)
+    assert 'trestle_reload_failed{what="tls"} 0' in page
+    assert re.search(r'^trestle_reload_failures_total\{what="tls"\} [1-9]', page, re.MULTILINE)
+    assert re.search(r'^trestle_reloads_total\{what="tls"\} [1-9]', page, re.MULTILINE)
+    expiry = re.search(r"^trestle_certificate_expiry_timestamp_seconds\{.*\} (\S+)$", page, re.M)
+    assert float(expiry[1]) == end_of(fresh_cert_text)
