@@ -23,6 +23,7 @@ struct grpc_link {
     bool flush_deferred;
     bool is_lost;
     bool has_moved; /* bytes: it is connected, and was not in vain */
+    bool has_received;
     status failure; /* why, if it is known; owned */
     uint8_t input[INPUT_SIZE];
 };
@@ -38,11 +39,54 @@ static void watch_for(struct grpc_link *link, uint32_t events)
     status_free(s);
 }
 
+/* What may be wrong with the options, by how a connection ended on which nothing came. NULL: there
+ * is nothing to say. */
+static const char *advice(const struct grpc_link *link, enum stream_result why)
+{
+    if (link->has_received)
+        return NULL;
+    if (link->identity->tls == NULL)
+        return link->has_moved ? "if it wants TLS: --tls, --ca FILE" : NULL;
+    switch (stream_mismatch(link->stream)) {
+    case STREAM_UNKNOWN_AUTHORITY:
+        return "--ca FILE says who may have signed its certificate";
+    case STREAM_OTHER_NAME:
+        return "its certificate is not for the name in --endpoint";
+    case STREAM_NOT_TLS:
+        return "leave --tls and --ca out";
+    case STREAM_NO_MISMATCH:
+        break;
+    }
+    bool has_said_nothing = why == STREAM_ENDED && !link->has_moved;
+    return has_said_nothing ? "if it does not speak TLS: leave --tls and --ca out" : NULL;
+}
+
+static status with_advice(status failure, const char *words)
+{
+    const char *cause =
+        status_is_ok(failure) ? "the connection was closed" : status_message(failure);
+    status s = status_make(STATUS_UNAVAILABLE, "%s (%s)", cause, words);
+    status_free(failure);
+    return s;
+}
+
 static void lose(struct grpc_link *link, enum stream_result why)
 {
-    if (why == STREAM_FAILED && status_is_ok(link->failure))
+    bool is_known = !status_is_ok(link->failure);
+    const char *words = advice(link, why);
+    if (why == STREAM_FAILED && !is_known)
         link->failure = stream_failure(link->stream);
+    if (words != NULL && !is_known)
+        link->failure = with_advice(link->failure, words);
     link->is_lost = true;
+}
+
+/* What a server of TLS says to whoever does not speak it: an alert. */
+static bool is_alert(const struct grpc_link *link, size_t size)
+{
+    enum { ALERT = 0x15, VERSION = 0x03 };
+    return link->identity->tls == NULL && !link->has_received && size >= 2 &&
+           link->input[0] == ALERT && link->input[1] == VERSION;
 }
 
 static void write_output(struct grpc_link *link)
@@ -76,6 +120,11 @@ static void read_input(struct grpc_link *link)
     size_t done;
     enum stream_result result = stream_read(link->stream, link->input, INPUT_SIZE, &done);
     link->has_moved |= done > 0;
+    if (result == STREAM_OK && is_alert(link, done)) {
+        lose(link, STREAM_ENDED);
+        return;
+    }
+    link->has_received |= done > 0;
     if (result == STREAM_OK)
         grpc_client_receive(link->client, bytes_make(link->input, done));
     if (result == STREAM_ENDED || result == STREAM_FAILED)

@@ -20,6 +20,7 @@ struct stream {
     uint32_t write_interest;
     bool failed;
     bool is_refused; /* for what the other side said in TLS */
+    enum stream_mismatch mismatch;
     char failure[128];
 };
 
@@ -118,8 +119,8 @@ static enum stream_result tls_result(struct stream *stream, int returned, uint32
     enum stream_result result = tls_session_result(stream->tls, returned, interest);
     if (result == STREAM_FAILED) {
         stream->failed = true;
-        stream->is_refused =
-            tls_describe_failure(stream->tls, stream->failure, sizeof stream->failure);
+        stream->is_refused = tls_describe_failure(stream->tls, stream->failure,
+                                                  sizeof stream->failure, &stream->mismatch);
     }
     return result;
 }
@@ -132,6 +133,11 @@ status stream_failure(const struct stream *stream)
 bool stream_is_refused(const struct stream *stream)
 {
     return stream->is_refused;
+}
+
+enum stream_mismatch stream_mismatch(const struct stream *stream)
+{
+    return stream->mismatch;
 }
 
 uint32_t stream_read_interest(const struct stream *stream)

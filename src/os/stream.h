@@ -66,4 +66,13 @@ status stream_failure(const struct stream *stream);
 /* Whether it has failed for what the other side said in TLS, or instead of it: not if it went. */
 bool stream_is_refused(const struct stream *stream);
 
+/* How the two sides of one that has failed do not fit together, for who can say what to set. */
+enum stream_mismatch {
+    STREAM_NO_MISMATCH,       /* none that is known */
+    STREAM_NOT_TLS,           /* the other side does not speak TLS */
+    STREAM_UNKNOWN_AUTHORITY, /* its certificate leads to nobody who is trusted */
+    STREAM_OTHER_NAME,        /* it has another name than it was called by */
+};
+enum stream_mismatch stream_mismatch(const struct stream *stream);
+
 #endif

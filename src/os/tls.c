@@ -329,15 +329,42 @@ char *tls_peer_subject(SSL *session)
     return subject;
 }
 
-/* In words of ours, what OpenSSL says in its own or wrongly; NULL: it is to say it. */
-static const char *reason_in_words(unsigned long error)
+static bool is_no_tls(unsigned long error)
 {
     switch (ERR_GET_REASON(error)) {
     case SSL_R_HTTP_REQUEST:
     case SSL_R_HTTPS_PROXY_REQUEST:
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_PACKET_LENGTH_TOO_LONG:
+        return ERR_GET_LIB(error) == ERR_LIB_SSL;
+    default:
+        return false;
+    }
+}
+
+static enum stream_mismatch mismatch_of(unsigned long error, long verified)
+{
+    switch (verified) {
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        return STREAM_UNKNOWN_AUTHORITY;
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return STREAM_OTHER_NAME;
+    default:
+        return is_no_tls(error) ? STREAM_NOT_TLS : STREAM_NO_MISMATCH;
+    }
+}
+
+/* In words of ours, what OpenSSL says in its own or wrongly; NULL: it is to say it. */
+static const char *reason_in_words(unsigned long error)
+{
+    if (is_no_tls(error))
         return "the other side does not speak TLS";
+    switch (ERR_GET_REASON(error)) {
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW:
         return "the other side speaks no TLS as new as 1.2";
@@ -356,7 +383,7 @@ static const char *reason_of(unsigned long error)
     return words == NULL ? ERR_reason_error_string(error) : words;
 }
 
-bool tls_describe_failure(SSL *session, char *words, size_t size)
+bool tls_describe_failure(SSL *session, char *words, size_t size, enum stream_mismatch *mismatch)
 {
     unsigned long error = ERR_peek_last_error();
     const char *reason = reason_of(error);
@@ -365,6 +392,7 @@ bool tls_describe_failure(SSL *session, char *words, size_t size)
     if (is_certificate)
         reason = X509_verify_cert_error_string(verified);
     snprintf(words, size, "TLS: %s", reason == NULL ? "unknown error" : reason);
+    *mismatch = mismatch_of(error, verified);
     ERR_clear_error();
     return is_certificate || error != 0;
 }

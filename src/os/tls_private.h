@@ -19,6 +19,6 @@ char *tls_peer_subject(SSL *session);
 
 /* Why the session failed, as words. True if it is for what the other side said, false if it only
  * went. */
-bool tls_describe_failure(SSL *session, char *words, size_t size);
+bool tls_describe_failure(SSL *session, char *words, size_t size, enum stream_mismatch *mismatch);
 
 #endif

@@ -235,7 +235,7 @@ static status write_failed(store *store, const rocksdb::Status &s)
     if (s.IsNoSpace())
         store->trouble.background_is_full(true);
     else
-        store->trouble.fence(s.ToString());
+        store->trouble.fence(words_of(s));
     return store->trouble.is_fenced() ? store->trouble.health() : status_from(s);
 }
 

@@ -86,8 +86,22 @@ class trouble {
     std::string why;          /* it is fenced */
 };
 
-/* The one place that turns RocksDB's words into ours. */
+/* The one place that turns RocksDB's statuses into ours. */
 status status_from(const rocksdb::Status &s);
+
+/* --- words.cc: what RocksDB says, in the server's words --- */
+
+/* What a text of RocksDB's says of a file; empty: nothing that is known. */
+std::string words_of(const std::string &text);
+std::string words_of(const rocksdb::Status &s); /* or its own words */
+
+/* A line of its log. */
+struct store_line {
+    const char *theirs; /* what stands in it */
+    const char *ours;   /* the message; NULL: no news */
+};
+store_line line_in_words(const std::string &text);
+std::string cause_in_words(const std::string &text); /* empty: not known */
 
 /* Runs `work`, which returns a status, and turns an exception into one. */
 template <typename function> status guarded(function work)

@@ -29,7 +29,7 @@ class listener final : public rocksdb::EventListener {
         if (reason == rocksdb::BackgroundErrorReason::kCompaction && is_damage(*error))
             *error = rocksdb::Status::OK(); /* OnCompactionCompleted sees to it */
         else if (error->severity() >= rocksdb::Status::Severity::kFatalError)
-            trouble->fence(error->ToString());
+            trouble->fence(words_of(*error));
         else if (error->severity() >= rocksdb::Status::Severity::kHardError)
             trouble->background_is_full(true);
     }
@@ -119,15 +119,26 @@ class logger final : public rocksdb::Logger {
         char text[1024];
         vsnprintf(text, sizeof text, format, arguments);
         text[strcspn(text, "\n")] = '\0';
-        if (strstr(text, NO_OPTIONS_FILE) != nullptr)
-            return; /* no news */
-        const log_field fields[] = {{"text", log_field::LOG_FIELD_BYTES, bytes_of(text), 0},
-                                    {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
-        bool is_error = level >= rocksdb::InfoLogLevel::ERROR_LEVEL;
-        log_write(target, is_error ? LOG_ERROR : LOG_WARN, "rocksdb", fields);
+        tell(level >= rocksdb::InfoLogLevel::ERROR_LEVEL ? LOG_ERROR : LOG_WARN, text);
     }
 
   private:
+    /* RocksDB calls this, so nothing may be thrown. Its own words stand beside ours. */
+    void tell(enum log_level level, const char *text)
+    try {
+        const store_line line = line_in_words(text);
+        const std::string cause = cause_in_words(text);
+        const log_field fields[] = {
+            {"cause", log_field::LOG_FIELD_BYTES, bytes_of(cause.c_str()), 0},
+            {"rocksdb", log_field::LOG_FIELD_BYTES, bytes_of(text), 0},
+            {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
+        if (line.ours != nullptr)
+            log_write(target, level, line.ours, cause.empty() ? fields + 1 : fields);
+    } catch (const std::exception &) {
+        const log_field none = {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0};
+        log_write(target, level, text, &none);
+    }
+
     const struct log *const target;
 };
 

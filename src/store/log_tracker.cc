@@ -92,7 +92,7 @@ IOStatus log_tracker::try_to_record()
 
 static void tell_failure(const struct log *log, const IOStatus &s)
 {
-    std::string cause = s.ToString();
+    std::string cause = words_of(s);
     const log_field fields[] = {{"cause", log_field::LOG_FIELD_BYTES, bytes_of(cause.c_str()), 0},
                                 {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
     log_write(log, LOG_WARN, "how far the log is synced cannot be recorded", fields);

@@ -16,7 +16,7 @@ status status_from(const rocksdb::Status &s)
         code = STATUS_NOT_FOUND;
     else if (s.IsIOError() || s.IsBusy() || s.IsTryAgain() || s.IsShutdownInProgress())
         code = STATUS_UNAVAILABLE;
-    return status_make(code, "store: %s", s.ToString().c_str());
+    return status_make(code, "%s", words_of(s).c_str());
 }
 
 trouble::trouble(const store_options *options)

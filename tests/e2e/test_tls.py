@@ -15,7 +15,7 @@ from grpc import StatusCode
 from harness.certificates import Authority
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import fails_with
-from harness.server import http_get
+from harness.server import http_get, run_trestle
 
 
 @pytest.fixture
@@ -131,6 +131,27 @@ def test_a_certificate_is_optional(fresh_server, connect, authority, tmp_path):
         connect(server.host, credentials_of(authority, stranger)).create_table("u")
 
 
+def check_advice(server, authority, tmp_path):
+    """Who has TLS's options wrong is told which."""
+    (tmp_path / "stranger").mkdir()
+    for flags, words in [
+        ([], "(if it wants TLS: --tls, --ca FILE)"),
+        (["--tls"], "(--ca FILE says who may have signed its certificate)"),
+        (["--ca", Authority(tmp_path / "stranger").certificate], "(--ca FILE says who may"),
+    ]:
+        done = run_trestle("status", "--endpoint", server.host, *flags)
+        assert (done.returncode, words in done.stderr) == (1, True), done.stderr
+    done = run_trestle("status", "--endpoint", server.host, "--ca", authority.certificate)
+    assert done.returncode == 0, done.stderr
+
+
+def test_advice_of_a_server_without_tls(server, authority):
+    for flags in (["--tls"], ["--ca", authority.certificate]):
+        done = run_trestle("status", "--endpoint", server.host, *flags)
+        assert done.returncode == 1
+        assert "leave --tls and --ca out" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("how", ["signal", "watch"])
 def test_a_new_certificate_without_a_restart(fresh_server, connect, tmp_path, how):
     """Old connections go on, new ones see the new certificate; a file that is broken meanwhile
@@ -154,6 +175,8 @@ def test_a_new_certificate_without_a_restart(fresh_server, connect, tmp_path, ho
             assert error.code() == StatusCode.UNAVAILABLE
             return False
 
+    if how == "signal":
+        check_advice(server, old, tmp_path)
     intact = cert.read_bytes()
     cert.write_bytes(b"no certificate\n")
     tell()

@@ -1,0 +1,190 @@
+/* What RocksDB says of files and disks, in the server's words: which file, what could not be done
+ * with it, and why. Its texts are built of pieces,
+ *
+ *     IO error: No space left on device: While appending to file: /d/000004.log: No space left …
+ *     Corruption: block checksum mismatch: stored = 1, computed = 2 … in /d/000014.sst offset 39345
+ *
+ * and differ a little from release to release. So each is looked through for pieces that are known,
+ * and a text without any stays as it is. */
+#include "store/internal.h"
+
+#include <cctype>
+#include <cstring>
+
+namespace {
+
+struct phrase {
+    const char *theirs; /* what it begins with, after "While " */
+    const char *ours;
+};
+
+const phrase doings[] = {
+    {"open", "cannot open"},
+    {"pread", "cannot read"},
+    {"read", "cannot read"},
+    {"append", "cannot write"},
+    {"pwrite", "cannot write"},
+    {"fsync", "cannot sync"},
+    {"fdatasync", "cannot sync"},
+    {"sync_file_range", "cannot sync"},
+    {"fallocate", "cannot take room for"},
+    {"ftruncate", "cannot cut"},
+    {"close", "cannot close"},
+    {"closing", "cannot close"},
+    {"rename", "cannot rename"},
+    {"link", "cannot link"},
+    {"lock", "cannot lock"},
+    {"unlink", "cannot remove"},
+    {"rmdir", "cannot remove"},
+    {"mkdir", "cannot make"},
+    {"stat", "cannot look at"},
+};
+
+bool begins(const std::string &text, size_t at, const char *with)
+{
+    return text.compare(at, strlen(with), with) == 0;
+}
+
+const char *doing_at(const std::string &text, size_t at)
+{
+    for (const phrase &doing : doings)
+        if (begins(text, at, doing.theirs))
+            return doing.ours;
+    return "cannot use";
+}
+
+/* A table that is missing is named by the suffix that such files once had. */
+std::string present_name(const std::string &path)
+{
+    size_t dot = path.rfind(".ldb");
+    return dot != std::string::npos && dot + 4 == path.size() ? path.substr(0, dot) + ".sst" : path;
+}
+
+/* Its log has that behind some of its errors. */
+const char COUNTS[] = "Accumulated background error counts";
+
+std::string without_counts(const std::string &reason)
+{
+    std::string words = reason.substr(0, reason.find(COUNTS));
+    while (!words.empty() && strchr(", ", words.back()) != nullptr)
+        words.pop_back();
+    return words;
+}
+
+std::string reason_in_words(const std::string &reason)
+{
+    return reason == "No space left on device" ? "no space is left on its disk" : reason;
+}
+
+/* "While …: FILE: REASON". */
+std::string failed_doing(const std::string &text)
+{
+    static const char WHILE[] = "hile "; /* the first letter may be a capital */
+    size_t doing = text.rfind(WHILE);
+    if (doing == std::string::npos)
+        return "";
+    doing += sizeof WHILE - 1;
+    size_t file = text.find(": ", doing), reason = text.rfind(": ", text.find(COUNTS) - 1);
+    if (file == std::string::npos || reason <= file)
+        return "";
+    file += 2;
+    return std::string(doing_at(text, doing)) + " " +
+           present_name(text.substr(file, reason - file)) + ": " +
+           reason_in_words(without_counts(text.substr(reason + 2)));
+}
+
+/* What stands around that place without a space: a path, unless that has some. */
+std::string word_around(const std::string &text, size_t at)
+{
+    size_t begin = at, end = at;
+    while (begin > 0 && isspace(static_cast<unsigned char>(text[begin - 1])) == 0)
+        begin--;
+    while (end < text.size() && isspace(static_cast<unsigned char>(text[end])) == 0 &&
+           strchr(",;:", text[end]) == nullptr)
+        end++;
+    return text.substr(begin, end - begin);
+}
+
+/* Of the last one that is named: where a manifest speaks of a table, that is meant. */
+std::string damaged_file(const std::string &text)
+{
+    size_t last = std::string::npos;
+    for (const char *mark : {".sst", ".ldb", "MANIFEST-", ".log"}) {
+        size_t at = text.rfind(mark);
+        if (at != std::string::npos && (last == std::string::npos || at > last))
+            last = at;
+    }
+    return last == std::string::npos ? "" : present_name(word_around(text, last));
+}
+
+std::string damage(const std::string &text)
+{
+    static const char OFFSET[] = " offset ";
+    if (text.find("Corruption") == std::string::npos)
+        return "";
+    std::string file = damaged_file(text);
+    if (file.empty())
+        return "";
+    size_t offset = text.find(OFFSET);
+    if (offset == std::string::npos)
+        return "the file " + file + " is damaged";
+    offset += sizeof OFFSET - 1;
+    size_t end = text.find_first_not_of("0123456789", offset);
+    return "the file " + file + " is damaged at byte " + text.substr(offset, end - offset);
+}
+
+} // namespace
+
+std::string words_of(const std::string &text)
+{
+    std::string words = damage(text);
+    return words.empty() ? failed_doing(text) : words;
+}
+
+std::string words_of(const rocksdb::Status &s)
+{
+    std::string words = words_of(s.ToString());
+    return words.empty() ? "store: " + s.ToString() : words;
+}
+
+/* --- its log --- */
+
+namespace {
+
+/* What stands in a line, and what that is. */
+const store_line lines[] = {
+    {"Stopping writes because", "the store lets nobody write until it has caught up"},
+    {"Stalling writes because", "the store slows writes down until it has caught up"},
+    {"background flush error", "a flush has failed, and is tried again"},
+    {"background compaction error", "a compaction has failed, and is tried again"},
+    {"Background IO error", "the disk has failed the store"},
+    {"non-existing column family", "RocksDB says"},
+    {"dropping", "what is behind this in a write-ahead log is not taken"},
+    /* No news. */
+    {NO_OPTIONS_FILE, nullptr},
+    {"without unique ID to verify", nullptr},
+};
+
+const phrase stalls[] = {
+    {"immutable memtables", "write buffers wait to be flushed"},
+    {"level-0 files", "tables of level 0 wait to be compacted"},
+    {"pending compaction bytes", "too much waits to be compacted"},
+};
+
+} // namespace
+
+store_line line_in_words(const std::string &text)
+{
+    for (const store_line &line : lines)
+        if (text.find(line.theirs) != std::string::npos)
+            return line;
+    return {"", words_of(text).empty() ? "RocksDB says" : "the store has trouble with a file"};
+}
+
+std::string cause_in_words(const std::string &text)
+{
+    for (const phrase &stall : stalls)
+        if (text.find(stall.theirs) != std::string::npos)
+            return stall.ours;
+    return words_of(text);
+}
