@@ -1,19 +1,14 @@
-"""The alerts for Prometheus, evaluated by its own promtool where that is installed (Debian has it
-in the package prometheus): each fires when it should, not before its time, and not when all is
-well. That the metrics exist is test_grafana.py's, that each alert has a section in the runbooks
-test_runbooks.py's."""
+"""The alerts for Prometheus, evaluated by its own promtool where there is one: each fires when it
+should, not before its time, and not when all is well. That the metrics exist is test_grafana.py's,
+that each alert has a section in the runbooks test_runbooks.py's."""
 
 import re
-import shutil
-import subprocess
 import urllib.request
 
 import pytest
-import yaml
-from harness.server import ROOT
+from harness import promtool
+from harness.promtool import PROMTOOL, RULES, alerts
 
-RULES = ROOT / "packaging/prometheus/trestle.rules.yml"
-PROMTOOL = shutil.which("promtool")
 INSTANCE = {"instance": "one", "job": "trestle"}
 MINUTES = 75
 
@@ -62,11 +57,6 @@ CASES = {
         {"trestle_backup_failures_total": "3", "trestle_whole_backup_failures_total": "0+1"},
     ),
 }  # fmt: skip
-
-
-def alerts():
-    groups = yaml.safe_load(RULES.read_text())["groups"]
-    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 
 def cases_of(name, alert):
@@ -133,22 +123,15 @@ def test_each_alert_has_a_case():
 @pytest.mark.skipif(PROMTOOL is None, reason="there is no promtool here")
 def test_alerts_fire_when_they_should(tmp_path):
     every = [test for name, alert in alerts().items() for test in evaluations_of(name, alert)]
-    file = tmp_path / "alerts.test.yml"
-    file.write_text(yaml.safe_dump(
-        {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": every}
-    ))  # fmt: skip
-    for command in (["check", "rules", RULES], ["test", "rules", file]):
-        done = subprocess.run([PROMTOOL, *command], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+    done = promtool.run("check", "rules", RULES)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert promtool.check_rules(tmp_path, every) == ""
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="there is no promtool here")
 def test_prometheus_reads_the_page(server):
     """It would name two of the metrics otherwise, and nothing else."""
     with urllib.request.urlopen(f"http://{server.host}/metrics") as page:
-        done = subprocess.run(
-            [PROMTOOL, "check", "metrics"], input=page.read().decode(), capture_output=True,
-            text=True,
-        )  # fmt: skip
+        done = promtool.run("check", "metrics", text=page.read().decode())
     complaints = [line.split()[0] for line in done.stderr.splitlines()]
     assert complaints == ["trestle_commit_milliseconds", "trestle_store_stall_milliseconds_total"]
