@@ -17,7 +17,8 @@ from harness.server import EXTERNAL, ROOT, Server, binary, run_trestle
 
 PAGE = ROOT / "docs/operating/runbooks.md"
 RULES = ROOT / "packaging/prometheus/trestle.rules.yml"
-COMMANDS = re.findall(r"^    \$ (.*)$", PAGE.read_text(), re.MULTILINE)
+ALERTS, DRILL = PAGE.read_text().split("\n## The drill:")  # test_drill.py plays the latter
+COMMANDS = re.findall(r"^    \$ (.*)$", ALERTS, re.MULTILINE)
 FAKES = {
     "journalctl": '[ "$*" = "-u trestle -g $4" ] && { grep -E -- "$4" "$LOG" || true; }',
     "systemctl": '[[ "$*" =~ ^(status|start|stop|restart|reload)\\ trestle$ ]]',
@@ -31,7 +32,7 @@ def alerts():
 
 def sections():
     """{title: text}"""
-    title, *rest = re.split(r"^## (\w+)$", PAGE.read_text(), flags=re.MULTILINE)
+    title, *rest = re.split(r"^## (\w+)$", ALERTS, flags=re.MULTILINE)
     return dict(zip(rest[::2], rest[1::2], strict=True))
 
 
