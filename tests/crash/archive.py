@@ -6,7 +6,8 @@ and restored from backups, families come and go, rows are dropped by prefix; the
 between. It keeps an archive, and makes whole backups of itself: one at first, later one of what has
 changed. Seconds are chosen, the first of them while the load goes on, and each is restored from the
 places alone into a bare directory. A server is started there and asked for everything that it has,
-which must be what the model had at that second: of a change that was under way then, either.
+which must be what the model had at that second: of a change that was under way then, either. With
+`--bucket` both places are in a bucket, of moto's.
 
 At the end: what the archive and the backups took, and how long it was.
 """
@@ -28,6 +29,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 import grpc  # noqa: E402
 from google.cloud.bigtable_admin_v2 import types as admin  # noqa: E402
 from harness.admin import Admin  # noqa: E402
+from harness.aws_services import Moto  # noqa: E402
 from harness.backups import Backups, finish  # noqa: E402
 from harness.datastore import Raw, client_of  # noqa: E402
 from harness.patience import PATIENCE_SECONDS  # noqa: E402
@@ -223,19 +225,65 @@ class Accounts:
         self.transact(clients, state, names)
 
 
+# --- the places ---
+
+
+class Disk:
+    """Directories."""
+
+    def __init__(self, directory):
+        self.archive, self.root = directory / "archive", directory / "places"
+        self.whole = self.root / "whole"
+        self.environment = {}
+        for each in (self.archive, self.root):
+            each.mkdir()
+
+    def sizes(self):
+        return size(self.archive), size(self.whole)
+
+    def close(self):
+        pass
+
+
+class Bucket:
+    """Of moto's."""
+
+    archive, root = "s3://drill/archive-of-it", "s3://drill/places"
+    whole = f"{root}/whole"
+
+    def __init__(self, directory):
+        self.moto = Moto(directory / "moto.log")
+        self.client = self.moto.client_of("s3")
+        self.client.create_bucket(Bucket="drill")
+        self.environment = {"AWS_ENDPOINT_URL_S3": self.moto.url, "AWS_REGION": "us-east-1",
+                            "AWS_ACCESS_KEY_ID": "AKTEST",
+                            "AWS_SECRET_ACCESS_KEY": "secret"}  # fmt: skip
+
+    def size(self, prefix):
+        pages = self.client.get_paginator("list_objects_v2")
+        each = pages.paginate(Bucket="drill", Prefix=prefix).search("Contents[].Size")
+        return sum(each) / (1 << 20)
+
+    def sizes(self):
+        return self.size("archive-of-it/"), self.size("places/")
+
+    def close(self):
+        self.moto.close()
+
+
 # --- the server ---
 
 
 class Drill:
     def __init__(self, options, directory):
         self.options, self.directory = options, Path(directory)
-        self.archive, self.places = self.directory / "archive", self.directory / "places"
-        self.whole = self.places / "whole"
-        for each in (self.archive, self.places, self.directory / "server"):
-            each.mkdir()
+        self.places = Bucket(self.directory) if options.bucket else Disk(self.directory)
+        self.archive, self.whole = self.places.archive, self.places.whole
+        (self.directory / "server").mkdir()
         self.server = Server(self.directory / "server", [
-            "--archive", self.archive, "--backup-places", self.places, "--backup-rate", "0",
-            "--disk-reserve", "0", "--cache", "32MB", "--write-buffer", "16MB"])  # fmt: skip
+            "--archive", self.archive, "--backup-places", self.places.root, "--backup-rate", "0",
+            "--disk-reserve", "0", "--cache", "32MB", "--write-buffer", "16MB"],
+            env=self.places.environment)  # fmt: skip
         self.lives = [Table(i, options.seed) for i in range(options.tables)]
         self.lives.append(Accounts(options.seed))
         self.random = random.Random(options.seed)
@@ -292,8 +340,14 @@ class Drill:
 
     def back_up(self):
         began = time.monotonic()
-        said = run("backup", "create", self.whole, "--endpoint", self.server.host)
+        said = self.run_command("backup", "create", self.whole, "--endpoint", self.server.host)
         print(f"whole backup in {time.monotonic() - began:.1f} s: {said.strip()}", flush=True)
+
+    def run_command(self, *arguments):
+        done = run_trestle(*arguments, env=self.places.environment)
+        if done.returncode != 0:
+            raise Failure(f"{arguments}: {done.stderr}")
+        return done.stdout
 
     def wait_for_archive(self, us):
         wait_until(lambda: self.server.metric("archive_newest_timestamp_seconds") > us / 1e6)
@@ -303,8 +357,8 @@ class Drill:
         directory = self.directory / f"restored{next(self.numbers)}"
         directory.mkdir()
         began = time.monotonic()
-        said = run("backup", "restore", self.whole, "--archive", self.archive,
-                   "--until", text_of(us), "--to", directory / "data")  # fmt: skip
+        said = self.run_command("backup", "restore", self.whole, "--archive", self.archive,
+                                "--until", text_of(us), "--to", directory / "data")  # fmt: skip
         seconds = time.monotonic() - began
         server = Server(directory).start()
         try:
@@ -348,20 +402,13 @@ class Drill:
 
     def tell(self):
         changes = sum(len(life.life.states) - 1 for life in self.lives)
-        sizes = {"archive": self.archive, "whole backups": self.whole, "data": self.server.data}
-        told = ", ".join(f"{name} {size(each):.1f} MB" for name, each in sizes.items())
-        print(f"{changes} changes; {told}")
+        archive, whole = self.places.sizes()
+        told = f"archive {archive:.1f} MB, whole backups {whole:.1f} MB"
+        print(f"{changes} changes; {told}, data {size(self.server.data):.1f} MB")
 
 
 def size(directory):
     return sum(each.stat().st_size for each in directory.rglob("*") if each.is_file()) / (1 << 20)
-
-
-def run(*arguments):
-    done = run_trestle(*arguments)
-    if done.returncode != 0:
-        raise Failure(f"{arguments}: {done.stderr}")
-    return done.stdout
 
 
 def wait_until(condition):
@@ -379,6 +426,7 @@ def arguments():
     add("--writers", type=int, default=4, help="threads that write")
     add("--seconds", type=float, default=40, help="of load")
     add("--restores", type=int, default=4, help="seconds, besides one under load")
+    add("--bucket", action="store_true", help="whole backups and archive in a bucket")
     add("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -395,6 +443,7 @@ def main():
         finally:
             if drill.server.process is not None:
                 drill.server.kill()
+            drill.places.close()
     return 0
 
 
