@@ -1,11 +1,12 @@
 """Whole backups in a bucket: moto's, by whose word S3 is imitated."""
 
 import os
+import re
 
 import pytest
 from harness.aws_services import Moto
 from harness.rpc import set_cell
-from harness.server import EXTERNAL, run_trestle
+from harness.server import EXTERNAL, Server, run_trestle
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
 PLACE = "s3://backups/of/this"
@@ -55,7 +56,7 @@ def test_a_bucket_keeps_them(tmp_path, moto, environment, backup, fresh_server, 
     backup("create", PLACE, "--data-dir", server.data)
     assert len(backup("list", PLACE).splitlines()) == 2
     assert backup("verify", PLACE).count(": whole") == 2
-    assert backup("expire", PLACE, "--keep", "1").startswith("1 backups and ")
+    assert "\n1 backups and " in backup("expire", PLACE, "--keep", "1")
     to = tmp_path / "restored"
     backup("restore", PLACE, "--to", to)
     server.data.rename(tmp_path / "former")
@@ -84,3 +85,29 @@ def test_what_is_wrong_is_told(tmp_path, moto, environment, backup, fresh_server
     for each in s3.list_objects_v2(Bucket="backups", Prefix="of/this/files/")["Contents"]:
         s3.delete_object(Bucket="backups", Key=each["Key"])
     assert "it is missing" in backup("verify", PLACE, code=1)
+
+
+def test_an_archive_in_a_bucket(tmp_path, moto, environment, backup, fresh_server, connect):
+    """What came after the backup is put there, also after a kill, and comes back."""
+    archive, whole = "s3://backups/archive", "s3://backups/w"
+    server = fresh_server("--archive", archive, "--backup-places", whole, env=environment)
+    rpc = connect(server.host)
+    table = rpc.create_table("t")
+    backup("create", whole, "--endpoint", server.host)
+    rpc.mutate_rows(table, [(b"first", [set_cell("f", b"q", b"1", 1000)])])
+    server.kill()
+    server.start()
+    rpc = connect(server.host)
+    rpc.mutate_rows(table, [(b"second", [set_cell("f", b"q", b"2", 1000)])])
+    server.stop()  # which puts what waits
+    listed = run_trestle("archive", "list", archive, env=environment).stdout
+    assert re.match(r"[0-9a-f]{16}: \d+ pieces?, after ", listed), listed
+    to = tmp_path / "restored"
+    backup("restore", whole, "--archive", archive, "--to", to)
+    server.data.rename(tmp_path / "former")
+    to.rename(server.data)
+    restored = Server(server.directory).start()
+    try:
+        assert sorted(dict(connect(restored.host).read(table))) == [b"first", b"second"]
+    finally:
+        restored.close()

@@ -1,14 +1,16 @@
 """Backups of a whole server: made by it or of its directory, verified, restored into another."""
 
+import os
 import re
 import shutil
+import subprocess
 import time
 
 from google.cloud.bigtable_admin_v2 import types
 from google.iam.v1 import iam_policy_pb2, policy_pb2
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
-from harness.server import run_trestle
+from harness.server import binary, run_trestle
 
 NAME = r"\d{8}T\d{6}Z(?:-\d\d)?"
 
@@ -271,3 +273,57 @@ def test_tables_come_back_alone(tmp_path, fresh_server, administer, connect):
     for wrong in (["--as", plain], ["--instance", story.instance, "--table", story.table],
                   [*endpoint], ["--to", to, *endpoint, "--table", story.table]):  # fmt: skip
         backup("restore", story.place, *wrong, code=2)
+
+
+def begin(*arguments, directory, until):
+    """A command that works slowly, so far that a file is in the directory that `until` names."""
+    process = subprocess.Popen([binary(), "backup", *map(str, arguments), "--rate", "1MB"],
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not list(directory.glob(until)):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return process
+
+
+def kill(process):
+    process.kill()
+    process.wait()
+    process.stderr.close()
+
+
+def test_what_is_killed_or_cannot_be_renamed_leaves_nothing(tmp_path, fresh_server, connect):
+    server = fresh_server()
+    rpc = connect(server.host)
+    table = rpc.create_table("t")
+    value = os.urandom(1 << 20)
+    rpc.mutate_rows(table, [(b"row", [set_cell("f", b"q", value, 1000)])])
+    server.stop()
+    place, to = tmp_path / "whole", tmp_path / "to"
+    create = ("create", place, "--data-dir", server.data)
+    kill(begin(*create, directory=tmp_path, until="whole/files/*.new"))
+    assert "there is no whole backup" in backup("list", place, code=1)
+    backup(*create)
+    assert backup("verify", place).count(": whole\n") == 1
+    assert not list(place.rglob("*.new"))
+
+    for restore in (("restore", place, "--to", to),
+                    ("restore", place, "--table", table, "--to", to)):  # fmt: skip
+        process = begin(*restore, directory=tmp_path, until="to.restoring*/*")
+        to.mkdir()
+        (to / "kept").touch()  # which the name cannot be given to any more
+        process.communicate()
+        assert process.returncode == 1
+        assert [each.name for each in to.iterdir()] == ["kept"]
+        assert not list(tmp_path.glob("to.restoring*"))
+        shutil.rmtree(to)
+        kill(begin(*restore, directory=tmp_path, until="to.restoring*/*"))
+        assert not to.exists()
+        backup(*restore)
+        assert not list(tmp_path.glob("to.restoring*"))
+        shutil.rmtree(server.data)
+        to.rename(server.data)
+        server.start()
+        assert values(connect(server.host), table) == {b"row": value}
+        server.stop()
