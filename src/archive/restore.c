@@ -2,6 +2,7 @@
 #include "archive/restore.h"
 
 #include "base/check.h"
+#include "place/sealed.h"
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
 #include "tablet/replay.h"
@@ -112,6 +113,7 @@ status archive_get_piece(struct place *place, const struct piece *name, struct b
     piece_name(name, path);
     buffer_clear(text);
     TRY(place_get(place, path, MOST_PIECE_BYTES, text));
+    TRY(place_check_plain(place, path, buffer_bytes(text)));
     status s = piece_parse(buffer_bytes(text), out);
     if (status_is_ok(s) && (out->kind != name->kind || out->stream != name->stream ||
                             out->number != name->number || out->last != name->last))

@@ -703,3 +703,28 @@ status place_of_name(struct files *files, const char *name, struct place **out)
                            "%s: a place is a directory, or s3://BUCKET/PREFIX", name);
     return place_of_directory(files, name, out);
 }
+
+static status seal_with_file(const char *key_file, struct place *plain, struct place **out)
+{
+    struct place_key key;
+    status s = place_key_read(key_file, &key);
+    if (!status_is_ok(s)) {
+        place_close(plain);
+        return s;
+    }
+    s = place_seal(plain, &key, out);
+    cipher_forget(&key, sizeof key);
+    return s;
+}
+
+status place_of_name_with_key(struct files *files, const char *name, const char *key_file,
+                              struct place **out)
+{
+    struct place *plain;
+    *out = NULL;
+    TRY(place_of_name(files, name, &plain));
+    if (key_file != NULL)
+        return seal_with_file(key_file, plain, out);
+    *out = plain;
+    return status_ok();
+}

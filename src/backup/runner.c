@@ -76,6 +76,11 @@ bool whole_place_is_allowed(const char *places, const char *place)
     return false;
 }
 
+static status open_place(const struct whole_runner *runner, const char *name, struct place **out)
+{
+    return place_of_name_with_key(files_of_system(), name, runner->options.key_file, out);
+}
+
 /* --- one backup --- */
 
 static struct whole_run *last_run(struct whole_runner *runner)
@@ -258,7 +263,7 @@ static bool makes_tables(const struct whole_run *run)
 static status do_run(struct whole_runner *runner, struct whole_run *run)
 {
     struct place *place;
-    TRY(place_of_name(files_of_system(), run->place, &place));
+    TRY(open_place(runner, run->place, &place));
     status s =
         makes_tables(run) ? restore_tables(runner, place, run) : create_locked(runner, place, run);
     place_close(place);
@@ -399,7 +404,7 @@ static status learn_from(struct whole_runner *runner, struct place *place)
 static void learn(struct whole_runner *runner)
 {
     struct place *place;
-    status s = place_of_name(files_of_system(), runner->scheduled_place, &place);
+    status s = open_place(runner, runner->scheduled_place, &place);
     if (status_is_ok(s)) {
         s = learn_from(runner, place);
         place_close(place);

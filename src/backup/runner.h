@@ -23,7 +23,8 @@ struct whole_runner_options {
     struct control *control; /* where tables come back to, as the next one; NULL: nowhere */
     struct backups *backups;
     const char *data_directory;
-    const char *places; /* with commas between, where backups may be made; NULL: nowhere */
+    const char *places;   /* with commas between, where backups may be made; NULL: nowhere */
+    const char *key_file; /* seals what is in the places (place/sealed.h); NULL: nothing does */
     uint64_t bytes_per_second;
     int64_t schedule_period_us; /* 0: no schedule */
     uint64_t schedule_keep;     /* how many of those that it made stay; 0: all */

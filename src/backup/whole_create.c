@@ -114,18 +114,22 @@ static status note_content(void *context, const struct place_entry *entry)
     return content_set_add(context, entry->name);
 }
 
-/* One that cannot be read is no help, and no hindrance. */
-static void find_previous(struct making *m, const char *const *names, size_t count)
+/* One that cannot be read is no help, and no hindrance; unless it is for want of the key: a place
+ * has one, or none. */
+static status find_previous(struct making *m, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count && i < MOST_LOOKED_AT; i++) {
         arena_reset(m->previous_arena);
         status s = whole_read(m->place, names[count - 1 - i], m->previous_arena, &m->previous);
+        if (s.code == STATUS_PERMISSION_DENIED)
+            return s;
         bool is_it = status_is_ok(s) && strcmp(m->previous.server, m->backup.server) == 0;
         status_free(s);
         if (is_it)
-            return;
+            return status_ok();
         m->previous = (struct whole_backup){0};
     }
+    return status_ok();
 }
 
 static status learn_what_is_there(struct making *m)
@@ -134,25 +138,25 @@ static status learn_what_is_there(struct making *m)
     size_t count;
     TRY(place_list(m->place, WHOLE_FILES, note_content, &m->known));
     TRY(whole_names(m->place, m->arena, &names, &count));
-    find_previous(m, names, count);
-    return status_ok();
+    return find_previous(m, names, count);
 }
 
-static bool is_as_before(struct making *m, struct whole_file *file)
+static status is_as_before(struct making *m, struct whole_file *file, bool *out)
 {
     char name[CONTENT_NAME_SIZE];
+    *out = false;
     const struct whole_file *before =
         m->previous.file_count == 0
             ? NULL
             : bsearch(file, m->previous.files, m->previous.file_count, sizeof *file, compare_files);
     if (before == NULL || !ends_with(file->name, ".sst") || before->size != file->size ||
         before->tail_crc32c != file->tail_crc32c)
-        return false;
-    content_name(before->sha256, name);
-    if (!content_set_has(&m->known, name))
-        return false;
-    memcpy(file->sha256, before->sha256, WHOLE_DIGEST_SIZE);
-    return true;
+        return status_ok();
+    TRY(content_name(m->place, before->sha256, name));
+    *out = content_set_has(&m->known, name);
+    if (*out)
+        memcpy(file->sha256, before->sha256, WHOLE_DIGEST_SIZE);
+    return status_ok();
 }
 
 /* --- reading and copying a file --- */
@@ -222,7 +226,7 @@ static status add_content(struct making *m, struct whole_file *file)
     char name[CONTENT_NAME_SIZE];
     TRY(read_source(m, file, NULL, sha256));
     memcpy(file->sha256, sha256, WHOLE_DIGEST_SIZE);
-    content_name(file->sha256, name);
+    TRY(content_name(m->place, file->sha256, name));
     return content_set_has(&m->known, name) ? status_ok() : copy_file(m, file, name);
 }
 
@@ -233,7 +237,9 @@ static status add_contents(struct making *m)
     for (size_t i = 0; i < backup->file_count; i++) {
         struct whole_file *file = &backup->files[i];
         TRY(whole_pace(m->work, 0));
-        if (!is_as_before(m, file))
+        bool is_known;
+        TRY(is_as_before(m, file, &is_known));
+        if (!is_known)
             TRY(add_content(m, file));
         m->work->bytes_done += file->size;
     }

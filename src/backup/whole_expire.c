@@ -104,7 +104,7 @@ static status note_wanted(struct expiring *e, const char *name)
     char content[CONTENT_NAME_SIZE];
     TRY(read_manifest(e, name, &backup));
     for (size_t i = 0; i < backup.file_count; i++) {
-        content_name(backup.files[i].sha256, content);
+        TRY(content_name(e->place, backup.files[i].sha256, content));
         TRY(content_set_add(&e->wanted, content));
     }
     return status_ok();

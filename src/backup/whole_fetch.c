@@ -46,7 +46,7 @@ static status take_content(struct fetching *f, const struct whole_file *file,
     char name[CONTENT_NAME_SIZE], object[OBJECT_NAME_SIZE];
     struct place_reader *reader;
     struct digest *digest = NULL;
-    content_name(file->sha256, name);
+    TRY(content_name(f->place, file->sha256, name));
     content_object(name, object);
     status s = place_open(f->place, object, &reader);
     if (s.code == STATUS_NOT_FOUND) {
@@ -84,10 +84,11 @@ static status verify_file(struct verifying *v, const struct whole_file *file)
     status s = take_content(&v->fetching, file, NULL);
     if (s.code != STATUS_DATA_LOSS)
         return s;
-    content_name(file->sha256, name);
-    v->report(v->context, name, status_message(s));
+    status named = content_name(v->fetching.place, file->sha256, name);
+    if (status_is_ok(named))
+        v->report(v->context, name, status_message(s));
     status_free(s);
-    return status_ok();
+    return named;
 }
 
 /* Each content once, whatever number of files have it. */
@@ -143,9 +144,10 @@ static status fetch_file(struct fetching *f, const struct whole_file *file)
     if (s.code != STATUS_DATA_LOSS)
         return s;
     char name[CONTENT_NAME_SIZE];
-    content_name(file->sha256, name);
-    status told = status_make(STATUS_DATA_LOSS, "files/%s, which is to be %s: %s", name, file->name,
-                              status_message(s));
+    status told = content_name(f->place, file->sha256, name);
+    if (status_is_ok(told))
+        told = status_make(STATUS_DATA_LOSS, "files/%s, which is to be %s: %s", name, file->name,
+                           status_message(s));
     status_free(s);
     return told;
 }

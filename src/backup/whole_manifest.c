@@ -161,6 +161,8 @@ status whole_read(struct place *place, const char *name, struct arena *arena,
     TRY(manifest_object(name, object));
     status s = place_get(place, object, MOST_BYTES, &content);
     if (status_is_ok(s))
+        s = place_check_plain(place, object, buffer_bytes(&content));
+    if (status_is_ok(s))
         s = decode(buffer_bytes(&content), arena, out);
     buffer_free(&content);
     if (s.code != STATUS_NOT_FOUND)

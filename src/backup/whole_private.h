@@ -16,8 +16,9 @@ enum {
 #define WHOLE_BACKUPS "backups"
 #define WHOLE_FILES   "files"
 
-/* The name of a content. */
-void content_name(const uint8_t sha256[WHOLE_DIGEST_SIZE], char out[CONTENT_NAME_SIZE]);
+/* The name that the place has for a content. */
+status content_name(struct place *place, const uint8_t sha256[WHOLE_DIGEST_SIZE],
+                    char out[CONTENT_NAME_SIZE]);
 
 bool is_content_name(const char *name);
 

@@ -69,10 +69,14 @@ status whole_pace(struct whole_work *work, uint64_t bytes)
 
 /* --- contents --- */
 
-void content_name(const uint8_t sha256[WHOLE_DIGEST_SIZE], char out[CONTENT_NAME_SIZE])
+status content_name(struct place *place, const uint8_t sha256[WHOLE_DIGEST_SIZE],
+                    char out[CONTENT_NAME_SIZE])
 {
+    uint8_t shown[PLACE_DIGEST_BYTES];
+    TRY(place_hide(place, sha256, shown));
     for (size_t i = 0; i < WHOLE_DIGEST_SIZE; i++)
-        snprintf(out + 2 * i, 3, "%02x", sha256[i]);
+        snprintf(out + 2 * i, 3, "%02x", shown[i]);
+    return status_ok();
 }
 
 void content_object(const char *content, char out[OBJECT_NAME_SIZE])

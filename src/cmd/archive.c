@@ -25,6 +25,39 @@ static const char *date(uint64_t sequence, char text[CLOCK_DATE_SIZE])
     return clock_date(sequence_time_us(sequence), text);
 }
 
+/* --- where it is --- */
+
+struct place_options {
+    const char *backup_key;
+};
+
+static const struct option place_rows[] = {
+    {.member = "backup_key",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct place_options, backup_key),
+     .unit = "FILE",
+     .sentence = ARCHIVE_KEY_SENTENCE},
+};
+
+void archive_write_place_options(const char *command, struct buffer *out)
+{
+    const struct option_table of_command = {.rows = place_rows, .count = 1, .command = command};
+    options_write_help(&of_command, out);
+}
+
+status archive_open_place(const char *const *arguments, struct place **out)
+{
+    static const struct option_table place_table = {.rows = place_rows, .count = 1};
+    struct place_options options;
+    struct option_origin origins[1] = {{0}};
+    struct option_values values = {.object = &options, .origins = origins};
+    const char *const no_environment[] = {NULL};
+    *out = NULL;
+    TRY(command_need_words(arguments, 1, "the place comes first"));
+    TRY(options_read(&place_table, arguments + 1, no_environment, &values));
+    return place_of_name_with_key(files_of_system(), arguments[0], options.backup_key, out);
+}
+
 /* --- list --- */
 
 struct listing {
@@ -99,14 +132,13 @@ static status print_stream(void *context, uint64_t stream)
 
 static void write_list_help(struct buffer *out)
 {
+    archive_write_place_options("trestle archive list PLACE", out);
     buffer_append_format(
         out,
-        "usage: trestle archive list PLACE\n\n"
-        "Names what has been archived in PLACE, a directory: a line for each server and time\n"
-        "that it went on without a break, with the moments between which it can be restored,\n"
-        "and a line for each gap. It reads the names of pieces, and the first one of each\n"
-        "line: `trestle archive verify` reads all. Exits with 1 if a piece is missing, or the\n"
-        "first is damaged.\n");
+        "\nNames what has been archived in PLACE: a line for each server and time that it went on\n"
+        "without a break, with the moments between which it can be restored, and a line for each\n"
+        "gap. It reads the names of pieces, and the first one of each line: `trestle archive\n"
+        "verify` reads all. Exits with 1 if a piece is missing, or the first is damaged.\n");
 }
 
 static int list_kind(const char *const *arguments)
@@ -114,11 +146,10 @@ static int list_kind(const char *const *arguments)
     struct listing listing = {.is_perfect = true};
     if (command_asks_for(arguments, "--help"))
         return command_print(write_list_help);
-    if (arguments[0] == NULL || arguments[1] != NULL || arguments[0][0] == '-')
-        return command_usage_error("archive list", "takes one argument, the place");
-    status s = place_of_name(files_of_system(), arguments[0], &listing.place);
-    if (status_is_ok(s))
-        s = archive_list_streams(listing.place, print_stream, &listing);
+    status s = archive_open_place(arguments, &listing.place);
+    if (!status_is_ok(s))
+        return command_refuse("archive list", s);
+    s = archive_list_streams(listing.place, print_stream, &listing);
     place_close(listing.place);
     if (status_is_ok(s))
         puts(listing.streams == 0 ? "nothing is archived there"
@@ -134,6 +165,7 @@ struct replay {
     const char *from;
     const char *until;
     const char *table;
+    const char *backup_key;
 };
 
 #define ROW(member_, unit_, sentence_)                                                             \
@@ -146,6 +178,7 @@ static const struct option rows[] = {
     ROW(from, "PLACE", "Where the archive is."),
     ROW(until, "MOMENT", ARCHIVE_UNTIL_SENTENCE),
     ROW(table, "NAME", ARCHIVE_TABLE_SENTENCE),
+    ROW(backup_key, "FILE", ARCHIVE_KEY_SENTENCE),
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
@@ -278,7 +311,7 @@ static status open_and_replay(const struct replay *replay, uint64_t until,
     struct store *store;
     if (access(replay->directory, F_OK) != 0) /* the store would make it */
         return status_make(STATUS_NOT_FOUND, "%s is missing", replay->directory);
-    TRY(place_of_name(files_of_system(), replay->from, &taking.place));
+    TRY(place_of_name_with_key(files_of_system(), replay->from, replay->backup_key, &taking.place));
     status s = store_open(&options, &store);
     if (status_is_ok(s)) {
         s = archive_take_on(&taking, store, replay->directory, restored);

@@ -10,6 +10,10 @@ int archive_command(const char *const *arguments);
 /* The kind `verify`; see command.h. */
 int archive_verify_kind(const char *const *arguments);
 
+/* The place that the first argument names, by the options behind it; and the help of these. */
+status archive_open_place(const char *const *arguments, struct place **out);
+void archive_write_place_options(const char *command, struct buffer *out);
+
 /* Takes an open store on by the archive in the place. `table`: a name, whose rows alone are taken;
  * NULL: all. `scratch` of the restore is in the directory. */
 struct archive_taking {
@@ -24,6 +28,8 @@ status archive_take_on(const struct archive_taking *taking, struct store *store,
 #define ARCHIVE_UNTIL_SENTENCE                                                                     \
     "A time like 2026-11-23T10:15:00Z, or a version: changes after it are left out. By default "   \
     "all that is archived is taken."
+#define ARCHIVE_KEY_SENTENCE                                                                       \
+    "The key that the archive is encrypted with: the server's --backup-key."
 #define ARCHIVE_TABLE_SENTENCE                                                                     \
     "A table as it is called then, projects/P/instances/I/tables/T: its rows alone are taken, "    \
     "and those of others stay as they are in DIR. Quicker, to copy the table from there."

@@ -1,7 +1,6 @@
 /* `trestle archive verify`: all of an archive, read. */
 #include "archive/verify.h"
 
-#include "aws/bucket.h"
 #include "cmd/archive.h"
 #include "cmd/command.h"
 
@@ -16,10 +15,10 @@ struct verification {
 
 static void write_help(struct buffer *out)
 {
+    archive_write_place_options("trestle archive verify PLACE", out);
     buffer_append_format(
         out,
-        "usage: trestle archive verify PLACE\n\n"
-        "Reads all that is archived in PLACE: each piece is to have its checksum and to follow "
+        "\nReads all that is archived in PLACE: each piece is to have its checksum and to follow "
         "the\n"
         "one before, and each file that a piece names is to be what it says. What is missing or\n"
         "damaged is named, and between which moments the server can be had all the same: with a\n"
@@ -73,12 +72,11 @@ int archive_verify_kind(const char *const *arguments)
     struct verification verification = {.place = NULL};
     if (command_asks_for(arguments, "--help"))
         return command_print(write_help);
-    if (arguments[0] == NULL || arguments[1] != NULL || arguments[0][0] == '-')
-        return command_usage_error("archive verify", "takes one argument, the place");
+    status s = archive_open_place(arguments, &verification.place);
+    if (!status_is_ok(s))
+        return command_refuse("archive verify", s);
     setvbuf(stdout, NULL, _IOLBF, 0); /* what is told was found, whatever happens next */
-    status s = place_of_name(files_of_system(), arguments[0], &verification.place);
-    if (status_is_ok(s))
-        s = verify(&verification);
+    s = verify(&verification);
     place_close(verification.place);
     return command_end("archive verify", s, verification.damages == 0);
 }

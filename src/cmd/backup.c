@@ -63,6 +63,7 @@ struct options {
     int64_t reach; /* microseconds */
     const char *server;
     bool dry_run;
+    const char *backup_key;
 };
 
 #define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
@@ -70,6 +71,8 @@ struct options {
         .member = #member_, .kind = OPTION_##kind_, .offset = offsetof(struct options, member_),   \
         .preset = preset_, .least = least_, .most = most_, .unit = unit_, .sentence = sentence_    \
     }
+
+#define KEY_ROW ROW(STRING, backup_key, NULL, 0, 0, "FILE", BACKUP_KEY_SENTENCE)
 
 #define RATE_ROW                                                                                   \
     ROW(SIZE, rate, "0", 0, INT64_MAX, "", "Bytes that are read each second; 0: no bound.")
@@ -89,7 +92,8 @@ static status open_and(struct visit *visit, status (*work)(struct visit *visit))
     visit->arena = arena_create(BACKUP_COMMAND_MEMORY);
     status s = visit->arena == NULL
                    ? status_out_of_memory()
-                   : place_of_name(files_of_system(), visit->words[0], &visit->place);
+                   : place_of_name_with_key(files_of_system(), visit->words[0],
+                                            visit->options.backup_key, &visit->place);
     if (status_is_ok(s))
         s = work(visit);
     place_close(visit->place);
@@ -120,7 +124,10 @@ static status no_backup(const struct visit *visit)
 
 /* --- list --- */
 
-static const struct option_table list_table = {.command = "trestle backup list PLACE"};
+static const struct option list_rows[] = {KEY_ROW};
+
+static const struct option_table list_table = {
+    .rows = list_rows, .count = 1, .command = "trestle backup list PLACE"};
 
 static void write_list_help(struct buffer *out)
 {
@@ -176,10 +183,10 @@ static int list_kind(const char *const *arguments)
 
 /* --- verify --- */
 
-static const struct option verify_rows[] = {RATE_ROW};
+static const struct option verify_rows[] = {RATE_ROW, KEY_ROW};
 
 static const struct option_table verify_table = {
-    .rows = verify_rows, .count = 1, .command = "trestle backup verify PLACE [NAME]"};
+    .rows = verify_rows, .count = 2, .command = "trestle backup verify PLACE [NAME]"};
 
 static void write_verify_help(struct buffer *out)
 {
@@ -264,6 +271,7 @@ static const struct option expire_rows[] = {
     ROW(STRING, server, NULL, 0, 0, "ID",
         "Only backups of this server are removed: as `trestle backup list` names it."),
     ROW(BOOLEAN, dry_run, "false", 0, 0, NULL, "Removes nothing, and says what it would."),
+    KEY_ROW,
 };
 
 static const struct option_table expire_table = {.rows = expire_rows,

@@ -21,6 +21,7 @@ struct create_options {
     struct target_options target;
     const char *data_dir;
     uint64_t rate;
+    const char *backup_key;
 };
 
 #define ROW(kind_, member_, preset_, most_, unit_, sentence_)                                      \
@@ -37,6 +38,10 @@ static const struct option rows[] = {
     ROW(SIZE, rate, "0", INT64_MAX, "",
         "With --data-dir, bytes that are read each second; 0: no bound. A server keeps to its "
         "--backup-rate."),
+    ROW(STRING, backup_key, NULL, 0, "FILE",
+        "With --data-dir, a key that what is put is encrypted with: 64 hexadecimal digits. A "
+        "server "
+        "uses its own --backup-key."),
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
@@ -97,7 +102,8 @@ static status open_directory(struct creation *creation)
                                           .open_files = OPEN_FILES,
                                           .read_only = true};
     TRY(store_open(&options, &creation->store));
-    TRY(place_of_name(files_of_system(), creation->where, &creation->place));
+    TRY(place_of_name_with_key(files_of_system(), creation->where, creation->options.backup_key,
+                               &creation->place));
     TRY(place_make(creation->place));
     TRY(whole_prepare(creation->place));
     return whole_lock(creation->place, &creation->lock);

@@ -25,7 +25,8 @@ static status begin(const struct backup_moment *moment, struct backup_moment_wor
         (struct archive_taking){.until = ARCHIVE_END, .table = moment->table, .log = restore->log};
     if (moment->until != NULL)
         TRY(archive_parse_moment(moment->until, &work->taking.until));
-    TRY(place_of_name(files_of_system(), moment->archive, &work->taking.place));
+    TRY(place_of_name_with_key(files_of_system(), moment->archive, moment->key,
+                               &work->taking.place));
     const struct whole_moment wanted = {.place = restore->place,
                                         .archive = work->taking.place,
                                         .until = work->taking.until,

@@ -16,6 +16,9 @@ struct backup_words {
     const char *need; /* what to say if they are not there */
 };
 
+#define BACKUP_KEY_SENTENCE                                                                        \
+    "The key that what is in the place is encrypted with: the server's --backup-key."
+
 /* Reads them; `out` is the object of the options, and `origins` are the table's, all zeroes. A word
  * that is not there is NULL. */
 status backup_read_words(const struct backup_words *words, const char *const *arguments,
@@ -62,6 +65,7 @@ status backup_make_tables(const struct backup_tables *tables, size_t *made);
 
 struct backup_moment {
     const char *archive; /* a place; NULL: the backup is restored as it is */
+    const char *key;     /* a file: of the archive, too; NULL: it is not encrypted */
     const char *until;   /* NULL: as far as the archive goes */
     const char *table;   /* NULL: all */
 };

@@ -36,6 +36,11 @@ static const struct option rows[] = {
     ROW(STRING, to, NULL, 0, "DIR",
         "The data directory to be made: not there yet, or empty. Its parent is there."),
     ROW(SIZE, rate, "0", INT64_MAX, "", "Bytes that are read each second; 0: no bound."),
+    {.member = "backup_key",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct restore_options, moment.key),
+     .unit = "FILE",
+     .sentence = BACKUP_KEY_SENTENCE},
     MOMENT_ROW(archive, "PLACE",
                "Where the server's archive is: what came after the backup is "
                "taken from there."),
@@ -170,7 +175,7 @@ static status open_and_restore(struct restoration *r)
 {
     const char *directory;
     TRY(name_target(r, &directory));
-    TRY(place_of_name(files_of_system(), r->words[0], &r->place));
+    TRY(place_of_name_with_key(files_of_system(), r->words[0], r->options.moment.key, &r->place));
     return r->from != NULL ? restore_tables(r, directory) : restore_all(r, directory);
 }
 

@@ -7,6 +7,7 @@
 #include "cmd/otlp_headers.h"
 #include "cmd/server_private.h"
 #include "os/file.h"
+#include "place/key.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -100,10 +101,21 @@ static status check_backups(const struct settings *settings, struct notes *notes
                              : check_directory(directory, "the backup directory", notes);
 }
 
-/* A server starts without it, and goes on when it is there. */
+static status check_backup_key(const struct settings *settings, struct notes *notes)
+{
+    struct place_key key;
+    (void)notes;
+    if (settings->backup_key == NULL)
+        return status_ok();
+    TRY(place_key_read(settings->backup_key, &key));
+    cipher_forget(&key, sizeof key);
+    return status_ok();
+}
+
+/* A server starts without it, and goes on when it is there. A bucket is not asked. */
 static status check_archive(const struct settings *settings, struct notes *notes)
 {
-    if (settings->archive == NULL)
+    if (settings->archive == NULL || strstr(settings->archive, "://") != NULL)
         return status_ok();
     status s = check_writable(settings->archive);
     if (!status_is_ok(s))
@@ -232,13 +244,14 @@ static const struct check {
     const char *member; /* the setting to blame; NULL: the words say which */
     status (*run)(const struct settings *settings, struct notes *notes);
 } checks[] = {
-    {NULL, check_exposure},          {"inject", check_faults},
-    {"allowed_hosts", check_hosts},  {"tls_cert", check_certificate},
-    {"otlp_headers", check_headers}, {"otlp_endpoint", check_collector},
-    {"auth_tokens", check_tokens},   {"auth_jwks", check_keys},
-    {"auth_policy", check_policy},   {"audit_log", check_audit_log},
-    {"backup_dir", check_backups},   {"archive", check_archive},
-    {"data_dir", check_data},        {"listen", check_listen},
+    {NULL, check_exposure},           {"inject", check_faults},
+    {"allowed_hosts", check_hosts},   {"tls_cert", check_certificate},
+    {"otlp_headers", check_headers},  {"otlp_endpoint", check_collector},
+    {"auth_tokens", check_tokens},    {"auth_jwks", check_keys},
+    {"auth_policy", check_policy},    {"audit_log", check_audit_log},
+    {"backup_dir", check_backups},    {"archive", check_archive},
+    {"backup_key", check_backup_key}, {"data_dir", check_data},
+    {"listen", check_listen},
 };
 
 enum { CHECKS = sizeof checks / sizeof *checks };

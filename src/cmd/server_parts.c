@@ -142,7 +142,8 @@ status server_open_cluster(struct server *server)
 {
     const struct settings *settings = server->settings;
     if (settings->archive != NULL)
-        TRY(place_of_name(files_of_system(), settings->archive, &server->archive));
+        TRY(place_of_name_with_key(files_of_system(), settings->archive, settings->backup_key,
+                                   &server->archive));
     const struct cluster_options options = {
         .data_directory = settings->data_dir,
         .salvage = settings->salvage,

@@ -99,6 +99,7 @@ static status create_whole_backups(struct server *server)
         .backups = server->backups,
         .data_directory = settings->data_dir,
         .places = settings->backup_places,
+        .key_file = settings->backup_key,
         .bytes_per_second = settings->backup_rate,
         .schedule_period_us = settings->backup_schedule,
         .schedule_keep = (uint64_t)settings->backup_keep,

@@ -122,6 +122,15 @@ void place_unlock(struct place *place, struct place_lock *lock)
         place->methods->unlock(place, lock);
 }
 
+status place_hide(struct place *place, const uint8_t digest[PLACE_DIGEST_BYTES],
+                  uint8_t out[PLACE_DIGEST_BYTES])
+{
+    if (place->methods->hide != NULL)
+        return place->methods->hide(place, digest, out);
+    memcpy(out, digest, PLACE_DIGEST_BYTES);
+    return status_ok();
+}
+
 /* --- readers and writers --- */
 
 status place_open(struct place *place, const char *name, struct place_reader **out)

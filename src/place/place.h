@@ -42,6 +42,8 @@ struct place_writer {
 
 struct place_lock; /* what a kind of place makes of it */
 
+enum { PLACE_DIGEST_BYTES = 32 }; /* of SHA-256 */
+
 /* What a kind of place does. Names have been checked. Its struct begins with a struct place. */
 struct place_methods {
     status (*make)(struct place *place);
@@ -56,6 +58,9 @@ struct place_methods {
     status (*sweep)(struct place *place, const char *folder);
     status (*lock)(struct place *place, struct place_lock **out);
     void (*unlock)(struct place *place, struct place_lock *lock);
+    /* NULL: digests are no secret here. */
+    status (*hide)(struct place *place, const uint8_t digest[PLACE_DIGEST_BYTES],
+                   uint8_t out[PLACE_DIGEST_BYTES]);
     void (*close)(struct place *place);
 };
 
@@ -126,6 +131,11 @@ void place_unlock(struct place *place, struct place_lock *lock); /* NULL is fine
 /* Removes what writers that a crash cut short have left in the folder. Nobody writes into it
  * meanwhile: who writes has the place's lock, and so has the caller. */
 status place_sweep(struct place *place, const char *folder);
+
+/* By what a content is named here whose SHA-256 this is: the same, or, where what is kept is sealed
+ * (sealed.h), one that tells nobody of what. */
+status place_hide(struct place *place, const uint8_t digest[PLACE_DIGEST_BYTES],
+                  uint8_t out[PLACE_DIGEST_BYTES]);
 
 /* Whether it may be the name of an object. */
 bool place_name_is_sound(const char *name);

@@ -10,7 +10,7 @@ from google.cloud.bigtable_admin_v2 import types
 from google.iam.v1 import iam_policy_pb2, policy_pb2
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import set_cell
-from harness.server import binary, run_trestle
+from harness.server import Server, binary, run_trestle
 
 NAME = r"\d{8}T\d{6}Z(?:-\d\d)?"
 
@@ -273,6 +273,57 @@ def test_tables_come_back_alone(tmp_path, fresh_server, administer, connect):
     for wrong in (["--as", plain], ["--instance", story.instance, "--table", story.table],
                   [*endpoint], ["--to", to, *endpoint, "--table", story.table]):  # fmt: skip
         backup("restore", story.place, *wrong, code=2)
+
+
+def test_what_is_put_may_be_encrypted(tmp_path, fresh_server, connect):
+    """Backups and the archive: without the key nothing of them is to be had, with it all."""
+    key, other, place = tmp_path / "key", tmp_path / "other", tmp_path / "whole"
+    archive = tmp_path / "archive"
+    for path, digits in ((key, "0123456789abcdef" * 4), (other, "f" * 64)):
+        path.write_text(f"{digits}\n")
+        path.chmod(0o600)
+    archive.mkdir()
+    server = fresh_server("--backup-places", str(place), "--archive", str(archive),
+                          "--backup-key", str(key))  # fmt: skip
+    rpc = connect(server.host)
+    table = rpc.create_table("table-with-a-name")
+    name = backup("create", place, "--endpoint", server.host).split(":")[0]
+    rpc.mutate_rows(table, [(b"row", [set_cell("f", b"q", b"something secret", 1000)])])
+    server.stop()
+    second = backup("create", place, "--data-dir", server.data, "--backup-key", key).split(":")[0]
+    put = [path for path in [*place.rglob("*"), *archive.rglob("*")] if path.stat().st_size]
+    for path in put:
+        if path.is_file():
+            content = path.read_bytes()
+            assert content.startswith(b"trestle sealed 1\n"), path
+            assert b"secret" not in content and b"table-with-a-name" not in content
+    for wrong, words in (([], "is encrypted: --backup-key"),
+                         (["--backup-key", other], "another key than that of")):  # fmt: skip
+        assert words in backup("verify", place, *wrong, code=1)
+        assert words in backup("list", place, *wrong, code=1)
+        assert words in backup("restore", place, "--to", tmp_path / "no", *wrong, code=1)
+        assert words in backup("create", place, "--data-dir", server.data, *wrong, code=1)
+        assert words in run_trestle("archive", "list", str(archive), *map(str, wrong)).stderr
+    with_key = ("--backup-key", key)
+    assert backup("verify", place, *with_key).count(": whole\n") == 2
+    content = max((place / "files").iterdir(), key=lambda each: each.stat().st_size)
+    whole = content.read_bytes()
+    content.write_bytes(whole[:-1])
+    assert f"files/{content.name}" in backup("verify", place, *with_key, code=1)
+    content.write_bytes(whole)
+    to = tmp_path / "restored"
+    backup("restore", place, name, "--archive", archive, "--to", to, *with_key)
+    alone = tmp_path / "alone"
+    backup("restore", place, second, "--table", table, "--to", alone, *with_key)
+    for directory in (to, alone):
+        shutil.rmtree(server.data)
+        directory.rename(server.data)
+        restored = Server(server.directory).start()
+        assert values(connect(restored.host), table) == {b"row": b"something secret"}
+        restored.close()
+    key.chmod(0o644)
+    assert "backup-key" in run_trestle("serve", "--data-dir", str(tmp_path / "none"),
+                                       "--backup-key", str(key)).stderr  # fmt: skip
 
 
 def begin(*arguments, directory, until):
