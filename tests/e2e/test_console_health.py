@@ -142,3 +142,24 @@ def test_a_failed_operation_has_an_end(browser, fresh_server, administer, connec
     began, ended = (row.locator("td.time").nth(i).inner_text() for i in range(2))
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", ended) and began <= ended
     somebody.leave()
+
+
+def test_whole_backups_and_the_archive_are_among_the_operations(browser, tmp_path, fresh_server):
+    place, archive = tmp_path / "whole", tmp_path / "archive"
+    place.mkdir()
+    archive.mkdir()
+    server = fresh_server("--backup-places", str(place), "--backup-schedule", "24h",
+                          "--archive", str(archive))  # fmt: skip
+    somebody = Visitor(browser, server.host)
+    somebody.visit("#/operations")
+    section = somebody.page.locator("section.whole")
+    row = section.locator("tbody tr", has_text="whole backup, by the schedule")
+    row.get_by_text("done").wait_for()
+    assert str(place) in row.inner_text()
+    text = section.inner_text()
+    assert f"each 1d, into {place}" in text
+    assert re.search(r"Newest\s+20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", text), text
+    section.get_by_text("Archive behind").wait_for()
+    assert somebody.violations() == []
+    assert somebody.overflow() <= 0
+    somebody.leave()

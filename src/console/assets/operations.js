@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { every, failure, h, notice, put, rowButton, table, toast } from "./dom.js";
 import { dateText, percentText } from "./formats.js";
 import { projectForm, state } from "./parts.js";
+import { wholeBackups } from "./whole_backups.js";
 
 const REFRESH_MS = 2000;
 const SHOWN_MOST = 200;
@@ -179,7 +180,8 @@ export async function operations(_place, parameters, signal) {
   try {
     const { shown, refresh } = watch(await paths(project, signal), signal);
     await refresh();
-    return { title: "Operations", content: [head, project && form(), shown] };
+    const whole = wholeBackups(signal);
+    return { title: "Operations", content: [head, project && form(), shown, whole] };
   } catch (error) {
     if (error.code !== 403) throw error;
     const words = "You may not list the operations of all projects";
