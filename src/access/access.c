@@ -8,12 +8,9 @@
 #include "access/access.h"
 
 #include "access/bootstrap.h"
-#include "access/jwt.h"
-#include "access/policy_file.h"
 #include "access/rules.h"
-#include "access/tokens.h"
+#include "access/secrets.h"
 #include "base/check.h"
-#include "os/file.h"
 #include "wire/rest.h"
 
 #include <pthread.h>
@@ -22,22 +19,9 @@
 #include <stdlib.h>
 
 enum {
-    FILE_MOST = 64 << 20,
-    ARENA_MOST = 4 * FILE_MOST, /* in which two files are compared */
-    CHANGED_BY_OTHERS = 022,    /* mode bits */
-    REMEMBERED = 8,             /* resources of one connection; a power of two */
-    VERIFIED = 1024,            /* signed tokens of all connections; a power of two */
-};
-
-/* What is read from files. */
-struct secrets {
-    struct tokens tokens;
-    struct jwks *keys; /* NULL: none */
-    struct policies policies;
-    struct buffer keys_text; /* of the files, to tell what has changed */
-    struct buffer policies_text;
-    bool has_admin_token;
-    uint8_t admin_token[TOKEN_HASH_SIZE];
+    ARENA_MOST = 256 << 20, /* in which files are compared with what they were */
+    REMEMBERED = 8,         /* resources of one connection; a power of two */
+    VERIFIED = 1024,        /* signed tokens of all connections; a power of two */
 };
 
 /* A signed token that was found good. */
@@ -90,147 +74,74 @@ struct access_peer {
 
 /* --- files --- */
 
-static void free_secrets(struct secrets *secrets)
-{
-    tokens_free(&secrets->tokens);
-    jwks_destroy(secrets->keys);
-    policies_free(&secrets->policies);
-    buffer_free(&secrets->keys_text);
-    buffer_free(&secrets->policies_text);
-}
-
-/* What parsing said, with the file's name before it. */
-static status name_file(const char *file, status s)
-{
-    if (status_is_ok(s))
-        return s;
-    status named = status_make(s.code, "%s: %s", file, status_message(s));
-    status_free(s);
-    return named;
-}
-
-static status read_tokens(const char *file, struct secrets *secrets)
-{
-    struct buffer text = {0};
-    if (file == NULL)
-        return status_ok();
-    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, &text));
-    status s = tokens_parse(file, buffer_bytes(&text), &secrets->tokens);
-    buffer_free(&text);
-    return s;
-}
-
-static status read_keys(const char *file, struct secrets *secrets)
-{
-    struct buffer *text = &secrets->keys_text;
-    if (file == NULL)
-        return status_ok();
-    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, text));
-    return name_file(file, jwks_parse(buffer_bytes(text), &secrets->keys));
-}
-
-static status read_policies(const char *file, struct secrets *secrets)
-{
-    struct buffer *text = &secrets->policies_text;
-    if (file == NULL)
-        return status_ok();
-    TRY(file_read(file, FILE_MOST, CHANGED_BY_OTHERS, text));
-    return name_file(file, policy_file_parse(buffer_bytes(text), &secrets->policies));
-}
-
-static status read_files(const struct access_options *options, struct secrets *secrets)
-{
-    TRY(read_tokens(options->token_file, secrets));
-    TRY(read_keys(options->jwks_file, secrets));
-    return read_policies(options->policy_file, secrets);
-}
-
 status access_try_files(const struct access_options *options)
 {
     struct secrets secrets = {0};
-    status s = read_files(options, &secrets);
-    free_secrets(&secrets);
+    status s = secrets_read_files(options, &secrets);
+    secrets_free(&secrets);
     return s;
-}
-
-static status read_secrets(const struct access_options *options, struct secrets *secrets)
-{
-    TRY(read_files(options, secrets));
-    if (policies_have_owner(&secrets->policies))
-        return status_ok();
-    secrets->has_admin_token = true;
-    return bootstrap_admin(options->data_directory, options->log, secrets->admin_token);
-}
-
-/* Takes the fresh ones; the old ones are the caller's. */
-static struct secrets replace_secrets(struct access *access, const struct secrets *fresh)
-{
-    pthread_rwlock_wrlock(&access->lock);
-    struct secrets old = access->secrets;
-    access->secrets = *fresh;
-    atomic_fetch_add(&access->generation, 1);
-    pthread_rwlock_unlock(&access->lock);
-    return old;
 }
 
 static status open_files(struct access *access)
 {
     struct secrets fresh = {0};
-    status s = read_secrets(&access->options, &fresh);
+    status s = secrets_read(&access->options, &fresh);
     if (status_is_ok(s))
         access->secrets = fresh;
     else
-        free_secrets(&fresh);
+        secrets_free(&fresh);
     return s;
 }
 
-static status compare_policies(const struct secrets *before, const struct secrets *after,
-                               struct arena *arena, struct audit_changes *changes)
+/* Takes the fresh ones, but of what is unread keeps what there is; the rest is the caller's. */
+static struct secrets replace_secrets(struct access *access, const struct secrets *fresh,
+                                      unsigned unread)
 {
-    struct audit_grant *old, *fresh;
-    size_t old_count, fresh_count;
-    TRY(policy_file_grants(buffer_bytes(&before->policies_text), arena, &old, &old_count));
-    TRY(policy_file_grants(buffer_bytes(&after->policies_text), arena, &fresh, &fresh_count));
-    audit_compare_grants(old, old_count, fresh, fresh_count, changes);
-    return status_ok();
-}
-
-static status compare_secrets(const struct secrets *before, const struct secrets *after,
-                              struct arena *arena, struct audit_changes *changes)
-{
-    audit_compare_tokens(&before->tokens, &after->tokens, arena, changes);
-    if (!bytes_equal(buffer_bytes(&before->keys_text), buffer_bytes(&after->keys_text)))
-        AUDIT_CHANGE(changes, LOG_STR("action", "CHANGE"),
-                     LOG_INT("signing_keys", after->keys == NULL ? 0 : jwks_count(after->keys)));
-    return compare_policies(before, after, arena, changes);
+    pthread_rwlock_wrlock(&access->lock);
+    struct secrets old = access->secrets;
+    access->secrets = *fresh;
+    secrets_exchange(&access->secrets, &old, unread);
+    atomic_fetch_add(&access->generation, 1);
+    pthread_rwlock_unlock(&access->lock);
+    return old;
 }
 
 /* It is in force already: what cannot be told for want of memory is not. */
-static void tell_changes(struct access *access, const struct secrets *before, struct buffer *words)
+static void tell_changes(struct access *access, const struct secrets *before, unsigned unread,
+                         status result, struct buffer *words)
 {
     struct arena *arena = arena_create(ARENA_MOST);
     struct audit_changes *changes = arena == NULL ? NULL : arena_zalloc(arena, sizeof *changes);
     if (changes != NULL) {
-        status_ignore(compare_secrets(before, &access->secrets, arena, changes));
+        status_ignore(secrets_compare(before, &access->secrets, unread, arena, changes));
         audit_changes_write(changes, words);
     }
-    audit_reload(access->options.audit, "access control", status_ok(), changes);
+    bool has_any = changes != NULL && changes->count > 0;
+    audit_reload(access->options.audit, "access control", result,
+                 has_any || status_is_ok(result) ? changes : NULL);
     arena_destroy(arena);
+}
+
+static void show(const struct access *access, status result)
+{
+    struct condition *condition = access->options.condition;
+    if (status_is_ok(result))
+        condition_leave(condition, REASON_access_unread);
+    else
+        condition_enter(condition, REASON_access_unread, "what was withdrawn still counts: %s",
+                        status_message(result));
 }
 
 /* With `reloading` held. */
 static status reload(struct access *access, struct buffer *words)
 {
     struct secrets fresh = {0};
-    status s = read_secrets(&access->options, &fresh);
-    if (!status_is_ok(s)) {
-        free_secrets(&fresh);
-        audit_reload(access->options.audit, "access control", s, NULL);
-        return s;
-    }
-    struct secrets old = replace_secrets(access, &fresh);
-    tell_changes(access, &old, words);
-    free_secrets(&old);
+    unsigned unread;
+    status s = secrets_read_again(&access->options, &access->secrets, &fresh, &unread);
+    struct secrets old = replace_secrets(access, &fresh, unread);
+    tell_changes(access, &old, unread, s, words);
+    secrets_free(&old);
+    show(access, s);
     return s;
 }
 
@@ -274,7 +185,7 @@ void access_close(struct access *access)
     if (access == NULL)
         return;
     CHECK_MAGIC(access, ACCESS_MAGIC);
-    free_secrets(&access->secrets);
+    secrets_free(&access->secrets);
     policies_free(&access->stored);
     for (size_t i = 0; i < VERIFIED; i++)
         free(access->verified[i].principal);

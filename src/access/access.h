@@ -16,6 +16,7 @@
 #include "access/audit.h"
 #include "access/policies.h"
 #include "base/arena.h"
+#include "base/condition.h"
 #include "base/log.h"
 #include "wire/grpc_server.h"
 #include "wire/http.h"
@@ -34,6 +35,7 @@ struct access_options {
     const char *policy_file;
     const struct log *log;
     struct audit *audit;
+    struct condition *condition; /* whose reason access_unread it is; NULL: nobody's */
     struct clock *clock;
 };
 
@@ -47,8 +49,9 @@ void access_close(struct access *access); /* NULL is fine */
 /* Whether the files that the options name can be read and make sense; nothing is made. */
 status access_try_files(const struct access_options *options);
 
-/* Reads the files again; on failure all stays as it was. The audit log has a line about it; what
- * has changed is appended to `words`, too. Any thread. */
+/* Reads the files again, each by itself: what was in one that cannot be read goes on to count, and
+ * the condition says so until all are read. The audit log has a line about it; what has changed is
+ * appended to `words`, too, also on failure. Any thread. */
 status access_reload(struct access *access, struct buffer *words);
 
 /* --- policies that clients have set; any thread --- */

@@ -220,7 +220,7 @@ static void opening(void **state)
     failmalloc_each(opens_or_does_not, *state);
 }
 
-/* What is read again comes in force as a whole or not at all. */
+/* Each file that is read again comes in force as a whole or not at all. */
 static void reading_again(void **state)
 {
     struct fixture *f = *state;

@@ -38,13 +38,14 @@ void reloadable_check(struct reloadable *reloadable, bool always, const struct l
     struct buffer changes = {0};
     status s = reloadable->reload(reloadable->context, &changes);
     count(reloadable, !status_is_ok(s));
+    bytes changed = changes.size > 0 ? buffer_bytes(&changes) : bytes_of("none");
     if (status_is_ok(s))
-        log_info(
-            log, "files read again", LOG_STR("what", reloadable->what),
-            LOG_BYTES("changes", changes.size > 0 ? buffer_bytes(&changes) : bytes_of("none")));
+        log_info(log, "files read again", LOG_STR("what", reloadable->what),
+                 LOG_BYTES("changes", changed));
     else
         log_error(log, "cannot read files again; going on with what was read before",
-                  LOG_STR("what", reloadable->what), LOG_STR("error", status_message(s)));
+                  LOG_STR("what", reloadable->what), LOG_STR("error", status_message(s)),
+                  LOG_BYTES("changes", changed));
     status_free(s);
     buffer_free(&changes);
 }

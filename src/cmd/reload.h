@@ -10,12 +10,13 @@
 /* In the order of the metrics that count them. */
 enum reload_kind { RELOAD_ACCESS, RELOAD_AUDIT_LOG, RELOAD_TLS };
 
-/* Some files that are read together, and who reads them. On failure he keeps what he had. */
+/* Some files that are read together, and who reads them. On failure he keeps what he had of those
+ * that he cannot read. */
 struct reloadable {
     const char *what; /* for the log: "TLS" */
     enum reload_kind kind;
     struct metrics *metrics;
-    /* Appends what has changed, in words. */
+    /* Appends what has changed, in words, also if some could not be read. */
     status (*reload)(void *context, struct buffer *changes);
     void *context;
     const char *paths[4]; /* NULL: none */

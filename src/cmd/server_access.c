@@ -1,11 +1,18 @@
 /* Who is let in: callers, with the audit log of what they change; and pages of which sites. */
 #include "cmd/server_private.h"
 
+/* Who is let in does not hang on the audit log's file. */
 static status reload_access(void *context, struct buffer *changes)
 {
     struct server *server = context;
-    TRY(audit_reopen(server->audit));
-    return access_reload(server->access, changes);
+    status reopened = audit_reopen(server->audit);
+    status s = access_reload(server->access, changes);
+    if (status_is_ok(s) || status_is_ok(reopened))
+        return status_is_ok(s) ? reopened : s;
+    status both = status_make(s.code, "%s; %s", status_message(s), status_message(reopened));
+    status_free(s);
+    status_free(reopened);
+    return both;
 }
 
 static status reopen_audit(void *context, struct buffer *changes)
@@ -50,6 +57,7 @@ static status open_access(struct server *server)
                                            .policy_file = settings->auth_policy,
                                            .log = server->log,
                                            .audit = server->audit,
+                                           .condition = cluster_condition(server->cluster),
                                            .clock = server->clock};
     return access_open(&options, server->services, SERVICES, &server->access);
 }

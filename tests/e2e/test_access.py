@@ -2,6 +2,7 @@
 off loopback. test_access_rpcs.py goes over all RPCs."""
 
 import json
+import re
 import signal
 import stat
 import time
@@ -228,23 +229,37 @@ def may_read(rpc, refusal=StatusCode.PERMISSION_DENIED):
         return False
 
 
+def check_withdrawal_beside_a_broken_file(secured):
+    """The file of policies does not parse; a token that is withdrawn meanwhile is no good, and that
+    the policies still count is told until they are read."""
+    log, reader = secured.server.stderr, secured.rpc("reader")
+    assert may_read(reader)
+    secured.policy_file.write_text("{")
+    wait_until(lambda: "cannot read files again" in log())
+    lines = secured.token_file.read_text().splitlines(True)
+    secured.token_file.write_text("".join(line for line in lines if "user:reader" not in line))
+    wait_until(lambda: not may_read(reader, StatusCode.UNAUTHENTICATED))
+    assert re.search(r"cannot read files again.*policy\.json.*REMOVE token=user:reader", log())
+    assert re.search(r"degraded reason=access_unread why=.*still counts: .*policy\.json", log())
+    assert "no longer so" not in log()
+
+
 def test_changed_files(secure):
-    """Tokens and policies, without a restart; a broken file changes nothing."""
+    """Tokens and policies, without a restart; what was in a broken file goes on to count."""
     secured = secure()
     secured.rpc("admin").create_table("t")
     alice, stranger = secured.rpc("alice"), secured.rpc("stranger")
     assert may_read(alice)
     assert not may_read(stranger)
 
-    secured.policy_file.write_text("{")
-    secured.server.signal(signal.SIGHUP)
-    wait_until(lambda: "cannot read files again" in secured.server.stderr())
+    check_withdrawal_beside_a_broken_file(secured)
     assert may_read(alice)
 
     binding = {"role": "roles/bigtable.reader", "members": ["user:stranger@example.com"]}
     secured.write_policy({**POLICY, TABLE: {"bindings": [binding]}})
     wait_until(lambda: may_read(stranger))
     assert not may_read(alice)
+    wait_until(lambda: re.search("no longer so.*reason=access_unread", secured.server.stderr()))
 
     lines = secured.token_file.read_text().splitlines(True)
     secured.token_file.write_text("".join(line for line in lines if "stranger" not in line))
