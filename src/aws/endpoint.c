@@ -1,7 +1,23 @@
 /* See endpoint.h. */
 #include "aws/endpoint.h"
 
+#include "base/url.h"
+
 #include <strings.h>
+
+static status refuse(const char *endpoint)
+{
+    struct buffer shown = {0};
+    buffer_append_url(&shown, endpoint);
+    buffer_append_byte(&shown, 0);
+    status s = shown.failed ? status_out_of_memory()
+                            : status_make(STATUS_INVALID_ARGUMENT,
+                                          "%s is no endpoint: http://HOST:PORT or https://HOST is "
+                                          "expected, without a user",
+                                          (char *)shown.data);
+    buffer_free(&shown);
+    return s;
+}
 
 status aws_endpoint_parse(const char *endpoint, const char **scheme, struct buffer *host)
 {
@@ -24,6 +40,5 @@ status aws_endpoint_parse(const char *endpoint, const char **scheme, struct buff
         buffer_append_byte(host, '\0');
         return host->failed ? status_out_of_memory() : status_ok();
     }
-    return status_make(STATUS_INVALID_ARGUMENT,
-                       "%s is no endpoint: http://HOST:PORT or https://HOST is expected", endpoint);
+    return refuse(endpoint);
 }

@@ -1,6 +1,7 @@
 /* See otlp.h. One handle of libcurl's, which keeps the connection for the next batch. */
 #include "cmd/otlp.h"
 
+#include "base/url.h"
 #include "cmd/otlp_headers.h"
 
 #include <curl/curl.h>
@@ -13,6 +14,7 @@ struct otlp {
     CURL *curl;
     const char *headers; /* the setting */
     struct buffer url;   /* and a NUL */
+    struct buffer shown; /* the same for people: without a password; and a NUL */
 };
 
 /* Where the path begins in a URL of http or https; NULL for another. */
@@ -27,18 +29,38 @@ static const char *path_of(const char *url)
     return NULL;
 }
 
+static status refuse(const char *endpoint)
+{
+    struct buffer shown = {0};
+    buffer_append_url(&shown, endpoint);
+    buffer_append_byte(&shown, 0);
+    status s = shown.failed
+                   ? status_out_of_memory()
+                   : status_make(STATUS_INVALID_ARGUMENT,
+                                 "%s is no http://HOST:PORT or https://HOST", (char *)shown.data);
+    buffer_free(&shown);
+    return s;
+}
+
 static status make_url(const char *endpoint, struct buffer *out)
 {
     const char *path = path_of(endpoint);
     if (path == NULL)
-        return status_make(STATUS_INVALID_ARGUMENT, "%s is no http://HOST:PORT or https://HOST",
-                           endpoint);
+        return refuse(endpoint);
     bool has_path = path[0] == '/' && path[1] != '\0';
     buffer_append(out, endpoint, has_path ? strlen(endpoint) : (size_t)(path - endpoint));
     if (!has_path)
         buffer_append_bytes(out, bytes_of("/v1/traces"));
     buffer_append_byte(out, 0);
     return out->failed ? status_out_of_memory() : status_ok();
+}
+
+static status make_urls(const char *endpoint, struct otlp *otlp)
+{
+    TRY(make_url(endpoint, &otlp->url));
+    buffer_append_url(&otlp->shown, (const char *)otlp->url.data);
+    buffer_append_byte(&otlp->shown, 0);
+    return otlp->shown.failed ? status_out_of_memory() : status_ok();
 }
 
 /* What the collector says is not looked at. */
@@ -68,7 +90,7 @@ status otlp_create(const char *endpoint, const char *headers, struct otlp **out)
     if (otlp == NULL)
         return status_out_of_memory();
     otlp->headers = headers;
-    status s = make_url(endpoint, &otlp->url);
+    status s = make_urls(endpoint, otlp);
     if (status_is_ok(s))
         s = open_curl(otlp);
     if (!status_is_ok(s)) {
@@ -85,6 +107,7 @@ void otlp_destroy(struct otlp *otlp)
         return;
     curl_easy_cleanup(otlp->curl);
     buffer_free(&otlp->url);
+    buffer_free(&otlp->shown);
     free(otlp);
 }
 
@@ -94,7 +117,7 @@ static status judge(const struct otlp *otlp, long code)
         return status_ok();
     bool is_worth_asking = code == TOO_MANY || (code >= BAD_GATEWAY && code <= GATEWAY_TIMEOUT);
     return status_make(is_worth_asking ? STATUS_UNAVAILABLE : STATUS_FAILED_PRECONDITION,
-                       "%s answered %ld", (const char *)otlp->url.data, code);
+                       "%s answered %ld", (const char *)otlp->shown.data, code);
 }
 
 static status post(struct otlp *otlp, bytes batch, const struct curl_slist *headers,
@@ -108,7 +131,7 @@ static status post(struct otlp *otlp, bytes batch, const struct curl_slist *head
     curl_easy_setopt(otlp->curl, CURLOPT_HTTPHEADER, headers);
     CURLcode outcome = curl_easy_perform(otlp->curl);
     if (outcome != CURLE_OK)
-        return status_make(STATUS_UNAVAILABLE, "%s: %s", (const char *)otlp->url.data,
+        return status_make(STATUS_UNAVAILABLE, "%s: %s", (const char *)otlp->shown.data,
                            curl_easy_strerror(outcome));
     curl_easy_getinfo(otlp->curl, CURLINFO_RESPONSE_CODE, &code);
     return judge(otlp, code);

@@ -275,15 +275,21 @@ def test_a_secret_that_is_gone(traced, call, collector, tmp_path):
 
 
 def test_a_collector_that_refuses(traced, call, collector):
+    """The log says so, without the password that is in its URL."""
     collector.answer = 400
-    server = traced("--otlp-sample", "1")
+    url = collector.url.replace("://", "://user:hunter2@") + "/v1/traces?key=hunter2"
+    server = traced("--otlp-sample", "1", endpoint=url)
     rpc = call(server)
     table = rpc.create_table("t")
     collector.wait(lambda all: all.requests)
     rpc.mutate(table, b"a", set_cell("f", b"q", b"v"))
     assert rpc.read(table)
     server.stop()
-    assert "spans are lost" in server.stderr() and "answered 400" in server.stderr()
+    assert "spans are lost" in server.stderr()
+    assert f"{collector.url}/v1/traces answered 400" in server.stderr()
+    assert "hunter2" not in server.stderr()
+    path, headers = collector.requests[0]
+    assert path.endswith("?key=hunter2") and headers["Authorization"].startswith("Basic ")
     assert collector.spans == []
 
 
@@ -328,6 +334,14 @@ def test_what_is_no_endpoint(endpoint, tmp_path):
     )
     assert done.returncode != 0
     assert "--otlp-endpoint" in done.stderr and endpoint in done.stderr
+
+
+def test_a_password_in_what_is_no_endpoint(tmp_path):
+    done = run_trestle(
+        "serve", "--check", "--data-dir", tmp_path, "--otlp-endpoint", "ftp://u:hunter2@collector"
+    )
+    assert "--otlp-endpoint: ftp://collector is no http://" in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
