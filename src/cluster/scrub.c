@@ -15,7 +15,9 @@
 
 enum {
     SCRUB_MAGIC = 0x73637275,
-    LOOK_MS = 1000,        /* how often whether it is somebody's turn */
+    LOOKS = 8, /* a period, at whose turn it was: within the next two */
+    LOOK_LEAST_US = 1000 * 1000,
+    LOOK_MOST_US = 60 * 1000 * 1000,
     PIECE_BYTES = 1 << 20, /* between rests */
     RESTS = 200,
 };
@@ -75,11 +77,19 @@ static void scrub_turns(struct scrub *scrub, int64_t from_us, int64_t to_us)
     status_free(s);
 }
 
+/* A look asks all keyspaces for their files. */
+static int64_t time_between_looks(const struct scrub *scrub)
+{
+    int64_t us = scrub->cluster->options.scrub_period_us / LOOKS;
+    us = us < LOOK_LEAST_US ? LOOK_LEAST_US : us;
+    return us > LOOK_MOST_US ? LOOK_MOST_US : us;
+}
+
 static void *run(void *argument)
 {
     struct scrub *scrub = argument;
     int64_t before_us = cluster_wall_us(scrub->cluster);
-    while (rest(scrub, LOOK_MS * 1000)) {
+    while (rest(scrub, time_between_looks(scrub))) {
         int64_t now_us = cluster_wall_us(scrub->cluster);
         if (now_us > before_us)
             scrub_turns(scrub, before_us, now_us);
