@@ -122,6 +122,17 @@ static status check_tables_are_whole(const struct cluster *cluster)
     return status_ok();
 }
 
+/* Without it nobody knows which tables there are, so nothing may be served, or dropped. */
+static status read_catalog(struct cluster *cluster, const struct catalog_visitor *visitor)
+{
+    status s = catalog_read(cluster->catalog, visitor);
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    status named = status_make(STATUS_DATA_LOSS, "the catalog is damaged: %s", status_message(s));
+    status_free(s);
+    return named;
+}
+
 static status load_catalog(struct cluster *cluster)
 {
     struct loading loading = {.cluster = cluster};
@@ -132,7 +143,7 @@ static status load_catalog(struct cluster *cluster)
                                       .unclaimed = load_unclaimed,
                                       .next_id = load_next_id,
                                       .damage = load_damage};
-    TRY(catalog_read(cluster->catalog, &visitor));
+    TRY(read_catalog(cluster, &visitor));
     return check_tables_are_whole(cluster);
 }
 

@@ -141,27 +141,6 @@ static void show(const struct damages *damages)
 
 /* --- the store and the catalog --- */
 
-/* Refused requests are told in these words from now on. */
-static void close_range(const struct damages *damages, const struct damage_record *record,
-                        struct keyspace *keyspace)
-{
-    struct buffer words = {0};
-    describe(damages->cluster, record, &words);
-    struct store_damage damage = {.keyspace_id = record->keyspace_id,
-                                  .file = record->file,
-                                  .from = record->from,
-                                  .to = record->to,
-                                  .what = text_of(&words)};
-    status s = keyspace_close_range(keyspace, &damage);
-    log_error(damages->cluster->options.log, "rows are out of service",
-              LOG_STR("why", text_of(&words)));
-    if (!status_is_ok(s))
-        log_warn(damages->cluster->options.log, "a damaged range could not be closed",
-                 LOG_STR("cause", status_message(s)));
-    status_free(s);
-    buffer_free(&words);
-}
-
 static status write_record(const struct damages *damages, const struct damage_record *record,
                            bool is_there)
 {
@@ -180,15 +159,56 @@ static status write_record(const struct damages *damages, const struct damage_re
     return s;
 }
 
-/* What could not be written is found again, or looked for again, after the next start. */
-static void try_write(const struct damages *damages, const struct damage_record *record,
+/* What could not be written is told again by the store; or it is forgotten after the next start. */
+static bool try_write(const struct damages *damages, const struct damage_record *record,
                       bool is_there)
 {
     status s = write_record(damages, record, is_there);
-    if (!status_is_ok(s))
+    bool is_written = status_is_ok(s);
+    if (!is_written)
         log_warn(damages->cluster->options.log, "a damaged range is not recorded",
                  LOG_STR("cause", status_message(s)));
     status_free(s);
+    return is_written;
+}
+
+/* Of its block; 0 if it is the whole file. */
+static uint64_t offset_of(const struct damage_record *record)
+{
+    return record->block - (record->block != 0);
+}
+
+/* Refused requests are told in these words from now on. */
+static void close_range(const struct damages *damages, const struct damage *damage,
+                        struct keyspace *keyspace)
+{
+    const struct damage_record *record = &damage->record;
+    struct buffer words = {0};
+    describe(damages->cluster, record, &words);
+    struct store_damage closed = {.keyspace_id = record->keyspace_id,
+                                  .file = record->file,
+                                  .offset = offset_of(record),
+                                  .is_whole = record->block == 0,
+                                  .from = record->from,
+                                  .to = record->to,
+                                  .what = text_of(&words),
+                                  .is_remembered = damage->is_stored};
+    status s = keyspace_close_range(keyspace, &closed);
+    log_error(damages->cluster->options.log, "rows are out of service",
+              LOG_STR("why", text_of(&words)));
+    if (!status_is_ok(s))
+        log_warn(damages->cluster->options.log, "a damaged range could not be closed",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
+    buffer_free(&words);
+}
+
+/* The catalog is no memory of its own damage: what a start does not find there it takes for gone,
+ * and drops what belonged to it. So that damage stays in the files, where the next start meets it.
+ */
+static bool may_be_stored(const struct damage *damage)
+{
+    return damage->record.keyspace_id != CATALOG_KEYSPACE_ID;
 }
 
 /* False: its keyspace is gone. */
@@ -198,16 +218,28 @@ static bool settle(const struct damages *damages, struct damage *damage)
         store_keyspace_find(damages->cluster->store, damage->record.keyspace_id);
     if (keyspace == NULL)
         return false;
-    close_range(damages, &damage->record, keyspace);
-    if (!damage->is_stored)
-        try_write(damages, &damage->record, true);
-    damage->is_stored = true;
+    if (!damage->is_stored && may_be_stored(damage))
+        damage->is_stored = try_write(damages, &damage->record, true);
+    close_range(damages, damage, keyspace);
     return true;
 }
 
 /* --- what others call --- */
 
-void damages_see(void *context, const struct store_damage *seen)
+static bool see(struct damages *damages, const struct damage_record *record)
+{
+    bool is_new;
+    struct damage *damage = add(damages, record, &is_new);
+    if (damage == NULL)
+        return false;
+    if (damages->is_loaded && (is_new || (may_be_stored(damage) && !damage->is_stored))) {
+        (void)settle(damages, damage); /* its keyspace is held for us by the store */
+        show(damages);
+    }
+    return damage->is_stored;
+}
+
+bool damages_see(void *context, const struct store_damage *seen)
 {
     struct damages *damages = context;
     struct damage_record record = {.keyspace_id = seen->keyspace_id,
@@ -218,13 +250,9 @@ void damages_see(void *context, const struct store_damage *seen)
                                    .what = seen->what,
                                    .found_us = clock_wall_us(damages->cluster->options.clock)};
     pthread_mutex_lock(&damages->lock);
-    bool is_new;
-    struct damage *damage = add(damages, &record, &is_new);
-    if (damage != NULL && is_new && damages->is_loaded) {
-        (void)settle(damages, damage); /* its keyspace is held for us by the store */
-        show(damages);
-    }
+    bool is_remembered = see(damages, &record);
     pthread_mutex_unlock(&damages->lock);
+    return is_remembered;
 }
 
 status damages_remember(struct damages *damages, const struct damage_record *record)
@@ -245,7 +273,7 @@ static void forget(struct damages *damages, struct damage **at)
     *at = gone->next;
     damages->count--;
     if (gone->is_stored)
-        try_write(damages, &gone->record, false);
+        (void)try_write(damages, &gone->record, false);
     damage_free(gone);
 }
 
@@ -298,17 +326,25 @@ static bool is_within(struct damage_part part, const struct key_bounds *bounds)
             bytes_compare(part.to, buffer_bytes(&bounds->upper)) <= 0);
 }
 
-/* A copy of the keyspace's oldest (0: of all), after so many that are skipped; NULL if there is
- * none, or no memory. */
-static struct damage *copy_next(struct damages *damages, uint64_t keyspace, size_t skip)
+/* The keyspace's oldest (0: of all), after so many that are skipped. */
+static const struct damage *find_next(const struct damages *damages, uint64_t keyspace, size_t skip)
 {
-    struct damage *copy = NULL;
-    pthread_mutex_lock(&damages->lock);
-    for (const struct damage *at = damages->first; at != NULL && copy == NULL; at = at->next)
+    const struct damage *at = damages->first;
+    for (; at != NULL; at = at->next)
         if ((keyspace == 0 || at->record.keyspace_id == keyspace) && skip-- == 0)
-            copy = damage_create(&at->record);
+            break;
+    return at;
+}
+
+/* A copy of that; NULL if there is none. */
+static status copy_next(struct damages *damages, uint64_t keyspace, size_t skip,
+                        struct damage **out)
+{
+    pthread_mutex_lock(&damages->lock);
+    const struct damage *found = find_next(damages, keyspace, skip);
+    *out = found != NULL ? damage_create(&found->record) : NULL;
     pthread_mutex_unlock(&damages->lock);
-    return copy;
+    return found != NULL && *out == NULL ? status_out_of_memory() : status_ok();
 }
 
 /* What lies in `outer`, of the same keyspace: wholly, itself included. */
@@ -320,13 +356,48 @@ static bool lies_in(const struct damage_record *inner, const struct damage_recor
            bytes_compare(inner->from, outer->from) >= 0 && ends_within;
 }
 
-/* All that lie there, or this one alone. */
-static void forget_records(struct damages *damages, const struct damage_record *record,
-                           bool forgets_all)
+/* With the lock held: whether it goes with that record: it is that one, or lies there wholly. */
+static bool goes_with(const struct damage *damage, const struct damage_record *record,
+                      bool takes_all)
+{
+    return is_same(&damage->record, record) || (takes_all && lies_in(&damage->record, record));
+}
+
+/* With the lock held: all of them, or none. */
+static status delete_stored(const struct damages *damages, const struct damage_record *record,
+                            bool takes_all)
+{
+    struct cluster *cluster = damages->cluster;
+    struct store_batch *batch = store_batch_create();
+    if (batch == NULL)
+        return status_out_of_memory();
+    for (const struct damage *at = damages->first; at != NULL; at = at->next)
+        if (at->is_stored && goes_with(at, record, takes_all))
+            catalog_delete_damage(batch, cluster->catalog, &at->record);
+    status s = store_write(cluster->store, batch, STORE_SYNCED);
+    store_batch_destroy(batch);
+    for (struct damage *at = damages->first; at != NULL; at = at->next)
+        at->is_stored = at->is_stored && !(status_is_ok(s) && goes_with(at, record, takes_all));
+    return s;
+}
+
+/* Their records go while they are still closed: a range that was opened must not be closed by the
+ * next start, when something else may have been written there. */
+static status delete_records(struct damages *damages, const struct damage_record *record,
+                             bool takes_all)
+{
+    pthread_mutex_lock(&damages->lock);
+    status s = delete_stored(damages, record, takes_all);
+    pthread_mutex_unlock(&damages->lock);
+    return s;
+}
+
+static void forget_those(struct damages *damages, const struct damage_record *record,
+                         bool takes_all)
 {
     pthread_mutex_lock(&damages->lock);
     for (struct damage **at = &damages->first; *at != NULL;) {
-        if (is_same(&(*at)->record, record) || (forgets_all && lies_in(&(*at)->record, record)))
+        if (goes_with(*at, record, takes_all))
             forget(damages, at);
         else
             at = &(*at)->next;
@@ -335,15 +406,26 @@ static void forget_records(struct damages *damages, const struct damage_record *
     pthread_mutex_unlock(&damages->lock);
 }
 
-/* Nothing is held: the store may find, and tell of, more damage meanwhile. */
+/* Its rows are deleted, or taken as they are. Nothing is held while the store heals: it may find,
+ * and tell of, more damage. A crash before the records are deleted leaves the range closed. */
 static status end_one(struct damages *damages, struct keyspace *keyspace,
                       const struct damage_record *record)
 {
     TRY(keyspace_heal(keyspace, record->from, record->to));
-    forget_records(damages, record, true);
+    TRY(delete_records(damages, record, true));
+    keyspace_open_range(keyspace, 0, record->from, record->to);
+    forget_those(damages, record, true);
     log_info(damages->cluster->options.log, "rows are in service again",
              LOG_INT("keyspace", record->keyspace_id), LOG_INT("file", record->file));
     return status_ok();
+}
+
+static void log_failure(const struct damages *damages, status s)
+{
+    if (!status_is_ok(s))
+        log_warn(damages->cluster->options.log, "deleted rows stay out of service",
+                 LOG_STR("cause", status_message(s)));
+    status_free(s);
 }
 
 static void end_or_log(struct damages *damages, struct keyspace *keyspace,
@@ -351,10 +433,7 @@ static void end_or_log(struct damages *damages, struct keyspace *keyspace,
 {
     status s = end_one(damages, keyspace, record);
     *skip += !status_is_ok(s);
-    if (!status_is_ok(s))
-        log_warn(damages->cluster->options.log, "deleted rows stay out of service",
-                 LOG_STR("cause", status_message(s)));
-    status_free(s);
+    log_failure(damages, s);
 }
 
 void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
@@ -362,7 +441,9 @@ void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
 {
     struct damage *damage;
     size_t skip = 0;
-    while ((damage = copy_next(damages, keyspace_id(keyspace), skip)) != NULL) {
+    status s;
+    while (status_is_ok(s = copy_next(damages, keyspace_id(keyspace), skip, &damage)) &&
+           damage != NULL) {
         const struct damage_record *record = &damage->record;
         if (is_within(damage_part(record, ROW_SPACE), records) &&
             is_within(damage_part(record, SPILL_SPACE), spilled))
@@ -371,6 +452,7 @@ void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
             skip++;
         damage_free(damage);
     }
+    log_failure(damages, s);
 }
 
 /* Of rows that are lost their large cells go, too: nothing would name them. */
@@ -429,26 +511,60 @@ status cluster_list_damage(struct cluster *cluster,
                            void *context)
 {
     struct damages *damages = cluster->damages;
-    struct damage *damage;
-    status s = status_ok();
-    for (size_t i = 0; status_is_ok(s) && (damage = copy_next(damages, 0, i)) != NULL; i++) {
-        s = tell_lost(damages, &damage->record, visit, context);
+    for (size_t i = 0;; i++) {
+        struct damage *damage;
+        TRY(copy_next(damages, 0, i, &damage));
+        if (damage == NULL)
+            return status_ok();
+        status s = tell_lost(damages, &damage->record, visit, context);
         damage_free(damage);
+        TRY(s);
     }
-    return s;
+}
+
+/* It is not compacted before the range is open, so a crash in between finds it sound again. */
+static status open_one(struct damages *damages, struct keyspace *keyspace,
+                       const struct damage_record *record)
+{
+    TRY(delete_records(damages, record, false));
+    keyspace_open_range(keyspace, record->file, record->from, record->to);
+    forget_those(damages, record, false);
+    return status_ok();
+}
+
+static status open_if_sound(struct damages *damages, struct keyspace *keyspace,
+                            const struct damage_record *record, bool *is_sound)
+{
+    const struct store_damage range = {.file = record->file,
+                                       .offset = offset_of(record),
+                                       .is_whole = record->block == 0,
+                                       .from = record->from,
+                                       .to = record->to};
+    TRY(keyspace_find_sound(keyspace, &range, is_sound));
+    return *is_sound ? open_one(damages, keyspace, record) : status_ok();
+}
+
+/* First of all, as long as the files are there: to repair what is damaged in one compacts it away.
+ */
+static status open_sound(struct damages *damages, struct keyspace *keyspace)
+{
+    for (size_t skip = 0;;) {
+        struct damage *damage;
+        bool is_sound = false;
+        TRY(copy_next(damages, keyspace_id(keyspace), skip, &damage));
+        if (damage == NULL)
+            return status_ok();
+        status s = open_if_sound(damages, keyspace, &damage->record, &is_sound);
+        skip += !is_sound;
+        damage_free(damage);
+        TRY(s);
+    }
 }
 
 static status repair_one(struct damages *damages, struct keyspace *keyspace,
                          const struct damage_record *record,
                          const struct table_repair_options *options)
 {
-    bool is_open = false;
-    if (!options->is_trial)
-        TRY(keyspace_open_if_sound(keyspace, record->file, record->from, record->to, &is_open));
-    if (is_open) {
-        forget_records(damages, record, false);
-        return status_ok();
-    }
     TRY(tell_lost(damages, record, options->lost, options->context));
     if (options->is_trial)
         return status_ok();
@@ -457,19 +573,26 @@ static status repair_one(struct damages *damages, struct keyspace *keyspace,
     return end_one(damages, keyspace, record);
 }
 
+static status repair_all(struct damages *damages, struct keyspace *keyspace,
+                         const struct table_repair_options *options)
+{
+    if (!options->is_trial)
+        TRY(open_sound(damages, keyspace));
+    for (size_t skip = 0;; skip += options->is_trial) {
+        struct damage *damage;
+        TRY(copy_next(damages, keyspace_id(keyspace), skip, &damage));
+        if (damage == NULL)
+            return status_ok();
+        status s = repair_one(damages, keyspace, &damage->record, options);
+        damage_free(damage);
+        TRY(s);
+    }
+}
+
 status table_repair(struct table *table, const struct table_repair_options *options)
 {
-    struct damages *damages = table->cluster->damages;
     struct tablet *tablet = table_route(table, bytes_make(NULL, 0));
-    struct keyspace *keyspace = tablet->keyspace;
-    struct damage *damage;
-    status s = status_ok();
-    size_t skip = 0;
-    while (status_is_ok(s) && (damage = copy_next(damages, keyspace_id(keyspace), skip)) != NULL) {
-        s = repair_one(damages, keyspace, &damage->record, options);
-        skip += options->is_trial;
-        damage_free(damage);
-    }
+    status s = repair_all(table->cluster->damages, tablet->keyspace, options);
     tablet_release(tablet);
     return s;
 }

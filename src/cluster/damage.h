@@ -8,8 +8,9 @@
  *
  * Invariants
  *  1. A closed range has a record in the catalog, unless the catalog could not be written: then the
- *     file is found damaged again after the next start.
- *  2. A record is deleted only after what it stands for is gone from the disk.
+ *     store leaves the damaged file where it is, and tells of it again.
+ *  2. A record is deleted after the rows of its range were, durably, or were taken as they are, and
+ *     before the range is opened.
  *
  * Any thread, unless said otherwise. */
 #ifndef TRESTLE_CLUSTER_DAMAGE_H
@@ -46,9 +47,9 @@ struct key_bounds;
 status damages_create(struct cluster *cluster, struct damages **out);
 void damages_destroy(struct damages *damages); /* after the store is closed; NULL is fine */
 
-/* For store_options.on_damage, with `context` the damages. What comes before damages_load is kept
- * for that. */
-void damages_see(void *context, const struct store_damage *damage);
+/* For store_options.on_damage, with `context` the damages: whether it is in the catalog. What comes
+ * before damages_load is kept for that. */
+bool damages_see(void *context, const struct store_damage *damage);
 
 /* While the catalog is read. */
 status damages_remember(struct damages *damages, const struct damage_record *record);

@@ -96,7 +96,7 @@ static status know_damage(void *context, const struct damage_record *record)
 }
 
 /* For store_options.on_damage: on the thread that looks, since the store is only read. */
-static void see(void *context, const struct store_damage *seen)
+static bool see(void *context, const struct store_damage *seen)
 {
     struct look *look = context;
     const struct damage_record record = {.keyspace_id = seen->keyspace_id,
@@ -108,6 +108,7 @@ static void see(void *context, const struct store_damage *seen)
     status s = know_damage(look, &record);
     look->is_out_of_memory = look->is_out_of_memory || !status_is_ok(s);
     status_free(s);
+    return true; /* nothing is compacted here */
 }
 
 static bool go_on(void *context, uint64_t bytes)

@@ -132,22 +132,39 @@ static IOStatus copy_first_bytes(rocksdb::FileSystem *files, const std::string &
     return s.ok() ? copy->Close(IOOptions(), nullptr) : s;
 }
 
-static status write_file(rocksdb::FileSystem *files, const LiveFileStorageInfo &file,
+/* A log is no log of ours to append to: it gets no room in advance. */
+static rocksdb::FileSystem *plain_files(const store *store)
+{
+    return static_cast<rocksdb::FileSystemWrapper *>(store->files.get())->target();
+}
+
+static bool has_stand_in(const store *store, uint64_t table)
+{
+    std::shared_ptr<const stand_in> instead = store->stand_ins->find(table);
+    return instead != nullptr && instead->is_table();
+}
+
+/* A table that is missing, and whose keys are closed for good, is missing there, too. */
+static bool may_be_missing(store *store, const std::string &path)
+{
+    uint64_t table = table_number(path);
+    if (table != 0 && !has_stand_in(store, table))
+        store->damage.look_for(table);
+    return table != 0 && has_stand_in(store, table);
+}
+
+static status write_file(store *store, const LiveFileStorageInfo &file,
                          const std::string &directory)
 {
+    rocksdb::FileSystem *files = plain_files(store);
     std::string from = file.directory + "/" + file.relative_filename;
     std::string to = directory + "/" + file.relative_filename;
     if (!file.replacement_contents.empty())
         return status_from(rocksdb::WriteStringToFile(files, file.replacement_contents, to));
     if (file.trim_to_size)
         return status_from(copy_first_bytes(files, from, to, file.size));
-    return status_from(files->LinkFile(from, to, IOOptions(), nullptr));
-}
-
-/* A log is no log of ours to append to: it gets no room in advance. */
-static rocksdb::FileSystem *plain_files(const store *store)
-{
-    return static_cast<rocksdb::FileSystemWrapper *>(store->files.get())->target();
+    IOStatus s = files->LinkFile(from, to, IOOptions(), nullptr);
+    return s.IsPathNotFound() && may_be_missing(store, from) ? status_ok() : status_from(s);
 }
 
 static status write_synced(const store_checkpoint *checkpoint, const std::string &directory)
@@ -164,12 +181,12 @@ static status write_synced(const store_checkpoint *checkpoint, const std::string
 
 static status write_directory(const store_checkpoint *checkpoint, const std::string &directory)
 {
-    const store *store = checkpoint->store;
+    store *store = checkpoint->store;
     rocksdb::FileSystem *files = plain_files(store);
     TRY(status_from(files->CreateDir(directory, IOOptions(), nullptr)));
     for (const LiveFileStorageInfo &file : checkpoint->files)
         if (file.file_type != rocksdb::kOptionsFile)
-            TRY(write_file(files, file, directory));
+            TRY(write_file(store, file, directory));
     TRY(write_synced(checkpoint, directory));
     std::string format;
     TRY(status_from(rocksdb::ReadFileToString(files, store->directory + "/FORMAT", &format)));

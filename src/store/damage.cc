@@ -1,17 +1,29 @@
 /* Damaged tables: which keys they take out of service, and how the store lives with them.
  *
  * Whoever meets damage notes it: a read, a compaction, keyspace_verify. The watch's thread then
- * looks at the table, block by block (table_blocks.cc), and closes the range of each damaged block,
- * or that of the file if the file as a whole cannot be read.
+ * looks at the table, block by block (table_blocks.cc), and
+ *
+ *     closes       the range of each damaged block, or that of the file if the file as a whole
+ *                   cannot be read
+ *     tells        the store's owner, who remembers it: from here on a start closes it again
+ *     keeps        the file under a second name, as it is
+ *     stands in    for what is damaged (stand_in.cc): the rest of the file can be read, and
+ *                   RocksDB compacts the file away like any other. For what the disk does not read
+ *                   only if it still does not after some time
  *
  * Invariants
  *  1. A closed range is closed over all levels: the damaged table may have deleted or overwritten
  *     what older ones hold, and nobody knows any more. So no read that meets the range is answered
- *     (read.cc asks after each), whatever other tables have.
- *  2. A keyspace with a damaged table is not compacted: what RocksDB starts by itself is turned
- *     off for it, and keyspace_compact leaves it alone. The damaged file stays as it is: it may
- *     prove good again, when it was the memory or a cable that failed.
- *  3. A compaction that met damage harms nothing: RocksDB throws away what it wrote. So it is no
+ *     (read.cc asks after each), whatever other tables have; nor is one that began before the range
+ *     was opened again and looks at what was there then.
+ *  2. What is damaged has a stand-in only once the range is remembered: a compaction that reads
+ *     through it takes the file away, and nothing else knows that keys are missing.
+ *  3. A keyspace is not compacted while a damaged table of it has no stand-in for good: because
+ *     nobody could remember the range, because the disk may read the table again, or because it
+ *     proved good again, which a repair is to find out. Nor if compactions fail all the same, as
+ *     they do when RocksDB goes on with what it remembers of a table that was cut off meanwhile:
+ *     then a start helps, and now and then they are tried again.
+ *  4. A compaction that met damage harms nothing: RocksDB throws away what it wrote. So it is no
  *     reason to fence (listener.cc); a flush that fails is. */
 #include "store/internal.h"
 
@@ -27,6 +39,11 @@ namespace {
 /* By the steady clock: how often a file, or all files of a keyspace, are looked at again. */
 constexpr std::chrono::seconds AGAIN_FILE(10);
 constexpr std::chrono::seconds AGAIN_ALL(600);
+constexpr std::chrono::seconds PATIENCE(600); /* store_options.damage_patience_us */
+
+/* Compactions that fail although all damage has stand-ins, a second apart: then there are no more.
+ */
+enum : unsigned { FRUITLESS_MOST = 3 };
 
 /* "… in /a/b/000012.sst offset …": 12; 0 if there is none. RocksDB names a table that is missing by
  * its former suffix, too. */
@@ -50,39 +67,106 @@ bool begins_before_end(const Slice &from, const std::string &to)
 
 /* --- what is closed --- */
 
-status closed_ranges::check(const Slice &from, const Slice &to) const
+static status refusal(const closed_ranges::range &range)
 {
-    if (!any())
+    if (range.opened == 0)
+        return status_make(STATUS_DATA_LOSS, "%s", range.words.c_str());
+    return status_make(STATUS_UNAVAILABLE, "%s, until a moment ago: ask again",
+                       range.words.c_str());
+}
+
+status closed_ranges::check(const Slice &from, const Slice &to, uint64_t since) const
+{
+    if (!concerns(since))
         return status_ok();
     std::shared_lock<std::shared_mutex> lock(mutex);
     for (const range &one : ranges)
-        if (begins_before_end(from, one.to) && (to.empty() || to.compare(one.from) > 0))
-            return status_make(STATUS_DATA_LOSS, "%s", one.words.c_str());
+        if ((one.opened == 0 || one.opened > since) && begins_before_end(from, one.to) &&
+            (to.empty() || to.compare(one.from) > 0))
+            return refusal(one);
     return status_ok();
 }
 
-bool closed_ranges::add(const range &range, bool replaces_words)
+closed_ranges::range *closed_ranges::find(uint64_t file, const Slice &from, const Slice &to)
+{
+    for (range &one : ranges)
+        if (one.opened == 0 && one.file == file && from == one.from && to == one.to)
+            return &one;
+    return nullptr;
+}
+
+bool closed_ranges::add(const range &range)
 {
     std::unique_lock<std::shared_mutex> lock(mutex);
-    for (auto &one : ranges)
-        if (one.file == range.file && one.from == range.from && one.to == range.to) {
-            one.words = replaces_words ? range.words : one.words;
-            return false;
-        }
+    const struct range *known = find(range.file, range.from, range.to);
+    if (known != nullptr)
+        return !known->is_remembered;
     ranges.push_back(range);
-    count.store(ranges.size(), std::memory_order_release);
+    count.fetch_add(1, std::memory_order_release);
     return true;
 }
 
-void closed_ranges::remove(uint64_t file, const Slice &from, const Slice &to)
+void closed_ranges::say(const range &range)
 {
     std::unique_lock<std::shared_mutex> lock(mutex);
-    auto is_within = [&](const range &one) {
-        return (file == 0 || file == one.file) && from.compare(one.from) <= 0 &&
-               (to.empty() || (!one.to.empty() && to.compare(one.to) >= 0));
-    };
-    ranges.erase(std::remove_if(ranges.begin(), ranges.end(), is_within), ranges.end());
-    count.store(ranges.size(), std::memory_order_release);
+    struct range *known = find(range.file, range.from, range.to);
+    if (known == nullptr)
+        return;
+    known->words = range.words;
+    known->is_remembered = known->is_remembered || range.is_remembered;
+}
+
+static bool lies_in(const closed_ranges::range &inner, const Slice &from, const Slice &to)
+{
+    return from.compare(inner.from) <= 0 &&
+           (to.empty() || (!inner.to.empty() && to.compare(inner.to) >= 0));
+}
+
+void closed_ranges::open(uint64_t file, const Slice &from, const Slice &to, uint64_t opening)
+{
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    newest_opening.store(opening, std::memory_order_release);
+    for (range &one : ranges)
+        if (one.opened == 0 && (file == 0 ? lies_in(one, from, to)
+                                          : one.file == file && from == one.from && to == one.to)) {
+            one.opened = opening;
+            count.fetch_sub(1, std::memory_order_release);
+        }
+}
+
+void closed_ranges::remember(const range &range)
+{
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    struct range *known = find(range.file, range.from, range.to);
+    if (known != nullptr)
+        known->is_remembered = true;
+}
+
+bool closed_ranges::remembers(uint64_t file) const
+{
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    return std::none_of(ranges.begin(), ranges.end(), [&](const range &one) {
+        return one.opened == 0 && (file == 0 || one.file == file) && !one.is_remembered;
+    });
+}
+
+bool closed_ranges::lie_in(uint64_t file, const Slice &from, const Slice &to) const
+{
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    return std::all_of(ranges.begin(), ranges.end(), [&](const range &one) {
+        return one.opened != 0 || one.file != file || lies_in(one, from, to);
+    });
+}
+
+bool closed_ranges::are_covered(uint64_t file, const stand_in *instead) const
+{
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    return std::all_of(ranges.begin(), ranges.end(), [&](const range &one) {
+        bool is_covered =
+            instead != nullptr && one.is_remembered &&
+            (instead->is_table() || (one.block != 0 && instead->has_block(one.block - 1)));
+        return one.opened != 0 || one.file != file || is_covered;
+    });
 }
 
 std::vector<uint64_t> closed_ranges::files() const
@@ -90,14 +174,16 @@ std::vector<uint64_t> closed_ranges::files() const
     std::shared_lock<std::shared_mutex> lock(mutex);
     std::vector<uint64_t> numbers;
     for (const range &one : ranges)
-        numbers.push_back(one.file);
+        if (one.opened == 0)
+            numbers.push_back(one.file);
     return numbers;
 }
 
+/* Whoever writes asks for now. */
 status keyspace_check_open(keyspace *keyspace, bytes from, bytes to)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    return keyspace->closed.check(to_slice(from), to_slice(to));
+    return keyspace->closed.check(to_slice(from), to_slice(to), UINT64_MAX);
 }
 
 bool keyspace_has_damage(const keyspace *keyspace)
@@ -111,29 +197,54 @@ static std::string to_string(bytes b)
     return to_slice(b).ToString();
 }
 
-/* RocksDB starts no compaction of it by itself from now on. */
-static status stop_compactions(keyspace *keyspace)
+/* Whether RocksDB may start compactions of it by itself. */
+static status let_compact(keyspace *keyspace, bool is_let)
 {
-    return status_from(
-        keyspace->db->SetOptions(keyspace->handle, {{"disable_auto_compactions", "true"}}));
+    std::lock_guard<std::mutex> lock(keyspace->compacting);
+    if (keyspace->store->read_only || keyspace->is_left != is_let)
+        return status_ok();
+    keyspace->is_left = !is_let;
+    status s = status_from(keyspace->db->SetOptions(
+        keyspace->handle, {{"disable_auto_compactions", is_let ? "false" : "true"}}));
+    if (!status_is_ok(s))
+        keyspace->is_left = is_let;
+    return s;
 }
 
 status keyspace_close_range(keyspace *keyspace, const struct store_damage *damage)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     return guarded([&] {
-        bool is_first = !keyspace->closed.any();
-        keyspace->closed.add(
-            {damage->file, to_string(damage->from), to_string(damage->to), damage->what}, true);
+        closed_ranges::range range = {damage->file,
+                                      damage->is_whole ? 0 : damage->offset + 1,
+                                      to_string(damage->from),
+                                      to_string(damage->to),
+                                      damage->what,
+                                      damage->is_remembered,
+                                      0};
+        keyspace->closed.add(range);
+        keyspace->closed.say(range);
         keyspace->store->damage.note(keyspace->id, damage->file); /* it wants a stand-in */
-        return is_first && !keyspace->store->read_only ? stop_compactions(keyspace) : status_ok();
+        return let_compact(keyspace, false);
     });
 }
 
 /* --- the watch --- */
 
+static std::vector<uint64_t> keyspace_ids(store *store)
+{
+    std::vector<uint64_t> ids;
+    std::shared_lock<std::shared_mutex> lock(store->mutex);
+    for (const auto &keyspace : store->keyspaces)
+        ids.push_back(keyspace->id);
+    return ids;
+}
+
 damage_watch::damage_watch(struct store *store_, const store_options *options)
-    : store(store_), listener(options->on_damage), listener_context(options->damage_context)
+    : store(store_), listener(options->on_damage), listener_context(options->damage_context),
+      patience(options->damage_patience_us > 0
+                   ? std::chrono::microseconds(options->damage_patience_us)
+                   : PATIENCE)
 {
 }
 
@@ -175,23 +286,86 @@ void damage_watch::note(uint64_t keyspace, const std::string &words)
     note(keyspace, file_named_in(words));
 }
 
+void damage_watch::note_failed_compaction(uint64_t keyspace, const std::string &words)
+{
+    try {
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            failed[keyspace].count++;
+            failed[keyspace].last = std::chrono::steady_clock::now();
+        }
+        note(keyspace, words);
+    } catch (const std::bad_alloc &) {
+    }
+}
+
+unsigned damage_watch::failed_compactions(uint64_t keyspace)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found = failed.find(keyspace);
+    return found != failed.end() ? found->second.count : 0;
+}
+
+/* What was found since may have been why. */
+void damage_watch::forgive_failures(uint64_t keyspace)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    failed.erase(keyspace);
+}
+
+void damage_watch::forgive_old_failures()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    auto now = std::chrono::steady_clock::now();
+    for (auto each = failed.begin(); each != failed.end();)
+        each = now - each->second.last >= patience ? failed.erase(each) : std::next(each);
+}
+
+/* What cannot be read may be now, or is given up; what could not be compacted is tried again. */
+void damage_watch::try_again()
+{
+    for (const job &each : unreadable_for_long())
+        look(each, until_stopped());
+    forgive_old_failures();
+    std::lock_guard<std::mutex> lock(looking);
+    for (uint64_t id : keyspace_ids(store)) {
+        keyspace *keyspace = store_keyspace_find(store, id);
+        if (keyspace != nullptr && keyspace->is_left)
+            settle(keyspace);
+    }
+}
+
+void damage_watch::do_job(const job &job)
+{
+    bool is_new = is_due(job);
+    if (is_new)
+        look(job, until_stopped());
+    if (is_new || failed_compactions(job.keyspace) >= FRUITLESS_MOST)
+        settle(job.keyspace);
+}
+
 void damage_watch::run()
 {
     std::unique_lock<std::mutex> lock(mutex);
+    auto next_try = std::chrono::steady_clock::now() + patience;
     while (!is_stopping()) {
-        if (jobs.empty()) {
-            wake.wait(lock);
+        bool is_time = std::chrono::steady_clock::now() >= next_try;
+        if (jobs.empty() && !is_time) {
+            wake.wait_until(lock, next_try);
             continue;
         }
-        job next = *jobs.begin();
-        jobs.erase(jobs.begin());
+        job next = jobs.empty() ? job() : *jobs.begin();
+        jobs.erase(next);
         lock.unlock();
         status_ignore(guarded([&] {
-            if (is_due(next))
-                look(next, until_stopped());
+            if (next.keyspace != 0)
+                do_job(next);
+            if (is_time)
+                try_again();
             return status_ok();
         }));
         lock.lock();
+        next_try = is_time ? std::chrono::steady_clock::now() + patience : next_try;
     }
 }
 
@@ -216,7 +390,7 @@ void damage_watch::look(const job &job, const table_pacer &pacer)
 {
     for (const auto &file : files_of(job.keyspace))
         if (job.file == 0 || job.file == file.file_number)
-            look_at(job.keyspace, file, pacer, false);
+            look_at(job.keyspace, file, pacer, CACHED);
 }
 
 /* None, if there is no such keyspace (any more). */
@@ -237,6 +411,14 @@ std::vector<rocksdb::SstFileMetaData> tables_of(const keyspace *keyspace)
     return out;
 }
 
+static bool is_being_compacted(const keyspace *keyspace, uint64_t number)
+{
+    for (const auto &file : tables_of(keyspace))
+        if (file.file_number == number)
+            return file.being_compacted;
+    return false;
+}
+
 /* A file that a compaction has replaced meanwhile is missing, and no damage. */
 static bool is_still_there(const keyspace *keyspace, uint64_t number)
 {
@@ -248,42 +430,70 @@ static bool is_still_there(const keyspace *keyspace, uint64_t number)
 
 /* Reading takes long, and nothing is held; the keyspace may be gone afterwards. */
 void damage_watch::look_at(uint64_t id, const rocksdb::SstFileMetaData &file,
-                           const table_pacer &pacer, bool is_direct)
+                           const table_pacer &pacer, enum manner manner)
 {
     table_findings findings;
     status s = look_at_table(store->base_files.get(), file.db_path + file.name, file.size, pacer,
-                             is_direct, &findings);
+                             manner == DIRECT, &findings);
     bool is_known = status_is_ok(s);
     status_ignore(s);
-    std::lock_guard<std::mutex> lock(looking);
-    keyspace *keyspace = is_known ? store_keyspace_find(store, id) : nullptr;
-    if (keyspace == nullptr || !is_still_there(keyspace, file.file_number))
+    if (!is_known)
         return;
-    close(keyspace, file, findings);
+    std::lock_guard<std::mutex> lock(looking);
+    keyspace *keyspace = store_keyspace_find(store, id);
+    if (keyspace == nullptr || !is_still_there(keyspace, file.file_number)) {
+        unreadable.erase({id, file.file_number});
+        return;
+    }
+    bool is_new = close(keyspace, file, findings);
     tell_news();
+    bool is_waited = is_waited_for({id, file.file_number}, findings);
+    if (!findings.is_sound())
+        stand_in_for(keyspace, file, findings, !is_waited || (manner == GIVING_UP && !is_new));
+}
+
+void damage_watch::settle(uint64_t id)
+{
+    std::lock_guard<std::mutex> lock(looking);
+    keyspace *keyspace = store_keyspace_find(store, id);
+    if (keyspace != nullptr)
+        settle(keyspace);
 }
 
 void damage_watch::look_now(uint64_t id, const rocksdb::SstFileMetaData &file)
 {
-    look_at(id, file, until_stopped(), false);
+    look_at(id, file, until_stopped(), GIVING_UP);
+}
+
+void damage_watch::look_for(uint64_t number)
+{
+    for (uint64_t id : keyspace_ids(store))
+        for (const auto &file : files_of(id))
+            if (file.file_number == number)
+                look_at(id, file, until_stopped(), CACHED);
+}
+
+status damage_watch::look_at_some(uint64_t id, const std::function<bool(uint64_t)> &is_chosen,
+                                  const table_pacer &pacer, bool is_direct)
+{
+    bool has_looked = false;
+    for (const auto &file : files_of(id)) {
+        if (!pacer(0))
+            return status_make(STATUS_CANCELLED, "cancelled");
+        if (is_chosen(file.file_number))
+            look_at(id, file, pacer, is_direct ? DIRECT : CACHED);
+        has_looked = has_looked || is_chosen(file.file_number);
+    }
+    if (has_looked)
+        settle(id);
+    return status_ok();
 }
 
 status damage_watch::look_at_all(const std::function<bool(uint64_t)> &is_chosen,
                                  const table_pacer &pacer, bool is_direct)
 {
-    std::vector<uint64_t> ids;
-    {
-        std::shared_lock<std::shared_mutex> lock(store->mutex);
-        for (const auto &keyspace : store->keyspaces)
-            ids.push_back(keyspace->id);
-    }
-    for (uint64_t id : ids)
-        for (const auto &file : files_of(id)) {
-            if (!pacer(0))
-                return status_make(STATUS_CANCELLED, "cancelled");
-            if (is_chosen(file.file_number))
-                look_at(id, file, pacer, is_direct);
-        }
+    for (uint64_t id : keyspace_ids(store))
+        TRY(look_at_some(id, is_chosen, pacer, is_direct));
     return status_ok();
 }
 
@@ -324,7 +534,7 @@ void damage_watch::see_at_open(const std::vector<rocksdb::LiveFileMetaData> &tab
         uint64_t id = strtoull(table.column_family_name.c_str(), nullptr, 10);
         for (const auto &file : files_of(id))
             if (file.file_number == table.file_number)
-                look_at(id, file, nullptr, false);
+                look_at(id, file, nullptr, CACHED);
     }
 }
 
@@ -335,55 +545,122 @@ void damage_watch::close_one(keyspace *keyspace, const rocksdb::SstFileMetaData 
                              const bad_block &block, const std::string &why)
 {
     std::string name = file.name.substr(file.name.rfind('/') + 1);
-    found one = {keyspace->id, block.size == 0, block.offset, {}};
-    one.range = {file.file_number, std::max(block.from, file.smallestkey), file.largestkey + '\0',
-                 "the table file " + name + " is damaged: " + why};
+    found one = {keyspace, block.size == 0, block.offset, {}};
+    one.range = {file.file_number,
+                 block.size == 0 ? 0 : block.offset + 1,
+                 std::max(block.from, file.smallestkey),
+                 file.largestkey + '\0',
+                 "the table file " + name + " is damaged: " + why,
+                 false,
+                 0};
     if (!block.to.empty())
         one.range.to = std::min(block.to, one.range.to);
-    if (keyspace->closed.add(one.range, false))
+    if (keyspace->closed.add(one.range))
         news.push_back(std::move(one));
 }
 
-/* First closed, then replaced: nobody may read through the stand-in what is not closed. */
-void damage_watch::close_whole(keyspace *keyspace, const rocksdb::SstFileMetaData &file,
-                               const std::string &why)
-{
-    close_one(keyspace, file, {}, why);
-    /* Without one, what needs the table fails, around the closed range, too. */
-    status_ignore(store->stand_ins->put_table(file.file_number, file.size, file.smallestkey));
-}
-
-void damage_watch::close(keyspace *keyspace, const rocksdb::SstFileMetaData &file,
+/* Whether something of it was not closed, or not remembered, before. */
+bool damage_watch::close(keyspace *keyspace, const rocksdb::SstFileMetaData &file,
                          const table_findings &findings)
 {
-    bool was_sound = !keyspace->closed.any();
+    if (findings.is_sound())
+        return false;
+    status_ignore(let_compact(keyspace, false));
     if (!findings.whole.empty())
-        close_whole(keyspace, file, findings.whole);
-    else
-        for (const bad_block &block : findings.blocks)
-            close_one(keyspace, file, block,
-                      "the block at byte " + std::to_string(block.offset) +
-                          " is not what was written");
-    if (was_sound && keyspace->closed.any() && !store->read_only)
-        status_ignore(stop_compactions(keyspace));
-    /* Reads of the key before a block go on into it, in case that has more of it. */
-    if (!findings.blocks.empty())
-        store->stand_ins->put_blocks(file.file_number, findings.blocks);
+        close_one(keyspace, file, {}, findings.whole);
+    for (const bad_block &block : findings.blocks)
+        close_one(keyspace, file, block,
+                  "the block at byte " + std::to_string(block.offset) + " is not what was written");
+    return !news.empty();
 }
 
+/* What is told again was not remembered the last time. */
 void damage_watch::tell_news()
 {
-    for (const found &one : news) {
+    std::vector<found> told = std::move(news);
+    news.clear();
+    for (found &one : told) {
         struct store_damage damage = {};
-        damage.keyspace_id = one.keyspace;
+        damage.keyspace_id = one.keyspace->id;
         damage.file = one.range.file;
         damage.offset = one.offset;
         damage.is_whole = one.is_whole;
         damage.from = from_slice(one.range.from);
         damage.to = from_slice(one.range.to);
         damage.what = one.range.words.c_str();
-        if (listener != nullptr)
-            listener(listener_context, &damage);
+        forgive_failures(one.keyspace->id);
+        if (listener == nullptr || listener(listener_context, &damage))
+            one.keyspace->closed.remember(one.range);
     }
-    news.clear();
+}
+
+/* A second name; what is missing has none. */
+bool damage_watch::keep(const rocksdb::SstFileMetaData &file)
+{
+    std::string path = file.db_path + file.name, kept = path + ".damaged";
+    if (store->read_only || store->base_files->FileExists(kept, rocksdb::IOOptions(), nullptr).ok())
+        return true;
+    rocksdb::IOStatus s = store->base_files->LinkFile(path, kept, rocksdb::IOOptions(), nullptr);
+    return s.ok() || s.IsPathNotFound();
+}
+
+/* It may have been a cable. */
+bool damage_watch::is_waited_for(const job &job, const table_findings &findings)
+{
+    if (!findings.is_unreadable) {
+        unreadable.erase(job);
+        return false;
+    }
+    auto now = std::chrono::steady_clock::now();
+    return now - unreadable.emplace(job, now).first->second < patience;
+}
+
+std::vector<damage_watch::job> damage_watch::unreadable_for_long()
+{
+    std::lock_guard<std::mutex> lock(looking);
+    std::vector<job> out;
+    auto now = std::chrono::steady_clock::now();
+    for (const auto &each : unreadable)
+        if (now - each.second >= patience)
+            out.push_back(each.first);
+    return out;
+}
+
+/* Without one, as without memory, what needs the table fails, around the closed range, too: of a
+ * block the row before it, of a table all of the keyspace. So a table has one as soon as no
+ * compaction can come to it. */
+void damage_watch::stand_in_for(keyspace *keyspace, const rocksdb::SstFileMetaData &file,
+                                const table_findings &findings, bool may_give_up)
+{
+    uint64_t number = file.file_number;
+    bool is_for_good = may_give_up && keyspace->closed.remembers(number) && keep(file);
+    if (findings.whole.empty() && is_for_good)
+        store->stand_ins->put_blocks(number, findings.blocks);
+    else if (!findings.whole.empty() && (is_for_good || !is_being_compacted(keyspace, number)))
+        status_ignore(
+            store->stand_ins->put_table(number, file.size, file.smallestkey, is_for_good));
+}
+
+bool is_given_up(const keyspace *keyspace, uint64_t file)
+{
+    std::shared_ptr<const stand_in> instead = keyspace->store->stand_ins->find(file);
+    bool is_for_good = instead == nullptr || instead->is_for_good;
+    return is_for_good && keyspace->closed.are_covered(file, instead.get());
+}
+
+void damage_watch::settle(keyspace *keyspace)
+{
+    bool is_let = failed_compactions(keyspace->id) < FRUITLESS_MOST;
+    std::vector<uint64_t> damaged = keyspace->closed.files();
+    for (const auto &file : tables_of(keyspace))
+        if (std::find(damaged.begin(), damaged.end(), file.file_number) != damaged.end())
+            is_let = is_let && is_given_up(keyspace, file.file_number);
+    status_ignore(let_compact(keyspace, is_let));
+}
+
+void damage_watch::opened(keyspace *keyspace)
+{
+    std::lock_guard<std::mutex> lock(looking);
+    forgive_failures(keyspace->id);
+    settle(keyspace);
 }

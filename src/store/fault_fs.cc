@@ -75,8 +75,30 @@ IOStatus failure(fault_kind kind)
     return IOStatus::OK();
 }
 
+/* What the disk does not read. */
+struct bad_bytes {
+    std::string part; /* empty: nothing */
+    uint64_t from = 0;
+    uint64_t count = 0;
+
+    bool meet(const std::string &name, uint64_t offset, uint64_t size) const
+    {
+        return !part.empty() && name.find(part) != std::string::npos && offset < from + count &&
+               from < offset + size;
+    }
+};
+
 class world {
   public:
+    IOStatus check_bytes(const std::string &path, uint64_t offset, uint64_t size)
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!bad.meet(name_of(path), offset, size))
+            return IOStatus::OK();
+        failures++;
+        return failure(FAULT_IO);
+    }
+
     IOStatus check(fault_operation operation, const std::string &path)
     {
         std::lock_guard<std::mutex> lock(mutex);
@@ -108,6 +130,7 @@ class world {
 
     std::mutex mutex; /* held, too, while names come, change and go: a power cut sees all or none */
     rule rules[OPERATIONS];
+    bad_bytes bad;
     unsigned failures = 0;
     unsigned failures_while_merging = 0;
     std::map<std::string, std::shared_ptr<file_state>> files; /* by path */
@@ -220,6 +243,8 @@ class faulty_reader final : public rocksdb::FSRandomAccessFileOwnerWrapper {
                   char *scratch, IODebugContext *debug) const override
     {
         IOStatus s = world->check(FAULT_READ, path);
+        if (s.ok())
+            s = world->check_bytes(path, offset, size);
         return s.ok() ? FSRandomAccessFileOwnerWrapper::Read(offset, size, options, result, scratch,
                                                              debug)
                       : s;
@@ -438,6 +463,13 @@ void fault_fs_heal(fault_fs *fs)
     std::lock_guard<std::mutex> lock(fs->world->mutex);
     for (rule &r : fs->world->rules)
         r.is_set = false;
+    fs->world->bad = bad_bytes();
+}
+
+void fault_fs_break_bytes(fault_fs *fs, const char *part, uint64_t from, uint64_t count)
+{
+    std::lock_guard<std::mutex> lock(fs->world->mutex);
+    fs->world->bad = {part, from, count};
 }
 
 unsigned fault_fs_failures(const fault_fs *fs)

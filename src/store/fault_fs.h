@@ -38,6 +38,9 @@ void fault_fs_fail(struct fault_fs *fs, enum fault_operation operation, const ch
 /* The same for what the calling thread does; what RocksDB does in the background works. */
 void fault_fs_fail_here(struct fault_fs *fs, enum fault_operation operation, const char *part,
                         enum fault_kind kind, unsigned pass);
+/* From now on the disk does not read these bytes, the `count` from `from` on, of files whose name
+ * contains `part`: a bad sector. One such rule; the last one holds. */
+void fault_fs_break_bytes(struct fault_fs *fs, const char *part, uint64_t from, uint64_t count);
 /* All works again. */
 void fault_fs_heal(struct fault_fs *fs);
 /* How many operations have failed so far. */

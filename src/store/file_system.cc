@@ -101,6 +101,8 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
             return peek(offset, size, result, scratch);
         IOStatus s =
             FSRandomAccessFileOwnerWrapper::Read(offset, size, options, result, scratch, debug);
+        if (!s.ok())
+            s = read_around(offset, size, options, result, scratch, debug, s);
         cover(offset, result, scratch, s);
         return note(s);
     }
@@ -139,8 +141,52 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
                        IODebugContext *debug)
     {
         IOStatus s = FSRandomAccessFileOwnerWrapper::MultiRead(requests, count, options, debug);
-        for (size_t i = 0; s.ok() && i < count; i++)
-            cover(requests[i].offset, &requests[i].result, requests[i].scratch, requests[i].status);
+        for (size_t i = 0; s.ok() && i < count; i++) {
+            rocksdb::FSReadRequest &one = requests[i];
+            if (!one.status.ok())
+                one.status = read_around(one.offset, one.len, options, &one.result, one.scratch,
+                                         debug, one.status);
+            cover(one.offset, &one.result, one.scratch, one.status);
+        }
+        return s;
+    }
+
+    /* Into `out`, and how much there was. */
+    IOStatus read_piece(uint64_t from, uint64_t to, const IOOptions &options, char *out,
+                        uint64_t *count, IODebugContext *debug) const
+    {
+        rocksdb::Slice got;
+        *count = 0;
+        if (from == to)
+            return IOStatus::OK();
+        IOStatus s =
+            FSRandomAccessFileOwnerWrapper::Read(from, to - from, options, &got, out, debug);
+        if (s.ok() && got.data() != out)
+            memmove(out, got.data(), got.size());
+        *count = s.ok() ? got.size() : 0;
+        return s;
+    }
+
+    /* What lies between the blocks that have stand-ins: the disk may not read those. `failed` if
+     * there are none. */
+    IOStatus read_around(uint64_t offset, size_t size, const IOOptions &options,
+                         rocksdb::Slice *result, char *scratch, IODebugContext *debug,
+                         const IOStatus &failed) const
+    {
+        std::shared_ptr<const stand_in> here = all->find(number);
+        if (here == nullptr || here->is_table())
+            return failed;
+        uint64_t at = offset, end = offset + size, count = 0;
+        auto within = [&](uint64_t place) { return std::min(std::max(place, at), end); };
+        for (const auto &block : here->blocks) {
+            uint64_t to = within(block.first);
+            IOStatus s = read_piece(at, to, options, scratch + (at - offset), &count, debug);
+            if (!s.ok() || count < to - at)
+                return s.ok() ? failed : s;
+            at = within(block.first + block.second.size());
+        }
+        IOStatus s = read_piece(at, end, options, scratch + (at - offset), &count, debug);
+        *result = rocksdb::Slice(scratch, at - offset + count);
         return s;
     }
 

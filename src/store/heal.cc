@@ -4,7 +4,7 @@
  *                          (damage.cc puts stand-ins in place of it, so that the rest is read)
  *     flush, compact       all tables over the range, to the lowest level: files that were damaged
  *                          are in no version of the keyspace any more, and RocksDB deletes them
- *     open                 the range, and, if it was the last one, RocksDB compacts as before
+ *     open                 the range, once nobody remembers it any more
  *
  * A crash in between leaves the range closed for who remembers it, and what was damaged either
  * still is, or is gone: it is done again. */
@@ -19,13 +19,24 @@ static bool overlaps(const rocksdb::SstFileMetaData &file, const Slice &from, co
     return (to.empty() || to.compare(file.smallestkey) > 0) && from.compare(file.largestkey) <= 0;
 }
 
+/* What the disk does not read is given up if all of it is to be healed: a part of that may have
+ * been damage, and the rest is only not read just now. */
 static void cover_all(keyspace *keyspace, const Slice &from, const Slice &to)
 {
     std::vector<uint64_t> known = keyspace->closed.files();
-    for (const auto &file : tables_of(keyspace))
-        if (overlaps(file, from, to) ||
-            std::find(known.begin(), known.end(), file.file_number) != known.end())
+    for (const auto &file : tables_of(keyspace)) {
+        bool is_known = std::find(known.begin(), known.end(), file.file_number) != known.end();
+        if (overlaps(file, from, to) && keyspace->closed.lie_in(file.file_number, from, to))
             keyspace->store->damage.look_now(keyspace->id, file);
+        else if (is_known || overlaps(file, from, to))
+            keyspace->store->damage.look_for(file.file_number);
+    }
+}
+
+static void look_at_all(keyspace *keyspace)
+{
+    for (const auto &file : tables_of(keyspace))
+        keyspace->store->damage.look_for(file.file_number);
 }
 
 static rocksdb::Status compact_away(keyspace *keyspace, const Slice &from, const Slice &to)
@@ -60,30 +71,38 @@ static status settle_stand_ins(keyspace *keyspace, const std::vector<uint64_t> &
     return status_ok();
 }
 
-/* The range is in service again; after the last one RocksDB compacts as before. */
-static status open_range(keyspace *keyspace, uint64_t file, const Slice &from, const Slice &to)
+/* A table must not be compacted away when nobody would close its range at the next start, nor when
+ * another range of it may be sound after all, or the disk may read it again. */
+static status check_given_up(const keyspace *keyspace, const Slice &from, const Slice &to)
 {
-    keyspace->closed.remove(file, from, to);
-    if (keyspace->closed.any())
-        return status_ok();
-    return status_from(
-        keyspace->db->SetOptions(keyspace->handle, {{"disable_auto_compactions", "false"}}));
+    if (!keyspace->closed.remembers(0))
+        return status_make(STATUS_UNAVAILABLE,
+                           "store: what is damaged could not be written to the catalog: try again");
+    for (const auto &file : tables_of(keyspace))
+        if (!is_given_up(keyspace, file.file_number) &&
+            !keyspace->closed.lie_in(file.file_number, from, to))
+            return status_make(STATUS_UNAVAILABLE,
+                               "store: of the table file %06llu.sst something may be sound that is "
+                               "not read: try again, or repair its table",
+                               (unsigned long long)file.file_number);
+    return status_ok();
 }
 
 static status heal(keyspace *keyspace, const Slice &from, const Slice &to)
 {
     std::vector<uint64_t> damaged = keyspace->closed.files();
+    TRY(check_given_up(keyspace, from, to));
     rocksdb::Status s = compact_away(keyspace, from, to);
     if (s.IsCorruption()) { /* another one, that it came to from these */
-        cover_all(keyspace, Slice(), Slice());
+        look_at_all(keyspace);
+        TRY(check_given_up(keyspace, from, to));
         s = compact_away(keyspace, from, to);
     }
     /* A file that is alone is moved to the lowest level as it is, and there it is rewritten. */
     if (s.ok())
         s = compact_away(keyspace, from, to);
     TRY(status_from(s));
-    TRY(settle_stand_ins(keyspace, damaged, from, to));
-    return open_range(keyspace, 0, from, to);
+    return settle_stand_ins(keyspace, damaged, from, to);
 }
 
 status keyspace_heal(keyspace *keyspace, bytes from, bytes to)
@@ -96,36 +115,69 @@ status keyspace_heal(keyspace *keyspace, bytes from, bytes to)
     });
 }
 
+/* In service again, for who begins to read from here on. Without memory compactions rest until
+ * damage is looked at the next time. */
+void keyspace_open_range(keyspace *keyspace, uint64_t file, bytes from, bytes to)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    store *store = keyspace->store;
+    keyspace->closed.open(file, to_slice(from), to_slice(to), store->openings.fetch_add(1) + 1);
+    status_ignore(guarded([&] {
+        store->damage.opened(keyspace);
+        return status_ok();
+    }));
+}
+
 /* --- what was no damage of the disk's --- */
 
-/* What has a stand-in is read through that until the next start. */
-static bool is_sound(keyspace *keyspace, uint64_t number, const Slice &from, const Slice &to)
+/* Of a range of the whole table its damaged blocks have been closed by themselves. */
+static bool is_sound_in(const table_findings &findings, const struct store_damage *range)
 {
-    if (keyspace->store->stand_ins->find(number) != nullptr)
-        return false;
+    Slice from = to_slice(range->from), to = to_slice(range->to);
+    auto is_apart = [&](const bad_block &block) {
+        return to.compare(block.from) <= 0 || from.compare(block.to) >= 0;
+    };
+    return findings.whole.empty() &&
+           (range->is_whole ||
+            std::all_of(findings.blocks.begin(), findings.blocks.end(), is_apart));
+}
+
+static bool find_sound(const keyspace *keyspace, const struct store_damage *range)
+{
     for (const auto &file : tables_of(keyspace)) {
-        if (file.file_number != number)
+        if (file.file_number != range->file)
             continue;
         table_findings findings;
         status s = look_at_table(
             keyspace->store->base_files.get(), file.db_path + file.name, file.size,
             [](uint64_t) { return true; }, false, &findings);
-        bool is_whole = status_is_ok(s) && findings.whole.empty();
+        bool is_known = status_is_ok(s);
         status_ignore(s);
-        for (const bad_block &block : findings.blocks)
-            is_whole = is_whole && (to.compare(block.from) <= 0 || from.compare(block.to) >= 0);
-        return is_whole;
+        return is_known && is_sound_in(findings, range);
     }
     return false;
 }
 
-status keyspace_open_if_sound(keyspace *keyspace, uint64_t file, bytes from, bytes to,
-                              bool *is_open)
+/* It is read through that until the next start. */
+static bool has_stand_in(const keyspace *keyspace, const struct store_damage *range)
+{
+    std::shared_ptr<const stand_in> instead = keyspace->store->stand_ins->find(range->file);
+    return instead != nullptr &&
+           (instead->is_table() || (!range->is_whole && instead->has_block(range->offset)));
+}
+
+status keyspace_find_sound(keyspace *keyspace, const struct store_damage *range, bool *is_sound)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    *is_open = false;
+    *is_sound = false;
     return guarded([&] {
-        *is_open = is_sound(keyspace, file, to_slice(from), to_slice(to));
-        return *is_open ? open_range(keyspace, file, to_slice(from), to_slice(to)) : status_ok();
+        keyspace->store->damage.look_for(range->file);
+        *is_sound = find_sound(keyspace, range);
+        if (*is_sound && has_stand_in(keyspace, range))
+            return status_make(STATUS_FAILED_PRECONDITION,
+                               "the table file %06llu.sst is sound again, but is not read before "
+                               "the next start: restart the server, then repair",
+                               (unsigned long long)range->file);
+        return status_ok();
     });
 }

@@ -208,11 +208,13 @@ struct bad_block;
 
 /* Of one file: a table, or blocks of it. Does not change once others see it. */
 struct stand_in {
-    uint64_t size = 0; /* of the file, if it stands for all of it */
-    std::string table; /* empty: only blocks */
+    uint64_t size = 0;        /* of the file, if it stands for all of it */
+    std::string table;        /* empty: only blocks */
+    bool is_for_good = false; /* what it stands for is given up: compactions may read through it */
     std::vector<std::pair<uint64_t, std::string>> blocks; /* by their offsets, with trailers */
 
     bool is_table() const { return !table.empty(); }
+    bool has_block(uint64_t offset) const;
     void read_table(uint64_t offset, size_t count, char *out) const;
     /* Puts empty blocks over those of them that were read. */
     void cover(uint64_t offset, size_t count, char *out) const;
@@ -225,8 +227,8 @@ struct stand_in {
 /* By the numbers of files. Any thread; free of cost while there are none. */
 class stand_ins {
   public:
-    status put_table(uint64_t file, uint64_t size, const std::string &smallest);
-    void put_blocks(uint64_t file, const std::vector<bad_block> &blocks);
+    status put_table(uint64_t file, uint64_t size, const std::string &smallest, bool is_for_good);
+    void put_blocks(uint64_t file, const std::vector<bad_block> &blocks); /* for good */
     void remove(uint64_t file);
     std::shared_ptr<const stand_in> find(uint64_t file) const; /* NULL: none */
 
@@ -407,6 +409,8 @@ struct bad_block {
 struct table_findings {
     std::string whole; /* why nothing in the file can be trusted; empty: the blocks tell */
     std::vector<bad_block> blocks;
+    bool is_unreadable = false; /* the disk failed, which may be well again: no bytes are wrong */
+    bool is_sound() const { return whole.empty() && blocks.empty(); }
 };
 
 /* Called after each block with its size; false ends the look with CANCELLED. */
@@ -425,28 +429,52 @@ class closed_ranges {
   public:
     struct range {
         uint64_t file;
+        uint64_t block; /* its offset plus 1; 0: the whole of it */
         std::string from;
         std::string to; /* exclusive; empty: no bound */
         std::string words;
+        bool is_remembered; /* by the store's owner, beyond the store's end */
+        uint64_t opened;    /* which of the store's openings ended it; 0: it is closed */
     };
 
     bool any() const { return count.load(std::memory_order_acquire) != 0; }
-    /* OK, or DATA_LOSS in the words of the first range that [from, to) meets. */
-    status check(const rocksdb::Slice &from, const rocksdb::Slice &to) const;
-    /* Whether it is new; what was closed before keeps its words, unless they are to be replaced. */
-    bool add(const range &range, bool replaces_words);
-    /* Those of the file (0: of any) that lie in it wholly. */
-    void remove(uint64_t file, const rocksdb::Slice &from, const rocksdb::Slice &to);
+    /* Whether one is, or was when a reader began: after so many of the store's openings. */
+    bool concerns(uint64_t since) const
+    {
+        return any() || newest_opening.load(std::memory_order_acquire) > since;
+    }
+    /* OK, or DATA_LOSS in the words of the first range that [from, to) meets; UNAVAILABLE if that
+     * was opened since the reader began, who may see what it hid. */
+    status check(const rocksdb::Slice &from, const rocksdb::Slice &to, uint64_t since) const;
+    /* Whether it is to be told: it is new, or not remembered. */
+    bool add(const range &range);
+    /* Of one that is closed. */
+    void remember(const range &range);
+    void say(const range &range); /* in these words, and whether it is remembered */
+    /* That one of the file, or (0) all that lie in it wholly. */
+    void open(uint64_t file, const rocksdb::Slice &from, const rocksdb::Slice &to,
+              uint64_t opening);
     std::vector<uint64_t> files() const; /* their numbers, with repetitions */
+    bool remembers(uint64_t file) const; /* all ranges of that; 0: of any */
+    /* Whether all that are closed of that file lie in it wholly. */
+    bool lie_in(uint64_t file, const rocksdb::Slice &from, const rocksdb::Slice &to) const;
+    /* Whether the stand-in (NULL: none) has the place of all that was closed for. */
+    bool are_covered(uint64_t file, const stand_in *instead) const;
 
   private:
+    range *find(uint64_t file, const rocksdb::Slice &from, const rocksdb::Slice &to);
+
     mutable std::shared_mutex mutex; /* of `ranges` */
-    std::vector<range> ranges;
-    std::atomic<size_t> count{0};
+    std::vector<range> ranges;       /* those that were opened, too, as long as the store is open */
+    std::atomic<size_t> count{0};    /* that are closed */
+    std::atomic<uint64_t> newest_opening{0};
 };
 
 /* All of a keyspace. */
 std::vector<rocksdb::SstFileMetaData> tables_of(const struct keyspace *keyspace);
+/* Whether compactions may take the table away: all that its ranges were closed for has a stand-in
+ * for good. What has none may be sound, and would be lost by a repair that does not find it. */
+bool is_given_up(const struct keyspace *keyspace, uint64_t file);
 
 /* Looks at tables of which somebody said that they are damaged, on a thread of its own, and takes
  * out of service what they cannot answer for. */
@@ -464,8 +492,14 @@ class damage_watch {
      * all tables of the keyspace are looked at. Any thread; does not wait. */
     void note(uint64_t keyspace, const std::string &words);
     void note(uint64_t keyspace, uint64_t file);
-    /* Looks at a table now, and closes what is damaged. */
+    void note_failed_compaction(uint64_t keyspace, const std::string &words);
+    /* Some of its ranges are open again. */
+    void opened(struct keyspace *keyspace);
+    /* Looks at a table now, and closes what is damaged; what cannot be read, and was closed before,
+     * is given up. */
     void look_now(uint64_t keyspace, const rocksdb::SstFileMetaData &file);
+    /* The same of one whose keyspace is not known; nothing is given up. */
+    void look_for(uint64_t file);
     /* Looks at all tables that are chosen by their numbers. CANCELLED by the pacer. */
     status look_at_all(const std::function<bool(uint64_t)> &is_chosen, const table_pacer &pacer,
                        bool is_direct);
@@ -484,9 +518,18 @@ class damage_watch {
         }
     };
 
+    using moment = std::chrono::steady_clock::time_point;
+    enum manner { CACHED, DIRECT, GIVING_UP };
+
+    /* Of compactions, since damage was found in their keyspace. */
+    struct failures {
+        unsigned count = 0;
+        moment last;
+    };
+
     /* What was closed, and is to be told. */
     struct found {
-        uint64_t keyspace;
+        struct keyspace *keyspace;
         bool is_whole;
         uint64_t offset;
         closed_ranges::range range;
@@ -496,28 +539,43 @@ class damage_watch {
     std::vector<rocksdb::SstFileMetaData> files_of(uint64_t keyspace);
     void look(const job &job, const table_pacer &pacer);
     void look_at(uint64_t keyspace, const rocksdb::SstFileMetaData &file, const table_pacer &pacer,
-                 bool is_direct);
-    void close(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
+                 enum manner manner);
+    status look_at_some(uint64_t keyspace, const std::function<bool(uint64_t)> &is_chosen,
+                        const table_pacer &pacer, bool is_direct);
+    bool close(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
                const table_findings &findings);
-    void close_whole(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
-                     const std::string &why);
     void close_one(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
                    const bad_block &block, const std::string &why);
     void tell_news();
+    bool keep(const rocksdb::SstFileMetaData &file);
+    void stand_in_for(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
+                      const table_findings &findings, bool may_give_up);
+    void settle(struct keyspace *keyspace);
+    void settle(uint64_t keyspace);
+    unsigned failed_compactions(uint64_t keyspace);
+    void forgive_failures(uint64_t keyspace);
+    void forgive_old_failures();
+    bool is_waited_for(const job &job, const table_findings &findings);
+    std::vector<job> unreadable_for_long();
+    void try_again();
+    void do_job(const job &job);
     bool is_due(const job &job);
     table_pacer until_stopped() const;
     bool is_stopping() const { return stopping.load(std::memory_order_relaxed); }
 
     struct store *const store;
-    void (*const listener)(void *, const struct store_damage *);
+    bool (*const listener)(void *, const struct store_damage *);
     void *const listener_context;
+    const std::chrono::microseconds patience;
     std::thread thread;
     std::atomic<bool> stopping{false};
-    std::mutex mutex; /* of the two below */
+    std::mutex mutex; /* of the three below */
     std::set<job> jobs;
+    std::map<uint64_t, failures> failed; /* of keyspaces */
     std::condition_variable wake;
-    std::map<job, std::chrono::steady_clock::time_point> looked; /* the thread's own */
-    std::vector<found> news;                                     /* with `looking` */
+    std::map<job, moment> looked;     /* the thread's own */
+    std::vector<found> news;          /* with `looking`, as the next */
+    std::map<job, moment> unreadable; /* since when; of each file that is */
 };
 
 /* --- memtable.cc --- */
@@ -563,7 +621,9 @@ struct keyspace {
     std::shared_ptr<struct folder> folder; /* RocksDB holds on to it, too */
     std::shared_ptr<class level0> level0;
     class closed_ranges closed;
-    std::future<void> folder_gone; /* ready when nobody can fold for the keyspace any more */
+    std::mutex compacting;            /* of changes of the next */
+    std::atomic<bool> is_left{false}; /* it is not compacted at present: damage.cc */
+    std::future<void> folder_gone;    /* ready when nobody can fold for the keyspace any more */
     std::shared_ptr<write_mark> mark;
 };
 
@@ -578,6 +638,7 @@ struct store {
     store_counters counters;
     level0_list levels0;
     damage_watch damage;
+    std::atomic<uint64_t> openings{0}; /* of damaged ranges */
     std::shared_ptr<rocksdb::Cache> cache;
     std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
     std::shared_ptr<log_tracker> logs;
@@ -606,6 +667,7 @@ struct store {
 struct store_view {
     rocksdb::DB *db;
     const rocksdb::Snapshot *snapshot;
+    uint64_t openings; /* of the store's damaged ranges, before */
 };
 
 struct store_batch {

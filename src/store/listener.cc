@@ -11,8 +11,7 @@ namespace {
 /* Background errors, by RocksDB's severity: a soft one stops compactions for a while; a hard one
  * stops writes, and RocksDB resumes when it can; after a fatal one it never writes again. Of a
  * compaction that could not read its tables RocksDB would make a fatal one: it is told that there
- * was none, and tries again, a second later, until the keyspace is compacted no more (damage.cc).
- */
+ * was none, and tries again, a second later, until what is damaged has stand-ins (damage.cc). */
 class listener final : public rocksdb::EventListener {
   public:
     explicit listener(struct store *store)
@@ -74,7 +73,8 @@ class listener final : public rocksdb::EventListener {
     {
         levels0->compaction_done(info.cf_name);
         if (is_damage(info.status))
-            damage->note(strtoull(info.cf_name.c_str(), nullptr, 10), info.status.ToString());
+            damage->note_failed_compaction(strtoull(info.cf_name.c_str(), nullptr, 10),
+                                           info.status.ToString());
         counters->bytes_written += info.stats.total_output_bytes;
         counters->compaction_written_bytes += info.stats.total_output_bytes;
         counters->compaction_read_bytes += info.stats.total_input_bytes;

@@ -68,7 +68,13 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     o.max_file_opening_threads = 2;
     /* It cannot be written, which is meant (file_system.cc), and from 8.0 on would be an error. */
     o.fail_if_options_file_error = false;
-    /* A table that is damaged as a whole has a stand-in (stand_in.cc), which has no identity. */
+    /* It would refuse a table that has not the identity that the manifest gives it: one that was
+     * put in another's place. But stand-ins (stand_in.cc) cannot have it, it holds for all tables
+     * or none, and a level 0 with one table that is refused is not readable at all. Without it
+     * there are the size, which a start compares, and the number that a table was written with,
+     * which each look at it compares with its name (table_blocks.cc): doctor, scrub, and what
+     * follows a read that failed. Tables that were taken in from elsewhere never had an identity.
+     */
     o.verify_sst_unique_id_in_manifest = false;
     skip_record_count(&o);
     /* These would read from every table at each start. */

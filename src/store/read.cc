@@ -16,6 +16,7 @@ store_view *store_view_create(store *store)
     try {
         auto view = std::make_unique<store_view>();
         view->db = store->db;
+        view->openings = store->openings;
         view->snapshot = store->db->GetSnapshot();
         return view->snapshot != nullptr ? view.release() : nullptr;
     } catch (const std::bad_alloc &) {
@@ -41,6 +42,12 @@ static ReadOptions read_options(const store_view *view)
     return o;
 }
 
+/* When it began: what is opened later was closed then, and is in what it reads. */
+static uint64_t openings_before(const keyspace *keyspace, const store_view *view)
+{
+    return view != nullptr ? view->openings : keyspace->store->openings.load();
+}
+
 /* --- gets --- */
 
 static void forget(store_value *value)
@@ -56,11 +63,11 @@ void store_value_release(store_value *value)
 
 /* Asked after the read, not before: what was closed meanwhile may have been read as if it were not
  * there. */
-static status check_key_open(keyspace *keyspace, bytes key)
+static status check_key_open(keyspace *keyspace, bytes key, uint64_t since)
 {
-    if (!keyspace->closed.any())
+    if (!keyspace->closed.concerns(since))
         return status_ok();
-    return keyspace->closed.check(to_slice(key), to_slice(key).ToString() + '\0');
+    return keyspace->closed.check(to_slice(key), to_slice(key).ToString() + '\0', since);
 }
 
 /* A table that is missing is damage, a disk that fails may be. */
@@ -70,17 +77,29 @@ static void note_damage(keyspace *keyspace, const rocksdb::Status &s)
         keyspace->store->damage.note(keyspace->id, s.ToString());
 }
 
+/* A get on its way. */
+struct lookup {
+    struct keyspace *const keyspace;
+    const uint64_t since;
+    const read_watch watch;
+
+    lookup(struct keyspace *keyspace_, const store_view *view, enum store_reach reach)
+        : keyspace(keyspace_), since(openings_before(keyspace, view)), watch(reach)
+    {
+    }
+};
+
 /* What RocksDB said, as presence; takes over `pin` if there is a value. */
-static status settle(keyspace *keyspace, bytes key, const rocksdb::Status &s,
-                     const read_watch &watch, std::unique_ptr<PinnableSlice> pin,
-                     store_value *value, enum store_presence *presence)
+static status settle(const lookup &call, bytes key, const rocksdb::Status &s,
+                     std::unique_ptr<PinnableSlice> pin, store_value *value,
+                     enum store_presence *presence)
 {
     *presence = STORE_NOT_CACHED;
-    if (watch.was_refused())
+    if (call.watch.was_refused())
         return status_ok();
     *presence = STORE_ABSENT;
-    TRY(check_key_open(keyspace, key));
-    note_damage(keyspace, s);
+    TRY(check_key_open(call.keyspace, key, call.since));
+    note_damage(call.keyspace, s);
     if (s.IsNotFound())
         return status_ok();
     if (!s.ok())
@@ -99,32 +118,30 @@ status store_get(keyspace *keyspace, const store_view *view, bytes key, enum sto
     return guarded([&] {
         auto pin = std::make_unique<PinnableSlice>();
         fold_watch folds;
-        read_watch watch(reach);
+        lookup call(keyspace, view, reach);
         rocksdb::Status s =
             keyspace->db->Get(read_options(view), keyspace->handle, to_slice(key), pin.get());
         value->folded = folds.folded();
-        return settle(keyspace, key, s, watch, std::move(pin), value, presence);
+        return settle(call, key, s, std::move(pin), value, presence);
     });
 }
 
 enum : size_t { MANY = 32 }; /* RocksDB looks up that many at a time */
 
 /* One refusal makes misses of all of them: where it struck is not told. */
-static status get_some(keyspace *keyspace, const ReadOptions &options, const bytes *keys,
-                       size_t count, enum store_reach reach, store_value *values,
-                       enum store_presence *presences)
+static status get_some(keyspace *keyspace, const store_view *view, const bytes *keys, size_t count,
+                       enum store_reach reach, store_value *values, enum store_presence *presences)
 {
     rocksdb::Slice slices[MANY];
     PinnableSlice found[MANY];
     rocksdb::Status statuses[MANY];
     for (size_t i = 0; i < count; i++)
         slices[i] = to_slice(keys[i]);
-    read_watch watch(reach);
-    keyspace->db->MultiGet(options, keyspace->handle, count, slices, found, statuses);
+    lookup call(keyspace, view, reach);
+    keyspace->db->MultiGet(read_options(view), keyspace->handle, count, slices, found, statuses);
     for (size_t i = 0; i < count; i++) {
         auto pin = std::make_unique<PinnableSlice>(std::move(found[i]));
-        TRY(settle(keyspace, keys[i], statuses[i], watch, std::move(pin), &values[i],
-                   &presences[i]));
+        TRY(settle(call, keys[i], statuses[i], std::move(pin), &values[i], &presences[i]));
     }
     return status_ok();
 }
@@ -135,10 +152,9 @@ status store_get_many(keyspace *keyspace, const store_view *view, const bytes *k
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     std::for_each(values, values + count, [](store_value &value) { forget(&value); });
     return guarded([&] {
-        ReadOptions options = read_options(view);
         for (size_t done = 0; done < count; done += MANY)
-            TRY(get_some(keyspace, options, keys + done, std::min<size_t>(count - done, MANY),
-                         reach, values + done, presences + done));
+            TRY(get_some(keyspace, view, keys + done, std::min<size_t>(count - done, MANY), reach,
+                         values + done, presences + done));
         return status_ok();
     });
 }
@@ -157,6 +173,7 @@ status store_get_many(keyspace *keyspace, const store_view *view, const bytes *k
 struct store_cursor {
     uint32_t magic = CURSOR_MAGIC;
     struct keyspace *keyspace;
+    uint64_t since; /* openings_before */
     enum store_reach reach;
     const void *rules;
     std::string lower;
@@ -201,6 +218,7 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
 {
     auto cursor = std::make_unique<store_cursor>();
     cursor->keyspace = keyspace;
+    cursor->since = openings_before(keyspace, options->view);
     cursor->lower = to_string(options->lower);
     cursor->upper = to_string(options->upper);
     cursor->lower_slice = cursor->lower;
@@ -279,7 +297,7 @@ static void check_passage(store_cursor *cursor, bool is_forward, const rocksdb::
     std::string end;
     struct passage passed =
         is_forward ? passage_forward(cursor, start, &end) : passage_back(cursor, start, &end);
-    cursor->closed = cursor->keyspace->closed.check(passed.from, passed.to);
+    cursor->closed = cursor->keyspace->closed.check(passed.from, passed.to, cursor->since);
     cursor->is_closed = !status_is_ok(cursor->closed);
 }
 
@@ -303,7 +321,7 @@ static void move(store_cursor *cursor, bool is_forward, const rocksdb::Slice &st
         step(cursor->iterator.get());
         note_watch(cursor, watch);
         cursor->folded = folds.folded();
-        if (cursor->keyspace->closed.any())
+        if (cursor->keyspace->closed.concerns(cursor->since))
             check_passage(cursor, is_forward, start);
         if (!cursor->is_closed && !cursor->iterator->Valid())
             note_damage(cursor);
@@ -329,7 +347,7 @@ static rocksdb::Slice from_upper(const store_cursor *cursor, bytes key)
  * change during the step, all from the bound on counts as passed. */
 static rocksdb::Slice current(store_cursor *cursor, const std::string &bound)
 {
-    if (!cursor->keyspace->closed.any())
+    if (!cursor->keyspace->closed.concerns(cursor->since))
         return bound;
     cursor->here = cursor->iterator->key().ToString();
     return cursor->here;

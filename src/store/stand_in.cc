@@ -112,6 +112,12 @@ void stand_in::overlay(uint64_t offset, size_t count, char *out, uint64_t at,
         memcpy(out + (from - offset), piece.data() + (from - at), to - from);
 }
 
+bool stand_in::has_block(uint64_t offset) const
+{
+    return std::any_of(blocks.begin(), blocks.end(),
+                       [&](const auto &block) { return block.first == offset; });
+}
+
 void stand_in::cover(uint64_t offset, size_t count, char *out) const
 {
     for (const auto &block : blocks)
@@ -120,11 +126,13 @@ void stand_in::cover(uint64_t offset, size_t count, char *out) const
 
 /* --- all of them --- */
 
-status stand_ins::put_table(uint64_t file, uint64_t size, const std::string &smallest)
+status stand_ins::put_table(uint64_t file, uint64_t size, const std::string &smallest,
+                            bool is_for_good)
 {
     return guarded([&] {
         auto made = std::make_shared<stand_in>();
         made->size = size;
+        made->is_for_good = is_for_good;
         TRY(make_table(smallest, &made->table));
         if (made->table.size() > size)
             return status_make(STATUS_DATA_LOSS, "the table file %06llu.sst is too small",
@@ -137,6 +145,7 @@ status stand_ins::put_table(uint64_t file, uint64_t size, const std::string &sma
 void stand_ins::put_blocks(uint64_t file, const std::vector<bad_block> &blocks)
 {
     auto made = std::make_shared<stand_in>();
+    made->is_for_good = true;
     for (const bad_block &block : blocks)
         made->blocks.emplace_back(block.offset, smallest_block(block.last, block.size));
     put(file, std::move(made));

@@ -172,7 +172,7 @@ static status stand_in_for_damaged(store *store, const rocksdb::DBOptions &optio
                           false, &findings));
         if (findings.whole.empty())
             continue;
-        TRY(store->stand_ins->put_table(table.file_number, table.size, table.smallestkey));
+        TRY(store->stand_ins->put_table(table.file_number, table.size, table.smallestkey, false));
         stop_compactions(families, table.column_family_name);
         damaged->push_back(table);
     }

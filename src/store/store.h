@@ -71,7 +71,9 @@ struct store_fold {
  * closed, in all tables of the keyspace, since the damaged one may have deleted or overwritten what
  * others have: every read that meets them fails with DATA_LOSS. The store does not refuse to write
  * them: who writes asks keyspace_check_open. It forgets what is closed when it is closed itself;
- * who opens it remembers, and closes again. */
+ * who opens it remembers, and closes again. What is remembered the store compacts, like all else,
+ * without what is damaged; the damaged file stays beside the others as NNNNNN.sst.damaged, for who
+ * knows how to read it, until somebody removes it. */
 
 struct store_damage {
     uint64_t keyspace_id;
@@ -79,8 +81,9 @@ struct store_damage {
     uint64_t offset; /* of the block; 0 if it is the whole table */
     bool is_whole;
     bytes from;
-    bytes to;         /* exclusive; empty: no bound */
-    const char *what; /* in words; what reads fail with */
+    bytes to;           /* exclusive; empty: no bound */
+    const char *what;   /* in words; what reads fail with */
+    bool is_remembered; /* for keyspace_close_range: whoever calls closes it at the next start */
 };
 
 /* --- open and close --- */
@@ -101,10 +104,15 @@ struct store_options {
      * RESOURCE_EXHAUSTED when the disk is full; OK when it is not any more. May be NULL. */
     void (*on_trouble)(void *context, enum status_code code, const char *what);
     void *trouble_context;
-    /* Told on a thread of the store's own when keys have been closed, once for each range and open
-     * store. The keyspace does not go meanwhile: none may be dropped here. May be NULL. */
-    void (*on_damage)(void *context, const struct store_damage *damage);
+    /* Told on a thread of the store's own when keys have been closed; whether it will remember
+     * them. Until then the store tells it again, and keeps the damaged table in use. The keyspace
+     * does not go meanwhile: none may be dropped here. NULL: all is remembered. */
+    bool (*on_damage)(void *context, const struct store_damage *damage);
     void *damage_context;
+    /* How long a table that the disk does not read is waited for before it is compacted away
+     * without what cannot be read, and compactions rest that fail again and again. By the steady
+     * clock; 0: ten minutes. */
+    int64_t damage_patience_us;
     struct metrics *metrics; /* how long syncs of the log take; may be NULL */
 };
 
@@ -182,20 +190,26 @@ void keyspace_set_rules(struct keyspace *keyspace, const void *rules);
 
 /* --- keys out of service: see "damage" --- */
 
-/* Closes them, or gives another reason for those that are closed, of the same file and bounds. */
+/* Closes them, or gives another reason for those that are closed, of the same file and bounds. Once
+ * it is said that they are remembered, they are. */
 status keyspace_close_range(struct keyspace *keyspace, const struct store_damage *damage);
 /* OK, or DATA_LOSS if some of the keys from `from` to `to` (exclusive; empty: no bound) are closed.
  * Costs nothing while all of the keyspace is sound. */
 status keyspace_check_open(struct keyspace *keyspace, bytes from, bytes to);
 bool keyspace_has_damage(const struct keyspace *keyspace);
-/* Opens keys again: whoever calls has deleted all that is closed between them, or takes for true
- * what other tables have. The damaged tables there are compacted away, without what is damaged in
- * them; what else is found damaged meanwhile is closed, and stays so. Blocking. */
+/* Compacts the damaged tables between these keys away, without what is damaged in them: whoever
+ * calls has deleted all that is closed there, or takes for true what other tables have. The keys
+ * stay closed, and what else is found damaged meanwhile is closed. UNAVAILABLE if a range of the
+ * keyspace is not remembered. Blocking. */
 status keyspace_heal(struct keyspace *keyspace, bytes from, bytes to);
-/* Looks at the table once more: if it is there, and sound between these keys after all, since it
- * was the memory or a cable that failed, they are opened. Blocking. */
-status keyspace_open_if_sound(struct keyspace *keyspace, uint64_t file, bytes from, bytes to,
-                              bool *is_open);
+/* Looks at the table once more, and closes what is damaged: whether it is there, and the range of
+ * its, of a block or the whole, needs not be closed after all, since it was the memory or a cable
+ * that failed. FAILED_PRECONDITION if so, but it is not read before the next start. Blocking. */
+status keyspace_find_sound(struct keyspace *keyspace, const struct store_damage *range,
+                           bool *is_sound);
+/* Opens a range of that table that was found sound, or (file 0) all that lie between these keys
+ * wholly, which were healed. Nobody remembers them any more. */
+void keyspace_open_range(struct keyspace *keyspace, uint64_t file, bytes from, bytes to);
 
 /* --- writing --- */
 

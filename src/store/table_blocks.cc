@@ -198,10 +198,11 @@ class block_walk {
 
 class table_look {
   public:
-    table_look(rocksdb::FSRandomAccessFile *file_, uint64_t size_, const table_pacer &pacer_,
-               bool is_direct, table_findings *findings_)
-        : file(file_), size(size_), alignment(is_direct ? file_->GetRequiredBufferAlignment() : 1),
-          pacer(pacer_), findings(findings_)
+    table_look(rocksdb::FSRandomAccessFile *file_, uint64_t number_, uint64_t size_,
+               const table_pacer &pacer_, bool is_direct, table_findings *findings_)
+        : file(file_), number(number_), size(size_),
+          alignment(is_direct ? file_->GetRequiredBufferAlignment() : 1), pacer(pacer_),
+          findings(findings_)
     {
     }
 
@@ -220,7 +221,7 @@ class table_look {
         return false;
     }
 
-    /* A disk that fails once may have been a cable; one that goes on is as good as damaged. */
+    /* A disk that fails once may have been a cable. */
     IOStatus read_patiently(uint64_t offset, uint64_t count, Slice *got, char *at)
     {
         IOStatus s;
@@ -230,6 +231,7 @@ class table_look {
                 break;
             std::this_thread::sleep_for(READ_PAUSE);
         }
+        findings->is_unreadable = findings->is_unreadable || s.IsIOError();
         return s;
     }
 
@@ -306,6 +308,8 @@ class table_look {
                 return doubt("one of its meta blocks is damaged");
             if (walk.key == "rocksdb.properties" && !read_properties(at, properties))
                 return doubt("its properties are damaged");
+            if (walk.key == "rocksdb.properties" && !is_itself(*properties))
+                return doubt("it is another table");
         }
         return walk.is_sound || doubt("the list of its meta blocks is damaged");
     }
@@ -319,6 +323,18 @@ class table_look {
         while (walk.next())
             (*out)[walk.key] = walk.value.ToString();
         return walk.is_sound;
+    }
+
+    /* A table knows the number that it was written with. One that was taken in has that of whoever
+     * wrote it; and of some the number is not known. */
+    bool is_itself(const std::map<std::string, std::string> &properties) const
+    {
+        auto found = properties.find("rocksdb.original.file.number");
+        uint64_t original = 0;
+        if (found == properties.end() || properties.count("rocksdb.external_sst_file.version") > 0)
+            return true;
+        Slice value(found->second);
+        return take_varint(&value, &original) && (original == 0 || original == number);
     }
 
     static bool is_one(const std::map<std::string, std::string> &properties, const char *name)
@@ -387,6 +403,7 @@ class table_look {
     }
 
     rocksdb::FSRandomAccessFile *const file;
+    const uint64_t number; /* in its name */
     const uint64_t size;
     const uint64_t alignment;
     const table_pacer &pacer;
@@ -429,7 +446,11 @@ status look_at_table(rocksdb::FileSystem *files, const std::string &path, uint64
         out->whole = "it has " + std::to_string(present) + " bytes of " + std::to_string(size);
     if (!out->whole.empty())
         return status_ok();
-    if (!table_look(file.get(), size, pacer, is_direct, out).run() && out->whole.empty())
+    /* What the kernel has in memory may be damaged where the disk is not. A hint, that not all file
+     * systems take. */
+    file->InvalidateCache(0, 0).PermitUncheckedError();
+    if (!table_look(file.get(), table_number(path), size, pacer, is_direct, out).run() &&
+        out->whole.empty())
         return status_make(STATUS_CANCELLED, "cancelled");
     return status_ok();
 }

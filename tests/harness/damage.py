@@ -1,8 +1,12 @@
 """Damage to the files of a data directory: bytes flipped, files cut off, files removed."""
 
+import re
 from pathlib import Path
 
 FOOTER_BYTES = 53
+CATALOG = b"1"
+# Of the properties, which are not compressed: the name's key has 22 bytes of the one before.
+FAMILY = re.compile(rb"column\.family\.id.{1,5}?\x16\x04(.)name", re.DOTALL)
 
 
 def tables(data):
@@ -31,3 +35,14 @@ def cut(path, part=0.5):
 def tables_with(data, piece):
     """Those in which these bytes stand: keys do, unless they are much like the one before."""
     return [path for path in tables(data) if piece in path.read_bytes()]
+
+
+def keyspace_of(path):
+    """The number of the keyspace whose table file it is, as text; None if it was taken in."""
+    data = Path(path).read_bytes()
+    found = FAMILY.search(data)
+    return data[found.end() : found.end() + found[1][0]] if found else None
+
+
+def tables_of(data, keyspace):
+    return [path for path in tables(data) if keyspace_of(path) == keyspace]
