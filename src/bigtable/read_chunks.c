@@ -143,8 +143,10 @@ static void place_cell(struct chunk *chunk, const struct row_writer *writer)
 /* The size of a value's pieces: as few as can be, all alike but for the last. */
 static size_t piece_size(size_t value_size)
 {
+    if (value_size <= CHUNK_VALUE_BYTES)
+        return value_size;
     size_t pieces = (value_size + CHUNK_VALUE_BYTES - 1) / CHUNK_VALUE_BYTES;
-    return pieces <= 1 ? value_size : (value_size + pieces - 1) / pieces;
+    return (value_size + pieces - 1) / pieces;
 }
 
 /* What is left of the cell's value: without data while sizes are all that is asked for. */
@@ -157,7 +159,7 @@ static bytes rest_of_value(const struct row_writer *writer, const struct cell *c
     return bytes_from(writer->given, writer->offset);
 }
 
-static struct chunk next_chunk(struct row_writer *writer)
+static inline struct chunk next_chunk(struct row_writer *writer)
 {
     const struct cell *cell = &writer->cells[writer->next];
     struct chunk chunk = {.value = rest_of_value(writer, cell)};

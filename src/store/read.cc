@@ -345,7 +345,7 @@ static rocksdb::Slice from_upper(const store_cursor *cursor, bytes key)
 
 /* Where it is, which the step takes away. Nothing is copied while nothing is closed: should that
  * change during the step, all from the bound on counts as passed. */
-static rocksdb::Slice current(store_cursor *cursor, const std::string &bound)
+static inline rocksdb::Slice current(store_cursor *cursor, const std::string &bound)
 {
     if (!cursor->keyspace->closed.concerns(cursor->since))
         return bound;
