@@ -95,6 +95,24 @@ static void short_messages_keep_to_their_quarter_while_one_waits(void **state)
     assert_empty(&room);
 }
 
+/* Though more is free: it is for the one that waits. */
+static void short_messages_leave_what_is_free_to_one_that_waits(void **state)
+{
+    struct request_room room;
+    struct waiting first, second;
+    (void)state;
+    request_room_init(&room, MOST);
+    assert_true(ask(&room, &first, MOST / 2));
+    assert_false(ask(&room, &second, MOST));
+    assert_true(request_room_take_short(&room, QUARTER));
+    assert_false(request_room_take_short(&room, 1));
+    give_back_long(&room, MOST / 2);
+    assert_int_equal(second.granted, 1);
+    give_back_long(&room, MOST);
+    give_back_short(&room, QUARTER);
+    assert_empty(&room);
+}
+
 static void a_message_larger_than_all_is_granted_when_alone(void **state)
 {
     struct request_room room;
@@ -159,7 +177,7 @@ static void parts_are_bounded(void **state)
 
 /* --- threads --- */
 
-enum { THREADS = 6, ROUNDS = 300 };
+enum { THREADS = 6, ROUNDS = 50 };
 
 struct crowd {
     struct request_room room;
@@ -232,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_messages_are_granted_in_order),
         cmocka_unit_test(short_messages_keep_to_their_quarter_while_one_waits),
+        cmocka_unit_test(short_messages_leave_what_is_free_to_one_that_waits),
         cmocka_unit_test(a_message_larger_than_all_is_granted_when_alone),
         cmocka_unit_test(one_that_leaves_lets_others_in),
         cmocka_unit_test(what_grows_waits_for_nobody),
