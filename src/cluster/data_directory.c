@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { ASK_EVERY_US = 100 * 1000, WORDS_SIZE = 400 };
+enum { ASK_EVERY_US = 100 * 1000, SURE_AFTER = 2, WORDS_SIZE = 400 };
 
 static struct file_stamp stamp_of_format(const struct data_directory *directory)
 {
@@ -65,14 +65,16 @@ void data_directory_look(struct data_directory *directory)
         !atomic_compare_exchange_strong(&directory->asked_us, &asked, now))
         return;
     const char *what = what_is_wrong(directory);
-    if (what != NULL)
+    if (what == NULL)
+        atomic_store(&directory->wrong_looks, 0);
+    else if (atomic_fetch_add(&directory->wrong_looks, 1) + 1 >= SURE_AFTER)
         note_gone(directory, what);
 }
 
 status data_directory_admit(struct data_directory *directory)
 {
     data_directory_look(directory);
-    if (atomic_load(&directory->is_gone))
+    if (atomic_load(&directory->wrong_looks) > 0 || atomic_load(&directory->is_gone))
         return status_make(STATUS_UNAVAILABLE, "The data directory is not where it was");
     return status_ok();
 }

@@ -2,7 +2,9 @@
  * unmounted. What is written then goes into files that have no name any more, and new ones would
  * come to lie among somebody else's: the store is fenced, and only a restart ends that.
  *
- * It is known by its inode and that of the file FORMAT in it. */
+ * It is known by its inode and that of the file FORMAT in it. From the first look at which it is
+ * not there nothing is written; for good only if the next one agrees, since a network's disk may
+ * fail to answer once. */
 #ifndef TRESTLE_CLUSTER_DATA_DIRECTORY_H
 #define TRESTLE_CLUSTER_DATA_DIRECTORY_H
 
@@ -20,7 +22,8 @@ struct data_directory {
     struct condition *condition;
     struct file_stamp directory; /* as they were when the store was opened */
     struct file_stamp format;
-    atomic_llong asked_us; /* when it was last looked at; 0: never */
+    atomic_llong asked_us;   /* when it was last looked at; 0: never */
+    atomic_uint wrong_looks; /* in a row, up to now */
     atomic_bool is_gone;
 };
 
