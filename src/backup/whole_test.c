@@ -502,6 +502,33 @@ static void expiry_keeps_what_reaches_back(void **state)
     assert_int_equal(backups, 0);
 }
 
+/* The first look whether the work goes on comes after the manifest was read. */
+static bool expire_first(void *context)
+{
+    struct fixture *f = context;
+    const struct whole_expiry keep_one = {.keep = 1};
+    size_t backups, files;
+    f->work.goes_on = NULL;
+    assert_ok(expire(f, &keep_one, &backups, &files));
+    assert_int_equal(backups, 1);
+    return true;
+}
+
+static void what_expires_while_it_is_restored_is_no_damage(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
+    write_rows(f, "a");
+    create(f, first);
+    write_rows(f, "b");
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    create(f, second);
+    f->work.goes_on = expire_first;
+    f->work.context = f;
+    assert_status(restore(f, first), STATUS_ABORTED);
+    assert_ok(restore(f, second));
+}
+
 /* --- damage --- */
 
 static void for_each_in(struct fixture *f, const char *folder,
@@ -756,6 +783,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(expiry_counts_each_server_by_itself, setup, teardown),
         cmocka_unit_test_setup_teardown(a_trial_of_an_expiry_counts_files, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_keeps_what_reaches_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_expires_while_it_is_restored_is_no_damage, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_flipped_bit_of_any_content_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_content_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_manifest_is_refused_and_nothing_expires, setup,
