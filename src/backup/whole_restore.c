@@ -122,6 +122,18 @@ static status remove_unfinished(const struct whole_restore *restore, const char 
     return status_is_ok(s) ? files_remove_flat_directory(restore->files, directory) : s;
 }
 
+static status make_directory(const struct whole_restore *restore, const char *directory)
+{
+    status s = files_make_directory(restore->files, directory);
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    return status_make(STATUS_NOT_FOUND,
+                       "%s cannot be made: the directory that it is to lie in is "
+                       "missing",
+                       restore->directory);
+}
+
 /* By what it says: names are not at hand. */
 static bool is_same(const struct whole_backup *a, const struct whole_backup *b)
 {
@@ -171,7 +183,7 @@ static status fetch(const struct whole_restore *restore, const char *directory)
 static status fill(const struct whole_restore *restore, const char *directory)
 {
     TRY(remove_unfinished(restore, directory));
-    TRY(files_make_directory(restore->files, directory));
+    TRY(make_directory(restore, directory));
     TRY(fetch(restore, directory));
     TRY(adapt(restore, directory));
     TRY(write_settings(restore, directory));

@@ -116,6 +116,8 @@ def test_a_directory_that_is_not_served(tmp_path, fresh_server, administer, conn
     to = tmp_path / "restored"
     backup("restore", story.place, "--to", to)
     assert "is not empty" in backup("restore", story.place, "--to", to, code=1)
+    away = tmp_path / "no" / "such"
+    assert f"{away} cannot be made: " in backup("restore", story.place, "--to", away, code=1)
     assert run_trestle("doctor", str(to)).returncode == 0
     assert values(connect(story.restored(to).host), story.table) == {b"row": b"value"}
 
