@@ -1,6 +1,7 @@
 /* See serve_check.h. */
 #include "cmd/serve_check.h"
 
+#include "aws/bucket.h"
 #include "base/sizing.h"
 #include "cmd/command.h"
 #include "cmd/otlp.h"
@@ -8,12 +9,16 @@
 #include "cmd/server_private.h"
 #include "os/file.h"
 #include "place/key.h"
+#include "store/check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096 };
@@ -46,6 +51,18 @@ static status check_writable(const char *directory)
     return status_ok();
 }
 
+/* Where root may write by its mode, and nothing can be made. */
+static status check_file_system(const char *directory)
+{
+    struct statfs about;
+    if (statfs(directory, &about) != 0)
+        return status_from_errno(errno, "cannot look at %s", directory);
+    if (about.f_type != PROC_SUPER_MAGIC && about.f_type != SYSFS_MAGIC)
+        return status_ok();
+    return status_make(STATUS_FAILED_PRECONDITION, "nothing can be made in %s: it is the kernel's",
+                       directory);
+}
+
 /* The directory that the path lies in. */
 static status check_parent(const char *path)
 {
@@ -57,7 +74,15 @@ static status check_parent(const char *path)
         size--;
     if (snprintf(parent, sizeof parent, "%.*s", (int)size, path) >= PATH_SIZE)
         return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
-    return check_writable(size == 0 ? "." : parent);
+    TRY(check_writable(size == 0 ? "." : parent));
+    return check_file_system(size == 0 ? "." : parent);
+}
+
+static bool is_same(const char *one, const char *other)
+{
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
 }
 
 /* One that is made if it is not there. */
@@ -67,6 +92,34 @@ static status check_directory(const char *path, const char *what, struct notes *
         return check_writable(path);
     NOTE(notes, "%s %s is not there: serve makes it", what, path);
     return check_parent(path);
+}
+
+/* The log's end and the list of tables. Who serves looks when it opens the store: reading is for
+ * who only asks, and while a server runs it would see halves. */
+static status check_log_end(const struct settings *settings, const struct notes *notes)
+{
+    const struct store_options options = {
+        .directory = settings->data_dir, .read_only = true, .salvage = settings->salvage};
+    return notes == NULL || notes->is_served ? status_ok() : store_check_log_end(&options);
+}
+
+static status find_any(void *context, const char *name)
+{
+    (void)name;
+    *(bool *)context = true;
+    return status_ok();
+}
+
+static status note_new(const char *directory, struct notes *notes)
+{
+    bool has_something = false;
+    if (access(directory, F_OK) != 0)
+        return status_ok();
+    TRY(files_list(files_of_system(), directory, find_any, &has_something));
+    if (has_something)
+        NOTE(notes, "%s has files, but no data of Trestle: serve begins some among them",
+             directory);
+    return status_ok();
 }
 
 static status check_data(const struct settings *settings, struct notes *notes)
@@ -82,6 +135,7 @@ static status check_data(const struct settings *settings, struct notes *notes)
         notes->is_served = true;
         NOTE(notes, "a server runs on %s now", settings->data_dir);
     }
+    TRY(is_new ? note_new(settings->data_dir, notes) : check_log_end(settings, notes));
     if (access(settings->data_dir, F_OK) != 0)
         return status_ok();
     TRY(disk_free_bytes(settings->data_dir, &free_bytes));
@@ -97,8 +151,57 @@ static status check_data(const struct settings *settings, struct notes *notes)
 static status check_backups(const struct settings *settings, struct notes *notes)
 {
     const char *directory = settings->backup_dir;
-    return directory == NULL ? status_ok()
-                             : check_directory(directory, "the backup directory", notes);
+    if (directory == NULL)
+        return status_ok();
+    if (is_same(directory, settings->data_dir))
+        NOTE(notes, "the backup directory %s is the data directory, and is lost with it",
+             directory);
+    return check_directory(directory, "the backup directory", notes);
+}
+
+/* A server starts with all of these, and what needs them fails. */
+static void note_trouble(const char *what, const char *then, status s, struct notes *notes)
+{
+    if (!status_is_ok(s))
+        NOTE(notes, "%s: %s; %s", what, status_message(s), then);
+    status_free(s);
+}
+
+static status check_exports(const struct settings *settings, struct notes *notes)
+{
+    if (settings->export_directory != NULL)
+        note_trouble("export-directory", "Datastore's exports and imports fail",
+                     check_directory(settings->export_directory, "the export directory", notes),
+                     notes);
+    return status_ok();
+}
+
+/* Of a directory, whether it is there: a schedule does not make it. */
+static status check_place(const char *name, bool is_scheduled)
+{
+    struct place *place;
+    TRY(place_of_name(files_of_system(), name, &place));
+    place_close(place);
+    return is_scheduled && strstr(name, "://") == NULL ? check_writable(name) : status_ok();
+}
+
+static status check_places(const struct settings *settings, struct notes *notes)
+{
+    char name[PATH_SIZE];
+    const char *at = settings->backup_places;
+    bool is_scheduled = settings->backup_schedule > 0;
+    while (at != NULL && *at != '\0') {
+        size_t size = strcspn(at, ",");
+        if (snprintf(name, sizeof name, "%.*s", (int)size, at) >= PATH_SIZE)
+            return status_make(STATUS_INVALID_ARGUMENT, "a name is too long");
+        note_trouble("backup-places",
+                     is_scheduled ? "the schedule makes no whole backup"
+                                  : "no whole backup is made there",
+                     check_place(name, is_scheduled), notes);
+        at += size + (at[size] == ',');
+        is_scheduled = false;
+    }
+    return status_ok();
 }
 
 static status check_backup_key(const struct settings *settings, struct notes *notes)
@@ -128,11 +231,14 @@ static status check_archive(const struct settings *settings, struct notes *notes
 static status check_audit_log(const struct settings *settings, struct notes *notes)
 {
     const char *path = settings->audit_log;
+    struct stat about;
     (void)notes;
     if (path == NULL)
         return status_ok();
-    if (access(path, F_OK) != 0)
+    if (stat(path, &about) != 0)
         return check_parent(path);
+    if (S_ISDIR(about.st_mode))
+        return status_from_errno(EISDIR, "cannot write to %s", path);
     if (access(path, W_OK) != 0)
         return status_from_errno(errno, "cannot write to %s", path);
     return status_ok();
@@ -146,7 +252,7 @@ static status check_certificate(const struct settings *settings, struct notes *n
     int64_t from_us, to_us, now_us = clock_wall_us(clock_system());
     struct tls_context *tls;
     const struct tls_server_files files = server_tls_files(settings);
-    if (files.certificate == NULL)
+    if (files.certificate == NULL || files.key == NULL) /* which the settings have been told */
         return status_ok();
     TRY(tls_server_create(&files, &tls));
     if (tls_server_validity(tls, &from_us, &to_us)) {
@@ -208,8 +314,19 @@ static status check_exposure(const struct settings *settings, struct notes *note
 {
     struct address address;
     (void)notes;
-    TRY(address_parse(settings->listen, &address));
-    return server_check_exposure(settings, &address);
+    status s = address_parse(settings->listen, &address);
+    if (status_is_ok(s))
+        return server_check_exposure(settings, &address);
+    status_free(s); /* which check_listen tells */
+    return status_ok();
+}
+
+static status check_ready(const struct settings *settings, struct notes *notes)
+{
+    int fd = (int)settings->ready_fd;
+    if (fd != 0 && fcntl(fd, F_GETFD) < 0)
+        NOTE(notes, "ready-fd: %d is not open here: nobody would hear that it serves", fd);
+    return status_ok();
 }
 
 static status check_faults(const struct settings *settings, struct notes *notes)
@@ -244,13 +361,23 @@ static const struct check {
     const char *member; /* the setting to blame; NULL: the words say which */
     status (*run)(const struct settings *settings, struct notes *notes);
 } checks[] = {
-    {NULL, check_exposure},           {"inject", check_faults},
-    {"allowed_hosts", check_hosts},   {"tls_cert", check_certificate},
-    {"otlp_headers", check_headers},  {"otlp_endpoint", check_collector},
-    {"auth_tokens", check_tokens},    {"auth_jwks", check_keys},
-    {"auth_policy", check_policy},    {"audit_log", check_audit_log},
-    {"backup_dir", check_backups},    {"archive", check_archive},
-    {"backup_key", check_backup_key}, {"data_dir", check_data},
+    {NULL, check_exposure},
+    {"inject", check_faults},
+    {"allowed_hosts", check_hosts},
+    {"tls_cert", check_certificate},
+    {"otlp_headers", check_headers},
+    {"otlp_endpoint", check_collector},
+    {"auth_tokens", check_tokens},
+    {"auth_jwks", check_keys},
+    {"auth_policy", check_policy},
+    {"audit_log", check_audit_log},
+    {"backup_dir", check_backups},
+    {"backup_places", check_places},
+    {"archive", check_archive},
+    {"backup_key", check_backup_key},
+    {"export_directory", check_exports},
+    {"ready_fd", check_ready},
+    {"data_dir", check_data},
     {"listen", check_listen},
 };
 

@@ -143,6 +143,9 @@ bool parse_manifest_name(const std::string &name, uint64_t *number); /* false: n
 status check_manifest(struct store *store, const synced_record &recorded, bool may_restore,
                       std::string *words);
 
+/* Whether check_manifest would return OK; nothing is changed. */
+status judge_manifest(const struct store *store, const synced_record &recorded, bool salvage);
+
 /* --- log_tracker.cc: who keeps it --- */
 
 /* A log that is there. */

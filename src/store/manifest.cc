@@ -246,17 +246,17 @@ static IOStatus restore(const store *store, const synced_record &recorded,
     return s.ok() ? sync_directory(store->files.get(), store->directory) : s;
 }
 
-status check_manifest(store *store, const synced_record &recorded, bool may_restore,
-                      std::string *words)
+/* OK if nothing is wrong, which is when `words` are empty, or it may be restored, and can be. */
+static status judge(const store *store, const synced_record &recorded, bool may_restore,
+                    manifest_findings *found, std::string *words)
 {
-    manifest_findings found;
     if (recorded.manifest == 0)
         return status_ok();
-    TRY(look(store, recorded, &found));
-    *words = describe(found, recorded);
+    TRY(look(store, recorded, found));
+    *words = describe(*found, recorded);
     if (words->empty())
         return status_ok();
-    if (std::max(found.whole, found.copied) < recorded.manifest_length)
+    if (std::max(found->whole, found->copied) < recorded.manifest_length)
         return status_make(STATUS_DATA_LOSS,
                            "data directory %s: %s, and so is its copy: nobody knows which tables "
                            "count",
@@ -266,5 +266,20 @@ status check_manifest(store *store, const synced_record &recorded, bool may_rest
                            "data directory %s: %s. With --salvage the server brings it back, and "
                            "nothing is lost",
                            store->directory.c_str(), words->c_str());
-    return status_from(restore(store, recorded, found));
+    return status_ok();
+}
+
+status judge_manifest(const store *store, const synced_record &recorded, bool salvage)
+{
+    manifest_findings found;
+    std::string words;
+    return judge(store, recorded, salvage, &found, &words);
+}
+
+status check_manifest(store *store, const synced_record &recorded, bool may_restore,
+                      std::string *words)
+{
+    manifest_findings found;
+    TRY(judge(store, recorded, may_restore, &found, words));
+    return words->empty() ? status_ok() : status_from(restore(store, recorded, found));
 }

@@ -1,4 +1,5 @@
 /* Opening and closing the store; its keyspaces. */
+#include "store/check.h"
 #include "store/log_ends.h"
 
 #include "rocksdb/convenience.h"
@@ -265,6 +266,12 @@ static status examine_manifest(store *store, const store_options *options,
     return status_ok();
 }
 
+static status refuse_loss(const log_findings &findings)
+{
+    return status_make(STATUS_DATA_LOSS, "%s. With --salvage the server starts without that",
+                       findings.words.c_str());
+}
+
 static status examine_logs(store *store, const store_options *options, unsigned long format)
 {
     log_findings findings;
@@ -274,13 +281,38 @@ static status examine_logs(store *store, const store_options *options, unsigned 
     store->log_verdict = findings.verdict;
     store->log_words = findings.words;
     if (findings.verdict == STORE_LOG_LOST && !options->salvage)
-        return status_make(STATUS_DATA_LOSS, "%s. With --salvage the server starts without that",
-                           findings.words.c_str());
+        return refuse_loss(findings);
     if (!options->read_only)
         tell_of_logs(store, options);
     if (findings.verdict == STORE_LOG_LOST)
         TRY(begin_salvage(store, findings));
     return options->read_only ? status_ok() : record_logs(store, findings.record);
+}
+
+static status judge_ends(store *store, const store_options *options)
+{
+    directory_state state;
+    log_findings findings;
+    status examined = directory_examine(store->files.get(), options, &state);
+    if (!options->salvage || !state.has_lost_format)
+        TRY(examined);
+    status_free(examined);
+    TRY(check_logs(store->files.get(), store->directory, store->logs.get(),
+                   state.format >= FORMAT_WITH_SYNCED, &findings));
+    TRY(judge_manifest(store, findings.record, options->salvage));
+    bool is_lost = findings.verdict == STORE_LOG_LOST && !options->salvage;
+    return is_lost ? refuse_loss(findings) : status_ok();
+}
+
+status store_check_log_end(const struct store_options *options)
+{
+    return guarded([&] {
+        auto store = std::make_unique<struct store>(options, rocksdb::FileSystem::Default());
+        store->logs->begin(store->files.get(), store->directory);
+        status s = judge_ends(store.get(), options);
+        store_close(store.release());
+        return s;
+    });
 }
 
 /* --- the directory --- */

@@ -76,6 +76,23 @@ LOSSES = [
 ]
 
 
+def check(place, *arguments):
+    """What `serve --check` says, which changes nothing, and its exit status."""
+    before = {path: path.read_bytes() for path in (place / "data").iterdir() if path.is_file()}
+    done = run_trestle("serve", "--check", "--data-dir", place / "data", "--listen", "127.0.0.1:0",
+                       *arguments)  # fmt: skip
+    after = {path: path.read_bytes() for path in (place / "data").iterdir() if path.is_file()}
+    assert before == after
+    return done.returncode, done.stdout + done.stderr
+
+
+def check_both(place, words):
+    """A start would be refused in these words, and not with --salvage."""
+    code, said = check(place)
+    assert code == 1 and re.search("wrong: --data-dir: .*" + words, said), said
+    assert check(place, "--salvage") == (0, "nothing is wrong: serve would start\n")
+
+
 @pytest.mark.parametrize(("damage", "words"), LOSSES, ids=["flip", "cut", "gone"])
 def test_a_loss_is_named_and_salvaged(copied, damage, words):
     damage(newest_log(copied))
@@ -84,6 +101,7 @@ def test_a_loss_is_named_and_salvaged(copied, damage, words):
     assert re.search("damage: " + words, seen.stderr), seen.stderr
     assert TABLE in seen.stderr  # who wrote at that time
     assert "the last synced commit was at 20" in seen.stderr
+    check_both(copied, words)
     with pytest.raises(RuntimeError, match=words):
         Server(copied).start()
     with running(copied, ["--salvage"]) as server:
@@ -165,7 +183,9 @@ LISTS = [
     ids=["no-current", "no-manifest", "flip", "cut", "no-format", "format"],
 )  # fmt: skip
 def test_the_lists_of_what_there_is_are_brought_back(copied, damage, words):
+    assert check(copied) == (0, "nothing is wrong: serve would start\n")
     damage(copied / "data")
+    check_both(copied, words)
     seen = run_trestle("doctor", copied / "data")
     assert (seen.returncode, "--salvage" in seen.stderr) == (1, True), seen.stderr
     assert re.search(words, seen.stderr), seen.stderr

@@ -57,6 +57,39 @@ def test_nothing_is_wrong(check, tmp_path):
     assert line.startswith("wrong: --listen: 0.0.0.0:0 is not loopback")
 
 
+def test_what_serve_would_meet(check, tmp_path):
+    """Wrong is what it would not start with; a note, what it would."""
+    usual = {"--listen": "127.0.0.1:0", "--data-dir": tmp_path / "data"}
+    for setting, value, why in (
+        ("--audit-log", tmp_path, f"cannot write to {tmp_path}: Is a directory"),
+        ("--data-dir", "/proc/x", "nothing can be made in /proc/: it is the kernel's"),
+        ("--listen", "127.0.0.1:99999", '"127.0.0.1:99999" is not ADDR:PORT'),
+        ("--tls-cert", tmp_path, "needs tls-key beside it"),
+    ):
+        given = {**usual, setting: value}
+        lines = check(*(each for pair in given.items() for each in pair), code=1)
+        told = [line for line in lines if line.startswith("wrong: ")]
+        assert told == [f"wrong: {setting}: {why}"]
+    listen = (each for pair in usual.items() for each in pair)
+    (tmp_path / "data").mkdir()
+    letter = tmp_path / "data" / "letter"
+    letter.write_text("something else")
+    assert check(
+        *listen, "--export-directory", letter, "--backup-places", f"{letter},ftp://b/p",
+        "--backup-schedule", "1h", "--backup-dir", tmp_path / "data", "--ready-fd", "77", code=0,
+    ) == [
+        f"note: the backup directory {letter.parent} is the data directory, and is lost with it",
+        f"note: backup-places: {letter} is not a directory; the schedule makes no whole backup",
+        "note: backup-places: ftp://b/p: a place is a directory, or s3://BUCKET/PREFIX; "
+        "no whole backup is made there",
+        f"note: export-directory: {letter} is not a directory; "
+        "Datastore's exports and imports fail",
+        "note: ready-fd: 77 is not open here: nobody would hear that it serves",
+        f"note: {letter.parent} has files, but no data of Trestle: serve begins some among them",
+        "nothing is wrong: serve would start",
+    ]  # fmt: skip
+
+
 def test_before_a_restart(check, fresh_server, tmp_path):
     """The server that runs has the directory and the port; another one's port is no good."""
     server = fresh_server("--log-level", "warn")

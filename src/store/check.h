@@ -1,0 +1,22 @@
+/* What a start would make of a directory, without starting. */
+#ifndef TRESTLE_STORE_CHECK_H
+#define TRESTLE_STORE_CHECK_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "base/status.h"
+
+struct store_options;
+
+/* Whether store_open would open the store that is there, as far as its write-ahead logs and its
+ * list of tables tell: with its errors. Reads all of the logs, and changes nothing. Nobody has the
+ * directory open meanwhile. */
+status store_check_log_end(const struct store_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
