@@ -338,6 +338,8 @@ void audit_call(struct audit *audit, const struct access_caller *caller,
 {
     struct line line = {0};
     int64_t untold = 0;
+    if (caller->is_poll && record->code == STATUS_OK)
+        return;
     if (!caller->is_administration && !is_refusal(record->code)) {
         if (audit->data != NULL)
             data_sums_add(audit->data, caller->principal, caller->resource, record);

@@ -45,6 +45,7 @@ struct access_caller {
     bytes principal;        /* empty: nobody known */
     bool is_owner;          /* of everything, by the first administrator's token */
     bool is_administration; /* as against calls for data */
+    bool is_poll;           /* has no line unless it fails */
     bytes resource;         /* what the call was about; empty: unknown */
     bytes source;           /* what it made that from; empty: from nothing */
     const char *address;

@@ -120,6 +120,13 @@ static bool is_query(const char *method)
     return strcmp(method, "PrepareQuery") == 0 || strcmp(method, "ExecuteQuery") == 0;
 }
 
+/* What `trestle backup create` does until the backup is there. */
+static bool only_polls(const char *service, const char *method)
+{
+    return strcmp(service, SERVICE_WHOLE_BACKUPS) == 0 &&
+           strcmp(method, "ListWholeBackupRuns") == 0;
+}
+
 /* The number of the field on which a row depends; 0: on none. */
 static uint32_t resolve_when(const struct requirement *row)
 {
@@ -155,6 +162,7 @@ status rule_find(const char *service, const char *method, struct rule *out)
 {
     bool is_data = strcmp(service, SERVICE_DATA) == 0 || strcmp(service, SERVICE_DATASTORE) == 0;
     *out = (struct rule){.is_administration = !is_open(service) && !is_data};
+    out->is_poll = only_polls(service, method);
     out->names_more = strcmp(service, SERVICE_DATA) == 0 && is_query(method);
     find_creation(service, method, out);
     for (size_t i = 0; i < REQUIREMENTS; i++) {

@@ -43,8 +43,9 @@ struct rule {
     uint32_t fields[RULE_ROWS_MOST][RULE_DEPTH_MOST]; /* numbers; the second 0 if there is none */
     uint32_t when[RULE_ROWS_MOST];                    /* the number of the row's; 0: none */
     bool is_administration;                           /* what audit logs are about */
-    const struct rule_creation *creates;              /* NULL: nothing that has a name of its own */
-    uint32_t creates_in;                              /* the numbers of its fields */
+    bool is_poll; /* asks each second how far something is: nobody wants to read of that */
+    const struct rule_creation *creates; /* NULL: nothing that has a name of its own */
+    uint32_t creates_in;                 /* the numbers of its fields */
     uint32_t creates_id;
     bool names_more; /* the handler asks further, about what a query names: access_demand */
 };

@@ -200,6 +200,8 @@ def test_only_an_admin_makes_them(tmp_path, secure):
     outcomes = [re.search(r"status=(\w+)", line)[1] for line in made]
     assert outcomes == ["PERMISSION_DENIED"] * 3 + ["OK"]
     assert "principal=user:ops@example.com" in made[-1]
+    assert all(f"resource=servers/self/places/{place} " in line for line in made)
+    assert "method=ListWholeBackupRuns" not in "".join(audit)  # by which it has polled
     assert len([line for line in audit if "method=RestoreTables" in line]) == 3
 
 
