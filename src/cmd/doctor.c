@@ -36,6 +36,7 @@
 #include "row/fold.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
+#include "store/files.h"
 #include "tablet/tokens.h"
 
 #include <inttypes.h>
@@ -515,6 +516,15 @@ static bool check_log_end(struct doctor *doctor)
     return end.verdict == STORE_LOG_TORN;
 }
 
+static void check_identity(struct doctor *doctor, const char *directory)
+{
+    if (!files_lack_identity(directory))
+        return;
+    doctor->damages++;
+    fprintf(stderr, "damage: the file IDENTITY is missing: a start makes another server of it, "
+                    "and its whole backups are those of another\n");
+}
+
 static status open_and_examine(struct doctor *doctor, const char *directory, const struct log *log)
 {
     struct store_options options = {.directory = directory,
@@ -529,6 +539,7 @@ static status open_and_examine(struct doctor *doctor, const char *directory, con
     if (doctor->arena == NULL)
         return status_out_of_memory();
     TRY(store_open(&options, &doctor->store));
+    check_identity(doctor, directory);
     doctor->log_is_torn = check_log_end(doctor);
     return examine(doctor);
 }

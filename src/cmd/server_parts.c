@@ -138,9 +138,20 @@ static void say_reserve(const struct server *server)
                  LOG_INT("disk_reserve", settings->disk_reserve));
 }
 
+/* What it is from now on is in whole backups, and in what the schedule removes of them. */
+static void warn_of_identity(const struct server *server)
+{
+    if (files_lack_identity(server->settings->data_dir))
+        log_warn(server->log,
+                 "the file IDENTITY is missing: the server gets another identity, and its whole "
+                 "backups are another server's",
+                 LOG_STR("directory", server->settings->data_dir));
+}
+
 status server_open_cluster(struct server *server)
 {
     const struct settings *settings = server->settings;
+    warn_of_identity(server);
     if (settings->archive != NULL)
         TRY(place_of_name_with_key(files_of_system(), settings->archive, settings->backup_key,
                                    &server->archive));

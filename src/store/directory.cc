@@ -5,6 +5,7 @@
  * without it is new, or its making was cut short before anything could be stored. When a store of
  * a former format is brought to the present one it is written last, too: until then a former
  * program may go on with the directory, and whatever was prepared is prepared again. */
+#include "store/files.h"
 #include "store/log_ends.h"
 
 #include <cerrno>
@@ -164,6 +165,13 @@ status store_check_directory(const char *directory, bool salvage, bool *is_new)
     if (!*is_new)
         return status_ok();
     return access(directory, F_OK) == 0 ? refuse_foreign_files(files, directory) : status_ok();
+}
+
+/* FORMAT is written after it. */
+bool files_lack_identity(const char *directory)
+{
+    return access(path_of(directory, "FORMAT").c_str(), F_OK) == 0 &&
+           access(path_of(directory, "IDENTITY").c_str(), F_OK) != 0 && errno == ENOENT;
 }
 
 status directory_mark(rocksdb::FileSystem *files, const std::string &directory)

@@ -16,6 +16,10 @@ struct files;
 struct files *files_of_system(void);
 struct files *files_of_store(struct store *store); /* as long as the store is open */
 
+/* Whether the directory has a store, but not the file that says which one it is (store_identity):
+ * whoever opens it for writing makes it another one. */
+bool files_lack_identity(const char *directory);
+
 /* Makes the directory, durably, unless it is there; its parent is. */
 status files_make_directory(struct files *files, const char *path);
 /* Makes durable which names the directory has. */

@@ -196,3 +196,20 @@ def test_the_lists_of_what_there_is_are_brought_back(copied, damage, words):
         assert rows.count("commitRow") == 3
         write(server, "ZA==")
     assert run_trestle("doctor", copied / "data").returncode == 0
+
+
+def test_a_server_that_is_another_one_says_so(copied):
+    """IDENTITY is gone: the doctor and the log of the start have it. As it was it is taken again."""
+    data = copied / "data"
+    was = (data / "IDENTITY").read_text()
+    (data / "IDENTITY").unlink()
+    seen = run_trestle("doctor", data)
+    assert seen.returncode == 1 and "damage: the file IDENTITY is missing" in seen.stderr
+    with running(copied, []) as server:
+        assert "the file IDENTITY is missing: the server gets another" in server.stderr()
+        assert (data / "IDENTITY").read_text() not in ("", was)
+    (data / "IDENTITY").write_text(was)
+    assert run_trestle("doctor", data).returncode == 0
+    with running(copied, []) as server:
+        shown = ask(server, "GET", "/v1/servers/self/metrics")
+        assert was.strip() in shown and (data / "IDENTITY").read_text() == was
