@@ -18,17 +18,21 @@
  *  8. No version, and no moment of Datastore, is above the version ceiling. What is ahead of the
  * clock is told, though it is no damage: doctor_clock.h.
  * What index rows were, as former releases wrote it, is told, too: nobody reads it.
- * The store checks the sums of its blocks as they are read.
+ *  9. The store checks the sums of its blocks as they are read. Once one is wrong all table files
+ *     are looked at, as a repair does, and what is out of service is told by its rows. The others
+ *     are read.
  *
  * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
 #include "cmd/doctor.h"
 
 #include "cluster/catalog.h"
+#include "cluster/cluster.h"
 #include "cluster/heat_store.h"
 #include "cmd/command.h"
 #include "cmd/doctor_backups.h"
 #include "cmd/doctor_clock.h"
 #include "cmd/doctor_keyspaces.h"
+#include "cmd/repair_tables.h"
 #include "control/control.h"
 #include "datastore/database.h"
 #include "datastore/index_check.h"
@@ -84,6 +88,8 @@ struct doctor {
     uint64_t damages;
     uint64_t index_damages; /* those of them that `trestle repair` mends */
     bool log_is_torn;
+    struct damage_look *look; /* at the table files, once one of them is known to be damaged */
+    bool has_looked;
 };
 
 /* --- reporting --- */
@@ -113,6 +119,26 @@ static void report_key(struct doctor *doctor, const struct found_table *table, b
             tablet_of(table, row_key)->record.id);
     command_print_key(stderr, row_key);
     fprintf(stderr, ": %s\n", what);
+}
+
+/* --- table files --- */
+
+static status report_lost(void *context, const struct lost_rows *lost)
+{
+    struct doctor *doctor = context;
+    doctor->damages++;
+    if (doctor->damages <= MOST_REPORTS)
+        fprintf(stderr, "damage: %s\n", lost->words);
+    return status_ok();
+}
+
+/* At all of them, once: sound ones are not read twice. */
+static status look_at_files(struct doctor *doctor)
+{
+    if (doctor->has_looked)
+        return status_ok();
+    doctor->has_looked = true;
+    return damage_look_run(doctor->look, report_lost, doctor);
 }
 
 /* --- the catalog --- */
@@ -269,7 +295,11 @@ static status row_has_spilled(struct keyspace *keyspace, bytes row_key, bool *ha
     *has = presence == STORE_FOUND && fragment_has_spilled(value.bytes);
     store_value_release(&value);
     buffer_free(&key);
-    return s;
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    status_free(s); /* the row's record is out of service, which has been told: nobody knows */
+    *has = true;
+    return status_ok();
 }
 
 /* `row` holds the last spilled cell's row key, for which the mark was found; `scratch` is for the
@@ -354,19 +384,81 @@ static status check_indexes(struct doctor *doctor, const struct found_table *tab
 
 /* --- tables --- */
 
-static status read_keyspace(struct doctor *doctor, struct found_table *table,
-                            struct keyspace *keyspace, struct store_cursor *cursor)
+/* The keys of one keyspace, as far as they can be read. */
+struct reading {
+    struct doctor *doctor;
+    struct found_table *table;
+    struct keyspace *keyspace;
+    struct spill_check check;
+    struct buffer last; /* the key that was read last, or that nothing is read before */
+};
+
+static status read_entries(struct reading *reading, struct store_cursor *cursor)
 {
-    struct spill_check check = {0};
     status s = status_ok();
     for (store_cursor_first(cursor); store_cursor_valid(cursor) && status_is_ok(s);
-         store_cursor_next(cursor))
-        s = check_entry(doctor, table, keyspace, &check, store_cursor_key(cursor),
+         store_cursor_next(cursor)) {
+        bytes key = store_cursor_key(cursor);
+        s = check_entry(reading->doctor, reading->table, reading->keyspace, &reading->check, key,
                         store_cursor_value(cursor));
-    buffer_free(&check.row);
-    buffer_free(&check.scratch);
+        buffer_clear(&reading->last);
+        buffer_append_bytes(&reading->last, key);
+    }
     TRY(s);
-    return store_cursor_status(cursor);
+    return reading->last.failed ? status_out_of_memory() : store_cursor_status(cursor);
+}
+
+static status read_from(struct reading *reading, bytes lower)
+{
+    const struct store_cursor_options options = {
+        .reach = STORE_ANYWHERE, .is_long = true, .lower = lower};
+    struct store_cursor *cursor;
+    TRY(store_cursor_create(reading->keyspace, &options, &cursor));
+    status s = read_entries(reading, cursor);
+    store_cursor_destroy(cursor);
+    return s;
+}
+
+/* Where to go on behind what could not be read; `*range` is NULL if no damaged file explains it. */
+static status find_damage(const struct reading *reading, const struct damage_record **range)
+{
+    struct doctor *doctor = reading->doctor;
+    TRY(look_at_files(doctor));
+    *range = damage_look_behind(doctor->look, keyspace_id(reading->keyspace),
+                                buffer_bytes(&reading->last));
+    return status_ok();
+}
+
+/* What is out of service is told by its rows, and passed over; what else cannot be read ends it. */
+static status read_around_damage(struct reading *reading)
+{
+    const struct damage_record *range;
+    status s = read_from(reading, bytes_make(NULL, 0));
+    while (s.code == STATUS_DATA_LOSS) {
+        status found = find_damage(reading, &range);
+        if (!status_is_ok(found) || range == NULL) {
+            status_free(found);
+            return s;
+        }
+        status_free(s);
+        if (range->to.size == 0)
+            return status_ok();
+        buffer_clear(&reading->last);
+        buffer_append_bytes(&reading->last, range->to);
+        s = reading->last.failed ? status_out_of_memory() : read_from(reading, range->to);
+    }
+    return s;
+}
+
+static status read_keyspace(struct doctor *doctor, struct found_table *table,
+                            struct keyspace *keyspace)
+{
+    struct reading reading = {.doctor = doctor, .table = table, .keyspace = keyspace};
+    status s = read_around_damage(&reading);
+    buffer_free(&reading.check.row);
+    buffer_free(&reading.check.scratch);
+    buffer_free(&reading.last);
+    return s;
 }
 
 static status check_keyspace(struct doctor *doctor, struct found_table *table, uint64_t id)
@@ -376,14 +468,13 @@ static status check_keyspace(struct doctor *doctor, struct found_table *table, u
         report(doctor, table, "the keyspace of a tablet is missing");
         return status_ok();
     }
-    struct store_cursor_options options = {.reach = STORE_ANYWHERE, .is_long = true};
-    struct store_cursor *cursor;
-    TRY(store_cursor_create(keyspace, &options, &cursor));
-    status s = read_keyspace(doctor, table, keyspace, cursor);
-    store_cursor_destroy(cursor);
-    if (status_is_ok(s) && table->is_database)
-        s = check_indexes(doctor, table, keyspace);
-    return s;
+    TRY(read_keyspace(doctor, table, keyspace));
+    if (!table->is_database)
+        return status_ok();
+    if (damage_look_behind(doctor->look, id, bytes_make(NULL, 0)) == NULL)
+        return check_indexes(doctor, table, keyspace);
+    printf("%s: indexes are not looked at while rows are out of service\n", table->name);
+    return status_ok();
 }
 
 /* No damage: nobody reads what they hold. */
@@ -418,8 +509,8 @@ static void check_times(struct doctor *doctor, const struct found_table *table)
                "ones, until the entities are written again");
 }
 
-/* What cannot be read at all (a block whose sum is wrong) is damage, too; the rest of that keyspace
- * stays unread. */
+/* What cannot be read, but is in no damaged file, is damage, too; the rest of that keyspace stays
+ * unread. */
 static void check_table(struct doctor *doctor, struct found_table *table)
 {
     check_borders(doctor, table);
@@ -494,6 +585,9 @@ static status examine(struct doctor *doctor)
     struct catalog_visitor visitor = {
         .context = doctor, .table = find_table, .tablet = find_tablet};
     TRY(catalog_read(catalog, &visitor));
+    TRY(damage_look_read_catalog(doctor->look, doctor->store));
+    if (damage_look_has_any(doctor->look))
+        TRY(look_at_files(doctor));
     TRY(doctor_clock_init(catalog, clock_wall_us(clock_system()), &doctor->clock));
     doctor_clock_print_ceiling(&doctor->clock, stdout);
     for (struct found_table *table = doctor->tables; table != NULL; table = table->next)
@@ -538,6 +632,8 @@ static status open_and_examine(struct doctor *doctor, const char *directory, con
     doctor->arena = arena_create(CATALOG_MEMORY);
     if (doctor->arena == NULL)
         return status_out_of_memory();
+    TRY(damage_look_create(&doctor->look));
+    damage_look_watch(doctor->look, &options);
     TRY(store_open(&options, &doctor->store));
     check_identity(doctor, directory);
     doctor->log_is_torn = check_log_end(doctor);
@@ -550,6 +646,7 @@ static void clean_up(struct doctor *doctor)
         schema_destroy(table->schema);
     if (doctor->store != NULL)
         store_close(doctor->store);
+    damage_look_destroy(doctor->look);
     arena_destroy(doctor->arena);
 }
 

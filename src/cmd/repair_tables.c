@@ -281,3 +281,71 @@ status repair_tables(const struct repair_tables_options *options, uint64_t *left
     arena_destroy(look.arena);
     return s;
 }
+
+/* --- for who only tells --- */
+
+struct damage_look {
+    struct look look;
+};
+
+status damage_look_create(struct damage_look **out)
+{
+    struct damage_look *damage = *out = calloc(1, sizeof *damage);
+    if (damage == NULL)
+        return status_out_of_memory();
+    damage->look.last = &damage->look.first;
+    damage->look.arena = arena_create(MEMORY);
+    return damage->look.arena == NULL ? status_out_of_memory() : status_ok();
+}
+
+void damage_look_destroy(struct damage_look *damage)
+{
+    if (damage == NULL)
+        return;
+    arena_destroy(damage->look.arena);
+    free(damage);
+}
+
+void damage_look_watch(struct damage_look *damage, struct store_options *options)
+{
+    options->on_damage = see;
+    options->damage_context = &damage->look;
+}
+
+status damage_look_read_catalog(struct damage_look *damage, struct store *store)
+{
+    damage->look.store = store;
+    return read_catalog(&damage->look);
+}
+
+bool damage_look_has_any(const struct damage_look *damage)
+{
+    return damage->look.first != NULL;
+}
+
+status damage_look_run(struct damage_look *damage,
+                       status (*tell)(void *context, const struct lost_rows *lost), void *context)
+{
+    const struct store_pacer pacer = {.go_on = go_on};
+    const struct look *look = &damage->look;
+    TRY(store_look_for_damage(look->store, &pacer));
+    if (look->is_out_of_memory)
+        return status_out_of_memory();
+    for (const struct known_damage *at = look->first; at != NULL; at = at->next)
+        TRY(damage_tell(&at->record, table_of(look, &at->record), tell, context));
+    return status_ok();
+}
+
+const struct damage_record *damage_look_behind(const struct damage_look *damage,
+                                               uint64_t keyspace_id, bytes key)
+{
+    const struct damage_record *first = NULL;
+    for (const struct known_damage *at = damage->look.first; at != NULL; at = at->next) {
+        const struct damage_record *record = &at->record;
+        bool is_behind = record->to.size == 0 || bytes_compare(record->to, key) > 0;
+        if (record->keyspace_id == keyspace_id && is_behind &&
+            (first == NULL || bytes_compare(record->from, first->from) < 0))
+            first = record;
+    }
+    return first;
+}

@@ -3,6 +3,7 @@
 #ifndef TRESTLE_CMD_REPAIR_TABLES_H
 #define TRESTLE_CMD_REPAIR_TABLES_H
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "cmd/lost_rows.h"
 
@@ -17,5 +18,29 @@ struct repair_tables_options {
 /* Reads all table files. Without in_place, tells what would be lost and changes nothing. `*left` is
  * how many ranges are out of service afterwards. */
 status repair_tables(const struct repair_tables_options *options, uint64_t *left);
+
+/* --- the same look for who only tells of it --- */
+
+struct damage_look;
+struct damage_record;
+struct lost_rows;
+struct store;
+struct store_options;
+
+status damage_look_create(struct damage_look **out);
+void damage_look_destroy(struct damage_look *look); /* after the store is closed; NULL is fine */
+/* Of a store that is to be opened for reading only, with these options. */
+void damage_look_watch(struct damage_look *look, struct store_options *options);
+/* Learns what the catalog knows. Before anything else. */
+status damage_look_read_catalog(struct damage_look *look, struct store *store);
+/* Whether anything is known to be damaged. */
+bool damage_look_has_any(const struct damage_look *look);
+/* Reads all table files, and tells of each damaged range in the words of who is refused its rows.
+ */
+status damage_look_run(struct damage_look *look,
+                       status (*tell)(void *context, const struct lost_rows *lost), void *context);
+/* The first range that ends behind the key: the store gives what comes after it; NULL: none. */
+const struct damage_record *damage_look_behind(const struct damage_look *look, uint64_t keyspace_id,
+                                               bytes key);
 
 #endif

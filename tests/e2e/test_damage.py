@@ -194,6 +194,26 @@ def test_a_damaged_block_takes_its_rows_out_of_service(damaged):
     damaged.check_rest_goes_on()
 
 
+def test_the_doctor_names_all_of_it_and_reads_on(damaged):
+    for at in (100_000, 400_000, 1_000_000):
+        flip(damaged.file(HIT, 0), at)
+    WHOLE["removed"](damaged.file(OTHER, HALF))
+    done = run_trestle("doctor", damaged.server.data)
+    assert done.returncode == 1
+    blocks = re.findall(rf"^damage: rows from .* of {HIT} are out of service: .* the block at",
+                        done.stderr, re.MULTILINE)  # fmt: skip
+    assert len(blocks) == 3
+    assert re.search(rf"^damage: rows from .* of {OTHER} are out of .* is missing", done.stderr,
+                     re.MULTILINE)  # fmt: skip
+    assert "\n4 damages found" in done.stderr
+    rows = {name: int(n) for name, n in re.findall(r"^(\S+): 1 tablets, (\d+) rows", done.stdout,
+                                                   re.MULTILINE)}  # fmt: skip
+    told = [run_trestle("repair", damaged.server.data).stdout.count(f" of {HIT} ")]
+    assert told == [3]
+    assert 2 * HALF - 60 <= rows[HIT] < 2 * HALF - 8
+    assert HALF <= rows[OTHER] < 2 * HALF
+
+
 def test_drop_row_range_ends_it(damaged):
     flip(damaged.file(HIT, 0), 400_000)
     damaged.start().meet()
