@@ -1,6 +1,7 @@
 """Prometheus's own promtool, which evaluates alerts: the one that is installed, or that `./dev
 install test` has taken out of Debian's package prometheus."""
 
+import functools
 import os
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ def run(*arguments, text=None):
     return subprocess.run(command, input=text, capture_output=True, text=True)
 
 
+@functools.cache
 def alerts():
     """{name: rule} of the file that the package has."""
     groups = yaml.safe_load(RULES.read_text())["groups"]
