@@ -3,7 +3,7 @@
 
 #include "base/condition.h"
 #include "base/limits.h"
-#include "base/metrics.h"
+#include "bigtable/backup_failures.h"
 #include "bigtable/backup_jobs.h"
 #include "bigtable/names.h"
 #include "bigtable/table_extra.h"
@@ -246,7 +246,7 @@ static void log_failure(const struct look *look, const char *table, status s)
 {
     if (status_is_ok(s))
         return;
-    metrics_add(look->bigtable->metrics, METRIC_backup_failures_total, 1);
+    backup_failures_note(look->bigtable->backup_failures, table, true);
     log_warn(control_log(look->bigtable->control), "an automated backup could not begin",
              LOG_STR("table", table), LOG_STR("cause", status_message(s)));
     status_free(s);

@@ -2,7 +2,7 @@
 #include "bigtable/backup_jobs.h"
 
 #include "base/limits.h"
-#include "base/metrics.h"
+#include "bigtable/backup_failures.h"
 #include "bigtable/names.h"
 #include "bigtable/schema_message.h"
 #include "google/longrunning/operations.pb-c.h"
@@ -158,7 +158,7 @@ status backup_job_run(struct bigtable *bigtable, struct operation *operation,
         return status_out_of_memory();
     status s = work(&job);
     if (!status_is_ok(s) && s.code != STATUS_CANCELLED)
-        metrics_add(bigtable->metrics, METRIC_backup_failures_total, 1);
+        backup_failures_note(bigtable->backup_failures, job.table, job.by_policy);
     if (!status_is_ok(s))
         show_end(&job);
     arena_destroy(job.arena);

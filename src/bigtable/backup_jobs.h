@@ -40,6 +40,8 @@ struct backup_job {
     struct bigtable *bigtable;
     struct operation *operation;
     struct arena *arena;
+    const char *table; /* whose backup it is; NULL: not known yet. In the arena */
+    bool by_policy;
     const ProtobufCMessage *metadata;     /* what to show while it goes on; NULL: nothing new */
     BtAdmin__OperationProgress *progress; /* in the metadata; NULL: it tells of none */
     Pb__Timestamp **end;                  /* in the metadata: when it ended, however it did */

@@ -106,6 +106,7 @@ static status work(struct backup_job *job)
     bool is_done;
     TRY(backup_facts_decode(operation_argument(job->operation), job->arena, &facts));
     const char *name = facts.backup->name;
+    job->table = facts.backup->source_table;
     operation_set_subject(job->operation, name);
     TRY(backup_job_is_done(job->bigtable, operation_name(job->operation), name, job->arena,
                            &is_done));

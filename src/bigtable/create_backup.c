@@ -81,6 +81,8 @@ static status work(struct backup_job *job)
     bool is_done;
     TRY(backup_facts_decode(operation_argument(job->operation), job->arena, &facts));
     const char *name = facts.backup->name;
+    job->table = facts.backup->source_table;
+    job->by_policy = facts.is_automated;
     operation_set_subject(job->operation, name);
     TRY(show(job, facts.backup));
     TRY(backup_job_is_done(job->bigtable, operation_name(job->operation), name, job->arena,

@@ -260,6 +260,7 @@ static status work(struct backup_job *job)
 {
     BtAdmin__RestoreTableMetadata *metadata;
     TRY(decode_argument(operation_argument(job->operation), job->arena, &metadata));
+    job->table = metadata->name;
     operation_set_subject(job->operation, metadata->name);
     return restore(job, metadata);
 }

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/metrics.h"
 #include "bigtable/backup_care.h"
+#include "bigtable/backup_failures.h"
 #include "bigtable/backup_jobs.h"
 #include "bigtable/data_call.h"
 #include "bigtable/default_instance.h"
@@ -72,6 +73,7 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read};
     TRY(make_timings(bigtable));
+    TRY(backup_failures_create(options->metrics, &bigtable->backup_failures));
     TRY(control_open(options->cluster, options->log, &bigtable->control));
     TRY(served_by_create(bigtable->control, &bigtable->served_by));
     TRY(adopt_tables(bigtable));
@@ -93,6 +95,8 @@ void bigtable_free(struct bigtable *bigtable)
     bigtable->queries = NULL;
     control_close(bigtable->control);
     bigtable->control = NULL;
+    backup_failures_destroy(bigtable->backup_failures);
+    bigtable->backup_failures = NULL;
     served_by_destroy(bigtable->served_by);
     bigtable->served_by = NULL;
     for (size_t i = 0; i < BIGTABLE_READY_TIMINGS; i++) {

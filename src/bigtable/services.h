@@ -29,6 +29,7 @@ struct bigtable {
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
     struct operation_kind kinds[BIGTABLE_KINDS + MORE_KINDS_MOST];
     struct backup_care *backup_care;
+    struct backup_failures *backup_failures;
     bool backups_expire;   /* else they stay behind their time, and can still be read */
     bool auto_create;      /* see default_instance.h */
     bool gc_on_read;       /* hide from readers what a garbage-collection rule condemns */

@@ -142,6 +142,8 @@ def test_a_failed_operation_has_an_end(browser, fresh_server, administer, connec
     began, ended = (row.locator("td.time").nth(i).inner_text() for i in range(2))
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", ended) and began <= ended
     somebody.leave()
+    series = f'trestle_table_backup_failures_total{{table="{name}",by="request"}} 1'
+    assert series in http_get(f"http://{server.host}/metrics")[1].splitlines()
 
 
 def test_whole_backups_and_the_archive_are_among_the_operations(browser, tmp_path, fresh_server):

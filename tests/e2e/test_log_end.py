@@ -199,7 +199,7 @@ def test_the_lists_of_what_there_is_are_brought_back(copied, damage, words):
 
 
 def test_a_server_that_is_another_one_says_so(copied):
-    """IDENTITY is gone: the doctor and the log of the start have it. As it was it is taken again."""
+    """IDENTITY is gone: the doctor and the start say so. The former one is taken again."""
     data = copied / "data"
     was = (data / "IDENTITY").read_text()
     (data / "IDENTITY").unlink()
