@@ -53,10 +53,17 @@ static inline void copy_text(char out[32], bytes key)
     memcpy(out, key.data, key.size);
 }
 
+static inline bool is_same_range(const struct range *a, const struct range *b)
+{
+    return a->file == b->file && a->offset == b->offset && a->is_whole == b->is_whole &&
+           a->from_size == b->from_size && memcmp(a->from, b->from, a->from_size) == 0 &&
+           a->to_size == b->to_size && memcmp(a->to, b->to, a->to_size) == 0;
+}
+
 static inline bool is_told_before(const struct fixture *f, const struct range *range)
 {
     for (size_t i = 0; i < f->range_count; i++)
-        if (memcmp(&f->ranges[i], range, sizeof *range) == 0)
+        if (is_same_range(&f->ranges[i], range))
             return true;
     return false;
 }
