@@ -30,27 +30,14 @@ static status look_for_files(struct expiring *expiring)
     return status_ok();
 }
 
-static status remove_files_of(const struct archive_expiry *expiry,
-                              const struct event_change *change)
+static status remove_files_of(void *context, const struct event_change *change)
 {
+    const struct archive_expiry *expiry = ((const struct expiring *)context)->expiry;
     char name[PIECE_NAME_SIZE];
     for (uint64_t i = 0; i < change->count; i++) {
         stream_file_name(expiry->stream, change->keyspace, i, name);
         TRY(place_remove(expiry->place, name));
     }
-    return status_ok();
-}
-
-static status remove_files_in(const struct archive_expiry *expiry, bytes entry)
-{
-    struct event_reader reader;
-    struct log_event event;
-    struct event_change change;
-    event_reader_start(&reader, entry);
-    while (!reader.is_bad && event_next(&reader, &event))
-        while (event.kind == EVENT_CATALOG && event_next_change(&reader, &change))
-            if (change.kind == CHANGE_FILES_TAKEN_IN)
-                TRY(remove_files_of(expiry, &change));
     return status_ok();
 }
 
@@ -65,7 +52,7 @@ static status remove_files(struct expiring *expiring, const struct piece *name)
     }
     TRY(s);
     while (piece_next_entry(&piece.entries, &entry))
-        TRY(remove_files_in(expiring->expiry, entry));
+        TRY(event_visit_taken_in(entry, remove_files_of, expiring));
     return status_ok();
 }
 

@@ -50,19 +50,17 @@ static status note_file(void *context, const char *name)
     return clearing->there.failed || clearing->names.failed ? status_out_of_memory() : status_ok();
 }
 
-static status note_named(void *context, bytes entry, bool *enough)
+static status note_named(void *context, const struct event_change *change)
 {
     struct clearing *clearing = context;
-    struct event_reader reader;
-    struct log_event event;
-    struct event_change change;
-    (void)enough;
-    event_reader_start(&reader, entry);
-    while (!reader.is_bad && event_next(&reader, &event))
-        while (event.kind == EVENT_CATALOG && event_next_change(&reader, &change))
-            if (change.kind == CHANGE_FILES_TAKEN_IN)
-                buffer_append(&clearing->named, &change.keyspace, sizeof change.keyspace);
+    buffer_append(&clearing->named, &change->keyspace, sizeof change->keyspace);
     return clearing->named.failed ? status_out_of_memory() : status_ok();
+}
+
+static status note_named_in(void *context, bytes entry, bool *enough)
+{
+    (void)enough;
+    return event_visit_taken_in(entry, note_named, context);
 }
 
 static bool is_named(const struct clearing *clearing, uint64_t keyspace)
@@ -102,7 +100,7 @@ static status clear(struct clearing *clearing, struct change_log *log, bool *don
     *done = clearing->there.size == 0 || atomic_load(kept->adding) == 0;
     if (!*done || clearing->there.size == 0)
         return status_ok();
-    TRY(change_log_read_waiting(log, note_named, clearing));
+    TRY(change_log_read_waiting(log, note_named_in, clearing));
     return remove_unnamed(clearing);
 }
 

@@ -97,8 +97,9 @@ static status verify_file(struct walk *walk, const struct event_change *change, 
     return status_ok();
 }
 
-static status verify_files(struct walk *walk, const struct event_change *change)
+static status verify_files(void *context, const struct event_change *change)
 {
+    struct walk *walk = context;
     struct event_file *expected = calloc(change->count + 1, sizeof *expected);
     status s = expected == NULL ? status_out_of_memory() : status_ok();
     if (expected != NULL)
@@ -107,19 +108,6 @@ static status verify_files(struct walk *walk, const struct event_change *change)
         s = verify_file(walk, change, i, &expected[i]);
     free(expected);
     return s;
-}
-
-static status verify_entry(struct walk *walk, bytes entry)
-{
-    struct event_reader reader;
-    struct log_event event;
-    struct event_change change;
-    event_reader_start(&reader, entry);
-    while (!reader.is_bad && event_next(&reader, &event))
-        while (event.kind == EVENT_CATALOG && event_next_change(&reader, &change))
-            if (change.kind == CHANGE_FILES_TAKEN_IN)
-                TRY(verify_files(walk, &change));
-    return status_ok();
 }
 
 /* --- pieces --- */
@@ -144,7 +132,7 @@ static status verify_content(struct walk *walk, const struct piece *piece)
     bytes entries = piece->entries, entry;
     size_t damages = walk->out->damages;
     while (piece_next_entry(&entries, &entry))
-        TRY(verify_entry(walk, entry));
+        TRY(event_visit_taken_in(entry, verify_files, walk));
     if (piece->kind == PIECE_GAP || walk->out->damages > damages)
         end_stretch(walk);
     else

@@ -373,6 +373,22 @@ void event_files(const struct event_change *change, struct event_file *files)
     CHECK(!reader.is_bad);
 }
 
+/* Only events of the catalog name files. */
+status event_visit_taken_in(bytes entry,
+                            status (*visit)(void *context, const struct event_change *change),
+                            void *context)
+{
+    struct event_reader reader;
+    struct log_event event;
+    struct event_change change;
+    event_reader_start(&reader, entry);
+    while (!reader.is_bad && event_next(&reader, &event))
+        while (event.kind == EVENT_CATALOG && event_next_change(&reader, &change))
+            if (change.kind == CHANGE_FILES_TAKEN_IN)
+                TRY(visit(context, &change));
+    return status_ok();
+}
+
 bool event_entry_bounds(bytes entry, uint64_t *first, uint64_t *last)
 {
     struct event_reader reader;

@@ -120,6 +120,12 @@ bool event_next_change(struct event_reader *reader, struct event_change *change)
 void event_big_cells(const struct event_change *change, struct big_cell *cells);
 void event_files(const struct event_change *change, struct event_file *files);
 
+/* Calls `visit` with each change of the entry by which files were taken in, until it fails. What
+ * does not parse ends the entry. */
+status event_visit_taken_in(bytes entry,
+                            status (*visit)(void *context, const struct event_change *change),
+                            void *context);
+
 /* The sequences of an entry's first and last event; false if it does not parse, or has none. */
 bool event_entry_bounds(bytes entry, uint64_t *first, uint64_t *last);
 
