@@ -28,7 +28,7 @@ struct memory_guard {
     uint64_t peak_bytes;
 };
 
-/* Looks at what the process takes: some ten times a second. */
+/* Looks at what the process takes: ten times a second if there is a limit, else once. */
 void memory_guard_look(struct memory_guard *guard);
 
 /* The same, of so many bytes. */

@@ -43,18 +43,19 @@ static void take_signals(sigset_t *taken)
     pthread_sigmask(SIG_BLOCK, taken, NULL);
 }
 
-/* Meanwhile looks at the memory that it takes, and every second whether files that the server has
- * read have changed, and what is the matter with it. */
+/* Meanwhile looks at the memory that it takes, more often where that is bounded, and every second
+ * whether files that the server has read have changed, and what is the matter with it. */
 static void wait_for_stop(struct server *server, const sigset_t *taken, const struct log *log)
 {
-    enum { LOOKS_A_SECOND = 10 };
-    const struct timespec period = {.tv_nsec = 1000000000 / LOOKS_A_SECOND};
+    static const struct timespec second = {.tv_sec = 1}, tenth = {.tv_nsec = 100 * 1000 * 1000};
+    const bool is_bounded = server_memory_is_bounded(server);
+    const unsigned looks_a_second = is_bounded ? 10 : 1;
     int number;
     unsigned looks = 0;
     do {
-        number = sigtimedwait(taken, NULL, &period);
+        number = sigtimedwait(taken, NULL, is_bounded ? &tenth : &second);
         server_look_at_memory(server);
-        bool is_second = ++looks % LOOKS_A_SECOND == 0;
+        bool is_second = ++looks % looks_a_second == 0;
         if (number == SIGHUP || (number < 0 && is_second))
             server_reload(server, number == SIGHUP);
         if (number > 0 || is_second)

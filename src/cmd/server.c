@@ -135,6 +135,11 @@ void server_look(struct server *server)
     memory_guard_tend(&server->memory);
 }
 
+bool server_memory_is_bounded(const struct server *server)
+{
+    return server->settings->memory > 0;
+}
+
 void server_look_at_memory(struct server *server)
 {
     memory_guard_look(&server->memory);

@@ -36,7 +36,11 @@ void server_reload(struct server *server, bool all);
  * looked at, and nobody else looks at the certificate. May wait for the disk. */
 void server_look(struct server *server);
 
-/* Some ten times a second: whether the process takes more memory than the setting memory says. */
+/* Whether the setting memory is given. */
+bool server_memory_is_bounded(const struct server *server);
+
+/* Ten times a second if that is so, else once: what memory the process takes, and whether that is
+ * more than the setting says. */
 void server_look_at_memory(struct server *server);
 
 /* Accepts no more, asks clients to leave, and waits until they have and their calls have ended, at
