@@ -2,17 +2,8 @@
  * and nothing else. It is made as a server would make it, with nobody listening, under another
  * name, DIR.restoring, and gets its own when it is complete. */
 #include "backup/whole_tables.h"
-#include "base/limits.h"
 #include "cmd/backup_private.h"
-#include "os/pool.h"
-
-enum {
-    CACHE_BYTES = 64 << 20,
-    WRITE_BUFFER_BYTES = 64 << 20,
-    OPEN_FILES = 256,
-    BACKGROUND_THREADS = 2,
-    POOL_THREADS = 2,
-};
+#include "cmd/offline_cluster.h"
 
 struct making {
     const struct backup_tables *tables;
@@ -108,35 +99,14 @@ static status open_backups(struct making *m, struct cluster *cluster)
     return s;
 }
 
-static status open_cluster(struct making *m, struct pool *pool)
-{
-    const struct cluster_options options = {.data_directory = path(&m->directory),
-                                            .log = m->tables->log,
-                                            .clock = m->tables->work->clock,
-                                            .pool = pool,
-                                            .durability = STORE_SYNCED,
-                                            .cache_bytes = CACHE_BYTES,
-                                            .write_buffer_bytes = WRITE_BUFFER_BYTES,
-                                            .open_files = OPEN_FILES,
-                                            .background_threads = BACKGROUND_THREADS,
-                                            .spill_bytes = UINT64_MAX,
-                                            .gc_interval_us = INT64_MAX / 2,
-                                            .merge_after_us = INT64_MAX / 2,
-                                            .undelete_window_us = INT64_MAX / 2};
-    struct cluster *cluster;
-    TRY(cluster_open(&options, &cluster));
-    status s = open_backups(m, cluster);
-    cluster_close(cluster);
-    return s;
-}
-
 static status make(struct making *m)
 {
-    struct pool *pool;
+    struct offline_cluster offline;
     TRY(remove_unfinished(m));
-    TRY(pool_create(POOL_THREADS, LIMIT_POOL_QUEUE, "restore", &pool));
-    status s = open_cluster(m, pool);
-    pool_destroy(pool);
+    TRY(offline_cluster_open(path(&m->directory), "restore", m->tables->work->clock, m->tables->log,
+                             &offline));
+    status s = open_backups(m, offline.cluster);
+    offline_cluster_close(&offline);
     TRY(s);
     TRY(files_rename(m->files, path(&m->directory), m->tables->directory));
     return files_sync_parent(m->files, m->tables->directory);

@@ -4,10 +4,10 @@
  * it, only if there is damage: a sound one is not touched. */
 #include "cmd/repair_tables.h"
 
-#include "base/limits.h"
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
 #include "cluster/damage.h"
+#include "cmd/offline_cluster.h"
 #include "row/fold.h"
 
 #include <stdio.h>
@@ -19,7 +19,6 @@ enum {
     WRITE_BUFFER_BYTES = 64 << 20,
     OPEN_FILES = 256,
     BACKGROUND_THREADS = 2,
-    POOL_THREADS = 2,
 };
 
 /* --- the look --- */
@@ -216,40 +215,15 @@ static status count(void *context, const struct lost_rows *lost)
     return status_ok();
 }
 
-/* As a server opens it, but nothing is done unasked that can wait. */
-static status open_cluster(const struct repair_tables_options *options, struct pool *pool,
-                           struct cluster **out)
-{
-    const struct cluster_options how = {.data_directory = options->directory,
-                                        .log = options->log,
-                                        .clock = clock_system(),
-                                        .pool = pool,
-                                        .durability = STORE_SYNCED,
-                                        .cache_bytes = CACHE_BYTES,
-                                        .write_buffer_bytes = WRITE_BUFFER_BYTES,
-                                        .open_files = OPEN_FILES,
-                                        .background_threads = BACKGROUND_THREADS,
-                                        .spill_bytes = UINT64_MAX,
-                                        .gc_interval_us = INT64_MAX / 2,
-                                        .merge_after_us = INT64_MAX / 2,
-                                        .undelete_window_us = INT64_MAX / 2};
-    return cluster_open(&how, out);
-}
-
 static status mend(const struct repair_tables_options *options, const struct look *look,
                    uint64_t *left)
 {
-    struct pool *pool;
-    struct cluster *cluster;
-    TRY(pool_create(POOL_THREADS, LIMIT_POOL_QUEUE, "repair", &pool));
-    status s = open_cluster(options, pool, &cluster);
-    if (status_is_ok(s)) {
-        s = mend_all(options, cluster, look);
-        if (status_is_ok(s))
-            s = cluster_list_damage(cluster, count, left);
-        cluster_close(cluster);
-    }
-    pool_destroy(pool);
+    struct offline_cluster offline;
+    TRY(offline_cluster_open(options->directory, "repair", clock_system(), options->log, &offline));
+    status s = mend_all(options, offline.cluster, look);
+    if (status_is_ok(s))
+        s = cluster_list_damage(offline.cluster, count, left);
+    offline_cluster_close(&offline);
     return s;
 }
 

@@ -1,0 +1,21 @@
+/* A data directory opened as a server opens it, with nobody listening, for a command that writes to
+ * it. Nothing is done unasked that can wait. */
+#ifndef TRESTLE_CMD_OFFLINE_CLUSTER_H
+#define TRESTLE_CMD_OFFLINE_CLUSTER_H
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cluster/cluster.h"
+#include "os/pool.h"
+
+struct offline_cluster {
+    struct pool *pool;
+    struct cluster *cluster;
+};
+
+/* `name`: of its threads. */
+status offline_cluster_open(const char *directory, const char *name, struct clock *clock,
+                            const struct log *log, struct offline_cluster *out);
+void offline_cluster_close(const struct offline_cluster *offline);
+
+#endif
