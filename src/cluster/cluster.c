@@ -293,6 +293,7 @@ static status open_store(struct cluster *cluster)
                                           .salvage = options->salvage,
                                           .on_trouble = report_trouble,
                                           .trouble_context = cluster,
+                                          .holds_compactions = !options->salvage,
                                           .on_damage = damages_see,
                                           .damage_context = cluster->damages,
                                           .metrics = options->metrics};
@@ -354,6 +355,8 @@ static status open_parts(struct cluster *cluster)
     TRY(open_store(cluster));
     TRY(salvage_catalog(cluster));
     TRY(load_catalog(cluster));
+    damages_close(cluster->damages);
+    store_begin_compactions(cluster->store);
     salvage_tell(cluster);
     TRY(event_log_look(cluster));
     TRY(drop_orphans(cluster));

@@ -179,27 +179,33 @@ static uint64_t offset_of(const struct damage_record *record)
 }
 
 /* Refused requests are told in these words from now on. */
-static void close_range(const struct damages *damages, const struct damage *damage,
-                        struct keyspace *keyspace)
+static void close_in_store(const struct damages *damages, const struct damage *damage,
+                           struct keyspace *keyspace, const char *words)
 {
     const struct damage_record *record = &damage->record;
-    struct buffer words = {0};
-    describe(damages->cluster, record, &words);
     struct store_damage closed = {.keyspace_id = record->keyspace_id,
                                   .file = record->file,
                                   .offset = offset_of(record),
                                   .is_whole = record->block == 0,
                                   .from = record->from,
                                   .to = record->to,
-                                  .what = text_of(&words),
+                                  .what = words,
                                   .is_remembered = damage->is_stored};
     status s = keyspace_close_range(keyspace, &closed);
-    log_error(damages->cluster->options.log, "rows are out of service",
-              LOG_STR("why", text_of(&words)));
     if (!status_is_ok(s))
         log_warn(damages->cluster->options.log, "a damaged range could not be closed",
                  LOG_STR("cause", status_message(s)));
     status_free(s);
+}
+
+static void close_range(const struct damages *damages, const struct damage *damage,
+                        struct keyspace *keyspace)
+{
+    struct buffer words = {0};
+    describe(damages->cluster, &damage->record, &words);
+    close_in_store(damages, damage, keyspace, text_of(&words));
+    log_error(damages->cluster->options.log, "rows are out of service",
+              LOG_STR("why", text_of(&words)));
     buffer_free(&words);
 }
 
@@ -275,6 +281,18 @@ static void forget(struct damages *damages, struct damage **at)
     if (gone->is_stored)
         (void)try_write(damages, &gone->record, false);
     damage_free(gone);
+}
+
+void damages_close(struct damages *damages)
+{
+    pthread_mutex_lock(&damages->lock);
+    for (const struct damage *at = damages->first; at != NULL; at = at->next) {
+        struct keyspace *keyspace =
+            store_keyspace_find(damages->cluster->store, at->record.keyspace_id);
+        if (keyspace != NULL)
+            close_in_store(damages, at, keyspace, at->record.what);
+    }
+    pthread_mutex_unlock(&damages->lock);
 }
 
 status damages_load(struct damages *damages)

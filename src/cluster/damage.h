@@ -53,7 +53,11 @@ bool damages_see(void *context, const struct store_damage *damage);
 
 /* While the catalog is read. */
 status damages_remember(struct damages *damages, const struct damage_record *record);
-/* When the tables are known: closes what is remembered, forgets what has no keyspace any more. */
+/* When the catalog is read: closes what is remembered, in the words it was found with; writes
+ * nothing, so that the store may begin its compactions afterwards and no sooner. */
+void damages_close(struct damages *damages);
+/* When the tables are known: tells what is closed in words that name them, and forgets what has no
+ * keyspace any more. */
 status damages_load(struct damages *damages);
 
 /* These keys were deleted: what is out of service among them is brought back, as far as it lies

@@ -373,10 +373,32 @@ struct cache_lookups {
 };
 struct cache_lookups count_cache_lookups(const rocksdb::Cache *cache);
 
-/* --- clock.cc --- */
+/* --- environment.cc --- */
 
-/* The files, and a cheaper clock than the system's. */
-std::unique_ptr<rocksdb::Env> make_environment(const std::shared_ptr<rocksdb::FileSystem> &files);
+/* The files, a cheaper clock than the system's, and threads. */
+class environment final : public rocksdb::EnvWrapper {
+  public:
+    /* `holds`: no compaction runs before begin_compactions. */
+    environment(const std::shared_ptr<rocksdb::FileSystem> &files, bool holds);
+
+    void begin_compactions();
+
+    void Schedule(void (*run)(void *), void *argument, Priority priority, void *tag,
+                  void (*discard)(void *)) override;
+    int UnSchedule(void *tag, Priority priority) override;
+
+  private:
+    struct job {
+        void (*run)(void *);
+        void *argument;
+        void *tag;
+        void (*discard)(void *);
+    };
+
+    std::mutex mutex;
+    bool is_holding;
+    std::vector<job> held; /* in the order they came */
+};
 
 /* --- listener.cc --- */
 
@@ -649,7 +671,7 @@ struct store {
     std::shared_ptr<class stand_ins> stand_ins;
     std::shared_ptr<rocksdb::FileSystem> base_files; /* as the disk has them */
     std::shared_ptr<rocksdb::FileSystem> files;      /* as RocksDB sees them */
-    std::unique_ptr<rocksdb::Env> env;
+    std::unique_ptr<environment> env;
     std::shared_ptr<rocksdb::TableFactory> tables;
     std::shared_ptr<rocksdb::MemTableRepFactory> memtables;
     rocksdb::FileLock *lock = nullptr; /* of the directory */

@@ -326,6 +326,20 @@ static void what_cannot_be_recorded_stops_nobody(void **state)
     assert_value(of_copy(f), "a", "2");
 }
 
+/* Found by CI: a disk whose sync failed fenced the store, which then also complained of its record,
+ * for good, if the thread that records had just met the same disk. */
+static void a_fenced_store_has_nothing_to_record(void **state)
+{
+    struct fixture *f = *state;
+    stop_recording(f);
+    put(f->store, f->keyspace, "a", "1");
+    for (int i = 0; i < WAITS && store_records_log_end(f->store); i++)
+        poll(NULL, 0, 10);
+    assert_false(store_records_log_end(f->store));
+    store_fence(f->store, "the disk is gone");
+    assert_true(store_records_log_end(f->store));
+}
+
 /* Each operation on each file fails, one after the other, and from then on. Each time on a copy: a
  * start leaves a log behind, and the next one reads one file more. */
 static void a_start_that_fails_changes_nothing(void **state)
@@ -615,6 +629,7 @@ int main(void)
         TEST(a_write_that_is_torn_leaves_the_other_slot),
         TEST(the_file_grows),
         TEST(what_cannot_be_recorded_stops_nobody),
+        TEST(a_fenced_store_has_nothing_to_record),
         TEST(a_start_that_fails_changes_nothing),
         TEST(a_salvage_brings_back_what_comes_before_the_damage),
         TEST(a_salvage_goes_on_without_a_log_that_is_gone),

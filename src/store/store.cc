@@ -19,7 +19,8 @@ store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> 
       trouble(options), damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
       room(std::make_shared<log_room>(logs, options->metrics)),
       stand_ins(std::make_shared<class stand_ins>()), base_files(std::move(base)),
-      files(make_file_system(base_files, room, stand_ins)), env(make_environment(files))
+      files(make_file_system(base_files, room, stand_ins)),
+      env(std::make_unique<environment>(files, options->holds_compactions))
 {
     cache = make_block_cache(options->cache_bytes);
     write_buffers = std::make_shared<rocksdb::WriteBufferManager>(options->write_buffer_bytes);
@@ -405,6 +406,12 @@ status store_open(const store_options *options, store **out)
     return store_open_on(options, rocksdb::FileSystem::Default(), out);
 }
 
+void store_begin_compactions(store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    store->env->begin_compactions();
+}
+
 /* --- close --- */
 
 static void close_database(store *store)
@@ -452,7 +459,7 @@ status store_health(store *store)
 bool store_records_log_end(const store *store)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
-    return !store->logs->has_failed();
+    return !store->logs->has_failed() || store->trouble.is_fenced();
 }
 
 void store_fence(store *store, const char *why)

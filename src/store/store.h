@@ -113,6 +113,9 @@ struct store_options {
      * without what cannot be read, and compactions rest that fail again and again. By the steady
      * clock; 0: ten minutes. */
     int64_t damage_patience_us;
+    /* No compaction begins before store_begin_compactions: for who remembers closed ranges and has
+     * yet to close them. Writes may wait for compactions, so nothing is written until then. */
+    bool holds_compactions;
     struct metrics *metrics; /* how long syncs of the log take; may be NULL */
 };
 
@@ -121,6 +124,9 @@ struct store_options {
  * damaged in a way that no crash explains. On failure `*out` is NULL. A directory of a former
  * format becomes one of the present, unless it is opened for reading only. */
 status store_open(const struct store_options *options, struct store **out);
+
+/* After an opening with `holds_compactions`. */
+void store_begin_compactions(struct store *store);
 
 /* Whether store_open would take the directory for a store, or make one of it, by its name and the
  * file FORMAT: with its errors, and nothing changed. `salvage`: as in the options. `*is_new`: there
@@ -146,7 +152,7 @@ struct store_log_end store_log_end(const struct store *store);
 status store_accept_loss(struct store *store);
 
 /* Whether it is on record how far the log is synced. As long as it is not, a later start may take
- * for a torn write what is a loss. */
+ * for a torn write what is a loss. A fenced store has nothing left to record. */
 bool store_records_log_end(const struct store *store);
 
 /* Everything made from the store (views, cursors, values, batches) must have been released. */
