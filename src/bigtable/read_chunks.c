@@ -1,5 +1,5 @@
-/* See read_chunks.h. Sizes come before contents in protobuf, so each chunk is measured, then room
- * for the whole of it is made at once, then it is written without further checks. */
+/* See read_chunks.h. Sizes come before contents in protobuf, so each chunk is measured, or bounded,
+ * then room for the whole of it is made at once, then it is written without further checks. */
 #include "bigtable/read_chunks.h"
 
 #include "base/check.h"
@@ -18,6 +18,11 @@ enum {
     CHUNK_COMMIT_ROW = 9 << 3,
     WRAPPED_VALUE = 1 << 3 | 2, /* of StringValue and BytesValue */
     TAG_SIZE = 1,
+    NUMBER_MOST = TAG_SIZE + 10,
+    LENGTH_MOST = TAG_SIZE + 5,
+    /* Beside contents and labels: key, family and qualifier with their wrappers, timestamp, value,
+     * its size, and the end of the row. */
+    REST_MOST = LENGTH_MOST + 4 * LENGTH_MOST + NUMBER_MOST + LENGTH_MOST + NUMBER_MOST + 2,
 };
 
 /* One chunk: what is absent is not written. */
@@ -56,15 +61,15 @@ static size_t wrapper_size(const bytes *b)
     return TAG_SIZE + varint_size(inner) + inner;
 }
 
-static size_t chunk_size(const struct chunk *chunk)
+static size_t chunk_size(struct chunk chunk)
 {
-    size_t size = chunk->row_key.size == 0 ? 0 : content_size(chunk->row_key);
-    size += wrapper_size(chunk->family) + wrapper_size(chunk->qualifier);
-    size += number_size((uint64_t)chunk->timestamp_us);
-    for (const struct label *label = chunk->labels; label != NULL; label = label->next)
+    size_t size = chunk.row_key.size == 0 ? 0 : content_size(chunk.row_key);
+    size += wrapper_size(chunk.family) + wrapper_size(chunk.qualifier);
+    size += number_size((uint64_t)chunk.timestamp_us);
+    for (const struct label *label = chunk.labels; label != NULL; label = label->next)
         size += content_size(label->text);
-    size += chunk->value.size == 0 ? 0 : content_size(chunk->value);
-    return size + number_size(chunk->value_size) + number_size(chunk->commits);
+    size += chunk.value.size == 0 ? 0 : content_size(chunk.value);
+    return size + number_size(chunk.value_size) + number_size(chunk.commits);
 }
 
 static uint8_t *write_content(uint8_t *to, uint8_t tag, bytes b)
@@ -93,7 +98,7 @@ static uint8_t *write_wrapper(uint8_t *to, uint8_t tag, const bytes *b)
     return b->size == 0 ? to : write_content(to, WRAPPED_VALUE, *b);
 }
 
-static uint8_t *write_fields(uint8_t *to, const struct chunk *chunk)
+static inline uint8_t *write_fields(uint8_t *to, const struct chunk *chunk)
 {
     if (chunk->row_key.size > 0)
         to = write_content(to, CHUNK_ROW_KEY, chunk->row_key);
@@ -114,17 +119,40 @@ static size_t whole_size(size_t chunk_size)
     return TAG_SIZE + varint_size(chunk_size) + chunk_size;
 }
 
-static void append_chunk(struct buffer *message, const struct chunk *chunk)
+static size_t size_or_none(const bytes *b)
 {
-    size_t size = chunk_size(chunk);
-    size_t whole = whole_size(size);
-    uint8_t *start = buffer_reserve(message, whole);
+    return b == NULL ? 0 : b->size;
+}
+
+/* Room that the fields need at most, and how many bytes their size takes. A chunk has few bytes
+ * beside its contents, so these alone mostly tell: it is not measured before it is written. */
+static inline size_t bound_chunk(const struct chunk *chunk, size_t *size_size)
+{
+    size_t contents = chunk->row_key.size + size_or_none(chunk->family) +
+                      size_or_none(chunk->qualifier) + chunk->value.size;
+    size_t most = contents + REST_MOST;
+    *size_size = varint_size(contents);
+    if (chunk->labels == NULL && varint_size(most) == *size_size)
+        return most;
+    most = chunk_size(*chunk);
+    *size_size = varint_size(most);
+    return most;
+}
+
+static inline void append_chunk(struct buffer *message, const struct chunk *chunk)
+{
+    size_t size_size;
+    size_t most = bound_chunk(chunk, &size_size);
+    uint8_t *start = buffer_reserve(message, TAG_SIZE + size_size + most);
     if (start == NULL)
         return;
     *start = RESPONSE_CHUNK;
-    uint8_t *end = write_fields(varint_write(start + TAG_SIZE, size), chunk);
-    CHECK((size_t)(end - start) == whole);
-    message->size += whole;
+    uint8_t *fields = start + TAG_SIZE + size_size;
+    uint8_t *end = write_fields(fields, chunk);
+    CHECK((size_t)(end - fields) <= most);
+    const uint8_t *size_end = varint_write(start + TAG_SIZE, (size_t)(end - fields));
+    CHECK(size_end == fields);
+    message->size += (size_t)(end - start);
 }
 
 /* What the first chunk of a cell says of it: its column, as far as it differs from that of the cell
@@ -197,23 +225,13 @@ void row_writer_restart(struct row_writer *writer)
     writer->wants_key = true;
 }
 
-bool row_writer_has_values(const struct row_writer *writer, uint64_t most)
-{
-    uint64_t size = 0;
-    for (size_t i = 0; i < writer->cell_count; i++)
-        size += writer->cells[i].value.size;
-    return size > most;
-}
-
 uint64_t row_writer_size(const struct row_writer *writer)
 {
     struct row_writer from_start = *writer;
     uint64_t size = 0;
     row_writer_restart(&from_start);
-    while (!row_writer_is_done(&from_start)) {
-        struct chunk chunk = next_chunk(&from_start);
-        size += whole_size(chunk_size(&chunk));
-    }
+    while (!row_writer_is_done(&from_start))
+        size += whole_size(chunk_size(next_chunk(&from_start)));
     return size;
 }
 

@@ -245,6 +245,33 @@ static void rows_follow_one_another_in_a_message(void **state)
     assert_non_null(response->chunks[1]->family_name);
 }
 
+/* Around the sizes at which a chunk's length takes a byte more: as protobuf itself writes it, and
+ * as large as it was said to be. */
+static void assert_canonical(struct fixture *f, size_t value_size)
+{
+    f->cells.count = 0;
+    add_cell(f, &family_f, "q", 1700000000000000, pattern(f, value_size));
+    buffer_clear(&f->message);
+    Bt__ReadRowsResponse *response = write_whole_row(f);
+    struct row_writer writer;
+    row_writer_start(&writer, bytes_of("key"), &f->cells);
+    assert_int_equal(row_writer_size(&writer), f->message.size);
+    struct buffer again = {0};
+    proto_encode(&response->base, &again);
+    assert_int_equal(again.size, f->message.size);
+    assert_memory_equal(again.data, f->message.data, again.size);
+    buffer_free(&again);
+}
+
+static void chunks_of_any_size_are_canonical(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t size = 0; size < 200; size++)
+        assert_canonical(f, size);
+    for (size_t size = (1 << 14) - 100; size < (1 << 14) + 10; size++)
+        assert_canonical(f, size);
+}
+
 /* What is written with values that are given one by one is what is written with all at hand. */
 static void values_may_be_given_when_it_is_their_turn(void **state)
 {
@@ -318,6 +345,7 @@ int main(void)
         TEST(a_row_may_be_written_in_steps),
         TEST(every_message_begins_with_the_key_and_a_cell),
         TEST(a_message_that_begins_within_a_value_has_no_key),
+        TEST(chunks_of_any_size_are_canonical),
         TEST(values_may_be_given_when_it_is_their_turn),
         TEST(nothing_is_written_while_a_value_is_lacking),
         TEST(rows_follow_one_another_in_a_message),

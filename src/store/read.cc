@@ -188,7 +188,7 @@ struct store_cursor {
     bool met_damage = false;
     bool out_of_memory = false;
     bool is_closed = false; /* what is behind `here` is out of service */
-    std::string here;       /* where a step began: current() */
+    std::string here;       /* where a step of one began */
     status closed = {};
     bool fills_cache = true;
 
@@ -309,10 +309,10 @@ static void note_damage(store_cursor *cursor)
         cursor->keyspace->store->damage.note(cursor->keyspace->id, s.ToString());
 }
 
-/* A move that was cut short leaves the iterator anywhere: the cursor stays invalid. `start` is
- * where it begins: for a step of one, the current key. */
-template <typename function>
-static void move(store_cursor *cursor, bool is_forward, const rocksdb::Slice &start, function step)
+/* A move that was cut short leaves the iterator anywhere: the cursor stays invalid. `start` says
+ * where it began. */
+template <typename place, typename function>
+static void move(store_cursor *cursor, bool is_forward, place start, function step)
 {
     read_watch watch(cursor->reach);
     rules_scope scope(cursor->rules);
@@ -322,7 +322,7 @@ static void move(store_cursor *cursor, bool is_forward, const rocksdb::Slice &st
         note_watch(cursor, watch);
         cursor->folded = folds.folded();
         if (cursor->keyspace->closed.concerns(cursor->since))
-            check_passage(cursor, is_forward, start);
+            check_passage(cursor, is_forward, start());
         if (!cursor->is_closed && !cursor->iterator->Valid())
             note_damage(cursor);
     } catch (const std::bad_alloc &) {
@@ -343,36 +343,45 @@ static rocksdb::Slice from_upper(const store_cursor *cursor, bytes key)
     return cursor->upper.empty() || asked.compare(cursor->upper) < 0 ? asked : cursor->upper;
 }
 
-/* Where it is, which the step takes away. Nothing is copied while nothing is closed: should that
+/* A step of one takes away where it began. That is not copied while nothing is closed: should that
  * change during the step, all from the bound on counts as passed. */
-static inline rocksdb::Slice current(store_cursor *cursor, const std::string &bound)
+template <typename function>
+static void step(store_cursor *cursor, bool is_forward, function step_of_one)
 {
-    if (!cursor->keyspace->closed.concerns(cursor->since))
-        return bound;
-    cursor->here = cursor->iterator->key().ToString();
-    return cursor->here;
+    bool remembers = cursor->keyspace->closed.concerns(cursor->since);
+    if (remembers)
+        cursor->here = cursor->iterator->key().ToString();
+    const std::string &bound = is_forward ? cursor->lower : cursor->upper;
+    move(
+        cursor, is_forward, [&]() -> rocksdb::Slice { return remembers ? cursor->here : bound; },
+        step_of_one);
 }
 
 void store_cursor_first(store_cursor *cursor)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
     if (!cursor->has_ended())
-        move(cursor, true, cursor->lower, [](rocksdb::Iterator *i) { i->SeekToFirst(); });
+        move(
+            cursor, true, [&]() -> rocksdb::Slice { return cursor->lower; },
+            [](rocksdb::Iterator *i) { i->SeekToFirst(); });
 }
 
 void store_cursor_last(store_cursor *cursor)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
     if (!cursor->has_ended())
-        move(cursor, false, cursor->upper, [](rocksdb::Iterator *i) { i->SeekToLast(); });
+        move(
+            cursor, false, [&]() -> rocksdb::Slice { return cursor->upper; },
+            [](rocksdb::Iterator *i) { i->SeekToLast(); });
 }
 
 void store_cursor_seek(store_cursor *cursor, bytes key)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
     if (!cursor->has_ended())
-        move(cursor, true, from_lower(cursor, key),
-             [&](rocksdb::Iterator *i) { i->Seek(to_slice(key)); });
+        move(
+            cursor, true, [&]() { return from_lower(cursor, key); },
+            [&](rocksdb::Iterator *i) { i->Seek(to_slice(key)); });
 }
 
 void store_cursor_seek_before(store_cursor *cursor, bytes key)
@@ -380,7 +389,8 @@ void store_cursor_seek_before(store_cursor *cursor, bytes key)
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
     if (cursor->has_ended())
         return;
-    move(cursor, false, from_upper(cursor, key), [&](rocksdb::Iterator *i) {
+    auto start = [&]() { return from_upper(cursor, key); };
+    move(cursor, false, start, [&](rocksdb::Iterator *i) {
         i->SeekForPrev(to_slice(key));
         if (i->Valid() && i->key() == to_slice(key))
             i->Prev();
@@ -391,15 +401,14 @@ void store_cursor_next(store_cursor *cursor)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
     if (!cursor->has_ended())
-        move(cursor, true, current(cursor, cursor->lower), [](rocksdb::Iterator *i) { i->Next(); });
+        step(cursor, true, [](rocksdb::Iterator *i) { i->Next(); });
 }
 
 void store_cursor_previous(store_cursor *cursor)
 {
     CHECK_MAGIC(cursor, CURSOR_MAGIC);
     if (!cursor->has_ended())
-        move(cursor, false, current(cursor, cursor->upper),
-             [](rocksdb::Iterator *i) { i->Prev(); });
+        step(cursor, false, [](rocksdb::Iterator *i) { i->Prev(); });
 }
 
 bool store_cursor_valid(const store_cursor *cursor)
