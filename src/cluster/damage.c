@@ -473,6 +473,37 @@ void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
     log_failure(damages, s);
 }
 
+/* With the lock held: a part that `from` lies in; else NULL, and `to` is before all that follow. */
+static const struct damage *find_around(const struct damages *damages, uint64_t keyspace,
+                                        bytes from, struct buffer *to)
+{
+    for (const struct damage *at = damages->first; at != NULL; at = at->next) {
+        struct damage_part part = damage_part(&at->record, ROW_SPACE);
+        if (at->record.keyspace_id != keyspace || bytes_compare(part.to, from) <= 0)
+            continue;
+        if (bytes_compare(part.from, from) <= 0)
+            return at;
+        if (bytes_compare(part.from, buffer_bytes(to)) < 0) {
+            buffer_clear(to);
+            buffer_append_bytes(to, part.from);
+        }
+    }
+    return NULL;
+}
+
+void damages_find_open(struct damages *damages, uint64_t keyspace_id, struct buffer *from,
+                       struct buffer *to)
+{
+    const struct damage *around;
+    pthread_mutex_lock(&damages->lock);
+    while (!from->failed &&
+           (around = find_around(damages, keyspace_id, buffer_bytes(from), to)) != NULL) {
+        buffer_clear(from);
+        buffer_append_bytes(from, damage_part(&around->record, ROW_SPACE).to);
+    }
+    pthread_mutex_unlock(&damages->lock);
+}
+
 /* Of rows that are lost their large cells go, too: nothing would name them. */
 static status delete_rows(struct cluster *cluster, struct keyspace *keyspace,
                           struct damage_part part)
@@ -508,7 +539,10 @@ static status delete_lost(struct cluster *cluster, struct keyspace *keyspace,
     struct damage_part cells = damage_part(record, SPILL_SPACE);
     if (!damage_part_is_empty(rows))
         TRY(delete_rows(cluster, keyspace, rows));
-    return damage_part_is_empty(cells) ? status_ok() : delete_large_cells(cluster, keyspace, cells);
+    if (damage_part_is_empty(cells))
+        return status_ok();
+    TRY(lost_cells_cut(cluster, keyspace, cells));
+    return delete_large_cells(cluster, keyspace, cells);
 }
 
 static status tell_lost(const struct damages *damages, const struct damage_record *record,

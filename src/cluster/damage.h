@@ -65,6 +65,15 @@ status damages_load(struct damages *damages);
 void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
                          const struct key_bounds *records, const struct key_bounds *spilled);
 
+/* Of the keys of records from `from` to `to` the first that are in service: moves `from` behind
+ * what is not and begins there, and `to` before what is not and comes next. */
+void damages_find_open(struct damages *damages, uint64_t keyspace_id, struct buffer *from,
+                       struct buffer *to);
+
+/* Ends what the records of rows have at the places of large cells that are lost. Blocks. DATA_LOSS:
+ * more is damaged than was known. lost_cells.c. */
+status lost_cells_cut(struct cluster *cluster, struct keyspace *keyspace, struct damage_part cells);
+
 /* Whether something of the keyspace is known to be damaged. */
 bool damages_has(struct damages *damages, uint64_t keyspace_id);
 

@@ -13,7 +13,8 @@ struct care_commit {
     bool has_mark;
     struct entry mark;    /* version is the commit's */
     struct buffer *space; /* for the mark's operand; large enough */
-    struct buffer *cuts;  /* tombstones of the record; they have seen all spilled cells. Or NULL */
+    struct buffer *cuts;  /* tombstones of the record, or NULL; with a mark they have seen all
+                           * spilled cells */
 };
 
 enum { MARK_SPACE = 64 };
@@ -34,7 +35,7 @@ static void add_to_batch(struct commit *commit, struct store_batch *batch)
     store_batch_merge(batch, commit->keyspace, write->record_key, buffer_bytes(write->space));
 }
 
-/* Commits and waits. `mark`, `cuts` NULL: none; cuts need a mark. */
+/* Commits and waits. `mark`, `cuts` NULL: none. */
 static status write_changes(const struct row_care *care, bytes record_key,
                             const struct deferred_batch *changes, const struct entry *mark,
                             struct buffer *cuts, bool frees_space)
@@ -208,6 +209,38 @@ status row_care_run(const struct row_care *care, struct row_care_report *report)
                    : look_after(care, buffer_bytes(&record_key), &value, place, report);
     store_value_release(&value);
     buffer_free(&start.qualifier);
+    buffer_free(&record_key);
+    return s;
+}
+
+/* --- lost cells --- */
+
+static status cut_some(const struct row_care *care, bytes record_key, bytes from, bytes to,
+                       bool *has_cut)
+{
+    const struct deferred_batch nothing = {0};
+    struct store_value value = {0};
+    struct buffer cuts = {0};
+    bool found = false;
+    status s = read_record(care, record_key, &value, &found);
+    if (status_is_ok(s) && found && fragment_has_spilled(value.bytes))
+        s = spill_cut_lost(care->row_key, value.bytes, from, to, &cuts);
+    *has_cut = status_is_ok(s) && cuts.size > 0 && !fragment_is_empty(buffer_bytes(&cuts));
+    if (*has_cut)
+        s = write_changes(care, record_key, &nothing, NULL, &cuts, true);
+    store_value_release(&value);
+    buffer_free(&cuts);
+    return s;
+}
+
+status row_care_cut_lost(const struct row_care *care, bytes from, bytes to)
+{
+    struct buffer record_key = {0};
+    bool has_cut = true;
+    row_record_key(&record_key, care->row_key);
+    status s = record_key.failed ? status_out_of_memory() : wait_for_earlier(care);
+    while (status_is_ok(s) && has_cut)
+        s = cut_some(care, buffer_bytes(&record_key), from, to, &has_cut);
     buffer_free(&record_key);
     return s;
 }

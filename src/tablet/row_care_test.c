@@ -286,6 +286,74 @@ static void a_row_may_be_deleted_and_begin_anew(void **state)
     assert_false(has_spilled);
 }
 
+/* --- lost cells --- */
+
+static void cut_lost(struct tablet_fixture *f, const char *row_key, bytes from, bytes to)
+{
+    const struct row_care care = {.keyspace = f->rows,
+                                  .row_key = bytes_of(row_key),
+                                  .row_hash = row_lock_hash(ROWS_KEYSPACE, bytes_of(row_key)),
+                                  .locks = f->locks,
+                                  .commits = f->queue};
+    row_lock_wait(f->locks, care.row_hash);
+    assert_ok(row_care_cut_lost(&care, from, to));
+    row_lock_release(f->locks, care.row_hash);
+}
+
+/* As a repair does, whose cells no one reads any more. */
+static void lose(struct tablet_fixture *f, bytes from, bytes to)
+{
+    struct store_batch *batch = store_batch_create();
+    assert_non_null(batch);
+    store_batch_delete_range(batch, f->rows, from, to);
+    assert_ok(store_write(f->store, batch, STORE_ASYNC));
+    store_batch_destroy(batch);
+}
+
+static void write_big(struct tablet_fixture *f, const char *row_key, const char *qualifier,
+                      int64_t timestamp_us)
+{
+    struct row_change *big = new_change(f);
+    row_change_set(big, FAMILY_F, bytes_of(qualifier), timestamp_us, bytes_of("big"));
+    write_change(f, row_key, pack(big, 1));
+}
+
+static void what_lost_cells_replaced_is_cut(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct buffer from = {0}, to = {0};
+    write_change(f, "row", add_to_cell(f, "n", 1)); /* a sum whose first part is lost */
+    write_columns(f, "row", FAMILY_G, 30);
+    assert_true(look_after(f, "row").spilled);
+    write_change(f, "row", add_to_cell(f, "n", 2));
+    write_change(f, "row", set_cell(f, FAMILY_F, "a", 1, "elsewhere"));
+    for (int64_t t = 1; t <= 3; t++)
+        write_change(f, "row", set_cell(f, FAMILY_F, "q", t, "replaced"));
+    write_big(f, "row", "a", 1);
+    write_big(f, "row", "q", 1);
+    write_big(f, "row", "q", 3);
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 3, "newer"));
+    spill_column_prefix(&from, bytes_of("row"), FAMILY_F, bytes_of("q"));
+    spill_family_prefix(&to, bytes_of("row"), FAMILY_SUM + 1);
+    cut_lost(f, "row", buffer_bytes(&from), buffer_bytes(&to));
+    lose(f, buffer_bytes(&from), buffer_bytes(&to));
+    assert_row(f, "row", "f:a@1=big f:q@3=newer");
+    cut_lost(f, "row", buffer_bytes(&from), buffer_bytes(&to));
+    assert_row(f, "row", "f:a@1=big f:q@3=newer");
+    buffer_free(&from);
+    buffer_free(&to);
+}
+
+static void a_row_without_spilled_cells_is_not_cut(void **state)
+{
+    struct tablet_fixture *f = *state;
+    write_change(f, "row", set_cell(f, FAMILY_F, "q", 1, "x"));
+    cut_lost(f, "row", bytes_of("S"), bytes_of("T"));
+    assert_row(f, "row", "f:q@1=x");
+    cut_lost(f, "none", bytes_of("S"), bytes_of("T"));
+    assert_row(f, "none", "");
+}
+
 /* --- collecting --- */
 
 static const struct gc_rule newest_two = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
@@ -472,6 +540,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_column_tombstone_purges_its_times, setup, teardown),
         cmocka_unit_test_setup_teardown(a_row_may_be_deleted_and_begin_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(neighbours_are_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_lost_cells_replaced_is_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_row_without_spilled_cells_is_not_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(big_versions_are_collected, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_are_counted_over_record_and_spilled_cells, setup,
                                         teardown),

@@ -46,6 +46,12 @@ status spill_collect(struct keyspace *keyspace, bytes row_key, bytes record,
                      const struct row_rules *rules, struct spill_place *place,
                      struct deferred_batch *out, struct buffer *cuts);
 
+/* Spilled cells whose keys lie in [from, to) are lost, and what the record has at their places is
+ * not what was there: an older value, which one of them may have replaced, or the rest of a sum.
+ * Makes of such cells a fragment of column tombstones with version 0, at most one a column: when
+ * it has been committed there may be more. Empty if there are none. */
+status spill_cut_lost(bytes row_key, bytes record, bytes from, bytes to, struct buffer *cuts);
+
 /* Whether the row has spilled cells at all. */
 status spill_exists(struct keyspace *keyspace, bytes row_key, bool *exists);
 

@@ -1,0 +1,108 @@
+/* Before large cells that are lost are given up: the records of their rows lose what these may have
+ * replaced, or it would be there again, as what they were (tablet/spill.h). Rows that are out of
+ * service themselves are passed over: a repair gives them up as a whole. */
+#include "cluster/cluster_private.h"
+#include "row/row_key.h"
+#include "tablet/row_care.h"
+
+struct walk {
+    struct cluster *cluster;
+    struct keyspace *keyspace;
+    struct damage_part cells;
+    struct buffer from; /* of records: what comes next */
+    struct buffer to;   /* the first that is out of service behind that, or the end */
+    struct buffer end;
+};
+
+/* The row's part of an S key, up to the first byte that is escaped or ends it, in an R key. */
+static bool append_row(struct buffer *out, bytes key)
+{
+    size_t size = 1;
+    while (size < key.size && key.data[size] != 0)
+        size++;
+    buffer_append_byte(out, ROW_SPACE);
+    if (key.size > 1)
+        buffer_append(out, key.data + 1, size - 1);
+    return size < key.size;
+}
+
+/* Not less than what the cells' rows have. */
+static void bound(struct walk *walk)
+{
+    append_row(&walk->from, walk->cells.from);
+    if (walk->cells.to.size == 0 || walk->cells.to.data[0] != SPILL_SPACE)
+        buffer_append_byte(&walk->end, ROW_SPACE + 1);
+    else
+        buffer_append_byte(&walk->end, append_row(&walk->end, walk->cells.to));
+}
+
+static status cut_row(const struct walk *walk, bytes row_key)
+{
+    struct row_locks *locks = walk->cluster->locks;
+    const struct row_care care = {.keyspace = walk->keyspace,
+                                  .row_key = row_key,
+                                  .row_hash = row_lock_hash(keyspace_id(walk->keyspace), row_key),
+                                  .locks = locks,
+                                  .commits = walk->cluster->commits};
+    row_lock_wait(locks, care.row_hash);
+    status s = row_care_cut_lost(&care, walk->cells.from, walk->cells.to);
+    row_lock_release(locks, care.row_hash);
+    return s;
+}
+
+static status cut_rows(const struct walk *walk)
+{
+    const struct store_cursor_options options = {.lower = buffer_bytes(&walk->from),
+                                                 .upper = buffer_bytes(&walk->to),
+                                                 .reach = STORE_ANYWHERE,
+                                                 .is_long = true};
+    struct store_cursor *cursor;
+    status s = status_ok();
+    TRY(store_cursor_create(walk->keyspace, &options, &cursor));
+    store_cursor_first(cursor);
+    for (; status_is_ok(s) && store_cursor_valid(cursor); store_cursor_next(cursor))
+        if (fragment_has_spilled(store_cursor_value(cursor)))
+            s = cut_row(walk, bytes_from(store_cursor_key(cursor), 1));
+    if (status_is_ok(s))
+        s = store_cursor_status(cursor);
+    store_cursor_destroy(cursor);
+    return s;
+}
+
+static bool has_failed(const struct walk *walk)
+{
+    return walk->from.failed || walk->to.failed || walk->end.failed;
+}
+
+static bool is_at_end(const struct walk *walk)
+{
+    return bytes_compare(buffer_bytes(&walk->from), buffer_bytes(&walk->end)) >= 0;
+}
+
+static status cut_piece(struct walk *walk)
+{
+    buffer_clear(&walk->to);
+    buffer_append_bytes(&walk->to, buffer_bytes(&walk->end));
+    damages_find_open(walk->cluster->damages, keyspace_id(walk->keyspace), &walk->from, &walk->to);
+    if (has_failed(walk))
+        return status_out_of_memory();
+    if (is_at_end(walk))
+        return status_ok();
+    TRY(cut_rows(walk));
+    buffer_clear(&walk->from);
+    buffer_append_bytes(&walk->from, buffer_bytes(&walk->to));
+    return status_ok();
+}
+
+status lost_cells_cut(struct cluster *cluster, struct keyspace *keyspace, struct damage_part cells)
+{
+    struct walk walk = {.cluster = cluster, .keyspace = keyspace, .cells = cells};
+    status s = status_ok();
+    bound(&walk);
+    while (status_is_ok(s) && (has_failed(&walk) || !is_at_end(&walk)))
+        s = cut_piece(&walk);
+    buffer_free(&walk.from);
+    buffer_free(&walk.to);
+    buffer_free(&walk.end);
+    return s;
+}
