@@ -4,6 +4,7 @@
 #include "archive/bases.h"
 #include "aws/bucket.h"
 #include "backup/whole_schedule.h"
+#include "backup/whole_scope.h"
 #include "backup/whole_tables.h"
 #include "base/condition.h"
 #include "cluster/checkpoint.h"
@@ -98,11 +99,10 @@ static bool goes_on(void *context)
 }
 
 static status create_of_checkpoint(struct whole_runner *runner, struct place *place,
-                                   const struct checkpoint_facts *checkpoint, bool is_scheduled,
-                                   char name[WHOLE_NAME_SIZE])
+                                   const struct checkpoint_facts *checkpoint, struct whole_run *run)
 {
     struct buffer settings = {0};
-    if (runner->options.describe != NULL)
+    if (runner->options.describe != NULL && run->scope[0] == '\0')
         runner->options.describe(runner->options.context, &settings);
     buffer_append_byte(&settings, 0);
     if (settings.failed) {
@@ -114,11 +114,12 @@ static status create_of_checkpoint(struct whole_runner *runner, struct place *pl
                                        .archive_stream = checkpoint->archive_stream,
                                        .instant_us = checkpoint->wall_us,
                                        .settings = (const char *)settings.data,
-                                       .is_scheduled = is_scheduled};
+                                       .is_scheduled = run->is_scheduled,
+                                       .scope = run->scope};
     const struct whole_source source = {.files = files_of_system(),
                                         .directory = (const char *)runner->checkpoint.data,
                                         .facts = &facts};
-    status s = whole_create(place, &source, &runner->work, name);
+    status s = whole_create(place, &source, &runner->work, run->name);
     buffer_free(&settings);
     return s;
 }
@@ -140,13 +141,24 @@ static void note_for_archive(struct whole_runner *runner, const struct place *pl
     status_free(s);
 }
 
+/* No archive goes on from a part, and nothing is told of the server's settings. */
+static status narrow(struct whole_runner *runner, const struct whole_run *run,
+                     struct checkpoint_facts *facts)
+{
+    facts->archive_stream = 0;
+    return whole_scope_narrow((const char *)runner->checkpoint.data, run->scope,
+                              runner->options.log);
+}
+
 static status create_in(struct whole_runner *runner, struct place *place, struct whole_run *run)
 {
     struct checkpoint_facts facts;
     const char *directory = (const char *)runner->checkpoint.data;
     TRY(cluster_checkpoint(runner->options.cluster, directory, &facts));
     run->instant_us = facts.wall_us;
-    status s = create_of_checkpoint(runner, place, &facts, run->is_scheduled, run->name);
+    status s = run->scope[0] != '\0' ? narrow(runner, run, &facts) : status_ok();
+    if (status_is_ok(s))
+        s = create_of_checkpoint(runner, place, &facts, run);
     if (status_is_ok(s))
         note_for_archive(runner, place, run->name, &facts);
     status removed = cluster_remove_checkpoint(runner->options.cluster, directory);
@@ -162,7 +174,7 @@ static status expire(struct whole_runner *runner, struct place *place)
 {
     char identity[STORE_IDENTITY_SIZE];
     const struct whole_expiry expiry = {
-        .server = identity, .scheduled_only = true, .keep = runner->schedule.keep};
+        .server = identity, .scope = "", .scheduled_only = true, .keep = runner->schedule.keep};
     struct whole_work work = {
         .clock = runner->work.clock, .goes_on = goes_on, .context = runner->work.context};
     size_t backups, files;
@@ -209,15 +221,11 @@ static status create_locked(struct whole_runner *runner, struct place *place, st
 static status find_backup(struct place *place, struct whole_run *run, struct arena *arena,
                           struct whole_backup *out)
 {
-    const char *const *names;
-    size_t count;
+    const char *name;
     if (run->name[0] != '\0')
         return whole_read(place, run->name, arena, out);
-    TRY(whole_names(place, arena, &names, &count));
-    if (count == 0)
-        return status_make(STATUS_NOT_FOUND, "there is no whole backup in %s", place_title(place));
-    TRY(whole_read(place, names[count - 1], arena, out));
-    snprintf(run->name, sizeof run->name, "%s", names[count - 1]);
+    TRY(whole_find_newest(place, run->from, arena, &name, out));
+    snprintf(run->name, sizeof run->name, "%s", name);
     return status_ok();
 }
 
@@ -277,7 +285,9 @@ static void count_outcome(struct whole_runner *runner, status s, const struct wh
     struct metrics *metrics = runner->options.metrics;
     if (status_is_ok(s) && !makes_tables(run)) {
         metrics_add(metrics, METRIC_whole_backups_made_total, 1);
-        metrics_set(metrics, METRIC_whole_backup_newest_timestamp_seconds, run->end_us / 1000000);
+        if (run->scope[0] == '\0')
+            metrics_set(metrics, METRIC_whole_backup_newest_timestamp_seconds,
+                        run->end_us / 1000000);
     } else if (!status_is_ok(s) && s.code != STATUS_CANCELLED) {
         metrics_add(metrics, METRIC_whole_backup_failures_total, 1);
     }
@@ -297,6 +307,11 @@ static void log_tables(const struct log *log, const struct whole_run *run)
                  LOG_STR("code", status_code_name(run->code)), LOG_STR("cause", run->error));
 }
 
+static const char *scope_of(const struct whole_run *run)
+{
+    return run->scope[0] != '\0' ? run->scope : "all";
+}
+
 static void log_outcome(const struct whole_runner *runner, const struct whole_run *run)
 {
     const struct log *log = runner->options.log;
@@ -306,12 +321,14 @@ static void log_outcome(const struct whole_runner *runner, const struct whole_ru
         log_info(log, "whole backup made", LOG_STR("place", run->place), LOG_STR("name", run->name),
                  LOG_INT("seconds", (run->end_us - run->start_us) / 1000000),
                  LOG_INT("bytes", (int64_t)run->bytes_total),
-                 LOG_INT("copied_bytes", (int64_t)run->bytes_copied));
+                 LOG_INT("copied_bytes", (int64_t)run->bytes_copied),
+                 LOG_STR("scope", scope_of(run)));
     else if (run->code == STATUS_CANCELLED)
         log_info(log, "whole backup cancelled", LOG_STR("place", run->place));
     else
         log_warn(log, "a whole backup has failed", LOG_STR("place", run->place),
-                 LOG_STR("code", status_code_name(run->code)), LOG_STR("cause", run->error));
+                 LOG_STR("code", status_code_name(run->code)), LOG_STR("cause", run->error),
+                 LOG_STR("scope", scope_of(run)));
 }
 
 /* With the lock held. */
@@ -380,6 +397,7 @@ static void add_run(struct whole_runner *runner, const char *place, bool is_sche
         snprintf(run->name, sizeof run->name, "%s", wish->name);
         snprintf(run->from, sizeof run->from, "%s", wish->from);
         snprintf(run->to, sizeof run->to, "%s", wish->to);
+        snprintf(run->scope, sizeof run->scope, "%s", wish->scope);
         run->with_policies = wish->with_policies;
     }
     *out = *run;
@@ -519,9 +537,19 @@ static status begin(struct whole_runner *runner, const char *place, const struct
                    : status_ok();
 }
 
-status whole_runner_begin(struct whole_runner *runner, const char *place, struct whole_run *out)
+static status too_long(void)
 {
-    return begin(runner, place, NULL, out);
+    return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
+}
+
+status whole_runner_begin(struct whole_runner *runner, const char *place, const char *scope,
+                          struct whole_run *out)
+{
+    const struct whole_wish wish = {
+        .place = place, .name = "", .from = "", .to = "", .scope = scope};
+    if (scope[0] != '\0')
+        TRY(whole_scope_check(scope));
+    return strlen(scope) < WHOLE_SOURCE_SIZE ? begin(runner, place, &wish, out) : too_long();
 }
 
 status whole_runner_restore(struct whole_runner *runner, const struct whole_wish *wish,
@@ -530,7 +558,7 @@ status whole_runner_restore(struct whole_runner *runner, const struct whole_wish
     TRY(whole_tables_check(wish->from, wish->to[0] == '\0' ? NULL : wish->to));
     if (strlen(wish->name) >= WHOLE_NAME_SIZE || strlen(wish->from) >= WHOLE_SOURCE_SIZE ||
         strlen(wish->to) >= WHOLE_SOURCE_SIZE)
-        return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
+        return too_long();
     if (runner->options.control == NULL)
         return status_make(STATUS_UNIMPLEMENTED, "no tables are restored here");
     return begin(runner, wish->place, wish, out);

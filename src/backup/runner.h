@@ -65,11 +65,14 @@ struct whole_run {
     char to[WHOLE_SOURCE_SIZE];
     bool with_policies;
     uint64_t tables;
+    /* Of a backup of a part: whole_scope.h. Empty: of all. */
+    char scope[WHOLE_SOURCE_SIZE];
 };
 
-/* PERMISSION_DENIED unless the place is in, or below, one of the places; FAILED_PRECONDITION while
- * another runs; INVALID_ARGUMENT. */
-status whole_runner_begin(struct whole_runner *runner, const char *place, struct whole_run *out);
+/* A backup of the scope, or of all if that is empty. PERMISSION_DENIED unless the place is in, or
+ * below, one of the places; FAILED_PRECONDITION while another runs; INVALID_ARGUMENT. */
+status whole_runner_begin(struct whole_runner *runner, const char *place, const char *scope,
+                          struct whole_run *out);
 
 /* What is asked of the backup `name`, or of the newest if that is empty. */
 struct whole_wish {
@@ -78,6 +81,7 @@ struct whole_wish {
     const char *from;
     const char *to; /* empty: as it is called */
     bool with_policies;
+    const char *scope; /* private */
 };
 
 /* Fails as whole_runner_begin does. */

@@ -43,8 +43,9 @@ static status tell_run(const struct whole_run *run, struct arena *arena, Wb__Who
     message->source = arena_string(arena, bytes_of(run->from));
     message->target = arena_string(arena, bytes_of(run->to));
     message->tables = (int64_t)run->tables;
+    message->scope = arena_string(arena, bytes_of(run->scope));
     if (message->place == NULL || message->name == NULL || message->source == NULL ||
-        message->target == NULL)
+        message->target == NULL || message->scope == NULL)
         return status_out_of_memory();
     TRY(timestamp_message(run->start_us, arena, &message->start_time));
     if (run->end_us != 0)
@@ -64,7 +65,7 @@ static status create_whole_backup(const struct admin_request *request,
     struct whole_run run;
     Wb__WholeBackupRun *told;
     TRY(check_server(message->parent));
-    TRY(whole_runner_begin(runner_of(request), message->place, &run));
+    TRY(whole_runner_begin(runner_of(request), message->place, message->scope, &run));
     TRY(tell_run(&run, request->arena, &told));
     *response = &told->base;
     return status_ok();
@@ -77,7 +78,8 @@ static status restore_tables(const struct admin_request *request, const Protobuf
                                     .name = message->backup,
                                     .from = message->source,
                                     .to = message->target,
-                                    .with_policies = message->with_policies};
+                                    .with_policies = message->with_policies,
+                                    .scope = ""};
     struct whole_run run;
     Wb__WholeBackupRun *told;
     TRY(check_server(message->parent));

@@ -1,7 +1,10 @@
-/* Whole backups: everything that a server has, at one instant, in a place (place/place.h).
+/* Whole backups: all that a server has, at one instant, in a place (place/place.h).
  *
  *     backups/<name>       manifests, one a backup (whole_manifest.c)
  *     files/<content>      what they refer to, each by its content's name
+ *
+ * A part of a server, a table or an instance, may be backed up alone (whole_scope.h). Such a backup
+ * is one of a server that has nothing else.
  *
  * A whole backup is a manifest: which files a data directory has, and what the content of each is.
  * A content is kept once in a place, by its SHA-256, whichever backups and servers refer to it: so
@@ -44,6 +47,7 @@ struct whole_backup {
     const char *settings;    /* of the server, "key = value" a line; empty: not known */
     bool is_scheduled;       /* made by a schedule, and removed by it */
     uint64_t archive_stream; /* of the archive (archive/piece.h) that goes on from it; 0: none */
+    const char *scope;       /* see whole_scope.h; NULL or empty: all that the server has */
     struct whole_file *files;
     size_t file_count;
 };
@@ -115,9 +119,11 @@ status whole_fetch(struct place *place, const struct whole_backup *backup, struc
 
 /* --- expiry --- */
 
-/* Which backups go. Each server's are counted by themselves. */
+/* Which backups go. Each server's are counted by themselves, and so are those of each part of it.
+ */
 struct whole_expiry {
     const char *server;  /* of this server alone; NULL: of all */
+    const char *scope;   /* of this part alone, empty: of whole servers; NULL: of any */
     bool scheduled_only; /* those that schedules made */
     uint64_t keep;       /* the newest of those of a server; at least 1 */
     /* Moments since then can be restored with an archive: of each server the newest that was made

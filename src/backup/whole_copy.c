@@ -8,6 +8,7 @@
 #include "backup/whole_copy.h"
 
 #include "backup/whole_private.h"
+#include "backup/whole_scope.h"
 #include "row/fold.h"
 #include "store/table_names.h"
 #include "tablet/commit.h"
@@ -62,16 +63,10 @@ static void close_store(struct whole_copy *copy)
 
 /* --- which files --- */
 
-static bool is_table_file(const struct whole_file *file)
-{
-    size_t size = strlen(file->name);
-    return size > 4 && strcmp(file->name + size - 4, ".sst") == 0;
-}
-
 static bool is_no_table_file(const void *context, const struct whole_file *file)
 {
     (void)context;
-    return !is_table_file(file);
+    return !whole_is_table_file(file->name);
 }
 
 struct file_names {
@@ -139,9 +134,7 @@ static status add_files(struct whole_copy *copy, bool of_catalog)
 
 static bool is_wanted(const struct whole_copy *copy, const struct table_record *record)
 {
-    bytes name = bytes_of(copy->options.name), table = bytes_of(record->name);
-    return record->deleted_us == 0 && bytes_start_with(table, name) &&
-           (table.size == name.size || table.data[name.size] == '/');
+    return record->deleted_us == 0 && whole_scope_has(copy->options.name, record->name);
 }
 
 static status copy_record(struct whole_copy *copy, const struct table_record *record,
@@ -243,6 +236,9 @@ static status fill(struct whole_copy *copy)
 {
     const struct whole_choice no_tables = {.wants = is_no_table_file};
     struct files *files = copy->options.files;
+    if (!whole_may_have(copy->options.backup, copy->options.name))
+        return status_make(STATUS_NOT_FOUND, "the backup is of %s alone, and does not have %s",
+                           copy->options.backup->scope, copy->options.name);
     copy->arena = arena_create(WHOLE_MEMORY);
     if (copy->arena == NULL)
         return status_out_of_memory();

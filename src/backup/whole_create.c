@@ -7,6 +7,7 @@
  * the server's last backup had under the same name, of the same size and with the same end, where a
  * table says which run of the server made it, has the same content and is not read at all. */
 #include "backup/whole_private.h"
+#include "backup/whole_scope.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,25 +35,11 @@ struct making {
 
 /* --- what there is to back up --- */
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t size = strlen(name), length = strlen(suffix);
-    return size > length && strcmp(name + size - length, suffix) == 0;
-}
-
-/* Of a data directory: not who has it (LOCK), nor who it is (IDENTITY). */
-static bool is_wanted(const char *name)
-{
-    return strcmp(name, "CURRENT") == 0 || strcmp(name, "FORMAT") == 0 ||
-           strcmp(name, "SYNCED") == 0 || strncmp(name, "MANIFEST-", strlen("MANIFEST-")) == 0 ||
-           ends_with(name, ".sst") || ends_with(name, ".log");
-}
-
 static status add_file(void *context, const char *name)
 {
     struct making *m = context;
     struct whole_backup *backup = &m->backup;
-    if (!is_wanted(name))
+    if (!whole_is_wanted(name))
         return status_ok();
     if (backup->file_count == m->capacity) {
         size_t capacity = m->capacity == 0 ? 64 : 2 * m->capacity;
@@ -114,6 +101,13 @@ static status note_content(void *context, const struct place_entry *entry)
     return content_set_add(context, entry->name);
 }
 
+/* Of the same server, and of all that there is now. */
+static bool is_of_it(const struct making *m)
+{
+    return strcmp(m->previous.server, m->backup.server) == 0 &&
+           (!whole_is_part(&m->previous) || whole_is_same_part(&m->previous, &m->backup));
+}
+
 /* One that cannot be read is no help, and no hindrance; unless it is for want of the key: a place
  * has one, or none. */
 static status find_previous(struct making *m, const char *const *names, size_t count)
@@ -123,7 +117,7 @@ static status find_previous(struct making *m, const char *const *names, size_t c
         status s = whole_read(m->place, names[count - 1 - i], m->previous_arena, &m->previous);
         if (s.code == STATUS_PERMISSION_DENIED)
             return s;
-        bool is_it = status_is_ok(s) && strcmp(m->previous.server, m->backup.server) == 0;
+        bool is_it = status_is_ok(s) && is_of_it(m);
         status_free(s);
         if (is_it)
             return status_ok();
@@ -149,7 +143,7 @@ static status is_as_before(struct making *m, struct whole_file *file, bool *out)
         m->previous.file_count == 0
             ? NULL
             : bsearch(file, m->previous.files, m->previous.file_count, sizeof *file, compare_files);
-    if (before == NULL || !ends_with(file->name, ".sst") || before->size != file->size ||
+    if (before == NULL || !whole_is_table_file(file->name) || before->size != file->size ||
         before->tail_crc32c != file->tail_crc32c)
         return status_ok();
     TRY(content_name(m->place, before->sha256, name));

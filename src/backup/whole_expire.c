@@ -3,11 +3,13 @@
  * First the manifests go, then what only they referred to: a kill in between leaves contents that
  * nobody refers to, and the next expiry finds them. */
 #include "backup/whole_private.h"
+#include "backup/whole_scope.h"
 
 /* A backup that may go. */
 struct candidate {
     const char *name;
     const char *server;
+    const char *scope; /* empty: all */
     int64_t instant_us;
     bool goes;
 };
@@ -31,6 +33,7 @@ static bool may_go(const struct expiring *e, const struct whole_backup *backup)
 {
     const struct whole_expiry *expiry = e->expiry;
     return (expiry->server == NULL || strcmp(expiry->server, backup->server) == 0) &&
+           (expiry->scope == NULL || strcmp(expiry->scope, backup->scope) == 0) &&
            (!expiry->scheduled_only || backup->is_scheduled);
 }
 
@@ -50,23 +53,26 @@ static status read_manifest(struct expiring *e, const char *name, struct whole_b
 static status add_candidate(struct expiring *e, const char *name, const struct whole_backup *backup)
 {
     const char *server = arena_string(e->arena, bytes_of(backup->server));
-    if (server == NULL)
+    const char *scope = arena_string(e->arena, bytes_of(backup->scope));
+    if (server == NULL || scope == NULL)
         return status_out_of_memory();
-    e->candidates[e->candidate_count++] =
-        (struct candidate){.name = name, .server = server, .instant_us = backup->instant_us};
+    e->candidates[e->candidate_count++] = (struct candidate){
+        .name = name, .server = server, .scope = scope, .instant_us = backup->instant_us};
     return status_ok();
 }
 
-/* Each server's are counted by themselves. One goes that is not among the newest, and without which
- * each moment of the reach can be had: a later one is from before all of it. */
+/* Each server's are counted by themselves, and those of each part of it. One goes that is not among
+ * the newest, and without which each moment of the reach can be had: a later one is from before all
+ * of it. */
 static bool is_to_go(const struct expiring *e, size_t i)
 {
     const struct whole_expiry *expiry = e->expiry;
+    const struct candidate *it = &e->candidates[i];
     bool is_idle = expiry->reach_us == 0;
     uint64_t newer = 0;
     for (size_t j = i + 1; j < e->candidate_count; j++) {
         const struct candidate *other = &e->candidates[j];
-        if (strcmp(other->server, e->candidates[i].server) != 0)
+        if (strcmp(other->server, it->server) != 0 || strcmp(other->scope, it->scope) != 0)
             continue;
         newer++;
         is_idle = is_idle || other->instant_us < expiry->reach_us;

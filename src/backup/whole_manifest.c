@@ -1,6 +1,8 @@
 /* The manifest of a whole backup: the line "trestle whole backup 1", a message
- * (proto/trestle/backup.proto), and the SHA-256 of all before it. */
+ * (proto/trestle/backup.proto), and the SHA-256 of all before it. One of a part of a server begins
+ * with a 2: who does not know of parts would restore it as if it were all. */
 #include "backup/whole_private.h"
+#include "backup/whole_scope.h"
 
 #include "aws/bucket.h"
 #include "trestle/backup.pb-c.h"
@@ -10,6 +12,7 @@
 
 static const char PREFIX[] = "trestle whole backup ";
 static const char HEAD[] = "trestle whole backup 1\n";
+static const char HEAD_OF_PART[] = "trestle whole backup 2\n";
 enum { HEAD_SIZE = sizeof HEAD - 1, MOST_BYTES = WHOLE_MEMORY / 4 };
 
 uint64_t whole_size(const struct whole_backup *backup)
@@ -65,8 +68,9 @@ status whole_encode(const struct whole_backup *backup, struct arena *arena, stru
     message.settings = backup->settings;
     message.is_scheduled = backup->is_scheduled;
     message.archive_stream = backup->archive_stream;
+    message.scope = whole_is_part(backup) ? backup->scope : "";
     TRY(files_to_messages(backup, arena, &message));
-    buffer_append(out, HEAD, HEAD_SIZE);
+    buffer_append(out, whole_is_part(backup) ? HEAD_OF_PART : HEAD, HEAD_SIZE);
     proto_encode(&message.base, out);
     return append_digest(out);
 }
@@ -111,7 +115,8 @@ static status unwrap(bytes content, bytes *out)
     if (!bytes_start_with(content, bytes_of(PREFIX)) ||
         content.size < HEAD_SIZE + WHOLE_DIGEST_SIZE)
         return damaged("it does not begin as one");
-    if (!bytes_start_with(content, bytes_of(HEAD)))
+    if (!bytes_start_with(content, bytes_of(HEAD)) &&
+        !bytes_start_with(content, bytes_of(HEAD_OF_PART)))
         return status_make(STATUS_FAILED_PRECONDITION, "a later release wrote this backup");
     bytes summed = bytes_make(content.data, content.size - WHOLE_DIGEST_SIZE);
     TRY(digest_compute(DIGEST_SHA256, summed, digest, &size));
@@ -134,7 +139,8 @@ static status from_message(bytes content, struct arena *arena, struct whole_back
                                  .program = message->program,
                                  .settings = message->settings,
                                  .is_scheduled = message->is_scheduled,
-                                 .archive_stream = message->archive_stream};
+                                 .archive_stream = message->archive_stream,
+                                 .scope = message->scope};
     return files_from_messages(message, arena, out);
 }
 

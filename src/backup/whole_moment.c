@@ -2,6 +2,7 @@
 #include "backup/whole_moment.h"
 
 #include "backup/whole_private.h"
+#include "backup/whole_scope.h"
 
 /* A backup from which an archive goes on that is there. */
 struct base {
@@ -61,8 +62,8 @@ static status look_at(struct search *search, const char *name)
         return status_ok();
     }
     TRY(s);
-    return is_archived(search, backup.archive_stream) ? add_base(search, name, &backup)
-                                                      : status_ok();
+    bool is_base = !whole_is_part(&backup) && is_archived(search, backup.archive_stream);
+    return is_base ? add_base(search, name, &backup) : status_ok();
 }
 
 static status find_bases(struct search *search)

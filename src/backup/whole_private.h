@@ -27,6 +27,10 @@ void content_object(const char *content, char out[OBJECT_NAME_SIZE]);
 /* INVALID_ARGUMENT if it can be no backup's name. */
 status manifest_object(const char *name, char out[OBJECT_NAME_SIZE]);
 
+/* What a backup has of a data directory: not who has it (LOCK), nor who it is (IDENTITY). */
+bool whole_is_wanted(const char *file);
+bool whole_is_table_file(const char *file); /* it never changes */
+
 /* A set of contents' names that grows, then is asked. All zeroes is empty. */
 struct content_set {
     char (*names)[CONTENT_NAME_SIZE];

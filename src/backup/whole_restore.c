@@ -2,6 +2,7 @@
 #include "backup/whole_restore.h"
 
 #include "backup/whole_private.h"
+#include "backup/whole_scope.h"
 #include "base/limits.h"
 #include "cluster/catalog.h"
 #include "control/operations.h"
@@ -194,6 +195,7 @@ static status fill(const struct whole_restore *restore, const char *directory)
 status whole_restore(const struct whole_restore *restore)
 {
     struct buffer unfinished = {0};
+    TRY(whole_check_is_all(restore->backup));
     buffer_append_format(&unfinished, "%s.restoring%c", restore->directory, 0);
     status s = unfinished.failed ? status_out_of_memory() : check_target(restore);
     if (status_is_ok(s)) {

@@ -29,7 +29,8 @@ struct whole_restore {
     void *context;
 };
 
-/* FAILED_PRECONDITION if there is something in the directory; DATA_LOSS. Blocking. */
+/* FAILED_PRECONDITION if there is something in the directory, or the backup is of a part of a
+ * server; DATA_LOSS. Blocking. */
 status whole_restore(const struct whole_restore *restore);
 
 #endif

@@ -2,6 +2,7 @@
 #include "backup/whole_schedule.h"
 
 #include "backup/whole_private.h"
+#include "backup/whole_scope.h"
 
 static const int64_t HOUR_US = INT64_C(3600) * 1000000;
 
@@ -48,7 +49,7 @@ void whole_schedule_note(struct whole_schedule *schedule, enum status_code code,
 
 static bool is_of(const struct whole_backup *backup, const char *server)
 {
-    return backup->is_scheduled && strcmp(backup->server, server) == 0;
+    return backup->is_scheduled && strcmp(backup->server, server) == 0 && !whole_is_part(backup);
 }
 
 static status find_newest(struct place *place, const char *server, struct arena *of_names,

@@ -2,6 +2,7 @@
 #include "backup/whole_tables.h"
 
 #include "backup/whole_copy.h"
+#include "backup/whole_scope.h"
 #include "base/limits.h"
 #include "bigtable/names.h"
 #include "bigtable/resource_call.h"
@@ -65,12 +66,6 @@ static const char *new_name_in_instance(const struct making *m, const char *inst
     const char *out = text.failed ? NULL : arena_string(m->arena, buffer_bytes(&text));
     buffer_free(&text);
     return out;
-}
-
-static bool is_at_or_under(const char *name, const char *parent)
-{
-    size_t size = strlen(parent);
-    return strncmp(name, parent, size) == 0 && (name[size] == '\0' || name[size] == '/');
 }
 
 /* --- resources of the backup --- */
@@ -137,7 +132,7 @@ static status put_of_instance(const struct making *m, const struct resource *res
     const char *instance = name_parent(m->arena, m->source->record->name);
     if (instance == NULL)
         return status_out_of_memory();
-    if (!is_at_or_under(resource->name, instance) || !comes_with_instance(m, resource))
+    if (!whole_scope_has(instance, resource->name) || !comes_with_instance(m, resource))
         return status_ok();
     return put_as(m, resource, new_name_in_instance(m, instance, resource->name));
 }
@@ -162,7 +157,7 @@ static status put_of_table(const struct making *m, const struct resource *resour
     bool is_wanted = resource->kind == RESOURCE_POLICY ||
                      resource->kind == RESOURCE_AUTHORIZED_VIEW ||
                      resource->kind == RESOURCE_SCHEMA_BUNDLE;
-    if (!is_wanted || !is_at_or_under(resource->name, m->source->record->name))
+    if (!is_wanted || !whole_scope_has(m->source->record->name, resource->name))
         return status_ok();
     return put_as(m, resource, new_name(m, resource->name));
 }

@@ -3,6 +3,7 @@
 
 #include "backup/whole_copy.h"
 #include "backup/whole_private.h"
+#include "backup/whole_scope.h"
 #include "base/failmalloc.h"
 #include "cluster/checkpoint.h"
 #include "cluster/steps_testing.h"
@@ -10,6 +11,7 @@
 #include "google/bigtable/admin/v2/table.pb-c.h"
 #include "google/iam/v1/policy.pb-c.h"
 #include "place/place.h"
+#include "store/table_names.h"
 
 #define INSTANCE "projects/p/instances/i"
 #define OTHER    INSTANCE "/tables/other"
@@ -69,17 +71,21 @@ static void write_data(struct fixture *f)
     assert_ok(control_edit(f->control, stage_resources, NULL));
 }
 
-static void back_up(struct fixture *f)
+/* Of a part of it, unless the scope is empty. */
+static void back_up(struct fixture *f, const char *scope)
 {
     struct checkpoint_facts facts;
     struct place_lock *lock;
     char directory[128], name[WHOLE_NAME_SIZE];
     snprintf(directory, sizeof directory, "%s/checkpoint", f->base.directory);
     assert_ok(cluster_checkpoint(f->base.cluster, directory, &facts));
+    if (scope[0] != '\0')
+        assert_ok(whole_scope_narrow(directory, scope, &f->base.log));
     const struct whole_backup said = {.server = facts.identity,
                                       .version = facts.version,
                                       .instant_us = facts.wall_us,
-                                      .settings = ""};
+                                      .settings = "",
+                                      .scope = scope};
     const struct whole_source source = {
         .files = files_of_system(), .directory = directory, .facts = &said};
     assert_ok(place_make(f->place));
@@ -113,7 +119,7 @@ static int setup(void **state)
     f->arena = arena_create(WHOLE_MEMORY);
     f->work.clock = clock_system();
     write_data(f);
-    back_up(f);
+    back_up(f, "");
     set_cell(&f->base, "a", "too late");
     *state = f;
     return 0;
@@ -366,6 +372,240 @@ static void every_allocation_may_fail(void **state)
     failmalloc_each(restore_without_memory, *state);
 }
 
+/* --- a part by itself --- */
+
+/* A checkpoint with what it is to be left with. */
+static void take_checkpoint(struct fixture *f)
+{
+    struct checkpoint_facts facts;
+    assert_ok(cluster_checkpoint(f->base.cluster, f->scratch, &facts));
+}
+
+static status narrow(struct fixture *f, const char *scope)
+{
+    return whole_scope_narrow(f->scratch, scope, &f->base.log);
+}
+
+struct census {
+    unsigned tables;
+    unsigned tablets;
+    unsigned spares;
+    unsigned resources;
+};
+
+static status count_table(void *context, const struct table_record *record)
+{
+    struct census *census = context;
+    (void)record;
+    census->tables++;
+    return status_ok();
+}
+
+static status count_tablet(void *context, const struct tablet_record *record)
+{
+    struct census *census = context;
+    (void)record;
+    census->tablets++;
+    return status_ok();
+}
+
+static status count_spare(void *context, uint64_t keyspace_id)
+{
+    struct census *census = context;
+    (void)keyspace_id;
+    census->spares++;
+    return status_ok();
+}
+
+static unsigned count_resources(struct keyspace *catalog)
+{
+    static const uint8_t first = RESOURCE_KEY, end = RESOURCE_KEY + 1;
+    const struct store_cursor_options options = {
+        .lower = bytes_make(&first, 1), .upper = bytes_make(&end, 1), .reach = STORE_ANYWHERE};
+    struct store_cursor *cursor;
+    unsigned count = 0;
+    assert_ok(store_cursor_create(catalog, &options, &cursor));
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
+        count++;
+    assert_ok(store_cursor_status(cursor));
+    store_cursor_destroy(cursor);
+    return count;
+}
+
+static unsigned count_keyspaces(struct store *store)
+{
+    unsigned count = 0;
+    while (store_keyspace_at(store, count) != NULL)
+        count++;
+    return count;
+}
+
+/* Of what is left, which can be opened, and has a keyspace for each table alone. */
+static struct census take_census(struct fixture *f)
+{
+    const struct store_options options = {.directory = f->scratch,
+                                          .fold = &row_fold,
+                                          .log = &f->base.log,
+                                          .cache_bytes = 1 << 20,
+                                          .open_files = 64,
+                                          .read_only = true};
+    struct census census = {.tables = 0};
+    const struct catalog_visitor visitor = {
+        .context = &census, .table = count_table, .tablet = count_tablet, .spare = count_spare};
+    struct store *store;
+    assert_ok(store_open(&options, &store));
+    struct keyspace *catalog = store_keyspace_find(store, CATALOG_KEYSPACE_ID);
+    assert_ok(catalog_read(catalog, &visitor));
+    census.resources = count_resources(catalog);
+    assert_int_equal(count_keyspaces(store), 1 + census.tables);
+    assert_int_equal(census.spares, 0);
+    store_close(store);
+    return census;
+}
+
+struct word {
+    const char *directory;
+    const char *word;
+};
+
+static status look_for_word(void *context, const char *name)
+{
+    const struct word *word = context;
+    struct buffer path = {0}, content = {0};
+    buffer_append_format(&path, "%s/%s%c", word->directory, name, 0);
+    assert_ok(files_read(files_of_system(), (const char *)path.data, 1 << 20, &content));
+    assert_null(memmem(content.data, content.size, word->word, strlen(word->word)));
+    buffer_free(&path);
+    buffer_free(&content);
+    return status_ok();
+}
+
+static void assert_nowhere(const char *directory, const char *what)
+{
+    struct word word = {.directory = directory, .word = what};
+    assert_ok(files_list(files_of_system(), directory, look_for_word, &word));
+}
+
+/* Also of what is in tables already, and names nobody. */
+static void of_a_part_nothing_else_is_left(void **state)
+{
+    struct fixture *f = *state;
+    assert_ok(keyspace_flush(store_keyspace_find(f->base.cluster->store, CATALOG_KEYSPACE_ID)));
+    take_checkpoint(f);
+    assert_ok(narrow(f, TEST_TABLE));
+    assert_nowhere(f->scratch, "other"); /* what comes before is compressed */
+    struct census table = take_census(f);
+    assert_int_equal(table.tables, 1);
+    assert_int_equal(table.tablets, 2);
+    assert_int_equal(table.resources, 3); /* the instance, the view, the policy */
+    take_checkpoint(f);
+    assert_ok(narrow(f, OTHER));
+    struct census other = take_census(f);
+    assert_int_equal(other.tables, 1);
+    assert_int_equal(other.tablets, 1);
+    assert_int_equal(other.resources, 1);
+    take_checkpoint(f);
+    assert_ok(narrow(f, INSTANCE));
+    struct census instance = take_census(f);
+    assert_int_equal(instance.tables, 2);
+    assert_int_equal(instance.tablets, 3);
+    assert_int_equal(instance.resources, 3);
+}
+
+static void what_is_no_part_is_refused(void **state)
+{
+    static const struct {
+        const char *scope;
+        enum status_code code;
+    } refused[] = {{INSTANCE "/tables/tt", STATUS_NOT_FOUND},
+                   {"projects/p/instances/ii", STATUS_NOT_FOUND},
+                   {"projects/p", STATUS_INVALID_ARGUMENT},
+                   {INSTANCE "/clusters/c", STATUS_INVALID_ARGUMENT}};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        take_checkpoint(f);
+        status s = narrow(f, refused[i].scope);
+        assert_int_equal(s.code, refused[i].code);
+        status_free(s);
+    }
+}
+
+static void a_part_comes_back_as_out_of_all(void **state)
+{
+    struct fixture *f = *state;
+    size_t made;
+    set_cell(&f->base, "a", "1");
+    back_up(f, TEST_TABLE);
+    assert_string_equal(f->backup.scope, TEST_TABLE);
+    assert_ok(restore(f, TEST_TABLE, RESTORED, true, &made));
+    assert_rows(f, RESTORED);
+    assert_true(has_resource(f, RESOURCE_POLICY, RESTORED));
+    assert_true(
+        has_resource(f, RESOURCE_AUTHORIZED_VIEW, INSTANCE "/tables/restored/authorizedViews/v"));
+    assert_refused(f, OTHER, "projects/p/instances/i/tables/o", STATUS_NOT_FOUND);
+    assert_refused(f, INSTANCE, "projects/p/instances/k", STATUS_NOT_FOUND);
+}
+
+/* There is one. */
+static status note_file(void *context, const char *name)
+{
+    buffer_append_format(context, "%s%c", name, 0);
+    return status_ok();
+}
+
+/* A file that is missing keeps nobody from the rest: its keys are closed, there as here. */
+static void damage_goes_with_the_part(void **state)
+{
+    struct fixture *f = *state;
+    struct buffer path = {0};
+    take_checkpoint(f);
+    buffer_append_format(&path, "%s/", f->scratch);
+    assert_ok(keyspace_list_files(f->base.table->tablets[0]->keyspace, note_file, &path));
+    assert_int_equal(remove((const char *)path.data), 0);
+    buffer_free(&path);
+    assert_ok(narrow(f, TEST_TABLE));
+    assert_int_equal(take_census(f).tablets, 2);
+}
+
+static void every_failure_of_the_disk_leaves_no_half_part(void **state)
+{
+    static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_APPEND, FAULT_SYNC,
+                                                      FAULT_SYNC_DIRECTORY, FAULT_READ};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        bool is_done = false;
+        for (unsigned step = 0; !is_done; step++) {
+            assert_true(step < 400);
+            unsigned failures = fault_fs_failures(faults);
+            take_checkpoint(f);
+            fault_fs_fail(faults, operations[i], "/restoring", FAULT_IO, step);
+            status s = narrow(f, TEST_TABLE);
+            is_done = fault_fs_failures(faults) == failures;
+            fault_fs_heal(faults);
+            assert_true(status_is_ok(s) || !is_done);
+            if (status_is_ok(s))
+                assert_int_equal(take_census(f).tables, 1);
+            status_free(s);
+        }
+    }
+}
+
+static void narrow_without_memory(void *context)
+{
+    struct fixture *f = context;
+    status s = narrow(f, TEST_TABLE);
+    bool has_failed = failmalloc_stop();
+    assert_true(has_failed || status_is_ok(s));
+    status_free(s);
+    take_checkpoint(f);
+}
+
+static void every_allocation_for_a_part_may_fail(void **state)
+{
+    take_checkpoint(*state);
+    failmalloc_each(narrow_without_memory, *state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +618,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_cancelled_anywhere_makes_no_table, setup, teardown),
         cmocka_unit_test_setup_teardown(every_failure_of_the_disk_makes_no_table, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_a_part_nothing_else_is_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_no_part_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_part_comes_back_as_out_of_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(damage_goes_with_the_part, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_failure_of_the_disk_leaves_no_half_part, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(every_allocation_for_a_part_may_fail, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,26 @@ status whole_pace(struct whole_work *work, uint64_t bytes)
     return ends ? status_make(STATUS_CANCELLED, "cancelled") : status_ok();
 }
 
+/* --- files of a data directory --- */
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t size = strlen(name), length = strlen(suffix);
+    return size > length && strcmp(name + size - length, suffix) == 0;
+}
+
+bool whole_is_table_file(const char *name)
+{
+    return ends_with(name, ".sst");
+}
+
+bool whole_is_wanted(const char *name)
+{
+    return strcmp(name, "CURRENT") == 0 || strcmp(name, "FORMAT") == 0 ||
+           strcmp(name, "SYNCED") == 0 || strncmp(name, "MANIFEST-", strlen("MANIFEST-")) == 0 ||
+           whole_is_table_file(name) || ends_with(name, ".log");
+}
+
 /* --- contents --- */
 
 status content_name(struct place *place, const uint8_t sha256[WHOLE_DIGEST_SIZE],

@@ -54,6 +54,11 @@ static uint64_t id_of_key(bytes key)
     return id_at(key, 1);
 }
 
+uint64_t catalog_id_of_key(bytes key)
+{
+    return key.size < 1 + ID_SIZE ? 0 : id_of_key(key);
+}
+
 /* Keyspace, file, block. */
 struct damage_key {
     uint8_t data[1 + 3 * ID_SIZE];

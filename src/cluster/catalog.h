@@ -98,6 +98,10 @@ status catalog_encode_table(const struct table_record *record, struct buffer *ou
 status catalog_decode_table(bytes value, struct arena *arena, struct table_record *out,
                             struct schema **schema);
 
+/* The first id in the key of one of the records above, by which its table or keyspace is known; 0
+ * if it has none. */
+uint64_t catalog_id_of_key(bytes key);
+
 /* --- reading: everything, at start and for the doctor --- */
 
 struct catalog_visitor {

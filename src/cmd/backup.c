@@ -3,6 +3,7 @@
 #include "cmd/backup.h"
 
 #include "aws/bucket.h"
+#include "backup/whole_scope.h"
 #include "cmd/backup_private.h"
 #include "cmd/command.h"
 
@@ -28,18 +29,11 @@ status backup_read_words(const struct backup_words *words, const char *const *ar
     return options_read(words->table, arguments + count, no_environment, &values);
 }
 
-status backup_find(struct place *place, const char **name, struct arena *arena,
+status backup_find(struct place *place, const char *from, struct arena *arena, const char **name,
                    struct whole_backup *out)
 {
-    const char *const *names;
-    size_t count;
-    if (*name == NULL) {
-        TRY(whole_names(place, arena, &names, &count));
-        if (count == 0)
-            return status_make(STATUS_NOT_FOUND, "there is no whole backup");
-        *name = names[count - 1];
-    }
-    return whole_read(place, *name, arena, out);
+    return *name == NULL ? whole_find_newest(place, from, arena, name, out)
+                         : whole_read(place, *name, arena, out);
 }
 
 struct whole_work backup_work_at(uint64_t rate)
@@ -143,8 +137,9 @@ static void print_backup(const char *name, const struct whole_backup *backup)
 {
     struct buffer size = {0};
     backup_append_size(&size, backup->file_count, whole_size(backup));
-    printf("%-20s  %.*s  server %s  %s%s\n", name, (int)size.size, (const char *)size.data,
-           backup->server, backup->is_scheduled ? "scheduled, " : "", backup->program);
+    printf("%-20s  %.*s  server %s  %s%s%s%s\n", name, (int)size.size, (const char *)size.data,
+           backup->server, backup->is_scheduled ? "scheduled, " : "", backup->program,
+           whole_is_part(backup) ? "  only " : "", backup->scope);
     buffer_free(&size);
 }
 
@@ -282,8 +277,10 @@ static void write_expire_help(struct buffer *out)
 {
     options_write_help(&expire_table, out);
     buffer_append_format(
-        out, "\nRemoves all whole backups in PLACE but the newest of each server, names them, and\n"
-             "then removes the files that none of those that stay refers to.\n");
+        out, "\nRemoves all whole backups in PLACE but the newest of each server, and of each "
+             "table and\n"
+             "instance that has backups of its own, names them, and then removes the files that\n"
+             "none of those that stay refers to.\n");
 }
 
 static void tell_removed(void *context, const char *name, const char *server)

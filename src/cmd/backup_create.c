@@ -3,6 +3,7 @@
 #include "cmd/backup_private.h"
 
 #include "aws/bucket.h"
+#include "backup/whole_scope.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
 #include "row/fold.h"
@@ -20,6 +21,8 @@ enum {
 struct create_options {
     struct target_options target;
     const char *data_dir;
+    const char *table;
+    const char *instance;
     uint64_t rate;
     const char *backup_key;
 };
@@ -33,6 +36,11 @@ struct create_options {
 
 static const struct option rows[] = {
     TARGET_SERVER_ROWS(struct create_options, target),
+    ROW(STRING, table, NULL, 0, "NAME",
+        "Only this table: projects/P/instances/I/tables/T, with its policies, views and schema "
+        "bundles."),
+    ROW(STRING, instance, NULL, 0, "NAME",
+        "Only this instance: projects/P/instances/I, with its tables, policies and views."),
     ROW(STRING, data_dir, NULL, 0, "DIR",
         "The data directory of a server that is stopped, in place of one that serves."),
     ROW(SIZE, rate, "0", INT64_MAX, "",
@@ -58,7 +66,10 @@ static void write_help(struct buffer *out)
         "which is made if its parent is there, or s3://BUCKET/PREFIX. A server makes backups in\n"
         "its --backup-places alone, one at a time, and goes on when this command is killed. What\n"
         "the place has already is not copied again. A backup that is cut short is none, and the\n"
-        "next goes on from what has been copied.\n");
+        "next goes on from what has been copied.\n"
+        "\nWith --table or --instance nothing else of the server is in the backup, and it is\n"
+        "restored as a table, or as an instance, out of a backup of all: by `trestle backup\n"
+        "restore` with the same option.\n");
 }
 
 /* --- a directory that nobody serves --- */
@@ -66,6 +77,8 @@ static void write_help(struct buffer *out)
 struct creation {
     struct create_options options;
     const char *where;
+    const char *scope;      /* see backup/whole_scope.h; empty: all */
+    struct buffer narrowed; /* a directory of that alone, with a NUL */
     struct log log;
     struct store *store;
     struct place *place;
@@ -118,17 +131,36 @@ static void tell(const char *name, uint64_t bytes, uint64_t copied_files, uint64
     buffer_free(&copied);
 }
 
+/* Beside what a server's own backups are made of, and removed by its next start if it is left. */
+static status narrow(struct creation *creation)
+{
+    struct files *files = files_of_system();
+    buffer_append_format(&creation->narrowed, "%s/checkpoint%c", creation->options.data_dir, 0);
+    if (creation->narrowed.failed)
+        return status_out_of_memory();
+    const char *narrowed = (const char *)creation->narrowed.data;
+    TRY(whole_scope_copy(files, creation->options.data_dir, narrowed));
+    return whole_scope_narrow(narrowed, creation->scope, &creation->log);
+}
+
 static status create(struct creation *creation)
 {
     char identity[STORE_IDENTITY_SIZE], name[WHOLE_NAME_SIZE];
-    struct whole_backup facts = {
-        .server = identity, .instant_us = clock_wall_us(clock_system()), .settings = ""};
-    const struct whole_source source = {
+    struct whole_backup facts = {.server = identity,
+                                 .instant_us = clock_wall_us(clock_system()),
+                                 .settings = "",
+                                 .scope = creation->scope};
+    struct whole_source source = {
         .files = files_of_system(), .directory = creation->options.data_dir, .facts = &facts};
     struct whole_work work = backup_work_at(creation->options.rate);
     TRY(open_directory(creation));
     TRY(store_identity(creation->store, identity));
     TRY(find_version(creation->store, &facts));
+    if (creation->scope[0] != '\0') {
+        facts.archive_stream = 0;
+        TRY(narrow(creation));
+        source.directory = (const char *)creation->narrowed.data;
+    }
     TRY(whole_create(creation->place, &source, &work, name));
     tell(name, work.bytes_total, work.files_copied, work.bytes_copied);
     return status_ok();
@@ -138,6 +170,10 @@ static status create_offline(struct creation *creation)
 {
     creation->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
     status s = create(creation);
+    if (creation->narrowed.data != NULL && !creation->narrowed.failed)
+        status_ignore(
+            files_remove_flat_directory(files_of_system(), (const char *)creation->narrowed.data));
+    buffer_free(&creation->narrowed);
     place_unlock(creation->place, creation->lock);
     place_close(creation->place);
     if (creation->store != NULL)
@@ -158,11 +194,30 @@ static status create_by_server(struct creation *creation)
     Wb__CreateWholeBackupRequest request = WB__CREATE_WHOLE_BACKUP_REQUEST__INIT;
     request.parent = "servers/self";
     request.place = creation->where;
+    request.scope = creation->scope;
     return backup_run(&creation->options.target, BACKUP_SERVICE "CreateWholeBackup", &request.base,
                       tell_run);
 }
 
 /* --- which of them --- */
+
+static status choose_scope(struct creation *creation)
+{
+    const struct create_options *options = &creation->options;
+    if (options->table != NULL && options->instance != NULL)
+        return status_make(STATUS_INVALID_ARGUMENT, "--table and --instance exclude each other");
+    creation->scope = options->table != NULL      ? options->table
+                      : options->instance != NULL ? options->instance
+                                                  : "";
+    bool is_table = strstr(creation->scope, "/tables/") != NULL;
+    if (creation->scope[0] == '\0')
+        return status_ok();
+    TRY(whole_scope_check(creation->scope));
+    return is_table == (options->table != NULL)
+               ? status_ok()
+               : status_make(STATUS_INVALID_ARGUMENT, "%s is %s", creation->scope,
+                             is_table ? "a table: --table" : "an instance: --instance");
+}
 
 static status read_options(const char *const *arguments, struct creation *out)
 {
@@ -173,6 +228,7 @@ static status read_options(const char *const *arguments, struct creation *out)
     TRY(command_need_words(arguments, 1, "the place comes first"));
     out->where = arguments[0];
     TRY(options_read(&table, arguments + 1, no_environment, &values));
+    TRY(choose_scope(out));
     return out->options.data_dir != NULL
                ? status_ok()
                : target_options_settle(&table, origins, &out->options.target);

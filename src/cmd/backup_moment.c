@@ -44,7 +44,7 @@ status backup_moment_begin(const struct backup_moment *moment, struct whole_rest
     if (moment->archive == NULL && (moment->until != NULL || moment->table != NULL))
         return status_make(STATUS_INVALID_ARGUMENT, "--until and --table go with --archive");
     if (moment->archive == NULL)
-        return backup_find(restore->place, name, arena, backup);
+        return backup_find(restore->place, NULL, arena, name, backup);
     *out = calloc(1, sizeof **out);
     return *out == NULL ? status_out_of_memory()
                         : begin(moment, *out, restore, arena, name, backup);

@@ -24,8 +24,8 @@ struct backup_words {
 status backup_read_words(const struct backup_words *words, const char *const *arguments,
                          const char *given[2], void *out, struct option_origin *origins);
 
-/* A manifest by its name, or the newest if that is NULL; `*name` is then what it is called. */
-status backup_find(struct place *place, const char **name, struct arena *arena,
+/* A manifest by its name, or, if that is NULL, the newest by whole_find_newest. */
+status backup_find(struct place *place, const char *from, struct arena *arena, const char **name,
                    struct whole_backup *out);
 
 /* Work at this rate, in bytes a second. */

@@ -84,7 +84,8 @@ static void write_help(struct buffer *out)
         "each\n"
         "as a whole or not at all: into a server that serves, which has none of them, or into a\n"
         "directory that has nothing else. Only their files are fetched. An instance that is not\n"
-        "there is made, with clusters and app profiles, as it was.\n");
+        "there is made, with clusters and app profiles, as it was. Without NAME the newest backup\n"
+        "is taken that is of all, or of what is asked for.\n");
 }
 
 struct restoration {
@@ -145,7 +146,7 @@ static status restore_tables(struct restoration *r, const char *directory)
     struct whole_backup backup;
     const char *name = r->words[1];
     size_t made;
-    TRY(backup_find(r->place, &name, r->arena, &backup));
+    TRY(backup_find(r->place, r->from, r->arena, &name, &backup));
     const struct backup_tables tables = {.place = r->place,
                                          .backup = &backup,
                                          .from = r->from,

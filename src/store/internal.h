@@ -656,6 +656,7 @@ struct store {
     std::string directory;
     const store_fold *fold;
     bool read_only;
+    bool no_compactions;
     class trouble trouble;
     store_counters counters;
     level0_list levels0;

@@ -90,8 +90,11 @@ class synced_file {
     /* Durable on return. Makes the file if `read` found none or a damaged one, or was not called.
      * After a failure what was recorded last is still there. */
     rocksdb::IOStatus write(const synced_record &record);
+    /* The same, of which nothing is left that was recorded before. */
+    rocksdb::IOStatus write_afresh(const synced_record &record);
 
   private:
+    rocksdb::IOStatus write_slot(const synced_record &record, bool is_afresh);
     rocksdb::IOStatus make(const std::string &slot);
     rocksdb::IOStatus overwrite(const std::string &slot);
 
@@ -191,6 +194,7 @@ class log_tracker {
     void start_thread();
     /* Nothing is recorded any more: the directory may be another one. */
     void abandon();
+    rocksdb::IOStatus record_afresh(); /* see store_forget_record */
     /* Records what there is, if it was recording. No log is written to any more. */
     void stop();
 

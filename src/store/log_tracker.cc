@@ -139,6 +139,16 @@ bool log_tracker::records()
     return is_recording;
 }
 
+IOStatus log_tracker::record_afresh()
+{
+    std::lock_guard<std::mutex> lock(writing);
+    if (!is_recording)
+        return IOStatus::OK();
+    synced_record present = gather();
+    sync_copy();
+    return file.write_afresh(present);
+}
+
 IOStatus log_tracker::record()
 {
     std::lock_guard<std::mutex> lock(writing);

@@ -132,5 +132,6 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
     o.level_compaction_dynamic_level_bytes = true;
     o.target_file_size_base = TABLE_SIZE;
     o.max_bytes_for_level_base = LEVEL_BASE;
+    o.disable_auto_compactions = store->no_compactions;
     return o;
 }

@@ -16,7 +16,8 @@ using rocksdb::DB;
 
 store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
-      trouble(options), damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
+      no_compactions(options->no_compactions), trouble(options), damage(this, options),
+      logs(std::make_shared<log_tracker>(options->log)),
       room(std::make_shared<log_room>(logs, options->metrics)),
       stand_ins(std::make_shared<class stand_ins>()), base_files(std::move(base)),
       files(make_file_system(base_files, room, stand_ins)),
@@ -460,6 +461,12 @@ bool store_records_log_end(const store *store)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
     return !store->logs->has_failed() || store->trouble.is_fenced();
+}
+
+status store_forget_record(store *store)
+{
+    CHECK_MAGIC(store, STORE_MAGIC);
+    return guarded([&] { return status_from(store->logs->record_afresh()); });
 }
 
 void store_fence(store *store, const char *why)

@@ -97,6 +97,7 @@ struct store_options {
     int open_files;              /* file descriptors that tables may take */
     int background_threads;      /* flushes and compactions */
     bool read_only;              /* for the doctor: changes nothing, but keeps others out */
+    bool no_compactions;         /* but those that keyspace_compact asks for */
     /* Of logs that have lost something what comes before that is replayed, and store_log_end says
      * what was lost; otherwise the store does not open then. */
     bool salvage;
@@ -154,6 +155,9 @@ status store_accept_loss(struct store *store);
 /* Whether it is on record how far the log is synced. As long as it is not, a later start may take
  * for a torn write what is a loss. A fenced store has nothing left to record. */
 bool store_records_log_end(const struct store *store);
+
+/* Of what was on that record before, names of tables among it, nothing is left. Blocking. */
+status store_forget_record(struct store *store);
 
 /* Everything made from the store (views, cursors, values, batches) must have been released. */
 void store_close(struct store *store);

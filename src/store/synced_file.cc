@@ -212,6 +212,16 @@ IOStatus synced_file::overwrite(const std::string &slot)
 
 IOStatus synced_file::write(const synced_record &record)
 {
+    return write_slot(record, false);
+}
+
+IOStatus synced_file::write_afresh(const synced_record &record)
+{
+    return write_slot(record, true);
+}
+
+IOStatus synced_file::write_slot(const synced_record &record, bool is_afresh)
+{
     std::string slot;
     sequence++; /* also of what fails, which may be on the disk all the same */
     status encoded = encode(record, sequence, &slot);
@@ -219,5 +229,5 @@ IOStatus synced_file::write(const synced_record &record)
         status_free(encoded);
         return IOStatus::IOError("out of memory");
     }
-    return slot.size() > slot_size ? make(slot) : overwrite(slot);
+    return is_afresh || slot.size() > slot_size ? make(slot) : overwrite(slot);
 }

@@ -279,6 +279,76 @@ def test_tables_come_back_alone(tmp_path, fresh_server, administer, connect):
         backup("restore", story.place, *wrong, code=2)
 
 
+def assert_nothing_of(place, *words):
+    """In the place. What is as short as these words is not compressed out of recognition."""
+    for path in (each for each in place.rglob("*") if each.is_file()):
+        content = path.read_bytes()
+        assert not [word for word in words if word in content], path
+
+
+def test_a_table_or_an_instance_alone(tmp_path, fresh_server, administer, connect):
+    """In its backup there is nothing of others, and it comes back as out of one of all."""
+    story = Story(tmp_path, fresh_server, administer, connect)
+    endpoint = ("--endpoint", story.server.host)
+    reader = {"role": "roles/bigtable.reader", "members": ["user:a@b.c"]}
+    policy = policy_pb2.Policy(bindings=[reader])
+    protect(story, policy)
+    other = story.admin.create_instance("j")
+    row = (b"foreign-row", [set_cell("f", b"q", b"foreign", 1000)])
+    for instance in (story.instance, other):
+        story.admin.create_table(instance, "unrelated")
+        story.rpc.mutate_rows(f"{instance}/tables/unrelated", [row])
+    create = ("create", story.place)
+    table = backup(*create, "--table", story.table, *endpoint).split(":")[0]
+    assert_nothing_of(story.place, b"foreign", b"unrelated", b"instances/j")
+    story.write(b"row", b"later")
+    assert f"only {story.table}" in backup("list", story.place)
+    refused = backup("restore", story.place, "--to", tmp_path / "no", code=1)
+    assert "there is no whole backup of a server in" in refused
+    refused = backup("restore", story.place, table, "--to", tmp_path / "no", code=1)
+    assert f"the backup is of {story.table} alone" in refused and "--table" in refused
+    refused = backup("restore", story.place, "--instance", story.instance, *endpoint, code=1)
+    assert f"that may have {story.instance}" in refused
+
+    before = f"{story.instance}/tables/before"
+    restore = ("restore", story.place, "--table", story.table, "--with-policies")
+    said = backup(*restore, "--as", before, *endpoint)
+    assert said == f"{table}: 1 table restored into {before}\n"
+    assert values(story.rpc, before) == {b"row": b"value"}
+    assert policy_of(story.admin, before) == policy.bindings
+    assert story.admin.tables.get_authorized_view(name=f"{before}/authorizedViews/v")
+
+    instance = backup(*create, "--instance", story.instance, *endpoint).split(":")[0]
+    assert_nothing_of(story.place, b"instances/j")
+    again = backup(*create, "--table", story.table, *endpoint).split(":")[0]
+    whole = backup(*create, *endpoint).split(":")[0]
+    refused = backup(*create, "--table", f"{story.table}x", *endpoint, code=1)
+    assert f"there is no table {story.table}x" in refused
+    backup(*create, "--table", story.instance, *endpoint, code=2)
+    gone = backup("expire", story.place, "--keep", "1")
+    assert gone.startswith(f"{table}  server ") and "\n1 backups and " in gone
+    names = [line.split()[0] for line in backup("list", story.place).splitlines()]
+    assert names == [instance, again, whole]
+    third = f"{story.instance[:-1]}k"
+    backup("restore", story.place, instance, "--instance", story.instance, "--as", third, *endpoint)
+    tables = story.admin.tables.list_tables(parent=third)
+    assert sorted(each.name.split("/")[-1] for each in tables) == ["before", "t", "unrelated"]
+    assert values(story.rpc, f"{third}/tables/t") == {b"row": b"later"}
+
+    story.server.kill()
+    data = story.server.data
+    offline = story.place.parent / "offline"
+    backup("create", offline, "--data-dir", data, "--table", story.table)
+    assert_nothing_of(offline, b"foreign", b"unrelated", b"instances/j")
+    assert not (data / "checkpoint").exists()
+    to = tmp_path / "alone"
+    backup("restore", offline, "--table", story.table, "--to", to)
+    alone = story.restored(to)
+    assert values(connect(alone.host), story.table) == {b"row": b"later"}
+    tables = administer(alone.host).tables.list_tables(parent=story.instance)
+    assert [each.name for each in tables] == [story.table]
+
+
 def test_what_is_put_may_be_encrypted(tmp_path, fresh_server, connect):
     """Backups and the archive: without the key nothing of them is to be had, with it all."""
     key, other, place = tmp_path / "key", tmp_path / "other", tmp_path / "whole"

@@ -52,9 +52,11 @@ function stateOf(run) {
 const whatOf = (run) =>
   run.source
     ? `${plural(Number(run.tables ?? 0), "table")} restored as ${run.target || run.source}`
-    : run.scheduled
-      ? "whole backup, by the schedule"
-      : "whole backup";
+    : run.scope
+      ? `backup of ${run.scope}`
+      : run.scheduled
+        ? "whole backup, by the schedule"
+        : "whole backup";
 
 const row = (run) => [
   whatOf(run),

@@ -1,0 +1,44 @@
+/* A part of a server that is backed up alone, its *scope*: one table, or one instance with all its
+ * tables, by its full name.
+ *
+ * A backup of a part has what a restore of tables (whole_tables.h) may want of it: the tables' rows
+ * and records, their views, schema bundles and policies; the instance, its clusters, app profiles
+ * and policies, and, of an instance, its views. Nothing else of the server is in it, in no file.
+ * It is no server: it cannot be restored as one, and no archive goes on from it. */
+#ifndef TRESTLE_BACKUP_WHOLE_SCOPE_H
+#define TRESTLE_BACKUP_WHOLE_SCOPE_H
+
+#include "backup/whole.h"
+
+bool whole_is_part(const struct whole_backup *backup);
+bool whole_is_same_part(const struct whole_backup *a, const struct whole_backup *b);
+
+/* INVALID_ARGUMENT unless it is a table's name, or an instance's. */
+status whole_scope_check(const char *scope);
+
+/* Whether what has the name is the scope, or in it. */
+bool whole_scope_has(const char *scope, const char *name);
+
+/* Whether tables of that name, or in the instance of that name, may be in the backup. */
+bool whole_may_have(const struct whole_backup *backup, const char *name);
+
+/* OK, or FAILED_PRECONDITION that says of what the backup is alone. */
+status whole_check_is_all(const struct whole_backup *backup);
+
+/* The newest backup that may have `from`, or that is of all if that is NULL; `*name` is what it is
+ * called. Both in the arena. NOT_FOUND. A manifest that cannot be read is passed over, unless no
+ * other one is left: then that is why. */
+status whole_find_newest(struct place *place, const char *from, struct arena *arena,
+                         const char **name, struct whole_backup *out);
+
+/* Takes all that is not of the scope out of the directory: a checkpoint, or what whole_scope_copy
+ * made, that nobody has open. Tables of the scope stay the files that they are. NOT_FOUND if there
+ * is no table of the scope. On failure the directory is good for nothing. Blocking. */
+status whole_scope_narrow(const char *directory, const char *scope, const struct log *log);
+
+/* Makes `to` a copy of the data directory `from`, which nobody writes to, without its identity: of
+ * tables links. Both are on one file system; `to` is not there, or what a killed one has left.
+ * Blocking. */
+status whole_scope_copy(struct files *files, const char *from, const char *to);
+
+#endif
