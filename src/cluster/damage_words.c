@@ -30,14 +30,25 @@ bytes damage_row(bytes key)
 
 /* --- words --- */
 
-/* The row that a key of the store belongs to, perhaps in `plain`, which is to be freed. */
+/* The row that an S key begins with, or what there is of it: an index cuts keys off anywhere. */
+static bytes read_row(bytes text, struct buffer *plain)
+{
+    for (size_t at = 0; at < text.size; at++) {
+        bool is_escape = text.data[at] == KEY_TEXT_ZERO;
+        if (is_escape && (at + 1 == text.size || text.data[at + 1] != KEY_TEXT_ESCAPED))
+            break;
+        buffer_append_byte(plain, text.data[at]);
+        at += is_escape;
+    }
+    return buffer_bytes(plain);
+}
+
+/* The row that a key of the store belongs to, perhaps in `plain`, which is to be freed. Of a key
+ * between two the first row that has greater ones. */
 static bytes row_of_key(bytes key, struct buffer *plain)
 {
     bytes row = bytes_from(key, key.size > 0);
-    size_t size = key.size > 0 && key.data[0] == SPILL_SPACE ? key_text_size(row, 0) : 0;
-    if (size > 0 && buffer_reserve(plain, size) != NULL)
-        row = key_text_read(bytes_make(row.data, size), 0, plain->data);
-    return row;
+    return key.size > 0 && key.data[0] == SPILL_SPACE ? read_row(row, plain) : row;
 }
 
 static void append_row(struct buffer *out, bytes key)
