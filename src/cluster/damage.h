@@ -70,8 +70,9 @@ void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
 void damages_find_open(struct damages *damages, uint64_t keyspace_id, struct buffer *from,
                        struct buffer *to);
 
-/* Ends what the records of rows have at the places of large cells that are lost. Blocks. DATA_LOSS:
- * more is damaged than was known. lost_cells.c. */
+/* Ends what the records of rows have at the places of large cells that are lost. Blocks.
+ * UNAVAILABLE: tables cannot be read beside what is damaged, before the next start. lost_cells.c.
+ */
 status lost_cells_cut(struct cluster *cluster, struct keyspace *keyspace, struct damage_part cells);
 
 /* Whether something of the keyspace is known to be damaged. */

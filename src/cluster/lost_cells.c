@@ -94,6 +94,17 @@ static status cut_piece(struct walk *walk)
     return status_ok();
 }
 
+/* A table that was cut off under way fails at any key: the store reads it by what it remembers. */
+static status advise(status s)
+{
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    status told =
+        status_make(STATUS_UNAVAILABLE, "%s: restart the server, then repair", status_message(s));
+    status_free(s);
+    return told;
+}
+
 status lost_cells_cut(struct cluster *cluster, struct keyspace *keyspace, struct damage_part cells)
 {
     struct walk walk = {.cluster = cluster, .keyspace = keyspace, .cells = cells};
@@ -104,5 +115,5 @@ status lost_cells_cut(struct cluster *cluster, struct keyspace *keyspace, struct
     buffer_free(&walk.from);
     buffer_free(&walk.to);
     buffer_free(&walk.end);
-    return s;
+    return advise(s);
 }

@@ -65,7 +65,8 @@ static status settle_stand_ins(keyspace *keyspace, const std::vector<uint64_t> &
             keyspace->store->stand_ins->remove(number);
         else if (overlaps(*found, from, to))
             return status_make(STATUS_UNAVAILABLE,
-                               "store: the damaged table file %06llu.sst is still in use",
+                               "store: the damaged table file %06llu.sst is still in use: restart "
+                               "the server, then repair",
                                (unsigned long long)number);
     }
     return status_ok();
@@ -88,6 +89,19 @@ static status check_given_up(const keyspace *keyspace, const Slice &from, const 
     return status_ok();
 }
 
+/* RocksDB goes on with what it remembers of a table that was cut off under way. */
+static status after_compacting(const rocksdb::Status &s)
+{
+    status why = status_from(s);
+    if (!s.IsCorruption())
+        return why;
+    status told = status_make(STATUS_UNAVAILABLE,
+                              "%s, and cannot be compacted away: restart the server, then repair",
+                              status_message(why));
+    status_free(why);
+    return told;
+}
+
 static status heal(keyspace *keyspace, const Slice &from, const Slice &to)
 {
     std::vector<uint64_t> damaged = keyspace->closed.files();
@@ -101,7 +115,7 @@ static status heal(keyspace *keyspace, const Slice &from, const Slice &to)
     /* A file that is alone is moved to the lowest level as it is, and there it is rewritten. */
     if (s.ok())
         s = compact_away(keyspace, from, to);
-    TRY(status_from(s));
+    TRY(after_compacting(s));
     return settle_stand_ins(keyspace, damaged, from, to);
 }
 
