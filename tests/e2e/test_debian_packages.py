@@ -144,11 +144,9 @@ def test_a_copy_is_equal(loaded, server, fresh_server, all_rows, tmp_path):
     there.close()
 
 
-# A million cells each: one kind of file in each run, the others by date.
-LONG_KINDS = [pytest.param(kind, marks=pytest.mark.long) for kind in ("csv", "jsonl")]
-
-
-@pytest.mark.parametrize("kind", ["avro", *LONG_KINDS])
+# A million cells each. Fewer come and go in every run: test_files.py.
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["avro", "csv", "jsonl"])
 def test_files_bring_it_back(loaded, rpc, all_rows, tmp_path, kind):
     """Out by `trestle export`, and back by `trestle import`: row by row, with timestamps."""
     again, families = f"{packages.TABLE}-{kind}", ",".join(packages.FAMILIES)

@@ -53,6 +53,7 @@ def put_large(raw, number):
     raw.commit({"upsert": entity})
 
 
+@pytest.mark.long
 def test_large_entities_that_are_near(victim, raw):
     for number in range(1, 61):
         put_large(raw, number)
@@ -64,6 +65,7 @@ def test_large_entities_that_are_near(victim, raw):
         query(raw, find_nearest=nearest)
 
 
+@pytest.mark.long
 def test_many_large_entities_at_once(victim, raw):
     for number in range(1, 61):
         put_large(raw, number)

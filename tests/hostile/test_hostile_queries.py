@@ -296,9 +296,13 @@ KEPT = {
     "sort": f"SELECT a {PAIRS} ORDER BY b",
     "quantiles": "SELECT APPROX_QUANTILES(x, 1000000000) FROM UNNEST([1, 2, 3]) x",
 }
+# Those that take longest; the others always.
+LONG_KEPT = ("distinct", "groups", "distinct values", "values")
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize(
+    "name", [pytest.param(k, marks=[pytest.mark.long] * (k in LONG_KEPT)) for k in KEPT]
+)
 def test_what_is_kept_is_bounded(victim, rpc, name):
     with victim.attacked(megabytes=640):
         code, message = ends(rpc, KEPT[name])
@@ -312,6 +316,7 @@ def test_sketches_that_are_none(victim, rpc):
             assert code == RANGE and "sketch" in message
 
 
+@pytest.mark.long
 def test_a_row_of_many_versions_is_unpacked(victim, rpc):
     with victim.attacked(megabytes=256):
         for start in range(0, 50_000, 10_000):

@@ -120,7 +120,11 @@ def test_64_mib_of_unknown_fields(victim, attack):
 
 @pytest.mark.parametrize(
     ("method", "number"),
-    [("MutateRows", 2), ("MutateRow", 3), ("ReadModifyWriteRow", 3)],
+    [
+        ("MutateRow", 3),
+        pytest.param("MutateRows", 2, marks=pytest.mark.long),
+        pytest.param("ReadModifyWriteRow", 3, marks=pytest.mark.long),
+    ],
 )
 def test_64_mib_of_empty_fields(victim, attack, method, number):
     """Two bytes each, which would be a structure each."""
@@ -131,6 +135,7 @@ def test_64_mib_of_empty_fields(victim, attack, method, number):
         goes_on(raw, victim)
 
 
+@pytest.mark.long
 def test_64_mib_of_empty_row_sets(victim, attack):
     """There is one, which is merged from all of them."""
     with victim.attacked(megabytes=320):
@@ -140,6 +145,7 @@ def test_64_mib_of_empty_row_sets(victim, attack):
         goes_on(raw, victim)
 
 
+@pytest.mark.long
 def test_64_mib_of_empty_row_keys(victim, attack):
     with victim.attacked(megabytes=1024):
         raw = attack()
@@ -307,6 +313,7 @@ def test_gzip_bomb(victim, attack):
         goes_on(raw, victim)
 
 
+@pytest.mark.long
 def test_many_gzip_bombs(victim, attack):
     """Together they get what one connection may have."""
     with victim.attacked(megabytes=1200):
@@ -324,6 +331,7 @@ def test_many_gzip_bombs(victim, attack):
         assert EXHAUSTED in codes
 
 
+@pytest.mark.long
 def test_gzip_of_gzip_bombs(victim, attack):
     """Only one layer is unpacked."""
     with victim.attacked():
