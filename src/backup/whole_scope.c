@@ -40,14 +40,40 @@ bool whole_is_same_part(const struct whole_backup *a, const struct whole_backup 
     return strcmp(a->scope, b->scope) == 0;
 }
 
-static bool is_instance(const char *name)
+enum whole_kind whole_kind_of(const char *name)
 {
-    return strstr(name, "/tables/") == NULL;
+    if (strstr(name, "/databases/") != NULL)
+        return WHOLE_DATABASE;
+    return strstr(name, "/tables/") != NULL ? WHOLE_TABLE : WHOLE_INSTANCE;
+}
+
+/* As datastore/key.c has it: nobody could ask for a database of another name. */
+static status check_database(const char *name)
+{
+    enum { MOST = 128 };
+    size_t size = 0;
+    TRY(name_check_form("Database", name, "projects/{project}/databases/{database}"));
+    for (const char *at = name; *at != '\0'; at++) {
+        size = *at == '/' ? 0 : size + 1;
+        if (size > MOST || (unsigned char)*at < ' ')
+            return status_make(STATUS_INVALID_ARGUMENT,
+                               "a project and a database have up to %d bytes, without control "
+                               "characters",
+                               MOST);
+    }
+    return status_ok();
 }
 
 status whole_scope_check(const char *scope)
 {
-    return is_instance(scope) ? name_check_instance(scope) : name_check_table(scope);
+    switch (whole_kind_of(scope)) {
+    case WHOLE_DATABASE:
+        return check_database(scope);
+    case WHOLE_TABLE:
+        return name_check_table(scope);
+    default:
+        return name_check_instance(scope);
+    }
 }
 
 bool whole_scope_has(const char *scope, const char *name)
@@ -63,12 +89,14 @@ bool whole_may_have(const struct whole_backup *backup, const char *name)
 
 status whole_check_is_all(const struct whole_backup *backup)
 {
+    static const char *const options[] = {
+        [WHOLE_TABLE] = "table", [WHOLE_INSTANCE] = "instance", [WHOLE_DATABASE] = "database"};
     if (!whole_is_part(backup))
         return status_ok();
     return status_make(STATUS_FAILED_PRECONDITION,
                        "the backup is of %s alone, and makes no server: --%s says that this is to "
                        "be restored",
-                       backup->scope, is_instance(backup->scope) ? "instance" : "table");
+                       backup->scope, options[whole_kind_of(backup->scope)]);
 }
 
 /* --- the newest --- */
@@ -185,9 +213,10 @@ static status find_tables(struct narrowing *n)
         qsort(n->keyspaces.ids, n->keyspaces.count, sizeof *n->keyspaces.ids, compare_ids);
         return status_ok();
     }
-    return status_make(STATUS_NOT_FOUND,
-                       is_instance(n->scope) ? "there is no table in %s" : "there is no table %s",
-                       n->scope);
+    static const char *const words[] = {[WHOLE_TABLE] = "there is no table",
+                                        [WHOLE_INSTANCE] = "there is no table in",
+                                        [WHOLE_DATABASE] = "there is no database"};
+    return status_make(STATUS_NOT_FOUND, "%s %s", words[whole_kind_of(n->scope)], n->scope);
 }
 
 /* --- records --- */
@@ -204,6 +233,8 @@ static bool keeps_resource(const struct narrowing *n, enum resource_kind kind, c
     size_t size = end != NULL ? (size_t)(end - n->scope) : strlen(n->scope);
     bool is_of_instance =
         strncmp(name, n->scope, size) == 0 && (name[size] == '\0' || name[size] == '/');
+    if (whole_kind_of(n->scope) == WHOLE_DATABASE)
+        return kind != RESOURCE_OPERATION && whole_scope_has(n->scope, name);
     if (!is_of_instance || kind == RESOURCE_OPERATION || has_part(name, "/backups/"))
         return false;
     if (has_part(name, "/tables/"))

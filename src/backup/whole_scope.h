@@ -1,19 +1,29 @@
-/* A part of a server that is backed up alone, its *scope*: one table, or one instance with all its
- * tables, by its full name.
+/* A part of a server that is backed up, or restored, alone: its *scope*, by its full name.
+ *
+ *     projects/P/instances/I/tables/T      a table
+ *     projects/P/instances/I               an instance, with all its tables
+ *     projects/P/databases/D               a Datastore database, which is a table of that name; D
+ * is (default) for the one without a name
  *
  * A backup of a part has what a restore of tables (whole_tables.h) may want of it: the tables' rows
  * and records, their views, schema bundles and policies; the instance, its clusters, app profiles
- * and policies, and, of an instance, its views. Nothing else of the server is in it, in no file.
- * It is no server: it cannot be restored as one, and no archive goes on from it. */
+ * and policies, and, of an instance, its views; what of a database expires. Nothing else of the
+ * server is in it, in no file. It is no server: it cannot be restored as one, and no archive goes
+ * on from it. */
 #ifndef TRESTLE_BACKUP_WHOLE_SCOPE_H
 #define TRESTLE_BACKUP_WHOLE_SCOPE_H
 
 #include "backup/whole.h"
 
+enum whole_kind { WHOLE_TABLE, WHOLE_INSTANCE, WHOLE_DATABASE };
+
+/* By the name's form alone. */
+enum whole_kind whole_kind_of(const char *name);
+
 bool whole_is_part(const struct whole_backup *backup);
 bool whole_is_same_part(const struct whole_backup *a, const struct whole_backup *b);
 
-/* INVALID_ARGUMENT unless it is a table's name, or an instance's. */
+/* INVALID_ARGUMENT unless it is the name of one of these. */
 status whole_scope_check(const char *scope);
 
 /* Whether what has the name is the scope, or in it. */

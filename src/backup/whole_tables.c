@@ -22,25 +22,17 @@ struct making {
 
 /* --- names --- */
 
-static bool is_instance(const char *name)
-{
-    return strstr(name, "/tables/") == NULL;
-}
-
-static status check_name(const char *name)
-{
-    return is_instance(name) ? name_check_instance(name) : name_check_table(name);
-}
-
 status whole_tables_check(const char *from, const char *to)
 {
-    TRY(check_name(from));
+    TRY(whole_scope_check(from));
     if (to == NULL)
         return status_ok();
-    TRY(check_name(to));
-    if (is_instance(from) != is_instance(to))
+    TRY(whole_scope_check(to));
+    if (whole_kind_of(from) != whole_kind_of(to))
         return status_make(STATUS_INVALID_ARGUMENT,
-                           "%s and %s: a table becomes a table, an instance an instance", from, to);
+                           "%s and %s: a table becomes a table, an instance an instance, a "
+                           "database a database",
+                           from, to);
     return status_ok();
 }
 
@@ -118,7 +110,7 @@ static bool comes_with_instance(const struct making *m, const struct resource *r
         return true;
     case RESOURCE_LOGICAL_VIEW:
     case RESOURCE_MATERIALIZED_VIEW:
-        return m->order->with_policies && is_instance(m->order->from);
+        return m->order->with_policies && whole_kind_of(m->order->from) == WHOLE_INSTANCE;
     case RESOURCE_POLICY:
         return m->order->with_policies && strstr(resource->name, "/tables/") == NULL &&
                strstr(resource->name, "/backups/") == NULL;
@@ -137,11 +129,18 @@ static status put_of_instance(const struct making *m, const struct resource *res
     return put_as(m, resource, new_name_in_instance(m, instance, resource->name));
 }
 
+static bool is_database(const struct making *m)
+{
+    return whole_kind_of(m->order->from) == WHOLE_DATABASE;
+}
+
 static status require_instance_of(const struct making *m)
 {
     const char *instance = name_parent(m->arena, m->name);
     if (instance == NULL)
         return status_out_of_memory();
+    if (is_database(m))
+        return status_ok();
     if (edit_find(m->edit, RESOURCE_INSTANCE, instance) != NULL)
         return status_ok();
     TRY(visit_resources(m, put_of_instance));
@@ -154,9 +153,11 @@ static status require_instance_of(const struct making *m)
 
 static status put_of_table(const struct making *m, const struct resource *resource)
 {
-    bool is_wanted = resource->kind == RESOURCE_POLICY ||
-                     resource->kind == RESOURCE_AUTHORIZED_VIEW ||
-                     resource->kind == RESOURCE_SCHEMA_BUNDLE;
+    bool is_with_policies = resource->kind == RESOURCE_POLICY ||
+                            resource->kind == RESOURCE_AUTHORIZED_VIEW ||
+                            resource->kind == RESOURCE_SCHEMA_BUNDLE;
+    bool is_wanted =
+        resource->kind == RESOURCE_FIELD || (is_with_policies && m->order->with_policies);
     if (!is_wanted || !whole_scope_has(m->source->record->name, resource->name))
         return status_ok();
     return put_as(m, resource, new_name(m, resource->name));
@@ -167,7 +168,7 @@ static status describe(const struct making *m, struct restore_spec *spec)
 {
     BtAdmin__Table *source, table = BT_ADMIN__TABLE__INIT;
     spec->deletion_protection = m->order->with_policies && m->source->record->deletion_protection;
-    if (m->order->with_policies) {
+    if (m->order->with_policies || is_database(m)) {
         spec->extra = m->source->record->extra;
         return status_ok();
     }
@@ -182,7 +183,7 @@ static status stage_table(void *context, struct edit *edit)
     struct restore_spec spec = {.table = m->name};
     m->edit = edit;
     TRY(require_instance_of(m));
-    if (m->order->with_policies)
+    if (m->order->with_policies || is_database(m))
         TRY(visit_resources(m, put_of_table));
     TRY(describe(m, &spec));
     TRY(edit_batch(edit, &spec.also));

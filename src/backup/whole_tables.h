@@ -5,7 +5,10 @@
  * with it unless there is one of that name. Left behind are policies (IAM), authorized views,
  * schema bundles, the deletion protection, the automated backup policy and the tiers' settings, as
  * RestoreTable does, unless they are asked for: then an instance that is made has its policy and
- * its views, too. */
+ * its views, too.
+ *
+ * A Datastore database is one table. It comes with its indexes and with what says when entities
+ * expire; what was being done on an index is not gone on with. */
 #ifndef TRESTLE_BACKUP_WHOLE_TABLES_H
 #define TRESTLE_BACKUP_WHOLE_TABLES_H
 
@@ -16,7 +19,7 @@
 struct whole_tables {
     struct place *place;
     const struct whole_backup *backup;
-    const char *from; /* full name of a table, or of an instance: all its tables */
+    const char *from; /* see whole_scope.h; of an instance all its tables */
     const char *to;   /* of the same kind; NULL: as it is called */
     bool with_policies;
     struct files *files;

@@ -36,6 +36,47 @@ status backup_find(struct place *place, const char *from, struct arena *arena, c
                          : whole_read(place, *name, arena, out);
 }
 
+status backup_database_name(const char *given, struct arena *arena, const char **out)
+{
+    const char *slash = strchrnul(given, '/');
+    const char *id = *slash == '\0' || slash[1] == '\0' ? "(default)" : slash + 1;
+    struct buffer name = {0};
+    if (strstr(given, "/databases/") != NULL)
+        buffer_append_bytes(&name, bytes_of(given));
+    else
+        buffer_append_format(&name, "projects/%.*s/databases/%s", (int)(slash - given), given, id);
+    *out = name.failed ? NULL : arena_string(arena, buffer_bytes(&name));
+    buffer_free(&name);
+    return *out == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status check_kind(const char *name, enum whole_kind kind)
+{
+    static const char *const kinds[] = {[WHOLE_TABLE] = "a table: --table",
+                                        [WHOLE_INSTANCE] = "an instance: --instance",
+                                        [WHOLE_DATABASE] = "a database: --database"};
+    enum whole_kind its = whole_kind_of(name);
+    TRY(whole_scope_check(name));
+    return its == kind ? status_ok()
+                       : status_make(STATUS_INVALID_ARGUMENT, "%s is %s", name, kinds[its]);
+}
+
+status backup_choose_part(const struct backup_part *part, struct arena *arena, const char **out)
+{
+    int count = (part->table != NULL) + (part->instance != NULL) + (part->database != NULL);
+    *out = NULL;
+    if (count > 1)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "--table, --instance and --database exclude each other");
+    if (part->database != NULL) {
+        TRY(backup_database_name(part->database, arena, out));
+        return check_kind(*out, WHOLE_DATABASE);
+    }
+    *out = part->table != NULL ? part->table : part->instance;
+    return count == 0 ? status_ok()
+                      : check_kind(*out, part->table != NULL ? WHOLE_TABLE : WHOLE_INSTANCE);
+}
+
 struct whole_work backup_work_at(uint64_t rate)
 {
     return (struct whole_work){.clock = clock_system(), .bytes_per_second = rate};

@@ -21,8 +21,7 @@ enum {
 struct create_options {
     struct target_options target;
     const char *data_dir;
-    const char *table;
-    const char *instance;
+    struct backup_part part;
     uint64_t rate;
     const char *backup_key;
 };
@@ -34,13 +33,21 @@ struct create_options {
         .unit = unit_, .sentence = sentence_                                                       \
     }
 
+#define PART_ROW(member_, unit_, sentence_)                                                        \
+    {                                                                                              \
+        .member = #member_, .kind = OPTION_STRING,                                                 \
+        .offset = offsetof(struct create_options, part.member_), .unit = unit_,                    \
+        .sentence = sentence_                                                                      \
+    }
+
 static const struct option rows[] = {
     TARGET_SERVER_ROWS(struct create_options, target),
-    ROW(STRING, table, NULL, 0, "NAME",
-        "Only this table: projects/P/instances/I/tables/T, with its policies, views and schema "
-        "bundles."),
-    ROW(STRING, instance, NULL, 0, "NAME",
-        "Only this instance: projects/P/instances/I, with its tables, policies and views."),
+    PART_ROW(table, "NAME",
+             "Only this table: projects/P/instances/I/tables/T, with its policies, views and "
+             "schema bundles."),
+    PART_ROW(instance, "NAME",
+             "Only this instance: projects/P/instances/I, with its tables, policies and views."),
+    PART_ROW(database, "PROJECT/DB", BACKUP_DATABASE_SENTENCE),
     ROW(STRING, data_dir, NULL, 0, "DIR",
         "The data directory of a server that is stopped, in place of one that serves."),
     ROW(SIZE, rate, "0", INT64_MAX, "",
@@ -67,9 +74,10 @@ static void write_help(struct buffer *out)
         "its --backup-places alone, one at a time, and goes on when this command is killed. What\n"
         "the place has already is not copied again. A backup that is cut short is none, and the\n"
         "next goes on from what has been copied.\n"
-        "\nWith --table or --instance nothing else of the server is in the backup, and it is\n"
-        "restored as a table, or as an instance, out of a backup of all: by `trestle backup\n"
-        "restore` with the same option.\n");
+        "\nWith --table, --instance or --database nothing else of the server is in the backup, "
+        "and\n"
+        "it is restored as one of these is out of a backup of all: by `trestle backup restore`\n"
+        "with the same option.\n");
 }
 
 /* --- a directory that nobody serves --- */
@@ -77,6 +85,7 @@ static void write_help(struct buffer *out)
 struct creation {
     struct create_options options;
     const char *where;
+    struct arena *arena;
     const char *scope;      /* see backup/whole_scope.h; empty: all */
     struct buffer narrowed; /* a directory of that alone, with a NUL */
     struct log log;
@@ -201,24 +210,6 @@ static status create_by_server(struct creation *creation)
 
 /* --- which of them --- */
 
-static status choose_scope(struct creation *creation)
-{
-    const struct create_options *options = &creation->options;
-    if (options->table != NULL && options->instance != NULL)
-        return status_make(STATUS_INVALID_ARGUMENT, "--table and --instance exclude each other");
-    creation->scope = options->table != NULL      ? options->table
-                      : options->instance != NULL ? options->instance
-                                                  : "";
-    bool is_table = strstr(creation->scope, "/tables/") != NULL;
-    if (creation->scope[0] == '\0')
-        return status_ok();
-    TRY(whole_scope_check(creation->scope));
-    return is_table == (options->table != NULL)
-               ? status_ok()
-               : status_make(STATUS_INVALID_ARGUMENT, "%s is %s", creation->scope,
-                             is_table ? "a table: --table" : "an instance: --instance");
-}
-
 static status read_options(const char *const *arguments, struct creation *out)
 {
     struct option_origin origins[ROW_COUNT] = {0};
@@ -228,20 +219,30 @@ static status read_options(const char *const *arguments, struct creation *out)
     TRY(command_need_words(arguments, 1, "the place comes first"));
     out->where = arguments[0];
     TRY(options_read(&table, arguments + 1, no_environment, &values));
-    TRY(choose_scope(out));
+    TRY(backup_choose_part(&out->options.part, out->arena, &out->scope));
+    out->scope = out->scope != NULL ? out->scope : "";
     return out->options.data_dir != NULL
                ? status_ok()
                : target_options_settle(&table, origins, &out->options.target);
 }
 
-int backup_create_kind(const char *const *arguments)
+static int read_and_create(struct creation *creation, const char *const *arguments)
 {
-    struct creation creation = {.where = NULL};
-    if (command_asks_for(arguments, "--help"))
-        return command_print(write_help);
-    status s = read_options(arguments, &creation);
+    status s = read_options(arguments, creation);
     if (!status_is_ok(s))
         return command_refuse("backup", s);
-    s = creation.options.data_dir != NULL ? create_offline(&creation) : create_by_server(&creation);
+    s = creation->options.data_dir != NULL ? create_offline(creation) : create_by_server(creation);
     return command_end("backup", s, true);
+}
+
+int backup_create_kind(const char *const *arguments)
+{
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_help);
+    struct creation creation = {.where = NULL, .arena = arena_create(BACKUP_COMMAND_MEMORY)};
+    if (creation.arena == NULL)
+        return command_refuse("backup", status_out_of_memory());
+    int code = read_and_create(&creation, arguments);
+    arena_destroy(creation.arena);
+    return code;
 }

@@ -28,6 +28,20 @@ status backup_read_words(const struct backup_words *words, const char *const *ar
 status backup_find(struct place *place, const char *from, struct arena *arena, const char **name,
                    struct whole_backup *out);
 
+/* The full name of a database out of PROJECT, PROJECT/DB or itself; in the arena. */
+status backup_database_name(const char *given, struct arena *arena, const char **out);
+
+#define BACKUP_DATABASE_SENTENCE                                                                   \
+    "Only this Datastore database: PROJECT for the default one, or PROJECT/DB."
+
+/* What is asked for of --table, --instance, --database; NULL: all. INVALID_ARGUMENT. */
+struct backup_part {
+    const char *table;
+    const char *instance;
+    const char *database;
+};
+status backup_choose_part(const struct backup_part *part, struct arena *arena, const char **out);
+
 /* Work at this rate, in bytes a second. */
 struct whole_work backup_work_at(uint64_t rate);
 

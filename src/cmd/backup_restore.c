@@ -14,6 +14,7 @@ struct restore_options {
     uint64_t rate;
     struct backup_moment moment;
     const char *instance;
+    const char *database;
     const char *as;
     bool with_policies;
 };
@@ -47,11 +48,12 @@ static const struct option rows[] = {
     MOMENT_ROW(until, "MOMENT", ARCHIVE_UNTIL_SENTENCE),
     MOMENT_ROW(table, "NAME",
                "Only this table: projects/P/instances/I/tables/T. With --archive the directory has "
-               "the others as they were in the backup."),
+               "the others as they were in the backup; so it is with --database."),
     ROW(STRING, instance, NULL, 0, "NAME",
         "Only the tables of this instance: projects/P/instances/I."),
+    ROW(STRING, database, NULL, 0, "PROJECT/DB", BACKUP_DATABASE_SENTENCE),
     ROW(STRING, as, NULL, 0, "NAME",
-        "What the table, or the instance, is to be called; by default as it was."),
+        "What the table, the instance or the database is to be called; by default as it was."),
     ROW(BOOLEAN, with_policies, "false", 0, "",
         "With the tables' policies, views, schema bundles, deletion protection and settings; and "
         "with those of an instance that is made."),
@@ -80,8 +82,9 @@ static void write_help(struct buffer *out)
         "before\n"
         "--until is taken, and then what was archived up to that. A moment that cannot be had is\n"
         "refused with the nearest that can.\n"
-        "\nWith --table or --instance, and no --archive, tables alone come out of the backup, "
-        "each\n"
+        "\nWith --table, --instance or --database, and no --archive, tables, or a Datastore "
+        "database\n"
+        "with its indexes and what says when entities expire, come alone out of the backup, each\n"
         "as a whole or not at all: into a server that serves, which has none of them, or into a\n"
         "directory that has nothing else. Only their files are fetched. An instance that is not\n"
         "there is made, with clusters and app profiles, as it was. Without NAME the newest backup\n"
@@ -184,10 +187,8 @@ static status restore_into_directory(struct restoration *r)
 {
     r->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = clock_system()};
     r->work = backup_work_at(r->options.rate);
-    r->arena = arena_create(BACKUP_COMMAND_MEMORY);
-    status s = r->arena == NULL ? status_out_of_memory() : open_and_restore(r);
+    status s = open_and_restore(r);
     place_close(r->place);
-    arena_destroy(r->arena);
     return s;
 }
 
@@ -217,24 +218,39 @@ static status refuse(const char *words)
     return status_make(STATUS_INVALID_ARGUMENT, "%s", words);
 }
 
+/* With an archive all comes back, and one table of it as of the moment. */
+static status choose_part(struct restoration *r)
+{
+    struct restore_options *options = &r->options;
+    const struct backup_part part = {.table = options->moment.table,
+                                     .instance = options->instance,
+                                     .database = options->database};
+    const char *chosen;
+    TRY(backup_choose_part(&part, r->arena, &chosen));
+    if (options->moment.archive == NULL)
+        r->from = chosen;
+    else if (options->instance != NULL)
+        return refuse("--instance goes without --archive");
+    else
+        options->moment.table = chosen;
+    if (r->from == NULL && (options->as != NULL || options->with_policies))
+        return refuse("--as and --with-policies go with --table, --instance or --database, and "
+                      "without --archive");
+    return options->database != NULL && options->as != NULL
+               ? backup_database_name(options->as, r->arena, &options->as)
+               : status_ok();
+}
+
 static status check_options(struct restoration *r)
 {
     const struct restore_options *options = &r->options;
     bool into_server = options->target.server.address != NULL;
-    bool has_archive = options->moment.archive != NULL;
-    if (options->moment.table != NULL && options->instance != NULL)
-        return refuse("--table and --instance exclude each other");
-    r->from = has_archive                     ? NULL
-              : options->moment.table != NULL ? options->moment.table
-                                              : options->instance;
-    if (r->from == NULL &&
-        (options->as != NULL || options->with_policies || options->instance != NULL))
-        return refuse("--as and --with-policies go with --table or --instance, and these three "
-                      "without --archive");
+    TRY(choose_part(r));
     if (into_server && options->to != NULL)
         return refuse("--to and --endpoint exclude each other");
     if (into_server && r->from == NULL)
-        return refuse("--endpoint goes with --table or --instance, and without --archive");
+        return refuse(
+            "--endpoint goes with --table, --instance or --database, and without --archive");
     if (!into_server && options->to == NULL)
         return refuse("--to says which directory is to be made");
     return into_server ? target_options_settle(&table, r->origins, &r->options.target)
@@ -249,14 +265,23 @@ static status read_options(const char *const *arguments, struct restoration *r)
     return check_options(r);
 }
 
-int backup_restore_kind(const char *const *arguments)
+static int read_and_restore(struct restoration *r, const char *const *arguments)
 {
-    struct restoration r = {.place = NULL};
-    if (command_asks_for(arguments, "--help"))
-        return command_print(write_help);
-    status s = read_options(arguments, &r);
+    status s = read_options(arguments, r);
     if (!status_is_ok(s))
         return command_refuse("backup", s);
-    s = r.options.to != NULL ? restore_into_directory(&r) : restore_into_server(&r);
+    s = r->options.to != NULL ? restore_into_directory(r) : restore_into_server(r);
     return status_is_ok(s) ? command_end("backup", s, true) : command_refuse("backup", s);
+}
+
+int backup_restore_kind(const char *const *arguments)
+{
+    if (command_asks_for(arguments, "--help"))
+        return command_print(write_help);
+    struct restoration r = {.place = NULL, .arena = arena_create(BACKUP_COMMAND_MEMORY)};
+    if (r.arena == NULL)
+        return command_refuse("backup", status_out_of_memory());
+    int code = read_and_restore(&r, arguments);
+    arena_destroy(r.arena);
+    return code;
 }

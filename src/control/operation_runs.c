@@ -278,6 +278,19 @@ static struct operation *find_live(struct operation_runs *runs, const char *name
     return at;
 }
 
+bool operation_is_under_way(struct control *control,
+                            bool (*is_it)(void *context, const char *kind, bytes argument),
+                            void *context)
+{
+    struct operation_runs *runs = control->operations;
+    pthread_mutex_lock(&runs->lock);
+    struct operation *at = runs->live;
+    while (at != NULL && !is_it(context, at->kind->name, at->argument))
+        at = at->next;
+    pthread_mutex_unlock(&runs->lock);
+    return at != NULL;
+}
+
 status operation_cancel(struct control *control, const char *name)
 {
     struct operation_runs *runs = control->operations;

@@ -78,6 +78,12 @@ bool operation_is_stopping(const struct operation *operation);
  * Without memory nothing is said. */
 void operation_set_subject(struct operation *operation, const char *name);
 
+/* Whether one that has not ended is what is looked for, by its kind and its argument; `is_it` is
+ * called with a lock held, and asks for nothing here. */
+bool operation_is_under_way(struct control *control,
+                            bool (*is_it)(void *context, const char *kind, bytes argument),
+                            void *context);
+
 /* Replaces the metadata: progress that clients see, durably. Not more than once a second. */
 status operation_report(struct operation *operation, const ProtobufCMessage *metadata);
 

@@ -282,6 +282,7 @@ static status take_row(struct exporting *e, bytes value)
     const Datastore__Record *record = (const void *)message;
     TRY(proto_decode(&ds__entity__descriptor, proto_bytes(record->entity), e->scratch, &message));
     const Ds__Entity *entity = (const void *)message;
+    ds_key_move(entity->key, &e->export->snapshot.database);
     if (!ds_set_find(e->export->filter, ds_key_namespace(entity->key), ds_key_kind(entity->key),
                      &set))
         return status_ok();

@@ -160,14 +160,48 @@ status ds_get_index(struct ds_call *call, const ProtobufCMessage *message,
     return status_ok();
 }
 
+/* One that is not, in a database that came back alone out of a backup, has nobody who works on it.
+ */
+struct work_on {
+    const struct ds_call *call;
+    struct arena *arena;
+    int64_t id;
+};
+
+/* What cannot be read may be it. */
+static bool is_work_on(void *context, const char *kind, bytes argument)
+{
+    const struct work_on *on = context;
+    ProtobufCMessage *message;
+    if (strcmp(kind, DS_CREATE_INDEX) != 0 && strcmp(kind, DS_DELETE_INDEX) != 0)
+        return false;
+    status s = proto_decode(&datastore__index_work__descriptor, argument, on->arena, &message);
+    bool is_read = status_is_ok(s);
+    status_free(s);
+    if (!is_read)
+        return true;
+    const Datastore__IndexWork *work = (const Datastore__IndexWork *)message;
+    return work->index != NULL && work->index->id == on->id &&
+           strcmp(work->project, on->call->project_id) == 0 &&
+           strcmp(work->database, on->call->database_id) == 0;
+}
+
+static bool is_at_rest(const struct order *order)
+{
+    struct work_on on = {
+        .call = order->call, .arena = order->call->arena, .id = order->definition->id};
+    return order->definition->state == (uint32_t)DS_ADMIN__INDEX__STATE__READY ||
+           order->definition->state == (uint32_t)DS_ADMIN__INDEX__STATE__ERROR ||
+           !operation_is_under_way(order->call->datastore->control, is_work_on, &on);
+}
+
 static status delete_locked(struct order *order, struct ds_open_database *open, const char *id,
                             uint64_t number)
 {
     TRY(ds_indexes_read(open, number, order->call->arena, &order->definition));
     if (order->definition == NULL)
         return not_found(id);
-    if (order->definition->state != (uint32_t)DS_ADMIN__INDEX__STATE__READY &&
-        order->definition->state != (uint32_t)DS_ADMIN__INDEX__STATE__ERROR)
+    if (!is_at_rest(order))
         return status_make(STATUS_FAILED_PRECONDITION,
                            "An index can only be deleted when it is READY or ERROR.");
     order->definition->state = DS_ADMIN__INDEX__STATE__DELETING;

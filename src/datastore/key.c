@@ -55,6 +55,14 @@ status ds_key_fill(Ds__Key *key, const struct ds_database *database, struct aren
     return status_ok();
 }
 
+void ds_key_move(Ds__Key *key, const struct ds_database *database)
+{
+    if (key == NULL || key->partition_id == NULL || database->project == NULL)
+        return;
+    key->partition_id->project_id = database->project;
+    key->partition_id->database_id = database->id;
+}
+
 /* --- writing --- */
 
 void ds_number_append(struct buffer *out, uint64_t number)

@@ -50,6 +50,10 @@ bool ds_path_is_valid(bytes path);
  * stored is damaged. A text with a zero byte in it is none, for a message cannot hold it. */
 status ds_path_decode(bytes path, struct arena *arena, Ds__Key **out);
 
+/* Gives the key the database, whatever it had: of an entity that is kept, since its database may
+ * have come out of a backup under another name. */
+void ds_key_move(Ds__Key *key, const struct ds_database *database);
+
 /* Gives the key the request's database if it says none; as in production, a partition without a
  * project says none. */
 status ds_key_fill(Ds__Key *key, const struct ds_database *database, struct arena *arena);

@@ -113,11 +113,14 @@ static status decode_record(bytes stored, struct arena *arena, const Datastore__
     return status_ok();
 }
 
-static status take_record(const Datastore__Record *record, int64_t version_us, struct arena *arena,
-                          struct ds_version *out)
+/* `database`: NULL: the key says which. */
+static status take_record(const struct ds_database *database, const Datastore__Record *record,
+                          int64_t version_us, struct arena *arena, struct ds_version *out)
 {
     ProtobufCMessage *entity;
     TRY(proto_decode(&ds__entity__descriptor, proto_bytes(record->entity), arena, &entity));
+    if (database != NULL)
+        ds_key_move(((Ds__Entity *)entity)->key, database);
     *out = (struct ds_version){.entity = (const void *)entity,
                                .stored = proto_bytes(record->entity),
                                .version_us = version_us,
@@ -125,17 +128,19 @@ static status take_record(const Datastore__Record *record, int64_t version_us, s
     return status_ok();
 }
 
-static status entity_of(const struct cell_list *cells, int64_t at_us, struct arena *arena,
-                        struct ds_version *out)
+static status entity_of(const struct ds_snapshot *snapshot, const struct cell_list *cells,
+                        struct arena *arena, struct ds_version *out)
 {
     const Datastore__Record *record;
+    int64_t at_us = snapshot->at_us;
     struct seen seen = look_at(cells, at_us);
     *out = (struct ds_version){0};
     if (seen.is == NULL && seen.was == NULL)
         return status_ok();
     TRY(decode_record(seen.is != NULL ? seen.is->value : seen.was->value, arena, &record));
     int64_t version_us = seen.is != NULL ? seen.is->timestamp_us : record->version_us;
-    return version_us > at_us ? status_ok() : take_record(record, version_us, arena, out);
+    return version_us > at_us ? status_ok()
+                              : take_record(&snapshot->database, record, version_us, arena, out);
 }
 
 status ds_snapshot_get(const struct ds_snapshot *snapshot, const Ds__Key *key, struct arena *arena,
@@ -159,7 +164,7 @@ status ds_snapshot_get(const struct ds_snapshot *snapshot, const Ds__Key *key, s
         &scan));
     status s = next_row(snapshot, scan, &row, &found);
     if (status_is_ok(s) && found)
-        s = entity_of(row.cells, snapshot->at_us, arena, out);
+        s = entity_of(snapshot, row.cells, arena, out);
     scan_destroy(scan);
     return s;
 }
@@ -369,7 +374,7 @@ status ds_record_version(bytes record, struct arena *arena, struct ds_version *o
 {
     const Datastore__Record *decoded;
     TRY(decode_record(record, arena, &decoded));
-    return take_record(decoded, 0, arena, out);
+    return take_record(NULL, decoded, 0, arena, out);
 }
 
 status ds_record_entity(bytes record, struct arena *arena, const Ds__Entity **out)

@@ -7,8 +7,12 @@ import subprocess
 import time
 
 from google.cloud.bigtable_admin_v2 import types
+from google.cloud.datastore.query import PropertyFilter
 from google.iam.v1 import iam_policy_pb2, policy_pb2
+from harness.datastore import client_of, entity
+from harness.indexes import Indexes
 from harness.patience import PATIENCE_SECONDS
+from harness.rest import Rest
 from harness.rpc import set_cell
 from harness.server import Server, binary, run_trestle
 
@@ -347,6 +351,49 @@ def test_a_table_or_an_instance_alone(tmp_path, fresh_server, administer, connec
     assert values(connect(alone.host), story.table) == {b"row": b"later"}
     tables = administer(alone.host).tables.list_tables(parent=story.instance)
     assert [each.name for each in tables] == [story.table]
+
+
+def test_a_datastore_database_alone(tmp_path, fresh_server):
+    """With its indexes, and what says when entities expire: out of all, or its own backup."""
+    place = tmp_path / "places"
+    server = fresh_server("--backup-places", str(place), "--datastore-ttl-interval", "1s")
+    endpoint = ("--endpoint", server.host)
+    client = client_of(server.host, "p")
+    indexes = Indexes(server.host, "p")
+    indexes.create("K", "a", "-b")
+    indexes.close()
+    field = "/v1/projects/{}/databases/(default)/collectionGroups/K/fields/until"
+    rest = Rest(server.host)
+    rest.call("PATCH", f"{field.format('p')}?updateMask=ttlConfig", {"ttlConfig": {}})
+    entities = [entity(client, "K", 1 + each, a=each % 2, b=each) for each in range(6)]
+    client.put_multi(entities)
+    client_of(server.host, "p", database="other").put(
+        entity(client_of(server.host, "p", database="other"), "Foreign", 1, a=1)
+    )
+    whole = backup("create", place, *endpoint).split(":")[0]
+    part = backup("create", place / "part", "--database", "p", *endpoint).split(":")[0]
+    assert_nothing_of(place / "part", b"Foreign", b"databases/other")
+    assert "only projects/p/databases/(default)" in backup("list", place / "part")
+    client.delete_multi([each.key for each in entities[:3]])
+
+    restore = ("restore", place, whole, "--database", "p")
+    assert "already exists" in backup(*restore, *endpoint, code=1)
+    said = backup(*restore, "--as", "q", *endpoint)
+    assert said == f"{whole}: 1 table restored into projects/q/databases/(default)\n"
+    backup("restore", place / "part", part, "--database", "p/(default)", "--as", "r/d", *endpoint)
+    backup("restore", place, "--database", "p", "--as", "p/i/n", *endpoint, code=2)
+    for other in (client_of(server.host, "q"), client_of(server.host, "r", database="d")):
+        query = other.query(kind="K", order=["-b"])
+        query.add_filter(filter=PropertyFilter("a", "=", 1))
+        found = list(query.fetch())
+        assert [each.key.id for each in found] == [6, 4, 2]
+        assert {each.key.project for each in found} == {other.project}
+        other.put(entity(other, "K", 9, a=1, b=9))
+        assert [each.key.id for each in query.fetch()] == [9, 6, 4, 2]
+    assert rest.call("GET", field.format("q"))["ttlConfig"] == {"state": "ACTIVE"}
+    assert len(list(client.query(kind="K").fetch())) == 3
+    server.stop()
+    assert run_trestle("doctor", str(server.data)).returncode == 0
 
 
 def test_what_is_put_may_be_encrypted(tmp_path, fresh_server, connect):
