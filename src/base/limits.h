@@ -145,6 +145,9 @@ enum {
      * a message that is made as it is sent, for which a state of the data is held, it has a fifth
      * of that. */
     LIMIT_STALL_SECONDS = 300,
+    /* A client that does not go on within a large value for so long lets go of it for those that
+     * wait for room for theirs: far longer than a round trip. */
+    LIMIT_VALUE_IDLE_MS = 1000,
     /* A status's message is cut, and its details are left out, where they are longer: clients
      * refuse headers of more than 8 KB. */
     LIMIT_STATUS_MESSAGE_BYTES = 1 * LIMIT_KB,

@@ -10,7 +10,8 @@
  *                            it for short ones, parts of those that wait, bodies of HTTP/1.1
  *     queries         M/32   each of --query-threads
  *     transactions    M/16
- *     cache           the rest: a sixteenth of 512 MB, three fifths of 8 GB
+ *     cache           the rest: a sixteenth of 512 MB, three fifths of 8 GB; of it M/32, a third
+ *                     at most, for values that are sent
  *
  * Without M nothing is derived: the presets are those of settings.def. */
 #include "base/sizing.h"
@@ -60,6 +61,20 @@ uint64_t sizing_commit_queue(const struct settings *settings)
 uint64_t sizing_requests(const struct settings *settings)
 {
     return settings->memory > 0 ? settings->max_message : SIZE_MAX;
+}
+
+/* A third of the cache at most, so that a cache that was given stays one. */
+uint64_t sizing_values(const struct settings *settings)
+{
+    if (settings->memory == 0)
+        return SIZE_MAX;
+    uint64_t share = settings->memory / 32;
+    return share < settings->cache / 3 ? share : settings->cache / 3;
+}
+
+uint64_t sizing_blocks(const struct settings *settings)
+{
+    return settings->memory == 0 ? settings->cache : settings->cache - sizing_values(settings);
 }
 
 bool sizing_reserve_is_short(const struct settings *settings)

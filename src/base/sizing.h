@@ -10,7 +10,7 @@
 struct sizing {
     uint64_t base;          /* the program, its threads, what is known of tables */
     uint64_t allocator;     /* free, and not given back yet */
-    uint64_t cache;         /* blocks of tables */
+    uint64_t cache;         /* blocks of tables, and large values that are sent */
     uint64_t write_buffers; /* those that are filled, and those that are flushed meanwhile */
     uint64_t connections;   /* that are idle */
     uint64_t messages;      /* requests, packed, and waiting to be committed */
@@ -33,6 +33,11 @@ bool sizing_reserve_is_short(const struct settings *settings);
  * (wire/request_room.h: half of that comes to it). */
 uint64_t sizing_commit_queue(const struct settings *settings);
 uint64_t sizing_requests(const struct settings *settings);
+
+/* Both from the share of the cache: large values that ReadRows sends (bigtable/value_turn.h), and
+ * blocks of tables. */
+uint64_t sizing_values(const struct settings *settings);
+uint64_t sizing_blocks(const struct settings *settings);
 
 /* The same of all bodies of HTTP/1.1. */
 uint64_t sizing_http1_bodies(const struct settings *settings);

@@ -31,6 +31,8 @@ static void without_it_nothing_follows(void **state)
     assert_int_equal(settings.max_connections, 10000);
     assert_int_equal(sizing_commit_queue(&settings), LIMIT_COMMIT_QUEUE_BYTES);
     assert_true(sizing_requests(&settings) == SIZE_MAX);
+    assert_true(sizing_values(&settings) == SIZE_MAX);
+    assert_int_equal(sizing_blocks(&settings), settings.cache);
     settings_free(&settings);
 }
 
@@ -46,6 +48,8 @@ static void all_parts_hold(void **state)
         assert_true(sizing_sum(&parts) <= settings.memory);
         assert_true(settings.memory - sizing_sum(&parts) < MB);
         assert_true(parts.cache >= settings.memory / 16);
+        assert_true(sizing_blocks(&settings) + sizing_values(&settings) == parts.cache);
+        assert_true(sizing_blocks(&settings) >= settings.memory / 32);
         assert_true(settings.max_message <= 256 * MB && settings.write_buffer <= 128 * MB);
         settings_free(&settings);
     }
@@ -64,9 +68,11 @@ static void shares_of_half_and_one_gigabyte(void **state)
     assert_int_equal(settings.max_connections, 819);
     assert_int_equal(sizing_commit_queue(&settings), 128 * MB);
     assert_int_equal(sizing_requests(&settings), 64 * MB);
+    assert_int_equal(sizing_values(&settings) / MB, 10);
     settings_free(&settings);
     read_fine(&settings, LIST("--memory", "1GB"));
     assert_true(settings.max_message > LIMIT_CELL_BYTES + MB);
+    assert_int_equal(sizing_values(&settings), 32 * MB);
     assert_true(sizing_http1_bodies(&settings) >= LIMIT_HTTP_BODY_BYTES);
     settings_free(&settings);
 }

@@ -25,6 +25,29 @@ void loop_post(struct loop *loop, struct task *task)
     list_append(&fake.loop, &task->link);
 }
 
+struct clock *loop_clock(const struct loop *loop)
+{
+    (void)loop;
+    return &fake_clock;
+}
+
+status loop_timer_set(struct loop *loop, struct timer *timer, int64_t due_us)
+{
+    (void)loop;
+    assert_true(fake.timer == NULL && due_us > fake.now_us);
+    if (fake.timers_fail)
+        return status_out_of_memory();
+    fake.timer = timer;
+    return status_ok();
+}
+
+void loop_timer_clear(struct loop *loop, struct timer *timer)
+{
+    (void)loop;
+    assert_true(fake.timer == NULL || fake.timer == timer);
+    fake.timer = NULL;
+}
+
 bool pool_submit(struct pool *pool, struct task *task)
 {
     (void)pool;
@@ -333,6 +356,7 @@ void fake_reset(const struct schema *schema)
 void fake_free(void)
 {
     assert_int_equal(fake.tables_held, 0);
+    assert_null(fake.timer);
     assert_true(fake.view == NULL || atomic_load(&fake.view->references) == 1);
     resource_release(fake.view);
     assert_true(list_is_empty(&fake.loop) && list_is_empty(&fake.pool));
@@ -347,6 +371,7 @@ void fake_call(grpc_handler *method, const ProtobufCMessage *request)
     call->is_finished = false;
     call->messages = call->headers = 0;
     call->cookie = NULL;
+    bigtable.values = fake.values;
     proto_encode(request, &wire);
     bytes copy = arena_copy(fake.call.arena, buffer_bytes(&wire));
     assert_non_null(copy.data);
@@ -362,6 +387,14 @@ static bool run_one(struct list *tasks)
     struct task *task = LIST_ENTRY(link, struct task, link);
     task->run(task);
     return true;
+}
+
+void fake_time_is_over(void)
+{
+    struct timer *timer = fake.timer;
+    assert_non_null(timer);
+    fake.timer = NULL;
+    timer->run(timer);
 }
 
 void fake_run(void)

@@ -42,6 +42,9 @@ struct fake_server {
     struct list loop;
     struct list pool;
     bool pool_is_full;
+    struct timer *timer; /* the one that is set; NULL: none */
+    bool timers_fail;
+    struct request_room *values; /* the server's; NULL: no bound */
     int64_t now_us;
     int64_t tick_us; /* that each look at the clock takes */
     int tables_held;
@@ -61,6 +64,9 @@ void fake_add_view(const char *row_prefix, const char *family);
 
 /* Calls a method with the request. */
 void fake_call(grpc_handler *method, const ProtobufCMessage *request);
+
+/* The timer's time has come. */
+void fake_time_is_over(void);
 
 /* Runs tasks until nobody has anything to do. */
 void fake_run(void);

@@ -68,6 +68,12 @@ static inline void row_writer_give(struct row_writer *writer, bytes value)
     writer->given = value;
 }
 
+/* It is to be given once more. */
+static inline void row_writer_take_back(struct row_writer *writer)
+{
+    writer->given = bytes_make(NULL, 0);
+}
+
 static inline bool row_writer_holds_value(const struct row_writer *writer)
 {
     return writer->given.data != NULL;

@@ -19,7 +19,9 @@
  *     each is got when it is its turn, and a slice may end there for want of a cached block.
  *  4. Only a row whose message nobody could take, or that our own REST is to take to pieces anyway,
  *     comes in several messages. None ends within a chunk.
- *  5. Each slice on the loop but the first begins with the question whether the caller still may:
+ *  5. A large value that was left in the store has its turn first (value_turn.h), so that there is
+ *     a bound on what clients make us hold that stop within one. The call waits between slices.
+ *  6. Each slice on the loop but the first begins with the question whether the caller still may:
  *     so one on the pool begins at most LOOP_SLICE_US after that. */
 #include "base/limits.h"
 #include "bigtable/client_headers.h"
@@ -28,6 +30,7 @@
 #include "bigtable/read_chunks.h"
 #include "bigtable/row_error.h"
 #include "bigtable/row_ranges.h"
+#include "bigtable/value_turn.h"
 #include "cluster/rows.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
@@ -44,6 +47,13 @@ enum row_form {
     ROW_IN_MESSAGES,  /* it takes several */
 };
 
+/* What ends the waiting, on the loop: no task is posted meanwhile. */
+enum awaited {
+    AWAITS_NOTHING,
+    AWAITS_CLIENT, /* on_writable, or on_cancel */
+    AWAITS_ROOM,   /* turn_ended, or on_cancel */
+};
+
 struct read_rows {
     struct data_call data;
     const Bt__ReadRowsRequest *request;
@@ -53,7 +63,9 @@ struct read_rows {
     struct row_ranges ranges;
     struct scan *scan;
     struct task task;
-    bool is_waiting; /* for the client; loop's thread only */
+    enum awaited awaits; /* loop's thread only */
+    struct value_turn turn;
+    size_t wants; /* bytes of the value, or block, that it is to ask room for; 0: of none */
     /* What the current slice works on. */
     struct row_writer writer; /* done: no row in hand */
     enum row_form form;       /* of the row in hand */
@@ -155,6 +167,7 @@ static void finish(struct read_rows *self, status s)
     send_message(self);
     grpc_call_count(self->data.call, self->rows_returned, scan_counts(self->scan).rows_seen);
     scan_destroy(self->scan);
+    value_turn_shrink(&self->turn, 0);
     filter_destroy(self->filter);
     buffer_free(&self->last_told);
     data_call_finish(&self->data, s);
@@ -167,6 +180,7 @@ enum slice_end {
     SLICE_TIME_OVER, /* more to do */
     SLICE_NOT_CACHED,
     SLICE_CONGESTED,
+    SLICE_LACKS_ROOM, /* `wants` */
 };
 
 /* The row in hand, of which nothing is in the message, gets one of its own, or several. */
@@ -211,18 +225,37 @@ static void write_among_others(struct read_rows *self)
     begin_large_row(self, size);
 }
 
+static bool has_room(const struct read_rows *self, const struct cell *cell)
+{
+    return self->data.bigtable->values == NULL || value_turn_covers(&self->turn, cell->value.size);
+}
+
 /* Gives the writer a value that was left in the store; false with why not. */
 static bool load_value(struct read_rows *self, const struct cell *cell, enum store_reach reach,
                        enum slice_end *end, status *result)
 {
     bytes value = {0};
     enum row_outcome outcome;
+    *end = SLICE_LACKS_ROOM;
+    *result = status_ok();
+    if (!has_room(self, cell)) {
+        self->wants = cell->value.size;
+        return false;
+    }
     *result = scan_load_value(self->scan, cell, reach, &value, &outcome);
     *end = status_is_ok(*result) ? SLICE_NOT_CACHED : SLICE_DONE;
     if (!status_is_ok(*result) || outcome != ROW_FOUND)
         return false;
+    value_turn_shrink(&self->turn, value.size);
     row_writer_give(&self->writer, value);
     return true;
+}
+
+static void let_go_of_value(struct read_rows *self)
+{
+    scan_release_value(self->scan);
+    row_writer_take_back(&self->writer);
+    value_turn_shrink(&self->turn, 0);
 }
 
 /* Writes of the row in hand until `out` is full; false, with why, when a value cannot be had. */
@@ -235,6 +268,8 @@ static bool fill_from_row(struct read_rows *self, struct buffer *out, enum store
             return false;
         row_writer_write(&self->writer, out, MESSAGE_BYTES);
     }
+    if (row_writer_is_done(&self->writer))
+        let_go_of_value(self);
     return true;
 }
 
@@ -293,6 +328,8 @@ static void take_row(struct read_rows *self, const struct scan_row *row)
     row_writer_start(&self->writer, row->key, row->cells);
     self->form = ROW_AMONG_OTHERS;
     self->has_deferred = row->has_deferred;
+    if (self->turn.held > 0 && !row->has_deferred)
+        value_turn_shrink(&self->turn, 0);
     note_told(self, row->key);
     self->rows_left--;
     self->rows_returned++;
@@ -412,10 +449,60 @@ static void wait_for_client(struct read_rows *self)
 {
     if (row_writer_is_done(&self->writer))
         scan_pause(self->scan);
-    else if (!row_writer_holds_value(&self->writer))
-        scan_release_value(self->scan);
-    self->is_waiting = true;
+    if (!row_writer_holds_value(&self->writer))
+        let_go_of_value(self);
+    self->awaits = AWAITS_CLIENT;
     grpc_call_step(self->data.call, CALL_AWAITS_CLIENT);
+    value_turn_client_stops(&self->turn);
+}
+
+static void turn_ended(struct value_turn *turn, status s)
+{
+    struct read_rows *self = LIST_ENTRY(turn, struct read_rows, turn);
+    self->awaits = AWAITS_NOTHING;
+    if (status_is_ok(s))
+        post_to_loop(self);
+    else
+        finish(self, s);
+}
+
+static void value_is_wanted(struct value_turn *turn)
+{
+    let_go_of_value(LIST_ENTRY(turn, struct read_rows, turn));
+}
+
+static void wait_for_room(struct read_rows *self)
+{
+    bool has_room;
+    let_go_of_value(self);
+    self->turn.room = self->data.bigtable->values;
+    self->turn.loop = grpc_call_loop(self->data.call);
+    self->turn.ended = turn_ended;
+    self->turn.wanted = value_is_wanted;
+    status s = value_turn_ask(&self->turn, self->wants, &has_room);
+    self->wants = 0;
+    if (!status_is_ok(s)) {
+        finish(self, s);
+    } else if (has_room) {
+        post_to_loop(self);
+    } else {
+        self->awaits = AWAITS_ROOM;
+        grpc_call_step(self->data.call, CALL_AWAITS_ROOM);
+    }
+}
+
+/* What is read at once has a bound, too: how large a row's values are is not known before. */
+static enum slice_end run_bounded_slice(struct read_rows *self, status *result)
+{
+    if (self->data.bigtable->values == NULL)
+        return run_slice(self, STORE_ANYWHERE, POOL_SLICE_US, result);
+    struct store_read_bound bound = {.most = value_turn_most(&self->turn)};
+    bound = store_bound_reads(bound);
+    enum slice_end end = run_slice(self, STORE_ANYWHERE, POOL_SLICE_US, result);
+    bound = store_bound_reads(bound);
+    if (end == SLICE_NOT_CACHED)
+        self->wants = bound.refused;
+    return end;
 }
 
 static void run_on_pool(struct task *task)
@@ -423,7 +510,7 @@ static void run_on_pool(struct task *task)
     struct read_rows *self = LIST_ENTRY(&task->link, struct read_rows, task.link);
     status result;
     grpc_call_step(self->data.call, CALL_READS);
-    if (run_slice(self, STORE_ANYWHERE, POOL_SLICE_US, &result) == SLICE_DONE)
+    if (run_bounded_slice(self, &result) == SLICE_DONE)
         finish(self, result);
     else
         post_to_loop(self);
@@ -434,6 +521,10 @@ static void run_on_loop(struct read_rows *self)
     struct grpc_call *call = self->data.call;
     if (grpc_call_is_congested(call) && !grpc_call_is_cancelled(call)) {
         wait_for_client(self);
+        return;
+    }
+    if (self->wants > 0 && !grpc_call_is_cancelled(call)) {
+        wait_for_room(self);
         return;
     }
     status result;
@@ -450,6 +541,9 @@ static void run_on_loop(struct read_rows *self)
         break;
     case SLICE_CONGESTED:
         wait_for_client(self);
+        break;
+    case SLICE_LACKS_ROOM:
+        wait_for_room(self);
         break;
     }
 }
@@ -470,10 +564,20 @@ static void run_again(struct task *task)
 static void go_on(void *context)
 {
     struct read_rows *self = context;
-    if (!self->is_waiting)
+    if (self->awaits != AWAITS_CLIENT)
         return;
-    self->is_waiting = false;
+    self->awaits = AWAITS_NOTHING;
+    value_turn_client_goes_on(&self->turn);
     post_to_loop(self);
+}
+
+static void give_up(void *context)
+{
+    struct read_rows *self = context;
+    if (self->awaits == AWAITS_ROOM && value_turn_leave(&self->turn))
+        turn_ended(&self->turn, status_ok()); /* to find that it is cancelled */
+    else
+        go_on(self);
 }
 
 /* --- the request --- */
@@ -563,7 +667,7 @@ static status start(struct read_rows *self, bytes wire)
                                  .materialized_view_name = self->request->materialized_view_name}));
     TRY(open_scan(self));
     data_call_add_headers(data);
-    grpc_call_set_callbacks(data->call, self, go_on, go_on);
+    grpc_call_set_callbacks(data->call, self, go_on, give_up);
     run_on_loop(self);
     return status_ok();
 }

@@ -27,6 +27,7 @@ struct bigtable {
     struct pool *queries;              /* threads that SQL runs on */
     uint64_t query_memory;             /* bytes that one query may keep */
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
+    struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
     struct operation_kind kinds[BIGTABLE_KINDS + MORE_KINDS_MOST];
     struct backup_care *backup_care;
     struct backup_failures *backup_failures;
@@ -48,6 +49,7 @@ struct bigtable_options {
     bool backups_expire;
     uint64_t query_memory;  /* bytes that one query may keep */
     unsigned query_threads; /* queries that run at a time */
+    uint64_t value_memory;  /* bytes of large values that are sent; SIZE_MAX: any */
     bool auto_create;
     bool gc_on_read;
 };

@@ -163,7 +163,7 @@ status server_open_cluster(struct server *server)
         .metrics = server->metrics,
         .pool = server->pool,
         .durability = settings->durability == DURABILITY_SYNC ? STORE_SYNCED : STORE_ASYNC,
-        .cache_bytes = settings->cache,
+        .cache_bytes = sizing_blocks(settings),
         .write_buffer_bytes = settings->write_buffer,
         .commit_queue_bytes = sizing_commit_queue(settings),
         .open_files = (int)settings->open_files,

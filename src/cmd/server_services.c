@@ -2,6 +2,7 @@
 #include "cmd/server_private.h"
 
 #include "base/check.h"
+#include "base/sizing.h"
 #include "os/address.h"
 #include "proto/descriptors.h"
 
@@ -23,6 +24,7 @@ static status create_bigtable(struct server *server)
     const struct bigtable_options options = {
         .query_memory = server->settings->query_memory,
         .query_threads = server->settings->query_threads,
+        .value_memory = sizing_values(server->settings),
         .cluster = server->cluster,
         .metrics = server->metrics,
         .backups = server->backups,

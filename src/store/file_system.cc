@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utility>
 
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
@@ -48,10 +49,22 @@ thread_local struct {
 
 thread_local bool keeps_files; /* for keep_files_scope */
 
+/* store_bound_reads, of the present thread. */
+thread_local struct store_read_bound read_bound = {SIZE_MAX, 0};
+
 IOStatus refuse()
 {
     watch.was_refused = true;
     return IOStatus::IOError("waiting for the disk is forbidden here");
+}
+
+/* A table that is being opened has its own rules. */
+bool is_beyond_bound(size_t size)
+{
+    if (size <= read_bound.most || watch.is_opening)
+        return false;
+    read_bound.refused = std::max(read_bound.refused, size);
+    return true;
 }
 
 /* A descriptor of its own, since the one that RocksDB reads with is not to be had. */
@@ -99,6 +112,8 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
     {
         if (watch.is_hasty)
             return peek(offset, size, result, scratch);
+        if (is_beyond_bound(size))
+            return refuse();
         IOStatus s =
             FSRandomAccessFileOwnerWrapper::Read(offset, size, options, result, scratch, debug);
         if (!s.ok())
@@ -559,6 +574,11 @@ read_watch::read_watch(enum store_reach reach)
 read_watch::~read_watch()
 {
     watch = {};
+}
+
+struct store_read_bound store_bound_reads(struct store_read_bound bound)
+{
+    return std::exchange(read_bound, bound);
 }
 
 bool thread_keeps_to_memory()

@@ -283,6 +283,16 @@ enum store_reach {
     STORE_ANYWHERE,
 };
 
+/* How much the calling thread reads of a table at once, with STORE_ANYWHERE: a larger block is
+ * refused, as one that is not in memory is otherwise, and nothing is read of it. At first SIZE_MAX;
+ * tables that are opened do not mind. */
+struct store_read_bound {
+    size_t most;    /* bytes */
+    size_t refused; /* the largest so far; 0: none was */
+};
+/* From now on; returns the former. */
+struct store_read_bound store_bound_reads(struct store_read_bound bound);
+
 enum store_presence { STORE_FOUND, STORE_ABSENT, STORE_NOT_CACHED };
 
 /* Operands that a read had to fold for a value; none: it is stored as it is. */

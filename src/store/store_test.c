@@ -294,6 +294,60 @@ static void cached_only_reads_miss_instead_of_guessing(void **state)
     assert_true(hit > TABLES / 2);
 }
 
+enum { LARGE = 3 << 20, SMALL_BOUND = 1 << 20 };
+
+static enum store_presence presence_of(struct fixture *f, const char *key)
+{
+    struct store_value value;
+    enum store_presence presence;
+    assert_ok(store_get(f->keyspace, NULL, bytes_of(key), STORE_ANYWHERE, &value, &presence));
+    store_value_release(&value);
+    return presence;
+}
+
+/* Whether it comes to its first entry; if not, that is told as what is not in memory. */
+static bool cursor_gets(struct fixture *f)
+{
+    struct store_cursor *cursor;
+    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    assert_ok(store_cursor_create(f->keyspace, &options, &cursor));
+    store_cursor_first(cursor);
+    bool is_valid = store_cursor_valid(cursor);
+    assert_true(is_valid != store_cursor_missed_cache(cursor));
+    assert_ok(store_cursor_status(cursor));
+    store_cursor_destroy(cursor);
+    return is_valid;
+}
+
+/* Also where the table is not open yet, as here. Nothing is damaged by that. */
+static void larger_reads_than_the_bound_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    char *large = malloc(LARGE + 1);
+    assert_non_null(large);
+    uint32_t random = 1; /* what can be compressed is no large block */
+    for (int i = 0; i < LARGE; i++)
+        large[i] = (char)((random = random * 1664525 + 1013904223) >> 24 | 1);
+    large[LARGE] = '\0';
+    merge(f->store, f->keyspace, "large", large);
+    free(large);
+    merge(f->store, f->keyspace, "small", "value");
+    assert_ok(keyspace_flush(f->keyspace));
+    reopen(f);
+    struct store_read_bound bound = {.most = SMALL_BOUND};
+    bound = store_bound_reads(bound);
+    assert_true(bound.most == SIZE_MAX && bound.refused == 0);
+    assert_int_equal(presence_of(f, "large"), STORE_NOT_CACHED);
+    assert_false(cursor_gets(f));
+    assert_int_equal(presence_of(f, "small"), STORE_FOUND);
+    bound = store_bound_reads((struct store_read_bound){.most = LARGE + SMALL_BOUND});
+    assert_in_range(bound.refused, LARGE, LARGE + SMALL_BOUND);
+    assert_int_equal(presence_of(f, "large"), STORE_FOUND);
+    assert_true(cursor_gets(f));
+    bound = store_bound_reads((struct store_read_bound){.most = SIZE_MAX});
+    assert_int_equal(bound.refused, 0);
+}
+
 /* Whether this kernel and file system hand out what they have in memory to who must not wait. */
 static bool has_page_cache(const struct fixture *f)
 {
@@ -807,6 +861,7 @@ int main(void)
         TEST(views_stand_still),
         TEST(get_many_answers_each_key),
         TEST(cached_only_reads_miss_instead_of_guessing),
+        TEST(larger_reads_than_the_bound_are_refused),
         TEST(cached_only_reads_take_from_the_page_cache),
         TEST(cursors_tell_what_was_folded),
         TEST(cursors_walk_both_ways),

@@ -143,6 +143,14 @@ bool request_room_ask(struct request_room *room, struct request_waiter *waiter)
     return fits;
 }
 
+bool request_room_is_wanted(struct request_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    bool is_wanted = !list_is_empty(&room->waiting);
+    pthread_mutex_unlock(&room->lock);
+    return is_wanted;
+}
+
 bool request_room_leave(struct request_room *room, struct request_waiter *waiter)
 {
     struct list granted = {0};

@@ -1,4 +1,5 @@
-/* Room for the request messages of all connections together.
+/* Room for the request messages of all connections together. (There is one more for values of rows
+ * that are sent, bigtable/value_turn.h: all of those are long.)
  *
  * A short message is there when it is asked about: it has room or not. A long one waits for room,
  * those of all connections in the order in which they asked, and its client sends no more of it
@@ -66,6 +67,9 @@ void request_room_return_part(struct request_room *room);
 
 /* Whether the waiter's `size` was taken; if not, `granted` is called when it is. */
 bool request_room_ask(struct request_room *room, struct request_waiter *waiter);
+
+/* Whether anybody waits. */
+bool request_room_is_wanted(struct request_room *room);
 
 /* False: `granted` has been or is being called, and what it was called for is held. */
 bool request_room_leave(struct request_room *room, struct request_waiter *waiter);

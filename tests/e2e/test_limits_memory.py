@@ -14,8 +14,10 @@ import grpc
 import pytest
 from google.cloud.bigtable_v2 import types
 from harness.certificates import Authority
+from harness.http2 import Http2
 from harness.patience import PATIENCE_SECONDS
 from harness.release import memory, release_binary  # noqa: F401 (a fixture)
+from harness.rest import Rest
 from harness.rpc import fails_with, set_cell
 from harness.server import EXTERNAL, Server, run_trestle
 
@@ -317,3 +319,94 @@ def test_what_half_a_gigabyte_is_too_little_for(release_server, connect):
     rpc.mutate(name, b"row", set_cell("f", b"q", value, 1000))
     is_same = read_values(rpc, name) == {b"q": value}
     assert is_same
+
+
+# --- clients that stop within a large cell ---
+
+
+class Stopped:
+    """A client that has begun to read a row, and takes a window of it, and no more until `finish`.
+    """
+
+    def __init__(self, server, table, key):
+        self.connection = Http2(server.host, reads=False)
+        request = types.ReadRowsRequest(table_name=table, rows={"row_keys": [key]})
+        body = types.ReadRowsRequest.serialize(request)
+        path = "/google.bigtable.v2.Bigtable/ReadRows"
+        headers = {"content-type": "application/grpc", "te": "trailers"}
+        self.stream = self.connection.start("POST", path, headers, ends=False)
+        self.connection.send(self.stream, b"\0" + len(body).to_bytes(4, "big") + body)
+
+    def finish(self):
+        """The row's value; None if the server had no more patience, which it has for a minute."""
+        connection = self.connection
+        connection.reads = True
+        connection.h2.increment_flow_control_window(1 << 30)
+        connection.h2.increment_flow_control_window(1 << 30, self.stream)
+        connection.flush()
+        answer = connection.wait(self.stream)
+        connection.close()
+        if answer.reset is not None:
+            return None
+        assert answer.headers["grpc-status"] == "0"
+        assert int.from_bytes(answer.body[1:5], "big") == len(answer.body) - 5
+        message = types.ReadRowsResponse.pb(types.ReadRowsResponse.deserialize(answer.body[5:]))
+        return b"".join(chunk.value for chunk in message.chunks)
+
+
+def wait_for_rest(server):
+    """What compactions hold of large values is bounded by nobody: until there are none."""
+    names = ("store_flushes_running", "store_compactions_running", "store_compaction_pending_bytes")
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while any(server.metric(name) for name in names) and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def wait_for_turns(server, table):
+    """Until all requests of the table wait for their clients: each has had its turn."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        found = Rest(server.host).call("GET", "/v1/servers/self/runningRequests?pageSize=1000")
+        states = {each["state"] for each in found["requests"] if each.get("resource") == table}
+        if states == {"wait_for_client"}:
+            return
+        time.sleep(0.1)
+    pytest.fail("some have not had their turn")
+
+
+@pytest.mark.parametrize(
+    ("bound", "clients", "rows", "cell", "most"),
+    [(512, 10, 3, 36, 300), pytest.param(1024, 14, 14, 100, 1000, marks=pytest.mark.long)],
+)
+def test_clients_that_stop_within_large_cells(
+    release_server, connect, bound, clients, rows, cell, most
+):
+    """The server holds a cell of one of them, and has memory for a compaction of the rows beside.
+    Whoever reads then gets his, and so do they when they go on, within values that were taken from
+    them."""
+    server = release_server()
+    rpc = connect(server.host)
+    table = rpc.create_table("large")
+    chance = random.Random(7)
+    values = {b"row%02d" % i: chance.randbytes(cell * MB) for i in range(rows)}
+    for key, value in values.items():
+        rpc.mutate(table, key, set_cell("f", b"q", value, 1000))
+    wait_for_rest(server.restart())
+    server.arguments += ["--memory", f"{bound}MB"]
+    wait_for_rest(server.restart())
+    rpc = connect(server.host)
+    with Peak(server) as peak:
+        keys = [b"row%02d" % (i % rows) for i in range(clients)]
+        stopped = [(key, Stopped(server, table, key)) for key in keys]
+        wait_for_turns(server, table)
+        for key, client in (stopped[0], stopped[-1]):
+            value = client.finish()
+            is_same = value is None or value == values[key]
+            assert is_same
+        (read,) = rpc.read_row(table, stopped[1][0])
+        is_same = read.value == values[stopped[1][0]]
+        assert is_same
+        for _, client in stopped[1:-1]:
+            client.connection.close()
+    print(f"{clients} clients stop within cells of {cell} MB: {peak.bytes / MB:.0f} MB at most")
+    assert peak.bytes < most * MB
