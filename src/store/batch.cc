@@ -224,7 +224,8 @@ status check_writable(store *store)
 {
     if (store->read_only)
         return status_make(STATUS_FAILED_PRECONDITION, "the store was opened for reading only");
-    if (store->trouble.is_fenced() || store->trouble.is_background_full())
+    if (store->trouble.is_sealed() || store->trouble.is_fenced() ||
+        store->trouble.is_background_full())
         return store->trouble.health();
     return status_ok();
 }

@@ -1,6 +1,6 @@
 /* See fault_fs.h. Linked into tests only. */
 #include "store/fault_fs.h"
-#include "store/internal.h"
+#include "store/old_data.h"
 
 #include <atomic>
 #include <map>
@@ -431,6 +431,11 @@ void fault_fs_destroy(fault_fs *fs)
 status fault_fs_open(fault_fs *fs, const store_options *options, store **out)
 {
     return store_open_on(options, fs->files, out);
+}
+
+status fault_fs_accept(fault_fs *fs, const char *directory)
+{
+    return store_accept_old_data_on(fs->files.get(), directory);
 }
 
 static void set_rule(fault_fs *fs, enum fault_operation operation, const char *part,

@@ -16,6 +16,9 @@ void fault_fs_destroy(struct fault_fs *fs); /* after the store is closed */
 /* store_open on this file system, over the system's. */
 status fault_fs_open(struct fault_fs *fs, const struct store_options *options, struct store **out);
 
+/* store_accept_old_data on it. */
+status fault_fs_accept(struct fault_fs *fs, const char *directory);
+
 enum fault_operation {
     FAULT_CREATE,
     FAULT_ALLOCATE, /* room taken in advance, by fallocate */

@@ -57,17 +57,19 @@ enum store_magic : uint32_t {
 
 /* --- trouble.cc: why writes are refused, and who is told --- */
 
-/* A fence never ends. Lack of space does, and has two sources: no room in the log, and background
- * work (a flush, a new log) that RocksDB has stopped writes for. */
+/* A fence never ends, nor does a seal. Lack of space does, and has two sources: no room in the log,
+ * and background work (a flush, a new log) that RocksDB has stopped writes for. */
 class trouble {
   public:
     explicit trouble(const store_options *options);
 
     void fence(const std::string &what);
+    void seal(const std::string &what); /* nothing has failed, and nothing is to be written */
     void log_is_full(bool is_full);
     void background_is_full(bool is_full);
 
     bool is_fenced() const { return fenced.load(std::memory_order_acquire); }
+    bool is_sealed() const { return sealed.load(std::memory_order_acquire); }
     bool is_log_full() const { return log_full.load(std::memory_order_acquire); }
     bool is_background_full() const { return background_full.load(std::memory_order_acquire); }
     status health() const; /* OK, or why writes are refused */
@@ -80,10 +82,11 @@ class trouble {
     void (*const listener)(void *, status_code, const char *);
     void *const listener_context;
     std::atomic<bool> fenced{false};
+    std::atomic<bool> sealed{false};
     std::atomic<bool> log_full{false};
     std::atomic<bool> background_full{false};
     mutable std::mutex mutex; /* of `why` */
-    std::string why;          /* it is fenced */
+    std::string why;          /* it is fenced, or sealed */
 };
 
 /* The one place that turns RocksDB's statuses into ours. */
@@ -444,6 +447,37 @@ using table_pacer = std::function<bool(uint64_t)>;
 status look_at_table(rocksdb::FileSystem *files, const std::string &path, uint64_t size,
                      const table_pacer &pacer, bool is_direct, table_findings *out);
 
+/* Keys from `from` up to but not including `to` are deleted, as they were before that sequence
+ * number. */
+struct deleted_range {
+    std::string from;
+    std::string to;
+    uint64_t sequence;
+    bool operator==(const deleted_range &other) const
+    {
+        return from == other.from && to == other.to && sequence == other.sequence;
+    }
+};
+
+/* What a table says of itself, for who has no manifest. Keys are as tables have them, with their
+ * sequence numbers. */
+struct table_summary {
+    bool has_family = false; /* it was written for a keyspace of the store's, not taken in */
+    uint32_t family = 0;     /* RocksDB's number for that */
+    std::string family_name;
+    bool has_keys = false; /* and not only deleted ranges */
+    std::string smallest;
+    std::string largest;
+    uint64_t least_sequence = UINT64_MAX; /* of keys */
+    uint64_t greatest_sequence = 0;
+    std::vector<deleted_range> deleted;
+};
+
+/* Reads a table from end to end. Of damaged blocks the summary knows the keys between which they
+ * are, no sequence numbers; of a table that is damaged as a whole it says nothing. */
+status summarize_table(rocksdb::FileSystem *files, const std::string &path, uint64_t size,
+                       table_summary *summary, table_findings *findings);
+
 /* --- damage.cc --- */
 
 /* What of a keyspace is out of service. Any thread; free of cost while nothing is. */
@@ -668,6 +702,10 @@ struct store {
     enum store_log_verdict log_verdict = STORE_LOG_WHOLE;
     std::string log_words; /* what is not whole */
     bool is_salvaging = false;
+    bool has_lost_manifest = false; /* found at the opening, which failed for it */
+    std::string old_data;           /* old_data.h: what there is to say of it; empty: it is none */
+    bool is_out_of_order = false;   /* tables do not tell which entry is the newest */
+    struct store *origin = nullptr; /* of old data: has the lock of the directory */
     std::shared_ptr<log_room> room;
     std::shared_ptr<class stand_ins> stand_ins;
     std::shared_ptr<rocksdb::FileSystem> base_files; /* as the disk has them */
@@ -711,6 +749,9 @@ static inline bytes from_slice(const rocksdb::Slice &s)
 
 /* OK, or why nothing can be changed at present. Tries to resume first if that may help. */
 status check_writable(store *store);
+
+/* What store_open does when the file system is there and the object is made. */
+status open_directory(store *store, const store_options *options);
 
 /* store_open on a file system of the caller's, for tests. */
 status store_open_on(const store_options *options, std::shared_ptr<rocksdb::FileSystem> files,

@@ -125,6 +125,7 @@ class judge {
     void finish()
     {
         findings->record.tables = recorded->tables;
+        findings->record.families = recorded->families;
         findings->record.recorded_us = recorded->recorded_us;
         findings->record.manifest = recorded->manifest;
         findings->record.manifest_length = recorded->manifest_length;

@@ -51,7 +51,11 @@ struct log_scan {
 rocksdb::IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
                             std::vector<log_scan> *out);
 
-rocksdb::IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out);
+/* Gets the records before anything broken, which are batches. */
+using log_visitor = std::function<void(const std::string &record)>;
+
+rocksdb::IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out,
+                           const log_visitor &visit = nullptr);
 
 std::string log_name(uint64_t number);                          /* 000011.log */
 bool parse_log_name(const std::string &name, uint64_t *number); /* false: not a log's */
@@ -71,13 +75,20 @@ struct logged_table {
     std::string name;
 };
 
+/* Which keyspace RocksDB means by the number that it has in the logs. */
+struct logged_family {
+    uint32_t family;
+    uint64_t keyspace_id;
+};
+
 struct synced_record {
     int64_t recorded_us = 0;      /* wall clock; for people alone */
     uint64_t manifest = 0;        /* number of the one that CURRENT names; 0: not known */
     uint64_t manifest_length = 0; /* at least so many bytes of it, and of its copy, were synced */
     std::vector<synced_log> logs;
     std::vector<logged_table> tables;
-    uint64_t unnamed_tables = 0; /* beside `tables`, which is bounded */
+    uint64_t unnamed_tables = 0;         /* beside `tables`, which is bounded */
+    std::vector<logged_family> families; /* bounded, too; for who has no manifest */
 };
 
 class synced_file {
@@ -140,9 +151,9 @@ void begin_manifest(rocksdb::FileSystem *files, const std::string &path, log_tra
                     std::unique_ptr<rocksdb::FSWritableFile> *file);
 bool parse_manifest_name(const std::string &name, uint64_t *number); /* false: not a manifest's */
 
-/* Whether what CURRENT names is there, up to where it was synced. DATA_LOSS if not, with words on
- * what can be done; or, if the store may be changed and salvaged, it is brought back from its copy,
- * and `words` say so. */
+/* Of a directory that has a store: whether what CURRENT names is there, up to where it was synced.
+ * DATA_LOSS if not, with words on what can be done; or, if the store may be changed and salvaged,
+ * it is brought back from its copy, and `words` say so. */
 status check_manifest(struct store *store, const synced_record &recorded, bool may_restore,
                       std::string *words);
 
@@ -170,8 +181,9 @@ struct write_mark {
 
     const uint64_t keyspace_id;
     std::atomic<bool> is_set{false}; /* somebody writes to it */
-    uint64_t last_log = 0;           /* under the tracker's mutex, as is the name */
+    uint64_t last_log = 0;           /* under the tracker's mutex, as are the next */
     std::string name;
+    uint32_t family = 0; /* RocksDB's number; 0: not known yet */
 };
 
 class log_tracker {
@@ -221,6 +233,7 @@ class log_tracker {
 
     std::shared_ptr<write_mark> add_mark(uint64_t keyspace_id);
     void name_mark(write_mark *mark, const char *name);
+    void number_mark(write_mark *mark, uint32_t family);
 
   private:
     void wake();
@@ -232,6 +245,7 @@ class log_tracker {
     void sync_copy();
     synced_record gather();
     void gather_tables(synced_record *record);
+    void gather_families(synced_record *record, bool written);
     bool forget(uint64_t number, std::shared_ptr<tracked_log> *forgotten);
 
     const struct log *const log;

@@ -41,7 +41,7 @@ namespace {
 
 class log_scanner {
   public:
-    explicit log_scanner(log_scan *found_) : found(found_) {}
+    log_scanner(log_scan *found_, const log_visitor &visit_) : found(found_), visit(visit_) {}
 
     /* Blocks in their order; all but the last are whole. */
     void scan(const Slice &block)
@@ -100,13 +100,24 @@ class log_scanner {
         if (begins == in_record && !found->is_damaged)
             note_damage(found->end); /* a record without its end, or an end without its record */
         found->is_proven |= begins && synced_since;
+        if (visit != nullptr)
+            gather(begins, payload);
         if (type == FULL || (type == LAST && in_record))
             note_commit(payload, offset + HEADER + payload.size());
         in_record = type == FIRST || (type == MIDDLE && in_record);
     }
 
+    void gather(bool begins, const Slice &payload)
+    {
+        if (begins)
+            record.clear();
+        record.append(payload.data(), payload.size());
+    }
+
     void note_commit(const Slice &last_payload, uint64_t end)
     {
+        if (visit != nullptr && !found->is_damaged)
+            visit(record);
         bool is_synced = last_payload.ends_with(Slice(SYNCED_TAIL, sizeof SYNCED_TAIL));
         if (found->is_damaged) {
             found->commits_behind++;
@@ -118,6 +129,8 @@ class log_scanner {
     }
 
     log_scan *const found;
+    const log_visitor &visit;
+    std::string record;        /* so far, if somebody visits */
     bool in_record = false;    /* pieces of a record whose FIRST was whole */
     bool synced_since = false; /* since the damage: a whole record of a synced batch */
     bool rest_is_broken = false;
@@ -125,12 +138,13 @@ class log_scanner {
 
 } // namespace
 
-IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out)
+IOStatus scan_log(rocksdb::FileSystem *files, const std::string &path, log_scan *out,
+                  const log_visitor &visit)
 {
     std::unique_ptr<rocksdb::FSSequentialFile> file;
     IOStatus s = files->NewSequentialFile(path, rocksdb::FileOptions(), &file, nullptr);
     auto scratch = std::make_unique<char[]>(BLOCK);
-    log_scanner scanner(out);
+    log_scanner scanner(out, visit);
     Slice block(scratch.get(), BLOCK);
     while (s.ok() && block.size() == BLOCK) {
         s = file->Read(BLOCK, IOOptions(), &block, scratch.get(), nullptr);

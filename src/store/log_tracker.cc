@@ -14,7 +14,10 @@
 
 using rocksdb::IOStatus;
 
-enum : size_t { MOST_TABLES = 24 }; /* that are named: a slot's worth of the longest names */
+enum : size_t {
+    MOST_TABLES = 24, /* that are named: a slot's worth of the longest names */
+    MOST_FAMILIES = 1024,
+};
 
 static const std::chrono::milliseconds PERIOD(100);
 
@@ -185,6 +188,8 @@ synced_record log_tracker::gather()
             record.logs.push_back({each->number, length, each->is_ended});
     }
     gather_tables(&record);
+    gather_families(&record, true);
+    gather_families(&record, false);
     if (newest_manifest != nullptr && newest_manifest->number == manifest)
         manifest_length = newest_manifest->synced.load(std::memory_order_acquire);
     record.manifest = manifest;
@@ -230,6 +235,17 @@ void log_tracker::gather_tables(synced_record *record)
         add_table(record, table);
 }
 
+/* Those that this run has written to come first. Under the mutex. */
+void log_tracker::gather_families(synced_record *record, bool written)
+{
+    for (const auto &each : marks) {
+        std::shared_ptr<write_mark> mark = each.lock();
+        if (mark != nullptr && mark->family != 0 && (mark->last_log > 0) == written &&
+            record->families.size() < MOST_FAMILIES)
+            record->families.push_back({mark->family, mark->keyspace_id});
+    }
+}
+
 std::shared_ptr<write_mark> log_tracker::add_mark(uint64_t keyspace_id)
 {
     auto mark = std::make_shared<write_mark>(keyspace_id);
@@ -242,6 +258,12 @@ void log_tracker::name_mark(write_mark *mark, const char *name)
 {
     std::lock_guard<std::mutex> lock(mutex);
     mark->name = name;
+}
+
+void log_tracker::number_mark(write_mark *mark, uint32_t family)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    mark->family = family;
 }
 
 /* --- logs that come and go --- */

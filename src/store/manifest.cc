@@ -157,6 +157,7 @@ struct manifest_findings {
     uint64_t current = 0; /* which one CURRENT names; 0: it is missing, or damaged */
     uint64_t whole = 0;   /* so many bytes of the recorded one are; 0: it is missing */
     uint64_t copied = 0;  /* and of its copy */
+    bool is_lost = false; /* neither says which tables count */
 };
 
 static status read_current(const store *store, uint64_t *out)
@@ -246,21 +247,41 @@ static IOStatus restore(const store *store, const synced_record &recorded,
     return s.ok() ? sync_directory(store->files.get(), store->directory) : s;
 }
 
+static status refuse(manifest_findings *found, const store *store, const std::string &words)
+{
+    found->is_lost = true;
+    return status_make(STATUS_DATA_LOSS,
+                       "data directory %s: %s: nobody knows which tables count. With --salvage the "
+                       "server serves what all of them have, for reading alone; that may show "
+                       "deleted data. trestle repair --accept-old-data takes it for true",
+                       store->directory.c_str(), words.c_str());
+}
+
+/* What SYNCED would know of it is not known. */
+static status judge_unrecorded(const store *store, manifest_findings *found)
+{
+    TRY(read_current(store, &found->current));
+    if (found->current == 0)
+        return refuse(found, store, "the file CURRENT is missing, or damaged, as is SYNCED");
+    std::string name = manifest_name(found->current);
+    TRY(find_whole(store, name, &found->whole));
+    return found->whole == 0
+               ? refuse(found, store, name + " is missing, or damaged from its beginning")
+               : status_ok();
+}
+
 /* OK if nothing is wrong, which is when `words` are empty, or it may be restored, and can be. */
 static status judge(const store *store, const synced_record &recorded, bool may_restore,
                     manifest_findings *found, std::string *words)
 {
     if (recorded.manifest == 0)
-        return status_ok();
+        return judge_unrecorded(store, found);
     TRY(look(store, recorded, found));
     *words = describe(*found, recorded);
     if (words->empty())
         return status_ok();
     if (std::max(found->whole, found->copied) < recorded.manifest_length)
-        return status_make(STATUS_DATA_LOSS,
-                           "data directory %s: %s, and so is its copy: nobody knows which tables "
-                           "count",
-                           store->directory.c_str(), words->c_str());
+        return refuse(found, store, *words + ", and so is its copy");
     if (!may_restore)
         return status_make(STATUS_DATA_LOSS,
                            "data directory %s: %s. With --salvage the server brings it back, and "
@@ -273,13 +294,19 @@ status judge_manifest(const store *store, const synced_record &recorded, bool sa
 {
     manifest_findings found;
     std::string words;
-    return judge(store, recorded, salvage, &found, &words);
+    status s = judge(store, recorded, salvage, &found, &words);
+    if (!found.is_lost || !salvage)
+        return s;
+    status_free(s); /* old_data.h */
+    return status_ok();
 }
 
 status check_manifest(store *store, const synced_record &recorded, bool may_restore,
                       std::string *words)
 {
     manifest_findings found;
-    TRY(judge(store, recorded, may_restore, &found, words));
+    status s = judge(store, recorded, may_restore, &found, words);
+    store->has_lost_manifest = found.is_lost;
+    TRY(s);
     return words->empty() ? status_ok() : status_from(restore(store, recorded, found));
 }

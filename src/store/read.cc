@@ -110,6 +110,36 @@ static status settle(const lookup &call, bytes key, const rocksdb::Status &s,
     return status_ok();
 }
 
+/* Where tables do not tell which entry is the newest (old_data_order.cc), an iterator does. */
+static rocksdb::Status get_by_iterator(const lookup &call, const store_view *view, bytes key,
+                                       PinnableSlice *out)
+{
+    std::string after = to_slice(key).ToString() + '\0';
+    rocksdb::Slice lower = to_slice(key), upper = after;
+    ReadOptions options = read_options(view);
+    options.iterate_lower_bound = &lower;
+    options.iterate_upper_bound = &upper;
+    std::unique_ptr<rocksdb::Iterator> iterator = call.keyspace->level0->make_iterator(options);
+    if (iterator != nullptr)
+        iterator->Seek(lower);
+    if (call.watch.has_met_damage())
+        return rocksdb::Status::Corruption("a table is damaged");
+    if (iterator == nullptr || call.watch.has_failed())
+        return rocksdb::Status::IOError("a table could not be read");
+    if (!iterator->Valid())
+        return iterator->status().ok() ? rocksdb::Status::NotFound() : iterator->status();
+    out->PinSelf(iterator->value());
+    return rocksdb::Status::OK();
+}
+
+static rocksdb::Status get(const lookup &call, const store_view *view, bytes key,
+                           PinnableSlice *out)
+{
+    if (call.keyspace->store->is_out_of_order)
+        return get_by_iterator(call, view, key, out);
+    return call.keyspace->db->Get(read_options(view), call.keyspace->handle, to_slice(key), out);
+}
+
 status store_get(keyspace *keyspace, const store_view *view, bytes key, enum store_reach reach,
                  store_value *value, enum store_presence *presence)
 {
@@ -119,8 +149,7 @@ status store_get(keyspace *keyspace, const store_view *view, bytes key, enum sto
         auto pin = std::make_unique<PinnableSlice>();
         fold_watch folds;
         lookup call(keyspace, view, reach);
-        rocksdb::Status s =
-            keyspace->db->Get(read_options(view), keyspace->handle, to_slice(key), pin.get());
+        rocksdb::Status s = get(call, view, key, pin.get());
         value->folded = folds.folded();
         return settle(call, key, s, std::move(pin), value, presence);
     });
@@ -146,12 +175,22 @@ static status get_some(keyspace *keyspace, const store_view *view, const bytes *
     return status_ok();
 }
 
+static status get_each(keyspace *keyspace, const store_view *view, const bytes *keys, size_t count,
+                       enum store_reach reach, store_value *values, enum store_presence *presences)
+{
+    for (size_t i = 0; i < count; i++)
+        TRY(store_get(keyspace, view, keys[i], reach, &values[i], &presences[i]));
+    return status_ok();
+}
+
 status store_get_many(keyspace *keyspace, const store_view *view, const bytes *keys, size_t count,
                       enum store_reach reach, store_value *values, enum store_presence *presences)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     std::for_each(values, values + count, [](store_value &value) { forget(&value); });
     return guarded([&] {
+        if (keyspace->store->is_out_of_order)
+            return get_each(keyspace, view, keys, count, reach, values, presences);
         for (size_t done = 0; done < count; done += MANY)
             TRY(get_some(keyspace, view, keys + done, std::min<size_t>(count - done, MANY), reach,
                          values + done, presences + done));

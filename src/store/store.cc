@@ -1,6 +1,6 @@
 /* Opening and closing the store; its keyspaces. */
 #include "store/check.h"
-#include "store/log_ends.h"
+#include "store/old_data.h"
 
 #include "rocksdb/convenience.h"
 #include "rocksdb/write_buffer_manager.h"
@@ -60,6 +60,7 @@ static ColumnFamilyDescriptor describe(const keyspace &k)
 static void add_keyspace(store *store, std::unique_ptr<keyspace> k, ColumnFamilyHandle *handle)
 {
     k->handle = handle;
+    store->logs->number_mark(k->mark.get(), handle->GetID());
     k->db = store->db;
     k->level0 = std::make_shared<level0>(store->db, handle);
     store->levels0.add(handle->GetName(), k->level0);
@@ -279,7 +280,8 @@ static status examine_logs(store *store, const store_options *options, unsigned 
     log_findings findings;
     TRY(check_logs(store->files.get(), store->directory, store->logs.get(),
                    format >= FORMAT_WITH_SYNCED, &findings));
-    TRY(examine_manifest(store, options, findings.record));
+    if (format != 0)
+        TRY(examine_manifest(store, options, findings.record));
     store->log_verdict = findings.verdict;
     store->log_words = findings.words;
     if (findings.verdict == STORE_LOG_LOST && !options->salvage)
@@ -351,9 +353,10 @@ static status mark_directory(store *store, const store_options *options, unsigne
     return status_ok();
 }
 
-static status open_directory(store *store, const store_options *options)
+status open_directory(store *store, const store_options *options)
 {
     directory_state state;
+    TRY(check_not_moving(store->files.get(), store->directory));
     TRY(directory_examine(store->files.get(), options, &state));
     unsigned long format = state.format;
     TRY(lock_directory(store));
@@ -394,10 +397,16 @@ status store_open_on(const store_options *options, std::shared_ptr<rocksdb::File
         auto store = std::make_unique<struct store>(options, std::move(files));
         store->logs->begin(store->files.get(), store->directory);
         status s = name_loss(store.get(), open_directory(store.get(), options));
-        if (status_is_ok(s))
-            *out = store.release();
-        else
-            store_close(store.release());
+        bool is_salvage = options->salvage && !options->read_only;
+        if (!status_is_ok(s) && store->has_lost_manifest && is_salvage) {
+            store->old_data = words_of(s);
+            s = open_old_data(options, store.get(), out);
+        } else if (status_is_ok(s)) {
+            *out = store.get();
+        }
+        struct store *opened = store.release();
+        if (*out == nullptr)
+            store_close(opened);
         return s;
     });
 }
@@ -419,7 +428,7 @@ static void close_database(store *store)
 {
     store->damage.stop();
     /* What was written without a sync is durable after an orderly end. */
-    if (!store->read_only && !store->trouble.is_fenced())
+    if (!store->read_only && !store->trouble.is_fenced() && !store->trouble.is_sealed())
         store->db->SyncWAL().PermitUncheckedError();
     rocksdb::CancelAllBackgroundWork(store->db, true);
     for (const auto &k : store->keyspaces) {
@@ -441,6 +450,8 @@ void store_close(store *store)
     store->logs->stop();
     if (store->lock != nullptr)
         store->files->UnlockFile(store->lock, rocksdb::IOOptions(), nullptr).PermitUncheckedError();
+    if (store->origin != nullptr)
+        store_close(store->origin);
     store->magic = 0;
     delete store;
 }

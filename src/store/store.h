@@ -101,6 +101,9 @@ struct store_options {
     /* Of logs that have lost something what comes before that is replayed, and store_log_end says
      * what was lost; otherwise the store does not open then. */
     bool salvage;
+    /* Of a store whose list of tables is lost ("old data" below): it is about to be taken for
+     * true, so that all is put in order, which may rewrite it. With `salvage`. */
+    bool accepts_old_data;
     /* Told from any thread, in words: UNAVAILABLE, once, when the store becomes fenced;
      * RESOURCE_EXHAUSTED when the disk is full; OK when it is not any more. May be NULL. */
     void (*on_trouble)(void *context, enum status_code code, const char *what);
@@ -151,6 +154,37 @@ struct store_log_end store_log_end(const struct store *store);
  * store puts them right: a start that ends before this call has changed nothing, and the next one
  * meets the same loss. Writes all to tables. Blocking; called once, and nothing for others. */
 status store_accept_loss(struct store *store);
+
+/* --- old data ---
+ *
+ * The manifest says which tables count. If it is lost, and its copy with it, `salvage` opens a
+ * store that is made, in the directory `old-data` in this one, of all tables that there are, and of
+ * the logs. It may show deleted data, and older values of what was overwritten: some tables may
+ * have been replaced by others. The directory's own files stay as they are, and each opening begins
+ * anew; so whoever opens it lets nobody write, unless it is to be accepted. */
+
+/* What there is to say of such a store: why, and what is known to be missing. The store's; NULL:
+ * this is none. */
+const char *store_old_data(const struct store *store);
+
+/* From now on nothing can be changed: FAILED_PRECONDITION, with these words. */
+void store_seal(struct store *store, const char *why);
+
+enum store_old_data_state {
+    STORE_OLD_DATA_NONE,
+    STORE_OLD_DATA_NEEDED, /* the list of tables is lost */
+    STORE_OLD_DATA_BEGUN,  /* store_accept_old_data has not come to its end */
+};
+
+/* How it is with a directory that no process has open. `words`, which may be NULL, gets why, and
+ * after a reading of all tables what there would be. Blocking. */
+status store_look_for_old_data(const struct store_options *options, struct buffer *words,
+                               enum store_old_data_state *out);
+
+/* Of a directory whose old data was opened with accepts_old_data, and closed: that is the store
+ * now. What it was made of is moved to the directory `replaced` in this one. After a failure, or a
+ * crash, there is no store before it has been called again. Blocking. */
+status store_accept_old_data(const char *directory);
 
 /* Whether it is on record how far the log is synced. As long as it is not, a later start may take
  * for a torn write what is a loss. A fenced store has nothing left to record. */

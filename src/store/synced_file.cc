@@ -17,6 +17,7 @@ using rocksdb::Slice;
 enum : size_t { LEAST_SLOT = 8 << 10, SUM = 4 /* bytes */ };
 
 static const char MAGIC[] = "trestleS";
+static const char FAMILIES[] = "trestleF"; /* behind what former programs read */
 
 /* --- a slot --- */
 
@@ -26,12 +27,25 @@ static void append_number(std::string *out, uint64_t number, unsigned bytes)
         out->push_back(static_cast<char>(number >> 8 * bytes));
 }
 
-static status append_sum(std::string *slot)
+/* Of what is in the slot from that byte on. */
+static status append_sum(std::string *slot, size_t from)
 {
     uint32_t sum;
-    TRY(crc32c_of(from_slice(*slot), &sum));
+    TRY(crc32c_of(bytes_make(slot->data() + from, slot->size() - from), &sum));
     append_number(slot, sum, SUM);
     return status_ok();
+}
+
+static status append_families(std::string *slot, const synced_record &record)
+{
+    size_t from = slot->size();
+    slot->append(FAMILIES, sizeof FAMILIES - 1);
+    append_number(slot, record.families.size(), 4);
+    for (const logged_family &each : record.families) {
+        append_number(slot, each.family, 4);
+        append_number(slot, each.keyspace_id, 8);
+    }
+    return append_sum(slot, from);
 }
 
 static status encode(const synced_record &record, uint64_t sequence, std::string *out)
@@ -55,7 +69,8 @@ static status encode(const synced_record &record, uint64_t sequence, std::string
         append_number(out, table.name.size(), 2);
         out->append(table.name);
     }
-    return append_sum(out);
+    TRY(append_sum(out, 0));
+    return append_families(out, record);
 }
 
 namespace {
@@ -116,6 +131,33 @@ static void decode_tables(slot_reader *reader, uint64_t count, synced_record *ou
     }
 }
 
+/* The sum of what has been read since that byte comes next. */
+static bool is_summed(const Slice &slot, size_t from, slot_reader *reader)
+{
+    uint32_t sum = 0;
+    status s = crc32c_of(bytes_make(slot.data() + from, reader->done() - from), &sum);
+    bool is_known = status_is_ok(s);
+    status_free(s);
+    return is_known && reader->number(SUM) == sum && !reader->is_short;
+}
+
+/* A former program writes none. What it has left behind its own record is as good: a family never
+ * becomes another keyspace's. */
+static void decode_families(const Slice &slot, slot_reader *reader, synced_record *out)
+{
+    size_t from = reader->done();
+    std::vector<logged_family> found;
+    if (reader->text(sizeof FAMILIES - 1) != FAMILIES)
+        return;
+    uint64_t count = reader->number(4);
+    for (uint64_t i = 0; i < count && !reader->is_short; i++) {
+        uint64_t family = reader->number(4);
+        found.push_back({static_cast<uint32_t>(family), reader->number(8)});
+    }
+    if (is_summed(slot, from, reader))
+        out->families = std::move(found);
+}
+
 /* False: it is not whole. Allocates no more than the slot has room for. */
 static bool decode(const Slice &slot, uint64_t *sequence, synced_record *out)
 {
@@ -131,11 +173,10 @@ static bool decode(const Slice &slot, uint64_t *sequence, synced_record *out)
     out->manifest_length = reader.number(8);
     decode_logs(&reader, logs, out);
     decode_tables(&reader, tables, out);
-    uint32_t sum = 0;
-    status s = crc32c_of(bytes_make(slot.data(), reader.done()), &sum);
-    bool is_summed = status_is_ok(s);
-    status_free(s);
-    return is_summed && reader.number(SUM) == sum && !reader.is_short;
+    if (!is_summed(slot, 0, &reader))
+        return false;
+    decode_families(slot, &reader, out);
+    return true;
 }
 
 /* --- the file --- */

@@ -12,6 +12,7 @@
 #include "store/internal.h"
 #include "store/rocksdb_versions.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -129,6 +130,14 @@ struct handle {
     uint64_t size = 0; /* without the trailer */
 };
 
+/* A key as a table has it: the user's, then its sequence number and kind as one number. */
+uint64_t sequence_of(const std::string &key)
+{
+    uint64_t packed = 0;
+    memcpy(&packed, key.data() + key.size() - SEQUENCE_SIZE, SEQUENCE_SIZE);
+    return packed >> 8;
+}
+
 bool take_handle(Slice *in, handle *out)
 {
     return take_varint(in, &out->offset) && take_varint(in, &out->size);
@@ -199,10 +208,11 @@ class block_walk {
 class table_look {
   public:
     table_look(rocksdb::FSRandomAccessFile *file_, uint64_t number_, uint64_t size_,
-               const table_pacer &pacer_, bool is_direct, table_findings *findings_)
+               const table_pacer &pacer_, bool is_direct, table_findings *findings_,
+               table_summary *summary_)
         : file(file_), number(number_), size(size_),
           alignment(is_direct ? file_->GetRequiredBufferAlignment() : 1), pacer(pacer_),
-          findings(findings_)
+          findings(findings_), summary(summary_)
     {
     }
 
@@ -210,7 +220,11 @@ class table_look {
     bool run()
     {
         std::map<std::string, std::string> properties;
-        return read_footer() && read_meta_blocks(&properties) && read_index(properties);
+        if (!read_footer() || !read_meta_blocks(&properties))
+            return false;
+        if (summary != nullptr)
+            note_family(properties);
+        return read_index(properties);
     }
 
   private:
@@ -267,8 +281,11 @@ class table_look {
     bool read_expanded(const handle &at, std::string *out)
     {
         std::string raw;
-        if (!read_block(at, &raw))
-            return false;
+        return read_block(at, &raw) && expand(at, std::move(raw), out);
+    }
+
+    static bool expand(const handle &at, std::string raw, std::string *out)
+    {
         auto compression = static_cast<rocksdb::CompressionType>(raw[at.size]);
         raw.resize(at.size);
         if (compression == rocksdb::CompressionType::kLZ4Compression)
@@ -310,6 +327,8 @@ class table_look {
                 return doubt("its properties are damaged");
             if (walk.key == "rocksdb.properties" && !is_itself(*properties))
                 return doubt("it is another table");
+            if (walk.key == "rocksdb.range_del" && summary != nullptr && !note_deleted(at, block))
+                return doubt("one of its meta blocks is damaged");
         }
         return walk.is_sound || doubt("the list of its meta blocks is damaged");
     }
@@ -335,6 +354,70 @@ class table_look {
             return true;
         Slice value(found->second);
         return take_varint(&value, &original) && (original == 0 || original == number);
+    }
+
+    /* A table that was taken in has a number that no family has, and no name. */
+    void note_family(const std::map<std::string, std::string> &properties)
+    {
+        uint64_t number = 0;
+        auto id = properties.find("rocksdb.column.family.id");
+        auto name = properties.find("rocksdb.column.family.name");
+        Slice text = id == properties.end() ? Slice() : Slice(id->second);
+        summary->has_family = take_varint(&text, &number) && name != properties.end() &&
+                              !name->second.empty() && number < INT32_MAX;
+        summary->family = static_cast<uint32_t>(number);
+        summary->family_name = summary->has_family ? name->second : std::string();
+    }
+
+    bool note_deleted(const handle &at, const std::string &raw)
+    {
+        std::string block;
+        if (!expand(at, raw, &block))
+            return false;
+        block_walk walk(block, false);
+        while (walk.next()) {
+            if (walk.key.size() < SEQUENCE_SIZE)
+                return false;
+            summary->deleted.push_back({walk.key.substr(0, walk.key.size() - SEQUENCE_SIZE),
+                                        walk.value.ToString(), sequence_of(walk.key)});
+        }
+        return walk.is_sound;
+    }
+
+    /* False: it does not parse, although it is what was written. */
+    bool note_entries(const handle &at, std::string raw)
+    {
+        std::string block;
+        if (!expand(at, std::move(raw), &block))
+            return false;
+        block_walk walk(block, false);
+        while (walk.next()) {
+            if (walk.key.size() < SEQUENCE_SIZE)
+                return false;
+            uint64_t sequence = sequence_of(walk.key);
+            summary->least_sequence = std::min(summary->least_sequence, sequence);
+            summary->greatest_sequence = std::max(summary->greatest_sequence, sequence);
+            note_key(walk.key);
+        }
+        return walk.is_sound;
+    }
+
+    /* Keys come in their order, but for the bounds of damaged blocks. */
+    void note_key(const std::string &key)
+    {
+        if (!summary->has_keys)
+            summary->smallest = key;
+        summary->has_keys = true;
+        summary->largest = key;
+    }
+
+    /* Of a block that is damaged: it may have any key up to the one in the index, the first with
+     * the greatest sequence number, which sorts before all others. */
+    void note_unread(const bad_block &block)
+    {
+        if (!summary->has_keys)
+            note_key(block.from + '\1' + std::string(SEQUENCE_SIZE - 1, '\xff'));
+        note_key(block.last);
     }
 
     static bool is_one(const std::map<std::string, std::string> &properties, const char *name)
@@ -374,15 +457,22 @@ class table_look {
             if (!key_of(walk.key, &last))
                 return doubt("its index is damaged");
             if (!read_block(walk.place, &block))
-                findings->blocks.push_back({walk.place.offset, walk.place.size,
-                                            is_first ? std::string() : after(before), last + '\0',
-                                            deletion_of(walk.key)});
+                note_damage(walk, is_first ? std::string() : after(before), last + '\0');
+            else if (summary != nullptr && !note_entries(walk.place, block))
+                return doubt("one of its blocks does not parse");
             if (!pacer(walk.place.size))
                 return false;
             before = last;
             is_first = false;
         }
         return walk.is_sound || doubt("its index is damaged");
+    }
+
+    void note_damage(const block_walk &at, const std::string &from, const std::string &to)
+    {
+        findings->blocks.push_back({at.place.offset, at.place.size, from, to, deletion_of(at.key)});
+        if (summary != nullptr)
+            note_unread(findings->blocks.back());
     }
 
     /* With sequences in the index a key may go on from one block to the next. */
@@ -408,6 +498,7 @@ class table_look {
     const uint64_t alignment;
     const table_pacer &pacer;
     table_findings *const findings;
+    table_summary *const summary; /* NULL: not wanted */
     rocksdb::ChecksumType checksum = rocksdb::ChecksumType::kNoChecksum;
     handle meta, index;
     std::string space;
@@ -429,8 +520,9 @@ static IOStatus open_table(rocksdb::FileSystem *files, const std::string &path, 
     return files->NewRandomAccessFile(path, options, out, nullptr);
 }
 
-status look_at_table(rocksdb::FileSystem *files, const std::string &path, uint64_t size,
-                     const table_pacer &pacer, bool is_direct, table_findings *out)
+static status look_at(rocksdb::FileSystem *files, const std::string &path, uint64_t size,
+                      const table_pacer &pacer, bool is_direct, table_findings *out,
+                      table_summary *summary)
 {
     *out = {};
     uint64_t present = 0;
@@ -449,8 +541,22 @@ status look_at_table(rocksdb::FileSystem *files, const std::string &path, uint64
     /* What the kernel has in memory may be damaged where the disk is not. A hint, that not all file
      * systems take. */
     file->InvalidateCache(0, 0).PermitUncheckedError();
-    if (!table_look(file.get(), table_number(path), size, pacer, is_direct, out).run() &&
+    if (!table_look(file.get(), table_number(path), size, pacer, is_direct, out, summary).run() &&
         out->whole.empty())
         return status_make(STATUS_CANCELLED, "cancelled");
     return status_ok();
+}
+
+status look_at_table(rocksdb::FileSystem *files, const std::string &path, uint64_t size,
+                     const table_pacer &pacer, bool is_direct, table_findings *out)
+{
+    return look_at(files, path, size, pacer, is_direct, out, nullptr);
+}
+
+status summarize_table(rocksdb::FileSystem *files, const std::string &path, uint64_t size,
+                       table_summary *summary, table_findings *findings)
+{
+    *summary = {};
+    return look_at(
+        files, path, size, [](uint64_t) { return true; }, false, findings, summary);
 }

@@ -50,6 +50,16 @@ void trouble::fence(const std::string &what)
     tell(STATUS_UNAVAILABLE, what.c_str());
 }
 
+void trouble::seal(const std::string &what)
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        why = what;
+        sealed.store(true, std::memory_order_release);
+    }
+    tell(STATUS_FAILED_PRECONDITION, what.c_str());
+}
+
 void trouble::change(std::atomic<bool> *flag, bool is_full)
 {
     if (flag->load(std::memory_order_relaxed) == is_full || flag->exchange(is_full) == is_full)
@@ -72,6 +82,10 @@ void trouble::background_is_full(bool is_full)
 
 status trouble::health() const
 {
+    if (is_sealed()) {
+        std::lock_guard<std::mutex> lock(mutex);
+        return status_make(STATUS_FAILED_PRECONDITION, "nothing can be changed: %s", why.c_str());
+    }
     if (is_fenced()) {
         std::lock_guard<std::mutex> lock(mutex);
         return status_make(STATUS_UNAVAILABLE, "the store takes no more writes: %s", why.c_str());

@@ -88,6 +88,8 @@ status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
     TRY(check_unfenced(keyspace));
     if (keyspace->is_left)
         return status_ok();
+    if (keyspace->store->trouble.is_sealed())
+        return status_ok();
     return guarded([&] {
         rocksdb::CompactRangeOptions options;
         options.exclusive_manual_compaction = false;

@@ -1,0 +1,590 @@
+/* What is served, and what is accepted, of a directory whose manifest is gone, with its copy. */
+#include "store/fault_memory.h"
+#include "store/log_ends_testing.h"
+
+#include <dirent.h>
+
+/* --- what happens to a directory --- */
+
+static void remove_all(struct fixture *f, const char *wanted)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/%s", f->copy, wanted);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            assert_int_equal(unlink(found.gl_pathv[i]), 0);
+    globfree(&found);
+}
+
+/* The copy is what a kill leaves, without a list of tables. */
+static void lose_list(struct fixture *f)
+{
+    cut_power(f, ALL);
+    remove_all(f, "MANIFEST*");
+}
+
+static void delete_range(struct store *store, struct keyspace *keyspace, const char *from,
+                         const char *to)
+{
+    struct store_batch *batch = store_batch_create();
+    store_batch_delete_range(batch, keyspace, bytes_of(from), bytes_of(to));
+    assert_ok(store_write(store, batch, STORE_SYNCED));
+    store_batch_destroy(batch);
+}
+
+static void delete (struct store *store, struct keyspace *keyspace, const char *key)
+{
+    assert_ok(write_one(store, keyspace, DELETE, key, NULL, STORE_SYNCED));
+}
+
+static void is_refused(struct fixture *f)
+{
+    expect_loss(f, "nobody knows which tables count");
+    expect_loss(f, "--accept-old-data");
+}
+
+static void serve(struct fixture *f)
+{
+    f->of_copy.salvage = true;
+    expect(f, STORE_LOG_WHOLE);
+    const char *words = store_old_data(f->other);
+    assert_non_null(words);
+    assert_non_null(strstr(words, "may show deleted data"));
+}
+
+static void accept(struct fixture *f)
+{
+    f->of_copy.salvage = f->of_copy.accepts_old_data = true;
+    assert_ok(open_copy(f));
+    close_copy(f);
+    f->of_copy.salvage = f->of_copy.accepts_old_data = false;
+    assert_ok(store_accept_old_data(f->copy));
+    expect(f, STORE_LOG_WHOLE);
+    assert_null(store_old_data(f->other));
+}
+
+/* Names and sizes of what is in the directory itself, in an order of their own. */
+static char *listing(const char *directory)
+{
+    struct dirent **names;
+    struct stat st;
+    char *all = strdup("");
+    int count = scandir(directory, &names, NULL, alphasort);
+    assert_true(count > 0);
+    for (int i = 0; i < count; i++) {
+        char *longer, *path;
+        assert_true(asprintf(&path, "%s/%s", directory, names[i]->d_name) > 0);
+        assert_int_equal(stat(path, &st), 0);
+        if (S_ISREG(st.st_mode) && strcmp(names[i]->d_name, "LOCK") != 0) {
+            assert_true(asprintf(&longer, "%s%s %lld %lld\n", all, names[i]->d_name,
+                                 (long long)st.st_size, (long long)st.st_mtim.tv_nsec) > 0);
+            free(all);
+            all = longer;
+        }
+        free(path);
+        free(names[i]);
+    }
+    free(names);
+    return all;
+}
+
+/* --- tables and logs --- */
+
+/* And stops: what a log has of which keyspace is on record soon, and then. */
+static void fill(struct fixture *f)
+{
+    struct keyspace *other = make_keyspace(f->store, 9);
+    keyspace_set_name(other, "another table");
+    put(f->store, f->keyspace, "a", "1");
+    put(f->store, f->keyspace, "b", "1");
+    put(f->store, f->keyspace, "c", "1");
+    merge(f->store, f->keyspace, "d", "x");
+    put(f->store, other, "in the log", "1");
+    assert_ok(keyspace_flush(f->keyspace));
+    put(f->store, f->keyspace, "a", "2");
+    delete (f->store, f->keyspace, "b");
+    merge(f->store, f->keyspace, "d", "y");
+    delete_range(f->store, f->keyspace, "c", "d");
+    assert_ok(keyspace_flush(f->keyspace));
+    put(f->store, f->keyspace, "a", "3");
+    merge(f->store, f->keyspace, "d", "z");
+    stop(f);
+}
+
+static void expect_all(struct fixture *f)
+{
+    struct keyspace *other = store_keyspace_find(f->other, 9);
+    assert_non_null(other);
+    assert_value(of_copy(f), "a", "3");
+    assert_value(of_copy(f), "b", NULL);
+    assert_value(of_copy(f), "c", NULL);
+    assert_value(of_copy(f), "d", "xyz");
+    assert_value(other, "in the log", "1");
+}
+
+static void what_tables_and_logs_have_is_served(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    lose_list(f);
+    char *before = listing(f->copy);
+    is_refused(f);
+    for (int i = 0; i < 2; i++) {
+        serve(f);
+        expect_all(f);
+        close_copy(f);
+        char *after = listing(f->copy);
+        assert_string_equal(before, after);
+        free(after);
+    }
+    f->of_copy.salvage = false;
+    is_refused(f);
+    free(before);
+}
+
+static void it_can_be_sealed(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    lose_list(f);
+    serve(f);
+    store_seal(f->other, "it is so");
+    assert_status(write_one(f->other, of_copy(f), PUT, "a", "4", STORE_SYNCED),
+                  STATUS_FAILED_PRECONDITION);
+    assert_status(store_keyspaces_create(f->other, 30, 1), STATUS_FAILED_PRECONDITION);
+    assert_status(store_keyspace_drop(f->other, of_copy(f)), STATUS_FAILED_PRECONDITION);
+    status s = store_health(f->other);
+    assert_non_null(strstr(status_message(s), "it is so"));
+    assert_status(s, STATUS_FAILED_PRECONDITION);
+    expect_all(f);
+}
+
+static void what_is_accepted_is_a_store_again(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    lose_list(f);
+    accept(f);
+    for (int i = 0; i < 2; i++) {
+        expect_all(f);
+        put(f->other, of_copy(f), "e", "new");
+        close_copy(f);
+        expect(f, STORE_LOG_WHOLE);
+        assert_value(of_copy(f), "e", "new");
+    }
+    assert_ok(keyspace_compact(of_copy(f), bytes_of(""), bytes_of("")));
+    expect_all(f);
+    char *replaced = path_in_copy(f, "replaced/FORMAT");
+    assert_int_equal(access(replaced, F_OK), 0);
+    free(replaced);
+}
+
+static void how_it_is_is_told(void **state)
+{
+    struct fixture *f = *state;
+    enum store_old_data_state how;
+    struct buffer words = {0};
+    fill(f);
+    cut_power(f, ALL);
+    assert_ok(store_look_for_old_data(&f->of_copy, &words, &how));
+    assert_int_equal(how, STORE_OLD_DATA_NONE);
+    assert_int_equal(words.size, 0);
+    lose_list(f);
+    assert_ok(store_look_for_old_data(&f->of_copy, &words, &how));
+    assert_int_equal(how, STORE_OLD_DATA_NEEDED);
+    buffer_append_byte(&words, '\0');
+    assert_non_null(strstr((const char *)words.data, "There are 2 table files of 2 keyspaces"));
+    buffer_free(&words);
+    f->of_copy.directory = "/nowhere/at all";
+    assert_ok(store_look_for_old_data(&f->of_copy, &words, &how));
+    assert_int_equal(how, STORE_OLD_DATA_NONE);
+    f->of_copy.directory = f->copy;
+}
+
+/* Rows of a keyspace that nothing names are in one of their own; those of others are where they
+ * were, by what their tables say. */
+static void without_synced_as_well_there_is_less(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    lose_list(f);
+    take_away(path_in_copy(f, "SYNCED"));
+    take_away(path_in_copy(f, "CURRENT"));
+    f->of_copy.salvage = true;
+    expect(f, STORE_LOG_LOST);
+    assert_value(of_copy(f), "a", "3");
+    assert_value(of_copy(f), "c", NULL);
+    assert_null(store_keyspace_find(f->other, 9));
+    struct keyspace *nameless = store_keyspace_find(f->other, (uint64_t)1 << 32);
+    assert_non_null(nameless);
+    assert_value(nameless, "in the log", "1");
+    assert_non_null(strstr(store_old_data(f->other), "the logs do not say of which keyspace"));
+}
+
+static void a_table_that_is_damaged_is_named(void **state)
+{
+    struct fixture *f = *state;
+    char pattern[PATH_MAX];
+    glob_t tables;
+    fill(f);
+    lose_list(f);
+    snprintf(pattern, sizeof pattern, "%s/*.sst", f->copy);
+    assert_int_equal(glob(pattern, 0, NULL, &tables), 0);
+    flip(strdup(tables.gl_pathv[0]), -5, 1); /* its footer */
+    serve(f);
+    assert_non_null(strstr(store_old_data(f->other), strrchr(tables.gl_pathv[0], '/') + 1));
+    assert_non_null(strstr(store_old_data(f->other), "is missing: its footer"));
+    assert_value(of_copy(f), "a", "3");
+    assert_value(of_copy(f), "d", "yz");
+    globfree(&tables);
+}
+
+/* Restored from a backup, and not compacted since. */
+static void tables_that_were_taken_in_are_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct table_writer *writer;
+    struct keyspace *taken;
+    char *path = NULL;
+    assert_true(asprintf(&path, "%s/backup", f->directory) > 0);
+    assert_ok(table_writer_create(f->store, path, &writer));
+    assert_ok(table_writer_add(writer, bytes_of("k"), bytes_of("restored")));
+    assert_ok(table_writer_finish(writer));
+    table_writer_destroy(writer);
+    assert_ok(store_keyspace_import(f->store, 20, (const char *const *)&path, 1, &taken));
+    free(path);
+    lose_list(f);
+    serve(f);
+    struct keyspace *nameless = store_keyspace_find(f->other, (uint64_t)1 << 32);
+    assert_non_null(nameless);
+    assert_value(nameless, "k", "restored");
+    assert_non_null(strstr(store_old_data(f->other), "restored from a backup"));
+}
+
+/* --- the order of tables --- */
+
+/* A table whose greatest sequence number is above another's, and that has an older value of a key
+ * that both have. */
+static void a_newer_table_may_have_an_older_value(void **state)
+{
+    struct fixture *f = *state;
+    struct store_view *view;
+    put(f->store, f->keyspace, "k", "1");
+    put(f->store, f->keyspace, "z", "1");
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    view = store_view_create(f->store); /* so that sequence numbers stay */
+    put(f->store, f->keyspace, "k", "2");
+    assert_ok(keyspace_flush(f->keyspace));
+    put(f->store, f->keyspace, "z", "2");
+    assert_ok(keyspace_flush(f->keyspace));
+    assert_ok(keyspace_compact(f->keyspace, bytes_of("y"), bytes_of("")));
+    store_view_release(view);
+    for (int accepted = 0; accepted < 2; accepted++) {
+        lose_list(f);
+        accepted ? accept(f) : serve(f);
+        assert_value(of_copy(f), "k", "2");
+        assert_value(of_copy(f), "z", "2");
+        close_copy(f);
+    }
+}
+
+/* A keyspace that has to be compacted, and one of whose tables is damaged. */
+static void what_is_damaged_is_left_out_of_what_is_accepted(void **state)
+{
+    struct fixture *f = *state;
+    struct store_view *view;
+    struct store_value value;
+    enum store_presence presence;
+    char pattern[PATH_MAX];
+    glob_t tables;
+    put(f->store, f->keyspace, "k", "1");
+    put(f->store, f->keyspace, "z", "1");
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    view = store_view_create(f->store);
+    delete_range(f->store, f->keyspace, "k", "l");
+    assert_ok(keyspace_flush(f->keyspace));
+    put(f->store, f->keyspace, "y", "2");
+    assert_ok(keyspace_flush(f->keyspace));
+    assert_ok(keyspace_compact(f->keyspace, bytes_of("y"), bytes_of("")));
+    store_view_release(view);
+    lose_list(f);
+    snprintf(pattern, sizeof pattern, "%s/*.sst", f->copy);
+    assert_int_equal(glob(pattern, 0, NULL, &tables), 0);
+    flip(strdup(tables.gl_pathv[tables.gl_pathc - 1]), 4, 1);
+    globfree(&tables);
+    serve(f);
+    assert_non_null(strstr(store_old_data(f->other), "is damaged"));
+    status s = store_get(of_copy(f), NULL, bytes_of("y"), STORE_ANYWHERE, &value, &presence);
+    assert_status(s, STATUS_DATA_LOSS);
+    store_value_release(&value);
+    close_copy(f);
+    accept(f);
+    put(f->other, of_copy(f), "x", "3");
+    assert_value(of_copy(f), "x", "3");
+}
+
+enum { KEYS = 40, STEPS = 300, SEEDS = 12 };
+
+struct model {
+    unsigned state;
+    bool is_there[KEYS];
+    unsigned value[KEYS];
+};
+
+static unsigned draw(struct model *model, unsigned below)
+{
+    model->state = model->state * 1103515245u + 12345u;
+    return (model->state >> 16) % below;
+}
+
+static const char *key_of(unsigned i, char key[8])
+{
+    snprintf(key, 8, "k%02u", i);
+    return key;
+}
+
+static void put_one(struct fixture *f, struct model *model, unsigned step)
+{
+    char key[8], value[16];
+    unsigned i = draw(model, KEYS);
+    snprintf(value, sizeof value, "%u", step);
+    put(f->store, f->keyspace, key_of(i, key), value);
+    model->is_there[i] = true;
+    model->value[i] = step;
+}
+
+static void delete_some(struct fixture *f, struct model *model)
+{
+    char from[8], to[8];
+    unsigned i = draw(model, KEYS), count = 1 + draw(model, 8);
+    unsigned end = i + count < KEYS ? i + count : KEYS - 1;
+    if (count == 1)
+        delete (f->store, f->keyspace, key_of(i, from));
+    else
+        delete_range(f->store, f->keyspace, key_of(i, from), key_of(end, to));
+    model->is_there[i] = count == 1 || i == end ? count != 1 && model->is_there[i] : false;
+    for (unsigned at = i; count > 1 && at < end; at++)
+        model->is_there[at] = false;
+}
+
+static void compact_some(struct fixture *f, struct model *model)
+{
+    char from[8], to[8];
+    unsigned i = draw(model, KEYS), end = i + 1 + draw(model, KEYS);
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(key_of(i, from)),
+                               end < KEYS ? bytes_of(key_of(end, to)) : bytes_of("")));
+}
+
+static void live(struct fixture *f, struct model *model)
+{
+    struct store_view *view = NULL;
+    for (unsigned step = 1; step <= STEPS; step++) {
+        unsigned what = draw(model, 100);
+        if (what < 70)
+            put_one(f, model, step);
+        else if (what < 84)
+            delete_some(f, model);
+        else if (what < 92)
+            assert_ok(keyspace_flush(f->keyspace));
+        else if (what < 96)
+            compact_some(f, model);
+        else {
+            store_view_release(view);
+            view = what < 98 ? store_view_create(f->store) : NULL;
+        }
+    }
+    store_view_release(view);
+}
+
+/* What is there is there, and has its latest value; `*shown` counts what had been deleted. */
+static void compare(struct fixture *f, const struct model *model, unsigned *shown)
+{
+    for (unsigned i = 0; i < KEYS; i++) {
+        char key[8], value[16];
+        struct store_value got;
+        enum store_presence presence;
+        snprintf(value, sizeof value, "%u", model->value[i]);
+        if (model->is_there[i]) {
+            assert_value(of_copy(f), key_of(i, key), value);
+            continue;
+        }
+        assert_ok(
+            store_get(of_copy(f), NULL, bytes_of(key_of(i, key)), STORE_ANYWHERE, &got, &presence));
+        *shown += presence == STORE_FOUND;
+        store_value_release(&got);
+    }
+}
+
+/* As many as are got. */
+static void compare_scan(struct fixture *f, const struct model *model, unsigned shown)
+{
+    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_cursor *cursor;
+    unsigned expected = shown, found = 0;
+    for (unsigned i = 0; i < KEYS; i++)
+        expected += model->is_there[i];
+    assert_ok(store_cursor_create(of_copy(f), &options, &cursor));
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
+        found++;
+    assert_ok(store_cursor_status(cursor));
+    store_cursor_destroy(cursor);
+    assert_int_equal(found, expected);
+}
+
+/* Whatever compactions have made of levels. No table was left that had been replaced, so nothing
+ * that was deleted need be shown, but where the bounds of tables are lost. */
+static void random_histories_come_back(void **state)
+{
+    struct fixture *f = *state;
+    unsigned shown_in_all = 0;
+    for (unsigned seed = 1; seed <= SEEDS; seed++) {
+        struct model model = {.state = seed};
+        delete_range(f->store, f->keyspace, "", "z");
+        live(f, &model);
+        for (int accepted = 0; accepted < 2; accepted++) {
+            unsigned shown = 0;
+            lose_list(f);
+            accepted ? accept(f) : serve(f);
+            compare(f, &model, &shown);
+            compare_scan(f, &model, shown);
+            close_copy(f);
+            shown_in_all += shown;
+        }
+    }
+    assert_in_range(shown_in_all, 0, SEEDS * KEYS / 20);
+}
+
+/* --- faults --- */
+
+static const enum fault_operation operations[] = {FAULT_CREATE, FAULT_APPEND, FAULT_SYNC,
+                                                  FAULT_SYNC_DIRECTORY, FAULT_READ};
+
+/* From the one after `pass` on they fail. Whether any did. */
+static bool serve_with_failures(struct fixture *f, enum fault_operation operation, unsigned pass)
+{
+    struct fault_fs *fs = fault_fs_create();
+    fault_fs_fail(fs, operation, "", FAULT_IO, pass);
+    f->of_copy.salvage = true;
+    status s = fault_fs_open(fs, &f->of_copy, &f->other);
+    bool has_failed = fault_fs_failures(fs) > 0;
+    if (status_is_ok(s))
+        close_copy(f);
+    status_free(s);
+    fault_fs_destroy(fs);
+    return has_failed;
+}
+
+static void what_fails_is_begun_anew(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    lose_list(f);
+    char *before = listing(f->copy);
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        bool has_failed = true;
+        for (unsigned pass = 0; has_failed; pass += 1 + pass / 8) {
+            assert_in_range(pass, 0, 1000);
+            has_failed = serve_with_failures(f, operations[i], pass);
+        }
+        char *after = listing(f->copy);
+        assert_string_equal(before, after);
+        free(after);
+    }
+    serve(f);
+    expect_all(f);
+    free(before);
+}
+
+/* RocksDB leaks what it had when its own memory ran out, and what it had opened. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:librocksdb.so\nleak:__alloc_dir\n";
+}
+
+/* Up to where a database is opened, which RocksDB does not survive. */
+static void without_memory_nothing_is_opened(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    lose_list(f);
+    f->of_copy.salvage = true;
+    for (unsigned n = 4; n <= 400; n += 1 + n / 16) {
+        enum store_old_data_state how;
+        struct buffer words = {0};
+        fault_memory_fail(n);
+        status s = store_look_for_old_data(&f->of_copy, &words, &how);
+        fault_memory_fail(0);
+        if (status_is_ok(s))
+            assert_int_equal(how, STORE_OLD_DATA_NEEDED);
+        else
+            assert_status(s, STATUS_RESOURCE_EXHAUSTED);
+        buffer_free(&words);
+    }
+    serve(f);
+    expect_all(f);
+}
+
+static void is_cut_short(struct fixture *f)
+{
+    enum store_old_data_state how;
+    assert_ok(store_look_for_old_data(&f->of_copy, NULL, &how));
+    assert_int_equal(how, STORE_OLD_DATA_BEGUN);
+    status s = open_copy(f);
+    assert_non_null(strstr(status_message(s), "cut short"));
+    assert_status(s, STATUS_FAILED_PRECONDITION);
+}
+
+static void an_acceptance_goes_on_where_it_was(void **state)
+{
+    struct fixture *f = *state;
+    bool has_failed = true;
+    fill(f);
+    for (unsigned pass = 0; has_failed; pass++) {
+        assert_in_range(pass, 0, 20);
+        lose_list(f);
+        f->of_copy.salvage = f->of_copy.accepts_old_data = true;
+        assert_ok(open_copy(f));
+        close_copy(f);
+        f->of_copy.salvage = f->of_copy.accepts_old_data = false;
+        struct fault_fs *fs = fault_fs_create();
+        fault_fs_fail(fs, FAULT_SYNC_DIRECTORY, "", FAULT_IO, pass);
+        status s = fault_fs_accept(fs, f->copy);
+        has_failed = !status_is_ok(s);
+        status_free(s);
+        fault_fs_destroy(fs);
+        /* In the end only the directory that was emptied is gone, or not: the store is whole. */
+        char *moving = path_in_copy(f, "old-data.moving");
+        char *accepted = path_in_copy(f, "old-data.accepted");
+        if (has_failed && (access(moving, F_OK) == 0 || access(accepted, F_OK) == 0)) {
+            is_cut_short(f);
+            assert_ok(store_accept_old_data(f->copy));
+        }
+        free(moving);
+        free(accepted);
+        expect(f, STORE_LOG_WHOLE);
+        expect_all(f);
+        close_copy(f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_tables_and_logs_have_is_served),
+        TEST(it_can_be_sealed),
+        TEST(what_is_accepted_is_a_store_again),
+        TEST(how_it_is_is_told),
+        TEST(without_synced_as_well_there_is_less),
+        TEST(a_table_that_is_damaged_is_named),
+        TEST(tables_that_were_taken_in_are_kept),
+        TEST(a_newer_table_may_have_an_older_value),
+        TEST(what_is_damaged_is_left_out_of_what_is_accepted),
+        TEST(random_histories_come_back),
+        TEST(what_fails_is_begun_anew),
+        TEST(without_memory_nothing_is_opened),
+        TEST(an_acceptance_goes_on_where_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
