@@ -227,6 +227,7 @@ status backup_reserve(struct backups *backups, const char *name, const char *sou
                       bytes extra)
 {
     struct buffer directory = {0};
+    TRY(cluster_check_true(backups->cluster));
     status s = backup_directory_name(name, &directory);
     buffer_free(&directory);
     TRY(s);
@@ -359,6 +360,7 @@ static status delete (struct backups *backups, const char *name, struct buffer *
 status backup_delete(struct backups *backups, const char *name)
 {
     struct buffer path = {0};
+    TRY(cluster_check_true(backups->cluster));
     pthread_mutex_lock(&backups->editing);
     status s = delete (backups, name, &path);
     pthread_mutex_unlock(&backups->editing);

@@ -34,6 +34,7 @@ status cluster_checkpoint(struct cluster *cluster, const char *directory,
                           struct checkpoint_facts *out)
 {
     struct store_checkpoint *checkpoint;
+    TRY(cluster_check_true(cluster));
     TRY(store_identity(cluster->store, out->identity));
     TRY(cluster_remove_checkpoint(cluster, directory));
     TRY(disk_reserve_admit(&cluster->reserve));

@@ -237,9 +237,12 @@ static status drop_orphans(struct cluster *cluster)
 
 /* --- open --- */
 
-/* Of the reasons that the store may have, it is that one: it is fenced, or its disk is full. */
+/* Of the reasons that the store may have, it is that one: it is fenced, or its disk is full, or
+ * nobody may change what may not be true (cluster_seal_old_data). */
 static void note_store(struct condition *condition, status s)
 {
+    if (s.code == STATUS_FAILED_PRECONDITION)
+        condition_enter(condition, REASON_old_data, "%s", status_message(s));
     if (s.code == STATUS_UNAVAILABLE)
         condition_enter(condition, REASON_fenced, "%s: the server must be started anew",
                         status_message(s));
@@ -291,6 +294,7 @@ static status open_store(struct cluster *cluster)
                                           .open_files = options->open_files,
                                           .background_threads = options->background_threads,
                                           .salvage = options->salvage,
+                                          .accepts_old_data = options->accepts_old_data,
                                           .on_trouble = report_trouble,
                                           .trouble_context = cluster,
                                           .holds_compactions = !options->salvage,
@@ -298,6 +302,8 @@ static status open_store(struct cluster *cluster)
                                           .damage_context = cluster->damages,
                                           .metrics = options->metrics};
     TRY(store_open(&store_options, &cluster->store));
+    if (store_old_data(cluster->store) != NULL)
+        cluster->options.archive.place = NULL;
     if (store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID) == NULL)
         TRY(store_keyspaces_create(cluster->store, CATALOG_KEYSPACE_ID, 1));
     cluster->catalog = store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID);
@@ -475,6 +481,26 @@ void cluster_close(struct cluster *cluster)
 }
 
 /* --- what others may ask --- */
+
+const char *cluster_old_data(struct cluster *cluster)
+{
+    return store_old_data(cluster->store);
+}
+
+status cluster_check_true(struct cluster *cluster)
+{
+    const char *words = store_old_data(cluster->store);
+    return words == NULL
+               ? status_ok()
+               : status_make(STATUS_FAILED_PRECONDITION, "no backup is made or deleted: %s", words);
+}
+
+void cluster_seal_old_data(struct cluster *cluster)
+{
+    const char *words = store_old_data(cluster->store);
+    if (words != NULL)
+        store_seal(cluster->store, words);
+}
 
 struct pool *cluster_pool(struct cluster *cluster)
 {

@@ -22,7 +22,8 @@ struct archive_base;
 
 struct cluster_options {
     const char *data_directory;
-    bool salvage; /* opens it without what the log has lost */
+    bool salvage; /* opens it without what the log has lost; or old data, see store/store.h */
+    bool accepts_old_data; /* as in store_options */
     const struct log *log;
     struct clock *clock;
     struct metrics *metrics; /* may be NULL */
@@ -60,6 +61,16 @@ struct cluster_options {
 status cluster_open(const struct cluster_options *options, struct cluster **out);
 /* Finishes what was submitted, then closes. No table may be held any more. */
 void cluster_close(struct cluster *cluster);
+
+/* What there is to say of it if its list of tables was lost, and all tables that there are are
+ * opened for that ("old data" in store/store.h); NULL: it was not. */
+const char *cluster_old_data(struct cluster *cluster);
+/* From now on nobody can change such a cluster: FAILED_PRECONDITION, and the condition says why. Of
+ * others nothing. */
+void cluster_seal_old_data(struct cluster *cluster);
+/* That refusal, for what is changed beside the store: backups are neither made of it nor deleted,
+ * and no archive is. */
+status cluster_check_true(struct cluster *cluster);
 
 struct pool *cluster_pool(struct cluster *cluster);
 struct clock *cluster_clock(struct cluster *cluster);

@@ -187,6 +187,13 @@ static void remove_table(struct salvage *salvage, const struct salvaged_table *t
     catalog_delete_kept(salvage->batch, catalog, table->id);
 }
 
+/* Of old data: none of its tables is there, or none was ever written. */
+static status serve_empty(struct salvage *salvage, const struct salvaged_table *table)
+{
+    tell_of(salvage, "no file has rows of a table: it is empty now", table);
+    return store_keyspaces_create(salvage->cluster->store, table->keyspace_id, 1);
+}
+
 static status join_tablets(struct salvage *salvage, const struct salvaged_table *table)
 {
     struct keyspace *catalog = salvage->cluster->catalog;
@@ -200,7 +207,10 @@ static status join_tablets(struct salvage *salvage, const struct salvaged_table 
 static status settle_tables(struct salvage *salvage)
 {
     for (const struct salvaged_table *each = salvage->tables; each != NULL; each = each->next) {
-        if (each->keyspace_id == 0 || !is_there(salvage, each->keyspace_id)) {
+        bool is_missing = each->keyspace_id != 0 && !is_there(salvage, each->keyspace_id);
+        if (is_missing && store_old_data(salvage->cluster->store) != NULL) {
+            TRY(serve_empty(salvage, each));
+        } else if (each->keyspace_id == 0 || is_missing) {
             remove_table(salvage, each);
             continue;
         }
@@ -258,7 +268,8 @@ static status settle(struct salvage *salvage)
 status salvage_catalog(struct cluster *cluster)
 {
     struct salvage salvage = {.cluster = cluster, .next_id = CATALOG_KEYSPACE_ID + 1};
-    if (store_log_end(cluster->store).verdict != STORE_LOG_LOST)
+    if (store_log_end(cluster->store).verdict != STORE_LOG_LOST &&
+        store_old_data(cluster->store) == NULL)
         return status_ok();
     salvage.last = &salvage.tables;
     salvage.arena = arena_create(CATALOG_MEMORY);

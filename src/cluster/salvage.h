@@ -1,4 +1,5 @@
-/* The catalog of a store whose log has lost something (`serve --salvage`).
+/* The catalog of a store whose log has lost something (`serve --salvage`), or that is old data
+ * (store/store.h).
  *
  * RocksDB has keyspaces in its manifest, which lost nothing, and the catalog says in the log what
  * they are for: the two may say different things now. Every catalog change was one batch, but some
@@ -10,6 +11,7 @@
  *  2. So does one that a record says is spare, but that has rows: a table had taken it.
  *  3. A table whose keyspace is gone had been deleted, since keyspaces are dropped after that was
  *     recorded: its records go. So do tablets without a table, and spares that are gone.
+ *     Of old data nobody knows that: such a table stays, and is empty.
  *  4. A table whose tablets leave a hole or overlap gets one tablet for all its rows: they are all
  *     in one keyspace.
  *  5. The change log ends: a log with a hole is none, and what was archived may be lost here. */

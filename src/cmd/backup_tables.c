@@ -104,7 +104,7 @@ static status make(struct making *m)
     struct offline_cluster offline;
     TRY(remove_unfinished(m));
     TRY(offline_cluster_open(path(&m->directory), "restore", m->tables->work->clock, m->tables->log,
-                             &offline));
+                             false, &offline));
     status s = open_backups(m, offline.cluster);
     offline_cluster_close(&offline);
     TRY(s);

@@ -12,10 +12,13 @@ enum {
 };
 
 status offline_cluster_open(const char *directory, const char *name, struct clock *clock,
-                            const struct log *log, struct offline_cluster *out)
+                            const struct log *log, bool accepts_old_data,
+                            struct offline_cluster *out)
 {
     TRY(pool_create(POOL_THREADS, LIMIT_POOL_QUEUE, name, &out->pool));
     const struct cluster_options options = {.data_directory = directory,
+                                            .salvage = accepts_old_data,
+                                            .accepts_old_data = accepts_old_data,
                                             .log = log,
                                             .clock = clock,
                                             .pool = out->pool,

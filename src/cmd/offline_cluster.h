@@ -13,9 +13,11 @@ struct offline_cluster {
     struct cluster *cluster;
 };
 
-/* `name`: of its threads. */
+/* `name`: of its threads. `accepts_old_data`: see store_options; what the log has lost is done
+ * without then, too. */
 status offline_cluster_open(const char *directory, const char *name, struct clock *clock,
-                            const struct log *log, struct offline_cluster *out);
+                            const struct log *log, bool accepts_old_data,
+                            struct offline_cluster *out);
 void offline_cluster_close(const struct offline_cluster *offline);
 
 #endif

@@ -1,6 +1,7 @@
 /* See repair.h.
  *
  * What is mended
+ *  0. A list of tables that is lost: repair_old_data.h. What else there is is looked at after that.
  *  1. Table files that are damaged or missing: repair_tables.h. What was in them is lost.
  *  2. The indexes of Datastore's databases, which follow from their entities:
  *     datastore/index_repair.h.
@@ -16,6 +17,7 @@
 #include "cluster/catalog.h"
 #include "cmd/command.h"
 #include "cmd/repair_keyspaces.h"
+#include "cmd/repair_old_data.h"
 #include "cmd/repair_server.h"
 #include "cmd/repair_tables.h"
 #include "datastore/index_repair.h"
@@ -53,6 +55,7 @@ struct repair {
     const char *directory;
     bool in_place;
     bool accepts_old_data;
+    bool would_accept;     /* and that would be all of the list of tables */
     const char *lost_path; /* where lost rows are named */
     uint64_t lost;         /* ranges of rows, or what would be */
     struct log log;
@@ -310,8 +313,20 @@ static status repair_files(struct repair *repair)
     return s;
 }
 
+static status repair_list(struct repair *repair)
+{
+    const struct repair_old_data_options options = {.directory = repair->directory,
+                                                    .log = &repair->log,
+                                                    .in_place = repair->in_place,
+                                                    .is_accepted = repair->accepts_old_data};
+    return repair_old_data(&options, &repair->would_accept);
+}
+
 static status repair_directory(struct repair *repair)
 {
+    TRY(repair_list(repair));
+    if (repair->would_accept)
+        return status_ok();
     TRY(repair_files(repair));
     repair->arena = arena_create(CATALOG_MEMORY);
     if (repair->arena == NULL)
@@ -331,6 +346,10 @@ static status repair_directory(struct repair *repair)
 static int sum_up(const struct repair *repair)
 {
     bool is_well = repair->left == 0 && (repair->in_place || repair->to_mend == 0);
+    if (repair->would_accept) {
+        printf("%s: nothing was changed (--in-place does it)\n", repair->directory);
+        return EXIT_FAILURE;
+    }
     if (repair->lost > 0 && repair->in_place)
         printf("%s: %" PRIu64 " ranges of rows are lost, named in %s\n", repair->directory,
                repair->lost, repair->lost_path);
@@ -392,7 +411,9 @@ static void write_help(struct buffer *out)
         "                     Rows that were in damaged files are deleted: they are lost\n"
         "  --accept-old-data  keep what other files have of these rows, though what is damaged "
         "may\n"
-        "                     have deleted or overwritten it\n"
+        "                     have deleted or overwritten it. If the list of tables and its copy\n"
+        "                     are lost, take for true what all table files and logs have, which\n"
+        "                     may show deleted data; what was there stays in DIR/replaced\n"
         "  --lost FILE        where to name what is lost; by default lost.tsv in the directory\n"
         "  --claim ID=TABLE   make a table of that name, projects/P/instances/I/tables/T, of the\n"
         "                     rows of a keyspace that has none: a salvage has kept it. Families\n"

@@ -219,7 +219,8 @@ static status mend(const struct repair_tables_options *options, const struct loo
                    uint64_t *left)
 {
     struct offline_cluster offline;
-    TRY(offline_cluster_open(options->directory, "repair", clock_system(), options->log, &offline));
+    TRY(offline_cluster_open(options->directory, "repair", clock_system(), options->log, false,
+                             &offline));
     status s = mend_all(options, offline.cluster, look);
     if (status_is_ok(s))
         s = cluster_list_damage(offline.cluster, count, left);

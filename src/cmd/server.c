@@ -110,6 +110,7 @@ const struct address *server_address(const struct server *server)
 status server_start(struct server *server)
 {
     CHECK_MAGIC(server, SERVER_MAGIC);
+    cluster_seal_old_data(server->cluster);
     server_look(server);
     TRY(server_start_workers(server));
     health_set(server->health, true);
@@ -196,6 +197,7 @@ void server_destroy(struct server *server)
     access_peer_destroy(server->rest_peer);
     http_router_destroy(server->router);
     grpc_server_destroy(server->grpc);
+    grpc_headers_destroy(server->old_data_headers);
     faults_destroy(server->faults);
     free(server->rpcs);
     tracer_destroy(server->tracer); /* sends what waits; spans name methods of the services */

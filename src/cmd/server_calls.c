@@ -160,12 +160,18 @@ static bool check_browser(struct server *server, struct http_request *request)
     return false;
 }
 
+/* In every answer of a server that may show deleted data. */
+static const char OLD_DATA_HEADER[] = "trestle-old-data";
+static const char OLD_DATA_WORDS[] = "may show deleted data";
+
 static void serve_http(void *context, struct http_request *request)
 {
     struct server *server = context;
     const char *target = http_request_target(request);
     if (!check_browser(server, request))
         return;
+    if (server->old_data_headers != NULL)
+        http_answer_header(request, OLD_DATA_HEADER, OLD_DATA_WORDS);
     if (rest_is_for(target))
         rest_handle(server->rest, request);
     else if (console_is_for(target))
@@ -224,9 +230,19 @@ status server_create_http(struct server *server)
 
 /* --- gRPC --- */
 
+static status make_headers(struct server *server)
+{
+    const struct grpc_field field = {OLD_DATA_HEADER, bytes_of(OLD_DATA_WORDS)};
+    if (cluster_old_data(server->cluster) == NULL)
+        return status_ok();
+    server->old_data_headers = grpc_headers_create(&field, 1);
+    return server->old_data_headers == NULL ? status_out_of_memory() : status_ok();
+}
+
 status server_create_grpc(struct server *server)
 {
     struct grpc_server_options options;
+    TRY(make_headers(server));
     grpc_server_options_init(&options);
     options.max_message_size = server->settings->max_message;
     options.max_requests = sizing_requests(server->settings);
@@ -238,6 +254,7 @@ status server_create_grpc(struct server *server)
     options.admit = server->access != NULL ? admit : server->audit != NULL ? admit_anybody : NULL;
     options.inject = server->faults == NULL ? NULL : inject;
     options.http = serve_http2;
+    options.headers = server->old_data_headers;
     options.context = server;
     return grpc_server_create(&options, server->services, SERVICES, &server->grpc);
 }

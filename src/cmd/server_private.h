@@ -58,6 +58,7 @@ struct server {
     struct pool *pool;
     struct place *archive; /* NULL: none is made */
     struct cluster *cluster;
+    struct metadata *old_data_headers; /* NULL: what is served is all true */
     struct backups *backups;
     struct place_watch *places;
     struct bigtable bigtable;

@@ -36,6 +36,17 @@ status cluster_open(const struct cluster_options *options, struct cluster **out)
     return status_ok();
 }
 
+const char *cluster_old_data(struct cluster *cluster)
+{
+    assert_ptr_equal(cluster, &the_cluster);
+    return NULL;
+}
+
+void cluster_seal_old_data(struct cluster *cluster)
+{
+    assert_ptr_equal(cluster, &the_cluster);
+}
+
 void cluster_close(struct cluster *cluster)
 {
     assert_ptr_equal(cluster, &the_cluster);

@@ -197,11 +197,12 @@ static std::string to_string(bytes b)
     return to_slice(b).ToString();
 }
 
-/* Whether RocksDB may start compactions of it by itself. */
+/* Whether RocksDB may start compactions of it by itself. Of old data it may not, ever. */
 static status let_compact(keyspace *keyspace, bool is_let)
 {
+    const store *store = keyspace->store;
     std::lock_guard<std::mutex> lock(keyspace->compacting);
-    if (keyspace->store->read_only || keyspace->is_left != is_let)
+    if (store->read_only || !store->old_data.empty() || keyspace->is_left != is_let)
         return status_ok();
     keyspace->is_left = !is_let;
     status s = status_from(keyspace->db->SetOptions(

@@ -9,7 +9,8 @@
  *     its name is durable as well. So SYNCED may be older than the logs, never newer: what it
  *     names was on the disk.
  *  2. No commit waits for SYNCED. A thread of its own writes it, at most every 100 ms while there
- *     are syncs (log_tracker), and once more at an orderly end.
+ *     are syncs (log_tracker), and once more at an orderly end. Who makes keyspaces waits: without
+ *     the manifest nothing else says whose rows the logs have.
  *  3. A log leaves SYNCED, durably, before it is deleted. So a recorded log that is not there was
  *     not deleted by us.
  *  4. Of the logs of a former run, which nobody appends to any more, SYNCED has the end that a
@@ -234,6 +235,9 @@ class log_tracker {
     std::shared_ptr<write_mark> add_mark(uint64_t keyspace_id);
     void name_mark(write_mark *mark, const char *name);
     void number_mark(write_mark *mark, uint32_t family);
+    /* Keyspaces were made, and have numbers: recorded on return, before anybody can write to them.
+     * What fails is told, and tried again with the next sync. */
+    void keyspaces_made() { record_news(); }
 
   private:
     void wake();

@@ -222,6 +222,18 @@ static void without_synced_as_well_there_is_less(void **state)
     assert_non_null(strstr(store_old_data(f->other), "the logs do not say of which keyspace"));
 }
 
+/* Killed at once: whose rows the log has is on record since the keyspace was made. */
+static void a_keyspace_is_known_since_it_was_made(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, make_keyspace(f->store, 9), "in the log", "1");
+    lose_list(f);
+    serve(f);
+    struct keyspace *made = store_keyspace_find(f->other, 9);
+    assert_non_null(made);
+    assert_value(made, "in the log", "1");
+}
+
 static void a_table_that_is_damaged_is_named(void **state)
 {
     struct fixture *f = *state;
@@ -577,6 +589,7 @@ int main(void)
         TEST(what_is_accepted_is_a_store_again),
         TEST(how_it_is_is_told),
         TEST(without_synced_as_well_there_is_less),
+        TEST(a_keyspace_is_known_since_it_was_made),
         TEST(a_table_that_is_damaged_is_named),
         TEST(tables_that_were_taken_in_are_kept),
         TEST(a_newer_table_may_have_an_older_value),

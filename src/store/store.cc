@@ -573,9 +573,12 @@ static status create_keyspaces(store *store, uint64_t first_id, size_t count)
         drop_leftovers(store).PermitUncheckedError();
         return status_from(s);
     }
-    std::unique_lock<std::shared_mutex> lock(store->mutex);
-    for (size_t i = 0; i < count; i++)
-        add_keyspace(store, std::move(made[i]), handles[i]);
+    {
+        std::unique_lock<std::shared_mutex> lock(store->mutex);
+        for (size_t i = 0; i < count; i++)
+            add_keyspace(store, std::move(made[i]), handles[i]);
+    }
+    store->logs->keyspaces_made();
     return status_ok();
 }
 

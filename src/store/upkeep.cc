@@ -86,9 +86,7 @@ status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     TRY(check_unfenced(keyspace));
-    if (keyspace->is_left)
-        return status_ok();
-    if (keyspace->store->trouble.is_sealed())
+    if (keyspace->is_left || !keyspace->store->old_data.empty())
         return status_ok();
     return guarded([&] {
         rocksdb::CompactRangeOptions options;

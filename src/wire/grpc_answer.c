@@ -34,6 +34,8 @@ static void add_headers(struct fields *fields, const struct grpc_call *call)
         fields_add_fixed(fields, "grpc-accept-encoding", "identity,gzip");
     if (call->answers_gzip)
         fields_add_fixed(fields, "grpc-encoding", "gzip");
+    if (call->server->options.headers != NULL)
+        fields_add_shared(fields, call->server->options.headers);
     for (size_t i = 0; i < call->shared_count; i++)
         fields_add_shared(fields, call->shared_headers[i]);
     fields_add_metadata(fields, &call->header_metadata);

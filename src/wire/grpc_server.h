@@ -89,6 +89,9 @@ struct grpc_server_options {
      */
     void (*http)(void *context, void *peer, struct grpc_call *call, bytes body);
 
+    /* Of grpc_headers_create: every answer has them, which it outlives. NULL: none. */
+    const struct metadata *headers;
+
     /* Called on the loop's thread of each call when it has ended; may be NULL. */
     void (*on_call_end)(void *context, const struct grpc_call_record *record);
     void *context;
