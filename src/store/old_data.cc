@@ -151,6 +151,8 @@ static status read_table(rocksdb::FileSystem *files, const std::string &director
     *is_usable =
         findings.whole.empty() && (table->summary.has_keys || !table->summary.deleted.empty());
     if (!findings.whole.empty())
+        found->unfinished = std::max(found->unfinished, table->number);
+    if (!findings.whole.empty())
         say(found, "what the table file " + name + " has is missing: " + findings.whole);
     if (!findings.blocks.empty())
         say(found, "the table file " + name + " is damaged");
@@ -287,6 +289,18 @@ static void note_files(rocksdb::FileSystem *files, const std::string &directory,
     }
 }
 
+static void leave_out(old_data *found)
+{
+    std::vector<uint64_t> numbers;
+    std::string names;
+    for (found_family &family : found->families)
+        leave_out_replaced(&family, found->unfinished, &numbers);
+    for (uint64_t number : numbers)
+        names += " " + table_name(number);
+    if (!numbers.empty())
+        say(found, "left out, since compactions had replaced or not finished them:" + names);
+}
+
 static void note_sequences(old_data *found)
 {
     for (const found_family &family : found->families)
@@ -304,6 +318,7 @@ status look_for_old_data(rocksdb::FileSystem *files, const std::string &director
     adopt(strangers, &families, out);
     note_files(files, directory, out);
     note_sequences(out);
+    leave_out(out);
     return status_ok();
 }
 

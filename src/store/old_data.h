@@ -14,8 +14,9 @@
  *
  * Invariants
  *  1. No file of the directory is changed, moved or removed before old-data.accepted is there.
- *  2. Each table that can be read counts. Of two entries of a key the one with the greater sequence
- *     number is the newer one, whatever tables they are in: order.cc.
+ *  2. Each table that can be read counts, but those of which others prove that they do not:
+ *     leave_out_replaced. Of two entries of a key the one with the greater sequence number is the
+ *     newer one, whatever tables they are in: old_data_order.cc.
  *  3. What cannot be read, or is of no known keyspace, is said (store_old_data).
  *
  * old_data.cc looks, makes the directory and opens it; old_data_order.cc says in which order tables
@@ -42,6 +43,7 @@ struct found_table {
     uint64_t size = 0;
     table_summary summary;
     uint64_t newest_deletion = 0; /* the greatest sequence number of a deleted range */
+    bool is_left_out = false;     /* it is known not to count */
     /* As the manifest gets them. */
     int level = 0;
     uint64_t least = 0; /* sequence numbers; at level 0 they say which table comes first */
@@ -68,8 +70,12 @@ struct old_data {
     uint64_t last_sequence = 0;
     uint64_t last_file = 0;
     uint32_t last_family = 0; /* that was ever given, as far as is known */
+    uint64_t unfinished = 0;  /* the last table that cannot be opened: it may have no end */
     std::string words;        /* what is missing; empty: nothing that is known of */
 };
+
+/* Takes out tables that compactions had replaced, or not finished; adds their names. */
+void leave_out_replaced(found_family *family, uint64_t unfinished, std::vector<uint64_t> *left_out);
 
 /* Puts the family's tables into levels. With `is_exact`, a family that is interleaved wants to be
  * compacted, too: whoever looks at one table after the other then finds the newest. */

@@ -63,6 +63,46 @@ bool is_older(const found_table &a, const found_table &b)
     return a.least != b.least ? a.least < b.least : a.number < b.number;
 }
 
+/* --- what does not count ---
+ *
+ * Keys lose their sequence numbers at the bottom, where tables do not overlap. So of two that do,
+ * and have such keys both, the one with the lesser number went into the making of the other, which
+ * has replaced it; or a kill cut the making short, and all that it was made of is still there.
+ * Both must not count: of equal keys without numbers nobody knows which is the newer one, and an
+ * iterator of RocksDB's that comes to the second aborts. */
+
+bool is_made_of(const found_table &made, const found_table &table)
+{
+    const table_summary &a = table.summary, &b = made.summary;
+    return made.number > table.number && a.has_keys && b.has_keys && a.least_sequence == 0 &&
+           b.least_sequence == 0 && user_key(a.smallest).compare(user_key(b.largest)) <= 0 &&
+           user_key(b.smallest).compare(user_key(a.largest)) <= 0;
+}
+
+using made_tables = std::vector<found_table *>;
+
+/* Of `table`, behind all that was made of it, there is more, and of later tables one has no end. */
+bool is_cut_short(const made_tables &made, const found_table &table, uint64_t unfinished)
+{
+    return std::all_of(made.begin(), made.end(), [&](const found_table *each) {
+        return each->number < unfinished &&
+               user_key(each->summary.largest).compare(user_key(table.summary.largest)) < 0;
+    });
+}
+
+/* Those before it, which are newer, are settled. */
+void settle_replaced(std::vector<found_table> *tables, size_t at, uint64_t unfinished)
+{
+    made_tables made;
+    found_table *table = &(*tables)[at];
+    for (size_t i = 0; i < at; i++)
+        if (!(*tables)[i].is_left_out && is_made_of((*tables)[i], *table))
+            made.push_back(&(*tables)[i]);
+    table->is_left_out = !made.empty() && !is_cut_short(made, *table, unfinished);
+    for (found_table *each : made)
+        each->is_left_out = !table->is_left_out;
+}
+
 /* --- bounds --- */
 
 /* By where they begin, as they are in a table, and then by their sequence numbers. */
@@ -232,6 +272,21 @@ void note_sequences(found_table *table)
 }
 
 } // namespace
+
+void leave_out_replaced(found_family *family, uint64_t unfinished, std::vector<uint64_t> *left_out)
+{
+    auto &tables = family->tables;
+    std::sort(tables.begin(), tables.end(),
+              [](const found_table &a, const found_table &b) { return a.number > b.number; });
+    for (size_t i = 0; i < tables.size(); i++)
+        settle_replaced(&tables, i, unfinished);
+    for (const found_table &table : tables)
+        if (table.is_left_out)
+            left_out->push_back(table.number);
+    tables.erase(std::remove_if(tables.begin(), tables.end(),
+                                [](const found_table &table) { return table.is_left_out; }),
+                 tables.end());
+}
 
 void order_tables(found_family *family, bool is_exact)
 {
