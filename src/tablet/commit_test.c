@@ -803,6 +803,41 @@ static void a_hold_waits_for_the_batch_under_way(void **state)
     buffer_free(&pending.change.fragment);
 }
 
+/* --- what is out of service --- */
+
+static void assert_refused(struct tablet_fixture *f, const char *row_key, bool is_refused)
+{
+    struct packed_change change = set_cell(f, FAMILY_F, "q", 1, "x");
+    struct commit commit = commit_of(f, row_key, &change);
+    status s = commit_and_wait(f->queue, &commit);
+    assert_int_equal(s.code, is_refused ? STATUS_DATA_LOSS : STATUS_OK);
+    status_free(s);
+    buffer_free(&change.fragment);
+}
+
+static void close_keys(struct tablet_fixture *f, bytes from, bytes to)
+{
+    static uint64_t file = 100;
+    const struct store_damage damage = {
+        .keyspace_id = ROWS_KEYSPACE, .file = file++, .from = from, .to = to, .what = "damaged"};
+    assert_ok(keyspace_close_range(f->rows, &damage));
+}
+
+/* Large cells of a row begin with it, 00 and 01; keys of an index lie anywhere between. */
+static void rows_beside_what_is_closed_take_writes(void **state)
+{
+    struct tablet_fixture *f = *state;
+    close_keys(f, bytes_of("Sk2"), bytes_make("Sk4\0", 4));
+    close_keys(f, bytes_make("Sk6\0\2", 5), bytes_of("Sk8"));
+    close_keys(f, bytes_of("Rm2"), bytes_of("Rm4"));
+    static const char *const refused[] = {"k2", "k3", "k7", "m2", "m3"};
+    static const char *const taken[] = {"k1", "k4", "k6", "k8", "m1", "m4"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_refused(f, refused[i], true);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        assert_refused(f, taken[i], false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -835,6 +870,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_submitted_while_commits_are_held_waits, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_hold_waits_for_the_batch_under_way, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_beside_what_is_closed_take_writes, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_acknowledged_after_a_failed_sync, setup_faults,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_until_there_is_space, setup_faults,

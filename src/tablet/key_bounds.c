@@ -34,17 +34,18 @@ static status check_bounds(struct keyspace *keyspace, const struct key_bounds *b
                                buffer_bytes(&bounds->upper));
 }
 
-/* The row and the least key after it. */
+/* Its own keys and no others: a damaged block may end, or begin, just beside them. */
 static bool bounds_of_row(bytes row_key, struct key_bounds *record, struct key_bounds *spilled)
 {
-    struct buffer next = {0};
-    buffer_append_bytes(&next, row_key);
-    buffer_append_byte(&next, 0);
-    bool has_record = record_bounds(row_key, buffer_bytes(&next), record);
-    bool has_spilled = spill_bounds(row_key, buffer_bytes(&next), spilled);
-    bool failed = next.failed;
-    buffer_free(&next);
-    return has_record && has_spilled && !failed;
+    *record = *spilled = (struct key_bounds){0};
+    row_record_key(&record->lower, row_key);
+    row_record_key(&record->upper, row_key);
+    buffer_append_byte(&record->upper, 0);
+    spill_row_prefix(&spilled->lower, row_key);
+    if (!spilled->lower.failed)
+        key_after_prefix(&spilled->upper, buffer_bytes(&spilled->lower));
+    return !record->lower.failed && !record->upper.failed && !spilled->lower.failed &&
+           !spilled->upper.failed;
 }
 
 status row_check_open(struct keyspace *keyspace, bytes row_key)
