@@ -1,23 +1,32 @@
-"""`./dev crash damage`, a few rounds."""
+"""`./dev crash damage`: a few rounds each day, by its date, and more of them some days."""
 
+import datetime
 import subprocess
 import sys
 
 import pytest
 from harness.server import EXTERNAL, ROOT
 
+pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
+
 RUN = [sys.executable, str(ROOT / "tests/crash/damage.py")]
-ROUNDS = 2
+TODAY = datetime.date.today().toordinal()
 KEYS = 800
 
 
-@pytest.mark.long
-@pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
-@pytest.mark.parametrize("seed", range(1, 6))
-def test_damage_is_never_a_wrong_answer(tmp_path, seed):
-    options = ["--rounds", ROUNDS, "--keys", KEYS, "--seed", seed]
-    options += ["--directory", tmp_path / "damage"]
+def run(place, rounds, seed):
+    options = ["--rounds", rounds, "--keys", KEYS, "--seed", seed, "--directory", place / "damage"]
     done = subprocess.run([*RUN, *map(str, options)], capture_output=True, text=True)
     print(done.stdout, done.stderr)
     assert done.returncode == 0, done.stderr
-    assert f"{ROUNDS} rounds, " in done.stdout and " 0 damages" not in done.stdout
+    assert f"{rounds} rounds, " in done.stdout and " 0 damages" not in done.stdout
+
+
+def test_damage_is_never_a_wrong_answer(tmp_path):
+    run(tmp_path, 2, TODAY)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", range(5))
+def test_damage_is_never_a_wrong_answer_in_many_rounds(tmp_path, share):
+    run(tmp_path, 12, TODAY * 5 + share)
