@@ -50,6 +50,14 @@ static void extend_stretch(struct walk *walk, const struct piece *piece)
     walk->last = piece->last;
 }
 
+static status pace(const struct walk *walk, uint64_t bytes)
+{
+    const struct store_pacer *pacer = walk->verifying->pacer;
+    return pacer == NULL || pacer->go_on(pacer->context, bytes)
+               ? status_ok()
+               : status_make(STATUS_CANCELLED, "cancelled");
+}
+
 /* --- the files that a piece names --- */
 
 static status sum_content(struct walk *walk, struct place_reader *reader, struct running_sum *sum)
@@ -58,6 +66,7 @@ static status sum_content(struct walk *walk, struct place_reader *reader, struct
     do {
         TRY(place_reader_next(reader, walk->chunk, CHUNK, &got));
         running_sum_add(sum, bytes_make(walk->chunk, got));
+        TRY(pace(walk, got));
     } while (got > 0);
     return status_ok();
 }
@@ -153,6 +162,7 @@ static status verify_piece(struct walk *walk, const struct piece *name)
     TRY(s);
     walk->out->pieces++;
     walk->out->bytes += walk->text.size;
+    TRY(pace(walk, walk->text.size));
     check_chain(walk, &piece);
     walk->before = piece;
     return verify_content(walk, &piece);

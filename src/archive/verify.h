@@ -19,6 +19,7 @@ struct archive_verifying {
      * moment in between, those from there up to the last. */
     void (*moments)(void *context, uint64_t after, uint64_t last);
     void *context;
+    const struct store_pacer *pacer; /* hears of what was read; NULL: nobody does */
 };
 
 struct archive_verified {
@@ -28,7 +29,7 @@ struct archive_verified {
     size_t damages;
 };
 
-/* Fails if it could not go on; a damage is no failure. */
+/* Fails if it could not go on, or the pacer ends it: CANCELLED; a damage is no failure. */
 status archive_verify(const struct archive_verifying *verifying, struct archive_verified *out);
 
 #endif

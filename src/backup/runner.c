@@ -17,7 +17,7 @@
 
 static const char CHECKPOINT_DIRECTORY[] = "checkpoint";
 static const char SCRATCH_DIRECTORY[] = "restoring";
-enum { MANIFEST_MEMORY = 256 << 20 };
+enum { MANIFEST_MEMORY = 256 << 20, MOST_CAUSES = 3 * (STATUS_UNAUTHENTICATED + 1) };
 static const int64_t MOST_WAIT_US = INT64_C(60) * 1000000; /* a clock may be set meanwhile */
 
 struct whole_runner {
@@ -29,7 +29,9 @@ struct whole_runner {
     struct whole_work work;         /* of the one that runs */
     struct whole_schedule schedule; /* the thread's, as is its place */
     char scheduled_place[WHOLE_PLACE_SIZE];
-    char scheduled_error[WHOLE_ERROR_SIZE]; /* of the last attempt */
+    char scheduled_error[WHOLE_ERROR_SIZE];     /* of the last attempt */
+    struct metric_series failures[MOST_CAUSES]; /* the thread's */
+    size_t failure_count;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake;
@@ -80,6 +82,33 @@ bool whole_place_is_allowed(const char *places, const char *place)
 static status open_place(const struct whole_runner *runner, const char *name, struct place **out)
 {
     return place_of_name_with_key(files_of_system(), name, runner->options.key_file, out);
+}
+
+/* --- what fails --- */
+
+static struct metric_series *find_cause(struct whole_runner *runner, const char *work,
+                                        const char *code)
+{
+    for (size_t i = 0; i < runner->failure_count; i++) {
+        struct metric_series *at = &runner->failures[i];
+        if (strcmp(at->labels[0], work) == 0 && strcmp(at->labels[1], code) == 0)
+            return at;
+    }
+    struct metric_series *added = &runner->failures[runner->failure_count++];
+    *added = (struct metric_series){.labels = {work, code}};
+    return added;
+}
+
+/* By what was being done: create, expire or restore. What cannot be shown for want of memory is
+ * with the next one. */
+static void count_failure(struct whole_runner *runner, const char *work, enum status_code code)
+{
+    struct metrics *metrics = runner->options.metrics;
+    metrics_add(metrics, METRIC_whole_backup_failures_total, 1);
+    find_cause(runner, work, status_code_name(code))->value++;
+    if (metrics != NULL)
+        status_ignore(metrics_replace(metrics, METRIC_BY_whole_backup_failures_by_cause_total,
+                                      runner->failures, runner->failure_count));
 }
 
 /* --- one backup --- */
@@ -194,7 +223,7 @@ static void try_to_expire(struct whole_runner *runner, struct place *place)
 {
     status s = expire(runner, place);
     if (!status_is_ok(s) && s.code != STATUS_CANCELLED) {
-        metrics_add(runner->options.metrics, METRIC_whole_backup_failures_total, 1);
+        count_failure(runner, "expire", s.code);
         log_warn(runner->options.log, "old whole backups cannot be removed",
                  LOG_STR("place", place_title(place)), LOG_STR("cause", status_message(s)));
     }
@@ -289,7 +318,7 @@ static void count_outcome(struct whole_runner *runner, status s, const struct wh
             metrics_set(metrics, METRIC_whole_backup_newest_timestamp_seconds,
                         run->end_us / 1000000);
     } else if (!status_is_ok(s) && s.code != STATUS_CANCELLED) {
-        metrics_add(metrics, METRIC_whole_backup_failures_total, 1);
+        count_failure(runner, makes_tables(run) ? "restore" : "create", s.code);
     }
 }
 

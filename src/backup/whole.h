@@ -70,6 +70,11 @@ struct whole_work {
     uint64_t bytes_read;
 };
 
+/* For who reads by himself: counts what was read, and holds the work back to its rate. CANCELLED.
+ */
+void whole_begin(struct whole_work *work, uint64_t bytes_total);
+status whole_pace(struct whole_work *work, uint64_t bytes);
+
 /* --- making --- */
 
 /* Makes the folders of whole backups, unless they are there. NOT_FOUND without the place. */
@@ -122,7 +127,7 @@ status whole_fetch(struct place *place, const struct whole_backup *backup, struc
 /* Which backups go. Each server's are counted by themselves, and so are those of each part of it.
  */
 struct whole_expiry {
-    const char *server;  /* of this server alone; NULL: of all */
+    const char *server;  /* of this server alone, NOT_FOUND if there is none; NULL: of all */
     const char *scope;   /* of this part alone, empty: of whole servers; NULL: of any */
     bool scheduled_only; /* those that schedules made */
     uint64_t keep;       /* the newest of those of a server; at least 1 */

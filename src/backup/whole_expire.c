@@ -22,6 +22,8 @@ struct expiring {
     struct arena *manifest_arena;
     struct content_set wanted;
     struct candidate *candidates; /* from the oldest */
+    struct buffer servers;        /* that there are backups of, each once, a space before each */
+    bool has_server;              /* there are some of the expiry's */
     size_t candidate_count;
     size_t backups_removed;
     size_t files_removed;
@@ -80,6 +82,27 @@ static bool is_to_go(const struct expiring *e, size_t i)
     return is_idle && newer >= expiry->keep;
 }
 
+static status note_server(struct expiring *e, const char *server)
+{
+    bytes name = bytes_of(server), known = buffer_bytes(&e->servers);
+    const char *wanted = e->expiry->server;
+    e->has_server = e->has_server || (wanted != NULL && strcmp(wanted, server) == 0);
+    if (known.size == 0 || memmem(known.data, known.size, name.data, name.size) == NULL)
+        buffer_append_format(&e->servers, " %s", server);
+    return e->servers.failed ? status_out_of_memory() : status_ok();
+}
+
+/* A name that is not quite right would keep everything, without a word. */
+static status check_server(const struct expiring *e)
+{
+    const char *server = e->expiry->server;
+    if (server == NULL || e->has_server || e->servers.size == 0)
+        return status_ok();
+    return status_make(
+        STATUS_NOT_FOUND, "no backup in %s is of the server %s; there are some of%.*s",
+        place_title(e->place), server, (int)e->servers.size, (const char *)e->servers.data);
+}
+
 static status find_candidates(struct expiring *e, const char *const *names, size_t count)
 {
     struct whole_backup backup;
@@ -88,12 +111,13 @@ static status find_candidates(struct expiring *e, const char *const *names, size
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++) {
         TRY(read_manifest(e, names[i], &backup));
+        TRY(note_server(e, backup.server));
         if (may_go(e, &backup))
             TRY(add_candidate(e, names[i], &backup));
     }
     for (size_t i = 0; i < e->candidate_count; i++)
         e->candidates[i].goes = is_to_go(e, i);
-    return status_ok();
+    return check_server(e);
 }
 
 static bool goes(const struct expiring *e, const char *name)
@@ -181,6 +205,7 @@ status whole_expire(struct place *place, const struct whole_expiry *expiry, stru
     *backups_removed = e.backups_removed;
     *files_removed = e.files_removed;
     content_set_free(&e.wanted);
+    buffer_free(&e.servers);
     arena_destroy(e.manifest_arena);
     arena_destroy(e.arena);
     return s;

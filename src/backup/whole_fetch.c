@@ -185,6 +185,52 @@ static status fetch_files(struct fetching *f, const struct whole_backup *backup,
     return files_sync_directory(f->files, f->directory);
 }
 
+/* --- removed meanwhile --- */
+
+/* By what it says: names are not at hand. */
+static bool is_same(const struct whole_backup *a, const struct whole_backup *b)
+{
+    return a->instant_us == b->instant_us && a->version == b->version &&
+           strcmp(a->server, b->server) == 0;
+}
+
+static status look_for(const struct whole_target *target, struct arena *arena, bool *is_there)
+{
+    const char *const *names;
+    size_t count;
+    *is_there = false;
+    TRY(whole_names(target->place, arena, &names, &count));
+    for (size_t i = 0; i < count && !*is_there; i++) {
+        struct whole_backup found;
+        TRY(whole_read(target->place, names[i], arena, &found));
+        *is_there = is_same(&found, target->backup);
+    }
+    return status_ok();
+}
+
+/* False also if nobody can say. */
+static bool was_removed(const struct whole_target *target)
+{
+    bool is_there = true;
+    struct arena *arena = arena_create(WHOLE_MEMORY);
+    status s = arena == NULL ? status_out_of_memory() : look_for(target, arena, &is_there);
+    bool is_known = status_is_ok(s);
+    status_free(s);
+    arena_destroy(arena);
+    return is_known && !is_there;
+}
+
+/* Nobody keeps an expiry from a backup that is just read: what is missing then is no damage. */
+static status tell_removed(const struct whole_target *target, status s)
+{
+    if (s.code != STATUS_DATA_LOSS || !was_removed(target))
+        return s;
+    status_free(s);
+    return status_make(STATUS_ABORTED,
+                       "the backup was removed meanwhile, by an expiry: restore one "
+                       "that stays");
+}
+
 status whole_fetch_chosen(const struct whole_target *target, const struct whole_choice *choice)
 {
     struct fetching f = {.place = target->place,
@@ -196,7 +242,7 @@ status whole_fetch_chosen(const struct whole_target *target, const struct whole_
     status s = f.piece == NULL ? status_out_of_memory() : fetch_files(&f, target->backup, choice);
     free(f.piece);
     buffer_free(&f.path);
-    return s;
+    return tell_removed(target, s);
 }
 
 status whole_fetch(struct place *place, const struct whole_backup *backup, struct files *files,

@@ -60,11 +60,7 @@ struct whole_target {
     struct whole_work *work;
 };
 
-/* whole_fetch of some; NULL: of all. */
+/* whole_fetch of some; NULL: of all. ABORTED if an expiry has removed the backup meanwhile. */
 status whole_fetch_chosen(const struct whole_target *target, const struct whole_choice *choice);
-
-/* Counts what was read and holds the work back to its rate. CANCELLED. */
-status whole_pace(struct whole_work *work, uint64_t bytes);
-void whole_begin(struct whole_work *work, uint64_t bytes_total);
 
 #endif

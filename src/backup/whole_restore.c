@@ -135,57 +135,11 @@ static status make_directory(const struct whole_restore *restore, const char *di
                        restore->directory);
 }
 
-/* By what it says: names are not at hand. */
-static bool is_same(const struct whole_backup *a, const struct whole_backup *b)
-{
-    return a->instant_us == b->instant_us && a->version == b->version &&
-           strcmp(a->server, b->server) == 0;
-}
-
-static status look_for(const struct whole_restore *restore, struct arena *arena, bool *is_there)
-{
-    const char *const *names;
-    size_t count;
-    *is_there = false;
-    TRY(whole_names(restore->place, arena, &names, &count));
-    for (size_t i = 0; i < count && !*is_there; i++) {
-        struct whole_backup found;
-        TRY(whole_read(restore->place, names[i], arena, &found));
-        *is_there = is_same(&found, restore->backup);
-    }
-    return status_ok();
-}
-
-/* False also if nobody can say. */
-static bool was_removed(const struct whole_restore *restore)
-{
-    bool is_there = true;
-    struct arena *arena = arena_create(WHOLE_MEMORY);
-    status s = arena == NULL ? status_out_of_memory() : look_for(restore, arena, &is_there);
-    bool is_known = status_is_ok(s);
-    status_free(s);
-    arena_destroy(arena);
-    return is_known && !is_there;
-}
-
-/* Nobody keeps an expiry from a backup that is just read: what is missing then is no damage. */
-static status fetch(const struct whole_restore *restore, const char *directory)
-{
-    status s =
-        whole_fetch(restore->place, restore->backup, restore->files, directory, restore->work);
-    if (s.code != STATUS_DATA_LOSS || !was_removed(restore))
-        return s;
-    status_free(s);
-    return status_make(STATUS_ABORTED,
-                       "the backup was removed meanwhile, by an expiry: restore one "
-                       "that stays");
-}
-
 static status fill(const struct whole_restore *restore, const char *directory)
 {
     TRY(remove_unfinished(restore, directory));
     TRY(make_directory(restore, directory));
-    TRY(fetch(restore, directory));
+    TRY(whole_fetch(restore->place, restore->backup, restore->files, directory, restore->work));
     TRY(adapt(restore, directory));
     TRY(write_settings(restore, directory));
     TRY(files_rename(restore->files, directory, restore->directory));

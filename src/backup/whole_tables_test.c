@@ -300,6 +300,33 @@ static void other_tables_files_are_left_alone(void **state)
     whole_copy_close(copy);
 }
 
+/* The first look whether the work goes on comes after the manifest was read. */
+static bool remove_first(void *context)
+{
+    struct fixture *f = context;
+    const struct whole_expiry keep_one = {.keep = 1};
+    struct whole_work work = {.clock = clock_system()};
+    size_t backups, files;
+    f->work.goes_on = NULL;
+    assert_ok(whole_expire(f->place, &keep_one, &work, &backups, &files));
+    assert_int_equal(backups, 1);
+    return true;
+}
+
+static void what_expires_meanwhile_is_told_as_that(void **state)
+{
+    struct fixture *f = *state;
+    const struct whole_backup first = f->backup;
+    set_cell(&f->base, "e", "5");
+    assert_ok(keyspace_flush(f->base.table->tablets[0]->keyspace));
+    assert_ok(keyspace_flush(store_keyspace_find(f->base.cluster->store, CATALOG_KEYSPACE_ID)));
+    back_up(f, "");
+    f->backup = first;
+    f->work.goes_on = remove_first;
+    f->work.context = f;
+    assert_refused(f, TEST_TABLE, RESTORED, STATUS_ABORTED);
+}
+
 static bool goes_on(void *context)
 {
     unsigned *left = context;
@@ -615,6 +642,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(other_tables_files_are_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_expires_meanwhile_is_told_as_that, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_cancelled_anywhere_makes_no_table, setup, teardown),
         cmocka_unit_test_setup_teardown(every_failure_of_the_disk_makes_no_table, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),

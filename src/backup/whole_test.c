@@ -397,8 +397,8 @@ static void expiry_keeps_to_its_server_and_its_schedule(void **state)
         assert_ok(create_in(f, place, i % 2 == 0, name));
         place_close(place);
     }
-    assert_ok(expire(f, &elsewhere, &backups, &files));
-    assert_int_equal(backups, 0);
+    assert_status(expire(f, &elsewhere, &backups, &files), STATUS_NOT_FOUND);
+    assert_int_equal(count_in(f, "backups"), 4);
     assert_ok(expire(f, &scheduled, &backups, &files));
     assert_int_equal(backups, 1);
     assert_int_equal(count_in(f, "backups"), 3);
@@ -526,6 +526,24 @@ static void the_newest_is_one_that_may_have_it(void **state)
     assert_newest(f, "projects/p/instances/i", names[2]);
     assert_newest(f, "projects/p/instances/i/tables/tt", names[2]);
     assert_newest(f, TABLE, names[3]);
+}
+
+/* A name that is not quite right is told, with those that there are. */
+static void a_server_without_backups_has_none_that_expire(void **state)
+{
+    struct fixture *f = *state;
+    char names[3][WHOLE_NAME_SIZE];
+    struct whole_expiry expiry = {.keep = 1, .server = "server"};
+    struct place *place;
+    size_t backups, files;
+    create_of(f, "aba", names);
+    open_place(f, &place);
+    status s = whole_expire(place, &expiry, &f->work, &backups, &files);
+    assert_int_equal(s.code, STATUS_NOT_FOUND);
+    assert_non_null(strstr(status_message(s), "there are some of server a server b"));
+    status_free(s);
+    place_close(place);
+    assert_int_equal(count_in(f, "backups"), 3);
 }
 
 static void a_trial_of_an_expiry_counts_files(void **state)
@@ -875,6 +893,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(expiry_counts_each_part_by_itself, setup, teardown),
         cmocka_unit_test_setup_teardown(the_newest_is_one_that_may_have_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_part_makes_no_server, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_server_without_backups_has_none_that_expire, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_trial_of_an_expiry_counts_files, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_keeps_what_reaches_back, setup, teardown),
         cmocka_unit_test_setup_teardown(what_expires_while_it_is_restored_is_no_damage, setup,

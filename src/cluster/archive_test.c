@@ -498,7 +498,21 @@ struct verdict {
     char damage[512];      /* the last */
     uint64_t bounds[4][2]; /* of stretches of moments */
     size_t stretches;
+    uint64_t paced; /* bytes */
 };
+
+static bool take_pace(void *context, uint64_t bytes)
+{
+    struct verdict *verdict = context;
+    verdict->paced += bytes;
+    return true;
+}
+
+static bool end_at_once(void *context, uint64_t bytes)
+{
+    (void)context, (void)bytes;
+    return false;
+}
 
 static void take_damage(void *context, const char *what)
 {
@@ -517,12 +531,20 @@ static void take_moments(void *context, uint64_t after, uint64_t last)
 static struct verdict verify_archive(struct fixture *t, uint64_t stream)
 {
     struct verdict verdict = {.stretches = 0};
+    struct store_pacer pacer = {.go_on = take_pace, .context = &verdict};
     const struct archive_verifying verifying = {.place = &t->place->place,
                                                 .stream = stream,
                                                 .damage = take_damage,
                                                 .moments = take_moments,
-                                                .context = &verdict};
+                                                .context = &verdict,
+                                                .pacer = &pacer};
     assert_ok(archive_verify(&verifying, &verdict.counts));
+    assert_int_equal(verdict.paced, verdict.counts.bytes);
+    pacer.go_on = end_at_once;
+    struct verdict ended = verdict;
+    status s = archive_verify(&verifying, &ended.counts);
+    assert_int_equal(s.code, verdict.paced > 0 ? STATUS_CANCELLED : STATUS_OK);
+    status_free(s);
     return verdict;
 }
 

@@ -29,32 +29,44 @@ static const char *date(uint64_t sequence, char text[CLOCK_DATE_SIZE])
 
 struct place_options {
     const char *backup_key;
+    uint64_t rate;
 };
 
+/* The last only where it is said. */
 static const struct option place_rows[] = {
     {.member = "backup_key",
      .kind = OPTION_STRING,
      .offset = offsetof(struct place_options, backup_key),
      .unit = "FILE",
      .sentence = ARCHIVE_KEY_SENTENCE},
+    {.member = "rate",
+     .kind = OPTION_SIZE,
+     .offset = offsetof(struct place_options, rate),
+     .preset = "0",
+     .most = INT64_MAX,
+     .unit = "",
+     .sentence = "Bytes that are read each second; 0: no bound."},
 };
 
-void archive_write_place_options(const char *command, struct buffer *out)
+void archive_write_place_options(const char *command, bool has_rate, struct buffer *out)
 {
-    const struct option_table of_command = {.rows = place_rows, .count = 1, .command = command};
+    const struct option_table of_command = {
+        .rows = place_rows, .count = has_rate ? 2 : 1, .command = command};
     options_write_help(&of_command, out);
 }
 
-status archive_open_place(const char *const *arguments, struct place **out)
+status archive_open_place(const char *const *arguments, uint64_t *rate, struct place **out)
 {
-    static const struct option_table place_table = {.rows = place_rows, .count = 1};
-    struct place_options options;
-    struct option_origin origins[1] = {{0}};
+    const struct option_table place_table = {.rows = place_rows, .count = rate != NULL ? 2 : 1};
+    struct place_options options = {.rate = 0};
+    struct option_origin origins[2] = {{0}};
     struct option_values values = {.object = &options, .origins = origins};
     const char *const no_environment[] = {NULL};
     *out = NULL;
     TRY(command_need_words(arguments, 1, "the place comes first"));
     TRY(options_read(&place_table, arguments + 1, no_environment, &values));
+    if (rate != NULL)
+        *rate = options.rate;
     return place_of_name_with_key(files_of_system(), arguments[0], options.backup_key, out);
 }
 
@@ -132,7 +144,7 @@ static status print_stream(void *context, uint64_t stream)
 
 static void write_list_help(struct buffer *out)
 {
-    archive_write_place_options("trestle archive list PLACE", out);
+    archive_write_place_options("trestle archive list PLACE", false, out);
     buffer_append_format(
         out,
         "\nNames what has been archived in PLACE: a line for each server and time that it went on\n"
@@ -146,7 +158,7 @@ static int list_kind(const char *const *arguments)
     struct listing listing = {.is_perfect = true};
     if (command_asks_for(arguments, "--help"))
         return command_print(write_list_help);
-    status s = archive_open_place(arguments, &listing.place);
+    status s = archive_open_place(arguments, NULL, &listing.place);
     if (!status_is_ok(s))
         return command_refuse("archive list", s);
     s = archive_list_streams(listing.place, print_stream, &listing);

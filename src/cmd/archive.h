@@ -10,9 +10,10 @@ int archive_command(const char *const *arguments);
 /* The kind `verify`; see command.h. */
 int archive_verify_kind(const char *const *arguments);
 
-/* The place that the first argument names, by the options behind it; and the help of these. */
-status archive_open_place(const char *const *arguments, struct place **out);
-void archive_write_place_options(const char *command, struct buffer *out);
+/* The place that the first argument names, by the options behind it; and the help of these. `rate`:
+ * bytes a second, by an option; NULL: there is none. */
+status archive_open_place(const char *const *arguments, uint64_t *rate, struct place **out);
+void archive_write_place_options(const char *command, bool has_rate, struct buffer *out);
 
 /* Takes an open store on by the archive in the place. `table`: a name, whose rows alone are taken;
  * NULL: all. `scratch` of the restore is in the directory. */

@@ -1,6 +1,7 @@
 /* `trestle archive verify`: all of an archive, read. */
 #include "archive/verify.h"
 
+#include "backup/whole.h"
 #include "cmd/archive.h"
 #include "cmd/command.h"
 
@@ -9,13 +10,14 @@
 
 struct verification {
     struct place *place;
+    struct whole_work work; /* its rate */
     size_t streams;
     size_t damages;
 };
 
 static void write_help(struct buffer *out)
 {
-    archive_write_place_options("trestle archive verify PLACE", out);
+    archive_write_place_options("trestle archive verify PLACE", true, out);
     buffer_append_format(
         out,
         "\nReads all that is archived in PLACE: each piece is to have its checksum and to follow "
@@ -41,10 +43,20 @@ static void print_moments(void *context, uint64_t after, uint64_t last)
            last);
 }
 
+static bool go_on(void *context, uint64_t bytes)
+{
+    status s = whole_pace(context, bytes);
+    bool goes_on = status_is_ok(s);
+    status_free(s);
+    return goes_on;
+}
+
 static status verify_stream(void *context, uint64_t stream)
 {
     struct verification *verification = context;
+    const struct store_pacer pacer = {.go_on = go_on, .context = &verification->work};
     const struct archive_verifying verifying = {.place = verification->place,
+                                                .pacer = &pacer,
                                                 .stream = stream,
                                                 .damage = print_damage,
                                                 .moments = print_moments};
@@ -60,6 +72,7 @@ static status verify_stream(void *context, uint64_t stream)
 
 static status verify(struct verification *verification)
 {
+    whole_begin(&verification->work, 0);
     TRY(archive_list_streams(verification->place, verify_stream, verification));
     if (verification->streams > 0)
         return status_ok();
@@ -69,10 +82,11 @@ static status verify(struct verification *verification)
 
 int archive_verify_kind(const char *const *arguments)
 {
-    struct verification verification = {.place = NULL};
+    struct verification verification = {.work = {.clock = clock_system()}};
     if (command_asks_for(arguments, "--help"))
         return command_print(write_help);
-    status s = archive_open_place(arguments, &verification.place);
+    status s =
+        archive_open_place(arguments, &verification.work.bytes_per_second, &verification.place);
     if (!status_is_ok(s))
         return command_refuse("archive verify", s);
     setvbuf(stdout, NULL, _IOLBF, 0); /* what is told was found, whatever happens next */

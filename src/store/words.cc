@@ -163,6 +163,9 @@ const store_line lines[] = {
     /* No news. */
     {NO_OPTIONS_FILE, nullptr},
     {"without unique ID to verify", nullptr},
+    /* A checkpoint keeps files while RocksDB lists them, which does the same. */
+    {"File Deletions Disabled, but already disabled", nullptr},
+    {"File Deletions Enable, but not really enabled", nullptr},
 };
 
 const phrase stalls[] = {

@@ -89,6 +89,13 @@ void of_its_log(void **)
     assert_line("[db/version_set.cc:723] At least one SST file opened without unique ID to verify: "
                 "12.sst",
                 nullptr, "");
+    assert_line(
+        "[db/db_filesnapshot.cc:40] File Deletions Disabled, but already disabled. Counter: 2",
+        nullptr, "");
+    assert_line(
+        "[db/db_filesnapshot.cc:66] File Deletions Enable, but not really enabled. Counter: "
+        "1",
+        nullptr, "");
     assert_line("[x.cc:1] a line that nobody knows", "RocksDB says", "");
 }
 

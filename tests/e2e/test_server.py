@@ -174,7 +174,7 @@ def test_metrics(server, rpc, table_name):
     missing = set(rows) - set(told)
     assert {name for name, _ in missing} <= {
         "trestle_certificate_expiry_timestamp_seconds", "trestle_place_free_bytes",
-        "trestle_table_backup_failures_total",
+        "trestle_table_backup_failures_total", "trestle_whole_backup_failures_by_cause_total",
     }  # fmt: skip
     assert sorted(told) == sorted(set(rows) - missing)
 

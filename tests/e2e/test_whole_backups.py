@@ -102,6 +102,8 @@ def test_a_server_comes_back_as_another(tmp_path, fresh_server, administer, conn
     third = backup("create", story.place, "--endpoint", other.host).split(":")[0]
     expire = ("expire", story.place, "--keep", "1")
     assert backup(*expire, "--server", identity(other)).startswith("0 backups and ")
+    refused = backup(*expire, "--server", "no-such-server", code=1)
+    assert identity(story.server) in refused and identity(other) in refused
     gone = f"{first.split(':')[0]}  server {identity(story.server)}: "
     would = backup(*expire, "--dry-run")
     counts = r"1 backups and \d+ files would be removed"
@@ -151,6 +153,10 @@ def test_what_fails_is_told(tmp_path, fresh_server, administer, connect):
     line = rf'level=warn msg="a whole backup has failed" place={story.place} code=\S+ cause='
     assert re.search(line, story.server.stderr())
     assert story.server.metric("whole_backup_failures_total") == 1
+    by_cause = r'^trestle_whole_backup_failures_by_cause_total\{work="(\w+)",code="(\w+)"\} (\d+)$'
+    counted = re.findall(by_cause, story.server.get("/metrics")[1], re.MULTILINE)
+    assert [(work, count) for work, _, count in counted] == [("create", "1")]
+    assert f"code={counted[0][1]} " in re.search(line, story.server.stderr())[0]
     story.place.unlink()
     name = backup("create", story.place, *endpoint).split(":")[0]
     seen = run_trestle("doctor", "--backup-dir", story.place)
