@@ -54,6 +54,8 @@ struct whole_backup {
 
 uint64_t whole_size(const struct whole_backup *backup); /* bytes of all its files */
 
+struct whole_hold;
+
 /* How work goes, and an end to it. Another thread may look at the counts. */
 struct whole_work {
     struct clock *clock;
@@ -68,6 +70,7 @@ struct whole_work {
     /* Private. */
     int64_t start_us;
     uint64_t bytes_read;
+    struct whole_hold *hold; /* of what is restored: whole_hold.h */
 };
 
 /* For who reads by himself: counts what was read, and holds the work back to its rate. CANCELLED.
@@ -141,7 +144,8 @@ struct whole_expiry {
     void *context;
 };
 
-/* Removes those, and then what nobody refers to any more. The place is locked, but for a
+/* Removes those, but for one that is being restored (whole_hold.h), and then what nobody refers to
+ * any more. The place is locked, but for a
  * trial. A manifest that cannot be read stays, and with it everything: DATA_LOSS. The counts are
  * right if it fails, too. */
 status whole_expire(struct place *place, const struct whole_expiry *expiry, struct whole_work *work,

@@ -7,6 +7,7 @@
  * The store opens without files that are missing, and keeps everybody out of what they had. */
 #include "backup/whole_copy.h"
 
+#include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
 #include "row/fold.h"
@@ -232,9 +233,30 @@ static status publish(struct whole_copy *copy)
 
 /* --- life --- */
 
-static status fill(struct whole_copy *copy)
+static status fetch_all(struct whole_copy *copy)
 {
     const struct whole_choice no_tables = {.wants = is_no_table_file};
+    TRY(fetch(copy, &no_tables));
+    TRY(open_store(copy));
+    TRY(add_files(copy, true));
+    TRY(read_catalog(copy));
+    return add_files(copy, false);
+}
+
+/* Against expiry, as long as it is read. */
+static status fetch_held(struct whole_copy *copy)
+{
+    const struct whole_copy_options *options = &copy->options;
+    struct whole_work *work = options->work;
+    work->hold = whole_hold_begin(options->place, options->backup, work->clock);
+    status s = fetch_all(copy);
+    whole_hold_end(work->hold);
+    work->hold = NULL;
+    return s;
+}
+
+static status fill(struct whole_copy *copy)
+{
     struct files *files = copy->options.files;
     if (!whole_may_have(copy->options.backup, copy->options.name))
         return status_make(STATUS_NOT_FOUND, "the backup is of %s alone, and does not have %s",
@@ -244,11 +266,7 @@ static status fill(struct whole_copy *copy)
         return status_out_of_memory();
     TRY(files_remove_flat_directory(files, copy->options.directory));
     TRY(files_make_directory(files, copy->options.directory));
-    TRY(fetch(copy, &no_tables));
-    TRY(open_store(copy));
-    TRY(add_files(copy, true));
-    TRY(read_catalog(copy));
-    TRY(add_files(copy, false));
+    TRY(fetch_held(copy));
     return publish(copy);
 }
 

@@ -2,6 +2,7 @@
  *
  * First the manifests go, then what only they referred to: a kill in between leaves contents that
  * nobody refers to, and the next expiry finds them. */
+#include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
 
@@ -25,6 +26,8 @@ struct expiring {
     struct buffer servers;        /* that there are backups of, each once, a space before each */
     bool has_server;              /* there are some of the expiry's */
     size_t candidate_count;
+    struct whole_held *held; /* those that are being restored */
+    size_t held_count;
     size_t backups_removed;
     size_t files_removed;
 };
@@ -82,6 +85,15 @@ static bool is_to_go(const struct expiring *e, size_t i)
     return is_idle && newer >= expiry->keep;
 }
 
+static bool is_held(const struct expiring *e, const struct candidate *candidate)
+{
+    for (size_t i = 0; i < e->held_count; i++)
+        if (e->held[i].instant_us == candidate->instant_us &&
+            strcmp(e->held[i].server, candidate->server) == 0)
+            return true;
+    return false;
+}
+
 static status note_server(struct expiring *e, const char *server)
 {
     bytes name = bytes_of(server), known = buffer_bytes(&e->servers);
@@ -115,8 +127,10 @@ static status find_candidates(struct expiring *e, const char *const *names, size
         if (may_go(e, &backup))
             TRY(add_candidate(e, names[i], &backup));
     }
+    TRY(whole_held_list(e->place, clock_wall_us(e->work->clock), !e->expiry->is_trial, e->arena,
+                        &e->held, &e->held_count));
     for (size_t i = 0; i < e->candidate_count; i++)
-        e->candidates[i].goes = is_to_go(e, i);
+        e->candidates[i].goes = is_to_go(e, i) && !is_held(e, &e->candidates[i]);
     return check_server(e);
 }
 

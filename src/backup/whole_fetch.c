@@ -220,7 +220,7 @@ static bool was_removed(const struct whole_target *target)
     return is_known && !is_there;
 }
 
-/* Nobody keeps an expiry from a backup that is just read: what is missing then is no damage. */
+/* Not everywhere is it held (whole_hold.h): what is missing after an expiry is no damage. */
 static status tell_removed(const struct whole_target *target, status s)
 {
     if (s.code != STATUS_DATA_LOSS || !was_removed(target))

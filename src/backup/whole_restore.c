@@ -1,6 +1,7 @@
 /* A data directory of a whole backup: see whole_restore.h. */
 #include "backup/whole_restore.h"
 
+#include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
 #include "base/limits.h"
@@ -135,11 +136,22 @@ static status make_directory(const struct whole_restore *restore, const char *di
                        restore->directory);
 }
 
+/* Held against expiry as long as it is read. */
+static status fetch(const struct whole_restore *restore, const char *directory)
+{
+    struct whole_work *work = restore->work;
+    work->hold = whole_hold_begin(restore->place, restore->backup, work->clock);
+    status s = whole_fetch(restore->place, restore->backup, restore->files, directory, work);
+    whole_hold_end(work->hold);
+    work->hold = NULL;
+    return s;
+}
+
 static status fill(const struct whole_restore *restore, const char *directory)
 {
     TRY(remove_unfinished(restore, directory));
     TRY(make_directory(restore, directory));
-    TRY(whole_fetch(restore->place, restore->backup, restore->files, directory, restore->work));
+    TRY(fetch(restore, directory));
     TRY(adapt(restore, directory));
     TRY(write_settings(restore, directory));
     TRY(files_rename(restore->files, directory, restore->directory));

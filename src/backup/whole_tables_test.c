@@ -300,6 +300,14 @@ static void other_tables_files_are_left_alone(void **state)
     whole_copy_close(copy);
 }
 
+static status remove_mark(void *context, const struct place_entry *entry)
+{
+    const struct fixture *f = context;
+    char name[64];
+    snprintf(name, sizeof name, "holds/%.40s", entry->name);
+    return place_remove(f->place, name);
+}
+
 /* The first look whether the work goes on comes after the manifest was read. */
 static bool remove_first(void *context)
 {
@@ -308,6 +316,9 @@ static bool remove_first(void *context)
     struct whole_work work = {.clock = clock_system()};
     size_t backups, files;
     f->work.goes_on = NULL;
+    assert_ok(whole_expire(f->place, &keep_one, &work, &backups, &files));
+    assert_int_equal(backups, 0); /* it is held */
+    assert_ok(place_list(f->place, "holds", remove_mark, f));
     assert_ok(whole_expire(f->place, &keep_one, &work, &backups, &files));
     assert_int_equal(backups, 1);
     return true;

@@ -26,6 +26,7 @@ struct fixture {
     int64_t instant_us;
     const char *server; /* that backups say they are of; NULL: the store's */
     const char *scope;  /* the same; NULL: all */
+    bool is_held;       /* a restore keeps the older one from expiry */
 };
 
 static int setup(void **state)
@@ -590,33 +591,6 @@ static void expiry_keeps_what_reaches_back(void **state)
     assert_int_equal(backups, 0);
 }
 
-/* The first look whether the work goes on comes after the manifest was read. */
-static bool expire_first(void *context)
-{
-    struct fixture *f = context;
-    const struct whole_expiry keep_one = {.keep = 1};
-    size_t backups, files;
-    f->work.goes_on = NULL;
-    assert_ok(expire(f, &keep_one, &backups, &files));
-    assert_int_equal(backups, 1);
-    return true;
-}
-
-static void what_expires_while_it_is_restored_is_no_damage(void **state)
-{
-    struct fixture *f = *state;
-    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
-    write_rows(f, "a");
-    create(f, first);
-    write_rows(f, "b");
-    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
-    create(f, second);
-    f->work.goes_on = expire_first;
-    f->work.context = f;
-    assert_status(restore(f, first), STATUS_ABORTED);
-    assert_ok(restore(f, second));
-}
-
 /* --- damage --- */
 
 static void for_each_in(struct fixture *f, const char *folder,
@@ -655,6 +629,100 @@ static void a_part_makes_no_server(void **state)
     for_each_in(f, "backups", read_head);
 }
 
+/* --- while it is restored --- */
+
+static void remove_it(struct fixture *f, const char *path)
+{
+    (void)f;
+    assert_int_equal(remove(path), 0);
+}
+
+/* The first look whether the work goes on comes after the manifest was read. */
+static bool expire_first(void *context)
+{
+    struct fixture *f = context;
+    const struct whole_expiry keep_one = {.keep = 1};
+    size_t backups, files;
+    f->work.goes_on = NULL;
+    assert_ok(expire(f, &keep_one, &backups, &files));
+    assert_int_equal(backups, f->is_held ? 0 : 1);
+    return true;
+}
+
+/* As a former release does, which looks at no marks. */
+static bool expire_whatever_is_held(void *context)
+{
+    for_each_in(context, "holds", remove_it);
+    return expire_first(context);
+}
+
+static void create_two(struct fixture *f, char first[WHOLE_NAME_SIZE], char second[WHOLE_NAME_SIZE])
+{
+    write_rows(f, "a");
+    create(f, first);
+    write_rows(f, "b");
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    create(f, second);
+    f->work.context = f;
+}
+
+static void what_expires_while_it_is_restored_is_no_damage(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
+    create_two(f, first, second);
+    f->work.goes_on = expire_whatever_is_held;
+    assert_status(restore(f, first), STATUS_ABORTED);
+    assert_ok(restore(f, second));
+}
+
+static void what_is_restored_does_not_expire(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
+    create_two(f, first, second);
+    f->work.goes_on = expire_first;
+    f->is_held = true;
+    assert_ok(restore(f, first));
+    assert_int_equal(count_in(f, "holds"), 0);
+    f->is_held = false;
+    expire_first(f); /* and does afterwards */
+    assert_int_equal(count_in(f, "backups"), 1);
+}
+
+static void write_mark(struct fixture *f, const char *line)
+{
+    struct place *place;
+    open_place(f, &place);
+    assert_ok(place_make_folder(place, "holds"));
+    assert_ok(place_put(place, "holds/left", bytes_of(line)));
+    place_close(place);
+}
+
+/* Left by one that was killed, or by nobody. */
+static void a_mark_lapses(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE], line[256];
+    long long first_us = f->instant_us, now_us = clock_wall_us(f->work.clock);
+    f->server = "a";
+    create_two(f, first, second);
+    snprintf(line, sizeof line, "a %lld %lld\n", first_us, now_us + 3600000000LL);
+    write_mark(f, line);
+    f->is_held = true;
+    expire_first(f);
+    assert_int_equal(count_in(f, "holds"), 1);
+    snprintf(line, sizeof line, "a %lld %lld\n", first_us, now_us - 1000000);
+    write_mark(f, line);
+    f->is_held = false;
+    expire_first(f);
+    assert_int_equal(count_in(f, "holds"), 0);
+    write_mark(f, "no mark");
+    f->is_held = true; /* there is no more that could go */
+    expire_first(f);
+    assert_int_equal(count_in(f, "holds"), 0);
+}
+
 static void flip(const char *path, long offset)
 {
     FILE *file = fopen(path, "r+b");
@@ -691,12 +759,6 @@ static void a_flipped_bit_of_any_content_is_found(void **state)
     for_each_in(f, "files", assert_flip_is_found);
     assert_int_equal(verify(f, name), 0);
     assert_ok(restore(f, name));
-}
-
-static void remove_it(struct fixture *f, const char *path)
-{
-    (void)f;
-    assert_int_equal(remove(path), 0);
 }
 
 static void a_missing_content_is_found(void **state)
@@ -899,6 +961,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(expiry_keeps_what_reaches_back, setup, teardown),
         cmocka_unit_test_setup_teardown(what_expires_while_it_is_restored_is_no_damage, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_is_restored_does_not_expire, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_mark_lapses, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flipped_bit_of_any_content_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_content_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_manifest_is_refused_and_nothing_expires, setup,

@@ -1,4 +1,5 @@
 /* What making, verifying, restoring and expiring whole backups share: folders, the rate, names. */
+#include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "os/thread.h"
 
@@ -62,6 +63,7 @@ static bool is_over(void *context)
 status whole_pace(struct whole_work *work, uint64_t bytes)
 {
     work->bytes_read += bytes;
+    whole_hold_renew(work->hold);
     int64_t ahead = ahead_us(work);
     bool ends = ahead > 0 ? thread_wait_for(is_over, work, ahead) : is_over(work);
     return ends ? status_make(STATUS_CANCELLED, "cancelled") : status_ok();
