@@ -213,10 +213,14 @@ struct lost_rows {
     int64_t found_us;    /* since 1970 */
 };
 
+struct foreign_table;
 struct table_repair_options {
     /* What other table files have of the rows stays: it may have been deleted or overwritten by
      * what was damaged. Else the rows are deleted. */
     bool accepts_old_data;
+    /* What comes in place of the rows that are deleted, as far as it has them (refill.h). NULL:
+     * nothing does. FAILED_PRECONDITION unless it fits. */
+    const struct foreign_table *source;
     bool is_trial; /* only tells */
     /* Told of each range before it is given up; not OK leaves it, and ends the repair. */
     status (*lost)(void *context, const struct lost_rows *lost);

@@ -45,6 +45,10 @@ struct cluster {
     struct disk_reserve reserve;
     struct condition *condition;
     struct damages *damages;
+    struct { /* with every row lock held; record NULL: nothing is */
+        const struct damage_record *record;
+        bool is_dropped; /* rows of it, since that began */
+    } refilling;
     struct scrub *scrub;
     pthread_mutex_t looking; /* at the store, so that what is noted last is what is so */
     struct care *care;
@@ -87,6 +91,19 @@ struct key_bounds;
 /* Deletes records and spilled cells between these bounds, as one change of all of them. Blocks. */
 status cluster_delete_keys(struct cluster *cluster, struct keyspace *keyspace,
                            const struct key_bounds *records, const struct key_bounds *spilled);
+
+/* --- refill.c --- */
+
+struct foreign_table;
+
+/* Deletes the rows of the range, and puts there what the source has of them: refill.h. The range is
+ * closed, and stays so; one at a time. UNAVAILABLE if rows of it were dropped meanwhile; after any
+ * failure it is to be told again. Blocks. */
+status refill_run(struct cluster *cluster, struct keyspace *keyspace,
+                  const struct damage_record *record, const struct foreign_table *source);
+/* Keys from `from` to `to` are dropped. With every row lock held. */
+void refill_note_drop(struct cluster *cluster, const struct keyspace *keyspace, bytes from,
+                      bytes to);
 
 /* NOT_FOUND `Not found: <name>`. */
 status cluster_not_found(bytes name);

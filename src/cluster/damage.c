@@ -1,12 +1,15 @@
 /* See damage.h.
  *
  * `lock` guards the list, and is held while its changes are written to the catalog: what the list
- * says and what the records say change together. */
+ * says and what the records say change together. Who brings a range back has `repairing` from when
+ * it finds the range in the list until that is open: another would delete what has been written
+ * there since. */
 #include "cluster/damage.h"
 
 #include "base/check.h"
 #include "base/condition.h"
 #include "cluster/cluster_private.h"
+#include "cluster/refill.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
@@ -31,6 +34,7 @@ struct damages {
     struct damage *first; /* the oldest */
     size_t count;
     bool is_loaded;
+    pthread_mutex_t repairing; /* a range is brought back: one at a time. Before `lock` */
 };
 
 /* --- the list --- */
@@ -454,8 +458,8 @@ static void end_or_log(struct damages *damages, struct keyspace *keyspace,
     log_failure(damages, s);
 }
 
-void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
-                         const struct key_bounds *records, const struct key_bounds *spilled)
+static void end_deleted(struct damages *damages, struct keyspace *keyspace,
+                        const struct key_bounds *records, const struct key_bounds *spilled)
 {
     struct damage *damage;
     size_t skip = 0;
@@ -504,6 +508,16 @@ void damages_find_open(struct damages *damages, uint64_t keyspace_id, struct buf
     pthread_mutex_unlock(&damages->lock);
 }
 
+void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
+                         const struct key_bounds *records, const struct key_bounds *spilled)
+{
+    if (!damages_has(damages, keyspace_id(keyspace)))
+        return;
+    pthread_mutex_lock(&damages->repairing);
+    end_deleted(damages, keyspace, records, spilled);
+    pthread_mutex_unlock(&damages->repairing);
+}
+
 /* Of rows that are lost their large cells go, too: nothing would name them. */
 static status delete_rows(struct cluster *cluster, struct keyspace *keyspace,
                           struct damage_part part)
@@ -523,6 +537,7 @@ static status delete_large_cells(struct cluster *cluster, struct keyspace *keysp
 {
     const struct key_bounds none = {0};
     struct key_bounds spilled = {0};
+    TRY(lost_cells_cut(cluster, keyspace, part));
     buffer_append_bytes(&spilled.lower, part.from);
     buffer_append_bytes(&spilled.upper, part.to);
     bool failed = spilled.lower.failed || spilled.upper.failed;
@@ -539,10 +554,19 @@ static status delete_lost(struct cluster *cluster, struct keyspace *keyspace,
     struct damage_part cells = damage_part(record, SPILL_SPACE);
     if (!damage_part_is_empty(rows))
         TRY(delete_rows(cluster, keyspace, rows));
-    if (damage_part_is_empty(cells))
-        return status_ok();
-    TRY(lost_cells_cut(cluster, keyspace, cells));
-    return delete_large_cells(cluster, keyspace, cells);
+    return damage_part_is_empty(cells) ? status_ok() : delete_large_cells(cluster, keyspace, cells);
+}
+
+/* Of rows that are in service what is lost of them stays so: another time's would not go with them.
+ */
+static status refill(struct cluster *cluster, struct keyspace *keyspace,
+                     const struct damage_record *record, const struct foreign_table *source)
+{
+    struct damage_part rows = damage_part(record, ROW_SPACE);
+    struct damage_part cells = damage_part(record, SPILL_SPACE);
+    if (!damage_part_is_empty(cells))
+        TRY(delete_large_cells(cluster, keyspace, cells));
+    return damage_part_is_empty(rows) ? status_ok() : refill_run(cluster, keyspace, record, source);
 }
 
 static status tell_lost(const struct damages *damages, const struct damage_record *record,
@@ -618,31 +642,80 @@ static status repair_one(struct damages *damages, struct keyspace *keyspace,
                          const struct table_repair_options *options)
 {
     TRY(tell_lost(damages, record, options->lost, options->context));
-    if (options->is_trial)
-        return status_ok();
-    if (!options->accepts_old_data)
+    if (options->source != NULL)
+        TRY(refill(damages->cluster, keyspace, record, options->source));
+    else if (!options->accepts_old_data)
         TRY(delete_lost(damages->cluster, keyspace, record));
     return end_one(damages, keyspace, record);
 }
 
-static status repair_all(struct damages *damages, struct keyspace *keyspace,
-                         const struct table_repair_options *options)
+/* The keyspace's oldest, which somebody else may have brought back meanwhile. */
+static status repair_first(struct damages *damages, struct keyspace *keyspace,
+                           const struct table_repair_options *options, bool *is_over)
 {
-    if (!options->is_trial)
-        TRY(open_sound(damages, keyspace));
-    for (size_t skip = 0;; skip += options->is_trial) {
+    struct damage *damage;
+    TRY(copy_next(damages, keyspace_id(keyspace), 0, &damage));
+    *is_over = damage == NULL;
+    if (damage == NULL)
+        return status_ok();
+    status s = repair_one(damages, keyspace, &damage->record, options);
+    damage_free(damage);
+    return s;
+}
+
+static status repair_next(struct damages *damages, struct keyspace *keyspace,
+                          const struct table_repair_options *options, bool *is_over)
+{
+    pthread_mutex_lock(&damages->repairing);
+    status s = repair_first(damages, keyspace, options, is_over);
+    pthread_mutex_unlock(&damages->repairing);
+    return s;
+}
+
+static status tell_all(struct damages *damages, struct keyspace *keyspace,
+                       const struct table_repair_options *options)
+{
+    for (size_t i = 0;; i++) {
         struct damage *damage;
-        TRY(copy_next(damages, keyspace_id(keyspace), skip, &damage));
+        TRY(copy_next(damages, keyspace_id(keyspace), i, &damage));
         if (damage == NULL)
             return status_ok();
-        status s = repair_one(damages, keyspace, &damage->record, options);
+        status s = tell_lost(damages, &damage->record, options->lost, options->context);
         damage_free(damage);
         TRY(s);
     }
 }
 
+static status open_those_sound(struct damages *damages, struct keyspace *keyspace)
+{
+    pthread_mutex_lock(&damages->repairing);
+    status s = open_sound(damages, keyspace);
+    pthread_mutex_unlock(&damages->repairing);
+    return s;
+}
+
+static status repair_all(struct damages *damages, struct keyspace *keyspace,
+                         const struct table_repair_options *options)
+{
+    bool is_over = false;
+    if (options->is_trial)
+        return tell_all(damages, keyspace, options);
+    TRY(open_those_sound(damages, keyspace));
+    while (!is_over)
+        TRY(repair_next(damages, keyspace, options, &is_over));
+    return status_ok();
+}
+
+static status check_source(struct table *table, const struct table_repair_options *options)
+{
+    return options->source == NULL
+               ? status_ok()
+               : refill_check(options->source, table->id, table_description(table)->schema);
+}
+
 status table_repair(struct table *table, const struct table_repair_options *options)
 {
+    TRY(check_source(table, options));
     struct tablet *tablet = table_route(table, bytes_make(NULL, 0));
     status s = repair_all(table->cluster->damages, tablet->keyspace, options);
     tablet_release(tablet);
@@ -669,6 +742,7 @@ status damages_create(struct cluster *cluster, struct damages **out)
     damages->magic = DAMAGES_MAGIC;
     damages->cluster = cluster;
     pthread_mutex_init(&damages->lock, NULL);
+    pthread_mutex_init(&damages->repairing, NULL);
     return status_ok();
 }
 
@@ -682,6 +756,7 @@ void damages_destroy(struct damages *damages)
         damages->first = gone->next;
         damage_free(gone);
     }
+    pthread_mutex_destroy(&damages->repairing);
     pthread_mutex_destroy(&damages->lock);
     damages->magic = 0;
     free(damages);

@@ -36,6 +36,10 @@ status cluster_delete_keys(struct cluster *cluster, struct keyspace *keyspace,
                         .records = records,
                         .spilled = spilled};
     row_locks_acquire_all(cluster->locks);
+    refill_note_drop(cluster, keyspace, buffer_bytes(&records->lower),
+                     buffer_bytes(&records->upper));
+    refill_note_drop(cluster, keyspace, buffer_bytes(&spilled->lower),
+                     buffer_bytes(&spilled->upper));
     status s = commit_and_wait(cluster->commits, &drop.commit);
     row_locks_release_all(cluster->locks, commit_applied_version(cluster->commits));
     return s;

@@ -1,0 +1,398 @@
+/* Repair of a table from a store that has it as it was, with a disk that fails, at each of its
+ * steps, and without memory.
+ *
+ * Rows, some with large cells, are in one table file, of which there is a copy; then some were
+ * written over and some deleted, and a block of the file is damaged. Whatever becomes of a repair,
+ *
+ *     each row that was not hit is what it is now, or refused while the disk does not read it;
+ *     each that was hit is refused, or as it was in the copy; and
+ *     a repair without faults brings all into service: then rows can be written there that the
+ *     next start has. */
+#include "base/failmalloc.h"
+#include "cluster/checkpoint.h"
+#include "cluster/damaged_testing.h"
+#include "cluster/refill.h"
+#include "row/row_key.h"
+
+enum { LARGE = 600, LARGE_EACH = 8 /* spills */ };
+
+/* --- what there was, and is --- */
+
+static bool was_rewritten(unsigned i)
+{
+    return i % 3 == 0;
+}
+
+static bool was_deleted(unsigned i)
+{
+    return i % 7 == 1 && !was_rewritten(i);
+}
+
+static void value_then(char value[LARGE + 1], unsigned i)
+{
+    value_of(value, i);
+    if (i % LARGE_EACH != 0)
+        return;
+    memset(value + VALUE, 'a' + (int)(i % 26), LARGE - VALUE);
+    value[LARGE] = '\0';
+}
+
+static void value_now(char value[LARGE + 1], unsigned i)
+{
+    if (was_rewritten(i))
+        value_of(value, i + ROWS);
+    else
+        value_then(value, i);
+    if (was_deleted(i))
+        value[0] = '\0';
+}
+
+/* --- the story's data --- */
+
+struct story {
+    struct cluster_fixture f;
+    struct hit hit;
+    char copy[64];   /* where a power cut leaves it */
+    char former[64]; /* has the store as it was, in FORMER */
+    char then[96];
+    struct log log;
+    struct store *store; /* that one */
+    struct table_record record;
+    struct schema *schema;
+    uint64_t keyspace_id;
+    struct arena *arena;
+    struct foreign_table source;
+};
+
+static void write_then(struct story *story)
+{
+    struct cluster_fixture *f = &story->f;
+    struct checkpoint_facts facts;
+    char key[8], value[LARGE + 1];
+    f->table = create_test_table(f->cluster, NULL);
+    for (unsigned i = 0; i < ROWS; i++) {
+        key_of(key, i);
+        value_then(value, i);
+        set_cell(f, key, value);
+    }
+    assert_ok(keyspace_flush(f->table->tablets[0]->keyspace));
+    assert_ok(cluster_checkpoint(f->cluster, story->then, &facts));
+    story->source.newest_us = (int64_t)(facts.version >> VERSION_COUNTER_BITS);
+}
+
+static void delete_row(struct cluster_fixture *f, const char *key)
+{
+    struct row_change *change = row_change_create(f->arena);
+    assert_non_null(change);
+    row_change_delete_row(change);
+    assert_ok(try_write(f, key, change));
+}
+
+static void write_now(struct story *story)
+{
+    char key[8], value[LARGE + 1];
+    for (unsigned i = 0; i < ROWS; i++) {
+        key_of(key, i);
+        value_now(value, i);
+        if (was_deleted(i))
+            delete_row(&story->f, key);
+        else if (was_rewritten(i))
+            set_cell(&story->f, key, value);
+    }
+}
+
+/* The copy has the same file, by a link: it gets one of its own. */
+static void unlink_copy(const char *path)
+{
+    char other[600], piece[4096];
+    ssize_t size;
+    snprintf(other, sizeof other, "%s.new", path);
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    int to = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(from >= 0 && to >= 0);
+    while ((size = read(from, piece, sizeof piece)) > 0)
+        assert_int_equal(write(to, piece, (size_t)size), size);
+    assert_int_equal(close(from) | close(to), 0);
+    assert_int_equal(rename(other, path), 0);
+}
+
+static void fill(struct story *story)
+{
+    char path[512];
+    open_test_cluster(&story->f);
+    write_then(story);
+    write_now(story);
+    end_life(&story->f);
+    find_table_file(story->f.directory, path);
+    unlink_copy(path);
+    flip(story->f.directory);
+}
+
+static status note_table(void *context, const struct table_record *record)
+{
+    struct story *story = context;
+    struct buffer encoded = {0};
+    assert_ok(catalog_encode_table(record, &encoded));
+    bytes kept = arena_copy(story->arena, buffer_bytes(&encoded));
+    assert_ok(catalog_decode_table(kept, story->arena, &story->record, &story->schema));
+    story->record.id = record->id;
+    buffer_free(&encoded);
+    return status_ok();
+}
+
+static status note_tablet(void *context, const struct tablet_record *record)
+{
+    struct story *story = context;
+    story->keyspace_id = record->keyspace_id;
+    return status_ok();
+}
+
+static void open_source(struct story *story)
+{
+    const struct catalog_visitor visitor = {
+        .context = story, .table = note_table, .tablet = note_tablet};
+    story->log = (struct log){.fd = -1, .level = LOG_ERROR, .clock = clock_system()};
+    const struct store_options options = {.directory = story->then,
+                                          .fold = &row_fold,
+                                          .log = &story->log,
+                                          .cache_bytes = 1 << 20,
+                                          .open_files = 64,
+                                          .read_only = true};
+    assert_ok(__real_store_open(&options, &story->store));
+    assert_ok(catalog_read(store_keyspace_find(story->store, CATALOG_KEYSPACE_ID), &visitor));
+    story->source.keyspace = store_keyspace_find(story->store, story->keyspace_id);
+    story->source.record = &story->record;
+}
+
+static void begin_story(struct story *story)
+{
+    *story = (struct story){.arena = arena_create(1 << 20)};
+    make_steps_fixture(&story->f);
+    make_steps_directory(story->copy, sizeof story->copy);
+    make_steps_directory(story->former, sizeof story->former);
+    snprintf(story->then, sizeof story->then, "%s/then", story->former);
+    fill(story);
+    open_source(story);
+}
+
+static void end_story(struct story *story)
+{
+    store_close(story->store);
+    schema_destroy(story->schema);
+    arena_destroy(story->arena);
+    remove_test_directory(story->copy);
+    remove_test_directory(story->former);
+    free_steps_fixture(&story->f);
+}
+
+/* --- what is so --- */
+
+enum state { CLOSED, FILLED, CLOSED_OR_FILLED, ANY_REFUSED };
+
+static void assert_row(struct story *story, unsigned i, enum state state)
+{
+    char key[8], value[LARGE + 1], right[LARGE + 16] = "";
+    struct buffer text = {0};
+    key_of(key, i);
+    bool is_hit = was_hit(&story->hit, key);
+    if (is_hit)
+        value_then(value, i);
+    else
+        value_now(value, i);
+    if (value[0] != '\0')
+        snprintf(right, sizeof right, "%s=%s", key, value);
+    bool is_read = read_one(&story->f, key, &text);
+    if (is_read)
+        assert_string_equal((const char *)text.data, right);
+    bool must_be_read = state == FILLED || (!is_hit && state != ANY_REFUSED);
+    bool must_be_refused = is_hit && state == CLOSED;
+    if ((must_be_read && !is_read) || (must_be_refused && is_read))
+        fail_msg("%s is read: %d, is hit: %d, in state %d", key, is_read, is_hit, state);
+    buffer_free(&text);
+}
+
+static void assert_rows(struct story *story, enum state state)
+{
+    for (unsigned i = 0; i < ROWS; i++)
+        assert_row(story, i, state);
+}
+
+static status repair(struct story *story)
+{
+    const struct table_repair_options options = {.lost = ignore_lost, .source = &story->source};
+    return table_repair(story->f.table, &options);
+}
+
+/* --- the story --- */
+
+static void use_repaired(struct story *story)
+{
+    struct cluster_fixture *f = &story->f;
+    char key[8], value[LARGE + 1];
+    for (unsigned i = 0; i < ROWS; i++) {
+        key_of(key, i);
+        value_of(value, i + ROWS);
+        set_cell(f, key, value);
+    }
+    end_life(f);
+    begin_without_damage(f);
+    for (unsigned i = 0; i < ROWS; i++) {
+        struct buffer text = {0};
+        char right[LARGE + 16];
+        key_of(key, i);
+        value_of(value, i + ROWS);
+        snprintf(right, sizeof right, "%s=%s", key, value);
+        assert_true(read_one(f, key, &text));
+        assert_string_equal((const char *)text.data, right);
+        buffer_free(&text);
+    }
+    end_life(f);
+}
+
+/* The next start, and a repair without faults. */
+static void recover(struct story *story, enum state state)
+{
+    struct cluster_fixture *f = &story->f;
+    begin_life(f);
+    assert_ok(cluster_look_for_damage(f->cluster));
+    assert_rows(story, state);
+    assert_ok(repair(story));
+    assert_rows(story, FILLED);
+    end_life(f);
+    begin_without_damage(f);
+    assert_rows(story, FILLED);
+    use_repaired(story);
+}
+
+static bool repair_with_fault(enum fault_operation operation, unsigned pass, enum ending ending)
+{
+    struct story story;
+    enum state state = operation == FAULT_READ ? ANY_REFUSED : CLOSED_OR_FILLED;
+    begin_story(&story);
+    faults = fault_fs_create();
+    begin_life(&story.f);
+    find_hit(&story.f, &story.hit);
+    assert_rows(&story, CLOSED);
+    fault_fs_fail(faults, operation, "", FAULT_IO, pass);
+    status s = repair(&story);
+    bool failed = !status_is_ok(s);
+    bool came = failed || fault_fs_failures(faults) > 0;
+    status_free(s);
+    if (ending != STOP && failed)
+        cut_power(&story.f, story.copy, ending);
+    fault_fs_heal(faults);
+    if (story.f.options.data_directory == story.f.directory)
+        assert_rows(&story, failed ? state : FILLED);
+    end_life(&story.f);
+    fault_fs_destroy(faults);
+    faults = NULL;
+    recover(&story, state);
+    end_story(&story);
+    return came;
+}
+
+static void test_each_write_fails(void **state)
+{
+    (void)state;
+    tell_with_each_fault(FAULT_APPEND, repair_with_fault);
+}
+
+static void test_each_sync_fails(void **state)
+{
+    (void)state;
+    tell_with_each_fault(FAULT_SYNC, repair_with_fault);
+}
+
+static void test_each_allocation_fails(void **state)
+{
+    enum { MOST = 4000 };
+    struct story story;
+    bool is_repaired = false;
+    size_t count = 0;
+    (void)state;
+    begin_story(&story);
+    begin_life(&story.f);
+    find_hit(&story.f, &story.hit);
+    for (; !is_repaired; count++) {
+        assert_true(count < MOST);
+        failmalloc_start(count);
+        status s = repair(&story);
+        bool failed = failmalloc_stop();
+        is_repaired = status_is_ok(s);
+        assert_true(failed || is_repaired);
+        status_free(s);
+        if (is_repaired || count % 8 == 0)
+            assert_rows(&story, is_repaired ? FILLED : CLOSED_OR_FILLED);
+    }
+    assert_true(count > 1);
+    use_repaired(&story);
+    end_story(&story);
+}
+
+/* --- what is hit otherwise --- */
+
+static status count_hit_rows(struct story *story, uint64_t *count)
+{
+    return refill_count(&story->source, bytes_make(story->hit.from, story->hit.from_size),
+                        bytes_make(story->hit.to, story->hit.to_size), count);
+}
+
+static void test_what_it_has_is_counted(void **state)
+{
+    struct story story;
+    uint64_t count, right = 0;
+    (void)state;
+    begin_story(&story);
+    begin_life(&story.f);
+    find_hit(&story.f, &story.hit);
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8];
+        key_of(key, i);
+        right += was_hit(&story.hit, key);
+    }
+    assert_ok(count_hit_rows(&story, &count));
+    assert_int_equal(count, right);
+    assert_true(right > 8); /* some of them with large cells */
+    const struct store_damage closed = {.keyspace_id = story.keyspace_id,
+                                        .file = 1,
+                                        .is_whole = true,
+                                        .from = bytes_of("R"),
+                                        .to = bytes_of("S"),
+                                        .what = "closed",
+                                        .is_remembered = true};
+    assert_ok(keyspace_close_range(story.source.keyspace, &closed));
+    assert_status(count_hit_rows(&story, &count), STATUS_DATA_LOSS);
+    assert_status(repair(&story), STATUS_DATA_LOSS);
+    assert_rows(&story, CLOSED);
+    end_life(&story.f);
+    end_story(&story);
+}
+
+static void test_another_table_is_refused(void **state)
+{
+    struct story story;
+    (void)state;
+    begin_story(&story);
+    begin_life(&story.f);
+    find_hit(&story.f, &story.hit);
+    story.record.id++;
+    assert_status(repair(&story), STATUS_FAILED_PRECONDITION);
+    story.record.id--;
+    story.source.newest_us += INT64_C(3600) * 1000000;
+    assert_status(repair(&story), STATUS_FAILED_PRECONDITION);
+    assert_rows(&story, CLOSED);
+    end_life(&story.f);
+    end_story(&story);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_it_has_is_counted),
+        cmocka_unit_test(test_another_table_is_refused),
+        cmocka_unit_test(test_each_write_fails),
+        cmocka_unit_test(test_each_sync_fails),
+        cmocka_unit_test(test_each_allocation_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
