@@ -57,7 +57,8 @@ struct repair {
     bool accepts_old_data;
     bool would_accept;     /* and that would be all of the list of tables */
     const char *lost_path; /* where lost rows are named */
-    uint64_t lost;         /* ranges of rows, or what would be */
+    struct repair_backup backup;
+    uint64_t lost; /* ranges of rows, or what would be */
     struct log log;
     struct store *store;
     struct commit_queue *commits; /* NULL: the store is open for reading alone */
@@ -306,6 +307,7 @@ static status repair_files(struct repair *repair)
                                                   .log = &repair->log,
                                                   .in_place = repair->in_place,
                                                   .accepts_old_data = repair->accepts_old_data,
+                                                  .backup = repair->backup,
                                                   .report = &report};
     status s = repair_tables(&options, &repair->left);
     lost_rows_close(&report);
@@ -369,28 +371,41 @@ static int sum_up(const struct repair *repair)
     return is_well ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* In the directory, unless there is a place for it. */
-static char *default_lost_path(const char *directory)
+static char *path_of(const char *directory, const char *rest)
 {
     char *path;
-    return asprintf(&path, "%s/lost.tsv", directory) > 0 ? path : NULL;
+    int size = (int)strlen(directory);
+    while (size > 1 && directory[size - 1] == '/')
+        size--;
+    return asprintf(&path, "%.*s%s", size, directory, rest) > 0 ? path : NULL;
 }
 
+static int run_named(struct repair *repair)
+{
+    repair->log = (struct log){.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()};
+    repair->last_database = &repair->databases;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what is told was found, whatever happens next */
+    status s = repair_directory(repair);
+    int exit_status = status_is_ok(s) ? sum_up(repair) : command_fail("repair", s);
+    close_directory(repair);
+    arena_destroy(repair->arena);
+    return exit_status;
+}
+
+/* What is lost is named in the directory, unless there is another place for it. */
 static int run(struct repair repair)
 {
-    char *lost_path = default_lost_path(repair.directory);
+    char *lost_path = path_of(repair.directory, "/lost.tsv");
+    char *scratch = path_of(repair.directory, ".repairing");
     if (repair.lost_path == NULL)
         repair.lost_path = lost_path;
-    if (repair.lost_path == NULL)
-        return command_fail("repair", status_out_of_memory());
-    repair.log = (struct log){.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()};
-    repair.last_database = &repair.databases;
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what is told was found, whatever happens next */
-    status s = repair_directory(&repair);
-    int exit_status = status_is_ok(s) ? sum_up(&repair) : command_fail("repair", s);
-    close_directory(&repair);
-    arena_destroy(repair.arena);
+    if (repair.backup.scratch == NULL)
+        repair.backup.scratch = scratch;
+    bool has_memory = lost_path != NULL && scratch != NULL;
+    int exit_status =
+        has_memory ? run_named(&repair) : command_fail("repair", status_out_of_memory());
     free(lost_path);
+    free(scratch);
     return exit_status;
 }
 
@@ -399,6 +414,8 @@ static void write_help(struct buffer *out)
     buffer_append_format(
         out,
         "usage: trestle repair DIR [--in-place] [--accept-old-data] [--lost FILE]\n"
+        "       trestle repair DIR --from PLACE [--backup NAME] [--backup-key FILE]\n"
+        "                          [--scratch DIR] [--in-place] [--lost FILE]\n"
         "       trestle repair DIR --claim ID=TABLE [--in-place]\n"
         "       trestle repair DIR --drop ID [--in-place]\n"
         "       trestle repair --endpoint ADDR:PORT [OPTION...]\n\n"
@@ -414,6 +431,18 @@ static void write_help(struct buffer *out)
         "                     have deleted or overwritten it. If the list of tables and its copy\n"
         "                     are lost, take for true what all table files and logs have, which\n"
         "                     may show deleted data; what was there stays in DIR/replaced\n"
+        "  --from PLACE       what is out of service becomes what it was in a whole backup: a\n"
+        "                     directory, or s3://BUCKET/PREFIX. What was written there since is\n"
+        "                     lost, and what was deleted since is there again; all other rows\n"
+        "                     stay as they are\n"
+        "  --backup NAME      this backup; by default the newest of this server from which those\n"
+        "                     rows can be read\n"
+        "  --backup-key FILE  the key that what is in the place is encrypted with: the server's\n"
+        "                     --backup-key\n"
+        "  --scratch DIR      where the tables' files of the backup are put meanwhile, which is "
+        "made\n"
+        "                     and removed again; by default DIR.repairing, beside the data "
+        "directory\n"
         "  --lost FILE        where to name what is lost; by default lost.tsv in the directory\n"
         "  --claim ID=TABLE   make a table of that name, projects/P/instances/I/tables/T, of the\n"
         "                     rows of a keyspace that has none: a salvage has kept it. Families\n"
@@ -436,6 +465,69 @@ static bool names_a_server(const char *const *arguments)
     return false;
 }
 
+/* --- options --- */
+
+struct flag {
+    const char *name;
+    bool *is_set;
+};
+
+struct text {
+    const char *name;
+    const char **value;
+};
+
+static bool take_flag(const struct flag *flags, size_t count, const char *argument)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(flags[i].name, argument) == 0)
+            return *flags[i].is_set = true;
+    return false;
+}
+
+static bool take_text(const struct text *texts, size_t count, const char *const *arguments)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(texts[i].name, arguments[0]) == 0 && arguments[1] != NULL) {
+            *texts[i].value = arguments[1];
+            return true;
+        }
+    return false;
+}
+
+/* False if there is something that it does not take. */
+static bool read_arguments(const char *const *arguments, struct repair *out)
+{
+    const struct flag flags[] = {{"--in-place", &out->in_place},
+                                 {"--accept-old-data", &out->accepts_old_data}};
+    const struct text texts[] = {{"--lost", &out->lost_path},
+                                 {"--from", &out->backup.place},
+                                 {"--backup", &out->backup.name},
+                                 {"--backup-key", &out->backup.key},
+                                 {"--scratch", &out->backup.scratch}};
+    for (; *arguments != NULL; arguments++)
+        if (take_text(texts, sizeof texts / sizeof *texts, arguments))
+            arguments++;
+        else if (out->directory == NULL && (*arguments)[0] != '-')
+            out->directory = *arguments;
+        else if (!take_flag(flags, sizeof flags / sizeof *flags, *arguments))
+            return false;
+    return true;
+}
+
+static const char *what_is_wrong(const struct repair *repair)
+{
+    const struct repair_backup *backup = &repair->backup;
+    bool names_more = backup->name != NULL || backup->key != NULL || backup->scratch != NULL;
+    if (repair->directory == NULL)
+        return "takes one argument, the data directory";
+    if (backup->place == NULL && names_more)
+        return "--backup, --backup-key and --scratch go with --from";
+    if (backup->place != NULL && repair->accepts_old_data)
+        return "--from and --accept-old-data exclude each other";
+    return NULL;
+}
+
 int repair_command(const char *const *arguments)
 {
     struct repair repair = {0};
@@ -445,19 +537,8 @@ int repair_command(const char *const *arguments)
         return repair_server_command(arguments);
     if (repair_is_of_keyspaces(arguments))
         return repair_keyspaces(arguments);
-    for (; *arguments != NULL; arguments++) {
-        if (strcmp(*arguments, "--in-place") == 0)
-            repair.in_place = true;
-        else if (strcmp(*arguments, "--accept-old-data") == 0)
-            repair.accepts_old_data = true;
-        else if (strcmp(*arguments, "--lost") == 0 && arguments[1] != NULL)
-            repair.lost_path = *++arguments;
-        else if (repair.directory == NULL && (*arguments)[0] != '-')
-            repair.directory = *arguments;
-        else
-            return command_usage_error("repair", "takes the data directory, and --in-place");
-    }
-    if (repair.directory == NULL)
-        return command_usage_error("repair", "takes one argument, the data directory");
-    return run(repair);
+    if (!read_arguments(arguments, &repair))
+        return command_usage_error("repair", "takes the data directory, and --in-place");
+    const char *wrong = what_is_wrong(&repair);
+    return wrong == NULL ? run(repair) : command_usage_error("repair", wrong);
 }

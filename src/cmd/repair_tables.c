@@ -4,6 +4,8 @@
  * it, only if there is damage: a sound one is not touched. */
 #include "cmd/repair_tables.h"
 
+#include "aws/bucket.h"
+#include "backup/whole_repair.h"
 #include "cluster/catalog.h"
 #include "cluster/cluster.h"
 #include "cluster/damage.h"
@@ -39,6 +41,7 @@ struct known_damage {
 struct look {
     struct arena *arena;
     struct store *store;
+    char server[STORE_IDENTITY_SIZE];
     struct known_table *tables;
     struct known_damage *first;
     struct known_damage **last;
@@ -140,12 +143,13 @@ static status open_and_look(const struct repair_tables_options *options, struct 
                                       .damage_context = look};
     const struct store_pacer pacer = {.go_on = go_on};
     TRY(store_open(&how, &look->store));
+    TRY(store_identity(look->store, look->server));
     TRY(read_catalog(look));
     TRY(store_look_for_damage(look->store, &pacer));
     return look->is_out_of_memory ? status_out_of_memory() : status_ok();
 }
 
-/* --- what would be lost --- */
+/* --- what is lost, or would be --- */
 
 static const char *table_of(const struct look *look, const struct damage_record *record)
 {
@@ -155,19 +159,140 @@ static const char *table_of(const struct look *look, const struct damage_record 
     return "no table";
 }
 
-static status tell_lost(void *context, const struct lost_rows *lost)
+/* Of one table at a time. */
+struct telling {
+    struct lost_rows_report *report;
+    const struct whole_repair *backup; /* NULL: its rows come from nowhere */
+};
+
+static status tell_range(const struct telling *telling, const struct lost_rows *lost,
+                         const char *words)
 {
-    const struct lost_range range = {lost->table, lost->from, lost->to, lost->words};
-    TRY(lost_rows_name(context, &range));
-    lost_rows_print(context, &range);
+    const struct lost_range range = {lost->table, lost->from, lost->to, words};
+    TRY(lost_rows_name(telling->report, &range));
+    lost_rows_print(telling->report, &range);
     return status_ok();
 }
 
-static status tell(const struct look *look, struct lost_rows_report *report)
+static status tell_lost(void *context, const struct lost_rows *lost)
 {
-    for (const struct known_damage *at = look->first; at != NULL; at = at->next)
-        TRY(damage_tell(&at->record, table_of(look, &at->record), tell_lost, report));
+    const struct telling *telling = context;
+    struct buffer words = {0};
+    if (telling->backup == NULL)
+        return tell_range(telling, lost, lost->words);
+    status s = whole_repair_describe(telling->backup, lost, &words);
+    if (status_is_ok(s))
+        s = tell_range(telling, lost, (const char *)words.data);
+    buffer_free(&words);
+    return s;
+}
+
+/* --- tables that are in a backup --- */
+
+/* Where rows come from; `repair` NULL: from nowhere. */
+struct backup {
+    struct place *place;
+    struct whole_work work;
+    struct whole_repair *repair;
+};
+
+static status backup_open(const struct repair_backup *options, const char *server,
+                          struct backup *out)
+{
+    *out = (struct backup){.work = {.clock = clock_system()}};
+    if (options->place == NULL)
+        return status_ok();
+    TRY(place_of_name_with_key(files_of_system(), options->place, options->key, &out->place));
+    const struct whole_repair_options repair = {.place = out->place,
+                                                .name = options->name,
+                                                .server = server,
+                                                .files = files_of_system(),
+                                                .scratch = options->scratch,
+                                                .work = &out->work};
+    return whole_repair_create(&repair, &out->repair);
+}
+
+static void backup_close(struct backup *backup)
+{
+    whole_repair_destroy(backup->repair);
+    place_close(backup->place);
+}
+
+/* `*is_left`: there is no backup of the table that will do, which is told: it stays as it is. */
+static status backup_begin(const struct backup *backup, const struct whole_repair_table *table,
+                           const struct foreign_table **source, bool *is_left)
+{
+    *source = NULL;
+    *is_left = false;
+    if (backup->repair == NULL)
+        return status_ok();
+    status s = whole_repair_begin(backup->repair, table, source);
+    *is_left = !status_is_ok(s) && whole_repair_is_refusal(s);
+    if (!*is_left)
+        return s;
+    fprintf(stderr, "left: %s: nothing can be taken from a backup: %s\n", table->name,
+            status_message(s));
+    status_free(s);
     return status_ok();
+}
+
+/* --- telling alone --- */
+
+struct each_of_look {
+    const struct look *look;
+    const struct known_table *table;
+};
+
+static status each_of_look(void *context, status (*visit)(void *visitor, const struct lost_rows *),
+                           void *visitor)
+{
+    const struct each_of_look *each = context;
+    for (const struct known_damage *at = each->look->first; at != NULL; at = at->next)
+        if (at->record.keyspace_id == each->table->keyspace_id)
+            TRY(damage_tell(&at->record, each->table->name, visit, visitor));
+    return status_ok();
+}
+
+static status tell_table(const struct look *look, const struct known_table *table,
+                         const struct backup *backup, struct lost_rows_report *report)
+{
+    struct each_of_look each = {look, table};
+    const struct whole_repair_table wanted = {table->name, table->id, each_of_look, &each};
+    const struct foreign_table *source;
+    bool is_left;
+    TRY(backup_begin(backup, &wanted, &source, &is_left));
+    struct telling telling = {report, source != NULL ? backup->repair : NULL};
+    return is_left ? status_ok() : each_of_look(&each, tell_lost, &telling);
+}
+
+static bool has_table(const struct look *look, const struct damage_record *record)
+{
+    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
+        if (table->keyspace_id == record->keyspace_id)
+            return true;
+    return false;
+}
+
+static status tell_with(const struct look *look, const struct backup *backup,
+                        struct lost_rows_report *report)
+{
+    struct telling telling = {.report = report};
+    for (const struct known_table *table = look->tables; table != NULL; table = table->next)
+        TRY(tell_table(look, table, backup, report));
+    for (const struct known_damage *at = look->first; at != NULL; at = at->next)
+        if (!has_table(look, &at->record))
+            TRY(damage_tell(&at->record, "no table", tell_lost, &telling));
+    return status_ok();
+}
+
+static status tell(const struct repair_tables_options *options, const struct look *look)
+{
+    struct backup backup;
+    status s = backup_open(&options->backup, look->server, &backup);
+    if (status_is_ok(s))
+        s = tell_with(look, &backup, options->report);
+    backup_close(&backup);
+    return s;
 }
 
 /* --- mending --- */
@@ -183,27 +308,70 @@ static status find_table(struct cluster *cluster, const char *name, struct table
     return status_ok();
 }
 
-static status mend_table(const struct repair_tables_options *options, struct cluster *cluster,
-                         const char *name)
+struct mending {
+    const struct repair_tables_options *options;
+    struct cluster *cluster;
+    struct backup backup;
+};
+
+struct each_of_table {
+    struct cluster *cluster;
+    const char *name;
+    status (*visit)(void *visitor, const struct lost_rows *lost);
+    void *visitor;
+};
+
+static status visit_if_of_table(void *context, const struct lost_rows *lost)
 {
-    const struct table_repair_options how = {.accepts_old_data = options->accepts_old_data,
+    const struct each_of_table *each = context;
+    return strcmp(lost->table, each->name) == 0 ? each->visit(each->visitor, lost) : status_ok();
+}
+
+static status each_of_table(void *context, status (*visit)(void *visitor, const struct lost_rows *),
+                            void *visitor)
+{
+    struct each_of_table each = *(const struct each_of_table *)context;
+    each.visit = visit;
+    each.visitor = visitor;
+    return cluster_list_damage(each.cluster, visit_if_of_table, &each);
+}
+
+static status mend_table(const struct mending *mending, const struct known_table *known,
+                         struct table *table)
+{
+    struct each_of_table each = {.cluster = mending->cluster, .name = known->name};
+    const struct whole_repair_table wanted = {known->name, known->id, each_of_table, &each};
+    const struct foreign_table *source;
+    bool is_left;
+    TRY(backup_begin(&mending->backup, &wanted, &source, &is_left));
+    if (is_left)
+        return status_ok();
+    struct telling telling = {mending->options->report,
+                              source != NULL ? mending->backup.repair : NULL};
+    const struct table_repair_options how = {.accepts_old_data = mending->options->accepts_old_data,
+                                             .source = source,
                                              .lost = tell_lost,
-                                             .context = options->report};
+                                             .context = &telling};
+    return table_repair(table, &how);
+}
+
+static status mend_known(const struct mending *mending, const struct known_table *known)
+{
     struct table *table;
-    TRY(find_table(cluster, name, &table));
+    TRY(find_table(mending->cluster, known->name, &table));
     if (table == NULL)
         return status_ok();
-    status s = table_repair(table, &how);
+    status s = mend_table(mending, known, table);
     table_release(table);
     return s;
 }
 
-static status mend_all(const struct repair_tables_options *options, struct cluster *cluster,
-                       const struct look *look)
+static status mend_all(struct mending *mending, const struct look *look)
 {
-    TRY(cluster_look_for_damage(cluster));
+    TRY(cluster_look_for_damage(mending->cluster));
+    TRY(backup_open(&mending->options->backup, look->server, &mending->backup));
     for (const struct known_table *table = look->tables; table != NULL; table = table->next)
-        TRY(mend_table(options, cluster, table->name));
+        TRY(mend_known(mending, table));
     return status_ok();
 }
 
@@ -221,7 +389,9 @@ static status mend(const struct repair_tables_options *options, const struct loo
     struct offline_cluster offline;
     TRY(offline_cluster_open(options->directory, "repair", clock_system(), options->log, false,
                              &offline));
-    status s = mend_all(options, offline.cluster, look);
+    struct mending mending = {.options = options, .cluster = offline.cluster};
+    status s = mend_all(&mending, look);
+    backup_close(&mending.backup);
     if (status_is_ok(s))
         s = cluster_list_damage(offline.cluster, count, left);
     offline_cluster_close(&offline);
@@ -241,7 +411,7 @@ static status look_and_mend(const struct repair_tables_options *options, struct 
         return mend(options, look, left);
     for (const struct known_damage *at = look->first; at != NULL; at = at->next)
         *left += 1;
-    return tell(look, options->report);
+    return tell(options, look);
 }
 
 status repair_tables(const struct repair_tables_options *options, uint64_t *left)

@@ -7,11 +7,20 @@
 #include "base/log.h"
 #include "cmd/lost_rows.h"
 
+/* Whole backups that rows come from, instead of being given up. */
+struct repair_backup {
+    const char *place;   /* NULL: none; they are given up */
+    const char *name;    /* NULL: the newest that will do, of those that the server has made */
+    const char *key;     /* a file; NULL: the place is not encrypted */
+    const char *scratch; /* a directory for files of the backup, made and removed again */
+};
+
 struct repair_tables_options {
     const char *directory;
     const struct log *log;
     bool in_place;
-    bool accepts_old_data; /* table_repair_options */
+    bool accepts_old_data; /* table_repair_options; not with a backup */
+    struct repair_backup backup;
     struct lost_rows_report *report;
 };
 

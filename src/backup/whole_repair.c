@@ -1,0 +1,141 @@
+/* See whole_repair.h. */
+#include "backup/whole_repair.h"
+
+#include "backup/whole_former.h"
+#include "cluster/refill.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct whole_repair {
+    struct whole_repair_options options;
+    struct whole_former *former; /* of the last table */
+};
+
+/* --- ranges --- */
+
+struct looking {
+    const struct whole_repair_table *of;
+    const struct foreign_table *table;
+};
+
+static status look_at_range(void *context, const struct lost_rows *lost)
+{
+    const struct looking *looking = context;
+    uint64_t rows;
+    return lost->is_large_cells ? status_ok()
+                                : refill_count(looking->table, lost->from, lost->to, &rows);
+}
+
+static status look(void *context, const struct foreign_table *table)
+{
+    struct looking *looking = context;
+    looking->table = table;
+    TRY(refill_check(table, looking->of->id, NULL));
+    return looking->of->each(looking->of->context, look_at_range, looking);
+}
+
+/* --- when --- */
+
+struct span {
+    uint64_t ranges;
+    int64_t first_us; /* when the first was found; 0: nobody knows */
+};
+
+static status note_range(void *context, const struct lost_rows *lost)
+{
+    struct span *span = context;
+    span->ranges++;
+    if (lost->found_us != 0 && (span->first_us == 0 || lost->found_us < span->first_us))
+        span->first_us = lost->found_us;
+    return status_ok();
+}
+
+static status open_former(struct whole_repair *repair, const struct whole_repair_table *table,
+                          const struct span *span)
+{
+    const struct whole_repair_options *options = &repair->options;
+    struct looking looking = {.of = table};
+    const struct whole_former_options former = {.place = options->place,
+                                                .name = options->name,
+                                                .server = options->server,
+                                                .before_us = span->first_us,
+                                                .table = table->name,
+                                                .files = options->files,
+                                                .scratch = options->scratch,
+                                                .work = options->work,
+                                                .look = look,
+                                                .context = &looking};
+    return whole_former_open(&former, &repair->former);
+}
+
+static void let_go(struct whole_repair *repair)
+{
+    whole_former_close(repair->former);
+    repair->former = NULL;
+}
+
+status whole_repair_begin(struct whole_repair *repair, const struct whole_repair_table *table,
+                          const struct foreign_table **source)
+{
+    struct span span = {0};
+    *source = NULL;
+    let_go(repair);
+    TRY(table->each(table->context, note_range, &span));
+    if (span.ranges == 0)
+        return status_ok();
+    TRY(open_former(repair, table, &span));
+    *source = whole_former_table(repair->former);
+    return status_ok();
+}
+
+bool whole_repair_is_refusal(status s)
+{
+    return s.code == STATUS_NOT_FOUND || s.code == STATUS_DATA_LOSS ||
+           s.code == STATUS_FAILED_PRECONDITION;
+}
+
+/* --- words --- */
+
+static status append_source(const struct whole_repair *repair, const struct lost_rows *lost,
+                            struct buffer *out)
+{
+    uint64_t rows;
+    TRY(refill_count(whole_former_table(repair->former), lost->from, lost->to, &rows));
+    buffer_append_format(out, "%" PRIu64 " %s from ", rows, rows == 1 ? "row comes" : "rows come");
+    whole_former_describe(repair->former, out);
+    buffer_append_format(out, ": what was written to them after that is lost, and what was deleted "
+                              "after it is there again");
+    return status_ok();
+}
+
+status whole_repair_describe(const struct whole_repair *repair, const struct lost_rows *lost,
+                             struct buffer *out)
+{
+    buffer_append_format(out, "%s; ", lost->words);
+    if (lost->is_large_cells)
+        buffer_append_format(out, "large cells alone do not come from a backup");
+    else
+        TRY(append_source(repair, lost, out));
+    buffer_append_byte(out, 0);
+    return out->failed ? status_out_of_memory() : status_ok();
+}
+
+/* --- life --- */
+
+status whole_repair_create(const struct whole_repair_options *options, struct whole_repair **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL)
+        return status_out_of_memory();
+    (*out)->options = *options;
+    return status_ok();
+}
+
+void whole_repair_destroy(struct whole_repair *repair)
+{
+    if (repair == NULL)
+        return;
+    let_go(repair);
+    free(repair);
+}

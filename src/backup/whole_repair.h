@@ -1,0 +1,50 @@
+/* A repair that takes the rows that it gives up from a whole backup: which backup will do for a
+ * table, and what is told of each range before it is given up. What fills it is cluster/refill.h.
+ *
+ * One thread at a time; all of it blocks. */
+#ifndef TRESTLE_BACKUP_WHOLE_REPAIR_H
+#define TRESTLE_BACKUP_WHOLE_REPAIR_H
+
+#include "backup/whole.h"
+#include "cluster/backup_foreign.h"
+
+struct whole_repair;
+
+/* See whole_former_options. */
+struct whole_repair_options {
+    struct place *place;
+    const char *name;
+    const char *server;
+    struct files *files;
+    const char *scratch;
+    struct whole_work *work;
+};
+
+struct whole_repair_table {
+    const char *name;
+    uint64_t id;
+    /* Calls `visit` with each range of the table that is out of service. */
+    status (*each)(void *context, status (*visit)(void *visitor, const struct lost_rows *lost),
+                   void *visitor);
+    void *context;
+};
+
+status whole_repair_create(const struct whole_repair_options *options, struct whole_repair **out);
+void whole_repair_destroy(struct whole_repair *repair); /* NULL is fine */
+
+/* Finds a backup from which all those ranges can be read; what was found for another table is let
+ * go. `*source`: NULL if there are no such ranges; valid until the next call. Fails as
+ * whole_former_open does, and with FAILED_PRECONDITION if the backup has another table of that
+ * name. */
+status whole_repair_begin(struct whole_repair *repair, const struct whole_repair_table *table,
+                          const struct foreign_table **source);
+
+/* Whether a failure of whole_repair_begin says that no backup will do, for this table. */
+bool whole_repair_is_refusal(status s);
+
+/* Appends to the words of such a range what comes of it from where, and what does not; a string,
+ * with its NUL. */
+status whole_repair_describe(const struct whole_repair *repair, const struct lost_rows *lost,
+                             struct buffer *out);
+
+#endif
