@@ -202,7 +202,7 @@ static status let_compact(keyspace *keyspace, bool is_let)
 {
     const store *store = keyspace->store;
     std::lock_guard<std::mutex> lock(keyspace->compacting);
-    if (store->read_only || !store->old_data.empty() || keyspace->is_left != is_let)
+    if (store->read_only || store->no_compactions || keyspace->is_left != is_let)
         return status_ok();
     keyspace->is_left = !is_let;
     status s = status_from(keyspace->db->SetOptions(

@@ -37,7 +37,7 @@ status check_not_moving(rocksdb::FileSystem *files, const std::string &directory
 static bool is_of_store(const std::string &name)
 {
     static const char *const names[] = {"CURRENT", "FORMAT", "IDENTITY", "SYNCED"};
-    static const char *const ends[] = {".sst", ".log", ".log.damaged"};
+    static const char *const ends[] = {".sst", ".sst.damaged", ".log", ".log.damaged"};
     auto ends_with = [&](const std::string &end) {
         return name.size() > end.size() &&
                name.compare(name.size() - end.size(), end.size(), end) == 0;

@@ -92,6 +92,9 @@ status open_old_data(const store_options *options, store *origin, store **out)
     std::string path = origin->directory + "/" + OLD_DATA_DIRECTORY;
     store_options of_made = *options;
     of_made.directory = path.c_str();
+    of_made.no_compactions = true; /* it takes no more space than it has, and its order is known */
+    if (options->accepts_old_data)
+        of_made.on_damage = nullptr; /* nobody who remembers is open, and it is gone afterwards */
     auto made = std::make_unique<struct store>(&of_made, origin->base_files);
     made->old_data = origin->old_data + (found.words.empty() ? "" : "; ") + found.words;
     made->is_out_of_order =

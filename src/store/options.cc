@@ -127,9 +127,6 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
         std::min<uint64_t>(store->write_buffers->buffer_size() / 2, WRITE_BUFFER_MAX);
     o.max_write_buffer_number = 4;
 
-    /* What is only looked at takes no more space than it has. */
-    o.disable_auto_compactions = !store->old_data.empty();
-
     o.compression = CompressionType::kLZ4Compression;
     o.compaction_style = rocksdb::CompactionStyle::kCompactionStyleLevel;
     o.level_compaction_dynamic_level_bytes = true;
