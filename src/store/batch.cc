@@ -268,9 +268,11 @@ status store_write(store *store, store_batch *batch, enum store_durability durab
 
     uint64_t size = log_record_size(batch->batch.GetDataSize());
     rocksdb::IOStatus room = store->room->take(size);
-    store->trouble.log_is_full(!room.ok());
-    if (!room.ok())
+    if (!room.ok()) {
+        store->trouble.log_is_full(true);
         return status_from(room); /* not health(): another writer may have found room meanwhile */
+    }
+    store_look_for_room(store); /* a small batch that fits into what is left says nothing */
 
     rocksdb::WriteOptions options;
     options.sync = durability == STORE_SYNCED;
