@@ -120,11 +120,14 @@ static bool is_query(const char *method)
     return strcmp(method, "PrepareQuery") == 0 || strcmp(method, "ExecuteQuery") == 0;
 }
 
-/* What `trestle backup create` does until the backup is there. */
+/* What clients do until an operation has ended, and `trestle backup create` until the backup is
+ * there. */
 static bool only_polls(const char *service, const char *method)
 {
-    return strcmp(service, SERVICE_WHOLE_BACKUPS) == 0 &&
-           strcmp(method, "ListWholeBackupRuns") == 0;
+    if (strcmp(service, SERVICE_WHOLE_BACKUPS) == 0)
+        return strcmp(method, "ListWholeBackupRuns") == 0;
+    return strcmp(service, SERVICE_OPERATIONS) == 0 &&
+           (strcmp(method, "GetOperation") == 0 || strcmp(method, "WaitOperation") == 0);
 }
 
 /* The number of the field on which a row depends; 0: on none. */

@@ -30,6 +30,7 @@ LEVELS = {
     "bigtable": ["viewer", "reader", "user", "editor", "admin"],
     "datastore": ["viewer", "user", "owner"],
 }
+POLLS = {"GetOperation", "ListWholeBackupRuns", "WaitOperation"}  # a line only if they fail
 ROLES = [f"{api}.{level}" for api, levels in LEVELS.items() for level in levels]
 PLACES = {"role": "projects/p", "server-role": "*"}  # a server is in no project
 ROLE_TOKENS = {
@@ -250,7 +251,7 @@ class Audited:
         answer = self.way.ask(question, token)
         if answer is None or is_unbuilt(answer):
             return None
-        is_poll = question.method == "ListWholeBackupRuns" and answer[0] == "OK"
+        is_poll = question.method in POLLS and answer[0] == "OK"
         if question.service not in DATA and not is_poll:
             self.expected[
                 principal, question.service, question.method, question.name, answer[0]
