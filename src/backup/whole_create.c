@@ -98,7 +98,7 @@ static status list_source(struct making *m)
 
 static status note_content(void *context, const struct place_entry *entry)
 {
-    return content_set_add(context, entry->name);
+    return entry->is_folder ? status_ok() : content_set_add(context, entry->name);
 }
 
 /* Of the same server, and of all that there is now. */

@@ -296,7 +296,9 @@ void salvage_tell(struct cluster *cluster)
 {
     const struct store_log_end end = store_log_end(cluster->store);
     tell_unclaimed(cluster);
-    if (end.verdict == STORE_LOG_LOST)
+    if (end.verdict == STORE_LOG_LOST && cluster->unclaimed_count == 0)
+        condition_enter(cluster->condition, REASON_salvaged, "lost: %s", end.words);
+    else if (end.verdict == STORE_LOG_LOST)
         condition_enter(cluster->condition, REASON_salvaged,
                         "%zu keyspaces have rows but no table; lost: %s", cluster->unclaimed_count,
                         end.words);

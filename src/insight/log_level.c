@@ -24,11 +24,12 @@ static void note_change(const struct admin_request *request, const Insight__LogL
     caller->changes = changes;
 }
 
-/* Told in the log whatever the level, so that who reads it later knows why it is as it is. */
+/* Told in the log whatever the level, so that who reads it later knows why it is as it is: while it
+ * is told the level is that of such lines. */
 static void tell(const struct log *log, const Insight__LogLevel *answer)
 {
-    log_error(log, "log level set", LOG_STR("level", answer->level),
-              LOG_STR("previous", answer->previous_level));
+    log_info(log, "log level set", LOG_STR("level", answer->level),
+             LOG_STR("previous", answer->previous_level));
 }
 
 status set_log_level(const struct admin_request *request, const ProtobufCMessage **response)
@@ -41,10 +42,11 @@ status set_log_level(const struct admin_request *request, const ProtobufCMessage
     TRY(find_level(message->level, &level));
     PROTO_NEW(request->arena, answer, INSIGHT__LOG_LEVEL__INIT);
     answer->level = log_level_name(level);
-    answer->previous_level = log_level_name(log_set_level(insight->log, level));
+    answer->previous_level = log_level_name(log_set_level(insight->log, LOG_INFO));
     answer->configured_level = log_level_name((enum log_level)insight->settings->log_level);
     note_change(request, answer);
     tell(insight->log, answer);
+    (void)log_set_level(insight->log, level);
     *response = &answer->base;
     return status_ok();
 }

@@ -75,7 +75,9 @@ static bool waits_by_design(const struct grpc_call_record *record)
 {
     return record->method == NULL || record->method->kind == GRPC_BIDI ||
            is_method(record, "grpc.health.v1.Health", "Watch") ||
-           is_method(record, "google.longrunning.Operations", "WaitOperation");
+           is_method(record, "google.longrunning.Operations", "WaitOperation") ||
+           is_method(record, "trestle.insight.v1.Insight", "GetCpuProfile") ||
+           is_method(record, "trestle.insight.v1.Insight", "GetStacks");
 }
 
 bool slow_log_concerns(const struct slow_log *slow, const struct grpc_call_record *record)

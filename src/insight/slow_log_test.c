@@ -152,6 +152,13 @@ static void test_which_are_slow(void **state)
     record.service = &health;
     record.method = &watch;
     assert_false(slow_log_concerns(f.slow, &record));
+    const struct grpc_service insight = {.name = "trestle.insight.v1.Insight"};
+    const struct grpc_method profile = {.name = "GetCpuProfile", .kind = GRPC_UNARY};
+    record.service = &insight; /* the caller said how long */
+    record.method = &profile;
+    assert_false(slow_log_concerns(f.slow, &record));
+    record.method = &method;
+    assert_true(slow_log_concerns(f.slow, &record));
     record.method = NULL; /* the path named none */
     assert_false(slow_log_concerns(f.slow, &record));
 }

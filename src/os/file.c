@@ -82,5 +82,6 @@ struct file_stamp file_stamp(const char *path)
         .inode = about.st_ino,
         .size = about.st_size,
         .modified_ns = about.st_mtim.tv_sec * 1000000000ll + about.st_mtim.tv_nsec,
+        .changed_ns = about.st_ctim.tv_sec * 1000000000ll + about.st_ctim.tv_nsec,
     };
 }

@@ -16,13 +16,14 @@ bool file_is_locked(const char *path);
  * before, and freed by the caller after success. */
 status file_read(const char *path, size_t most, unsigned forbidden, struct buffer *out);
 
-/* By what a file that was written again, or put in the place of another, is told from what it was.
- */
+/* By what a file that was written again, put in the place of another, or made readable, is told
+ * from what it was. */
 struct file_stamp {
     uint64_t device;
     uint64_t inode;
     int64_t size;
     int64_t modified_ns;
+    int64_t changed_ns; /* of what the file is about: who may read it, above all */
 };
 
 /* All zeroes if the file cannot be looked at. */
@@ -31,7 +32,7 @@ struct file_stamp file_stamp(const char *path);
 static inline bool file_stamp_equal(struct file_stamp a, struct file_stamp b)
 {
     return a.device == b.device && a.inode == b.inode && a.size == b.size &&
-           a.modified_ns == b.modified_ns;
+           a.modified_ns == b.modified_ns && a.changed_ns == b.changed_ns;
 }
 
 #endif

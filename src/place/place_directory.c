@@ -75,6 +75,16 @@ static status make(struct place *place)
     return files_make_directory(place->files, place->title);
 }
 
+/* Folders of it are made with those that they are in: one that cannot be found is the place itself,
+ * which nobody makes unasked, for something may be to be mounted there. */
+static status name_place(status s, const struct place *place)
+{
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status_free(s);
+    return status_make(STATUS_NOT_FOUND, "the place %s is not there", place->title);
+}
+
 static status make_folder(struct place *place, const char *folder)
 {
     struct buffer path = {0};
@@ -93,7 +103,7 @@ static status make_folder(struct place *place, const char *folder)
             *at = '/';
     }
     buffer_free(&path);
-    return s;
+    return name_place(s, place);
 }
 
 static status remove_folder(struct place *place, const char *folder)

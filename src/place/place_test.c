@@ -130,6 +130,21 @@ static void bad_names_are_refused(void **state)
 
 /* --- objects --- */
 
+/* Nobody makes it: something may be to be mounted there. */
+static void a_place_that_is_not_there_is_named(void **state)
+{
+    struct fixture *f = *state;
+    struct place *place;
+    char *path = path_in(f->directory, "unmounted"), words[600];
+    assert_ok(place_of_directory(files_of_store(f->store), path, &place));
+    status s = place_make_folder(place, "files");
+    snprintf(words, sizeof words, "the place %s is not there", path);
+    assert_string_equal(status_message(s), words);
+    assert_status(s, STATUS_NOT_FOUND);
+    place_close(place);
+    free(path);
+}
+
 static void objects_are_put_listed_got_and_removed(void **state)
 {
     struct fixture *f = *state;
@@ -411,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test_setup_teardown(bad_names_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_place_that_is_not_there_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(objects_are_put_listed_got_and_removed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_goes_in_and_comes_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_put_that_is_cancelled_leaves_what_was_there, set_up,

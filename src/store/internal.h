@@ -300,6 +300,10 @@ class keep_files_scope {
 /* For DBOptions.statistics: what read_watch learns of blocks. */
 std::shared_ptr<rocksdb::Statistics> make_block_watch();
 
+/* What the refusal to remove a log says while a salvage is not finished, and RocksDB then says in
+ * its log: the next start removes it. */
+extern const char NO_REMOVAL[];
+
 /* What the refusal to write an options file says, and RocksDB then says in its log. */
 extern const char NO_OPTIONS_FILE[];
 

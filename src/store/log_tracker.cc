@@ -19,6 +19,8 @@ enum : size_t {
     MOST_FAMILIES = 1024,
 };
 
+const char NO_REMOVAL[] = "a salvage is not finished";
+
 static const std::chrono::milliseconds PERIOD(100);
 
 log_tracker::log_tracker(const struct log *log_) : log(log_) {}
@@ -338,7 +340,7 @@ IOStatus log_tracker::log_goes(const std::string &name)
     if (!parse_log_name(name, &number))
         return IOStatus::OK();
     if (!records())
-        return IOStatus::Busy("a salvage is not finished");
+        return IOStatus::Busy(NO_REMOVAL);
     if (!forget(number, &log) || recorded_length(*log) == 0)
         return IOStatus::OK();
     IOStatus s = try_to_record();

@@ -162,6 +162,7 @@ const store_line lines[] = {
     {"dropping", "what is behind this in a write-ahead log is not taken"},
     /* No news. */
     {NO_OPTIONS_FILE, nullptr},
+    {NO_REMOVAL, nullptr},
     {"without unique ID to verify", nullptr},
     /* A checkpoint keeps files while RocksDB lists them, which does the same. */
     {"File Deletions Disabled, but already disabled", nullptr},

@@ -105,7 +105,10 @@ def test_a_loss_is_named_and_salvaged(copied, damage, words):
     with pytest.raises(RuntimeError, match=words):
         Server(copied).start()
     with running(copied, ["--salvage"]) as server:
-        assert re.search("what the log had is lost.*" + words, server.stderr_path.read_text())
+        log = server.stderr_path.read_text()
+        assert re.search("what the log had is lost.*" + words, log)
+        assert "keyspaces" not in server.get("/readyz")[1]
+        assert "a salvage is not finished" not in log
     with running(copied) as server:  # once is enough
         ask(server, "GET", "/v2/projects/p/instances/i/tables")
     assert run_trestle("doctor", copied / "data").returncode == 0

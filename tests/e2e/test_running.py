@@ -365,7 +365,7 @@ def check_levels(admin, server):
     admin.call("POST", "/v2/projects/p/instances/i/tables", {"tableId": "loud", "table": {}})
     assert count() == before + 1
     admin.call("POST", LEVEL, {"level": "shrill"}, expect=400)
-    assert server.stderr().count('msg="log level set"') == 2
+    assert server.stderr().count('level=info msg="log level set"') == 2
 
 
 def test_the_level_by_the_command(fresh_server):

@@ -269,6 +269,18 @@ ssize_t read(int fd, void *to, size_t size)
 PREAD(pread)
 PREAD(pread64)
 
+/* How who must not wait looks whether something is in memory: it fails as any other read. */
+#define PREADV2(name)                                                                              \
+    ssize_t name(int fd, const struct iovec *vectors, int count, off_t offset, int flags)          \
+    {                                                                                              \
+        int error = check_read(fd);                                                                \
+        return error != 0 ? refuse(error)                                                          \
+                          : syscall(SYS_preadv2, fd, vectors, count, offset, 0, flags);            \
+    }
+
+PREADV2(preadv2)
+PREADV2(preadv64v2)
+
 #define FALLOCATE(name)                                                                            \
     int name(int fd, int mode, off_t offset, off_t size)                                           \
     {                                                                                              \
