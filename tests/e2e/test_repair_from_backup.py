@@ -6,8 +6,9 @@ import re
 import shutil
 
 import pytest
+from grpc import StatusCode
 from harness.damage import flip, tables_with
-from harness.rpc import Rpc, delete_row, set_cell
+from harness.rpc import Rpc, delete_row, fails_with, set_cell
 from harness.server import EXTERNAL, Server, run_trestle
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
@@ -15,7 +16,6 @@ pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own
 ROWS = 1000
 INSTANCE = "projects/p/instances/i"
 HIT = f"{INSTANCE}/tables/hit"
-NEW = f"{INSTANCE}/tables/new"
 # With a buffer this small what the log has is flushed at the next start.
 SETTINGS = ["--write-buffer", "4MB", "--disk-reserve", "1MB"]
 
@@ -125,8 +125,10 @@ def check_came_back(former, rpc, gone):
 
 def test_a_directory_gets_them_back(former, damaged, tmp_path):
     data, place, bad = damaged.data, tmp_path / "place", tmp_path / "bad"
-    later = backup("create", bad, "--data-dir", data)  # it has the damage, too
-    for each in (former.place, bad):
+    later = former.first
+    while later == former.first:  # within the same second
+        later = backup("create", bad, "--data-dir", data)  # it has the damage, too
+    for each in (bad, former.place):
         shutil.copytree(each, place, dirs_exist_ok=True)
     before = {each.name: each.read_bytes() for each in data.iterdir() if each.is_file()}
     trial = run("repair", data, "--from", place)
@@ -153,3 +155,22 @@ def test_a_directory_gets_them_back(former, damaged, tmp_path):
     damaged.stop()
     assert "nothing to mend" in run("repair", data, "--from", place).stdout
     assert run("doctor", data).returncode == 0
+
+
+def test_a_backup_made_when_they_were_out_of_service_gives_nothing(damaged, tmp_path):
+    data, place = damaged.data, tmp_path / "place"
+    damaged.start()
+    rpc = Rpc(damaged.host)
+    with fails_with(StatusCode.DATA_LOSS, damaged.hit_file.name):
+        rpc.read(HIT)
+        rpc.read(HIT)
+    rpc.close()
+    damaged.stop()
+    # Of a directory that knows of the damage.
+    assert "left: " in run("repair", data, "--from", tmp_path, "--in-place").stderr
+    name = backup("create", place, "--data-dir", data)
+    done = run("repair", data, "--from", place, "--backup", name, "--in-place")
+    assert done.returncode == 1 and "out of service when the backup was made" in done.stderr
+    assert not (data / "lost.tsv").exists()
+    newest = run("repair", data, "--from", place, "--in-place")
+    assert newest.returncode == 1 and "has no whole backup of this server" in newest.stderr
