@@ -231,6 +231,24 @@ static status publish(struct whole_copy *copy)
     return status_ok();
 }
 
+/* What was out of service then is so here: its rows may be in no file of the backup, and what they
+ * had replaced may be. */
+static status close_damaged(void *context, const struct damage_record *record)
+{
+    const struct whole_copy *copy = context;
+    struct keyspace *keyspace = store_keyspace_find(copy->store, record->keyspace_id);
+    const struct store_damage damage = {
+        .keyspace_id = record->keyspace_id,
+        .file = record->file,
+        .is_whole = true,
+        .from = record->from,
+        .to = record->to,
+        .what = "rows of the table were out of service when the backup was made: an older one "
+                "may have them",
+        .is_remembered = true};
+    return keyspace != NULL ? keyspace_close_range(keyspace, &damage) : status_ok();
+}
+
 /* --- life --- */
 
 static status fetch_all(struct whole_copy *copy)
@@ -240,7 +258,9 @@ static status fetch_all(struct whole_copy *copy)
     TRY(open_store(copy));
     TRY(add_files(copy, true));
     TRY(read_catalog(copy));
-    return add_files(copy, false);
+    TRY(add_files(copy, false));
+    const struct catalog_visitor visitor = {.context = copy, .damage = close_damaged};
+    return catalog_read(copy->catalog, &visitor);
 }
 
 /* Against expiry, as long as it is read. */

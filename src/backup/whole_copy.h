@@ -1,6 +1,7 @@
 /* A table, or an instance's tables, out of a whole backup, to be read: the backup's catalog and the
  * files of those tables are fetched into a directory, and opened there as a store that nobody
- * writes to. What else the backup has is left where it is.
+ * writes to. What else the backup has is left where it is. Rows that were out of service when the
+ * backup was made cannot be read: its files may not show that they are missing.
  *
  * One thread at a time; all of it blocks. */
 #ifndef TRESTLE_BACKUP_WHOLE_COPY_H

@@ -3,7 +3,6 @@
 
 #include "backup/whole_copy.h"
 #include "backup/whole_private.h"
-#include "cluster/catalog.h"
 
 #include <stdlib.h>
 
@@ -19,27 +18,10 @@ struct whole_former {
 
 /* --- a copy --- */
 
-static status close_damaged(void *context, const struct damage_record *record)
-{
-    const struct whole_former *former = context;
-    struct keyspace *keyspace = former->table->keyspace;
-    const struct store_damage damage = {.keyspace_id = record->keyspace_id,
-                                        .file = record->file,
-                                        .is_whole = true,
-                                        .from = record->from,
-                                        .to = record->to,
-                                        .what = "it was out of service when the backup was made",
-                                        .is_remembered = true};
-    return record->keyspace_id == keyspace_id(keyspace) ? keyspace_close_range(keyspace, &damage)
-                                                        : status_ok();
-}
-
 static status look_at_copy(struct whole_former *former)
 {
-    const struct catalog_visitor visitor = {.context = former, .damage = close_damaged};
     size_t count;
     former->table = whole_copy_tables(former->copy, &count);
-    TRY(catalog_read(whole_copy_catalog(former->copy), &visitor));
     return former->options.look(former->options.context, former->table);
 }
 

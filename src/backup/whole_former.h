@@ -1,9 +1,6 @@
 /* A table as it was in a whole backup, for a repair that takes rows from it: the newest backup of
  * the server that has what is wanted, or one that is named.
  *
- * A backup that was made when some rows were out of service has them not, though its files may not
- * show it: what its catalog says is closed cannot be read from it either.
- *
  * One thread at a time; all of it blocks. */
 #ifndef TRESTLE_BACKUP_WHOLE_FORMER_H
 #define TRESTLE_BACKUP_WHOLE_FORMER_H
