@@ -68,6 +68,21 @@ static void leave_out_deleted(synced_record *record, const synced_record &afterw
                        record->logs.end());
 }
 
+/* What is listed of the manifest is all that the checkpoint has, and is right as it is: of what is
+ * being added to it the tracker may know before RocksDB counts it. */
+static status record_manifest(store_checkpoint *checkpoint)
+{
+    for (const LiveFileStorageInfo &file : checkpoint->files) {
+        if (file.file_type != rocksdb::kDescriptorFile)
+            continue;
+        if (!parse_manifest_name(file.relative_filename, &checkpoint->synced.manifest))
+            return status_make(STATUS_INTERNAL, "store: a manifest is named %s",
+                               file.relative_filename.c_str());
+        checkpoint->synced.manifest_length = file.size;
+    }
+    return status_ok();
+}
+
 static status list_files(store_checkpoint *checkpoint)
 {
     store *store = checkpoint->store;
@@ -78,7 +93,7 @@ static status list_files(store_checkpoint *checkpoint)
     checkpoint->synced = store->logs->present(); /* so the logs are listed as long at least */
     TRY(status_from(store->db->GetLiveFilesStorageInfo(options, &checkpoint->files)));
     leave_out_deleted(&checkpoint->synced, store->logs->present());
-    return status_ok();
+    return record_manifest(checkpoint);
 }
 
 status store_checkpoint_begin(store *store, store_checkpoint **out)
