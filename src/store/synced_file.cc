@@ -270,5 +270,7 @@ IOStatus synced_file::write_slot(const synced_record &record, bool is_afresh)
         status_free(encoded);
         return IOStatus::IOError("out of memory");
     }
-    return is_afresh || slot.size() > slot_size ? make(slot) : overwrite(slot);
+    if (is_afresh || slot.size() > slot_size)
+        return make(slot);
+    return overwrite(slot);
 }
