@@ -283,6 +283,15 @@ static void report_trouble(void *context, enum status_code code, const char *wha
         look_at_store(cluster);
 }
 
+/* Old data without a catalog is no new store: nobody knows who may read what. */
+static status check_catalog(struct store *store)
+{
+    const char *words = store_old_data(store);
+    if (words == NULL || store_keyspace_find(store, CATALOG_KEYSPACE_ID) != NULL)
+        return status_ok();
+    return status_make(STATUS_DATA_LOSS, "nothing of the catalog is left: %s", words);
+}
+
 static status open_store(struct cluster *cluster)
 {
     const struct cluster_options *options = &cluster->options;
@@ -304,6 +313,7 @@ static status open_store(struct cluster *cluster)
     TRY(store_open(&store_options, &cluster->store));
     if (store_old_data(cluster->store) != NULL)
         cluster->options.archive.place = NULL;
+    TRY(check_catalog(cluster->store));
     if (store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID) == NULL)
         TRY(store_keyspaces_create(cluster->store, CATALOG_KEYSPACE_ID, 1));
     cluster->catalog = store_keyspace_find(cluster->store, CATALOG_KEYSPACE_ID);

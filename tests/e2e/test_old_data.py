@@ -143,6 +143,19 @@ def test_it_is_served_for_reading_alone(copied):
         Server(place).start()
 
 
+def test_without_a_catalog_it_is_not_served(copied):
+    """It would be a server that knows no tables, and none who may not read them."""
+    place, _ = copied
+    for pattern in ("*.sst", "*.log"):
+        for path in (place / "data").glob(pattern):
+            path.unlink()
+    words = "nothing of the catalog is left"
+    with pytest.raises(RuntimeError, match=words):
+        Server(place, ["--salvage"]).start()
+    seen = run_trestle("repair", place / "data", "--accept-old-data", "--in-place")
+    assert (seen.returncode, words in seen.stderr) == (1, True), seen.stderr
+
+
 def test_it_is_accepted(copied):
     place, tables = copied
     data = place / "data"
