@@ -235,6 +235,8 @@ ROWS = {
           (f"increase(trestle_backup_failures_total{HERE}[1h])", "failed"),
           (f"increase(trestle_whole_backups_made_total{HERE}[1h])", "whole, made"),
           (f"increase(trestle_whole_backup_failures_total{HERE}[1h])", "whole, failed"),
+          (f"increase(trestle_whole_backup_failures_by_cause_total{HERE}[1h])",
+           "whole, failed: {{work}}, {{code}}"),
           (f"increase(trestle_table_backup_failures_total{HERE}[1h])",
            "failed, by {{by}}: {{table}}")],
          "In the last hour."),
