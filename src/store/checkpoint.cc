@@ -133,8 +133,8 @@ static IOStatus copy_piece(rocksdb::FSSequentialFile *from, rocksdb::FSWritableF
     return s;
 }
 
-static IOStatus copy_first_bytes(rocksdb::FileSystem *files, const std::string &from,
-                                 const std::string &to, uint64_t size)
+IOStatus copy_first_bytes(rocksdb::FileSystem *files, const std::string &from,
+                          const std::string &to, uint64_t size, bool syncs)
 {
     std::unique_ptr<rocksdb::FSSequentialFile> source;
     std::unique_ptr<rocksdb::FSWritableFile> copy;
@@ -144,6 +144,8 @@ static IOStatus copy_first_bytes(rocksdb::FileSystem *files, const std::string &
         s = files->NewWritableFile(to, FileOptions(), &copy, nullptr);
     while (s.ok() && size > 0)
         s = copy_piece(source.get(), copy.get(), scratch.get(), &size);
+    if (s.ok() && syncs)
+        s = copy->Sync(IOOptions(), nullptr);
     return s.ok() ? copy->Close(IOOptions(), nullptr) : s;
 }
 
@@ -177,7 +179,7 @@ static status write_file(store *store, const LiveFileStorageInfo &file,
     if (!file.replacement_contents.empty())
         return status_from(rocksdb::WriteStringToFile(files, file.replacement_contents, to));
     if (file.trim_to_size)
-        return status_from(copy_first_bytes(files, from, to, file.size));
+        return status_from(copy_first_bytes(files, from, to, file.size, false));
     IOStatus s = files->LinkFile(from, to, IOOptions(), nullptr);
     return s.IsPathNotFound() && may_be_missing(store, from) ? status_ok() : status_from(s);
 }

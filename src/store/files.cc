@@ -102,7 +102,7 @@ status files_remove_directory(files *files, const char *path)
         [&] { return removed(system_of(files)->DeleteDir(path, IOOptions(), nullptr), path); });
 }
 
-static status remove_all(FileSystem *system, const std::string &path)
+status remove_flat_directory(FileSystem *system, const std::string &path)
 {
     std::vector<std::string> names;
     IOStatus s = system->GetChildren(path, IOOptions(), &names, nullptr);
@@ -118,7 +118,7 @@ static status remove_all(FileSystem *system, const std::string &path)
 
 status files_remove_flat_directory(files *files, const char *path)
 {
-    return guarded([&] { return remove_all(system_of(files), path); });
+    return guarded([&] { return remove_flat_directory(system_of(files), path); });
 }
 
 status files_rename(files *files, const char *from, const char *to)

@@ -668,6 +668,17 @@ status directory_examine(rocksdb::FileSystem *files, const store_options *option
 /* Marks the directory as a complete store of the present format, durably. */
 status directory_mark(rocksdb::FileSystem *files, const std::string &directory);
 rocksdb::IOStatus sync_directory(rocksdb::FileSystem *files, const std::string &directory);
+
+/* With the files that are in it; there are no directories. OK if it is not there. files.cc. */
+status remove_flat_directory(rocksdb::FileSystem *files, const std::string &path);
+
+/* So many bytes of a file, from its beginning, as a new one; Corruption if there are fewer.
+ * checkpoint.cc. */
+rocksdb::IOStatus copy_first_bytes(rocksdb::FileSystem *files, const std::string &from,
+                                   const std::string &to, uint64_t size, bool syncs);
+
+/* Of the name of a column family. store.cc. */
+bool parse_keyspace_id(const std::string &name, uint64_t *id);
 bool directory_is_locked(rocksdb::FileSystem *files, const std::string &directory);
 
 /* --- the objects --- */

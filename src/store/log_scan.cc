@@ -15,6 +15,7 @@
  * (2), type (1), payload; numbers lowest byte first. A record, which is one of our commits, is one
  * FULL piece, or FIRST, MIDDLE …, LAST. */
 #include "store/log_ends.h"
+#include "store/log_pieces.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -31,8 +32,11 @@ uint32_t Extend(uint32_t crc, const char *data, size_t size);
 } // namespace crc32c
 } // namespace rocksdb
 
-enum : size_t { BLOCK = 32 << 10, HEADER = 7 };
-enum piece_type : uint8_t { FULL = 1, FIRST = 2, MIDDLE = 3, LAST = 4 };
+uint32_t piece_sum(const char *type_and_payload, size_t size)
+{
+    uint32_t crc = rocksdb::crc32c::Extend(0, type_and_payload, size);
+    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
 
 /* A mark as it stands in the record: RocksDB's tag for log-only data, the size, the letter. */
 static const char SYNCED_TAIL[] = {3, 1, LOG_MARK_SYNCED};
@@ -78,13 +82,11 @@ class log_scanner {
         uint32_t masked = header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 |
                           (uint32_t)header[3] << 24;
         /* Type and payload lie side by side. */
-        if (masked != mask(rocksdb::crc32c::Extend(0, rest.data() + HEADER - 1, size + 1)))
+        if (masked != piece_sum(rest.data() + HEADER - 1, size + 1))
             return 0;
         note_piece((piece_type)type, Slice(rest.data() + HEADER, size), found->size + offset);
         return HEADER + size;
     }
-
-    static uint32_t mask(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 
     void note_damage(uint64_t offset)
     {

@@ -14,8 +14,6 @@ using rocksdb::Slice;
 
 const char OLD_DATA_DIRECTORY[] = "old-data";
 
-static const std::string TABLE_SUFFIX = ".sst";
-enum : size_t { COPY_PIECE = 256 << 10 };
 /* Beyond all that a catalog may name: rows must not come into a table that is not theirs. */
 enum : uint64_t { FIRST_NAMELESS = uint64_t(1) << 32 };
 
@@ -111,12 +109,6 @@ class family_collector final : public rocksdb::WriteBatch::Handler {
 
 /* --- tables --- */
 
-static bool parse_keyspace(const std::string &name, uint64_t *id)
-{
-    *id = strtoull(name.c_str(), nullptr, 10);
-    return *id != 0 && std::to_string(*id) == name;
-}
-
 static uint64_t last_sequence(const found_table &table)
 {
     uint64_t last = table.summary.greatest_sequence;
@@ -195,7 +187,8 @@ static status read_tables(rocksdb::FileSystem *files, const std::string &directo
         TRY(read_table(files, directory, &table, found, &is_usable));
         if (!is_usable)
             continue;
-        if (table.summary.has_family && parse_keyspace(table.summary.family_name, &id))
+        if (table.summary.has_family && parse_keyspace_id(table.summary.family_name, &id) &&
+            id != 0)
             families->add(table.summary.family, id)->tables.push_back(std::move(table));
         else
             strangers->push_back(std::move(table));
@@ -324,44 +317,13 @@ status look_for_old_data(rocksdb::FileSystem *files, const std::string &director
 
 /* --- the directory --- */
 
-/* There are no directories in it. */
-static IOStatus remove_directory(rocksdb::FileSystem *files, const std::string &path)
-{
-    std::vector<std::string> names;
-    IOStatus s = files->GetChildren(path, IOOptions(), &names, nullptr);
-    if (s.IsNotFound() || s.IsPathNotFound())
-        return IOStatus::OK();
-    for (const std::string &name : names)
-        if (s.ok() && name != "." && name != "..")
-            s = files->DeleteFile(path + "/" + name, IOOptions(), nullptr);
-    return s.ok() ? files->DeleteDir(path, IOOptions(), nullptr) : s;
-}
-
-static IOStatus copy_piece(rocksdb::FSSequentialFile *from, rocksdb::FSWritableFile *to,
-                           char *scratch, bool *is_at_end)
-{
-    Slice piece;
-    IOStatus s = from->Read(COPY_PIECE, IOOptions(), &piece, scratch, nullptr);
-    *is_at_end = piece.empty();
-    return s.ok() && !*is_at_end ? to->Append(piece, IOOptions(), nullptr) : s;
-}
-
 /* Whole: what may be left of it is judged where it is opened. RocksDB cuts logs that it opens, so
  * they are not linked. */
 static IOStatus copy_log(rocksdb::FileSystem *files, const std::string &from, const std::string &to)
 {
-    std::unique_ptr<rocksdb::FSSequentialFile> source;
-    std::unique_ptr<rocksdb::FSWritableFile> copy;
-    std::unique_ptr<char[]> scratch(new char[COPY_PIECE]);
-    bool is_at_end = false;
-    IOStatus s = files->NewSequentialFile(from, FileOptions(), &source, nullptr);
-    if (s.ok())
-        s = files->NewWritableFile(to, FileOptions(), &copy, nullptr);
-    while (s.ok() && !is_at_end)
-        s = copy_piece(source.get(), copy.get(), scratch.get(), &is_at_end);
-    if (s.ok())
-        s = copy->Sync(IOOptions(), nullptr);
-    return s.ok() ? copy->Close(IOOptions(), nullptr) : s;
+    uint64_t size = 0;
+    IOStatus s = files->GetFileSize(from, IOOptions(), &size, nullptr);
+    return s.ok() ? copy_first_bytes(files, from, to, size, true) : s;
 }
 
 static IOStatus take_files(rocksdb::FileSystem *files, const std::string &from,
@@ -399,9 +361,8 @@ status make_old_data(rocksdb::FileSystem *files, const std::string &directory,
                      const synced_record &recorded, bool has_record, const old_data &found)
 {
     std::string made = directory + "/" + OLD_DATA_DIRECTORY;
-    IOStatus s = remove_directory(files, made);
-    if (s.ok())
-        s = files->CreateDir(made, IOOptions(), nullptr);
+    TRY(remove_flat_directory(files, made));
+    IOStatus s = files->CreateDir(made, IOOptions(), nullptr);
     if (s.ok())
         s = take_files(files, directory, made, found);
     if (s.ok() && has_record)

@@ -3,6 +3,7 @@
  * It has the form of a log (log_scan.cc), a record for each edit, and an edit is numbers and texts
  * with tags before them. What stands here is what RocksDB has written since its first releases and
  * goes on reading; it writes a manifest of its own as soon as it has opened this one. */
+#include "store/log_pieces.h"
 #include "store/old_data.h"
 
 #include <algorithm>
@@ -10,13 +11,6 @@
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
-
-/* RocksDB's own, which it exports without a header. */
-namespace rocksdb {
-namespace crc32c {
-uint32_t Extend(uint32_t crc, const char *data, size_t size);
-} // namespace crc32c
-} // namespace rocksdb
 
 namespace {
 
@@ -110,9 +104,6 @@ class record_writer {
     std::string text;
 
   private:
-    enum : size_t { BLOCK = 32 << 10, HEADER = 7 };
-    enum : char { FULL = 1, FIRST = 2, MIDDLE = 3, LAST = 4 };
-
     void fill_block()
     {
         size_t left = BLOCK - text.size() % BLOCK;
@@ -120,13 +111,12 @@ class record_writer {
             text.append(left, '\0');
     }
 
-    void add_piece(char type, const Slice &payload)
+    void add_piece(piece_type type, const Slice &payload)
     {
-        std::string summed = type + payload.ToString();
-        uint32_t crc = rocksdb::crc32c::Extend(0, summed.data(), summed.size());
-        uint32_t masked = ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+        std::string summed = static_cast<char>(type) + payload.ToString();
+        uint32_t sum = piece_sum(summed.data(), summed.size());
         auto size = static_cast<uint16_t>(payload.size());
-        text.append(reinterpret_cast<const char *>(&masked), sizeof masked);
+        text.append(reinterpret_cast<const char *>(&sum), sizeof sum);
         text.append(reinterpret_cast<const char *>(&size), sizeof size);
         text.append(summed);
     }

@@ -43,7 +43,7 @@ static std::unique_ptr<keyspace> new_keyspace(store *store, uint64_t id)
     return k;
 }
 
-static bool parse_id(const std::string &name, uint64_t *id)
+bool parse_keyspace_id(const std::string &name, uint64_t *id)
 {
     char *end = nullptr;
     errno = 0;
@@ -82,7 +82,7 @@ static status list_keyspaces(store *store, const rocksdb::DBOptions &options,
         uint64_t id;
         if (name == rocksdb::kDefaultColumnFamilyName)
             continue;
-        if (!parse_id(name, &id))
+        if (!parse_keyspace_id(name, &id))
             return status_make(STATUS_DATA_LOSS, "data directory %s has an unknown keyspace \"%s\"",
                                store->directory.c_str(), name.c_str());
         keyspaces->push_back(new_keyspace(store, id));

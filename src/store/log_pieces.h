@@ -1,0 +1,15 @@
+/* What write-ahead logs and manifests are made of (log_scan.cc says how): for who reads them, and
+ * for who writes one. */
+#ifndef TRESTLE_STORE_LOG_PIECES_H
+#define TRESTLE_STORE_LOG_PIECES_H
+
+#include <cstddef>
+#include <cstdint>
+
+enum : size_t { BLOCK = 32 << 10, HEADER = 7 };
+enum piece_type : uint8_t { FULL = 1, FIRST = 2, MIDDLE = 3, LAST = 4 };
+
+/* The checksum in a piece's header, of its type and its payload, which lie side by side. */
+uint32_t piece_sum(const char *type_and_payload, size_t size);
+
+#endif
