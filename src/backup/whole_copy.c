@@ -267,11 +267,9 @@ static status fetch_all(struct whole_copy *copy)
 static status fetch_held(struct whole_copy *copy)
 {
     const struct whole_copy_options *options = &copy->options;
-    struct whole_work *work = options->work;
-    work->hold = whole_hold_begin(options->place, options->backup, work->clock);
+    whole_hold_begin(options->work, options->place, options->backup);
     status s = fetch_all(copy);
-    whole_hold_end(work->hold);
-    work->hold = NULL;
+    whole_hold_end(options->work);
     return s;
 }
 

@@ -44,20 +44,20 @@ static status begin(struct whole_hold *hold)
     return put(hold);
 }
 
-struct whole_hold *whole_hold_begin(struct place *place, const struct whole_backup *backup,
-                                    struct clock *clock)
+void whole_hold_begin(struct whole_work *work, struct place *place,
+                      const struct whole_backup *backup)
 {
     struct whole_hold *hold = calloc(1, sizeof *hold);
+    work->hold = NULL;
     if (hold == NULL)
-        return NULL;
-    *hold = (struct whole_hold){.place = place, .backup = backup, .clock = clock};
+        return;
+    *hold = (struct whole_hold){.place = place, .backup = backup, .clock = work->clock};
     status s = begin(hold);
-    bool is_held = status_is_ok(s);
+    if (status_is_ok(s))
+        work->hold = hold;
+    else
+        free(hold);
     status_free(s);
-    if (is_held)
-        return hold;
-    free(hold);
-    return NULL;
 }
 
 /* One that cannot be put again holds as long as it holds. */
@@ -67,12 +67,13 @@ void whole_hold_renew(struct whole_hold *hold)
         status_ignore(put(hold));
 }
 
-void whole_hold_end(struct whole_hold *hold)
+void whole_hold_end(struct whole_work *work)
 {
-    if (hold == NULL)
+    if (work->hold == NULL)
         return;
-    status_ignore(place_remove(hold->place, hold->name));
-    free(hold);
+    status_ignore(place_remove(work->hold->place, work->hold->name));
+    free(work->hold);
+    work->hold = NULL;
 }
 
 /* --- who is held --- */

@@ -12,11 +12,12 @@
 
 struct whole_hold;
 
-/* NULL: it is not held. What it points to outlives it. Blocking. */
-struct whole_hold *whole_hold_begin(struct place *place, const struct whole_backup *backup,
-                                    struct clock *clock);
+/* From now on the backup is held, by the work's clock, or work->hold is NULL. What is pointed to
+ * outlives that. Blocking. */
+void whole_hold_begin(struct whole_work *work, struct place *place,
+                      const struct whole_backup *backup);
 void whole_hold_renew(struct whole_hold *hold); /* when it is due; NULL is fine. Blocking */
-void whole_hold_end(struct whole_hold *hold);   /* NULL is fine. Blocking */
+void whole_hold_end(struct whole_work *work);   /* Blocking */
 
 /* Which backups are held. */
 struct whole_held {

@@ -139,11 +139,10 @@ static status make_directory(const struct whole_restore *restore, const char *di
 /* Held against expiry as long as it is read. */
 static status fetch(const struct whole_restore *restore, const char *directory)
 {
-    struct whole_work *work = restore->work;
-    work->hold = whole_hold_begin(restore->place, restore->backup, work->clock);
-    status s = whole_fetch(restore->place, restore->backup, restore->files, directory, work);
-    whole_hold_end(work->hold);
-    work->hold = NULL;
+    whole_hold_begin(restore->work, restore->place, restore->backup);
+    status s =
+        whole_fetch(restore->place, restore->backup, restore->files, directory, restore->work);
+    whole_hold_end(restore->work);
     return s;
 }
 
