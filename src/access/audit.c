@@ -94,7 +94,7 @@ static void add(struct line *line, struct log_field field)
 static void add_text(struct line *line, const char *name, bytes text)
 {
     if (text.size > 0)
-        add(line, LOG_BYTES(name, text));
+        add(line, LOG_TEXT(name, text));
 }
 
 static void put_time(struct buffer *json, int64_t now_us)
@@ -162,7 +162,7 @@ static bool write_to_log(struct audit *audit, const struct line *line)
     if (line->changes != NULL)
         audit_changes_write(line->changes, &text);
     if (text.size > 0 && !text.failed && whole.count < LINE_FIELDS)
-        add(&whole, LOG_BYTES("changes", buffer_bytes(&text)));
+        add(&whole, LOG_TEXT("changes", buffer_bytes(&text)));
     log_write(&audit->log, LOG_INFO, "audit", whole.fields);
     buffer_free(&text);
     return true;
@@ -195,10 +195,10 @@ static void tell_sum(void *context, const struct data_sum *sum)
     bool is_of_one = sum->method != NULL; /* else of all that there was no room for */
     add(&line, LOG_STR("event", is_of_one ? "data" : "more_data"));
     if (is_of_one) {
-        add(&line, LOG_BYTES("principal", principal_text(sum->principal)));
+        add(&line, LOG_TEXT("principal", principal_text(sum->principal)));
         add(&line, LOG_STR("service", sum->service));
         add(&line, LOG_STR("method", sum->method));
-        add(&line, LOG_BYTES("resource", sum->resource));
+        add(&line, LOG_TEXT("resource", sum->resource));
     }
     add(&line, LOG_INT("calls", sum->calls));
     add(&line, LOG_INT("failed", sum->failed));
@@ -321,10 +321,10 @@ static void describe_call(const struct access_caller *caller, const struct grpc_
                           struct line *line)
 {
     add(line, LOG_STR("event", caller->is_administration ? "call" : "refusal"));
-    add(line, LOG_BYTES("principal", principal_text(caller->principal)));
+    add(line, LOG_TEXT("principal", principal_text(caller->principal)));
     add(line, LOG_STR("service", record->service->name));
     add(line, LOG_STR("method", record->method->name));
-    add(line, LOG_BYTES("resource", caller->resource));
+    add(line, LOG_TEXT("resource", caller->resource));
     add_text(line, "source", caller->source);
     add(line, LOG_STR("status", status_code_name(record->code)));
     add_text(line, "reason", reason_of(record));
@@ -356,6 +356,21 @@ void audit_call(struct audit *audit, const struct access_caller *caller,
     write_line(audit, &line);
 }
 
+void audit_ended(struct audit *audit, const struct audit_run *run)
+{
+    struct line line = {0};
+    add(&line, LOG_STR("event", "ended"));
+    add(&line, LOG_TEXT("principal", principal_text(run->principal)));
+    add(&line, LOG_STR("service", run->service));
+    add(&line, LOG_STR("method", run->method));
+    add(&line, LOG_TEXT("resource", run->resource));
+    add_text(&line, "source", run->source);
+    add(&line, LOG_STR("status", status_code_name(run->code)));
+    add_text(&line, "reason", bytes_of(run->reason));
+    add(&line, LOG_INT("duration_us", run->duration_us));
+    write_line(audit, &line);
+}
+
 /* --- what is no call --- */
 
 void audit_refused_page(struct audit *audit, const char *page, bytes principal, const char *address,
@@ -366,7 +381,7 @@ void audit_refused_page(struct audit *audit, const char *page, bytes principal, 
     if (!is_refusal(why.code) || !take_refusal(audit, &untold))
         return;
     add(&line, LOG_STR("event", "refusal"));
-    add(&line, LOG_BYTES("principal", principal_text(principal)));
+    add(&line, LOG_TEXT("principal", principal_text(principal)));
     add(&line, LOG_STR("page", page));
     add(&line, LOG_STR("status", status_code_name(why.code)));
     add(&line, LOG_STR("reason", status_message(why)));

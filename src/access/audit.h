@@ -59,6 +59,21 @@ bool audit_wants_data(const struct audit *audit);
 void audit_call(struct audit *audit, const struct access_caller *caller,
                 const struct grpc_call_record *record);
 
+/* What a call has begun, and did not wait for. */
+struct audit_run {
+    bytes principal; /* who has called; empty: nobody known */
+    const char *service;
+    const char *method;
+    bytes resource;
+    bytes source; /* empty: from nothing */
+    enum status_code code;
+    const char *reason; /* empty: none */
+    int64_t duration_us;
+};
+
+/* It has ended, which the line of the call cannot say. Any thread. */
+void audit_ended(struct audit *audit, const struct audit_run *run);
+
 /* A request by HTTP that is no call has been refused: "console", "metrics". */
 void audit_refused_page(struct audit *audit, const char *page, bytes principal, const char *address,
                         status why);

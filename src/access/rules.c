@@ -137,7 +137,8 @@ static uint32_t resolve_when(const struct requirement *row)
         return 0;
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field_by_name(row->request, row->when);
-    CHECK(field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE);
+    CHECK(field != NULL &&
+          (field->type == PROTOBUF_C_TYPE_MESSAGE || field->type == PROTOBUF_C_TYPE_STRING));
     return field->id;
 }
 

@@ -576,8 +576,9 @@ static void look_gap(struct archiver *archiver, const struct change_log_state *s
     char text[CLOCK_DATE_SIZE];
     if (!state->is_on)
         condition_enter(condition, REASON_archive_gap,
-                        "nothing is archived since %s, what waited was too much or is damaged: %s",
-                        clock_date(time_of(state->gap_from), text), cause);
+                        "nothing is archived since %s: what waited was too much, or is damaged%s%s",
+                        clock_date(time_of(state->gap_from), text), cause[0] == 0 ? "" : "; ",
+                        cause);
     else if (ended > state->based)
         condition_enter(condition, REASON_archive_gap,
                         "a gap of the archive ended %s: no whole backup was made since",

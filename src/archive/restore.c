@@ -153,6 +153,8 @@ static status read_copy(struct plan *plan)
     TRY(change_log_find_newest(log, plan->state.taken, &plan->from));
     if (plan->state.gap_to > plan->from)
         plan->from = plan->state.gap_to;
+    if (restore->from > plan->from) /* there was no event up to it */
+        plan->from = restore->from;
     return status_ok();
 }
 
@@ -264,11 +266,23 @@ static bool begins_with(const struct plan *plan, size_t i)
     return i == plan->first && end_of_hole(plan, &plan->list.pieces[i]) <= plan->from;
 }
 
+/* The first piece that is there is not the stream's, and begins too late. */
+static status check_beginning(const struct plan *plan)
+{
+    if (plan->first > 0 || plan->end == 0 || plan->list.pieces[0].number == 1 ||
+        begins_with(plan, 0))
+        return status_ok();
+    return refuse(plan, STATUS_FAILED_PRECONDITION,
+                  "the archive begins after the backup: what is between is not there", plan->from,
+                  end_of_hole(plan, &plan->list.pieces[0]));
+}
+
 /* By the names alone, but for what follows on a hole: before anything is changed. */
 static status check_pieces(const struct plan *plan)
 {
     const struct piece *pieces = plan->list.pieces;
     uint64_t before = plan->from;
+    TRY(check_beginning(plan));
     for (size_t i = plan->first; i < plan->end; i++) {
         bool is_next = i == 0 || pieces[i].number == pieces[i - 1].number + 1;
         if (!is_next && !begins_with(plan, i))
@@ -506,7 +520,7 @@ static status replay_chosen(const struct plan *plan, struct archive_restored *ou
 status archive_restore(const struct archive_restore *restore, struct archive_restored *out)
 {
     const struct choice all = {.is_last = true};
-    struct plan plan = {.restore = restore};
+    struct plan plan = {.restore = restore, .next = restore->next};
     *out = (struct archive_restored){0};
     status s = make_plan(&plan);
     if (status_is_ok(s)) {

@@ -74,6 +74,9 @@ struct archive_restore {
     struct clock *clock;
     const struct log *log;
     uint64_t until; /* a sequence, or ARCHIVE_END: as far as the archive goes */
+    /* What is known of the copy, as in archive_reach; 0: what it says itself, and none. */
+    uint64_t from;
+    uint64_t next;
     /* NULL: all rows. Else it says whose, once the catalog is what it was then: ids of keyspaces,
      * by malloc, rising. Rows of others stay as they are in the copy, or are not there. */
     status (*choose)(void *context, struct keyspace *catalog, uint64_t **keyspaces, size_t *count);

@@ -3,6 +3,7 @@
 
 #include "archive/bases.h"
 #include "aws/bucket.h"
+#include "backup/run_audit.h"
 #include "backup/whole_schedule.h"
 #include "backup/whole_scope.h"
 #include "backup/whole_tables.h"
@@ -37,6 +38,8 @@ struct whole_runner {
     pthread_cond_t wake;
     struct whole_run runs[WHOLE_RUNS]; /* by id, modulo their number */
     uint64_t count;                    /* that were begun: the id of the last one */
+    struct audit *audit;               /* is told how the last one ends; NULL: nobody is */
+    struct buffer principal;           /* who has asked for it */
     bool is_busy;                      /* the last one has not ended */
     bool is_cancelled;                 /* it is to end */
     bool is_stopping;
@@ -376,7 +379,8 @@ static void note_scheduled(struct whole_runner *runner, status s, int64_t instan
     snprintf(runner->scheduled_error, sizeof runner->scheduled_error, "%s", status_message(s));
 }
 
-static void end_run(struct whole_runner *runner, status s, const struct whole_run *done)
+/* What has been done, with its end. */
+static struct whole_run finish(struct whole_runner *runner, status s, const struct whole_run *done)
 {
     int64_t end_us = cluster_wall_us(runner->options.cluster);
     pthread_mutex_lock(&runner->lock);
@@ -390,8 +394,16 @@ static void end_run(struct whole_runner *runner, status s, const struct whole_ru
     if (!status_is_ok(s))
         snprintf(run->error, sizeof run->error, "%s", status_message(s));
     const struct whole_run ended = *run;
+    if (runner->audit != NULL)
+        run_audit_end(runner->audit, &ended, buffer_bytes(&runner->principal));
     runner->is_busy = false;
     pthread_mutex_unlock(&runner->lock);
+    return ended;
+}
+
+static void end_run(struct whole_runner *runner, status s, const struct whole_run *done)
+{
+    const struct whole_run ended = finish(runner, s, done);
     count_outcome(runner, s, &ended);
     log_outcome(runner, &ended);
     if (ended.is_scheduled)
@@ -429,6 +441,10 @@ static void add_run(struct whole_runner *runner, const char *place, bool is_sche
         snprintf(run->scope, sizeof run->scope, "%s", wish->scope);
         run->with_policies = wish->with_policies;
     }
+    runner->audit = wish != NULL ? wish->audit : NULL;
+    buffer_clear(&runner->principal);
+    if (wish != NULL)
+        buffer_append_bytes(&runner->principal, wish->principal);
     *out = *run;
     pthread_cond_signal(&runner->wake);
 }
@@ -571,14 +587,14 @@ static status too_long(void)
     return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
 }
 
-status whole_runner_begin(struct whole_runner *runner, const char *place, const char *scope,
+status whole_runner_begin(struct whole_runner *runner, const struct whole_wish *wish,
                           struct whole_run *out)
 {
-    const struct whole_wish wish = {
-        .place = place, .name = "", .from = "", .to = "", .scope = scope};
-    if (scope[0] != '\0')
-        TRY(whole_scope_check(scope));
-    return strlen(scope) < WHOLE_SOURCE_SIZE ? begin(runner, place, &wish, out) : too_long();
+    if (wish->scope[0] != '\0')
+        TRY(whole_scope_check(wish->scope));
+    if (strlen(wish->scope) >= WHOLE_SOURCE_SIZE)
+        return too_long();
+    return begin(runner, wish->place, wish, out);
 }
 
 status whole_runner_restore(struct whole_runner *runner, const struct whole_wish *wish,
@@ -686,6 +702,7 @@ void whole_runner_destroy(struct whole_runner *runner)
         pthread_join(runner->thread, NULL);
     buffer_free(&runner->checkpoint);
     buffer_free(&runner->scratch);
+    buffer_free(&runner->principal);
     pthread_cond_destroy(&runner->wake);
     pthread_mutex_destroy(&runner->lock);
     free(runner);

@@ -11,6 +11,7 @@
 #ifndef TRESTLE_BACKUP_RUNNER_H
 #define TRESTLE_BACKUP_RUNNER_H
 
+#include "access/audit.h"
 #include "backup/whole.h"
 #include "base/metrics.h"
 #include "control/control.h"
@@ -69,20 +70,23 @@ struct whole_run {
     char scope[WHOLE_SOURCE_SIZE];
 };
 
-/* A backup of the scope, or of all if that is empty. PERMISSION_DENIED unless the place is in, or
- * below, one of the places; FAILED_PRECONDITION while another runs; INVALID_ARGUMENT. */
-status whole_runner_begin(struct whole_runner *runner, const char *place, const char *scope,
-                          struct whole_run *out);
-
-/* What is asked of the backup `name`, or of the newest if that is empty. */
+/* What somebody asks for: tables of the backup `name`, or of the newest if that is empty; if `from`
+ * is empty, too, a backup. */
 struct whole_wish {
     const char *place;
     const char *name;
     const char *from;
     const char *to; /* empty: as it is called */
     bool with_policies;
-    const char *scope; /* private */
+    const char *scope;   /* of a backup; empty: all */
+    struct audit *audit; /* told how it ends; NULL: nobody is. It outlives the runner */
+    bytes principal;     /* who asks; empty: nobody known */
 };
+
+/* A backup. PERMISSION_DENIED unless the place is in, or below, one of the places;
+ * FAILED_PRECONDITION while another runs; INVALID_ARGUMENT. */
+status whole_runner_begin(struct whole_runner *runner, const struct whole_wish *wish,
+                          struct whole_run *out);
 
 /* Fails as whole_runner_begin does. */
 status whole_runner_restore(struct whole_runner *runner, const struct whole_wish *wish,

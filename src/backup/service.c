@@ -1,6 +1,7 @@
 /* See service.h. */
 #include "backup/service.h"
 
+#include "backup/run_audit.h"
 #include "bigtable/admin_call.h"
 #include "bigtable/timestamps.h"
 #include "trestle/backup/v1/whole_backups.pb-c.h"
@@ -58,14 +59,32 @@ static status tell_run(const struct whole_run *run, struct arena *arena, Wb__Who
 
 /* --- methods --- */
 
+static struct audit *audit_of(const struct admin_request *request)
+{
+    return ((const struct backup_service *)request->more)->audit;
+}
+
+static bytes principal_of(const struct admin_request *request)
+{
+    return request->caller == NULL ? bytes_make(NULL, 0) : request->caller->principal;
+}
+
 static status create_whole_backup(const struct admin_request *request,
                                   const ProtobufCMessage **response)
 {
     const Wb__CreateWholeBackupRequest *message = (const void *)request->message;
+    const struct whole_wish wish = {.place = message->place,
+                                    .name = "",
+                                    .from = "",
+                                    .to = "",
+                                    .scope = message->scope,
+                                    .audit = audit_of(request),
+                                    .principal = principal_of(request)};
     struct whole_run run;
     Wb__WholeBackupRun *told;
     TRY(check_server(message->parent));
-    TRY(whole_runner_begin(runner_of(request), message->place, message->scope, &run));
+    TRY(run_audit_ask(&wish, request->arena, request->caller));
+    TRY(whole_runner_begin(runner_of(request), &wish, &run));
     TRY(tell_run(&run, request->arena, &told));
     *response = &told->base;
     return status_ok();
@@ -79,10 +98,13 @@ static status restore_tables(const struct admin_request *request, const Protobuf
                                     .from = message->source,
                                     .to = message->target,
                                     .with_policies = message->with_policies,
-                                    .scope = ""};
+                                    .scope = "",
+                                    .audit = audit_of(request),
+                                    .principal = principal_of(request)};
     struct whole_run run;
     Wb__WholeBackupRun *told;
     TRY(check_server(message->parent));
+    TRY(run_audit_ask(&wish, request->arena, request->caller));
     TRY(whole_runner_restore(runner_of(request), &wish, &run));
     TRY(tell_run(&run, request->arena, &told));
     *response = &told->base;

@@ -7,6 +7,7 @@
  * The store opens without files that are missing, and keeps everybody out of what they had. */
 #include "backup/whole_copy.h"
 
+#include "backup/unfinished.h"
 #include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
@@ -29,10 +30,13 @@ struct known_table {
 
 struct whole_copy {
     struct whole_copy_options options;
+    struct unfinished unfinished; /* the directory, which never gets another name */
+    bool is_begun;                /* it is there, and ours */
     struct arena *arena;
     struct log log; /* says nothing: that files are missing is no news */
     struct store *store;
     struct keyspace *catalog;
+    int64_t newest_us;         /* see foreign_table */
     struct known_table *known; /* by malloc */
     size_t count;
     struct foreign_table *tables; /* in the arena */
@@ -48,6 +52,7 @@ static status open_store(struct whole_copy *copy)
                                           .cache_bytes = CACHE_BYTES,
                                           .open_files = OPEN_FILES,
                                           .read_only = true};
+    unfinished_release(&copy->unfinished);
     TRY(store_open(&options, &copy->store));
     copy->catalog = store_keyspace_find(copy->store, CATALOG_KEYSPACE_ID);
     return copy->catalog != NULL ? status_ok()
@@ -124,6 +129,9 @@ static status add_files(struct whole_copy *copy, bool of_catalog)
     status s =
         of_catalog ? keyspace_list_files(copy->catalog, add_name, &list) : list_known(copy, &list);
     close_store(copy);
+    if (status_is_ok(s))
+        s = files_lock_directory(copy->options.files, copy->options.directory,
+                                 &copy->unfinished.lock);
     if (status_is_ok(s))
         s = fetch(copy, &choice);
     buffer_free(&list.names);
@@ -221,12 +229,12 @@ static status publish(struct whole_copy *copy)
         return status_out_of_memory();
     for (size_t i = 0; i < copy->count; i++) {
         const struct known_table *known = &copy->known[i];
-        copy->tables[i] = (struct foreign_table){
-            .keyspace = store_keyspace_find(copy->store, known->keyspace_id),
-            .record = &known->record,
-            .split_keys = known->split_keys,
-            .split_count = known->split_count,
-            .newest_us = (int64_t)(copy->options.backup->version >> VERSION_COUNTER_BITS)};
+        copy->tables[i] =
+            (struct foreign_table){.keyspace = store_keyspace_find(copy->store, known->keyspace_id),
+                                   .record = &known->record,
+                                   .split_keys = known->split_keys,
+                                   .split_count = known->split_count,
+                                   .newest_us = copy->newest_us};
     }
     return status_ok();
 }
@@ -251,6 +259,12 @@ static status close_damaged(void *context, const struct damage_record *record)
 
 /* --- life --- */
 
+static status read_damages(struct whole_copy *copy)
+{
+    const struct catalog_visitor visitor = {.context = copy, .damage = close_damaged};
+    return catalog_read(copy->catalog, &visitor);
+}
+
 static status fetch_all(struct whole_copy *copy)
 {
     const struct whole_choice no_tables = {.wants = is_no_table_file};
@@ -259,8 +273,7 @@ static status fetch_all(struct whole_copy *copy)
     TRY(add_files(copy, true));
     TRY(read_catalog(copy));
     TRY(add_files(copy, false));
-    const struct catalog_visitor visitor = {.context = copy, .damage = close_damaged};
-    return catalog_read(copy->catalog, &visitor);
+    return read_damages(copy);
 }
 
 /* Against expiry, as long as it is read. */
@@ -273,19 +286,41 @@ static status fetch_held(struct whole_copy *copy)
     return s;
 }
 
-static status fill(struct whole_copy *copy)
+/* A ceiling is a second ahead of the versions that it was made for. */
+static status read_directory(struct whole_copy *copy)
 {
-    struct files *files = copy->options.files;
+    uint64_t ceiling;
+    TRY(open_store(copy));
+    TRY(read_catalog(copy));
+    TRY(read_damages(copy));
+    TRY(commit_read_ceiling(copy->catalog, &ceiling));
+    copy->newest_us = (int64_t)(ceiling >> VERSION_COUNTER_BITS) - 1000000;
+    return publish(copy);
+}
+
+static status fill_from_backup(struct whole_copy *copy)
+{
+    const struct whole_copy_options *options = &copy->options;
     if (!whole_may_have(copy->options.backup, copy->options.name))
         return status_make(STATUS_NOT_FOUND, "the backup is of %s alone, and does not have %s",
                            copy->options.backup->scope, copy->options.name);
+    copy->newest_us = (int64_t)(copy->options.backup->version >> VERSION_COUNTER_BITS);
+    copy->unfinished = (struct unfinished){.files = options->files,
+                                           .directory = options->directory,
+                                           .path = options->directory,
+                                           .maker = "a part of a whole backup"};
+    TRY(unfinished_begin(&copy->unfinished));
+    copy->is_begun = true;
+    TRY(fetch_held(copy));
+    return publish(copy);
+}
+
+static status fill(struct whole_copy *copy)
+{
     copy->arena = arena_create(WHOLE_MEMORY);
     if (copy->arena == NULL)
         return status_out_of_memory();
-    TRY(files_remove_flat_directory(files, copy->options.directory));
-    TRY(files_make_directory(files, copy->options.directory));
-    TRY(fetch_held(copy));
-    return publish(copy);
+    return copy->options.place == NULL ? read_directory(copy) : fill_from_backup(copy);
 }
 
 status whole_copy_open(const struct whole_copy_options *options, struct whole_copy **out)
@@ -309,7 +344,8 @@ void whole_copy_close(struct whole_copy *copy)
     if (copy == NULL)
         return;
     close_store(copy);
-    status_ignore(files_remove_flat_directory(copy->options.files, copy->options.directory));
+    if (copy->is_begun)
+        status_ignore(unfinished_abandon(&copy->unfinished));
     for (size_t i = 0; i < copy->count; i++)
         schema_destroy(copy->known[i].schema);
     free(copy->known);

@@ -13,11 +13,14 @@
 struct whole_copy;
 
 struct whole_copy_options {
+    /* NULL: there is no backup; the directory is a data directory that no process has open. It is
+     * read as it is, and stays. */
     struct place *place;
     const struct whole_backup *backup;
     struct files *files;
-    /* Made for it, and removed by whole_copy_close; what a killed one has left there is removed
-     * before. Its parent is there, with room for those tables. */
+    /* Made for it, and removed by whole_copy_close; what a killed one has left there, which the
+     * mark says (unfinished.h), is removed before. Its parent is there, with room for those tables.
+     */
     const char *directory;
     /* A table's full name, or an instance's, which stands for all tables that are in it. One that
      * is deleted, and kept, is none. */
@@ -25,7 +28,8 @@ struct whole_copy_options {
     struct whole_work *work; /* of what is fetched */
 };
 
-/* NOT_FOUND if the backup has no such table; DATA_LOSS. */
+/* NOT_FOUND if the backup has no such table; FAILED_PRECONDITION if something in the directory is
+ * not ours; DATA_LOSS. */
 status whole_copy_open(const struct whole_copy_options *options, struct whole_copy **out);
 void whole_copy_close(struct whole_copy *copy); /* NULL is fine */
 

@@ -32,6 +32,15 @@ static void close_copy(struct whole_former *former)
     former->table = NULL;
 }
 
+static status open_copy(struct whole_former *former, const struct whole_copy_options *options)
+{
+    TRY(whole_copy_open(options, &former->copy));
+    status s = look_at_copy(former);
+    if (!status_is_ok(s))
+        close_copy(former);
+    return s;
+}
+
 static status try_copy(struct whole_former *former)
 {
     const struct whole_former_options *options = &former->options;
@@ -41,11 +50,7 @@ static status try_copy(struct whole_former *former)
                                             .directory = options->scratch,
                                             .name = options->table,
                                             .work = options->work};
-    TRY(whole_copy_open(&copy, &former->copy));
-    status s = look_at_copy(former);
-    if (!status_is_ok(s))
-        close_copy(former);
-    return s;
+    return open_copy(former, &copy);
 }
 
 /* --- which --- */
@@ -100,6 +105,17 @@ static status try_from_newest(struct whole_former *former, const char *const *na
     return status_is_ok(first) ? none_counts(former) : first;
 }
 
+static status read_directory(struct whole_former *former)
+{
+    const struct whole_former_options *options = &former->options;
+    const struct whole_copy_options copy = {.files = options->files,
+                                            .directory = options->directory,
+                                            .name = options->table,
+                                            .work = options->work};
+    former->name = options->directory;
+    return open_copy(former, &copy);
+}
+
 static status find(struct whole_former *former)
 {
     const char *const *names;
@@ -109,6 +125,8 @@ static status find(struct whole_former *former)
     former->manifest = arena_create(WHOLE_MEMORY);
     if (former->names == NULL || former->manifest == NULL)
         return status_out_of_memory();
+    if (former->options.directory != NULL)
+        return read_directory(former);
     if (former->options.name != NULL)
         return try_one(former, former->options.name, &looked);
     TRY(whole_names(former->options.place, former->names, &names, &count));
@@ -147,9 +165,19 @@ const struct foreign_table *whole_former_table(const struct whole_former *former
     return former->table;
 }
 
+const char *whole_former_name(const struct whole_former *former, int64_t *instant_us)
+{
+    *instant_us = former->backup.instant_us;
+    return former->name;
+}
+
 void whole_former_describe(const struct whole_former *former, struct buffer *out)
 {
     char date[CLOCK_DATE_SIZE];
+    if (former->options.directory != NULL) {
+        buffer_append_format(out, "the data directory %s", former->name);
+        return;
+    }
     buffer_append_format(out, "the whole backup %s, of %s", former->name,
                          clock_date(former->backup.instant_us, date));
 }

@@ -1,5 +1,6 @@
 /* A table as it was in a whole backup, for a repair that takes rows from it: the newest backup of
- * the server that has what is wanted, or one that is named.
+ * the server that has what is wanted, or one that is named; or in a data directory, which was
+ * restored.
  *
  * One thread at a time; all of it blocks. */
 #ifndef TRESTLE_BACKUP_WHOLE_FORMER_H
@@ -11,6 +12,9 @@
 struct whole_former;
 
 struct whole_former_options {
+    /* That no process has open; nothing else counts then but `table` and what follows it. NULL:
+     * `place` has backups. */
+    const char *directory;
     struct place *place;
     const char *name;   /* of the backup; NULL: the newest that will do */
     const char *server; /* whose backups count unless one is named: store_identity */
@@ -30,7 +34,9 @@ status whole_former_open(const struct whole_former_options *options, struct whol
 void whole_former_close(struct whole_former *former); /* NULL is fine */
 
 const struct foreign_table *whole_former_table(const struct whole_former *former);
-/* "the whole backup NAME, of DATE". */
+/* What the backup is called, and its instant; the directory, and 0. */
+const char *whole_former_name(const struct whole_former *former, int64_t *instant_us);
+/* "the whole backup NAME, of DATE", "the data directory DIR". */
 void whole_former_describe(const struct whole_former *former, struct buffer *out);
 
 #endif

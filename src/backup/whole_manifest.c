@@ -190,7 +190,7 @@ struct names {
 static status add_name(void *context, const struct place_entry *entry)
 {
     struct names *names = context;
-    if (entry->is_folder)
+    if (entry->is_folder || strcmp(entry->name, "LOCK") == 0) /* a server's, of tables' backups */
         return status_ok();
     if (names->count == names->capacity) {
         size_t capacity = names->capacity == 0 ? 16 : 2 * names->capacity;

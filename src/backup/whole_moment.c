@@ -156,7 +156,8 @@ static uint64_t next_after(const struct search *search, const struct base *chose
     return next;
 }
 
-static status find(struct search *search, const char **name, struct whole_backup *out)
+static status find(struct search *search, const char **name, struct whole_backup *out,
+                   struct archive_reach *reach)
 {
     const struct whole_moment *moment = search->moment;
     const struct base *base;
@@ -165,20 +166,20 @@ static status find(struct search *search, const char **name, struct whole_backup
         return status_out_of_memory();
     TRY(find_bases(search));
     TRY(moment->name != NULL ? choose_named(search, &base) : choose_newest(search, &base));
-    const struct archive_reach reach = {.stream = base->stream,
-                                        .from = base->version,
-                                        .until = moment->until,
-                                        .next = next_after(search, base)};
-    TRY(archive_check(moment->archive, &reach));
+    *reach = (struct archive_reach){.stream = base->stream,
+                                    .from = base->version,
+                                    .until = moment->until,
+                                    .next = next_after(search, base)};
+    TRY(archive_check(moment->archive, reach));
     *name = base->name;
     return whole_read(moment->place, base->name, search->arena, out);
 }
 
 status whole_find_base(const struct whole_moment *moment, struct arena *arena, const char **name,
-                       struct whole_backup *out)
+                       struct whole_backup *out, struct archive_reach *reach)
 {
     struct search search = {.moment = moment, .arena = arena};
-    status s = find(&search, name, out);
+    status s = find(&search, name, out, reach);
     arena_destroy(search.manifest_arena);
     buffer_free(&search.streams);
     return s;

@@ -13,10 +13,11 @@ struct whole_moment {
     const char *name; /* of the backup that is to be taken; NULL: the newest that can be */
 };
 
-/* The backup, and in `*name` what it is called, both in the arena. NOT_FOUND; FAILED_PRECONDITION
+/* The backup, in `*name` what it is called, both in the arena, and from where to where it is to be
+ * taken. NOT_FOUND; FAILED_PRECONDITION
  * if the moment cannot be had, with the nearest that can, or if it is not clear of which server.
  * Reads every manifest, and no piece of the archive. */
 status whole_find_base(const struct whole_moment *moment, struct arena *arena, const char **name,
-                       struct whole_backup *out);
+                       struct whole_backup *out, struct archive_reach *reach);
 
 #endif

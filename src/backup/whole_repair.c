@@ -19,12 +19,20 @@ struct looking {
     const struct foreign_table *table;
 };
 
+/* Rows, or large cells. */
+static status count_range(const struct foreign_table *table, const struct lost_rows *lost,
+                          uint64_t *count)
+{
+    const struct refill_cells cells = {lost->first_key, lost->end_key, lost->from, lost->to};
+    return lost->is_large_cells ? refill_count_cells(table, &cells, count)
+                                : refill_count(table, lost->from, lost->to, count);
+}
+
 static status look_at_range(void *context, const struct lost_rows *lost)
 {
     const struct looking *looking = context;
-    uint64_t rows;
-    return lost->is_large_cells ? status_ok()
-                                : refill_count(looking->table, lost->from, lost->to, &rows);
+    uint64_t count;
+    return count_range(looking->table, lost, &count);
 }
 
 static status look(void *context, const struct foreign_table *table)
@@ -56,7 +64,8 @@ static status open_former(struct whole_repair *repair, const struct whole_repair
 {
     const struct whole_repair_options *options = &repair->options;
     struct looking looking = {.of = table};
-    const struct whole_former_options former = {.place = options->place,
+    const struct whole_former_options former = {.directory = options->directory,
+                                                .place = options->place,
                                                 .name = options->name,
                                                 .server = options->server,
                                                 .before_us = span->first_us,
@@ -89,6 +98,25 @@ status whole_repair_begin(struct whole_repair *repair, const struct whole_repair
     return status_ok();
 }
 
+static status each_of_table(void *context, status (*visit)(void *visitor, const struct lost_rows *),
+                            void *visitor)
+{
+    return table_list_damage(context, visit, visitor);
+}
+
+status whole_repair_begin_table(struct whole_repair *repair, struct table *table,
+                                const struct foreign_table **source)
+{
+    const struct whole_repair_table wanted = {table_name(table), table_id(table), each_of_table,
+                                              table};
+    return whole_repair_begin(repair, &wanted, source);
+}
+
+const char *whole_repair_name(const struct whole_repair *repair, int64_t *instant_us)
+{
+    return whole_former_name(repair->former, instant_us);
+}
+
 bool whole_repair_is_refusal(status s)
 {
     return s.code == STATUS_NOT_FOUND || s.code == STATUS_DATA_LOSS ||
@@ -97,26 +125,26 @@ bool whole_repair_is_refusal(status s)
 
 /* --- words --- */
 
-static status append_source(const struct whole_repair *repair, const struct lost_rows *lost,
-                            struct buffer *out)
+static void append_source(const struct whole_repair *repair, bool is_cells, uint64_t count,
+                          struct buffer *out)
 {
-    uint64_t rows;
-    TRY(refill_count(whole_former_table(repair->former), lost->from, lost->to, &rows));
-    buffer_append_format(out, "%" PRIu64 " %s from ", rows, rows == 1 ? "row comes" : "rows come");
+    const char *what = is_cells ? "large cell" : "row";
+    const char *to = is_cells ? "to large cells of these rows" : "to them";
+    buffer_append_format(out, "%" PRIu64 " %s%s from ", count, what,
+                         count == 1 ? " comes" : "s come");
     whole_former_describe(repair->former, out);
-    buffer_append_format(out, ": what was written to them after that is lost, and what was deleted "
-                              "after it is there again");
-    return status_ok();
+    buffer_append_format(out,
+                         ": what was written %s after that is lost, and what was deleted after it "
+                         "is there again",
+                         to);
 }
 
 status whole_repair_describe(const struct whole_repair *repair, const struct lost_rows *lost,
-                             struct buffer *out)
+                             struct buffer *out, uint64_t *count)
 {
+    TRY(count_range(whole_former_table(repair->former), lost, count));
     buffer_append_format(out, "%s; ", lost->words);
-    if (lost->is_large_cells)
-        buffer_append_format(out, "large cells alone do not come from a backup");
-    else
-        TRY(append_source(repair, lost, out));
+    append_source(repair, lost->is_large_cells, *count, out);
     buffer_append_byte(out, 0);
     return out->failed ? status_out_of_memory() : status_ok();
 }

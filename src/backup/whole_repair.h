@@ -7,11 +7,13 @@
 
 #include "backup/whole.h"
 #include "cluster/backup_foreign.h"
+#include "cluster/cluster.h"
 
 struct whole_repair;
 
 /* See whole_former_options. */
 struct whole_repair_options {
+    const char *directory;
     struct place *place;
     const char *name;
     const char *server;
@@ -39,12 +41,19 @@ void whole_repair_destroy(struct whole_repair *repair); /* NULL is fine */
 status whole_repair_begin(struct whole_repair *repair, const struct whole_repair_table *table,
                           const struct foreign_table **source);
 
+/* The same of a table of a cluster that is open. */
+status whole_repair_begin_table(struct whole_repair *repair, struct table *table,
+                                const struct foreign_table **source);
+/* Which backup has been found: whole_former_name. */
+const char *whole_repair_name(const struct whole_repair *repair, int64_t *instant_us);
+
 /* Whether a failure of whole_repair_begin says that no backup will do, for this table. */
 bool whole_repair_is_refusal(status s);
 
 /* Appends to the words of such a range what comes of it from where, and what does not; a string,
- * with its NUL. */
+ * with its NUL. `*count`: how many rows come, or large cells; of these fewer, where their rows are
+ * gone. Fails as whole_repair_begin does if it cannot be read. */
 status whole_repair_describe(const struct whole_repair *repair, const struct lost_rows *lost,
-                             struct buffer *out);
+                             struct buffer *out, uint64_t *count);
 
 #endif

@@ -1,6 +1,7 @@
 /* A data directory of a whole backup: see whole_restore.h. */
 #include "backup/whole_restore.h"
 
+#include "backup/unfinished.h"
 #include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
@@ -80,26 +81,6 @@ static status adapt(const struct whole_restore *restore, const char *directory)
 
 /* --- the directory --- */
 
-static status is_not_empty(void *context, const char *name)
-{
-    (void)name;
-    return status_make(STATUS_FAILED_PRECONDITION, "%s is not empty", (const char *)context);
-}
-
-static status check_target(const struct whole_restore *restore)
-{
-    struct buffer name = {0};
-    buffer_append_format(&name, "%s%c", restore->directory, 0);
-    status s = name.failed
-                   ? status_out_of_memory()
-                   : files_list(restore->files, (const char *)name.data, is_not_empty, name.data);
-    buffer_free(&name);
-    if (s.code != STATUS_NOT_FOUND)
-        return s;
-    status_free(s);
-    return status_ok();
-}
-
 static status write_settings(const struct whole_restore *restore, const char *directory)
 {
     struct buffer path = {0};
@@ -113,29 +94,6 @@ static status write_settings(const struct whole_restore *restore, const char *di
     return s;
 }
 
-/* What a restore that was killed has left: `archive` has files that an archive was asked for. */
-static status remove_unfinished(const struct whole_restore *restore, const char *directory)
-{
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s/archive%c", directory, 0);
-    status s = path.failed ? status_out_of_memory()
-                           : files_remove_flat_directory(restore->files, (const char *)path.data);
-    buffer_free(&path);
-    return status_is_ok(s) ? files_remove_flat_directory(restore->files, directory) : s;
-}
-
-static status make_directory(const struct whole_restore *restore, const char *directory)
-{
-    status s = files_make_directory(restore->files, directory);
-    if (s.code != STATUS_NOT_FOUND)
-        return s;
-    status_free(s);
-    return status_make(STATUS_NOT_FOUND,
-                       "%s cannot be made: the directory that it is to lie in is "
-                       "missing",
-                       restore->directory);
-}
-
 /* Held against expiry as long as it is read. */
 static status fetch(const struct whole_restore *restore, const char *directory)
 {
@@ -146,28 +104,36 @@ static status fetch(const struct whole_restore *restore, const char *directory)
     return s;
 }
 
-static status fill(const struct whole_restore *restore, const char *directory)
+static status fill(const struct whole_restore *restore, struct unfinished *unfinished)
 {
-    TRY(remove_unfinished(restore, directory));
-    TRY(make_directory(restore, directory));
-    TRY(fetch(restore, directory));
-    TRY(adapt(restore, directory));
-    TRY(write_settings(restore, directory));
-    TRY(files_rename(restore->files, directory, restore->directory));
-    return files_sync_parent(restore->files, restore->directory);
+    TRY(fetch(restore, unfinished->path));
+    unfinished_release(unfinished);
+    TRY(adapt(restore, unfinished->path));
+    TRY(write_settings(restore, unfinished->path));
+    return unfinished_end(unfinished);
+}
+
+static status make(const struct whole_restore *restore, struct unfinished *unfinished)
+{
+    TRY(unfinished_require_free(restore->files, restore->directory));
+    TRY(unfinished_begin(unfinished));
+    status s = fill(restore, unfinished);
+    if (!status_is_ok(s))
+        status_ignore(unfinished_abandon(unfinished));
+    return s;
 }
 
 status whole_restore(const struct whole_restore *restore)
 {
-    struct buffer unfinished = {0};
+    struct buffer path = {0};
     TRY(whole_check_is_all(restore->backup));
-    buffer_append_format(&unfinished, "%s.restoring%c", restore->directory, 0);
-    status s = unfinished.failed ? status_out_of_memory() : check_target(restore);
-    if (status_is_ok(s)) {
-        s = fill(restore, (const char *)unfinished.data);
-        if (!status_is_ok(s))
-            status_ignore(remove_unfinished(restore, (const char *)unfinished.data));
-    }
-    buffer_free(&unfinished);
+    buffer_append_format(&path, "%s.restoring%c", restore->directory, 0);
+    struct unfinished unfinished = {.files = restore->files,
+                                    .directory = restore->directory,
+                                    .path = (const char *)path.data,
+                                    .maker = "trestle backup restore",
+                                    .tell = restore->tell};
+    status s = path.failed ? status_out_of_memory() : make(restore, &unfinished);
+    buffer_free(&path);
     return s;
 }

@@ -7,7 +7,7 @@
  *  3. commit versions begin above the backup's last.
  *
  * The directory is made under another name, `<directory>.restoring`, and gets its own when it is
- * complete: a restore that was killed has left no data directory. */
+ * complete (unfinished.h): a restore that was killed has left no data directory. */
 #ifndef TRESTLE_BACKUP_WHOLE_RESTORE_H
 #define TRESTLE_BACKUP_WHOLE_RESTORE_H
 
@@ -27,6 +27,7 @@ struct whole_restore {
      * directory, and nobody else's. May be NULL. */
     status (*take_on)(void *context, struct store *store, const char *directory);
     void *context;
+    void (*tell)(const char *path); /* see unfinished.h */
 };
 
 /* FAILED_PRECONDITION if there is something in the directory, or the backup is of a part of a

@@ -1,6 +1,7 @@
 /* Tables out of a whole backup: what they have, what they leave behind, and what fails. */
 #include "backup/whole_tables.h"
 
+#include "backup/unfinished.h"
 #include "backup/whole_copy.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
@@ -273,6 +274,29 @@ static void what_cannot_be_is_refused(void **state)
     assert_refused(f, "projects/p/instances/ii", NULL, STATUS_NOT_FOUND);
     assert_refused(f, TEST_TABLE, INSTANCE, STATUS_INVALID_ARGUMENT);
     assert_refused(f, "projects/p", NULL, STATUS_INVALID_ARGUMENT);
+    assert_int_equal(access(f->scratch, F_OK), -1);
+}
+
+static void make_file_in(const char *directory, const char *name)
+{
+    char path[256];
+    assert_ok(files_make_directory(files_of_system(), directory));
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    assert_ok(files_replace(files_of_system(), path, bytes_of("x")));
+}
+
+static void what_is_not_ours_is_not_removed(void **state)
+{
+    struct fixture *f = *state;
+    char mine[160];
+    size_t made;
+    make_file_in(f->scratch, "mine");
+    snprintf(mine, sizeof mine, "%s/mine", f->scratch);
+    assert_refused(f, TEST_TABLE, RESTORED, STATUS_FAILED_PRECONDITION);
+    assert_int_equal(access(mine, F_OK), 0);
+    assert_ok(unfinished_mark(files_of_system(), f->scratch, "a restore"));
+    assert_ok(restore(f, TEST_TABLE, RESTORED, false, &made)); /* a killed one has left it */
+    assert_rows(f, RESTORED);
     assert_int_equal(access(f->scratch, F_OK), -1);
 }
 
@@ -679,6 +703,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_instance_comes_with_its_tables_and_policies, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_ours_is_not_removed, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_out_of_service_is_not_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(other_tables_files_are_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(what_expires_meanwhile_is_told_as_that, setup, teardown),

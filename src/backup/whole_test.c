@@ -2,6 +2,7 @@
  * a disk that fails. */
 #include "backup/whole_restore.h"
 
+#include "backup/unfinished.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
 #include "store/fault_fs.h"
@@ -312,6 +313,19 @@ static void make_file_in(const char *directory, const char *name)
     assert_ok(files_replace(files_of_system(), path, bytes_of("x")));
 }
 
+static void an_empty_directory_keeps_its_mode(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    struct stat about;
+    create(f, name);
+    assert_int_equal(mkdir(f->restored, 0777), 0);
+    assert_int_equal(chmod(f->restored, 0750), 0);
+    assert_ok(restore(f, name));
+    assert_int_equal(stat(f->restored, &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0750);
+}
+
 static void what_a_killed_restore_left_does_no_harm(void **state)
 {
     struct fixture *f = *state;
@@ -321,6 +335,9 @@ static void what_a_killed_restore_left_does_no_harm(void **state)
     snprintf(scratch, sizeof scratch, "%s/archive", unfinished);
     make_file_in(unfinished, "000007.sst");
     make_file_in(scratch, "9-0");
+    assert_status(restore(f, name), STATUS_FAILED_PRECONDITION); /* it may be somebody's */
+    assert_int_equal(access(scratch, F_OK), 0);
+    assert_ok(unfinished_mark(files_of_system(), unfinished, "a restore"));
     assert_ok(restore(f, name));
     assert_int_not_equal(access(unfinished, F_OK), 0);
 }
@@ -946,6 +963,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_backups_of_one_second_have_two_names, setup, teardown),
         cmocka_unit_test_setup_teardown(a_directory_with_something_in_it_is_refused, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(an_empty_directory_keeps_its_mode, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_killed_restore_left_does_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(one_at_a_time_writes_to_a_place, setup, teardown),
         cmocka_unit_test_setup_teardown(expiry_removes_what_nobody_refers_to, setup, teardown),

@@ -1,6 +1,8 @@
 /* Writes log lines: see log.h. */
 #include "base/log.h"
 
+#include "base/utf8.h"
+
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,13 +12,23 @@ enum { LINE_SIZE = 4096 };
 
 struct line {
     size_t size;
+    bool is_full; /* something had no room: nothing is added any more */
     char text[LINE_SIZE];
 };
 
+/* All of it or, if there is no room, nothing: no character is cut. */
+static void put_bytes(struct line *line, bytes b)
+{
+    line->is_full |= b.size > LINE_SIZE - 1 - line->size; /* room for the line end stays */
+    if (line->is_full)
+        return;
+    memcpy(line->text + line->size, b.data, b.size);
+    line->size += b.size;
+}
+
 static void put(struct line *line, char c)
 {
-    if (line->size < LINE_SIZE - 1) /* room for the line end stays */
-        line->text[line->size++] = c;
+    put_bytes(line, bytes_make(&c, 1));
 }
 
 static void put_string(struct line *line, const char *string)
@@ -32,23 +44,51 @@ static void put_int(struct line *line, int64_t number)
     put_string(line, digits);
 }
 
-/* Both formats escape the same way, as JSON strings; bytes outside ASCII become \u00xx, which
- * names the byte, not a character: keys are bytes. */
-static void put_quoted(struct line *line, bytes b)
+static void put_escaped(struct line *line, uint32_t code)
+{
+    char escaped[12];
+    snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)code);
+    put_string(line, escaped);
+}
+
+static void put_byte(struct line *line, uint8_t c)
+{
+    if (c == '"' || c == '\\')
+        put(line, '\\');
+    if (c >= 0x20 && c < 0x7f)
+        put(line, (char)c);
+    else
+        put_escaped(line, c);
+}
+
+static bool is_control(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+static void put_character(struct line *line, bytes text, size_t *at)
+{
+    size_t begin = *at;
+    uint32_t code = utf8_next(text, at);
+    if (code < 0x80)
+        put_byte(line, (uint8_t)code);
+    else if (is_control(code))
+        put_escaped(line, code);
+    else
+        put_bytes(line, bytes_make(text.data + begin, *at - begin));
+}
+
+/* Both formats escape the same way, as JSON strings. In text \u00xx names a character; of bytes,
+ * which keys are, the byte. */
+static void put_quoted(struct line *line, bytes b, bool is_text)
 {
     put(line, '"');
-    for (size_t i = 0; i < b.size; i++) {
-        uint8_t c = b.data[i];
-        if (c == '"' || c == '\\')
-            put(line, '\\');
-        if (c >= 0x20 && c < 0x7f) {
-            put(line, (char)c);
-            continue;
-        }
-        char escaped[8];
-        snprintf(escaped, sizeof escaped, "\\u%04x", c);
-        put_string(line, escaped);
-    }
+    if (is_text && utf8_is_valid(b))
+        for (size_t i = 0; i < b.size;)
+            put_character(line, b, &i);
+    else
+        for (size_t i = 0; i < b.size; i++)
+            put_byte(line, b.data[i]);
     put(line, '"');
 }
 
@@ -65,7 +105,7 @@ static void put_name(struct line *line, enum log_format format, const char *name
 {
     if (format == LOG_JSON) {
         put(line, line->size == 0 ? '{' : ',');
-        put_quoted(line, bytes_of(name));
+        put_quoted(line, bytes_of(name), false);
         put(line, ':');
         return;
     }
@@ -75,14 +115,18 @@ static void put_name(struct line *line, enum log_format format, const char *name
     put(line, '=');
 }
 
-static void put_text(struct line *line, enum log_format format, bytes text)
+static void put_plain(struct line *line, bytes text)
 {
-    if (format == LOG_JSON || !is_plain(text)) {
-        put_quoted(line, text);
-        return;
-    }
     for (size_t i = 0; i < text.size; i++)
         put(line, (char)text.data[i]);
+}
+
+static void put_text(struct line *line, enum log_format format, bytes text, bool is_text)
+{
+    if (format == LOG_JSON || !is_plain(text))
+        put_quoted(line, text, is_text);
+    else
+        put_plain(line, text);
 }
 
 static void put_time(struct line *line, const struct log *log)
@@ -95,7 +139,7 @@ static void put_time(struct line *line, const struct log *log)
     size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
     snprintf(text + length, sizeof text - length, ".%06dZ", (int)(now % 1000000));
     put_name(line, log->format, "time");
-    put_text(line, log->format, bytes_of(text));
+    put_text(line, log->format, bytes_of(text), false);
 }
 
 static void put_field(struct line *line, enum log_format format, const struct log_field *field)
@@ -104,7 +148,7 @@ static void put_field(struct line *line, enum log_format format, const struct lo
     if (field->kind == LOG_FIELD_INT)
         put_int(line, field->number);
     else
-        put_text(line, format, field->text);
+        put_text(line, format, field->text, field->kind == LOG_FIELD_TEXT);
 }
 
 const char *log_level_name(enum log_level level)

@@ -23,13 +23,17 @@ struct log {
 
 struct log_field {
     const char *name;
-    enum { LOG_FIELD_END, LOG_FIELD_BYTES, LOG_FIELD_INT } kind;
+    enum { LOG_FIELD_END, LOG_FIELD_BYTES, LOG_FIELD_INT, LOG_FIELD_TEXT } kind;
     bytes text;
     int64_t number;
 };
 
-#define LOG_STR(name_, string_)                                                                    \
-    ((struct log_field){.name = name_, .kind = LOG_FIELD_BYTES, .text = bytes_of(string_)})
+/* Words and names, for people: UTF-8 stays as it is, but for control characters. What is not valid
+ * UTF-8 is told as bytes. */
+#define LOG_STR(name_, string_) LOG_TEXT(name_, bytes_of(string_))
+#define LOG_TEXT(name_, text_)                                                                     \
+    ((struct log_field){.name = name_, .kind = LOG_FIELD_TEXT, .text = text_})
+/* Keys and values: each byte outside printable ASCII is \u00xx, which names the byte. */
 #define LOG_BYTES(name_, bytes_)                                                                   \
     ((struct log_field){.name = name_, .kind = LOG_FIELD_BYTES, .text = bytes_})
 #define LOG_INT(name_, number_)                                                                    \

@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include "base/testing.h"
+#include "base/utf8.h"
 
 #include <unistd.h>
 
@@ -74,6 +75,37 @@ static void bytes_are_escaped(void **state)
                                    "key=\"a\\u000ab=\\u0000\\\\\\u00ff\" empty=\"\"\n");
 }
 
+static void names_stay_readable(void **state)
+{
+    struct fixture *f = *state;
+    log_error(&f->log, "m", LOG_STR("place", "/pl\xc3\xbc"), LOG_STR("euro", "\xe2\x82\xac \"1\""),
+              LOG_STR("clef", "\xf0\x9d\x84\x9e"));
+    assert_string_equal(logged(f), "time=2025-11-20T10:15:30.123456Z level=error msg=m "
+                                   "place=\"/pl\xc3\xbc\" euro=\"\xe2\x82\xac \\\"1\\\"\" "
+                                   "clef=\"\xf0\x9d\x84\x9e\"\n");
+    f->log.format = LOG_JSON;
+    log_error(&f->log, "m", LOG_STR("place", "pl\xc3\xbc"));
+    assert_non_null(strstr(logged(f), ",\"place\":\"pl\xc3\xbc\"}\n"));
+}
+
+/* They might make a terminal do something: U+0085, U+009B, DEL. */
+static void control_characters_are_escaped(void **state)
+{
+    struct fixture *f = *state;
+    log_error(&f->log, "m", LOG_STR("name", "a\nb\xc2\x85\xc2\x9b\x7f\xc2\xa0"));
+    assert_string_equal(logged(f), "time=2025-11-20T10:15:30.123456Z level=error msg=m "
+                                   "name=\"a\\u000ab\\u0085\\u009b\\u007f\xc2\xa0\"\n");
+}
+
+static void what_is_no_utf8_is_told_as_bytes(void **state)
+{
+    struct fixture *f = *state;
+    log_error(&f->log, "m", LOG_STR("name", "\xc3\xbc\xff"),
+              LOG_BYTES("key", bytes_make("\xc3\xbc", 2)));
+    assert_string_equal(logged(f), "time=2025-11-20T10:15:30.123456Z level=error msg=m "
+                                   "name=\"\\u00c3\\u00bc\\u00ff\" key=\"\\u00c3\\u00bc\"\n");
+}
+
 static void lesser_levels_are_silent(void **state)
 {
     struct fixture *f = *state;
@@ -95,6 +127,24 @@ static void a_long_line_is_cut_and_ended(void **state)
     assert_int_equal(line[4095], '\n');
 }
 
+/* Wherever the text begins. */
+static void no_character_is_cut(void **state)
+{
+    struct fixture *f = *state;
+    char text[6000];
+    for (size_t from = 0; from < 4; from++) {
+        memset(text, 'x', from);
+        for (size_t at = from; at + 4 < sizeof text; at += 4)
+            memcpy(text + at, "\xf0\x9d\x84\x9e", 5);
+        log_info(&f->log, "long", LOG_STR("text", text));
+        const char *line = logged(f);
+        size_t size = strlen(line);
+        assert_in_range(size, 4093, 4096);
+        assert_int_equal(line[size - 1], '\n');
+        assert_true(utf8_is_valid(bytes_of(line)));
+    }
+}
+
 static void a_closed_log_is_no_error(void **state)
 {
     struct fixture *f = *state;
@@ -110,8 +160,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(logfmt, set_up, tear_down),
         cmocka_unit_test_setup_teardown(json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bytes_are_escaped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_stay_readable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(control_characters_are_escaped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_no_utf8_is_told_as_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lesser_levels_are_silent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_long_line_is_cut_and_ended, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_character_is_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_closed_log_is_no_error, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static status check_auth(const struct settings *settings)
     return status_ok();
 }
 
-static status check_together(const struct settings *settings)
+static status check_together(struct settings *settings)
 {
     if (settings->tls_cert != NULL && settings->tls_key == NULL)
         return settings_refuse(settings, "tls_cert", "needs tls-key beside it");
@@ -94,14 +94,27 @@ static status check_together(const struct settings *settings)
     return check_auth(settings);
 }
 
+/* What the settings are to be together, whoever asks: settings_read and settings_read_sound. */
+static status (*const rules[])(struct settings *settings) = {check_together, sizing_derive};
+
+enum { RULES = sizeof rules / sizeof *rules };
+
 status settings_read(const char *const *arguments, const char *const *environment,
                      struct settings *out)
 {
     *out = (struct settings){0};
     out->sources = (struct option_values){.object = out, .origins = out->origins};
     TRY(options_read(&table, arguments, environment, &out->sources));
-    TRY(check_together(out));
-    return sizing_derive(out);
+    for (size_t i = 0; i < RULES; i++)
+        TRY(rules[i](out));
+    return status_ok();
+}
+
+static void tell_refusal(struct buffer *refusals, status s)
+{
+    if (!status_is_ok(s))
+        buffer_append_format(refusals, "%s\n", status_message(s));
+    status_free(s);
 }
 
 status settings_read_sound(const char *const *arguments, const char *const *environment,
@@ -111,10 +124,8 @@ status settings_read_sound(const char *const *arguments, const char *const *envi
     out->sources =
         (struct option_values){.object = out, .origins = out->origins, .refusals = refusals};
     TRY(options_read(&table, arguments, environment, &out->sources));
-    status s = check_together(out);
-    if (!status_is_ok(s))
-        buffer_append_format(refusals, "%s\n", status_message(s));
-    status_free(s);
+    for (size_t i = 0; i < RULES; i++)
+        tell_refusal(refusals, rules[i](out));
     return status_ok();
 }
 

@@ -77,6 +77,13 @@ uint64_t sizing_blocks(const struct settings *settings)
     return settings->memory == 0 ? settings->cache : settings->cache - sizing_values(settings);
 }
 
+/* A fifth: who has that much has it free, or in a cache that gives way. */
+bool sizing_lacks_large_work(const struct settings *settings)
+{
+    return settings->memory > 0 &&
+           settings->memory / 5 < (uint64_t)SIZING_LARGE_COPIES * LIMIT_CELL_BYTES;
+}
+
 bool sizing_reserve_is_short(const struct settings *settings)
 {
     return settings->disk_reserve > 0 && settings->disk_reserve < settings->write_buffer;

@@ -39,6 +39,11 @@ uint64_t sizing_requests(const struct settings *settings);
 uint64_t sizing_values(const struct settings *settings);
 uint64_t sizing_blocks(const struct settings *settings);
 
+/* Whether a flush or a compaction of the largest cells, which takes SIZING_LARGE_COPIES of one, has
+ * no room beside all else. */
+enum { SIZING_LARGE_COPIES = 8 };
+bool sizing_lacks_large_work(const struct settings *settings);
+
 /* The same of all bodies of HTTP/1.1. */
 uint64_t sizing_http1_bodies(const struct settings *settings);
 

@@ -20,6 +20,13 @@ static void assert_refused(const char *const *arguments, const char *words)
     assert_string_equal(status_message(s), words);
     assert_status(s, STATUS_INVALID_ARGUMENT);
     settings_free(&settings);
+
+    struct buffer refusals = {0}; /* of who asks for all that is wrong */
+    assert_ok(settings_read_sound(arguments, LIST(), &settings, &refusals));
+    assert_int_equal(refusals.size, strlen(words) + 1);
+    assert_memory_equal(refusals.data, words, strlen(words));
+    buffer_free(&refusals);
+    settings_free(&settings);
 }
 
 static void without_it_nothing_follows(void **state)
@@ -69,12 +76,23 @@ static void shares_of_half_and_one_gigabyte(void **state)
     assert_int_equal(sizing_commit_queue(&settings), 128 * MB);
     assert_int_equal(sizing_requests(&settings), 64 * MB);
     assert_int_equal(sizing_values(&settings) / MB, 10);
+    assert_true(sizing_lacks_large_work(&settings));
     settings_free(&settings);
     read_fine(&settings, LIST("--memory", "1GB"));
     assert_true(settings.max_message > LIMIT_CELL_BYTES + MB);
     assert_int_equal(sizing_values(&settings), 32 * MB);
     assert_true(sizing_http1_bodies(&settings) >= LIMIT_HTTP_BODY_BYTES);
     settings_free(&settings);
+}
+
+static void large_work_has_room_from_four_gigabytes_on(void **state)
+{
+    const struct settings none = {.memory = 0}, three = {.memory = 3072 * MB},
+                          four = {.memory = 4096 * MB};
+    (void)state;
+    assert_false(sizing_lacks_large_work(&none));
+    assert_true(sizing_lacks_large_work(&three));
+    assert_false(sizing_lacks_large_work(&four));
 }
 
 static void what_is_given_stays(void **state)
@@ -142,6 +160,7 @@ int main(void)
         cmocka_unit_test(without_it_nothing_follows),
         cmocka_unit_test(all_parts_hold),
         cmocka_unit_test(shares_of_half_and_one_gigabyte),
+        cmocka_unit_test(large_work_has_room_from_four_gigabytes_on),
         cmocka_unit_test(what_is_given_stays),
         cmocka_unit_test(what_cannot_hold_is_refused),
         cmocka_unit_test(a_reserve_holds_the_write_buffer),

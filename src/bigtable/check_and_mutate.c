@@ -6,7 +6,7 @@
 #include "bigtable/data_methods.h"
 #include "bigtable/mutations.h"
 #include "bigtable/row_error.h"
-#include "cluster/rows.h"
+#include "bigtable/update_room.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
 /* What production calls them where something in them is wrong. */
@@ -19,16 +19,17 @@ struct check_and_mutate {
     const struct schema *schema;
     struct filter *predicate; /* NULL: any cell will do */
     struct read_scope scope;
-    struct row_update update;
+    struct update_room room;
     bool matched;
 };
 
 static void finish(struct row_update *update, status result)
 {
-    struct check_and_mutate *self = LIST_ENTRY(update, struct check_and_mutate, update);
+    struct check_and_mutate *self = LIST_ENTRY(update, struct check_and_mutate, room.update);
     Bt__CheckAndMutateRowResponse response = BT__CHECK_AND_MUTATE_ROW_RESPONSE__INIT;
     response.predicate_matched = self->matched;
     filter_destroy(self->predicate);
+    update_room_end(&self->room);
     data_call_tell_commit(&self->data, update->locked_us, &update->commit);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
@@ -46,7 +47,7 @@ static status check_predicate(struct check_and_mutate *self, const struct cell_l
     }
     uint64_t random;
     arc4random_buf(&random, sizeof random);
-    TRY(filter_apply(self->predicate, self->update.row_key, cells, random, NULL, &passed));
+    TRY(filter_apply(self->predicate, self->room.update.row_key, cells, random, NULL, &passed));
     self->matched = passed.count > 0;
     return status_ok();
 }
@@ -54,7 +55,7 @@ static status check_predicate(struct check_and_mutate *self, const struct cell_l
 static status decide(struct row_update *update, const struct cell_list *cells,
                      struct packed_change *change, bool *writes)
 {
-    struct check_and_mutate *self = LIST_ENTRY(update, struct check_and_mutate, update);
+    struct check_and_mutate *self = LIST_ENTRY(update, struct check_and_mutate, room.update);
     const Bt__CheckAndMutateRowRequest *request = self->request;
     data_call_tell_read(&self->data, update->locked_us);
     TRY(check_predicate(self, cells));
@@ -119,7 +120,7 @@ static status set_scope(struct check_and_mutate *self)
 
 static void locked(struct row_update *update)
 {
-    struct check_and_mutate *self = LIST_ENTRY(update, struct check_and_mutate, update);
+    struct check_and_mutate *self = LIST_ENTRY(update, struct check_and_mutate, room.update);
     grpc_call_is_at(self->data.call, CALL_READS);
 }
 
@@ -140,7 +141,7 @@ static status start(struct check_and_mutate *self, bytes wire)
     TRY(check_inputs(self));
     TRY(filter_compile(request->predicate_filter, data->arena, &self->predicate));
     TRY(set_scope(self));
-    self->update = (struct row_update){
+    self->room.update = (struct row_update){
         .table = data->table,
         .schema = self->schema,
         .row_key = proto_bytes(request->row_key),
@@ -151,8 +152,8 @@ static status start(struct check_and_mutate *self, bytes wire)
         .done = finish,
         .locked = locked,
     };
-    grpc_call_step(data->call, CALL_AWAITS_LOCK);
-    rows_update(&self->update);
+    self->room.times = 1;
+    update_room_begin(&self->room, data);
     return status_ok();
 }
 

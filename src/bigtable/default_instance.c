@@ -54,10 +54,47 @@ static status stage_cluster(struct edit *edit, struct arena *arena, const char *
     return create_resource(edit, arena, RESOURCE_CLUSTER, &cluster.base);
 }
 
+struct first_cluster {
+    struct arena *arena;
+    char *name; /* NULL: there is none */
+    bool is_out_of_memory;
+};
+
+static bool take_first(void *context, struct resource *resource)
+{
+    struct first_cluster *first = context;
+    first->name = arena_string(first->arena, bytes_of(resource->name));
+    first->is_out_of_memory = first->name == NULL;
+    return false;
+}
+
+/* Makes one, unless the instance has some: its own record may have been lost (lost_records.h). */
+static status require_cluster(struct edit *edit, struct arena *arena, const char *instance,
+                              const char **id)
+{
+    struct first_cluster first = {.arena = arena};
+    TRY(control_list(edit_control(edit), RESOURCE_CLUSTER, instance, "", take_first, &first));
+    if (first.is_out_of_memory)
+        return status_out_of_memory();
+    *id = first.name == NULL ? BIGTABLE_CLUSTER_ID : name_id(first.name);
+    return first.name == NULL ? stage_cluster(edit, arena, instance) : status_ok();
+}
+
+static status require_default_profile(struct edit *edit, struct arena *arena, const char *instance,
+                                      const char *cluster_id)
+{
+    char *name = name_join(arena, instance, "appProfiles", "default");
+    if (name == NULL)
+        return status_out_of_memory();
+    return edit_find(edit, RESOURCE_APP_PROFILE, name) != NULL
+               ? status_ok()
+               : stage_default_profile(edit, arena, instance, &cluster_id, 1);
+}
+
 static status stage_instance(struct edit *edit, struct arena *arena, const char *name)
 {
     BtAdmin__Instance instance = BT_ADMIN__INSTANCE__INIT;
-    const char *const cluster_id = BIGTABLE_CLUSTER_ID;
+    const char *cluster_id;
     instance.name = name;
     instance.display_name = name_id(name);
     instance.state = BT_ADMIN__INSTANCE__STATE__READY;
@@ -65,8 +102,8 @@ static status stage_instance(struct edit *edit, struct arena *arena, const char 
     instance.edition = BT_ADMIN__INSTANCE__EDITION__ENTERPRISE;
     TRY(edit_time(edit, arena, &instance.create_time));
     TRY(create_resource(edit, arena, RESOURCE_INSTANCE, &instance.base));
-    TRY(stage_cluster(edit, arena, name));
-    return stage_default_profile(edit, arena, name, &cluster_id, 1);
+    TRY(require_cluster(edit, arena, name, &cluster_id));
+    return require_default_profile(edit, arena, name, cluster_id);
 }
 
 static status not_found(const char *name)
@@ -90,7 +127,8 @@ status check_instance_to_list(const struct bigtable *bigtable, const char *name)
     return not_found(name);
 }
 
-/* --- tables that are older than instances --- */
+/* --- what is there without its instance: tables that are older than instances, and whatever was
+ * in one whose record the catalog has lost --- */
 
 struct adoption {
     struct edit *edit;
@@ -98,9 +136,9 @@ struct adoption {
     status failure;
 };
 
-static status adopt(struct adoption *adoption, const char *table)
+static status adopt(struct adoption *adoption, const char *name)
 {
-    char *instance = name_parent(adoption->arena, table);
+    char *instance = name_parent(adoption->arena, name);
     if (instance == NULL)
         return status_out_of_memory();
     if (edit_find(adoption->edit, RESOURCE_INSTANCE, instance) != NULL)
@@ -123,13 +161,28 @@ static bool visit_table(void *context, struct table *table)
     return status_is_ok(adoption->failure);
 }
 
+static bool visit_resource(void *context, struct resource *resource)
+{
+    struct adoption *adoption = context;
+    adoption->failure = adopt(adoption, resource->name);
+    return status_is_ok(adoption->failure);
+}
+
+static status adopt_resources(struct adoption *adoption, enum resource_kind kind)
+{
+    TRY(control_list(edit_control(adoption->edit), kind, "", "", visit_resource, adoption));
+    return adoption->failure;
+}
+
 static status adopt_all(void *context, struct edit *edit)
 {
     const bytes none = bytes_of("");
     struct adoption adoption = {.edit = edit, .arena = context, .failure = status_ok()};
     struct cluster *cluster = control_cluster(edit_control(edit));
     TRY(cluster_list_tables(cluster, none, none, visit_table, &adoption));
-    return adoption.failure;
+    TRY(adoption.failure);
+    TRY(adopt_resources(&adoption, RESOURCE_CLUSTER));
+    return adopt_resources(&adoption, RESOURCE_APP_PROFILE);
 }
 
 status adopt_tables(struct bigtable *bigtable)

@@ -1,5 +1,6 @@
-/* Instances that nobody created: made on first use, with --auto-create, and for tables of a data
- * directory that is older than instances.
+/* Instances that nobody created: made on first use, with --auto-create, and for what is there
+ * without one: tables of a data directory that is older than instances, and what was in one whose
+ * record the catalog has lost (cluster/lost_records.h).
  *
  * What is first use? Whatever makes something in the instance: a table, an app profile, a view.
  * Asking is not: GetInstance of an instance that nobody used answers NOT_FOUND, so that
@@ -23,7 +24,7 @@ status check_instance_to_list(const struct bigtable *bigtable, const char *name)
 status stage_default_profile(struct edit *edit, struct arena *arena, const char *instance,
                              const char *const *cluster_ids, size_t count);
 
-/* Makes the instances of tables that have none. */
+/* Makes the instances of tables, clusters and app profiles that have none. */
 status adopt_tables(struct bigtable *bigtable);
 
 #endif

@@ -1,5 +1,5 @@
-/* See read_chunks.h. Sizes come before contents in protobuf, so each chunk is measured, or bounded,
- * then room for the whole of it is made at once, then it is written without further checks. */
+/* See read_chunks.h. Room for the most that a chunk may take is made at once, then it is written
+ * without further checks, and its size, which comes before it in protobuf, at last. */
 #include "bigtable/read_chunks.h"
 
 #include "base/check.h"
@@ -23,6 +23,7 @@ enum {
     /* Beside contents and labels: key, family and qualifier with their wrappers, timestamp, value,
      * its size, and the end of the row. */
     REST_MOST = LENGTH_MOST + 4 * LENGTH_MOST + NUMBER_MOST + LENGTH_MOST + NUMBER_MOST + 2,
+    REST_MOSTLY = 16, /* of a short value's, with a present timestamp */
 };
 
 /* One chunk: what is absent is not written. */
@@ -124,35 +125,32 @@ static size_t size_or_none(const bytes *b)
     return b == NULL ? 0 : b->size;
 }
 
-/* Room that the fields need at most, and how many bytes their size takes. A chunk has few bytes
- * beside its contents, so these alone mostly tell: it is not measured before it is written. */
-static inline size_t bound_chunk(const struct chunk *chunk, size_t *size_size)
+/* Of the fields, and never too low: a chunk is not measured before it is written. */
+static inline size_t most_of_fields(const struct chunk *chunk, size_t contents)
+{
+    return chunk->labels == NULL ? contents + REST_MOST : chunk_size(*chunk);
+}
+
+/* The fields' size comes before them, and is known after them. Room is left for as many bytes as
+ * it mostly takes. */
+static inline void append_chunk(struct buffer *message, const struct chunk *chunk)
 {
     size_t contents = chunk->row_key.size + size_or_none(chunk->family) +
                       size_or_none(chunk->qualifier) + chunk->value.size;
-    size_t most = contents + REST_MOST;
-    *size_size = varint_size(contents);
-    if (chunk->labels == NULL && varint_size(most) == *size_size)
-        return most;
-    most = chunk_size(*chunk);
-    *size_size = varint_size(most);
-    return most;
-}
-
-static inline void append_chunk(struct buffer *message, const struct chunk *chunk)
-{
-    size_t size_size;
-    size_t most = bound_chunk(chunk, &size_size);
-    uint8_t *start = buffer_reserve(message, TAG_SIZE + size_size + most);
+    size_t most = most_of_fields(chunk, contents);
+    uint8_t *start = buffer_reserve(message, LENGTH_MOST + most);
     if (start == NULL)
         return;
     *start = RESPONSE_CHUNK;
+    size_t size_size = varint_size(contents + REST_MOSTLY);
     uint8_t *fields = start + TAG_SIZE + size_size;
-    uint8_t *end = write_fields(fields, chunk);
-    CHECK((size_t)(end - fields) <= most);
-    const uint8_t *size_end = varint_write(start + TAG_SIZE, (size_t)(end - fields));
-    CHECK(size_end == fields);
-    message->size += (size_t)(end - start);
+    size_t size = (size_t)(write_fields(fields, chunk) - fields);
+    CHECK(size <= most);
+    uint8_t *place = start + TAG_SIZE + varint_size(size);
+    if (place != fields)
+        memmove(place, fields, size);
+    varint_write(start + TAG_SIZE, size);
+    message->size += (size_t)(place - start) + size;
 }
 
 /* What the first chunk of a cell says of it: its column, as far as it differs from that of the cell

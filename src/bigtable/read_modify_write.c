@@ -10,7 +10,7 @@
 #include "bigtable/data_methods.h"
 #include "bigtable/mutations.h"
 #include "bigtable/row_error.h"
-#include "cluster/rows.h"
+#include "bigtable/update_room.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 #include "row/row_key.h"
 
@@ -39,7 +39,7 @@ struct read_modify_write {
     struct result *results;
     size_t result_count;
     struct read_scope scope;
-    struct row_update update;
+    struct update_room room;
 };
 
 static int compare_columns(const struct family *family_a, bytes qualifier_a,
@@ -181,7 +181,7 @@ static status compute_results(struct read_modify_write *self, const struct cell_
 static status decide(struct row_update *update, const struct cell_list *cells,
                      struct packed_change *change, bool *writes)
 {
-    struct read_modify_write *self = LIST_ENTRY(update, struct read_modify_write, update);
+    struct read_modify_write *self = LIST_ENTRY(update, struct read_modify_write, room.update);
     data_call_tell_read(&self->data, update->locked_us);
     TRY(compute_results(self, cells));
     struct row_change *building = row_change_create(self->data.arena);
@@ -261,7 +261,7 @@ static status make_answer(const struct read_modify_write *self, Bt__Row *row)
         add_column(&answer, i, result);
         answer.families[answer.family_count - 1].n_columns++;
     }
-    row->key = proto_data(self->update.row_key);
+    row->key = proto_data(self->room.update.row_key);
     row->n_families = answer.family_count;
     row->families = answer.family_list;
     return status_ok();
@@ -269,12 +269,13 @@ static status make_answer(const struct read_modify_write *self, Bt__Row *row)
 
 static void finish(struct row_update *update, status result)
 {
-    struct read_modify_write *self = LIST_ENTRY(update, struct read_modify_write, update);
+    struct read_modify_write *self = LIST_ENTRY(update, struct read_modify_write, room.update);
     Bt__Row row = BT__ROW__INIT;
     Bt__ReadModifyWriteRowResponse response = BT__READ_MODIFY_WRITE_ROW_RESPONSE__INIT;
     response.row = &row;
     if (status_is_ok(result))
         result = make_answer(self, &row);
+    update_room_end(&self->room);
     data_call_tell_commit(&self->data, update->locked_us, &update->commit);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
@@ -287,7 +288,7 @@ static void finish(struct row_update *update, status result)
 
 static status check_rule(const struct read_modify_write *self, const struct rule *rule)
 {
-    bytes row_key = self->update.row_key;
+    bytes row_key = self->room.update.row_key;
     const char *table = table_name(self->data.table);
     if (rule->given->rule_case == BT__READ_MODIFY_WRITE_RULE__RULE__NOT_SET)
         return status_make(STATUS_INVALID_ARGUMENT, "Rule does not say what to do");
@@ -366,7 +367,7 @@ static status check_request(const Bt__ReadModifyWriteRowRequest *request)
 
 static void locked(struct row_update *update)
 {
-    struct read_modify_write *self = LIST_ENTRY(update, struct read_modify_write, update);
+    struct read_modify_write *self = LIST_ENTRY(update, struct read_modify_write, room.update);
     grpc_call_is_at(self->data.call, CALL_READS);
 }
 
@@ -385,7 +386,7 @@ static status start(struct read_modify_write *self, bytes wire)
     TRY(view_check_rules(data->view, proto_bytes(request->row_key), request->rules,
                          request->n_rules));
     self->schema = table_schema(data->table);
-    self->update = (struct row_update){
+    self->room.update = (struct row_update){
         .table = data->table,
         .schema = self->schema,
         .row_key = proto_bytes(request->row_key),
@@ -398,8 +399,8 @@ static status start(struct read_modify_write *self, bytes wire)
     };
     TRY(prepare_rules(self));
     TRY(set_scope(self));
-    grpc_call_step(data->call, CALL_AWAITS_LOCK);
-    rows_update(&self->update);
+    self->room.times = 2; /* the result, and what is to be committed of it */
+    update_room_begin(&self->room, data);
     return status_ok();
 }
 

@@ -491,7 +491,9 @@ static void wait_for_room(struct read_rows *self)
     }
 }
 
-/* What is read at once has a bound, too: how large a row's values are is not known before. */
+/* What is read at once has a bound, too: how large a row's values are is not known before. And
+ * what a filter gets to see of values that were left in the store. Rows that it turns away may
+ * follow for hours, so what they took is given back. */
 static enum slice_end run_bounded_slice(struct read_rows *self, status *result)
 {
     if (self->data.bigtable->values == NULL)
@@ -502,6 +504,8 @@ static enum slice_end run_bounded_slice(struct read_rows *self, status *result)
     bound = store_bound_reads(bound);
     if (end == SLICE_NOT_CACHED)
         self->wants = bound.refused;
+    else if (row_writer_is_done(&self->writer))
+        value_turn_shrink(&self->turn, 0);
     return end;
 }
 

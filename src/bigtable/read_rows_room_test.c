@@ -279,6 +279,29 @@ static void what_a_row_held_is_free_when_it_is_sent(void **state)
     assert_finished(STATUS_OK);
 }
 
+/* Others may have it while the scan goes on to look for one that passes. */
+static void what_a_row_held_is_free_when_it_is_turned_away(void **state)
+{
+    (void)state;
+    struct step away = {.outcome = ROW_ABSENT, .key = "a", .is_on_disk = true};
+    away.block_size = 9 * KIB * KIB;
+    STEPS(away, found("b"));
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    begin(&request);
+    for (int turns = 0; world.scan.next == 0; turns++) {
+        assert_true(turns < 100);
+        struct link *link = list_take(list_is_empty(&fake.loop) ? &fake.pool : &fake.loop);
+        assert_non_null(link);
+        struct task *task = LIST_ENTRY(link, struct task, link);
+        task->run(task);
+    }
+    assert_int_equal(world.refusals, 1);
+    assert_int_equal(others.room.held.long_bytes, 0);
+    fake_run();
+    assert_finished(STATUS_OK);
+    assert_int_equal(world.rows, 1);
+}
+
 static void without_memory_for_a_timer_no_call_waits_for_room(void **state)
 {
     (void)state;
@@ -318,6 +341,7 @@ int main(void)
         TEST(a_client_that_goes_on_keeps_its_value),
         TEST(what_a_call_holds_is_free_when_it_is_cancelled),
         TEST(what_a_row_held_is_free_when_it_is_sent),
+        TEST(what_a_row_held_is_free_when_it_is_turned_away),
         TEST(without_memory_for_a_timer_no_call_waits_for_room),
         TEST(without_memory_for_a_timer_a_client_that_stops_lets_go),
     };

@@ -1,8 +1,9 @@
-/* Tests of served_by.h, over a control plane of their own.
+/* Tests of served_by.h and default_instance.h, over a control plane of their own.
  * tests/e2e/conformance/test_c10_metadata.py has what clients see of it. */
 #include "bigtable/served_by.h"
 
 #include "base/failmalloc.h"
+#include "bigtable/default_instance.h"
 #include "bigtable/services.h"
 #include "cluster/testing.h"
 #include "google/bigtable/admin/v2/instance.pb-c.h"
@@ -364,6 +365,46 @@ static void test_a_beginning_without_memory(void **state)
     assert_served(f, ONE, NULL, BIGTABLE_ZONE_ID "/" BIGTABLE_CLUSTER_ID);
 }
 
+/* --- instances whose records are lost --- */
+
+static status put_orphans(void *context, struct edit *edit)
+{
+    (void)context;
+    TRY(put_cluster(edit, "projects/p/instances/lost/clusters/c7", "z"));
+    return put_profile(edit, "projects/p/instances/other/appProfiles/default", "c8");
+}
+
+static bool count_resource(void *context, struct resource *resource)
+{
+    (void)resource;
+    ++*(size_t *)context;
+    return true;
+}
+
+static size_t count_of(struct fixture *f, enum resource_kind kind, const char *instance)
+{
+    size_t count = 0;
+    assert_ok(control_list(f->control, kind, instance, "", count_resource, &count));
+    return count;
+}
+
+/* Made anew around what there is; a second time nothing is. */
+static void test_what_is_left_of_an_instance_has_one(void **state)
+{
+    struct fixture *f = *state;
+    struct bigtable bigtable = {.control = f->control};
+    assert_ok(control_edit(f->control, put_orphans, NULL));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(adopt_tables(&bigtable));
+        assert_true(control_has(f->control, RESOURCE_INSTANCE, "projects/p/instances/lost"));
+        assert_true(control_has(f->control, RESOURCE_INSTANCE, "projects/p/instances/other"));
+        assert_int_equal(count_of(f, RESOURCE_CLUSTER, "projects/p/instances/lost"), 1);
+        assert_int_equal(count_of(f, RESOURCE_APP_PROFILE, "projects/p/instances/lost"), 1);
+        assert_int_equal(count_of(f, RESOURCE_CLUSTER, "projects/p/instances/other"), 1);
+        assert_int_equal(count_of(f, RESOURCE_APP_PROFILE, "projects/p/instances/other"), 1);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -377,6 +418,7 @@ int main(void)
         TEST(test_threads),
         TEST(test_without_memory),
         TEST(test_a_beginning_without_memory),
+        TEST(test_what_is_left_of_an_instance_has_one),
     };
     return cmocka_run_group_tests_name("served_by", tests, NULL, NULL);
 }

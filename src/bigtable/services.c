@@ -66,25 +66,6 @@ static void count_profiles(struct bigtable *bigtable)
     control_watch(bigtable->control, &bigtable->profile_watcher);
 }
 
-static status make_room(struct bigtable *bigtable, uint64_t most)
-{
-    if (most == SIZE_MAX)
-        return status_ok();
-    bigtable->values = malloc(sizeof *bigtable->values);
-    if (bigtable->values == NULL)
-        return status_out_of_memory();
-    request_room_init(bigtable->values, most);
-    return status_ok();
-}
-
-static void free_room(struct bigtable *bigtable)
-{
-    if (bigtable->values != NULL)
-        request_room_destroy(bigtable->values);
-    free(bigtable->values);
-    bigtable->values = NULL;
-}
-
 status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *options)
 {
     *bigtable = (struct bigtable){.cluster = options->cluster,
@@ -92,9 +73,9 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .backups = options->backups,
                                   .backups_expire = options->backups_expire,
                                   .query_memory = options->query_memory,
+                                  .values = options->values,
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read};
-    TRY(make_room(bigtable, options->value_memory));
     TRY(make_timings(bigtable));
     TRY(backup_failures_create(options->metrics, &bigtable->backup_failures));
     TRY(control_open(options->cluster, options->log, &bigtable->control));
@@ -126,5 +107,4 @@ void bigtable_free(struct bigtable *bigtable)
         grpc_headers_destroy(bigtable->timings[i]);
         bigtable->timings[i] = NULL;
     }
-    free_room(bigtable);
 }

@@ -47,9 +47,9 @@ struct bigtable_options {
     struct backups *backups; /* of the same cluster; outlives the services */
     const struct log *log;
     bool backups_expire;
-    uint64_t query_memory;  /* bytes that one query may keep */
-    unsigned query_threads; /* queries that run at a time */
-    uint64_t value_memory;  /* bytes of large values that are sent; SIZE_MAX: any */
+    uint64_t query_memory;       /* bytes that one query may keep */
+    unsigned query_threads;      /* queries that run at a time */
+    struct request_room *values; /* for large values; outlives it. NULL: no bound */
     bool auto_create;
     bool gc_on_read;
 };

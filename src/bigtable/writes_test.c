@@ -2,6 +2,7 @@
 #include "bigtable/data_methods.h"
 #include "bigtable/data_testing.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
+#include "wire/request_room.h"
 
 #include <stdio.h>
 
@@ -24,6 +25,8 @@ static struct rows {
     size_t cell_count;
     bool writes;
     struct buffer written;
+    uint64_t values_size; /* of what it is to get of the row; 0: it does not ask for room */
+    struct row_update *update;
 } rows;
 
 size_t rows_big_value(const struct table *table)
@@ -45,15 +48,23 @@ static void complete(size_t index, enum status_code code)
     write->done(write, code == STATUS_OK ? status_ok() : status_make(code, "not written"));
 }
 
-void rows_update(struct row_update *update)
+void rows_update_go_on(struct row_update *update, status s)
 {
     struct packed_change change = {.big_count = 0};
     struct cell_list cells = {
         .arena = update->arena, .items = rows.cells, .count = rows.cell_count};
     assert_ptr_equal(update->schema, rows.schema);
-    status s = update->decide(update, &cells, &change, &rows.writes);
+    if (status_is_ok(s))
+        s = update->decide(update, &cells, &change, &rows.writes);
     rows.written = change.fragment;
     update->done(update, s);
+}
+
+void rows_update(struct row_update *update)
+{
+    rows.update = update;
+    if (rows.values_size == 0 || update->ask_room(update, rows.values_size))
+        rows_update_go_on(update, status_ok());
 }
 
 status filter_compile(const struct Bt__RowFilter *message, struct arena *arena, struct filter **out)
@@ -497,6 +508,74 @@ static void families_are_looked_at_in_the_branch_taken_only(void **state)
     assert_int_equal(fake.call.code, STATUS_NOT_FOUND);
 }
 
+/* --- room for large values --- */
+
+enum { MIB = 1 << 20 };
+
+static struct request_room room;
+
+static int setup_room(void **state)
+{
+    setup(state);
+    request_room_init(&room, 8 * MIB);
+    fake.values = &room;
+    rows.values_size = 3 * MIB;
+    rows.cell_count = 1;
+    return 0;
+}
+
+static int teardown_room(void **state)
+{
+    assert_int_equal(room.held.long_bytes, 0);
+    assert_true(list_is_empty(&room.waiting));
+    request_room_destroy(&room);
+    return teardown(state);
+}
+
+static const struct request_share others = {.long_bytes = 6 * MIB};
+
+static void an_update_of_large_values_waits_for_room(void **state)
+{
+    (void)state;
+    request_room_take_anyway(&room, others);
+    check_and_mutate(make_set("f", 0), make_set("g", 0));
+    fake_run();
+    assert_false(fake.call.is_finished);
+    request_room_give_back(&room, others);
+    fake_run();
+    assert_true(predicate_matched());
+    assert_null(fake.timer);
+}
+
+static void an_update_has_room_at_once_if_there_is(void **state)
+{
+    (void)state;
+    check_and_mutate(make_set("f", 0), make_set("g", 0));
+    assert_true(predicate_matched());
+}
+
+static void no_update_waits_for_room_for_ever(void **state)
+{
+    (void)state;
+    request_room_take_anyway(&room, others);
+    check_and_mutate(make_set("f", 0), make_set("g", 0));
+    fake_time_is_over();
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_RESOURCE_EXHAUSTED);
+    assert_true(fake.call.has_details);
+    request_room_give_back(&room, others);
+}
+
+static void without_memory_for_a_timer_no_update_waits_for_room(void **state)
+{
+    (void)state;
+    fake.timers_fail = true;
+    check_and_mutate(make_set("f", 0), make_set("g", 0));
+    fake_run();
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_RESOURCE_EXHAUSTED);
+}
+
 /* --- ReadModifyWriteRow --- */
 
 static Bt__ReadModifyWriteRule *make_rule(const char *family, const char *qualifier)
@@ -524,7 +603,7 @@ static Bt__ReadModifyWriteRule *increment(const char *family, const char *qualif
     return rule;
 }
 
-static const Bt__Row *read_modify_write(Bt__ReadModifyWriteRule **rules, size_t count)
+static void begin_read_modify_write(Bt__ReadModifyWriteRule **rules, size_t count)
 {
     Bt__ReadModifyWriteRowRequest request = BT__READ_MODIFY_WRITE_ROW_REQUEST__INIT;
     request.table_name = TABLE_NAME;
@@ -535,6 +614,11 @@ static const Bt__Row *read_modify_write(Bt__ReadModifyWriteRule **rules, size_t 
     answers.unary = NULL;
     fake.call.receive = receive_unary;
     fake_call(read_modify_write_row, &request.base);
+}
+
+static const Bt__Row *read_modify_write(Bt__ReadModifyWriteRule **rules, size_t count)
+{
+    begin_read_modify_write(rules, count);
     assert_true(fake.call.is_finished);
     if (answers.unary == NULL)
         return NULL;
@@ -639,6 +723,25 @@ static void rules_that_make_no_sense_are_refused(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
+/* Its result counts as well. */
+static void an_append_to_a_large_value_waits_for_room(void **state)
+{
+    (void)state;
+    const struct request_share one = {.long_bytes = MIB};
+    Bt__ReadModifyWriteRule *rules[] = {append("f", "a", "y")};
+    rows.cell_count = 0;
+    rows.values_size = 2 * MIB;
+    request_room_take_anyway(&room, one);
+    begin_read_modify_write(rules, 1);
+    assert_false(fake.call.is_finished);
+    request_room_give_back(&room, one);
+    fake_run();
+    assert_true(fake.call.is_finished);
+    assert_int_equal(fake.call.code, STATUS_OK);
+}
+
+#define ROOM_TEST(function) cmocka_unit_test_setup_teardown(function, setup_room, teardown_room)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -658,6 +761,11 @@ int main(void)
         TEST(a_row_with_a_cell_takes_the_true_branch),
         TEST(a_branch_without_mutations_writes_nothing),
         TEST(families_are_looked_at_in_the_branch_taken_only),
+        ROOM_TEST(an_update_of_large_values_waits_for_room),
+        ROOM_TEST(an_update_has_room_at_once_if_there_is),
+        ROOM_TEST(no_update_waits_for_room_for_ever),
+        ROOM_TEST(without_memory_for_a_timer_no_update_waits_for_room),
+        ROOM_TEST(an_append_to_a_large_value_waits_for_room),
         TEST(rules_find_their_cells),
         TEST(results_are_never_older_than_the_cell),
         TEST(the_integer_may_come_of_an_append),

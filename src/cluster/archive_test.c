@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 enum { CYCLES = 5, STEPS = 60, RESTORES = 8 };
-
 static_assert(MOST_MOMENTS > CYCLES * (STEPS + 1) + 2, "a moment for each step");
 
 /* --- what is done to it --- */
@@ -165,6 +164,22 @@ static bool has_reason(struct fixture *t, enum reason reason)
     return false;
 }
 
+/* With what went wrong, which a start does not know yet; never with nothing behind a colon. */
+static void expect_gap(struct fixture *t, const char *ending)
+{
+    struct condition_view view;
+    condition_look(cluster_condition(t->f.cluster), &view);
+    for (size_t i = 0; i < view.count; i++) {
+        const char *text = view.reasons[i].text;
+        if (view.reasons[i].reason != REASON_archive_gap)
+            continue;
+        assert_true(strlen(text) > strlen(ending));
+        assert_string_equal(text + strlen(text) - strlen(ending), ending);
+        return;
+    }
+    fail();
+}
+
 static void note_base(struct fixture *t, uint64_t version)
 {
     const struct archive_base base = {
@@ -173,19 +188,26 @@ static void note_base(struct fixture *t, uint64_t version)
 }
 
 /* What the restore says that it cannot do; freed by the caller. */
-static char *refusal(struct fixture *t, const char *base, uint64_t until, enum status_code code)
+static char *refusal_of(struct fixture *t, const char *base, const struct archive_reach *reach,
+                        enum status_code code)
 {
     char copy[] = "/tmp/trestle-restored-XXXXXX";
     struct archive_restored restored;
     assert_non_null(mkdtemp(copy));
     copy_directory(base, copy);
-    status s = restore_copy(copy, &t->place->place, until, &t->f.log, &restored);
+    status s = restore_known(copy, &t->place->place, reach, NULL, &t->f.log, &restored);
     assert_int_equal(s.code, code);
     char *words = strdup(status_message(s));
     assert_non_null(words);
     status_free(s);
     remove_test_directory(copy);
     return words;
+}
+
+static char *refusal(struct fixture *t, const char *base, uint64_t until, enum status_code code)
+{
+    const struct archive_reach reach = {.until = until};
+    return refusal_of(t, base, &reach, code);
 }
 
 static void assert_refused(struct fixture *t, const char *base, uint64_t until,
@@ -253,6 +275,7 @@ static void what_is_too_much_becomes_a_gap(void **state)
     close_server(t); /* the gap is known after a restart, too */
     open_server(t);
     assert_false(change_log_is_on(t->f.cluster->log));
+    expect_gap(t, "what waited was too much, or is damaged");
     atomic_store(&t->place->is_gone, false);
     assert_ok(step(t));
     assert_true(change_log_is_on(t->f.cluster->log));
@@ -596,6 +619,38 @@ static status check_reach(struct fixture *t, const struct three_steps *steps, ui
     return archive_check(&t->place->place, &reach);
 }
 
+/* Moments that can be had from a backup are no older than it, and another one may have the next. */
+static void assert_second_is_lost_to(struct fixture *t, const struct three_steps *steps,
+                                     const char *base)
+{
+    const struct archive_reach reach = {
+        .until = ARCHIVE_END, .from = steps->last[0] + 1, .next = steps->last[2] + 7};
+    char nearest[2][64];
+    char *words = refusal_of(t, base, &reach, STATUS_DATA_LOSS);
+    snprintf(nearest[0], 64, "(version %llu), and", (unsigned long long)reach.from);
+    snprintf(nearest[1], 64, "(version %llu)", (unsigned long long)reach.next);
+    assert_non_null(strstr(words, nearest[0]));
+    assert_non_null(strstr(words, nearest[1]));
+    assert_null(strstr(words, "made since"));
+    free(words);
+}
+
+/* Only the last piece is left. */
+static void assert_begins_too_late(struct fixture *t, const struct three_steps *steps,
+                                   const char *base)
+{
+    char path[256], nearest[64];
+    for (uint64_t number = 1; number < steps->number; number++) {
+        path_of_piece(t, steps->stream, number, path);
+        assert_int_equal(unlink(path), 0);
+    }
+    char *words = refusal(t, base, ARCHIVE_END, STATUS_FAILED_PRECONDITION);
+    snprintf(nearest, sizeof nearest, "(version %llu)", (unsigned long long)steps->last[1]);
+    assert_non_null(strstr(words, "begins after the backup"));
+    assert_non_null(strstr(words, nearest));
+    free(words);
+}
+
 static void a_damaged_archive_is_not_restored(void **state)
 {
     struct fixture *t = *state;
@@ -610,6 +665,7 @@ static void a_damaged_archive_is_not_restored(void **state)
     assert_int_equal(verdict.stretches, 1);
     flip_byte(steps.path, -40, SEEK_END);
     assert_second_is_lost(t, &steps, base, "checksum");
+    assert_second_is_lost_to(t, &steps, base);
     assert_ok(check_reach(t, &steps, steps.last[0] - 1)); /* only reading shows it */
     assert_int_equal(unlink(steps.path), 0);
     assert_second_is_lost(t, &steps, base, "is missing");
@@ -622,6 +678,7 @@ static void a_damaged_archive_is_not_restored(void **state)
     path_of_piece(t, steps.stream, steps.number, first);
     assert_int_equal(unlink(first), 0);
     assert_refused(t, base, ARCHIVE_END, STATUS_DATA_LOSS, "pieces ");
+    assert_begins_too_late(t, &steps, base);
     remove_test_directory(base);
 }
 

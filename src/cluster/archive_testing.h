@@ -207,9 +207,9 @@ static inline status choose_keyspace(void *context, struct keyspace *catalog, ui
 
 /* Takes the copy on to that moment, or rows of one keyspace alone, unless that is NULL; what came
  * of it. */
-static inline status restore_part(const char *copy, struct place *place, uint64_t until,
-                                  uint64_t *keyspace, const struct log *log,
-                                  struct archive_restored *out)
+static inline status restore_known(const char *copy, struct place *place,
+                                   const struct archive_reach *reach, uint64_t *keyspace,
+                                   const struct log *log, struct archive_restored *out)
 {
     struct store_options options = restore_store_options(copy, log);
     char scratch[128];
@@ -222,13 +222,23 @@ static inline status restore_part(const char *copy, struct place *place, uint64_
                                       .place = place,
                                       .clock = clock_system(),
                                       .log = log,
-                                      .until = until,
+                                      .until = reach->until,
+                                      .from = reach->from,
+                                      .next = reach->next,
                                       .choose = keyspace == NULL ? NULL : choose_keyspace,
                                       .context = keyspace};
     assert_non_null(restore.catalog);
     status s = archive_restore(&restore, out);
     store_close(store);
     return s;
+}
+
+static inline status restore_part(const char *copy, struct place *place, uint64_t until,
+                                  uint64_t *keyspace, const struct log *log,
+                                  struct archive_restored *out)
+{
+    const struct archive_reach reach = {.until = until};
+    return restore_known(copy, place, &reach, keyspace, log, out);
 }
 
 static inline status restore_copy(const char *copy, struct place *place, uint64_t until,

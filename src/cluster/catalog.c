@@ -495,6 +495,7 @@ static bool key_is_whole(bytes key)
     switch (key.data[0]) {
     case RECORD_DAMAGE:
         return key.size == sizeof(struct damage_key);
+    case RECORD_KEPT:
     case RECORD_TABLET:
         return key.size >= 1 + ID_SIZE;
     case RECORD_TABLE:
@@ -525,6 +526,8 @@ static status visit_record(const struct catalog_visitor *visitor, bytes key, byt
         return visit_damage(visitor, key, value, arena);
     if (type == RECORD_UNCLAIMED && visitor->unclaimed != NULL)
         return visit_unclaimed(visitor, key, value);
+    if (type == RECORD_KEPT && visitor->kept != NULL)
+        return visitor->kept(visitor->context, id_of_key(key));
     return status_ok();
 }
 

@@ -13,6 +13,7 @@
  *     'I' <commit version>                  not ours: see tablet/tokens.h
  *     'R' <kind> <name>, 'V'                not ours: see control/
  *     'abandoned-operations'                not ours: see control/operations.c
+ *     'lost-records'                        what was lost here: see cluster/lost_records.h
  *     'version-ceiling'                     not ours: see tablet/commit.c
  *
  * Ids have 8 bytes, big-endian. A change is one batch, so a crash finds all of it or nothing; a
@@ -114,6 +115,8 @@ struct catalog_visitor {
     status (*next_id)(void *context, uint64_t next_id);
     status (*damage)(void *context, const struct damage_record *record);
     status (*unclaimed)(void *context, uint64_t keyspace_id, int64_t found_us);
+    /* One of those of a deleted table: after all tables. */
+    status (*kept)(void *context, uint64_t table_id);
 };
 
 /* DATA_LOSS, naming the key, for a record that does not parse. */

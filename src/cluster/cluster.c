@@ -3,12 +3,13 @@
  * Opening reads the catalog and makes the tables that it names; then drops the keyspaces that it
  * does not name, which a crash left behind: made for nobody, or of a table whose deletion was
  * recorded. Nothing else needs repair, since every change of the catalog is one batch; unless the
- * log has lost something (salvage.h). */
+ * log, or the catalog itself, has lost something (salvage.h, lost_records.h). */
 #include "base/check.h"
 #include "base/limits.h"
 #include "cluster/care.h"
 #include "cluster/deletions.h"
 #include "cluster/index.h"
+#include "cluster/lost_records.h"
 #include "cluster/mend.h"
 #include "cluster/salvage.h"
 
@@ -126,11 +127,7 @@ static status check_tables_are_whole(const struct cluster *cluster)
 static status read_catalog(struct cluster *cluster, const struct catalog_visitor *visitor)
 {
     status s = catalog_read(cluster->catalog, visitor);
-    if (s.code != STATUS_DATA_LOSS)
-        return s;
-    status named = status_make(STATUS_DATA_LOSS, "the catalog is damaged: %s", status_message(s));
-    status_free(s);
-    return named;
+    return s.code == STATUS_DATA_LOSS ? lost_records_explain(cluster->catalog, s) : s;
 }
 
 static status load_catalog(struct cluster *cluster)
@@ -306,10 +303,14 @@ static status open_store(struct cluster *cluster)
                                           .accepts_old_data = options->accepts_old_data,
                                           .on_trouble = report_trouble,
                                           .trouble_context = cluster,
-                                          .holds_compactions = !options->salvage,
+                                          .holds_compactions =
+                                              !options->salvage && !options->accepts_lost_records,
                                           .on_damage = damages_see,
                                           .damage_context = cluster->damages,
-                                          .metrics = options->metrics};
+                                          .fine_keyspace = CATALOG_KEYSPACE_ID,
+                                          .metrics = options->metrics,
+                                          .on_large_work = options->on_large_work,
+                                          .large_work_context = options->large_work_context};
     TRY(store_open(&store_options, &cluster->store));
     if (store_old_data(cluster->store) != NULL)
         cluster->options.archive.place = NULL;
@@ -369,6 +370,7 @@ static status open_parts(struct cluster *cluster)
     cluster->reserve.condition = cluster->condition;
     TRY(damages_create(cluster, &cluster->damages));
     TRY(open_store(cluster));
+    TRY(lost_records_give_up(cluster));
     TRY(salvage_catalog(cluster));
     TRY(load_catalog(cluster));
     damages_close(cluster->damages);
@@ -480,6 +482,7 @@ void cluster_close(struct cluster *cluster)
     release_tables(cluster); /* last: folds in the background look at their schemas */
     free(cluster->spares);
     free(cluster->unclaimed);
+    free(cluster->lost_records);
     condition_destroy(cluster->condition);
     pthread_mutex_destroy(&cluster->traffic.lock);
     pthread_mutex_destroy(&cluster->looking);

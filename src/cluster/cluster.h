@@ -24,6 +24,8 @@ struct cluster_options {
     const char *data_directory;
     bool salvage; /* opens it without what the log has lost; or old data, see store/store.h */
     bool accepts_old_data; /* as in store_options */
+    /* What damage may have taken from the catalog is given up: lost_records.h. */
+    bool accepts_lost_records;
     const struct log *log;
     struct clock *clock;
     struct metrics *metrics; /* may be NULL */
@@ -47,6 +49,8 @@ struct cluster_options {
     int64_t undelete_window_us; /* how long a deleted table is kept; 0: not at all */
     bool maintenance_by_hand;   /* none by itself: a test says when (maintenance_run_once) */
     int64_t scrub_period_us;    /* between two looks at each table file; 0: none is taken */
+    void (*on_large_work)(void *context, bool begins); /* as in store_options */
+    void *large_work_context;
     struct {
         struct place *place; /* outlives the cluster; NULL: no archive is made */
         uint64_t buffer_bytes;
@@ -208,6 +212,8 @@ struct lost_rows {
     bytes from;
     bytes to;            /* exclusive, or of large cells the last row; empty: no bound */
     bool is_large_cells; /* of these rows: the rest of them is there */
+    bytes first_key;     /* of the store */
+    bytes end_key;       /* exclusive, never empty */
     uint64_t file;       /* the table file that was damaged */
     const char *words;   /* all of it, for people */
     int64_t found_us;    /* since 1970 */
@@ -234,6 +240,16 @@ status cluster_list_damage(struct cluster *cluster,
 
 /* Reads all table files, and takes out of service what is damaged. Blocks. */
 status cluster_look_for_damage(struct cluster *cluster);
+
+/* The same of one table. */
+status table_list_damage(struct table *table,
+                         status (*visit)(void *context, const struct lost_rows *lost),
+                         void *context);
+
+/* Whoever may not be the only one to repair a table claims it before: FAILED_PRECONDITION if
+ * somebody else has. */
+status table_claim_repair(struct table *table);
+void table_end_repair(struct table *table);
 
 /* Brings back into service what of the table is not. Blocks, for as long as it takes to compact the
  * files around the damage. */

@@ -76,6 +76,7 @@ struct cluster {
     size_t spare_capacity;
     uint64_t *unclaimed; /* ids of keyspaces whose tables were lost (salvage.h); since the start */
     size_t unclaimed_count;
+    char *lost_records; /* what the catalog had lost, at this start; NULL: nothing */
 
     pthread_mutex_t doomed_lock;
     struct list doomed; /* doomed tables that nobody holds any more */

@@ -537,7 +537,8 @@ static status delete_large_cells(struct cluster *cluster, struct keyspace *keysp
 {
     const struct key_bounds none = {0};
     struct key_bounds spilled = {0};
-    TRY(lost_cells_cut(cluster, keyspace, part));
+    struct lost_cells lost = {cluster, keyspace, part};
+    TRY(lost_cells_cut(&lost));
     buffer_append_bytes(&spilled.lower, part.from);
     buffer_append_bytes(&spilled.upper, part.to);
     bool failed = spilled.lower.failed || spilled.upper.failed;
@@ -555,18 +556,6 @@ static status delete_lost(struct cluster *cluster, struct keyspace *keyspace,
     if (!damage_part_is_empty(rows))
         TRY(delete_rows(cluster, keyspace, rows));
     return damage_part_is_empty(cells) ? status_ok() : delete_large_cells(cluster, keyspace, cells);
-}
-
-/* Of rows that are in service what is lost of them stays so: another time's would not go with them.
- */
-static status refill(struct cluster *cluster, struct keyspace *keyspace,
-                     const struct damage_record *record, const struct foreign_table *source)
-{
-    struct damage_part rows = damage_part(record, ROW_SPACE);
-    struct damage_part cells = damage_part(record, SPILL_SPACE);
-    if (!damage_part_is_empty(cells))
-        TRY(delete_large_cells(cluster, keyspace, cells));
-    return damage_part_is_empty(rows) ? status_ok() : refill_run(cluster, keyspace, record, source);
 }
 
 static status tell_lost(const struct damages *damages, const struct damage_record *record,
@@ -643,7 +632,7 @@ static status repair_one(struct damages *damages, struct keyspace *keyspace,
 {
     TRY(tell_lost(damages, record, options->lost, options->context));
     if (options->source != NULL)
-        TRY(refill(damages->cluster, keyspace, record, options->source));
+        TRY(refill_run(damages->cluster, keyspace, record, options->source));
     else if (!options->accepts_old_data)
         TRY(delete_lost(damages->cluster, keyspace, record));
     return end_one(damages, keyspace, record);
@@ -672,15 +661,15 @@ static status repair_next(struct damages *damages, struct keyspace *keyspace,
     return s;
 }
 
-static status tell_all(struct damages *damages, struct keyspace *keyspace,
-                       const struct table_repair_options *options)
+static status tell_all(struct damages *damages, const struct keyspace *keyspace,
+                       status (*tell)(void *context, const struct lost_rows *lost), void *context)
 {
     for (size_t i = 0;; i++) {
         struct damage *damage;
         TRY(copy_next(damages, keyspace_id(keyspace), i, &damage));
         if (damage == NULL)
             return status_ok();
-        status s = tell_lost(damages, &damage->record, options->lost, options->context);
+        status s = tell_lost(damages, &damage->record, tell, context);
         damage_free(damage);
         TRY(s);
     }
@@ -699,11 +688,33 @@ static status repair_all(struct damages *damages, struct keyspace *keyspace,
 {
     bool is_over = false;
     if (options->is_trial)
-        return tell_all(damages, keyspace, options);
+        return tell_all(damages, keyspace, options->lost, options->context);
     TRY(open_those_sound(damages, keyspace));
     while (!is_over)
         TRY(repair_next(damages, keyspace, options, &is_over));
     return status_ok();
+}
+
+status table_list_damage(struct table *table,
+                         status (*visit)(void *context, const struct lost_rows *lost),
+                         void *context)
+{
+    struct tablet *tablet = table_route(table, bytes_make(NULL, 0));
+    status s = tell_all(table->cluster->damages, tablet->keyspace, visit, context);
+    tablet_release(tablet);
+    return s;
+}
+
+status table_claim_repair(struct table *table)
+{
+    return atomic_exchange(&table->is_being_repaired, true)
+               ? status_make(STATUS_FAILED_PRECONDITION, "%s is being repaired", table->name)
+               : status_ok();
+}
+
+void table_end_repair(struct table *table)
+{
+    atomic_store(&table->is_being_repaired, false);
 }
 
 static status check_source(struct table *table, const struct table_repair_options *options)

@@ -70,15 +70,29 @@ void damages_end_deleted(struct damages *damages, struct keyspace *keyspace,
 void damages_find_open(struct damages *damages, uint64_t keyspace_id, struct buffer *from,
                        struct buffer *to);
 
-/* Ends what the records of rows have at the places of large cells that are lost. Blocks.
- * UNAVAILABLE: tables cannot be read beside what is damaged, before the next start. lost_cells.c.
- */
-status lost_cells_cut(struct cluster *cluster, struct keyspace *keyspace, struct damage_part cells);
-
 /* Whether something of the keyspace is known to be damaged. */
 bool damages_has(struct damages *damages, uint64_t keyspace_id);
 
 /* Its keyspace is gone. */
 void damages_forget_keyspace(struct damages *damages, uint64_t keyspace_id);
+
+/* --- large cells that are lost, of rows that are in service: lost_cells.c --- */
+
+struct lost_cells {
+    struct cluster *cluster;
+    struct keyspace *keyspace;
+    struct damage_part part; /* of SPILL_SPACE */
+};
+
+/* Calls `visit` with each row, by its key and its record, that may have some; keys are good during
+ * the call. UNAVAILABLE: tables cannot be read beside what is damaged, before the next start. What
+ * `visit` fails with. Blocks. */
+typedef status lost_cells_visit(void *context, bytes row_key, bytes record);
+status lost_cells_each_row(const struct lost_cells *lost, lost_cells_visit *visit, void *context);
+
+/* Ends what the record of the row, or of each of them, has at the places of those. Fails and blocks
+ * likewise. */
+status lost_cells_cut_row(const struct lost_cells *lost, bytes row_key);
+status lost_cells_cut(struct lost_cells *lost);
 
 #endif

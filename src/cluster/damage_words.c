@@ -114,6 +114,8 @@ static struct lost_rows lost_rows_of(const struct damage_record *record, bool is
         .from = is_cells ? row_of_key(record->from, &texts->first) : damage_row(record->from),
         .to = is_cells ? row_of_key(last_of(record->to), &texts->last) : damage_row(record->to),
         .is_large_cells = is_cells,
+        .first_key = record->from,
+        .end_key = record->to,
         .file = record->file,
         .words = (const char *)texts->words.data,
         .found_us = record->found_us};

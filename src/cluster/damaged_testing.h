@@ -41,7 +41,7 @@ static inline void end_life(struct cluster_fixture *f)
 }
 
 /* The largest: the catalog's are small. */
-static inline void find_table_file(const char *directory, char path[512])
+static inline off_t find_table_file(const char *directory, char path[512])
 {
     off_t largest = 0;
     DIR *names = opendir(directory);
@@ -59,19 +59,26 @@ static inline void find_table_file(const char *directory, char path[512])
     }
     closedir(names);
     assert_true(largest > FLIPPED_AT + FLIPPED);
+    return largest;
+}
+
+static inline void flip_at(const char *path, off_t at)
+{
+    char piece[FLIPPED];
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, piece, FLIPPED, at), FLIPPED);
+    for (size_t i = 0; i < FLIPPED; i++)
+        piece[i] = (char)~piece[i];
+    assert_int_equal(pwrite(fd, piece, FLIPPED, at), FLIPPED);
+    assert_int_equal(close(fd), 0);
 }
 
 static inline void flip(const char *directory)
 {
-    char path[512], piece[FLIPPED];
+    char path[512];
     find_table_file(directory, path);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(pread(fd, piece, FLIPPED, FLIPPED_AT), FLIPPED);
-    for (size_t i = 0; i < FLIPPED; i++)
-        piece[i] = (char)~piece[i];
-    assert_int_equal(pwrite(fd, piece, FLIPPED, FLIPPED_AT), FLIPPED);
-    assert_int_equal(close(fd), 0);
+    flip_at(path, FLIPPED_AT);
 }
 
 /* --- what is so --- */

@@ -1,14 +1,14 @@
-/* Before large cells that are lost are given up: the records of their rows lose what these may have
- * replaced, or it would be there again, as what they were (tablet/spill.h). Rows that are out of
- * service themselves are passed over: a repair gives them up as a whole. */
+/* Rows that may have lost large cells. Before these are given up the records of the rows lose what
+ * they may have replaced, or it would be there again, as what they were (tablet/spill.h). Rows that
+ * are out of service themselves are passed over: a repair gives them up as a whole. */
 #include "cluster/cluster_private.h"
 #include "row/row_key.h"
 #include "tablet/row_care.h"
 
 struct walk {
-    struct cluster *cluster;
-    struct keyspace *keyspace;
-    struct damage_part cells;
+    const struct lost_cells *lost;
+    lost_cells_visit *visit;
+    void *context;
     struct buffer from; /* of records: what comes next */
     struct buffer to;   /* the first that is out of service behind that, or the end */
     struct buffer end;
@@ -29,42 +29,43 @@ static bool append_row(struct buffer *out, bytes key)
 /* Not less than what the cells' rows have. */
 static void bound(struct walk *walk)
 {
-    append_row(&walk->from, walk->cells.from);
-    if (walk->cells.to.size == 0 || walk->cells.to.data[0] != SPILL_SPACE)
+    append_row(&walk->from, walk->lost->part.from);
+    if (walk->lost->part.to.size == 0 || walk->lost->part.to.data[0] != SPILL_SPACE)
         buffer_append_byte(&walk->end, ROW_SPACE + 1);
     else
-        buffer_append_byte(&walk->end, append_row(&walk->end, walk->cells.to));
+        buffer_append_byte(&walk->end, append_row(&walk->end, walk->lost->part.to));
 }
 
-static status cut_row(const struct walk *walk, bytes row_key)
+/* A table that was cut off under way fails at any key: the store reads it by what it remembers. */
+static status advise(status s)
 {
-    struct row_locks *locks = walk->cluster->locks;
-    const struct row_care care = {.keyspace = walk->keyspace,
-                                  .row_key = row_key,
-                                  .row_hash = row_lock_hash(keyspace_id(walk->keyspace), row_key),
-                                  .locks = locks,
-                                  .commits = walk->cluster->commits};
-    row_lock_wait(locks, care.row_hash);
-    status s = row_care_cut_lost(&care, walk->cells.from, walk->cells.to);
-    row_lock_release(locks, care.row_hash);
-    return s;
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    status told =
+        status_make(STATUS_UNAVAILABLE, "%s: restart the server, then repair", status_message(s));
+    status_free(s);
+    return told;
 }
 
-static status cut_rows(const struct walk *walk)
+static status visit_rows(const struct walk *walk, struct store_cursor *cursor)
+{
+    store_cursor_first(cursor);
+    for (; store_cursor_valid(cursor); store_cursor_next(cursor))
+        if (fragment_has_spilled(store_cursor_value(cursor)))
+            TRY(walk->visit(walk->context, bytes_from(store_cursor_key(cursor), 1),
+                            store_cursor_value(cursor)));
+    return advise(store_cursor_status(cursor));
+}
+
+static status visit_piece(const struct walk *walk)
 {
     const struct store_cursor_options options = {.lower = buffer_bytes(&walk->from),
                                                  .upper = buffer_bytes(&walk->to),
                                                  .reach = STORE_ANYWHERE,
                                                  .is_long = true};
     struct store_cursor *cursor;
-    status s = status_ok();
-    TRY(store_cursor_create(walk->keyspace, &options, &cursor));
-    store_cursor_first(cursor);
-    for (; status_is_ok(s) && store_cursor_valid(cursor); store_cursor_next(cursor))
-        if (fragment_has_spilled(store_cursor_value(cursor)))
-            s = cut_row(walk, bytes_from(store_cursor_key(cursor), 1));
-    if (status_is_ok(s))
-        s = store_cursor_status(cursor);
+    TRY(store_cursor_create(walk->lost->keyspace, &options, &cursor));
+    status s = visit_rows(walk, cursor);
     store_cursor_destroy(cursor);
     return s;
 }
@@ -79,41 +80,59 @@ static bool is_at_end(const struct walk *walk)
     return bytes_compare(buffer_bytes(&walk->from), buffer_bytes(&walk->end)) >= 0;
 }
 
-static status cut_piece(struct walk *walk)
+static status go_on(struct walk *walk)
 {
+    const struct lost_cells *lost = walk->lost;
     buffer_clear(&walk->to);
     buffer_append_bytes(&walk->to, buffer_bytes(&walk->end));
-    damages_find_open(walk->cluster->damages, keyspace_id(walk->keyspace), &walk->from, &walk->to);
+    damages_find_open(lost->cluster->damages, keyspace_id(lost->keyspace), &walk->from, &walk->to);
     if (has_failed(walk))
         return status_out_of_memory();
     if (is_at_end(walk))
         return status_ok();
-    TRY(cut_rows(walk));
+    TRY(visit_piece(walk));
     buffer_clear(&walk->from);
     buffer_append_bytes(&walk->from, buffer_bytes(&walk->to));
     return status_ok();
 }
 
-/* A table that was cut off under way fails at any key: the store reads it by what it remembers. */
-static status advise(status s)
+status lost_cells_each_row(const struct lost_cells *lost, lost_cells_visit *visit, void *context)
 {
-    if (s.code != STATUS_DATA_LOSS)
-        return s;
-    status told =
-        status_make(STATUS_UNAVAILABLE, "%s: restart the server, then repair", status_message(s));
-    status_free(s);
-    return told;
-}
-
-status lost_cells_cut(struct cluster *cluster, struct keyspace *keyspace, struct damage_part cells)
-{
-    struct walk walk = {.cluster = cluster, .keyspace = keyspace, .cells = cells};
+    struct walk walk = {.lost = lost, .visit = visit, .context = context};
     status s = status_ok();
     bound(&walk);
     while (status_is_ok(s) && (has_failed(&walk) || !is_at_end(&walk)))
-        s = cut_piece(&walk);
+        s = go_on(&walk);
     buffer_free(&walk.from);
     buffer_free(&walk.to);
     buffer_free(&walk.end);
+    return s;
+}
+
+/* --- cutting --- */
+
+status lost_cells_cut_row(const struct lost_cells *lost, bytes row_key)
+{
+    struct row_locks *locks = lost->cluster->locks;
+    const struct row_care care = {.keyspace = lost->keyspace,
+                                  .row_key = row_key,
+                                  .row_hash = row_lock_hash(keyspace_id(lost->keyspace), row_key),
+                                  .locks = locks,
+                                  .commits = lost->cluster->commits};
+    row_lock_wait(locks, care.row_hash);
+    status s = row_care_cut_lost(&care, lost->part.from, lost->part.to);
+    row_lock_release(locks, care.row_hash);
     return advise(s);
+}
+
+static status cut_row(void *context, bytes row_key, bytes record)
+{
+    const struct lost_cells *lost = context;
+    (void)record;
+    return lost_cells_cut_row(lost, row_key);
+}
+
+status lost_cells_cut(struct lost_cells *lost)
+{
+    return lost_cells_each_row(lost, cut_row, lost);
 }

@@ -5,6 +5,7 @@
  * all that an archive is to have.
  *
  *     delete all of it, then in batches: large cells ──► records
+ *     delete large cells, then in batches: row by row, large cells
  *
  * A record comes after its large cells: what deletes the row meanwhile deletes them through it.
  * Rows that are dropped meanwhile (DropRowRange) must not come back: the range is looked at with
@@ -14,6 +15,7 @@
 #include "cluster/cluster_private.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
+#include "tablet/spill.h"
 
 enum { BATCH_BYTES = 2 << 20 };
 
@@ -23,8 +25,11 @@ struct refill {
     struct keyspace *keyspace;
     const struct foreign_table *source;
     struct damage_part rows;
+    struct lost_cells cells;
     struct store_batch *batch;
     size_t bytes; /* in the batch */
+    bool is_locked;
+    struct buffer key; /* of a record */
 };
 
 /* --- whether it fits --- */
@@ -108,6 +113,32 @@ status refill_count(const struct foreign_table *source, bytes from, bytes to, ui
     return s;
 }
 
+/* From row to row, the last one included; empty: no bound. */
+static status count_records(const struct foreign_table *source, bytes first, bytes last,
+                            uint64_t *count)
+{
+    struct buffer end = {0};
+    struct key_bounds records;
+    buffer_append_bytes(&end, last);
+    if (last.size > 0)
+        buffer_append_byte(&end, 0);
+    bool is_bounded = record_bounds(first, buffer_bytes(&end), &records) && !end.failed;
+    status s = is_bounded ? count_between(source, &records, count) : status_out_of_memory();
+    key_bounds_free(&records);
+    buffer_free(&end);
+    return s;
+}
+
+status refill_count_cells(const struct foreign_table *source, const struct refill_cells *cells,
+                          uint64_t *count)
+{
+    const struct reading counting = {.visit = count_entry, .context = count};
+    uint64_t rows;
+    *count = 0;
+    TRY(read_source(source, cells->from, cells->to, &counting));
+    return count_records(source, cells->first, cells->last, &rows);
+}
+
 /* --- batches --- */
 
 static void append_batch(struct commit *commit, struct store_batch *batch)
@@ -116,30 +147,51 @@ static void append_batch(struct commit *commit, struct store_batch *batch)
     store_batch_append(refill->cluster->store, batch, refill->batch);
 }
 
-static status commit_batch(struct refill *refill)
+static void unlock(void *context)
+{
+    struct refill *refill = context;
+    row_locks_release_all(refill->cluster->locks, refill->commit.version);
+    refill->is_locked = false;
+}
+
+/* Writers wait until it has its place in the queue, and not for the disk. */
+static status commit_if_not_dropped(struct refill *refill)
 {
     struct cluster *cluster = refill->cluster;
+    row_locks_acquire_all(cluster->locks);
+    refill->is_locked = true;
+    status s = cluster->refilling.is_dropped
+                   ? status_make(STATUS_UNAVAILABLE,
+                                 "rows of the range were dropped meanwhile: repair it again")
+                   : commit_and_wait_unlocked(cluster->commits, &refill->commit, unlock, refill);
+    if (refill->is_locked)
+        unlock(refill);
+    return s;
+}
+
+static status commit_batch(struct refill *refill)
+{
     if (store_batch_failed(refill->batch))
         return status_out_of_memory();
     refill->commit =
         (struct commit){.kind = COMMIT_DROP, .keyspace = refill->keyspace, .extend = append_batch};
-    row_locks_acquire_all(cluster->locks);
-    status s = cluster->refilling.is_dropped
-                   ? status_make(STATUS_UNAVAILABLE,
-                                 "rows of the range were dropped meanwhile: repair it again")
-                   : commit_and_wait(cluster->commits, &refill->commit);
-    row_locks_release_all(cluster->locks, commit_applied_version(cluster->commits));
+    status s = commit_if_not_dropped(refill);
     store_batch_clear(refill->batch);
     refill->bytes = 0;
     return s;
+}
+
+static status count_bytes(struct refill *refill, bytes key, bytes value)
+{
+    refill->bytes += key.size + value.size;
+    return refill->bytes < BATCH_BYTES ? status_ok() : commit_batch(refill);
 }
 
 static status put(void *context, bytes key, bytes value)
 {
     struct refill *refill = context;
     store_batch_put(refill->batch, refill->keyspace, key, value);
-    refill->bytes += key.size + value.size;
-    return refill->bytes < BATCH_BYTES ? status_ok() : commit_batch(refill);
+    return count_bytes(refill, key, value);
 }
 
 static status put_between(struct refill *refill, const struct key_bounds *bounds)
@@ -149,7 +201,7 @@ static status put_between(struct refill *refill, const struct key_bounds *bounds
                        &putting);
 }
 
-/* --- all of it --- */
+/* --- rows --- */
 
 static void append_deletion(struct refill *refill, bytes from, bytes to)
 {
@@ -178,6 +230,69 @@ static status refill_rows(struct refill *refill)
     return s;
 }
 
+/* --- large cells --- */
+
+/* Onto what was put there, if anything was: the versions decide. */
+static status merge(void *context, bytes key, bytes operand)
+{
+    struct refill *refill = context;
+    store_batch_merge(refill->batch, refill->keyspace, key, operand);
+    return count_bytes(refill, key, operand);
+}
+
+/* All zeroes without one. */
+static struct entry mark_of(bytes record)
+{
+    struct fragment_reader reader;
+    struct entry entry;
+    bool has_mark = fragment_reader_start(&reader, record) &&
+                    fragment_reader_next(&reader, &entry) && entry.kind == ENTRY_SPILL_MARK;
+    return has_mark ? entry : (struct entry){.kind = ENTRY_SPILL_MARK};
+}
+
+/* Every write of large cells leaves a mark. */
+static bool is_untouched(const struct entry *then, const struct entry *now)
+{
+    return then->has_spilled && then->version == now->version;
+}
+
+static status refill_row_from(struct refill *refill, bytes row_key, bytes record, bytes former)
+{
+    const struct lost_spill lost = {row_key, refill->cells.part.from, refill->cells.part.to};
+    const struct entry now = mark_of(record), then = mark_of(former);
+    if (is_untouched(&then, &now))
+        return spill_visit_former(&lost, refill->source->keyspace, former, put, refill);
+    TRY(lost_cells_cut_row(&refill->cells, row_key));
+    TRY(spill_visit_former(&lost, refill->source->keyspace, former, put, refill));
+    return spill_visit_moved(&lost, former, now.moved, merge, refill);
+}
+
+static status refill_row(void *context, bytes row_key, bytes record)
+{
+    struct refill *refill = context;
+    struct store_value former = {0};
+    enum store_presence presence = STORE_ABSENT;
+    buffer_clear(&refill->key);
+    row_record_key(&refill->key, row_key);
+    if (refill->key.failed)
+        return status_out_of_memory();
+    TRY(store_get(refill->source->keyspace, NULL, buffer_bytes(&refill->key), STORE_ANYWHERE,
+                  &former, &presence));
+    status s = presence == STORE_FOUND ? refill_row_from(refill, row_key, record, former.bytes)
+                                       : lost_cells_cut_row(&refill->cells, row_key);
+    store_value_release(&former);
+    return s;
+}
+
+static status refill_cells(struct refill *refill)
+{
+    append_deletion(refill, refill->cells.part.from, refill->cells.part.to);
+    TRY(lost_cells_each_row(&refill->cells, refill_row, refill));
+    return commit_batch(refill);
+}
+
+/* --- all of it --- */
+
 /* Versions of what comes are to be in the past, or it would win over what is written later. */
 static status check_clock(struct cluster *cluster, const struct foreign_table *source)
 {
@@ -185,6 +300,14 @@ static status check_clock(struct cluster *cluster, const struct foreign_table *s
                ? status_ok()
                : status_make(STATUS_FAILED_PRECONDITION,
                              "the backup is of a later time than this server's clock shows");
+}
+
+static status refill_all(struct refill *refill)
+{
+    TRY(check_clock(refill->cluster, refill->source));
+    if (!damage_part_is_empty(refill->cells.part))
+        TRY(refill_cells(refill));
+    return damage_part_is_empty(refill->rows) ? status_ok() : refill_rows(refill);
 }
 
 static void watch_drops(struct cluster *cluster, const struct damage_record *record)
@@ -213,15 +336,14 @@ status refill_run(struct cluster *cluster, struct keyspace *keyspace,
                             .keyspace = keyspace,
                             .source = source,
                             .rows = damage_part(record, ROW_SPACE),
+                            .cells = {cluster, keyspace, damage_part(record, SPILL_SPACE)},
                             .batch = store_batch_create()};
     if (refill.batch == NULL)
         return status_out_of_memory();
-    status s = check_clock(cluster, source);
-    if (status_is_ok(s)) {
-        watch_drops(cluster, record);
-        s = refill_rows(&refill);
-        watch_drops(cluster, NULL);
-    }
+    watch_drops(cluster, record);
+    status s = refill_all(&refill);
+    watch_drops(cluster, NULL);
+    buffer_free(&refill.key);
     store_batch_destroy(refill.batch);
     return s;
 }

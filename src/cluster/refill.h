@@ -2,8 +2,11 @@
  * was: a whole backup's. What it has of them comes with the versions that it had; what it does not
  * have is gone.
  *
- * Large cells whose rows are in service do not come back: they could be ones that were deleted
- * since, or replaced. */
+ * Of large cells whose rows are in service those come that counted then, to rows that have large
+ * cells still. If nothing has been done with the row's large cells since, by the mark of its
+ * record, that is exactly what was lost, and nothing else of the row changes. Else the record loses
+ * what they may have replaced, as it does when they are given up; and those come, too, that were
+ * in the record then and have been moved out of it since. */
 #ifndef TRESTLE_CLUSTER_REFILL_H
 #define TRESTLE_CLUSTER_REFILL_H
 
@@ -17,5 +20,16 @@ status refill_check(const struct foreign_table *source, uint64_t table_id,
 /* How many of the rows from `from` to `to` (exclusive; empty: no bound) it has: reads them all,
  * with their large cells. DATA_LOSS if some cannot be read. Blocking. */
 status refill_count(const struct foreign_table *source, bytes from, bytes to, uint64_t *rows);
+
+/* How many large cells it has between two keys of SPILL_SPACE: reads them all, and the records of
+ * the rows from `first` to `last` (inclusive; empty: no bound). Fails and blocks likewise. */
+struct refill_cells {
+    bytes from;
+    bytes to;
+    bytes first;
+    bytes last;
+};
+status refill_count_cells(const struct foreign_table *source, const struct refill_cells *cells,
+                          uint64_t *count);
 
 #endif

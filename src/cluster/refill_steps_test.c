@@ -7,14 +7,17 @@
  *     each row that was not hit is what it is now, or refused while the disk does not read it;
  *     each that was hit is refused, or as it was in the copy; and
  *     a repair without faults brings all into service: then rows can be written there that the
- *     next start has. */
+ *     next start has.
+ *
+ * The same if large cells alone are damaged: each row that was hit is what it is now, but for one
+ * whose large cells have been written since the copy, which has those of the copy. */
 #include "base/failmalloc.h"
 #include "cluster/checkpoint.h"
 #include "cluster/damaged_testing.h"
 #include "cluster/refill.h"
 #include "row/row_key.h"
 
-enum { LARGE = 600, LARGE_EACH = 8 /* spills */ };
+enum { LARGE = 13 * VALUE, LARGE_EACH = 8 /* spills */ };
 
 /* --- what there was, and is --- */
 
@@ -28,22 +31,52 @@ static bool was_deleted(unsigned i)
     return i % 7 == 1 && !was_rewritten(i);
 }
 
+/* Half of those that were large, and as many that were not. */
+static bool is_large_anew(unsigned i)
+{
+    return (i % 16 == 8 || i % 16 == 4) && !was_rewritten(i) && !was_deleted(i);
+}
+
+/* Has a large cell, and a small one beside it that was written before, and is read first. */
+static bool has_small_beside(unsigned i)
+{
+    return i % 32 == 0 && !was_rewritten(i) && !was_deleted(i);
+}
+
+static void large_value(char value[LARGE + 1], unsigned i)
+{
+    for (unsigned at = 0; at < LARGE / VALUE; at++)
+        value_of(value + (size_t)at * VALUE, i * 100 + at);
+}
+
 static void value_then(char value[LARGE + 1], unsigned i)
 {
-    value_of(value, i);
-    if (i % LARGE_EACH != 0)
-        return;
-    memset(value + VALUE, 'a' + (int)(i % 26), LARGE - VALUE);
-    value[LARGE] = '\0';
+    if (i % LARGE_EACH == 0 && !has_small_beside(i))
+        large_value(value, i);
+    else
+        value_of(value, i);
 }
 
 static void value_now(char value[LARGE + 1], unsigned i)
 {
     if (was_rewritten(i))
         value_of(value, i + ROWS);
+    else if (is_large_anew(i))
+        large_value(value, i + ROWS);
     else
         value_then(value, i);
     if (was_deleted(i))
+        value[0] = '\0';
+}
+
+/* Of a row whose large cells alone were hit: what it had in the same place before them may have
+ * been what they replaced. */
+static void value_refilled(char value[LARGE + 1], unsigned i)
+{
+    value_now(value, i);
+    if (is_large_anew(i))
+        value_then(value, i);
+    if (is_large_anew(i) && i % LARGE_EACH != 0)
         value[0] = '\0';
 }
 
@@ -51,9 +84,11 @@ static void value_now(char value[LARGE + 1], unsigned i)
 
 struct story {
     struct cluster_fixture f;
+    bool is_of_cells; /* large cells alone are hit */
     struct hit hit;
-    char copy[64];   /* where a power cut leaves it */
-    char former[64]; /* has the store as it was, in FORMER */
+    bool is_closed[ROWS]; /* of cells: by what it was before any repair */
+    char copy[64];        /* where a power cut leaves it */
+    char former[64];      /* has the store as it was, in FORMER */
     char then[96];
     struct log log;
     struct store *store; /* that one */
@@ -73,6 +108,10 @@ static void write_then(struct story *story)
     for (unsigned i = 0; i < ROWS; i++) {
         key_of(key, i);
         value_then(value, i);
+        if (has_small_beside(i)) {
+            assert_ok(try_write(f, key, setting(f, FAMILY_F, "q", 2, value)));
+            large_value(value, i);
+        }
         set_cell(f, key, value);
     }
     assert_ok(keyspace_flush(f->table->tablets[0]->keyspace));
@@ -94,9 +133,11 @@ static void write_now(struct story *story)
     for (unsigned i = 0; i < ROWS; i++) {
         key_of(key, i);
         value_now(value, i);
+        if (is_large_anew(i))
+            set_cell(&story->f, key, "replaced");
         if (was_deleted(i))
             delete_row(&story->f, key);
-        else if (was_rewritten(i))
+        else if (was_rewritten(i) || is_large_anew(i))
             set_cell(&story->f, key, value);
     }
 }
@@ -116,6 +157,7 @@ static void unlink_copy(const char *path)
     assert_int_equal(rename(other, path), 0);
 }
 
+/* Rows come first in a file, and are less than half of it. */
 static void fill(struct story *story)
 {
     char path[512];
@@ -123,9 +165,9 @@ static void fill(struct story *story)
     write_then(story);
     write_now(story);
     end_life(&story->f);
-    find_table_file(story->f.directory, path);
+    off_t size = find_table_file(story->f.directory, path);
     unlink_copy(path);
-    flip(story->f.directory);
+    flip_at(path, story->is_of_cells ? size * 3 / 4 : FLIPPED_AT);
 }
 
 static status note_table(void *context, const struct table_record *record)
@@ -164,9 +206,9 @@ static void open_source(struct story *story)
     story->source.record = &story->record;
 }
 
-static void begin_story(struct story *story)
+static void begin_story(struct story *story, bool is_of_cells)
 {
-    *story = (struct story){.arena = arena_create(1 << 20)};
+    *story = (struct story){.is_of_cells = is_of_cells, .arena = arena_create(1 << 20)};
     make_steps_fixture(&story->f);
     make_steps_directory(story->copy, sizeof story->copy);
     make_steps_directory(story->former, sizeof story->former);
@@ -189,16 +231,23 @@ static void end_story(struct story *story)
 
 enum state { CLOSED, FILLED, CLOSED_OR_FILLED, ANY_REFUSED };
 
+static void right_value(const struct story *story, unsigned i, bool is_hit, char value[LARGE + 1])
+{
+    if (!is_hit)
+        value_now(value, i);
+    else if (story->is_of_cells)
+        value_refilled(value, i);
+    else
+        value_then(value, i);
+}
+
 static void assert_row(struct story *story, unsigned i, enum state state)
 {
     char key[8], value[LARGE + 1], right[LARGE + 16] = "";
     struct buffer text = {0};
     key_of(key, i);
-    bool is_hit = was_hit(&story->hit, key);
-    if (is_hit)
-        value_then(value, i);
-    else
-        value_now(value, i);
+    bool is_hit = story->is_of_cells ? story->is_closed[i] : was_hit(&story->hit, key);
+    right_value(story, i, is_hit, value);
     if (value[0] != '\0')
         snprintf(right, sizeof right, "%s=%s", key, value);
     bool is_read = read_one(&story->f, key, &text);
@@ -223,6 +272,20 @@ static status repair(struct story *story)
     return table_repair(story->f.table, &options);
 }
 
+/* The rows that were hit, before any repair. */
+static void find_rows(struct story *story)
+{
+    find_hit(&story->f, &story->hit);
+    for (unsigned i = 0; i < ROWS; i++) {
+        char key[8];
+        struct buffer text = {0};
+        key_of(key, i);
+        story->is_closed[i] = !read_one(&story->f, key, &text);
+        buffer_free(&text);
+    }
+    assert_rows(story, CLOSED);
+}
+
 /* --- the story --- */
 
 static void use_repaired(struct story *story)
@@ -232,6 +295,7 @@ static void use_repaired(struct story *story)
     for (unsigned i = 0; i < ROWS; i++) {
         key_of(key, i);
         value_of(value, i + ROWS);
+        delete_row(f, key);
         set_cell(f, key, value);
     }
     end_life(f);
@@ -264,15 +328,15 @@ static void recover(struct story *story, enum state state)
     use_repaired(story);
 }
 
-static bool repair_with_fault(enum fault_operation operation, unsigned pass, enum ending ending)
+static bool repair_with_fault(bool is_of_cells, enum fault_operation operation, unsigned pass,
+                              enum ending ending)
 {
     struct story story;
     enum state state = operation == FAULT_READ ? ANY_REFUSED : CLOSED_OR_FILLED;
-    begin_story(&story);
+    begin_story(&story, is_of_cells);
     faults = fault_fs_create();
     begin_life(&story.f);
-    find_hit(&story.f, &story.hit);
-    assert_rows(&story, CLOSED);
+    find_rows(&story);
     fault_fs_fail(faults, operation, "", FAULT_IO, pass);
     status s = repair(&story);
     bool failed = !status_is_ok(s);
@@ -291,28 +355,45 @@ static bool repair_with_fault(enum fault_operation operation, unsigned pass, enu
     return came;
 }
 
+static bool repair_rows_with_fault(enum fault_operation operation, unsigned pass,
+                                   enum ending ending)
+{
+    return repair_with_fault(false, operation, pass, ending);
+}
+
+static bool repair_cells_with_fault(enum fault_operation operation, unsigned pass,
+                                    enum ending ending)
+{
+    return repair_with_fault(true, operation, pass, ending);
+}
+
 static void test_each_write_fails(void **state)
 {
     (void)state;
-    tell_with_each_fault(FAULT_APPEND, repair_with_fault);
+    tell_with_each_fault(FAULT_APPEND, repair_rows_with_fault);
 }
 
 static void test_each_sync_fails(void **state)
 {
     (void)state;
-    tell_with_each_fault(FAULT_SYNC, repair_with_fault);
+    tell_with_each_fault(FAULT_SYNC, repair_rows_with_fault);
 }
 
-static void test_each_allocation_fails(void **state)
+static void test_each_sync_fails_of_cells(void **state)
+{
+    (void)state;
+    tell_with_each_fault(FAULT_SYNC, repair_cells_with_fault);
+}
+
+static void fail_each_allocation(bool is_of_cells)
 {
     enum { MOST = 4000 };
     struct story story;
     bool is_repaired = false;
     size_t count = 0;
-    (void)state;
-    begin_story(&story);
+    begin_story(&story, is_of_cells);
     begin_life(&story.f);
-    find_hit(&story.f, &story.hit);
+    find_rows(&story);
     for (; !is_repaired; count++) {
         assert_true(count < MOST);
         failmalloc_start(count);
@@ -325,6 +406,44 @@ static void test_each_allocation_fails(void **state)
             assert_rows(&story, is_repaired ? FILLED : CLOSED_OR_FILLED);
     }
     assert_true(count > 1);
+    use_repaired(&story);
+    end_story(&story);
+}
+
+static void test_each_allocation_fails(void **state)
+{
+    (void)state;
+    fail_each_allocation(false);
+}
+
+static void test_each_allocation_fails_of_cells(void **state)
+{
+    (void)state;
+    fail_each_allocation(true);
+}
+
+/* --- large cells alone --- */
+
+static void test_large_cells_come_back(void **state)
+{
+    struct story story;
+    unsigned closed = 0, anew = 0, made = 0, beside = 0;
+    (void)state;
+    begin_story(&story, true);
+    begin_life(&story.f);
+    find_rows(&story);
+    for (unsigned i = 0; i < ROWS; i++) {
+        closed += story.is_closed[i];
+        anew += story.is_closed[i] && is_large_anew(i) && i % LARGE_EACH == 0;
+        made += story.is_closed[i] && is_large_anew(i) && i % LARGE_EACH != 0;
+        beside += story.is_closed[i] && has_small_beside(i);
+    }
+    assert_true(closed > anew + made + beside && anew > 0 && made > 0 && beside > 0);
+    assert_ok(repair(&story));
+    assert_rows(&story, FILLED);
+    end_life(&story.f);
+    begin_without_damage(&story.f);
+    assert_rows(&story, FILLED);
     use_repaired(&story);
     end_story(&story);
 }
@@ -342,9 +461,9 @@ static void test_what_it_has_is_counted(void **state)
     struct story story;
     uint64_t count, right = 0;
     (void)state;
-    begin_story(&story);
+    begin_story(&story, false);
     begin_life(&story.f);
-    find_hit(&story.f, &story.hit);
+    find_rows(&story);
     for (unsigned i = 0; i < ROWS; i++) {
         char key[8];
         key_of(key, i);
@@ -372,9 +491,9 @@ static void test_another_table_is_refused(void **state)
 {
     struct story story;
     (void)state;
-    begin_story(&story);
+    begin_story(&story, false);
     begin_life(&story.f);
-    find_hit(&story.f, &story.hit);
+    find_rows(&story);
     story.record.id++;
     assert_status(repair(&story), STATUS_FAILED_PRECONDITION);
     story.record.id--;
@@ -390,9 +509,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_it_has_is_counted),
         cmocka_unit_test(test_another_table_is_refused),
+        cmocka_unit_test(test_large_cells_come_back),
         cmocka_unit_test(test_each_write_fails),
         cmocka_unit_test(test_each_sync_fails),
         cmocka_unit_test(test_each_allocation_fails),
+        cmocka_unit_test(test_each_sync_fails_of_cells),
+        cmocka_unit_test(test_each_allocation_fails_of_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,10 @@
  *     … batch written and synced …
  *     unlock ─► done
  *
+ * Where room in memory is counted (`ask_room`), a row's large values are left in the store at
+ * first, and only their sizes are taken; with room for all of them the row is read once more.
+ * Nobody has changed it meanwhile, since the lock is held.
+ *
  * The barrier: changes that entered the queue under this lock before, but are not applied yet,
  * cannot be read; an empty commit behind them says when they can. The read is tried in memory
  * first; if it would wait for the disk, read, decision and submission move to a pool thread.
@@ -215,6 +219,52 @@ static void decide_and_submit(struct row_update *update, struct row *row)
     finish_update(update, s);
 }
 
+static bool read_and_decide(struct row_update *update, enum store_reach reach);
+
+static void read_from_disk(struct task *task)
+{
+    read_and_decide(LIST_ENTRY(&task->link, struct row_update, task.link), STORE_ANYWHERE);
+}
+
+/* On the loop. */
+static void read_on_pool(struct row_update *update)
+{
+    update->task.run = read_from_disk;
+    if (!pool_submit(care_pool(update->table->cluster->care), &update->task))
+        end_update(update, pool_full());
+}
+
+void rows_update_go_on(struct row_update *update, status s)
+{
+    if (status_is_ok(s))
+        read_on_pool(update);
+    else
+        end_update(update, s);
+}
+
+static void ask_room(struct task *task)
+{
+    struct row_update *update = LIST_ENTRY(&task->link, struct row_update, task.link);
+    update->has_asked = true;
+    if (update->ask_room(update, update->wants))
+        read_on_pool(update);
+}
+
+/* Of the row's values, which `decide` is to have together. From whichever thread this is. */
+static void post_ask(struct row_update *update, const struct row *row)
+{
+    update->wants = 0;
+    for (size_t i = 0; i < row->cells.count; i++)
+        update->wants += row->cells.items[i].value.size;
+    update->task.run = ask_room;
+    loop_post(update->loop, &update->task);
+}
+
+static bool leaves_values(const struct row_update *update)
+{
+    return update->ask_room != NULL && !update->has_asked;
+}
+
 /* False if the row is not in memory and `reach` stops there. */
 static bool read_and_decide(struct row_update *update, enum store_reach reach)
 {
@@ -225,7 +275,8 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
                                        .scope = update->scope,
                                        .now_us = cluster_wall_us(cluster),
                                        .apply_gc = cluster->options.gc_on_read,
-                                       .size_limit = LIMIT_ROW_BYTES};
+                                       .size_limit = LIMIT_ROW_BYTES,
+                                       .defer_after = leaves_values(update) ? SCAN_VALUES_KEPT : 0};
     struct row row = {.cells.arena = update->arena};
     enum row_outcome outcome = ROW_ABSENT;
     status s = row_read(update->tablet->keyspace, &options, update->row_key, reach, &row, &outcome);
@@ -238,6 +289,8 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
     if (!status_is_ok(s)) {
         update->commit.done.run = end_committed_update;
         finish_update(update, s);
+    } else if (row.left != NULL) {
+        post_ask(update, &row);
     } else if (was_read) {
         decide_and_submit(update, &row);
     }
@@ -245,18 +298,10 @@ static bool read_and_decide(struct row_update *update, enum store_reach reach)
     return was_read;
 }
 
-static void read_from_disk(struct task *task)
-{
-    read_and_decide(LIST_ENTRY(&task->link, struct row_update, task.link), STORE_ANYWHERE);
-}
-
 static void read_row(struct row_update *update)
 {
-    if (read_and_decide(update, STORE_CACHED_ONLY))
-        return;
-    update->task.run = read_from_disk;
-    if (!pool_submit(care_pool(update->table->cluster->care), &update->task))
-        end_update(update, pool_full());
+    if (!read_and_decide(update, STORE_CACHED_ONLY))
+        read_on_pool(update);
 }
 
 static void pass_barrier(struct task *task)
@@ -315,6 +360,7 @@ void rows_update(struct row_update *update)
     update->bytes_read = 0;
     update->change = (struct packed_change){0};
     update->record = (struct store_value){0};
+    update->has_asked = false;
     update->commit = (struct commit){.keyspace = update->tablet->keyspace,
                                      .row_key = update->row_key,
                                      .owner = update->table,

@@ -62,6 +62,11 @@ struct row_update {
                      struct packed_change *change, bool *writes);
     void (*done)(struct row_update *update, status result); /* takes the status */
     void (*locked)(struct row_update *update);              /* as a write's; before `decide` */
+    /* Asked, on the loop and with the lock held, before more than SCAN_VALUES_KEPT bytes of values
+     * are got that lie outside of the record: whether there is room in memory for so many, until
+     * `done`. False: there is none yet, and rows_update_go_on will be called. NULL: nobody counts.
+     */
+    bool (*ask_room)(struct row_update *update, uint64_t size);
     /* for `decide` and `done`, as a write's */
     int64_t locked_us;
     struct commit commit;
@@ -73,10 +78,16 @@ struct row_update {
     struct store_value record; /* what commit.record points to */
     struct row_lock_waiter waiter;
     struct task task;
+    uint64_t wants; /* bytes of values, which room is asked for */
+    bool has_asked; /* and they are to be got */
 };
 
 /* Loop thread of `loop`. `done` may be called before this returns. */
 void rows_update(struct row_update *update);
+
+/* There is room, or why there will be none; takes the status. Loop thread of `loop`, not within
+ * `ask_room`. `done` may be called before this returns. */
+void rows_update_go_on(struct row_update *update, status s);
 
 /* --- scans: ReadRows --- */
 

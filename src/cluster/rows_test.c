@@ -229,6 +229,125 @@ static void an_update_reads_from_disk(void **state)
     assert_scan(f, "", "", false, "a=1x");
 }
 
+/* --- updates of large values, for which there is room or not --- */
+
+enum { LARGE_CELLS = 3, LARGE_BYTES = SCAN_VALUES_KEPT / 2 };
+
+/* What was asked, and what `decide` got. */
+static struct room {
+    bool has_room;
+    bool fails;
+    int asked;
+    uint64_t size;
+    uint64_t got; /* bytes that are there */
+} room;
+
+static status count_values(struct row_update *update, const struct cell_list *cells,
+                           struct packed_change *change, bool *writes)
+{
+    (void)update, (void)change;
+    for (size_t i = 0; i < cells->count; i++)
+        room.got += cell_is_deferred(&cells->items[i]) ? 0 : cells->items[i].value.size;
+    *writes = false;
+    return status_ok();
+}
+
+static void go_on(struct task *task)
+{
+    struct test_update *update = LIST_ENTRY(&task->link, struct test_update, start.link);
+    rows_update_go_on(&update->update,
+                      room.fails ? status_make(STATUS_RESOURCE_EXHAUSTED, "none") : status_ok());
+}
+
+static bool ask_room(struct row_update *update, uint64_t size)
+{
+    struct test_update *asking = LIST_ENTRY(update, struct test_update, update);
+    room.asked++;
+    room.size = size;
+    if (room.has_room)
+        return true;
+    asking->start.run = go_on;
+    loop_post(update->loop, &asking->start);
+    return false;
+}
+
+static void start_asking(struct task *task)
+{
+    struct test_update *update = LIST_ENTRY(&task->link, struct test_update, start.link);
+    update->update.ask_room = ask_room;
+    rows_update(&update->update);
+}
+
+static status update_with_room(struct cluster_fixture *f, const char *row_key, struct room given)
+{
+    struct test_update update = {.start = {.run = start_asking}};
+    struct event event;
+    event_init(&event);
+    room = given;
+    update.event = &event;
+    update.update = (struct row_update){.table = f->table,
+                                        .row_key = bytes_of(row_key),
+                                        .schema = table_schema(f->table),
+                                        .arena = arena_create(1 << 20),
+                                        .loop = f->loop,
+                                        .decide = count_values,
+                                        .done = update_done};
+    loop_post(f->loop, &update.start);
+    status s = event_wait(&event, 1);
+    arena_destroy(update.update.arena);
+    return s;
+}
+
+static void write_large_cells(struct cluster_fixture *f, const char *row_key, size_t count)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    struct row_change *change = row_change_create(f->arena);
+    uint8_t *value = arena_zalloc(f->arena, LARGE_BYTES);
+    assert_true(change != NULL && value != NULL);
+    for (size_t i = 0; i < count; i++)
+        row_change_set(change, FAMILY_F, bytes_of(names[i]), 1, bytes_make(value, LARGE_BYTES));
+    assert_ok(try_write(f, row_key, change));
+}
+
+/* All of them at once, which `decide` has together; before they are got. */
+static void an_update_asks_for_room_for_large_values(void **state)
+{
+    enum { ALL = LARGE_CELLS * LARGE_BYTES };
+    struct cluster_fixture *f = *state;
+    write_large_cells(f, "a", LARGE_CELLS);
+    for (int round = 0; round < 2; round++) {
+        for (int has_room = 0; has_room < 2; has_room++) {
+            assert_ok(update_with_room(f, "a", (struct room){.has_room = has_room}));
+            assert_int_equal(room.asked, 1);
+            assert_int_equal(room.size, ALL);
+            assert_int_equal(room.got, ALL);
+        }
+        struct tablet *tablet = table_route(f->table, bytes_of("a"));
+        assert_ok(keyspace_flush(tablet->keyspace));
+        tablet_release(tablet);
+        reopen_test_cluster(f);
+    }
+}
+
+static void an_update_without_room_fails(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_large_cells(f, "a", LARGE_CELLS);
+    assert_status(update_with_room(f, "a", (struct room){.fails = true}),
+                  STATUS_RESOURCE_EXHAUSTED);
+    assert_int_equal(room.got, 0);
+    assert_ok(update_with_room(f, "a", (struct room){.has_room = true})); /* the lock is free */
+}
+
+static void an_update_of_small_values_asks_nobody(void **state)
+{
+    struct cluster_fixture *f = *state;
+    write_large_cells(f, "a", 2);
+    assert_ok(update_with_room(f, "a", (struct room){.fails = true}));
+    assert_int_equal(room.asked, 0);
+    assert_int_equal(room.got, 2 * LARGE_BYTES);
+}
+
 /* --- dropping rows --- */
 
 static void dropped_rows_are_gone_and_later_ones_stay(void **state)
@@ -486,6 +605,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_update_may_write_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_update_reads_from_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_rows_are_gone_and_later_ones_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_update_asks_for_room_for_large_values, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_update_without_room_fails, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_update_of_small_values_asks_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_written_after_a_drop_outlast_its_reclaim, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(without_space_all_writes_are_refused, setup, teardown),

@@ -3,11 +3,14 @@
 #include "cluster/salvage.h"
 
 #include "cluster/catalog.h"
+#include "cluster/lost_records.h"
+#include "row/row_key.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 enum { CATALOG_MEMORY = 1 << 30 };
+#define IDS_SKIPPED (UINT64_C(1) << 32) /* more than any server gives */
 
 struct salvaged_table {
     struct salvaged_table *next;
@@ -25,11 +28,14 @@ struct salvage {
     struct store_batch *batch;
     struct salvaged_table *tables; /* by id, as the catalog has them */
     struct salvaged_table **last;
-    struct salvaged_table *at; /* tablets come in the same order */
-    uint64_t *named;           /* ids of keyspaces that records name, and of the catalog */
+    struct salvaged_table *at;      /* tablets come in the same order */
+    struct salvaged_table *kept_at; /* and so does what deleted tables had */
+    uint64_t *named;                /* ids of keyspaces that records name, and of the catalog */
     size_t named_count;
     size_t named_capacity;
     uint64_t next_id;
+    bool has_next_id;
+    bool has_lost_records; /* the catalog's own */
 };
 
 /* --- what there is --- */
@@ -71,6 +77,7 @@ static status find_next_id(void *context, uint64_t next_id)
 {
     struct salvage *salvage = context;
     salvage->next_id = next_id;
+    salvage->has_next_id = true;
     return status_ok();
 }
 
@@ -90,13 +97,15 @@ static status find_table(void *context, const struct table_record *record)
     return status_ok();
 }
 
-static struct salvaged_table *table_of(struct salvage *salvage, uint64_t id)
+/* `*at` moves on: ids rise. */
+static struct salvaged_table *table_of(const struct salvage *salvage, struct salvaged_table **at,
+                                       uint64_t id)
 {
-    if (salvage->at == NULL)
-        salvage->at = salvage->tables;
-    while (salvage->at != NULL && salvage->at->id < id && salvage->at->next != NULL)
-        salvage->at = salvage->at->next;
-    return salvage->at != NULL && salvage->at->id == id ? salvage->at : NULL;
+    if (*at == NULL)
+        *at = salvage->tables;
+    while (*at != NULL && (*at)->id < id && (*at)->next != NULL)
+        *at = (*at)->next;
+    return *at != NULL && (*at)->id == id ? *at : NULL;
 }
 
 /* Whether the tablet begins where the table's last one ended. */
@@ -110,7 +119,7 @@ static bool continues(const struct salvaged_table *table, bytes start)
 static status find_tablet(void *context, const struct tablet_record *record)
 {
     struct salvage *salvage = context;
-    struct salvaged_table *table = table_of(salvage, record->table_id);
+    struct salvaged_table *table = table_of(salvage, &salvage->at, record->table_id);
     note_id(salvage, record->id);
     if (table == NULL) {
         catalog_delete_tablets(salvage->batch, salvage->cluster->catalog, record->table_id);
@@ -125,17 +134,23 @@ static status find_tablet(void *context, const struct tablet_record *record)
     return table->end.data == NULL ? status_out_of_memory() : status_ok();
 }
 
-status salvage_is_empty(struct keyspace *keyspace, bool *is_empty)
+static status look_for_any(struct keyspace *keyspace, const struct store_cursor_options *options,
+                           bool *is_empty)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
     struct store_cursor *cursor;
     *is_empty = false;
-    TRY(store_cursor_create(keyspace, &options, &cursor));
+    TRY(store_cursor_create(keyspace, options, &cursor));
     store_cursor_first(cursor);
     status s = store_cursor_status(cursor);
     *is_empty = status_is_ok(s) && !store_cursor_valid(cursor);
     store_cursor_destroy(cursor);
     return s;
+}
+
+status salvage_is_empty(struct keyspace *keyspace, bool *is_empty)
+{
+    const struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    return look_for_any(keyspace, &options, is_empty);
 }
 
 static status find_spare(void *context, uint64_t id)
@@ -151,10 +166,27 @@ static status find_spare(void *context, uint64_t id)
     return status_ok();
 }
 
+/* After lost records all are: that says nothing. */
 static status find_unclaimed(void *context, uint64_t id, int64_t found_us)
 {
+    struct salvage *salvage = context;
     (void)found_us;
-    return name_keyspace(context, id);
+    return salvage->has_lost_records ? status_ok() : name_keyspace(salvage, id);
+}
+
+static status find_kept(void *context, uint64_t table_id)
+{
+    struct salvage *salvage = context;
+    note_id(salvage, table_id);
+    if (table_of(salvage, &salvage->kept_at, table_id) == NULL)
+        catalog_delete_kept(salvage->batch, salvage->cluster->catalog, table_id);
+    return status_ok();
+}
+
+static status find_damage(void *context, const struct damage_record *record)
+{
+    note_id(context, record->keyspace_id);
+    return status_ok();
 }
 
 static status read_catalog(struct salvage *salvage)
@@ -164,7 +196,9 @@ static status read_catalog(struct salvage *salvage)
                                             .table = find_table,
                                             .tablet = find_tablet,
                                             .spare = find_spare,
-                                            .unclaimed = find_unclaimed};
+                                            .damage = find_damage,
+                                            .unclaimed = find_unclaimed,
+                                            .kept = find_kept};
     TRY(name_keyspace(salvage, CATALOG_KEYSPACE_ID));
     return catalog_read(salvage->cluster->catalog, &visitor);
 }
@@ -181,7 +215,11 @@ static void tell_of(const struct salvage *salvage, const char *what,
 static void remove_table(struct salvage *salvage, const struct salvaged_table *table)
 {
     struct keyspace *catalog = salvage->cluster->catalog;
-    tell_of(salvage, "a table had been deleted, in what is lost", table);
+    bool is_lost = salvage->has_lost_records && table->keyspace_id == 0;
+    tell_of(salvage,
+            is_lost ? "a table is lost: of its records those that say where its rows are"
+                    : "a table had been deleted, in what is lost",
+            table);
     catalog_delete_table(salvage->batch, catalog, table->id);
     catalog_delete_tablets(salvage->batch, catalog, table->id);
     catalog_delete_kept(salvage->batch, catalog, table->id);
@@ -234,23 +272,64 @@ static status end_change_log(struct salvage *salvage)
     return name_keyspace(salvage, state.keyspace);
 }
 
-/* What is not empty, or cannot be read. */
-static status keep_unnamed(struct salvage *salvage)
+/* What is not empty, or cannot be read. If the record of the change log is among those that are
+ * lost, its keyspace is one without rows. */
+static bool is_worth_keeping(const struct salvage *salvage, struct keyspace *keyspace)
+{
+    static const uint8_t first = ROW_SPACE, end = SPILL_SPACE + 1;
+    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    if (salvage->has_lost_records) {
+        options.lower = bytes_make(&first, 1);
+        options.upper = bytes_make(&end, 1);
+    }
+    bool is_empty = false;
+    status_ignore(look_for_any(keyspace, &options, &is_empty));
+    return !is_empty;
+}
+
+static void settle_keyspace(const struct salvage *salvage, struct keyspace *keyspace)
 {
     struct cluster *cluster = salvage->cluster;
+    uint64_t id = keyspace_id(keyspace);
+    if (!is_named(salvage, id) && is_worth_keeping(salvage, keyspace))
+        catalog_put_unclaimed(salvage->batch, cluster->catalog, id,
+                              clock_wall_us(cluster->options.clock));
+    else if (salvage->has_lost_records)
+        catalog_delete_unclaimed(salvage->batch, cluster->catalog, id);
+}
+
+static void settle_keyspaces(struct salvage *salvage)
+{
     struct keyspace *keyspace;
-    for (size_t i = 0; (keyspace = store_keyspace_at(cluster->store, i)) != NULL; i++) {
-        uint64_t id = keyspace_id(keyspace);
-        bool is_empty = false;
-        note_id(salvage, id);
-        if (is_named(salvage, id))
-            continue;
-        status_ignore(salvage_is_empty(keyspace, &is_empty));
-        if (!is_empty)
-            catalog_put_unclaimed(salvage->batch, cluster->catalog, id,
-                                  clock_wall_us(cluster->options.clock));
+    for (size_t i = 0; (keyspace = store_keyspace_at(salvage->cluster->store, i)) != NULL; i++) {
+        note_id(salvage, keyspace_id(keyspace));
+        settle_keyspace(salvage, keyspace);
     }
+}
+
+/* --- what the catalog itself has lost --- */
+
+/* The last one was that far ahead of the clock, if it was right. */
+static status settle_ceiling(struct salvage *salvage)
+{
+    struct cluster *cluster = salvage->cluster;
+    int64_t least_us = clock_wall_us(cluster->options.clock) + COMMIT_CEILING_SLACK_US;
+    uint64_t ceiling;
+    TRY(commit_read_ceiling(cluster->catalog, &ceiling));
+    if (ceiling == 0)
+        commit_put_ceiling(salvage->batch, cluster->catalog,
+                           (uint64_t)least_us << VERSION_COUNTER_BITS);
     return status_ok();
+}
+
+static status settle_lost_records(struct salvage *salvage)
+{
+    if (!salvage->has_lost_records)
+        return status_ok();
+    if (!salvage->has_next_id)
+        salvage->next_id += IDS_SKIPPED;
+    lost_records_end(salvage->batch, salvage->cluster->catalog);
+    return settle_ceiling(salvage);
 }
 
 static status settle(struct salvage *salvage)
@@ -259,17 +338,25 @@ static status settle(struct salvage *salvage)
     TRY(read_catalog(salvage));
     TRY(settle_tables(salvage));
     TRY(end_change_log(salvage));
-    TRY(keep_unnamed(salvage));
+    settle_keyspaces(salvage);
+    TRY(settle_lost_records(salvage));
     TRY(catalog_put_next_id(salvage->batch, cluster->catalog, salvage->next_id));
     TRY(store_write(cluster->store, salvage->batch, STORE_SYNCED));
     return store_accept_loss(cluster->store);
 }
 
+static bool needs_it(struct cluster *cluster)
+{
+    return store_log_end(cluster->store).verdict == STORE_LOG_LOST ||
+           store_old_data(cluster->store) != NULL || cluster->lost_records != NULL;
+}
+
 status salvage_catalog(struct cluster *cluster)
 {
-    struct salvage salvage = {.cluster = cluster, .next_id = CATALOG_KEYSPACE_ID + 1};
-    if (store_log_end(cluster->store).verdict != STORE_LOG_LOST &&
-        store_old_data(cluster->store) == NULL)
+    struct salvage salvage = {.cluster = cluster,
+                              .next_id = CATALOG_KEYSPACE_ID + 1,
+                              .has_lost_records = cluster->lost_records != NULL};
+    if (!needs_it(cluster))
         return status_ok();
     salvage.last = &salvage.tables;
     salvage.arena = arena_create(CATALOG_MEMORY);
@@ -292,18 +379,28 @@ static void tell_unclaimed(struct cluster *cluster)
                  LOG_INT("keyspace", cluster->unclaimed[i]));
 }
 
+static void append_part(struct buffer *out, const char *what, const char *words)
+{
+    buffer_append_format(out, "%s%s%s", out->size == 0 ? "" : "; ", what, words);
+}
+
 void salvage_tell(struct cluster *cluster)
 {
     const struct store_log_end end = store_log_end(cluster->store);
+    struct buffer words = {0};
     tell_unclaimed(cluster);
-    if (end.verdict == STORE_LOG_LOST && cluster->unclaimed_count == 0)
-        condition_enter(cluster->condition, REASON_salvaged, "lost: %s", end.words);
-    else if (end.verdict == STORE_LOG_LOST)
-        condition_enter(cluster->condition, REASON_salvaged,
-                        "%zu keyspaces have rows but no table; lost: %s", cluster->unclaimed_count,
-                        end.words);
-    else if (cluster->unclaimed_count > 0)
-        condition_enter(cluster->condition, REASON_salvaged,
-                        "%zu keyspaces have rows but no table, since a start with --salvage",
-                        cluster->unclaimed_count);
+    if (cluster->unclaimed_count > 0)
+        buffer_append_format(&words,
+                             "%zu keyspaces have rows but no table, since a start with --salvage",
+                             cluster->unclaimed_count);
+    if (end.verdict == STORE_LOG_LOST)
+        append_part(&words, "", end.words);
+    if (cluster->lost_records != NULL)
+        append_part(&words, "lost: ", cluster->lost_records);
+    if (words.size > 0) {
+        buffer_append_byte(&words, 0);
+        condition_enter(cluster->condition, REASON_salvaged, "%s",
+                        words.failed ? "something is lost: see the log" : (const char *)words.data);
+    }
+    buffer_free(&words);
 }

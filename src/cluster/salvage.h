@@ -1,5 +1,5 @@
 /* The catalog of a store whose log has lost something (`serve --salvage`), or that is old data
- * (store/store.h).
+ * (store/store.h), or that has lost records of its own (lost_records.h).
  *
  * RocksDB has keyspaces in its manifest, which lost nothing, and the catalog says in the log what
  * they are for: the two may say different things now. Every catalog change was one batch, but some
@@ -14,7 +14,17 @@
  *     Of old data nobody knows that: such a table stays, and is empty.
  *  4. A table whose tablets leave a hole or overlap gets one tablet for all its rows: they are all
  *     in one keyspace.
- *  5. The change log ends: a log with a hole is none, and what was archived may be lost here. */
+ *  5. The change log ends: a log with a hole is none, and what was archived may be lost here.
+ *
+ * Of lost records of its own nobody knows which there were, so besides
+ *
+ *  6. A table without any tablet was not deleted: which keyspace has its rows is lost. Its records
+ *     go, since they say nothing of its rows, and it is named; so do those of a table that is not
+ *     there.
+ *  7. Every keyspace was named as one without a table before. What is one stays so, if it has
+ *     rows.
+ *  8. Without the counter ids go on so far behind all that are seen that none was given before.
+ *     Without the ceiling versions begin at the wall clock, which had better be right. */
 #ifndef TRESTLE_CLUSTER_SALVAGE_H
 #define TRESTLE_CLUSTER_SALVAGE_H
 

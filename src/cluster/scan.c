@@ -46,7 +46,7 @@ struct scan {
     struct arena *row_arena; /* reset for each row */
     struct row row;
     struct cell_list filtered;
-    struct buffer last_scanned;
+    struct buffer last_scanned; /* before what the reader says, unless the scan is restricted */
     uint64_t random;
     struct scan_counts counts;
     struct heat_mark heat; /* of the single row that is being read */
@@ -201,9 +201,28 @@ static status open_reader(struct scan *scan)
     return s;
 }
 
+static status note_scanned(struct scan *scan, bytes row_key)
+{
+    buffer_clear(&scan->last_scanned);
+    buffer_append_bytes(&scan->last_scanned, row_key);
+    return scan->last_scanned.failed ? status_out_of_memory() : status_ok();
+}
+
+/* What the reader says, as long as it is there; empty: it has nothing to say. A row that a
+ * restricted scan does not find may be none of the caller's business. */
+static bytes scanned_by_reader(const struct scan *scan)
+{
+    if (scan->reader == NULL || scan->is_restricted)
+        return bytes_make(NULL, 0);
+    return row_range_reader_last_scanned(scan->reader);
+}
+
 /* The tablet has nothing more for the range: on to the next tablet, or the next range. */
 static status leave_tablet(struct scan *scan)
 {
+    bytes last = scanned_by_reader(scan);
+    if (last.size > 0)
+        TRY(note_scanned(scan, last));
     const struct key_range *range = current_range(scan);
     bytes border = scan->reversed ? scan->tablet->start : scan->tablet->end;
     bool goes_on = scan->reversed ? bytes_compare(range->from, border) < 0
@@ -236,18 +255,11 @@ static status name_tablet(status s, const struct scan *scan, const struct tablet
     return named;
 }
 
-static status note_scanned(struct scan *scan, bytes row_key)
-{
-    buffer_clear(&scan->last_scanned);
-    buffer_append_bytes(&scan->last_scanned, row_key);
-    return scan->last_scanned.failed ? status_out_of_memory() : status_ok();
-}
-
 static void start_row(struct scan *scan)
 {
     row_clear(&scan->row);
     arena_reset(scan->row_arena);
-    scan->row = (struct row){.cells.arena = scan->row_arena};
+    scan->row.cells.arena = scan->row_arena;
 }
 
 /* The row's record may want something done, whatever comes of the row. */
@@ -360,8 +372,7 @@ static status read_in_range(struct scan *scan, enum store_reach reach, enum row_
         scan, scan->tablet));
     look_after(scan, scan->tablet);
     bytes last = row_range_reader_last_scanned(scan->reader);
-    if (!scan->is_restricted ||
-        *outcome == ROW_FOUND) /* else the row may be none of his business */
+    if (scan->is_restricted && *outcome == ROW_FOUND)
         TRY(note_scanned(scan, last));
     note_asked_for(scan, scan->tablet, last, *outcome);
     if (last.size > 0 && *outcome != ROW_NOT_CACHED && *outcome != ROW_END)
@@ -445,7 +456,8 @@ void scan_release_value(struct scan *scan)
 
 bytes scan_last_scanned(const struct scan *scan)
 {
-    return buffer_bytes(&scan->last_scanned);
+    bytes last = scanned_by_reader(scan);
+    return last.size > 0 ? last : buffer_bytes(&scan->last_scanned);
 }
 
 struct scan_counts scan_counts(const struct scan *scan)

@@ -1,4 +1,5 @@
-/* Tests of scans whose filters look at values that were left in the store. */
+/* Tests of scans: of those whose filters look at values that were left in the store, and of how far
+ * one says that it has come. */
 #include "base/testing.h"
 #include "cluster/testing.h"
 #include "google/bigtable/v2/data.pb-c.h"
@@ -164,6 +165,28 @@ static void a_row_with_values_left_is_not_for_the_loop(void **state)
     }
 }
 
+/* Values in a write buffer, which no file is read for: so it is their size that counts. */
+static void a_filter_waits_for_room_for_the_largest_value(void **state)
+{
+    struct cluster_fixture *f = *state;
+    const struct key_range ranges[] = {everything, row_a};
+    write_large_row(f, "a", 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct filtered filtered = start(f, ranges[i], "c", NULL, NULL);
+        struct store_read_bound all =
+            store_bound_reads((struct store_read_bound){.most = VALUE_BYTES - 1});
+        assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_NOT_CACHED);
+        struct store_read_bound bound =
+            store_bound_reads((struct store_read_bound){.most = VALUE_BYTES});
+        assert_int_equal(bound.refused, VALUE_BYTES);
+        assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_FOUND);
+        assert_row_from(&filtered, "a", 2);
+        bound = store_bound_reads(all);
+        assert_int_equal(bound.refused, 0);
+        end(&filtered);
+    }
+}
+
 static void what_passes_is_of_the_instant_of_its_row(void **state)
 {
     struct cluster_fixture *f = *state;
@@ -230,16 +253,33 @@ static void a_filter_may_be_given_up_within_a_row(void **state)
     end(&filtered);
 }
 
+/* Its reader goes with the tablet, and what the next tablets have none of says nothing. */
+static void what_was_scanned_last_outlives_its_tablet(void **state)
+{
+    struct cluster_fixture *f = *state;
+    set_cell(f, "a", "v");
+    set_cell(f, "b", "v");
+    split_at(f, "m");
+    split_at(f, "t");
+    struct filtered filtered = start(f, everything, "z", NULL, NULL);
+    assert_int_equal(scan_last_scanned(filtered.scan).size, 0);
+    assert_int_equal(next(&filtered, STORE_ANYWHERE), ROW_END);
+    assert_true(bytes_equal(scan_last_scanned(filtered.scan), bytes_of("b")));
+    end(&filtered);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_filter_gets_the_values_that_were_left),
         TEST(a_row_with_values_left_is_not_for_the_loop),
+        TEST(a_filter_waits_for_room_for_the_largest_value),
         TEST(what_passes_is_of_the_instant_of_its_row),
         TEST(a_row_of_which_none_passes_does_not_come),
         TEST(what_passes_may_have_no_value_left),
         TEST(a_filter_may_be_given_up_within_a_row),
+        TEST(what_was_scanned_last_outlives_its_tablet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

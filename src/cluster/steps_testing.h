@@ -10,24 +10,7 @@
 #define TRESTLE_CLUSTER_STEPS_TESTING_H
 
 #include "cluster/testing.h"
-#include "store/fault_fs.h"
-
-status __wrap_store_open(const struct store_options *options, struct store **out);
-status __real_store_open(const struct store_options *options, struct store **out);
-
-static struct fault_fs *faults; /* NULL: the system's files */
-
-status __wrap_store_open(const struct store_options *options, struct store **out)
-{
-    return faults == NULL ? __real_store_open(options, out) : fault_fs_open(faults, options, out);
-}
-
-/* RocksDB 7.8 loses the memory of a write buffer whose flush it could not note down. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:rocksdb::DBImpl::SwitchMemtable\n";
-}
+#include "store/wrapped_open_testing.h"
 
 /* Where no sync waits for a disk, if there is such a place: what a power cut leaves is for fault_fs
  * to say. */
@@ -43,7 +26,7 @@ static inline void make_steps_fixture(struct cluster_fixture *f)
 {
     *f = (struct cluster_fixture){.log = {.fd = -1, .level = LOG_ERROR, .clock = clock_system()}};
     make_steps_directory(f->directory, sizeof f->directory);
-    f->arena = arena_create(1 << 20);
+    f->arena = arena_create(4 << 20);
     assert_non_null(f->arena);
     assert_ok(pool_create(1, 16, "test", &f->pool));
     f->options = test_cluster_options(f->directory);

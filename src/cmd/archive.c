@@ -6,19 +6,10 @@
 #include "base/options.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
-#include "row/fold.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-enum {
-    CACHE_BYTES = 64 << 20,
-    WRITE_BUFFER_BYTES = 256 << 20,
-    OPEN_FILES = 256,
-    BACKGROUND_THREADS = 2,
-};
 
 static const char *date(uint64_t sequence, char text[CLOCK_DATE_SIZE])
 {
@@ -170,46 +161,6 @@ static int list_kind(const char *const *arguments)
     return command_end("archive list", s, listing.is_perfect);
 }
 
-/* --- replay --- */
-
-struct replay {
-    const char *directory;
-    const char *from;
-    const char *until;
-    const char *table;
-    const char *backup_key;
-};
-
-#define ROW(member_, unit_, sentence_)                                                             \
-    {                                                                                              \
-        .member = #member_, .kind = OPTION_STRING, .offset = offsetof(struct replay, member_),     \
-        .unit = unit_, .sentence = sentence_                                                       \
-    }
-
-static const struct option rows[] = {
-    ROW(from, "PLACE", "Where the archive is."),
-    ROW(until, "MOMENT", ARCHIVE_UNTIL_SENTENCE),
-    ROW(table, "NAME", ARCHIVE_TABLE_SENTENCE),
-    ROW(backup_key, "FILE", ARCHIVE_KEY_SENTENCE),
-};
-
-enum { ROW_COUNT = sizeof rows / sizeof *rows };
-
-static const struct option_table table = {
-    .rows = rows, .count = ROW_COUNT, .command = "trestle archive replay DIR"};
-
-static void write_replay_help(struct buffer *out)
-{
-    options_write_help(&table, out);
-    buffer_append_format(
-        out,
-        "\nTakes DIR on to a later moment: the copy of a data directory, as it was when its\n"
-        "server was stopped, or killed. It becomes the data of another server, with an archive\n"
-        "of its own. A moment that cannot be had is refused with the nearest that can, and\n"
-        "nothing is changed; a replay that was killed, or that met a damaged piece, leaves a\n"
-        "directory of no use: keep the copy's original.\n");
-}
-
 /* --- one table --- */
 
 struct search {
@@ -293,7 +244,9 @@ status archive_take_on(const struct archive_taking *taking, struct store *store,
                                       .place = taking->place,
                                       .clock = clock_system(),
                                       .log = taking->log,
-                                      .until = taking->until};
+                                      .until = taking->until,
+                                      .from = taking->from,
+                                      .next = taking->next};
     if (restore.catalog == NULL)
         return status_make(STATUS_DATA_LOSS, "there is no catalog");
     return take_on(taking, &restore, directory, out);
@@ -308,68 +261,12 @@ void archive_tell_restored(const char *directory, const struct archive_restored 
            restored->events, restored->pieces);
 }
 
-static status open_and_replay(const struct replay *replay, uint64_t until,
-                              struct archive_restored *restored)
-{
-    const struct log log = {.fd = STDERR_FILENO, .level = LOG_WARN, .clock = clock_system()};
-    const struct store_options options = {.directory = replay->directory,
-                                          .fold = &row_fold,
-                                          .log = &log,
-                                          .cache_bytes = CACHE_BYTES,
-                                          .write_buffer_bytes = WRITE_BUFFER_BYTES,
-                                          .open_files = OPEN_FILES,
-                                          .background_threads = BACKGROUND_THREADS};
-    struct archive_taking taking = {.until = until, .table = replay->table, .log = &log};
-    struct store *store;
-    if (access(replay->directory, F_OK) != 0) /* the store would make it */
-        return status_make(STATUS_NOT_FOUND, "%s is missing", replay->directory);
-    TRY(place_of_name_with_key(files_of_system(), replay->from, replay->backup_key, &taking.place));
-    status s = store_open(&options, &store);
-    if (status_is_ok(s)) {
-        s = archive_take_on(&taking, store, replay->directory, restored);
-        store_close(store);
-    }
-    place_close(taking.place);
-    return s;
-}
-
-static status read_arguments(const char *const *arguments, struct replay *replay, uint64_t *until)
-{
-    struct option_origin origins[ROW_COUNT] = {0};
-    struct option_values values = {.object = replay, .origins = origins};
-    const char *const no_environment[] = {NULL};
-    *until = ARCHIVE_END;
-    TRY(command_need_words(arguments, 1, "needs a data directory"));
-    TRY(options_read(&table, arguments + 1, no_environment, &values));
-    replay->directory = arguments[0];
-    if (replay->from == NULL)
-        return status_make(STATUS_INVALID_ARGUMENT, "needs --from, the archive's place");
-    return replay->until == NULL ? status_ok() : archive_parse_moment(replay->until, until);
-}
-
-static int replay_kind(const char *const *arguments)
-{
-    struct replay replay = {0};
-    struct archive_restored restored;
-    uint64_t until;
-    if (command_asks_for(arguments, "--help"))
-        return command_print(write_replay_help);
-    status s = read_arguments(arguments, &replay, &until);
-    if (!status_is_ok(s))
-        return command_refuse("archive replay", s);
-    s = open_and_replay(&replay, until, &restored);
-    if (!status_is_ok(s))
-        return command_fail("archive replay", s);
-    archive_tell_restored(replay.directory, &restored);
-    return EXIT_SUCCESS;
-}
-
 /* --- the command --- */
 
 static const struct command_kind kinds[] = {
     {"list", list_kind, "say between which moments can be restored"},
     {"verify", archive_verify_kind, "read all of it, and say what is damaged"},
-    {"replay", replay_kind, "take the copy of a data directory on to a later moment"},
+    {"replay", archive_replay_kind, "take the copy of a data directory on to a later moment"},
 };
 
 int archive_command(const char *const *arguments)

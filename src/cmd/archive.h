@@ -7,8 +7,9 @@
 /* The arguments behind "archive", ended by NULL; returns the exit status. */
 int archive_command(const char *const *arguments);
 
-/* The kind `verify`; see command.h. */
+/* The kinds `verify` and `replay`; see command.h. */
 int archive_verify_kind(const char *const *arguments);
+int archive_replay_kind(const char *const *arguments);
 
 /* The place that the first argument names, by the options behind it; and the help of these. `rate`:
  * bytes a second, by an option; NULL: there is none. */
@@ -20,6 +21,8 @@ void archive_write_place_options(const char *command, bool has_rate, struct buff
 struct archive_taking {
     struct place *place;
     uint64_t until;
+    uint64_t from; /* as in archive_restore; so is the next */
+    uint64_t next;
     const char *table;
     const struct log *log;
 };

@@ -184,9 +184,28 @@ static void print_backup(const char *name, const struct whole_backup *backup)
     buffer_free(&size);
 }
 
+/* A key that is missing is so for all of them, and no damage: `*refused` is that of the first. */
+static void list_one(struct visit *visit, const char *name, struct arena *arena, status *refused)
+{
+    struct whole_backup backup;
+    arena_reset(arena);
+    status s = whole_read(visit->place, name, arena, &backup);
+    visit->is_perfect = visit->is_perfect && status_is_ok(s);
+    if (status_is_ok(s)) {
+        print_backup(name, &backup);
+    } else if (s.code != STATUS_PERMISSION_DENIED) {
+        fprintf(stderr, "damage: %s: %s\n", name, status_message(s));
+    } else if (status_is_ok(*refused)) {
+        *refused = s;
+        return;
+    }
+    status_free(s);
+}
+
 static status list(struct visit *visit)
 {
     const char *const *names;
+    status refused = status_ok();
     size_t count;
     TRY(whole_names(visit->place, visit->arena, &names, &count));
     if (count == 0)
@@ -194,19 +213,10 @@ static status list(struct visit *visit)
     struct arena *arena = arena_create(BACKUP_COMMAND_MEMORY);
     if (arena == NULL)
         return status_out_of_memory();
-    for (size_t i = 0; i < count; i++) {
-        struct whole_backup backup;
-        arena_reset(arena);
-        status s = whole_read(visit->place, names[i], arena, &backup);
-        if (status_is_ok(s))
-            print_backup(names[i], &backup);
-        else
-            fprintf(stderr, "damage: %s: %s\n", names[i], status_message(s));
-        visit->is_perfect = visit->is_perfect && status_is_ok(s);
-        status_free(s);
-    }
+    for (size_t i = 0; i < count; i++)
+        list_one(visit, names[i], arena, &refused);
     arena_destroy(arena);
-    return status_ok();
+    return refused;
 }
 
 static int list_kind(const char *const *arguments)

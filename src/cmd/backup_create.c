@@ -6,6 +6,7 @@
 #include "backup/whole_scope.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
+#include "cmd/place_apart.h"
 #include "row/fold.h"
 #include "tablet/change_log.h"
 #include "tablet/commit.h"
@@ -123,6 +124,7 @@ static status open_directory(struct creation *creation)
                                           .cache_bytes = CACHE_BYTES,
                                           .open_files = OPEN_FILES,
                                           .read_only = true};
+    TRY(place_check_apart(creation->where, creation->options.data_dir));
     TRY(store_open(&options, &creation->store));
     TRY(place_of_name_with_key(files_of_system(), creation->where, creation->options.backup_key,
                                &creation->place));

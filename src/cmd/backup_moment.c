@@ -33,7 +33,11 @@ static status begin(const struct backup_moment *moment, struct backup_moment_wor
                                         .name = *name};
     restore->take_on = take_on;
     restore->context = work;
-    return whole_find_base(&wanted, arena, name, backup);
+    struct archive_reach reach;
+    TRY(whole_find_base(&wanted, arena, name, backup, &reach));
+    work->taking.from = reach.from;
+    work->taking.next = reach.next;
+    return status_ok();
 }
 
 status backup_moment_begin(const struct backup_moment *moment, struct whole_restore *restore,

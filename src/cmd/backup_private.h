@@ -70,6 +70,7 @@ struct backup_tables {
     const char *directory; /* to be made: not there, or empty */
     const struct log *log;
     struct whole_work *work;
+    void (*tell)(const char *path); /* see backup/unfinished.h */
 };
 
 /* `*made`: how many tables it has. */

@@ -4,6 +4,7 @@
 #include "cmd/archive.h"
 #include "cmd/backup_private.h"
 #include "cmd/command.h"
+#include "os/file.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -102,6 +103,11 @@ struct restoration {
     struct whole_work work;
 };
 
+static void tell_left(const char *path)
+{
+    fprintf(stderr, "%s was left by a restore that was killed, and is removed\n", path);
+}
+
 /* --- a directory of all --- */
 
 static void tell_restored(const char *name, const char *directory,
@@ -123,7 +129,8 @@ static status restore_all(struct restoration *r, const char *directory)
                                  .files = files_of_system(),
                                  .directory = directory,
                                  .log = &r->log,
-                                 .work = &r->work};
+                                 .work = &r->work,
+                                 .tell = tell_left};
     struct backup_moment_work *moment = NULL;
     const char *name = r->words[1];
     status s = backup_moment_begin(&r->options.moment, &what, r->arena, &name, &backup, &moment);
@@ -157,7 +164,8 @@ static status restore_tables(struct restoration *r, const char *directory)
                                          .with_policies = r->options.with_policies,
                                          .directory = directory,
                                          .log = &r->log,
-                                         .work = &r->work};
+                                         .work = &r->work,
+                                         .tell = tell_left};
     TRY(backup_make_tables(&tables, &made));
     tell_tables(name, made, directory);
     return status_ok();
@@ -165,20 +173,10 @@ static status restore_tables(struct restoration *r, const char *directory)
 
 /* --- either --- */
 
-/* A slash at its end would name something in it. */
-static status name_target(const struct restoration *r, const char **out)
-{
-    bytes to = bytes_of(r->options.to);
-    while (to.size > 1 && to.data[to.size - 1] == '/')
-        to.size--;
-    *out = arena_string(r->arena, to);
-    return *out == NULL ? status_out_of_memory() : status_ok();
-}
-
 static status open_and_restore(struct restoration *r)
 {
-    const char *directory;
-    TRY(name_target(r, &directory));
+    char directory[PATH_MAX];
+    TRY(path_of_new_directory(r->options.to, "restore into", directory));
     TRY(place_of_name_with_key(files_of_system(), r->words[0], r->options.moment.key, &r->place));
     return r->from != NULL ? restore_tables(r, directory) : restore_all(r, directory);
 }

@@ -32,6 +32,7 @@
 #include "cmd/doctor_backups.h"
 #include "cmd/doctor_clock.h"
 #include "cmd/doctor_keyspaces.h"
+#include "cmd/repair_catalog.h"
 #include "cmd/repair_tables.h"
 #include "control/control.h"
 #include "datastore/database.h"
@@ -577,6 +578,28 @@ static status check_resources(struct doctor *doctor, struct keyspace *catalog)
     return status_ok();
 }
 
+static void report_records(void *context, const char *words)
+{
+    struct doctor *doctor = context;
+    doctor->damages++;
+    fprintf(stderr, "damage: %s\n", words);
+}
+
+/* Of one that is damaged it is said where; without it there is nothing to hold the rest against. */
+static status read_catalog(struct doctor *doctor, struct keyspace *catalog,
+                           const struct catalog_visitor *visitor)
+{
+    status s = catalog_read(catalog, visitor);
+    if (!status_is_ok(s) && s.code != STATUS_DATA_LOSS)
+        return s;
+    status looked = repair_catalog_look(doctor->store, report_records, doctor);
+    if (!status_is_ok(s)) {
+        status_ignore(looked);
+        return s;
+    }
+    return looked;
+}
+
 static status examine(struct doctor *doctor)
 {
     struct keyspace *catalog = store_keyspace_find(doctor->store, CATALOG_KEYSPACE_ID);
@@ -584,7 +607,7 @@ static status examine(struct doctor *doctor)
         return status_make(STATUS_DATA_LOSS, "there is no catalog");
     struct catalog_visitor visitor = {
         .context = doctor, .table = find_table, .tablet = find_tablet};
-    TRY(catalog_read(catalog, &visitor));
+    TRY(read_catalog(doctor, catalog, &visitor));
     TRY(damage_look_read_catalog(doctor->look, doctor->store));
     if (damage_look_has_any(doctor->look))
         TRY(look_at_files(doctor));
@@ -615,8 +638,8 @@ static void check_identity(struct doctor *doctor, const char *directory)
     if (!files_lack_identity(directory))
         return;
     doctor->damages++;
-    fprintf(stderr, "damage: the file IDENTITY is missing: a start makes another server of it, "
-                    "and its whole backups are those of another\n");
+    fprintf(stderr, "damage: the file IDENTITY is missing, or is none: a start makes another "
+                    "server of it, and its whole backups are those of another\n");
 }
 
 static status open_and_examine(struct doctor *doctor, const char *directory, const struct log *log)

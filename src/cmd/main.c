@@ -17,11 +17,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 struct command {
     const char *name;
     int (*run)(const char *const *arguments); /* those after the name; returns the exit status */
     const char *sentence;
+    /* What it writes is a server's data, or has row keys: its owner's alone, whatever his umask.
+     * Files that the user asks for, such as exports, are made as the umask says. */
+    bool is_private;
 };
 
 static void write_version_help(struct buffer *out)
@@ -42,23 +46,26 @@ static int version_command(const char *const *arguments)
 static int help_command(const char *const *arguments);
 
 static const struct command commands[] = {
-    {"serve", serve_command, "serve a data directory to Bigtable clients"},
-    {"doctor", doctor_command, "examine the data directory of a stopped server"},
-    {"repair", repair_command, "mend the data directory of a stopped server"},
-    {"backup", backup_command, "make, verify and restore backups of a whole server"},
-    {"archive", archive_command, "look into an archive, and take a copy on to a later moment"},
-    {"import", import_command, "bring in rows of files, and what another database has exported"},
-    {"export", export_command, "write a table into files that others read"},
-    {"copy", copy_command, "copy a table from one Bigtable endpoint to another"},
-    {"advise", advise_command, "say what is wrong with a table's keys and columns"},
-    {"sql", sql_command, "query any Bigtable endpoint with GoogleSQL"},
-    {"status", status_command, "say what a server does"},
-    {"support-bundle", support_bundle_command, "gather what somebody who helps needs to know"},
-    {"bench", bench_command, "put load on a server and measure it"},
-    {"token", token_command, "make a bearer token"},
-    {"permissions", permissions_command, "print what each RPC needs"},
-    {"version", version_command, "print the version"},
-    {"help", help_command, "print this"},
+    {"serve", serve_command, "serve a data directory to Bigtable clients", true},
+    {"doctor", doctor_command, "examine the data directory of a stopped server", true},
+    {"repair", repair_command, "mend the data directory of a stopped server", true},
+    {"backup", backup_command, "make, verify and restore backups of a whole server", true},
+    {"archive", archive_command, "look into an archive, and take a copy on to a later moment",
+     true},
+    {"import", import_command, "bring in rows of files, and what another database has exported",
+     false},
+    {"export", export_command, "write a table into files that others read", false},
+    {"copy", copy_command, "copy a table from one Bigtable endpoint to another", false},
+    {"advise", advise_command, "say what is wrong with a table's keys and columns", false},
+    {"sql", sql_command, "query any Bigtable endpoint with GoogleSQL", false},
+    {"status", status_command, "say what a server does", false},
+    {"support-bundle", support_bundle_command, "gather what somebody who helps needs to know",
+     false},
+    {"bench", bench_command, "put load on a server and measure it", false},
+    {"token", token_command, "make a bearer token", false},
+    {"permissions", permissions_command, "print what each RPC needs", false},
+    {"version", version_command, "print the version", false},
+    {"help", help_command, "print this", false},
 };
 
 static void print_help(FILE *to)
@@ -99,5 +106,7 @@ int main(int count, char **arguments)
         fprintf(stderr, "trestle: there is no command \"%s\"; see trestle help\n", arguments[1]);
         return EXIT_USAGE;
     }
+    if (command->is_private)
+        umask(S_IRWXG | S_IRWXO);
     return command->run((const char *const *)arguments + 2);
 }

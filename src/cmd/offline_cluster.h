@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cluster/cluster.h"
 #include "os/pool.h"
+#include "store/store.h"
 
 struct offline_cluster {
     struct pool *pool;
@@ -18,6 +19,13 @@ struct offline_cluster {
 status offline_cluster_open(const char *directory, const char *name, struct clock *clock,
                             const struct log *log, bool accepts_old_data,
                             struct offline_cluster *out);
+/* Opens it so that what damage has taken from the catalog is given up (cluster/lost_records.h), and
+ * closes it again. */
+status offline_cluster_put_right(const char *directory, const char *name, struct clock *clock,
+                                 const struct log *log);
 void offline_cluster_close(const struct offline_cluster *offline);
+
+/* How a command opens the store alone. What is given outlives the options. */
+struct store_options offline_store_options(const char *directory, const struct log *log);
 
 #endif

@@ -41,11 +41,11 @@ void reloadable_check(struct reloadable *reloadable, bool always, const struct l
     bytes changed = changes.size > 0 ? buffer_bytes(&changes) : bytes_of("none");
     if (status_is_ok(s))
         log_info(log, "files read again", LOG_STR("what", reloadable->what),
-                 LOG_BYTES("changes", changed));
+                 LOG_TEXT("changes", changed));
     else
         log_error(log, "cannot read files again; going on with what was read before",
                   LOG_STR("what", reloadable->what), LOG_STR("error", status_message(s)),
-                  LOG_BYTES("changes", changed));
+                  LOG_TEXT("changes", changed));
     status_free(s);
     buffer_free(&changes);
 }

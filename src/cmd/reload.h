@@ -8,7 +8,7 @@
 #include "os/file.h"
 
 /* In the order of the metrics that count them. */
-enum reload_kind { RELOAD_ACCESS, RELOAD_AUDIT_LOG, RELOAD_TLS };
+enum reload_kind { RELOAD_ACCESS, RELOAD_AUDIT_LOG, RELOAD_TLS, RELOAD_TLS_CLIENT_CA };
 
 /* Some files that are read together, and who reads them. On failure he keeps what he had of those
  * that he cannot read. */

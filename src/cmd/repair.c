@@ -1,7 +1,8 @@
 /* See repair.h.
  *
  * What is mended
- *  0. A list of tables that is lost: repair_old_data.h. What else there is is looked at after that.
+ *  0. A list of tables that is lost: repair_old_data.h. Then a catalog that is damaged:
+ *     repair_catalog.h. What else there is is looked at after that.
  *  1. Table files that are damaged or missing: repair_tables.h. What was in them is lost.
  *  2. The indexes of Datastore's databases, which follow from their entities:
  *     datastore/index_repair.h.
@@ -16,12 +17,14 @@
 #include "base/limits.h"
 #include "cluster/catalog.h"
 #include "cmd/command.h"
+#include "cmd/offline_cluster.h"
+#include "cmd/repair_catalog.h"
 #include "cmd/repair_keyspaces.h"
 #include "cmd/repair_old_data.h"
 #include "cmd/repair_server.h"
 #include "cmd/repair_tables.h"
 #include "datastore/index_repair.h"
-#include "row/fold.h"
+#include "store/files.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,10 +35,6 @@ enum {
     CATALOG_MEMORY = 1 << 30,
     MOST_NAMED = 5,  /* of each kind and database; the rest is counted */
     MOST_LEFT = 100, /* of what is left in all; the rest is counted */
-    CACHE_BYTES = 64 << 20,
-    WRITE_BUFFER_BYTES = 64 << 20,
-    OPEN_FILES = 256,
-    BACKGROUND_THREADS = 2,
 };
 
 struct database {
@@ -56,9 +55,11 @@ struct repair {
     bool in_place;
     bool accepts_old_data;
     bool would_accept;     /* and that would be all of the list of tables */
+    bool would_give_up;    /* of the catalog what is damaged */
     const char *lost_path; /* where lost rows are named */
     struct repair_backup backup;
-    uint64_t lost; /* ranges of rows, or what would be */
+    uint64_t lost;         /* ranges of rows, or what would be */
+    uint64_t lost_records; /* the same of the catalog's */
     struct log log;
     struct store *store;
     struct commit_queue *commits; /* NULL: the store is open for reading alone */
@@ -262,14 +263,8 @@ static status start_commits(struct repair *repair, struct keyspace *catalog)
 
 static status open_directory(struct repair *repair, bool read_only)
 {
-    const struct store_options options = {.directory = repair->directory,
-                                          .fold = &row_fold,
-                                          .log = &repair->log,
-                                          .cache_bytes = CACHE_BYTES,
-                                          .write_buffer_bytes = WRITE_BUFFER_BYTES,
-                                          .open_files = OPEN_FILES,
-                                          .background_threads = BACKGROUND_THREADS,
-                                          .read_only = read_only};
+    struct store_options options = offline_store_options(repair->directory, &repair->log);
+    options.read_only = read_only;
     TRY(store_open(&options, &repair->store));
     struct keyspace *catalog = store_keyspace_find(repair->store, CATALOG_KEYSPACE_ID);
     if (catalog == NULL)
@@ -324,10 +319,25 @@ static status repair_list(struct repair *repair)
     return repair_old_data(&options, &repair->would_accept);
 }
 
+static status repair_records(struct repair *repair)
+{
+    struct lost_rows_report report = {.path = repair->lost_path};
+    const struct repair_catalog_options options = {.directory = repair->directory,
+                                                   .log = &repair->log,
+                                                   .in_place = repair->in_place,
+                                                   .report = &report};
+    status s = repair_catalog(&options, &repair->would_give_up);
+    lost_rows_close(&report);
+    repair->lost_records = report.count;
+    return s;
+}
+
 static status repair_directory(struct repair *repair)
 {
     TRY(repair_list(repair));
-    if (repair->would_accept)
+    if (!repair->would_accept)
+        TRY(repair_records(repair));
+    if (repair->would_accept || repair->would_give_up)
         return status_ok();
     TRY(repair_files(repair));
     repair->arena = arena_create(CATALOG_MEMORY);
@@ -345,13 +355,25 @@ static status repair_directory(struct repair *repair)
 
 /* --- the command --- */
 
+/* Of what comes first, and of a directory in which nothing is wrong. */
+static void sum_up_catalog(const struct repair *repair)
+{
+    if (repair->lost_records > 0 && repair->in_place)
+        printf("%s: %" PRIu64 " ranges of the catalog's records are lost, named in %s\n",
+               repair->directory, repair->lost_records, repair->lost_path);
+    else if (repair->would_accept || repair->would_give_up)
+        printf("%s: nothing was changed (--in-place does it), and nothing else looked at\n",
+               repair->directory);
+    else if (repair->lost == 0 && repair->to_mend == 0 && repair->left == 0)
+        printf("%s: nothing to mend\n", repair->directory);
+}
+
 static int sum_up(const struct repair *repair)
 {
     bool is_well = repair->left == 0 && (repair->in_place || repair->to_mend == 0);
-    if (repair->would_accept) {
-        printf("%s: nothing was changed (--in-place does it)\n", repair->directory);
+    sum_up_catalog(repair);
+    if (repair->would_accept || repair->would_give_up)
         return EXIT_FAILURE;
-    }
     if (repair->lost > 0 && repair->in_place)
         printf("%s: %" PRIu64 " ranges of rows are lost, named in %s\n", repair->directory,
                repair->lost, repair->lost_path);
@@ -359,8 +381,6 @@ static int sum_up(const struct repair *repair)
         printf("%s: %" PRIu64 " ranges of rows to give up; nothing was changed (--in-place does "
                "it)\n",
                repair->directory, repair->lost);
-    else if (repair->to_mend == 0 && repair->left == 0)
-        printf("%s: nothing to mend\n", repair->directory);
     if (repair->to_mend > 0 && repair->in_place)
         printf("%s: %" PRIu64 " index rows mended\n", repair->directory, repair->mended);
     else if (repair->to_mend > 0)
@@ -392,18 +412,31 @@ static int run_named(struct repair *repair)
     return exit_status;
 }
 
+/* The operator's directory for files of a backup is made, unless it is there, and what was made is
+ * removed again. */
+static int run_in(struct repair *repair, const char *parent)
+{
+    bool is_new = parent != NULL && access(parent, F_OK) != 0;
+    status s = is_new ? files_make_directory(files_of_system(), parent) : status_ok();
+    int exit_status = status_is_ok(s) ? run_named(repair) : command_fail("repair", s);
+    if (is_new)
+        (void)rmdir(parent);
+    return exit_status;
+}
+
 /* What is lost is named in the directory, unless there is another place for it. */
 static int run(struct repair repair)
 {
+    const char *parent = repair.backup.scratch;
     char *lost_path = path_of(repair.directory, "/lost.tsv");
-    char *scratch = path_of(repair.directory, ".repairing");
+    char *scratch = parent != NULL ? path_of(parent, "/trestle-repairing")
+                                   : path_of(repair.directory, ".repairing");
     if (repair.lost_path == NULL)
         repair.lost_path = lost_path;
-    if (repair.backup.scratch == NULL)
-        repair.backup.scratch = scratch;
+    repair.backup.scratch = scratch;
     bool has_memory = lost_path != NULL && scratch != NULL;
     int exit_status =
-        has_memory ? run_named(&repair) : command_fail("repair", status_out_of_memory());
+        has_memory ? run_in(&repair, parent) : command_fail("repair", status_out_of_memory());
     free(lost_path);
     free(scratch);
     return exit_status;
@@ -420,9 +453,9 @@ static void write_help(struct buffer *out)
         "       trestle repair DIR --drop ID [--in-place]\n"
         "       trestle repair --endpoint ADDR:PORT [OPTION...]\n\n"
         "Looks for damaged and missing table files in a stopped server's data directory, and says\n"
-        "which rows were in them. Makes every index of the Datastore databases there anew, and\n"
-        "says which index rows are too many, missing or of wrong types. Nothing is changed\n"
-        "without\n\n"
+        "which rows were in them, and which of the catalog's records. Makes every index of the\n"
+        "Datastore databases there anew, and says which index rows are too many, missing or of\n"
+        "wrong types. Nothing is changed without\n\n"
         "  --in-place         write what is to be mended into the directory itself: copy it "
         "first.\n"
         "                     Rows that were in damaged files are deleted: they are lost\n"
@@ -432,17 +465,17 @@ static void write_help(struct buffer *out)
         "                     are lost, take for true what all table files and logs have, which\n"
         "                     may show deleted data; what was there stays in DIR/replaced\n"
         "  --from PLACE       what is out of service becomes what it was in a whole backup: a\n"
-        "                     directory, or s3://BUCKET/PREFIX. What was written there since is\n"
-        "                     lost, and what was deleted since is there again; all other rows\n"
-        "                     stay as they are\n"
+        "                     directory, or s3://BUCKET/PREFIX; or in a data directory that was\n"
+        "                     restored from one. What was written there since is lost, and what\n"
+        "                     was deleted since is there again; all other rows stay as they are\n"
         "  --backup NAME      this backup; by default the newest of this server from which those\n"
         "                     rows can be read\n"
         "  --backup-key FILE  the key that what is in the place is encrypted with: the server's\n"
         "                     --backup-key\n"
-        "  --scratch DIR      where the tables' files of the backup are put meanwhile, which is "
-        "made\n"
-        "                     and removed again; by default DIR.repairing, beside the data "
-        "directory\n"
+        "  --scratch DIR      where the tables' files of the backup are put meanwhile: into a\n"
+        "                     directory trestle-repairing in it, which is made and removed again,\n"
+        "                     and nothing else of it; by default DIR.repairing, beside the data\n"
+        "                     directory\n"
         "  --lost FILE        where to name what is lost; by default lost.tsv in the directory\n"
         "  --claim ID=TABLE   make a table of that name, projects/P/instances/I/tables/T, of the\n"
         "                     rows of a keyspace that has none: a salvage has kept it. Families\n"

@@ -9,7 +9,7 @@
 
 #include "cluster/catalog.h"
 #include "cmd/command.h"
-#include "row/fold.h"
+#include "cmd/offline_cluster.h"
 #include "row/fragment.h"
 #include "row/row_key.h"
 #include "tablet/change_log.h"
@@ -20,13 +20,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-    MOST_FAMILIES = 1000,
-    CACHE_BYTES = 64 << 20,
-    WRITE_BUFFER_BYTES = 64 << 20,
-    OPEN_FILES = 256,
-    BACKGROUND_THREADS = 2,
-};
+enum { MOST_FAMILIES = 1000 };
 
 struct wish {
     const char *directory;
@@ -225,14 +219,8 @@ static void tell(const struct claim *claim)
 
 static status open_store(struct claim *claim, const struct log *log)
 {
-    const struct store_options options = {.directory = claim->wish->directory,
-                                          .fold = &row_fold,
-                                          .log = log,
-                                          .cache_bytes = CACHE_BYTES,
-                                          .write_buffer_bytes = WRITE_BUFFER_BYTES,
-                                          .open_files = OPEN_FILES,
-                                          .background_threads = BACKGROUND_THREADS,
-                                          .read_only = !claim->wish->in_place};
+    struct store_options options = offline_store_options(claim->wish->directory, log);
+    options.read_only = !claim->wish->in_place;
     TRY(store_open(&options, &claim->store));
     claim->catalog = store_keyspace_find(claim->store, CATALOG_KEYSPACE_ID);
     return claim->catalog == NULL ? status_make(STATUS_DATA_LOSS, "there is no catalog")

@@ -21,6 +21,8 @@ struct repair_options {
     const char *lost;
     bool in_place;
     bool accept_old_data;
+    const char *from;
+    const char *backup;
 };
 
 /* --- options --- */
@@ -45,6 +47,13 @@ static const struct option rows[] = {
     ROW(BOOLEAN, in_place, "false", "", "Does it; else it only says what would be lost."),
     ROW(BOOLEAN, accept_old_data, "false", "",
         "Keeps what other files have of the rows, which may have been deleted or overwritten."),
+    ROW(STRING, from, NULL, "PLACE",
+        "The rows become what they were in a whole backup: in, or below, one of the server's "
+        "places "
+        "of backups."),
+    ROW(STRING, backup, NULL, "NAME",
+        "With --from: this backup; by default the newest of this server from which the rows can be "
+        "read."),
     ROW(STRING, lost, "lost.tsv", "FILE", "What is lost is added here, a range a line."),
 };
 
@@ -65,6 +74,11 @@ static status read_options(const char *const *arguments, struct repair_options *
     const char *const no_environment[] = {NULL};
     *out = (struct repair_options){.target = {.project = "p", .instance = "i"}};
     TRY(options_read(&table, arguments, no_environment, &values));
+    if (out->from == NULL && out->backup != NULL)
+        return status_make(STATUS_INVALID_ARGUMENT, "--backup goes with --from");
+    if (out->from != NULL && out->accept_old_data)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "--from and --accept-old-data exclude each other");
     return target_options_settle(&table, origins, &out->target);
 }
 
@@ -76,6 +90,7 @@ struct repair {
     struct arena *arena;
     struct lost_rows_report report;
     bool is_needed; /* something is out of service */
+    size_t left;    /* tables of which nothing can be taken from a backup */
 };
 
 /* As long as it takes: the files around the damage are compacted. Made once: what another repair
@@ -90,11 +105,14 @@ static status call(const struct repair *repair, const char *path, const Protobuf
 static status ask(const struct repair *repair, const char *name, bool is_trial,
                   const Insight__RepairTableResponse **out)
 {
+    const struct repair_options *options = repair->options;
     Insight__RepairTableRequest request = INSIGHT__REPAIR_TABLE_REQUEST__INIT;
     const ProtobufCMessage *message;
     request.name = name;
-    request.accept_old_data = repair->options->accept_old_data;
+    request.accept_old_data = options->accept_old_data;
     request.validate_only = is_trial;
+    request.place = options->from != NULL ? options->from : "";
+    request.backup = options->backup != NULL ? options->backup : "";
     TRY(call(repair, INSIGHT "RepairTable", &request.base,
              &insight__repair_table_response__descriptor, &message));
     *out = (const void *)message;
@@ -187,11 +205,30 @@ static status give_up(struct repair *repair, const char *name,
     return name_unforeseen(repair, foreseen, lost);
 }
 
+/* Other tables may have what this one lacks. */
+static bool is_of_table(const struct repair *repair, enum status_code code)
+{
+    return repair->options->from != NULL &&
+           (code == STATUS_NOT_FOUND || code == STATUS_DATA_LOSS ||
+            code == STATUS_FAILED_PRECONDITION || code == STATUS_UNIMPLEMENTED);
+}
+
+static status leave_if_refused(struct repair *repair, const char *name, status s)
+{
+    if (status_is_ok(s) || !is_of_table(repair, s.code))
+        return s;
+    fprintf(stderr, "left: %s: nothing can be taken from a backup: %s\n", name, status_message(s));
+    repair->left++;
+    repair->is_needed = true;
+    status_free(s);
+    return status_ok();
+}
+
 static status repair_table(struct repair *repair, const char *name)
 {
-    const Insight__RepairTableResponse *foreseen;
-    TRY(ask(repair, name, true, &foreseen));
-    if (foreseen->n_lost == 0)
+    const Insight__RepairTableResponse *foreseen = NULL;
+    TRY(leave_if_refused(repair, name, ask(repair, name, true, &foreseen)));
+    if (foreseen == NULL || foreseen->n_lost == 0)
         return status_ok();
     repair->is_needed = true;
     TRY(name_all(repair, foreseen));
@@ -256,12 +293,18 @@ static void sum_up(const struct repair_options *options, const struct repair *re
 {
     size_t count = repair->report.count;
     const char *all = options->table == NULL ? "all" : options->table;
+    bool is_filled = options->from != NULL;
+    const char *ends = is_filled ? "taken from a backup" : "given up";
     if (!repair->is_needed)
         printf("%s: nothing is out of service\n", options->target.server.address);
     else if (!options->in_place)
-        printf("%zu ranges to give up; nothing was changed (--in-place does it)\n", count);
+        printf("%zu ranges to %s; nothing was changed (--in-place does it)\n", count,
+               is_filled ? "take from a backup" : "give up");
+    else if (repair->left > 0)
+        printf("%zu ranges %s, named in %s; %zu tables are left as they were\n", count, ends,
+               options->lost, repair->left);
     else
-        printf("%zu ranges given up, named in %s; %s is in service again\n", count, options->lost,
+        printf("%zu ranges %s, named in %s; %s is in service again\n", count, ends, options->lost,
                all);
 }
 
@@ -276,5 +319,6 @@ int repair_server_command(const char *const *arguments)
     s = run(&options, &repair);
     if (status_is_ok(s))
         sum_up(&options, &repair);
-    return command_end("repair", s, options.in_place || !repair.is_needed);
+    bool is_well = repair.left == 0 && (options.in_place || !repair.is_needed);
+    return command_end("repair", s, is_well);
 }

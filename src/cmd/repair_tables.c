@@ -10,18 +10,12 @@
 #include "cluster/cluster.h"
 #include "cluster/damage.h"
 #include "cmd/offline_cluster.h"
-#include "row/fold.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum {
-    MEMORY = 1 << 30,
-    CACHE_BYTES = 64 << 20,
-    WRITE_BUFFER_BYTES = 64 << 20,
-    OPEN_FILES = 256,
-    BACKGROUND_THREADS = 2,
-};
+enum { MEMORY = 1 << 30 };
 
 /* --- the look --- */
 
@@ -131,16 +125,10 @@ static status read_catalog(struct look *look)
 
 static status open_and_look(const struct repair_tables_options *options, struct look *look)
 {
-    const struct store_options how = {.directory = options->directory,
-                                      .fold = &row_fold,
-                                      .log = options->log,
-                                      .cache_bytes = CACHE_BYTES,
-                                      .write_buffer_bytes = WRITE_BUFFER_BYTES,
-                                      .open_files = OPEN_FILES,
-                                      .background_threads = BACKGROUND_THREADS,
-                                      .read_only = true,
-                                      .on_damage = see,
-                                      .damage_context = look};
+    struct store_options how = offline_store_options(options->directory, options->log);
+    how.read_only = true;
+    how.on_damage = see;
+    how.damage_context = look;
     const struct store_pacer pacer = {.go_on = go_on};
     TRY(store_open(&how, &look->store));
     TRY(store_identity(look->store, look->server));
@@ -178,9 +166,10 @@ static status tell_lost(void *context, const struct lost_rows *lost)
 {
     const struct telling *telling = context;
     struct buffer words = {0};
+    uint64_t count;
     if (telling->backup == NULL)
         return tell_range(telling, lost, lost->words);
-    status s = whole_repair_describe(telling->backup, lost, &words);
+    status s = whole_repair_describe(telling->backup, lost, &words, &count);
     if (status_is_ok(s))
         s = tell_range(telling, lost, (const char *)words.data);
     buffer_free(&words);
@@ -196,14 +185,35 @@ struct backup {
     struct whole_repair *repair;
 };
 
+static bool is_data_directory(const char *name)
+{
+    char *path = NULL;
+    bool is = asprintf(&path, "%s/CURRENT", name) > 0 && access(path, F_OK) == 0;
+    free(path);
+    return is;
+}
+
+static status open_place(const struct repair_backup *options, struct backup *out)
+{
+    if (!is_data_directory(options->place))
+        return place_of_name_with_key(files_of_system(), options->place, options->key, &out->place);
+    return options->name == NULL && options->key == NULL
+               ? status_ok()
+               : status_make(STATUS_INVALID_ARGUMENT,
+                             "%s is a data directory: it has neither backups nor a key",
+                             options->place);
+}
+
 static status backup_open(const struct repair_backup *options, const char *server,
                           struct backup *out)
 {
     *out = (struct backup){.work = {.clock = clock_system()}};
     if (options->place == NULL)
         return status_ok();
-    TRY(place_of_name_with_key(files_of_system(), options->place, options->key, &out->place));
-    const struct whole_repair_options repair = {.place = out->place,
+    TRY(open_place(options, out));
+    const struct whole_repair_options repair = {.directory =
+                                                    out->place == NULL ? options->place : NULL,
+                                                .place = out->place,
                                                 .name = options->name,
                                                 .server = server,
                                                 .files = files_of_system(),
@@ -219,19 +229,12 @@ static void backup_close(struct backup *backup)
 }
 
 /* `*is_left`: there is no backup of the table that will do, which is told: it stays as it is. */
-static status backup_begin(const struct backup *backup, const struct whole_repair_table *table,
-                           const struct foreign_table **source, bool *is_left)
+static status leave_if_refused(status s, const char *table, bool *is_left)
 {
-    *source = NULL;
-    *is_left = false;
-    if (backup->repair == NULL)
-        return status_ok();
-    status s = whole_repair_begin(backup->repair, table, source);
     *is_left = !status_is_ok(s) && whole_repair_is_refusal(s);
     if (!*is_left)
         return s;
-    fprintf(stderr, "left: %s: nothing can be taken from a backup: %s\n", table->name,
-            status_message(s));
+    fprintf(stderr, "left: %s: nothing can be taken from a backup: %s\n", table, status_message(s));
     status_free(s);
     return status_ok();
 }
@@ -258,9 +261,11 @@ static status tell_table(const struct look *look, const struct known_table *tabl
 {
     struct each_of_look each = {look, table};
     const struct whole_repair_table wanted = {table->name, table->id, each_of_look, &each};
-    const struct foreign_table *source;
-    bool is_left;
-    TRY(backup_begin(backup, &wanted, &source, &is_left));
+    const struct foreign_table *source = NULL;
+    bool is_left = false;
+    if (backup->repair != NULL)
+        TRY(leave_if_refused(whole_repair_begin(backup->repair, &wanted, &source), table->name,
+                             &is_left));
     struct telling telling = {report, source != NULL ? backup->repair : NULL};
     return is_left ? status_ok() : each_of_look(&each, tell_lost, &telling);
 }
@@ -314,40 +319,17 @@ struct mending {
     struct backup backup;
 };
 
-struct each_of_table {
-    struct cluster *cluster;
-    const char *name;
-    status (*visit)(void *visitor, const struct lost_rows *lost);
-    void *visitor;
-};
-
-static status visit_if_of_table(void *context, const struct lost_rows *lost)
+static status mend_table(const struct mending *mending, struct table *table)
 {
-    const struct each_of_table *each = context;
-    return strcmp(lost->table, each->name) == 0 ? each->visit(each->visitor, lost) : status_ok();
-}
-
-static status each_of_table(void *context, status (*visit)(void *visitor, const struct lost_rows *),
-                            void *visitor)
-{
-    struct each_of_table each = *(const struct each_of_table *)context;
-    each.visit = visit;
-    each.visitor = visitor;
-    return cluster_list_damage(each.cluster, visit_if_of_table, &each);
-}
-
-static status mend_table(const struct mending *mending, const struct known_table *known,
-                         struct table *table)
-{
-    struct each_of_table each = {.cluster = mending->cluster, .name = known->name};
-    const struct whole_repair_table wanted = {known->name, known->id, each_of_table, &each};
-    const struct foreign_table *source;
-    bool is_left;
-    TRY(backup_begin(&mending->backup, &wanted, &source, &is_left));
-    if (is_left)
+    struct whole_repair *repair = mending->backup.repair;
+    const struct foreign_table *source = NULL;
+    bool is_left = false;
+    if (repair != NULL)
+        TRY(leave_if_refused(whole_repair_begin_table(repair, table, &source), table_name(table),
+                             &is_left));
+    if (is_left || (repair != NULL && source == NULL))
         return status_ok();
-    struct telling telling = {mending->options->report,
-                              source != NULL ? mending->backup.repair : NULL};
+    struct telling telling = {mending->options->report, repair};
     const struct table_repair_options how = {.accepts_old_data = mending->options->accepts_old_data,
                                              .source = source,
                                              .lost = tell_lost,
@@ -361,7 +343,7 @@ static status mend_known(const struct mending *mending, const struct known_table
     TRY(find_table(mending->cluster, known->name, &table));
     if (table == NULL)
         return status_ok();
-    status s = mend_table(mending, known, table);
+    status s = mend_table(mending, table);
     table_release(table);
     return s;
 }

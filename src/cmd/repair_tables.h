@@ -7,7 +7,8 @@
 #include "base/log.h"
 #include "cmd/lost_rows.h"
 
-/* Whole backups that rows come from, instead of being given up. */
+/* Whole backups that rows come from, instead of being given up; or a data directory, restored from
+ * one. */
 struct repair_backup {
     const char *place;   /* NULL: none; they are given up */
     const char *name;    /* NULL: the newest that will do, of those that the server has made */

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -106,7 +105,6 @@ static status run_server(const struct settings *settings, struct log *log)
 {
     sigset_t taken;
     struct server *server;
-    umask(S_IRWXG | S_IRWXO); /* the data is its owner's alone */
     allocator_set_up();
     raise_descriptor_limit(log);
     take_signals(&taken);

@@ -6,6 +6,7 @@
 #include "cmd/command.h"
 #include "cmd/otlp.h"
 #include "cmd/otlp_headers.h"
+#include "cmd/place_apart.h"
 #include "cmd/server_private.h"
 #include "os/file.h"
 #include "place/key.h"
@@ -64,25 +65,25 @@ static status check_file_system(const char *directory)
 }
 
 /* The directory that the path lies in. */
-static status check_parent(const char *path)
+static status parent_of(const char *path, char parent[PATH_SIZE])
 {
-    char parent[PATH_SIZE];
     size_t size = strlen(path);
     while (size > 1 && path[size - 1] == '/')
         size--;
     while (size > 0 && path[size - 1] != '/')
         size--;
-    if (snprintf(parent, sizeof parent, "%.*s", (int)size, path) >= PATH_SIZE)
-        return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
-    TRY(check_writable(size == 0 ? "." : parent));
-    return check_file_system(size == 0 ? "." : parent);
+    int written = size == 0 ? snprintf(parent, PATH_SIZE, ".")
+                            : snprintf(parent, PATH_SIZE, "%.*s", (int)size, path);
+    return written < PATH_SIZE ? status_ok()
+                               : status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
 }
 
-static bool is_same(const char *one, const char *other)
+static status check_parent(const char *path)
 {
-    struct stat a, b;
-    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    char parent[PATH_SIZE];
+    TRY(parent_of(path, parent));
+    TRY(check_writable(parent));
+    return check_file_system(parent);
 }
 
 /* One that is made if it is not there. */
@@ -101,6 +102,29 @@ static status check_log_end(const struct settings *settings, const struct notes 
     const struct store_options options = {
         .directory = settings->data_dir, .read_only = true, .salvage = settings->salvage};
     return notes == NULL || notes->is_served ? status_ok() : store_check_log_end(&options);
+}
+
+bool serve_needs_salvage(const struct settings *settings)
+{
+    const struct store_options options = {.directory = settings->data_dir, .read_only = true};
+    bool is_new = false;
+    status s = store_check_directory(settings->data_dir, false, &is_new);
+    if (status_is_ok(s) && !is_new)
+        s = store_check_log_end(&options);
+    bool is_lost = s.code == STATUS_DATA_LOSS;
+    status_free(s);
+    return is_lost;
+}
+
+/* Of a server that runs it is told all the same: it looked when it started. */
+static void note_salvage(const struct settings *settings, struct notes *notes)
+{
+    if (notes == NULL || !settings->salvage)
+        return;
+    if (notes->is_served || !serve_needs_salvage(settings))
+        NOTE(notes,
+             "salvage is not needed, unless the catalog is damaged: it is for one start, and "
+             "gives up unasked what is lost next");
 }
 
 static status find_any(void *context, const char *name)
@@ -122,10 +146,28 @@ static status note_new(const char *directory, struct notes *notes)
     return status_ok();
 }
 
+/* Of a data directory that is not there, where it is to be. */
+static status note_space(const struct settings *settings, struct notes *notes)
+{
+    char parent[PATH_SIZE];
+    const char *at = settings->data_dir;
+    uint64_t free_bytes;
+    TRY(parent_of(at, parent));
+    if (access(at, F_OK) != 0)
+        at = parent;
+    TRY(disk_free_bytes(at, &free_bytes));
+    if (sizing_reserve_is_short(settings))
+        NOTE(notes, "disk-reserve is less than write-buffer, which may fill the disk when no "
+                    "writes are taken any more");
+    if (free_bytes < (uint64_t)settings->disk_reserve)
+        NOTE(notes, "%" PRIu64 " MB are free at %s, less than disk-reserve: no writes are taken",
+             free_bytes >> 20, at);
+    return status_ok();
+}
+
 static status check_data(const struct settings *settings, struct notes *notes)
 {
     char lock[PATH_SIZE];
-    uint64_t free_bytes;
     bool is_new;
     if (snprintf(lock, sizeof lock, "%s/LOCK", settings->data_dir) >= PATH_SIZE)
         return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
@@ -136,27 +178,46 @@ static status check_data(const struct settings *settings, struct notes *notes)
         NOTE(notes, "a server runs on %s now", settings->data_dir);
     }
     TRY(is_new ? note_new(settings->data_dir, notes) : check_log_end(settings, notes));
-    if (access(settings->data_dir, F_OK) != 0)
+    note_salvage(settings, notes);
+    return note_space(settings, notes);
+}
+
+/* Who serves locks it when its turn comes: to look at a lock is for who only asks, since a process
+ * that closes a file that it has locked has lost the lock. */
+static status check_unused(const char *directory, struct notes *notes)
+{
+    char lock[PATH_SIZE];
+    if (snprintf(lock, sizeof lock, "%s/LOCK", directory) >= PATH_SIZE)
+        return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
+    if (notes == NULL || !file_is_locked(lock))
         return status_ok();
-    TRY(disk_free_bytes(settings->data_dir, &free_bytes));
-    if (sizing_reserve_is_short(settings))
-        NOTE(notes, "disk-reserve is less than write-buffer, which may fill the disk when no "
-                    "writes are taken any more");
-    if (free_bytes < (uint64_t)settings->disk_reserve)
-        NOTE(notes, "%" PRIu64 " MB are free at %s, less than disk-reserve: no writes are taken",
-             free_bytes >> 20, settings->data_dir);
+    if (!notes->is_served)
+        return status_make(STATUS_FAILED_PRECONDITION, "%s is in use by another process",
+                           directory);
+    NOTE(notes, "%s is in use, by that server if it is the one to be restarted", directory);
     return status_ok();
+}
+
+/* In the data directory: its server has them. */
+static status check_default_backups(const struct settings *settings, struct notes *notes)
+{
+    struct buffer directory = {0};
+    if (notes == NULL || notes->is_served)
+        return status_ok();
+    const char *path = server_backup_directory(settings, &directory);
+    status s = path == NULL ? status_out_of_memory() : check_unused(path, notes);
+    buffer_free(&directory);
+    return s;
 }
 
 static status check_backups(const struct settings *settings, struct notes *notes)
 {
     const char *directory = settings->backup_dir;
     if (directory == NULL)
-        return status_ok();
-    if (is_same(directory, settings->data_dir))
-        NOTE(notes, "the backup directory %s is the data directory, and is lost with it",
-             directory);
-    return check_directory(directory, "the backup directory", notes);
+        return check_default_backups(settings, notes);
+    TRY(backups_check_apart(directory, settings->data_dir));
+    TRY(check_directory(directory, "the backup directory", notes));
+    return check_unused(directory, notes);
 }
 
 /* A server starts with all of these, and what needs them fails. */
@@ -176,12 +237,18 @@ static status check_exports(const struct settings *settings, struct notes *notes
     return status_ok();
 }
 
-/* Of a directory, whether it is there: a schedule does not make it. */
-static status check_place(const char *name, bool is_scheduled)
+static status check_place_name(const char *name)
 {
     struct place *place;
     TRY(place_of_name(files_of_system(), name, &place));
     place_close(place);
+    return status_ok();
+}
+
+/* Of a directory, whether it is there: a schedule does not make it. */
+static status check_place(const char *name, bool is_scheduled)
+{
+    TRY(check_place_name(name));
     return is_scheduled && strstr(name, "://") == NULL ? check_writable(name) : status_ok();
 }
 
@@ -194,6 +261,7 @@ static status check_places(const struct settings *settings, struct notes *notes)
         size_t size = strcspn(at, ",");
         if (snprintf(name, sizeof name, "%.*s", (int)size, at) >= PATH_SIZE)
             return status_make(STATUS_INVALID_ARGUMENT, "a name is too long");
+        TRY(place_check_apart(name, settings->data_dir));
         note_trouble("backup-places",
                      is_scheduled ? "the schedule makes no whole backup"
                                   : "no whole backup is made there",
@@ -218,7 +286,11 @@ static status check_backup_key(const struct settings *settings, struct notes *no
 /* A server starts without it, and goes on when it is there. A bucket is not asked. */
 static status check_archive(const struct settings *settings, struct notes *notes)
 {
-    if (settings->archive == NULL || strstr(settings->archive, "://") != NULL)
+    if (settings->archive == NULL)
+        return status_ok();
+    TRY(check_place_name(settings->archive));
+    TRY(place_check_apart(settings->archive, settings->data_dir));
+    if (strstr(settings->archive, "://") != NULL)
         return status_ok();
     status s = check_writable(settings->archive);
     if (!status_is_ok(s))
@@ -356,29 +428,20 @@ static status check_collector(const struct settings *settings, struct notes *not
 
 /* --- all of it --- */
 
-/* In this order: the port is judged by whether a server has the data. */
+/* In this order: backups and the port are judged by whether a server has the data. */
 static const struct check {
     const char *member; /* the setting to blame; NULL: the words say which */
     status (*run)(const struct settings *settings, struct notes *notes);
 } checks[] = {
-    {NULL, check_exposure},
-    {"inject", check_faults},
-    {"allowed_hosts", check_hosts},
-    {"tls_cert", check_certificate},
-    {"otlp_headers", check_headers},
-    {"otlp_endpoint", check_collector},
-    {"auth_tokens", check_tokens},
-    {"auth_jwks", check_keys},
-    {"auth_policy", check_policy},
-    {"audit_log", check_audit_log},
-    {"backup_dir", check_backups},
-    {"backup_places", check_places},
-    {"archive", check_archive},
-    {"backup_key", check_backup_key},
-    {"export_directory", check_exports},
-    {"ready_fd", check_ready},
-    {"data_dir", check_data},
-    {"listen", check_listen},
+    {NULL, check_exposure},           {"inject", check_faults},
+    {"allowed_hosts", check_hosts},   {"tls_cert", check_certificate},
+    {"otlp_headers", check_headers},  {"otlp_endpoint", check_collector},
+    {"auth_tokens", check_tokens},    {"auth_jwks", check_keys},
+    {"auth_policy", check_policy},    {"audit_log", check_audit_log},
+    {"data_dir", check_data},         {"backup_dir", check_backups},
+    {"backup_places", check_places},  {"archive", check_archive},
+    {"backup_key", check_backup_key}, {"export_directory", check_exports},
+    {"ready_fd", check_ready},        {"listen", check_listen},
 };
 
 enum { CHECKS = sizeof checks / sizeof *checks };

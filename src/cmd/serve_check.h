@@ -11,6 +11,10 @@
 /* The first thing that is wrong. */
 status serve_check(const struct settings *settings);
 
+/* Whether serve would refuse the data directory without --salvage for what is lost of it. Reads the
+ * log; what is lost of the catalog only who opens it knows. */
+bool serve_needs_salvage(const struct settings *settings);
+
 /* `trestle serve --check` with the arguments behind its name: prints all of it, and what is wrong
  * with the settings themselves. Returns the exit status: a failure's if something is wrong. */
 int serve_check_command(const char *const *arguments);

@@ -93,6 +93,7 @@ status server_create(const struct settings *settings, struct log *log, struct cl
     server->settings = settings;
     server->log = log;
     server->clock = clock;
+    large_rooms_init(&server->rooms, settings);
     status s = create_parts(server);
     if (!status_is_ok(s)) {
         server_destroy(server);
@@ -123,6 +124,7 @@ void server_reload(struct server *server, bool all)
 {
     CHECK_MAGIC(server, SERVER_MAGIC);
     reloadable_check(&server->tls_files, all, server->log);
+    reloadable_check(&server->tls_client_ca, all, server->log);
     reloadable_check(&server->access_files, all, server->log);
 }
 
@@ -206,6 +208,7 @@ void server_destroy(struct server *server)
     reflection_destroy(server->reflection);
     health_destroy(server->health);
     whole_runner_destroy(server->whole_backups);
+    whole_repairer_destroy(server->whole_repairs);
     bigtable_free(&server->bigtable); /* with it the operations end, Datastore's, too */
     datastore_free(&server->datastore);
     backups_close(server->backups);
@@ -221,6 +224,7 @@ void server_destroy(struct server *server)
     tls_context_destroy(server->tls);
     metrics_destroy(server->metrics);
     stacks_close(server->stacks);
+    large_rooms_destroy(&server->rooms);
     server->magic = 0;
     free(server);
 }

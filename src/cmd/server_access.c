@@ -42,7 +42,7 @@ static status create_audit(struct server *server)
                                                .metrics = server->metrics,
                                                .reload = reopen_audit,
                                                .context = server};
-    server->insight.audit = server->audit;
+    server->insight.audit = server->backup_service.audit = server->audit;
     return rule_table_create(server->services, SERVICES, &server->rules);
 }
 

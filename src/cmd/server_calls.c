@@ -245,7 +245,7 @@ status server_create_grpc(struct server *server)
     TRY(make_headers(server));
     grpc_server_options_init(&options);
     options.max_message_size = server->settings->max_message;
-    options.max_requests = sizing_requests(server->settings);
+    options.room = server->settings->memory > 0 ? &server->rooms.requests : NULL;
     options.is_short = server->settings->memory > 0 ? &server->memory.is_short : NULL;
     options.max_concurrent_streams = (uint32_t)server->settings->max_streams;
     options.on_call_end = call_ended;

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/sizing.h"
 #include "cmd/revision.h"
+#include "cmd/serve_check.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/thread.h"
@@ -22,77 +23,6 @@ status server_check_exposure(const struct settings *settings, const struct addre
         settings, "listen",
         "%s is not loopback: give tls-cert, tls-key and auth=on, or say insecure",
         settings->listen);
-}
-
-/* --- TLS --- */
-
-struct tls_server_files server_tls_files(const struct settings *settings)
-{
-    return (struct tls_server_files){
-        .certificate = settings->tls_cert,
-        .key = settings->tls_key,
-        .client_authority = settings->tls_client_ca,
-        .client_required = settings->tls_client_certs == TLS_CLIENT_CERTS_REQUIRED,
-    };
-}
-
-static bool is_same(const struct tls_certificate *a, const struct tls_certificate *b)
-{
-    return strcmp(a->serial, b->serial) == 0 && strcmp(a->subject, b->subject) == 0 &&
-           a->to_us == b->to_us;
-}
-
-/* Into the audit log, too, if there is one. */
-static void tell_of_reload(const struct server *server, status result,
-                           const struct tls_certificate *before, struct buffer *words)
-{
-    char date[CLOCK_DATE_SIZE];
-    struct audit_changes changes = {0};
-    struct tls_certificate after = {0};
-    tls_server_certificate(server->tls, &after);
-    if (!is_same(before, &after))
-        AUDIT_CHANGE(&changes, LOG_STR("action", "CHANGE"), LOG_STR("certificate", after.subject),
-                     LOG_STR("serial", after.serial),
-                     LOG_STR("not_after", clock_date(after.to_us, date)));
-    audit_changes_write(&changes, words);
-    if (server->audit != NULL)
-        audit_reload(server->audit, "TLS", result, status_is_ok(result) ? &changes : NULL);
-}
-
-static status reload_tls(void *context, struct buffer *changes)
-{
-    struct server *server = context;
-    const struct tls_server_files files = server_tls_files(server->settings);
-    struct tls_certificate before = {0};
-    tls_server_certificate(server->tls, &before);
-    status s = tls_server_reload(server->tls, &files);
-    tell_of_reload(server, s, &before, changes);
-    return s;
-}
-
-status server_create_tls(struct server *server)
-{
-    const struct tls_server_files files = server_tls_files(server->settings);
-    if (files.certificate == NULL)
-        return status_ok();
-    server->tls_files =
-        (struct reloadable){.what = "TLS",
-                            .kind = RELOAD_TLS,
-                            .metrics = server->metrics,
-                            .reload = reload_tls,
-                            .context = server,
-                            .paths = {files.certificate, files.key, files.client_authority}};
-    reloadable_init(&server->tls_files);
-    return tls_server_create(&files, &server->tls);
-}
-
-void server_look_at_tls(struct server *server)
-{
-    struct certificate_dates dates = {.file = server->settings->tls_cert};
-    if (server->tls == NULL || !tls_server_validity(server->tls, &dates.from_us, &dates.to_us))
-        return;
-    certificate_look(cluster_condition(server->cluster), &dates, clock_wall_us(server->clock));
-    certificate_measure(server->metrics, server->settings->listen, &dates);
 }
 
 /* --- data --- */
@@ -142,15 +72,31 @@ static void say_reserve(const struct server *server)
 static void warn_of_identity(const struct server *server)
 {
     if (files_lack_identity(server->settings->data_dir))
-        log_warn(server->log,
-                 "the file IDENTITY is missing: the server gets another identity, and its whole "
-                 "backups are another server's",
-                 LOG_STR("directory", server->settings->data_dir));
+        log_warn(
+            server->log,
+            "the file IDENTITY is missing, or is none: the server gets another identity, and its "
+            "whole backups are another server's",
+            LOG_STR("directory", server->settings->data_dir));
+}
+
+/* Left on, it gives up what is lost next, and nobody has been asked. The catalog's records are
+ * known once it is open: who has given some up, or keeps a keyspace of theirs, says so as
+ * `salvaged`. */
+static void warn_of_salvage(const struct server *server)
+{
+    struct condition_view view;
+    condition_look(cluster_condition(server->cluster), &view);
+    for (size_t i = 0; i < view.count; i++)
+        if (view.reasons[i].reason == REASON_salvaged)
+            return;
+    log_warn(server->log, "--salvage was not needed: take it out of the settings, or what is lost "
+                          "next is given up unasked");
 }
 
 status server_open_cluster(struct server *server)
 {
     const struct settings *settings = server->settings;
+    bool is_needless = settings->salvage && !serve_needs_salvage(settings);
     warn_of_identity(server);
     if (settings->archive != NULL)
         TRY(place_of_name_with_key(files_of_system(), settings->archive, settings->backup_key,
@@ -158,6 +104,7 @@ status server_open_cluster(struct server *server)
     const struct cluster_options options = {
         .data_directory = settings->data_dir,
         .salvage = settings->salvage,
+        .accepts_lost_records = settings->salvage,
         .log = server->log,
         .clock = server->clock,
         .metrics = server->metrics,
@@ -184,15 +131,19 @@ status server_open_cluster(struct server *server)
                     .retention_us = settings->archive_retention,
                     .look_for = whole_look_for},
         .scrub_period_us = settings->scrub_period,
+        .on_large_work = settings->memory > 0 ? large_work_changes : NULL,
+        .large_work_context = &server->rooms,
     };
     say_starting(server->log);
     say_sizes(server);
     say_reserve(server);
-    return cluster_open(&options, &server->cluster);
+    TRY(cluster_open(&options, &server->cluster));
+    if (is_needless)
+        warn_of_salvage(server);
+    return status_ok();
 }
 
-/* Beside the data unless the settings say otherwise. A string, in `out`; NULL without memory. */
-static const char *backup_directory(const struct settings *settings, struct buffer *out)
+const char *server_backup_directory(const struct settings *settings, struct buffer *out)
 {
     if (settings->backup_dir != NULL)
         buffer_append_format(out, "%s%c", settings->backup_dir, 0);
@@ -206,7 +157,7 @@ status server_open_backups(struct server *server)
     struct buffer directory = {0};
     const struct backups_options options = {
         .cluster = server->cluster,
-        .directory = backup_directory(server->settings, &directory),
+        .directory = server_backup_directory(server->settings, &directory),
         .bytes_per_second = server->settings->backup_rate,
         .log = server->log,
         .metrics = server->metrics,
@@ -222,7 +173,7 @@ status server_watch_places(struct server *server)
     const struct settings *settings = server->settings;
     struct buffer directory = {0};
     const struct place_watch_options options = {
-        .places = {backup_directory(settings, &directory), settings->backup_places,
+        .places = {server_backup_directory(settings, &directory), settings->backup_places,
                    settings->archive},
         .metrics = server->metrics,
         .clock = server->clock,

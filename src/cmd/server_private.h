@@ -5,11 +5,13 @@
 
 #include "access/access.h"
 #include "access/rules.h"
+#include "backup/repairer.h"
 #include "backup/service.h"
 #include "bigtable/services.h"
 #include "cluster/backup.h"
 #include "cmd/certificate.h"
 #include "cmd/connection.h"
+#include "cmd/large_work.h"
 #include "cmd/measure.h"
 #include "cmd/memory_guard.h"
 #include "cmd/otlp.h"
@@ -54,7 +56,8 @@ struct server {
     struct stacks *stacks;
     struct metrics *metrics;
     struct tls_context *tls;
-    struct reloadable tls_files;
+    struct reloadable tls_files; /* the certificate and its key */
+    struct reloadable tls_client_ca;
     struct pool *pool;
     struct place *archive; /* NULL: none is made */
     struct cluster *cluster;
@@ -68,6 +71,7 @@ struct server {
     struct tracer *tracer;
     struct insight insight;
     struct whole_runner *whole_backups;
+    struct whole_repairer *whole_repairs;
     struct backup_service backup_service;
     struct grpc_service api_services[API_SERVICES];
     struct health *health;
@@ -105,6 +109,7 @@ struct server {
 
     atomic_size_t open;
     struct memory_guard memory;
+    struct large_rooms rooms; /* with a bound on memory */
 };
 
 /* --- server_parts.c --- */
@@ -118,6 +123,9 @@ status server_create_tls(struct server *server);
 void server_look_at_tls(struct server *server);
 status server_open_cluster(struct server *server);
 status server_open_backups(struct server *server);
+/* Where they are: beside the data unless the settings say otherwise. A string, in `out`; NULL
+ * without memory. */
+const char *server_backup_directory(const struct settings *settings, struct buffer *out);
 /* How much space is left where backups and the archive go. */
 status server_watch_places(struct server *server);
 /* The metric of which program this is. */

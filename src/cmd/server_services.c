@@ -24,7 +24,7 @@ static status create_bigtable(struct server *server)
     const struct bigtable_options options = {
         .query_memory = server->settings->query_memory,
         .query_threads = server->settings->query_threads,
-        .value_memory = sizing_values(server->settings),
+        .values = server->settings->memory > 0 ? &server->rooms.values : NULL,
         .cluster = server->cluster,
         .metrics = server->metrics,
         .backups = server->backups,
@@ -110,7 +110,14 @@ static status create_whole_backups(struct server *server)
         .describe = describe_settings,
         .context = server->settings,
     };
+    const struct whole_repairer_options repairs = {.cluster = server->cluster,
+                                                   .data_directory = settings->data_dir,
+                                                   .places = settings->backup_places,
+                                                   .key_file = settings->backup_key,
+                                                   .bytes_per_second = settings->backup_rate};
     TRY(whole_runner_create(&options, &server->whole_backups));
+    TRY(whole_repairer_create(&repairs, &server->whole_repairs));
+    server->insight.repairs = whole_repairer_source(server->whole_repairs);
     server->backup_service =
         (struct backup_service){.bigtable = &server->bigtable, .runner = server->whole_backups};
     server->api_services[9] = backup_grpc_service(&server->backup_service);

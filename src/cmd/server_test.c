@@ -2,6 +2,7 @@
  * process, pages, limits, and how it stops. */
 #include "cmd/server.h"
 
+#include "backup/repairer.h"
 #include "backup/service.h"
 #include "base/condition.h"
 #include "base/failmalloc.h"
@@ -241,6 +242,25 @@ status whole_runner_create(const struct whole_runner_options *options, struct wh
 void whole_runner_destroy(struct whole_runner *runner)
 {
     (void)runner;
+}
+
+status whole_repairer_create(const struct whole_repairer_options *options,
+                             struct whole_repairer **out)
+{
+    (void)options;
+    *out = NULL;
+    return status_ok();
+}
+
+void whole_repairer_destroy(struct whole_repairer *repairer)
+{
+    (void)repairer;
+}
+
+struct repair_source whole_repairer_source(struct whole_repairer *repairer)
+{
+    (void)repairer;
+    return (struct repair_source){.context = NULL};
 }
 
 struct grpc_service backup_grpc_service(struct backup_service *service)

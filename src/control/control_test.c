@@ -4,6 +4,7 @@
 
 #include "base/failmalloc.h"
 #include "base/testing_clock.h"
+#include "cluster/lost_records.h"
 #include "cluster/steps_testing.h"
 #include "control/operations.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
@@ -193,6 +194,39 @@ static void test_versions_are_never_given_twice(void **state)
         f->clock.wall_ahead_us -= 1000000;
         if (i % 2 == 1)
             reopen(f);
+    }
+}
+
+/* Of a catalog that has lost the record of the last version, those of the resources count. */
+static void test_versions_rise_without_their_record(void **state)
+{
+    struct fixture *f = *state;
+    struct store_batch *batch = store_batch_create();
+    f->clock.wall_ahead_us = 3600 * INT64_C(1000000);
+    assert_ok(edit(f, "i:" INSTANCE));
+    uint64_t last = version_of(f, INSTANCE);
+    f->clock.wall_ahead_us = 0;
+    store_batch_delete(batch, cluster_catalog(f->base.cluster), bytes_of("V"));
+    assert_ok(store_write(f->base.cluster->store, batch, STORE_SYNCED));
+    store_batch_destroy(batch);
+    reopen(f);
+    assert_ok(edit(f, "i:" INSTANCE "2"));
+    assert_true(version_of(f, INSTANCE "2") > last);
+}
+
+/* Each kind has words for when its records are lost. */
+static void test_lost_resources_are_told_by_their_kinds(void **state)
+{
+    const struct resource_type *type;
+    (void)state;
+    for (size_t i = 0; (type = resource_type_at(i)) != NULL; i++) {
+        const uint8_t from[] = {RESOURCE_KEY, (uint8_t)type->kind};
+        const uint8_t to[] = {RESOURCE_KEY, (uint8_t)(type->kind + 1)};
+        struct buffer words = {0};
+        lost_records_kinds(bytes_make(from, sizeof from), bytes_make(to, sizeof to), &words);
+        assert_true(words.size > 0);
+        assert_null(memchr(words.data, ',', words.size));
+        buffer_free(&words);
     }
 }
 
@@ -738,6 +772,8 @@ int main(void)
         TEST(test_names_that_begin_alike_are_told_apart),
         TEST(test_a_listing_goes_on_after_what_is_gone),
         TEST(test_versions_are_never_given_twice),
+        TEST(test_versions_rise_without_their_record),
+        cmocka_unit_test(test_lost_resources_are_told_by_their_kinds),
         TEST(test_an_edit_without_memory_changes_nothing),
         TEST(test_a_failing_disk_finds_all_or_nothing),
         TEST(test_tables_and_resources_come_and_go_together),

@@ -161,6 +161,8 @@ static status load_record(void *context, bytes key, bytes value, struct arena *a
     }
     TRY(s);
     control->resources[control->count++] = resource;
+    if (control->last_version < resource->version)
+        control->last_version = resource->version; /* its record may be lost */
     return status_ok();
 }
 

@@ -1,5 +1,6 @@
 /* ListDamagedRanges, RepairTable: what is out of service, and the end of that. */
 #include "bigtable/timestamps.h"
+#include "datastore/index_check.h"
 #include "insight/methods.h"
 #include "sql/vector.h"
 
@@ -59,24 +60,37 @@ status list_damaged_ranges(const struct admin_request *request, const ProtobufCM
 
 struct repair {
     const struct admin_request *request;
+    const Insight__RepairTableRequest *message;
     struct listing listing;
     struct audit_changes *changes; /* NULL: none yet, or nobody asks */
 };
 
 /* Without memory the audit log says less; the log says it all the same. */
-static void note_given_up(struct repair *repair, const char *words)
+static struct audit_changes *changes_of(struct repair *repair)
 {
     struct access_caller *caller = repair->request->caller;
     if (caller != NULL && repair->changes == NULL)
         caller->changes = repair->changes =
             arena_zalloc(repair->request->arena, sizeof *repair->changes);
-    if (repair->changes != NULL)
-        AUDIT_CHANGE(repair->changes, LOG_STR("action", "GIVE_UP"), LOG_STR("rows", words));
+    return repair->changes;
+}
+
+static void note_change(struct repair *repair, const char *action, const char *words)
+{
+    struct audit_changes *changes = changes_of(repair);
+    if (changes != NULL)
+        AUDIT_CHANGE(changes, LOG_STR("action", action), LOG_STR("rows", words));
 }
 
 static bytes principal_of(const struct access_caller *caller)
 {
     return caller == NULL || caller->principal.size == 0 ? bytes_of("-") : caller->principal;
+}
+
+static Insight__DamagedRange *last_of(const struct repair *repair)
+{
+    Insight__DamagedRange *const *ranges = repair->listing.ranges.items;
+    return ranges[repair->listing.ranges.count - 1];
 }
 
 /* Before it is so: what is gone has been told of, whatever happens next. */
@@ -85,28 +99,131 @@ static status give_up(void *context, const struct lost_rows *lost)
     struct repair *repair = context;
     const struct admin_request *request = repair->request;
     TRY(add(&repair->listing, lost));
-    Insight__DamagedRange *const *ranges = repair->listing.ranges.items;
-    const char *words = ranges[repair->listing.ranges.count - 1]->text;
+    const char *words = last_of(repair)->text;
     log_warn(insight_of(request)->log, "rows are given up", LOG_STR("why", words),
-             LOG_BYTES("principal", principal_of(request->caller)));
-    note_given_up(repair, words);
+             LOG_TEXT("principal", principal_of(request->caller)));
+    note_change(repair, "GIVE_UP", words);
     return status_ok();
+}
+
+static status repair_of_itself(struct repair *repair, struct table *table)
+{
+    const bool is_trial = repair->message->validate_only;
+    const struct table_repair_options options = {
+        .accepts_old_data = repair->message->accept_old_data,
+        .is_trial = is_trial,
+        .lost = is_trial ? add : give_up,
+        .context = is_trial ? (void *)&repair->listing : repair};
+    return table_repair(table, &options);
+}
+
+/* --- with rows from a backup --- */
+
+static void note_place(struct repair *repair)
+{
+    const Insight__RepairTableRequest *message = repair->message;
+    struct audit_changes *changes = changes_of(repair);
+    if (changes != NULL)
+        AUDIT_CHANGE(changes, LOG_STR("action", "READ_BACKUP"), LOG_STR("place", message->place),
+                     LOG_STR("backup", message->backup));
+}
+
+static status fill(void *context, const struct lost_rows *lost, uint64_t count)
+{
+    struct repair *repair = context;
+    const struct admin_request *request = repair->request;
+    TRY(add(&repair->listing, lost));
+    Insight__DamagedRange *range = last_of(repair);
+    range->in_backup = (int64_t)count;
+    if (repair->message->validate_only)
+        return status_ok();
+    log_warn(insight_of(request)->log, "rows come from a backup", LOG_STR("why", range->text),
+             LOG_STR("place", repair->message->place),
+             LOG_TEXT("principal", principal_of(request->caller)));
+    note_change(repair, "FILL", range->text);
+    return status_ok();
+}
+
+static bool is_awaited(void *context)
+{
+    const struct repair *repair = context;
+    const struct grpc_call *call = repair->request->call;
+    return call == NULL || !grpc_call_is_cancelled(call);
+}
+
+static status repair_from_place(struct repair *repair, struct table *table,
+                                Insight__RepairTableResponse *answer)
+{
+    const Insight__RepairTableRequest *message = repair->message;
+    const struct repair_source *source = &insight_of(repair->request)->repairs;
+    struct arena *arena = repair->request->arena;
+    const struct repair_order order = {.table = table,
+                                       .place = message->place,
+                                       .backup = message->backup,
+                                       .is_trial = message->validate_only,
+                                       .tell = fill,
+                                       .goes_on = is_awaited,
+                                       .context = repair};
+    struct repair_former former;
+    if (source->repair == NULL)
+        return status_make(STATUS_UNIMPLEMENTED, "there are no backups here to repair tables from");
+    TRY(source->repair(source->context, &order, &former));
+    answer->backup = arena_string(arena, bytes_of(former.name));
+    if (answer->backup == NULL)
+        return status_out_of_memory();
+    return former.name[0] == '\0'
+               ? status_ok()
+               : timestamp_message(former.instant_us, arena, &answer->backup_time);
+}
+
+/* --- either --- */
+
+/* Of a database, whose indexes are to fit, only the command knows how, while nobody writes. */
+static status check_place(const Insight__RepairTableRequest *message)
+{
+    if (message->place[0] == '\0')
+        return message->backup[0] == '\0'
+                   ? status_ok()
+                   : status_make(STATUS_INVALID_ARGUMENT, "a backup is named, and no place");
+    if (message->accept_old_data)
+        return status_make(STATUS_INVALID_ARGUMENT, "place and accept_old_data exclude each other");
+    if (!ds_is_database_table(message->name))
+        return status_ok();
+    return status_make(STATUS_UNIMPLEMENTED,
+                       "rows of a database come from a backup only while the server is stopped, "
+                       "since its indexes are mended then, too: trestle repair DIR --from PLACE");
+}
+
+static status repair_unclaimed(struct repair *repair, struct table *table,
+                               Insight__RepairTableResponse *answer)
+{
+    return repair->message->place[0] == '\0' ? repair_of_itself(repair, table)
+                                             : repair_from_place(repair, table, answer);
+}
+
+static status repair_claimed(struct repair *repair, struct table *table,
+                             Insight__RepairTableResponse *answer)
+{
+    TRY(table_claim_repair(table));
+    status s = repair_unclaimed(repair, table, answer);
+    table_end_repair(table);
+    return s;
 }
 
 status repair_table(const struct admin_request *request, const ProtobufCMessage **response)
 {
     const Insight__RepairTableRequest *message = (const void *)request->message;
-    struct repair repair = {.request = request, .listing = {.arena = request->arena}};
-    const struct table_repair_options options = {
-        .accepts_old_data = message->accept_old_data,
-        .is_trial = message->validate_only,
-        .lost = message->validate_only ? add : give_up,
-        .context = message->validate_only ? (void *)&repair.listing : &repair};
+    struct repair repair = {
+        .request = request, .message = message, .listing = {.arena = request->arena}};
     Insight__RepairTableResponse *answer;
     struct table *table;
     PROTO_NEW(request->arena, answer, INSIGHT__REPAIR_TABLE_RESPONSE__INIT);
+    if (message->place[0] != '\0')
+        note_place(&repair);
+    TRY(check_place(message));
     TRY(cluster_table(request->bigtable->cluster, bytes_of(message->name), &table));
-    status s = table_repair(table, &options);
+    status s = message->validate_only ? repair_unclaimed(&repair, table, answer)
+                                      : repair_claimed(&repair, table, answer);
     table_release(table);
     answer->lost = repair.listing.ranges.items;
     answer->n_lost = repair.listing.ranges.count;

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "bigtable/services.h"
+#include "insight/repair_source.h"
 #include "insight/running.h"
 
 struct audit;
@@ -26,6 +27,7 @@ struct insight {
     struct metrics *metrics;
     struct log *log; /* whose level may be set */
     struct running_source running;
+    struct repair_source repairs;
     struct stacks *stacks;
     void (*measure)(void *context); /* sets the gauges before somebody looks; any thread */
     void *measured;

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -27,6 +29,98 @@ bool file_is_locked(const char *path)
     close(fd);
     return is_locked;
 }
+
+status file_take_mode(const char *path, const char *of)
+{
+    struct stat about;
+    if (stat(of, &about) != 0)
+        return errno == ENOENT ? status_ok() : status_from_errno(errno, "cannot look at %s", of);
+    if (chmod(path, about.st_mode & 07777) != 0)
+        return status_from_errno(errno, "cannot change the mode of %s", path);
+    return status_ok();
+}
+
+/* --- paths --- */
+
+/* How many bytes come before the last part of the path, which has `size`. */
+static size_t parent_size(const char *path, size_t size)
+{
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    while (size > 0 && path[size - 1] != '/')
+        size--;
+    return size;
+}
+
+static status append_rest(char out[PATH_MAX], const char *rest)
+{
+    size_t size = strlen(out), more = strlen(rest);
+    while (more > 0 && rest[more - 1] == '/')
+        more--;
+    bool needs_slash = more > 0 && out[size - 1] != '/';
+    if (size + needs_slash + more >= PATH_MAX)
+        return status_make(STATUS_INVALID_ARGUMENT, "the name is too long");
+    if (needs_slash)
+        out[size++] = '/';
+    memcpy(out + size, rest, more);
+    out[size + more] = '\0';
+    return status_ok();
+}
+
+status path_resolve(const char *path, char out[PATH_MAX])
+{
+    char head[PATH_MAX];
+    size_t size = strlen(path);
+    if (size == 0 || size >= sizeof head)
+        return status_make(STATUS_INVALID_ARGUMENT, "a name is empty, or too long");
+    memcpy(head, path, size + 1);
+    while (realpath(size == 0 ? "." : head, out) == NULL) {
+        if (errno != ENOENT || size == 0)
+            return status_from_errno(errno, "cannot look at %s", path);
+        size = parent_size(head, size);
+        head[size] = '\0';
+    }
+    return append_rest(out, path + size);
+}
+
+status path_is_within(const char *inner, const char *outer, bool *out)
+{
+    char in[PATH_MAX], around[PATH_MAX];
+    *out = false;
+    TRY(path_resolve(inner, in));
+    TRY(path_resolve(outer, around));
+    size_t size = strlen(around);
+    *out = strncmp(in, around, size) == 0 &&
+           (in[size] == '\0' || in[size] == '/' || around[size - 1] == '/');
+    return status_ok();
+}
+
+/* On a file system of its own, or by itself on that of its parent (mount --bind). */
+bool path_is_mount_point(const char *path)
+{
+    struct statx about;
+    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &about) == 0 &&
+           (about.stx_attributes_mask & about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+status path_of_new_directory(const char *path, const char *act, char out[PATH_MAX])
+{
+    struct stat about;
+    TRY(path_resolve(path, out));
+    if (lstat(out, &about) != 0)
+        return errno == ENOENT ? status_ok() : status_from_errno(errno, "cannot look at %s", out);
+    if (S_ISLNK(about.st_mode))
+        return status_make(STATUS_FAILED_PRECONDITION, "%s is a symbolic link to what is not there",
+                           out);
+    if (!S_ISDIR(about.st_mode))
+        return status_make(STATUS_FAILED_PRECONDITION, "%s is no directory", out);
+    if (path_is_mount_point(out))
+        return status_make(STATUS_FAILED_PRECONDITION, "%s is a mount point: %s a directory in it",
+                           out, act);
+    return status_ok();
+}
+
+/* --- reading --- */
 
 static status read_all(int fd, const char *path, size_t most, struct buffer *out)
 {

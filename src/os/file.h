@@ -4,12 +4,33 @@
 
 #include "base/status.h"
 
+#include <limits.h>
+
 /* Bytes that this process may still write to the file system that `path` is on. */
 status disk_free_bytes(const char *path, uint64_t *out);
 
 /* Whether another process holds a lock on the file (fcntl), as RocksDB does on LOCK; false if that
  * cannot be told. Not for a file that this process has locked: it would lose the lock. */
 bool file_is_locked(const char *path);
+
+/* Gives a file, or a directory, the mode of another; fine if that is not there. */
+status file_take_mode(const char *path, const char *of);
+
+/* The path without symbolic links, `.` and `..`, as far as it is there; what is not there yet
+ * stands behind that as it was given. INVALID_ARGUMENT for the empty one, and what is too long. */
+status path_resolve(const char *path, char out[PATH_MAX]);
+
+/* Whether `inner` is `outer` or lies in it, by path_resolve. */
+status path_is_within(const char *inner, const char *outer, bool *out);
+
+/* Whether a file system, or a part of one, is mounted there: it cannot get another name. False if
+ * that cannot be told. */
+bool path_is_mount_point(const char *path);
+
+/* Where a directory is to be made under its name, or replaced there: path_resolve. `act` is for
+ * people, "restore into". FAILED_PRECONDITION for what is there and cannot be replaced: a mount
+ * point, what is no directory, a symbolic link that leads nowhere. */
+status path_of_new_directory(const char *path, const char *act, char out[PATH_MAX]);
 
 /* Reads a file of at most `most` bytes. `forbidden` are permission bits that it must not have, such
  * as 022 for what only its owner may change: FAILED_PRECONDITION if it has one. The buffer is empty

@@ -256,9 +256,9 @@ static void a_reload_is_for_new_connections(void **state)
     connect_pair(&before, "localhost");
     testing_write_identity(CERTIFICATE_FILE, KEY_FILE);
     assert_false(serves_what_the_file_has(server_tls));
-    assert_status(tls_server_reload(server_tls, &mixed), STATUS_INVALID_ARGUMENT);
+    assert_status(tls_server_reload_identity(server_tls, &mixed), STATUS_INVALID_ARGUMENT);
     assert_false(serves_what_the_file_has(server_tls));
-    assert_ok(tls_server_reload(server_tls, &files));
+    assert_ok(tls_server_reload_identity(server_tls, &files));
     assert_true(serves_what_the_file_has(server_tls));
     shake_hands(&before, &client, &server); /* with what was there when it began */
     assert_int_equal(client, STREAM_OK);
@@ -266,6 +266,44 @@ static void a_reload_is_for_new_connections(void **state)
     stream_close(before.client);
     stream_close(before.server);
     tls_context_destroy(before.client_tls);
+    tls_context_destroy(server_tls);
+}
+
+static void count_authority(void *context, const struct tls_certificate *authority)
+{
+    assert_int_not_equal(strlen(authority->serial), 0);
+    ++*(unsigned *)context;
+}
+
+static unsigned count_authorities(struct tls_context *server_tls)
+{
+    unsigned count = 0;
+    tls_server_authorities(server_tls, count_authority, &count);
+    return count;
+}
+
+/* Neither waits for the other's files, and what cannot be read stays as it was. */
+static void parts_are_read_again_apart(void **state)
+{
+    (void)state;
+    struct tls_server_files files = {
+        .certificate = CERTIFICATE_FILE, .key = KEY_FILE, .client_authority = OTHER_FILE};
+    struct tls_context *server_tls;
+    assert_status(tls_server_create(&files, &server_tls), STATUS_INVALID_ARGUMENT);
+    files.client_authority = CERTIFICATE_FILE;
+    assert_ok(tls_server_create(&files, &server_tls));
+    assert_true(serves_what_the_file_has(server_tls));
+    files.certificate = "no_such.pem";
+    assert_status(tls_server_reload_identity(server_tls, &files), STATUS_INVALID_ARGUMENT);
+    testing_write_identity(CERTIFICATE_FILE, KEY_FILE);
+    assert_ok(tls_server_reload_authorities(server_tls, &files));
+    assert_false(serves_what_the_file_has(server_tls)); /* the certificate is the former */
+    files.certificate = CERTIFICATE_FILE;
+    files.client_authority = "no_such.pem";
+    assert_status(tls_server_reload_authorities(server_tls, &files), STATUS_INVALID_ARGUMENT);
+    assert_ok(tls_server_reload_identity(server_tls, &files));
+    assert_true(serves_what_the_file_has(server_tls));
+    assert_int_equal(count_authorities(server_tls), 1);
     tls_context_destroy(server_tls);
 }
 
@@ -342,6 +380,7 @@ int main(void)
         PLAIN_TEST(a_vanished_peer_fails_the_writer),
         cmocka_unit_test(a_wrong_name_is_refused),
         cmocka_unit_test(a_reload_is_for_new_connections),
+        cmocka_unit_test(parts_are_read_again_apart),
         cmocka_unit_test(plain_bytes_fail_a_tls_server),
         cmocka_unit_test(files_that_do_not_fit_are_refused),
     };

@@ -99,18 +99,42 @@ static status load_identity(SSL_CTX *ssl, const struct tls_server_files *files)
     return status_ok();
 }
 
-/* Clients are told the names of the authorities, so that they can choose among certificates. */
-static status trust_clients(SSL_CTX *ssl, const struct tls_server_files *files)
+/* Of the context that it is to take the place of. */
+static status keep_identity(SSL_CTX *ssl, SSL_CTX *former)
 {
-    static const unsigned char session_context[] = "trestle"; /* sessions resume only within it */
-    if (files->client_authority == NULL)
-        return status_ok();
+    STACK_OF(X509) *chain = NULL;
+    SSL_CTX_get0_chain_certs(former, &chain);
+    if (SSL_CTX_use_cert_and_key(ssl, SSL_CTX_get0_certificate(former),
+                                 SSL_CTX_get0_privatekey(former), chain, 1) != 1)
+        return openssl_status("cannot keep", "the certificate");
+    return status_ok();
+}
+
+/* Clients are told the names of the authorities, so that they can choose among certificates. */
+static status load_authorities(SSL_CTX *ssl, const struct tls_server_files *files)
+{
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(files->client_authority);
     if (names == NULL || SSL_CTX_load_verify_file(ssl, files->client_authority) != 1) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
         return openssl_status("cannot use authorities", files->client_authority);
     }
     SSL_CTX_set_client_CA_list(ssl, names);
+    return status_ok();
+}
+
+static status keep_authorities(SSL_CTX *ssl, SSL_CTX *former)
+{
+    STACK_OF(X509_NAME) *names = SSL_dup_CA_list(SSL_CTX_get_client_CA_list(former));
+    if (names == NULL)
+        return status_out_of_memory();
+    SSL_CTX_set1_cert_store(ssl, SSL_CTX_get_cert_store(former));
+    SSL_CTX_set_client_CA_list(ssl, names);
+    return status_ok();
+}
+
+static status ask_for_certificates(SSL_CTX *ssl, const struct tls_server_files *files)
+{
+    static const unsigned char session_context[] = "trestle"; /* sessions resume only within it */
     int demand = files->client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | demand, NULL);
     if (SSL_CTX_set_session_id_context(ssl, session_context, sizeof session_context - 1) != 1)
@@ -118,7 +142,21 @@ static status trust_clients(SSL_CTX *ssl, const struct tls_server_files *files)
     return status_ok();
 }
 
-static status load_server(const struct tls_server_files *files, SSL_CTX **out)
+/* What is read, or kept of the former. */
+enum loaded_part { LOAD_ALL, LOAD_IDENTITY, LOAD_AUTHORITIES };
+
+static status load_parts(SSL_CTX *ssl, const struct tls_server_files *files, SSL_CTX *former,
+                         enum loaded_part part)
+{
+    TRY(part == LOAD_AUTHORITIES ? keep_identity(ssl, former) : load_identity(ssl, files));
+    if (files->client_authority == NULL)
+        return status_ok();
+    TRY(part == LOAD_IDENTITY ? keep_authorities(ssl, former) : load_authorities(ssl, files));
+    return ask_for_certificates(ssl, files);
+}
+
+static status load_server(const struct tls_server_files *files, SSL_CTX *former,
+                          enum loaded_part part, SSL_CTX **out)
 {
     SSL_CTX *ssl = *out = new_ssl(TLS_server_method());
     if (ssl == NULL)
@@ -127,9 +165,7 @@ static status load_server(const struct tls_server_files *files, SSL_CTX **out)
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
     /* Sessions are resumed by tickets, which clients keep: 20,000 of them would stay here else. */
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
-    status s = load_identity(ssl, files);
-    if (status_is_ok(s))
-        s = trust_clients(ssl, files);
+    status s = load_parts(ssl, files, former, part);
     if (!status_is_ok(s)) {
         SSL_CTX_free(ssl);
         *out = NULL;
@@ -141,20 +177,34 @@ status tls_server_create(const struct tls_server_files *files, struct tls_contex
 {
     SSL_CTX *ssl;
     *out = NULL;
-    TRY(load_server(files, &ssl));
+    TRY(load_server(files, NULL, LOAD_ALL, &ssl));
     return context_create(ssl, out);
 }
 
-status tls_server_reload(struct tls_context *context, const struct tls_server_files *files)
+/* Nobody else puts another in its place: the former is there until this one does. Keys of tickets
+ * are the context's own, so that none resumes what an authority vouched for that has gone. */
+static status reload(struct tls_context *context, const struct tls_server_files *files,
+                     enum loaded_part part)
 {
     SSL_CTX *ssl;
-    TRY(load_server(files, &ssl));
+    TRY(load_server(files, context->ssl, part, &ssl));
     pthread_mutex_lock(&context->lock);
     SSL_CTX *old = context->ssl;
     context->ssl = ssl;
     pthread_mutex_unlock(&context->lock);
     SSL_CTX_free(old);
     return status_ok();
+}
+
+status tls_server_reload_identity(struct tls_context *context, const struct tls_server_files *files)
+{
+    return reload(context, files, LOAD_IDENTITY);
+}
+
+status tls_server_reload_authorities(struct tls_context *context,
+                                     const struct tls_server_files *files)
+{
+    return reload(context, files, LOAD_AUTHORITIES);
 }
 
 /* What is not ASCII comes escaped, so that the text can stand in logs and policies. */
@@ -244,6 +294,25 @@ bool tls_server_certificate(struct tls_context *context, struct tls_certificate 
     pthread_mutex_unlock(&context->lock);
     ERR_clear_error();
     return certificate != NULL;
+}
+
+void tls_server_authorities(struct tls_context *context,
+                            void (*visit)(void *context, const struct tls_certificate *authority),
+                            void *visit_context)
+{
+    struct tls_certificate authority;
+    pthread_mutex_lock(&context->lock);
+    const STACK_OF(X509_OBJECT) *all =
+        X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl));
+    for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
+        X509 *certificate = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i));
+        if (certificate == NULL)
+            continue;
+        describe_certificate(certificate, &authority);
+        visit(visit_context, &authority);
+    }
+    pthread_mutex_unlock(&context->lock);
+    ERR_clear_error();
 }
 
 /* --- the client's side --- */

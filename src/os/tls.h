@@ -19,9 +19,13 @@ struct tls_server_files {
 /* INVALID_ARGUMENT if the files cannot be read or do not belong together. */
 status tls_server_create(const struct tls_server_files *files, struct tls_context **out);
 
-/* Reads the files again, for connections that begin from now on; those that exist keep what they
- * have. On failure, as above, all stays as it was. Any thread. */
-status tls_server_reload(struct tls_context *context, const struct tls_server_files *files);
+/* Reads the certificate with its key again, or the authorities, for connections that begin from now
+ * on; those that exist keep what they have. Neither looks at the other's files. On failure, as
+ * above, all stays as it was. One thread at a time. */
+status tls_server_reload_identity(struct tls_context *context,
+                                  const struct tls_server_files *files);
+status tls_server_reload_authorities(struct tls_context *context,
+                                     const struct tls_server_files *files);
 
 /* When the certificate became valid and when it ends, in microseconds since 1970; of a chain's,
  * those of the one that ends first. False if that cannot be told. Any thread. */
@@ -36,6 +40,11 @@ struct tls_certificate {
 
 /* False if that cannot be told. Any thread. */
 bool tls_server_certificate(struct tls_context *context, struct tls_certificate *out);
+
+/* Calls `visit` with each authority that clients' certificates may lead to. Any thread. */
+void tls_server_authorities(struct tls_context *context,
+                            void (*visit)(void *context, const struct tls_certificate *authority),
+                            void *visit_context);
 
 /* `authority_file`: PEM certificates that the server's must lead to; NULL: those of the system.
  * Offers h2 alone. */

@@ -196,6 +196,18 @@ static void close_writer(struct place_writer *writer)
     free(own);
 }
 
+/* What is to be made finds no folder: which, as name_place says, is the place itself, or a folder
+ * that was removed under it. */
+static status name_missing(status s, struct place *place)
+{
+    if (s.code != STATUS_NOT_FOUND)
+        return s;
+    status there = files_sync_directory(place->files, place->title);
+    bool is_gone = there.code == STATUS_NOT_FOUND;
+    status_free(there);
+    return is_gone ? name_place(s, place) : s;
+}
+
 static status create_object(struct place *place, const char *name, struct place_writer **out)
 {
     struct directory_writer *own = calloc(1, sizeof *own);
@@ -205,7 +217,7 @@ static status create_object(struct place *place, const char *name, struct place_
     own->files = place->files;
     status s = make_paths(place, name, &own->paths);
     if (status_is_ok(s))
-        s = files_create(place->files, text(&own->paths.fresh), &own->file);
+        s = name_missing(files_create(place->files, text(&own->paths.fresh), &own->file), place);
     if (status_is_ok(s))
         *out = &own->writer;
     else

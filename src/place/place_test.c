@@ -141,8 +141,20 @@ static void a_place_that_is_not_there_is_named(void **state)
     snprintf(words, sizeof words, "the place %s is not there", path);
     assert_string_equal(status_message(s), words);
     assert_status(s, STATUS_NOT_FOUND);
+    s = place_put(place, "archive/7/probe", bytes_of("x"));
+    assert_string_equal(status_message(s), words);
+    assert_status(s, STATUS_NOT_FOUND);
     place_close(place);
     free(path);
+}
+
+/* The place itself is there. */
+static void a_folder_that_is_not_there_is_not_called_the_place(void **state)
+{
+    struct fixture *f = *state;
+    status s = place_put(f->place, "archive/7/probe", bytes_of("x"));
+    assert_non_null(strstr(status_message(s), "/archive/7/probe.new"));
+    assert_status(s, STATUS_NOT_FOUND);
 }
 
 static void objects_are_put_listed_got_and_removed(void **state)
@@ -427,6 +439,8 @@ int main(void)
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test_setup_teardown(bad_names_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_place_that_is_not_there_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_folder_that_is_not_there_is_not_called_the_place, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(objects_are_put_listed_got_and_removed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_goes_in_and_comes_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_put_that_is_cancelled_leaves_what_was_there, set_up,

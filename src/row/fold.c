@@ -254,14 +254,41 @@ static bool is_settled(bytes fragment, struct collector *collector)
     return !reader.is_bad;
 }
 
+/* Whether the fragment is one plain cell and nothing else; of which version. */
+static bool is_plain_cell(bytes fragment, uint64_t *version)
+{
+    struct fragment_reader reader;
+    struct entry cell, more;
+    if (!fragment_reader_start(&reader, fragment) || fragment_has_mark(fragment) ||
+        fragment_has_tombstones(fragment) || !fragment_reader_next(&reader, &cell))
+        return false;
+    *version = cell.version;
+    return cell.kind == ENTRY_CELL && !fragment_reader_next(&reader, &more) && !reader.is_bad;
+}
+
+/* Whether the last input of a spilled cell takes the place of all before it. Such cells may be
+ * large: it is not copied for that. */
+static bool is_replaced_by_last(const struct store_history *history)
+{
+    size_t count = input_count(history);
+    uint64_t last, version;
+    if (!is_plain_cell(input_at(history, count - 1), &last))
+        return false;
+    for (size_t i = 0; i + 1 < count; i++)
+        if (!is_plain_cell(input_at(history, i), &version) || version >= last)
+            return false;
+    return true;
+}
+
 static bool fold_whole(const void *rules, const struct store_history *history, struct buffer *out,
                        bytes *same)
 {
     struct collector collector;
     if (!start_whole(&collector, rules, history->key))
         return false;
-    if (input_count(history) == 1) {
-        *same = input_at(history, 0);
+    size_t count = input_count(history);
+    if (count == 1 || (collector.is_spilled_cell && is_replaced_by_last(history))) {
+        *same = input_at(history, count - 1);
         if (is_settled(*same, &collector))
             return true;
         *same = bytes_make(NULL, 0);
@@ -304,4 +331,11 @@ static enum store_verdict tidy(const void *rules, bytes key, bytes value, struct
     return verdict;
 }
 
-const struct store_fold row_fold = {.whole = fold_whole, .part = fold_part, .tidy = tidy};
+static bool gives_last(const struct store_history *history)
+{
+    return history->key.size > 0 && history->key.data[0] == SPILL_SPACE &&
+           is_replaced_by_last(history);
+}
+
+const struct store_fold row_fold = {
+    .whole = fold_whole, .part = fold_part, .gives_last = gives_last, .tidy = tidy};

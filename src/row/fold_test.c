@@ -461,6 +461,52 @@ static void test_tidy_spilled_cells(void **state)
     }
 }
 
+/* Of the last in time, which mostly comes last; then it is not copied. */
+static void test_a_newer_spilled_cell_takes_the_place_of_others(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct {
+        uint64_t first, second;
+        uint32_t family;
+        const char *expected; /* NULL: rules condemn it */
+    } cases[] = {{7, 8, 1, "new"}, {8, 7, 1, "old"}, {7, 8, 4, NULL}, {8, 8, 1, "new"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct buffer key = {0}, older = {0}, newer = {0}, out = {0};
+        bytes same = {0};
+        spill_cell_key(&key, bytes_of("r"), cases[i].family, bytes_of("q"), 0);
+        spilled_cell_write(&older, ENTRY_CELL, cases[i].first, 0, bytes_of("old"));
+        spilled_cell_write(&newer, ENTRY_CELL, cases[i].second, 0, bytes_of("new"));
+        bytes last = buffer_bytes(&newer);
+        struct store_history history = {.key = buffer_bytes(&key),
+                                        .has_base = true,
+                                        .base = buffer_bytes(&older),
+                                        .operands = &last,
+                                        .operand_count = 1};
+        assert_true(row_fold.whole(&fixture->rules, &history, &out, &same));
+        assert_true((same.data == last.data) == (i == 0));
+        bytes result = same.data != NULL ? same : buffer_bytes(&out);
+        struct store_history operands = {
+            .key = history.key, .operands = (bytes[]){history.base, last}, .operand_count = 2};
+        assert_true(row_fold.gives_last(&operands) == (cases[i].first < cases[i].second));
+        operands.key = bytes_of("Rr");
+        assert_false(row_fold.gives_last(&operands));
+        assert_int_equal(fragment_is_empty(result), cases[i].expected == NULL);
+        if (cases[i].expected != NULL) {
+            struct fragment_reader reader;
+            struct entry entry;
+            assert_true(fragment_reader_start(&reader, result));
+            assert_true(fragment_reader_next(&reader, &entry));
+            if (cases[i].first != cases[i].second)
+                assert_true(bytes_equal(entry.value, bytes_of(cases[i].expected)));
+            assert_false(fragment_reader_next(&reader, &entry));
+        }
+        buffer_free(&key);
+        buffer_free(&older);
+        buffer_free(&newer);
+        buffer_free(&out);
+    }
+}
+
 static void test_tidy_leaves_alone_what_is_not_a_row(void **state)
 {
     struct fixture *fixture = *state;
@@ -499,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_sums_of_wrong_size_fail),
         cmocka_unit_test(test_tidy_records),
         cmocka_unit_test(test_tidy_spilled_cells),
+        cmocka_unit_test(test_a_newer_spilled_cell_takes_the_place_of_others),
         cmocka_unit_test(test_tidy_leaves_alone_what_is_not_a_row),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -7,7 +7,7 @@ using rocksdb::Slice;
 using rocksdb::Status;
 
 /* A batch keeps its memory for the next use, but not that of one huge value. */
-enum : size_t { BATCH_KEEP_BYTES = 4 << 20 };
+enum : size_t { BATCH_KEEP_BYTES = 4 << 20, BATCH_STEP_BYTES = 16 << 20, BATCH_SPARE_BYTES = 512 };
 
 store_batch *store_batch_create(void)
 {
@@ -39,14 +39,16 @@ size_t store_batch_size(const store_batch *batch)
     return batch->batch.GetDataSize();
 }
 
-/* RocksDB's batch aborts when it cannot grow, so it is given room before. */
+/* RocksDB's batch aborts when it cannot grow, so it is given room before. Twice as much as it has,
+ * but what is large has no twice: a cell of 60 MB would take 180 for the small record behind it. */
 static void make_room(rocksdb::WriteBatch *batch, size_t extra)
 {
     const std::string &data = batch->Data();
     if (data.capacity() - data.size() >= extra)
         return;
     std::string larger;
-    larger.reserve(std::max(2 * data.capacity(), data.size() + extra));
+    size_t more = std::min<size_t>(data.capacity(), BATCH_STEP_BYTES);
+    larger.reserve(std::max(data.capacity() + more, data.size() + extra + BATCH_SPARE_BYTES));
     larger.append(data);
     *batch = rocksdb::WriteBatch(std::move(larger));
 }

@@ -12,6 +12,7 @@
  *
  * Files are kept from deletion by a counter of RocksDB's, which its own recovery from errors sets
  * to zero: then a table may be gone before it is linked, and the checkpoint fails. */
+#include "store/identity.h"
 #include "store/log_ends.h"
 #include "store/rocksdb_versions.h"
 
@@ -224,9 +225,10 @@ status store_identity(store *store, char out[STORE_IDENTITY_SIZE])
     return guarded([&] {
         std::string identity;
         TRY(status_from(store->db->GetDbIdentity(identity)));
-        if (identity.empty() || identity.size() >= STORE_IDENTITY_SIZE)
-            return status_make(STATUS_DATA_LOSS, "%s/IDENTITY is damaged",
-                               store->directory.c_str());
+        if (!is_identity(identity)) /* who only reads makes one up, as of one that is missing */
+            identity = rocksdb::Env::Default()->GenerateUniqueId();
+        if (identity.size() >= STORE_IDENTITY_SIZE)
+            return status_make(STATUS_INTERNAL, "an identity has %zu bytes", identity.size());
         memcpy(out, identity.c_str(), identity.size() + 1);
         return status_ok();
     });

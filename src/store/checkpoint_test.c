@@ -1,5 +1,6 @@
 /* Checkpoints: the store at one instant, whatever is written, deleted and compacted afterwards. */
 #include "store/fault_fs.h"
+#include "store/files.h"
 #include "store/testing.h"
 
 #include <dirent.h>
@@ -422,6 +423,49 @@ static void a_copy_has_another_identity(void **state)
     store_close(copy);
 }
 
+static void reopen(struct fixture *f, char identity[STORE_IDENTITY_SIZE])
+{
+    assert_ok(fault_fs_open(f->fs, &f->options, &f->store));
+    f->keyspace = store_keyspace_find(f->store, KEYSPACE);
+    assert_ok(store_identity(f->store, identity));
+}
+
+/* One flipped byte would make another server of it, without a word. */
+static void what_is_no_identity_is_as_good_as_none(void **state)
+{
+    static const char *const damaged[] = {"",
+                                          "\n",
+                                          "../../etc/passwd\n",
+                                          "5b0b2c3e-1f1c-4f4e-9d55-0a6c0f1f7a1g",
+                                          "5b0b2c3e-1f1c-4f4e-9d55-0a6c0f1f7a11\n\n",
+                                          "5b0b2c3e-1f1c-4f4e-9d55_0a6c0f1f7a11"};
+    static const char sound[] = "5b0b2c3e-1f1c-4f4e-9d55-0a6c0f1f7a11";
+    struct fixture *f = *state;
+    char path[192], aside[192], mine[STORE_IDENTITY_SIZE], its[STORE_IDENTITY_SIZE];
+    assert_ok(store_identity(f->store, mine));
+    snprintf(path, sizeof path, "%s/IDENTITY", f->options.directory);
+    snprintf(aside, sizeof aside, "%s/IDENTITY.damaged", f->options.directory);
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        struct buffer kept = {0};
+        store_close(f->store);
+        assert_ok(files_replace(files_of_system(), path, bytes_of(damaged[i])));
+        assert_true(files_lack_identity(f->options.directory));
+        reopen(f, its);
+        assert_int_equal(strlen(its), strlen(sound));
+        assert_string_not_equal(its, mine);
+        assert_false(files_lack_identity(f->options.directory));
+        assert_ok(files_read(files_of_system(), aside, 100, &kept));
+        assert_int_equal(kept.size, strlen(damaged[i]));
+        buffer_free(&kept);
+    }
+    store_close(f->store);
+    assert_ok(files_replace(files_of_system(), path, bytes_of(sound)));
+    reopen(f, its);
+    assert_string_equal(its, sound);
+    assert_ok(files_remove(files_of_system(), path));
+    assert_true(files_lack_identity(f->options.directory));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +483,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(files_are_deleted_again_after_its_end, setup, teardown),
         cmocka_unit_test_setup_teardown(a_copy_has_another_identity, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_no_identity_is_as_good_as_none, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

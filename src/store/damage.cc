@@ -179,6 +179,15 @@ std::vector<uint64_t> closed_ranges::files() const
     return numbers;
 }
 
+std::vector<closed_ranges::range> closed_ranges::all() const
+{
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    std::vector<range> out;
+    std::copy_if(ranges.begin(), ranges.end(), std::back_inserter(out),
+                 [](const range &one) { return one.opened == 0; });
+    return out;
+}
+
 /* Whoever writes asks for now. */
 status keyspace_check_open(keyspace *keyspace, bytes from, bytes to)
 {
@@ -190,6 +199,34 @@ bool keyspace_has_damage(const keyspace *keyspace)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     return keyspace->closed.any();
+}
+
+static struct store_damage as_told(uint64_t keyspace, const closed_ranges::range &range)
+{
+    struct store_damage damage = {};
+    damage.keyspace_id = keyspace;
+    damage.file = range.file;
+    damage.offset = range.block == 0 ? 0 : range.block - 1;
+    damage.is_whole = range.block == 0;
+    damage.from = from_slice(range.from);
+    damage.to = from_slice(range.to);
+    damage.what = range.words.c_str();
+    damage.is_remembered = range.is_remembered;
+    return damage;
+}
+
+status keyspace_list_closed(keyspace *keyspace,
+                            status (*visit)(void *context, const struct store_damage *range),
+                            void *context)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    return guarded([&] {
+        for (const closed_ranges::range &range : keyspace->closed.all()) {
+            struct store_damage damage = as_told(keyspace->id, range);
+            TRY(visit(context, &damage));
+        }
+        return status_ok();
+    });
 }
 
 static std::string to_string(bytes b)
@@ -498,6 +535,18 @@ status damage_watch::look_at_all(const std::function<bool(uint64_t)> &is_chosen,
     return status_ok();
 }
 
+status damage_watch::look_at_keyspace(uint64_t id)
+{
+    return look_at_some(
+        id, [](uint64_t) { return true; }, until_stopped(), false);
+}
+
+status keyspace_look_for_damage(keyspace *keyspace)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    return guarded([&] { return keyspace->store->damage.look_at_keyspace(keyspace->id); });
+}
+
 static table_pacer pace_by(const store_pacer *pacer)
 {
     return [pacer](uint64_t bytes) { return pacer->go_on(pacer->context, bytes); };
@@ -546,7 +595,7 @@ void damage_watch::close_one(keyspace *keyspace, const rocksdb::SstFileMetaData 
                              const bad_block &block, const std::string &why)
 {
     std::string name = file.name.substr(file.name.rfind('/') + 1);
-    found one = {keyspace, block.size == 0, block.offset, {}};
+    found one = {keyspace, {}};
     one.range = {file.file_number,
                  block.size == 0 ? 0 : block.offset + 1,
                  std::max(block.from, file.smallestkey),
@@ -581,14 +630,7 @@ void damage_watch::tell_news()
     std::vector<found> told = std::move(news);
     news.clear();
     for (found &one : told) {
-        struct store_damage damage = {};
-        damage.keyspace_id = one.keyspace->id;
-        damage.file = one.range.file;
-        damage.offset = one.offset;
-        damage.is_whole = one.is_whole;
-        damage.from = from_slice(one.range.from);
-        damage.to = from_slice(one.range.to);
-        damage.what = one.range.words.c_str();
+        struct store_damage damage = as_told(one.keyspace->id, one.range);
         forgive_failures(one.keyspace->id);
         if (listener == nullptr || listener(listener_context, &damage))
             one.keyspace->closed.remember(one.range);

@@ -117,6 +117,61 @@ static void what_was_closed_is_closed_again(void **state)
     assert_all(f, 0);
 }
 
+/* --- sections: keys by their first byte --- */
+
+enum { LARGE_PIECES = 700, SMALL_KEY = 500, IN_SMALL = 20, IN_LARGE = 100000 };
+
+static void put_large(struct fixture *f, const char *key)
+{
+    char *value = calloc(LARGE_PIECES, VALUE_SIZE + 1);
+    assert_non_null(value);
+    for (unsigned i = 0; i < LARGE_PIECES; i++)
+        value_of(value + (size_t)i * VALUE_SIZE, i, 0);
+    put(f->store, f->keyspace, key, value);
+    free(value);
+}
+
+static void assert_around(struct fixture *f)
+{
+    assert_gets(f, 0);
+    assert_value(f->keyspace, "l", "below");
+    assert_value(f->keyspace, "n", "above");
+}
+
+/* The newest table has k00500 and "m", the one below all keys from k00000 to "n", but "m". */
+static void assert_only_one_is_hit(struct fixture *f, long at, const char *key)
+{
+    char path[512];
+    put(f->store, f->keyspace, "l", "below");
+    put(f->store, f->keyspace, "n", "above");
+    fill(f, 0, KEYS, 0);
+    put_large(f, "m");
+    fill(f, SMALL_KEY, SMALL_KEY + 1, 0);
+    reopen(f);
+    newest_table(f, path);
+    flip(path, at);
+    look(f);
+    wait_for_ranges(f, 1);
+    assert_string_equal(f->ranges[0].from, key);
+    assert_string_equal(f->ranges[0].to, key);
+    assert_int_equal(f->ranges[0].to_size, strlen(key) + 1);
+    assert_around(f);
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    assert_around(f);
+    assert_int_equal(is_out_of_service(f, "m"), *key == 'm');
+    assert_goes_on(f);
+}
+
+static void a_large_value_closes_nothing_of_another_section(void **state)
+{
+    assert_only_one_is_hit(*state, IN_LARGE, "m");
+}
+
+static void the_last_key_of_a_section_closes_nothing_behind_it(void **state)
+{
+    assert_only_one_is_hit(*state, IN_SMALL, "k00500");
+}
+
 static void a_damaged_index_or_footer_closes_all_of_the_file(void **state)
 {
     struct fixture *f = *state;
@@ -217,6 +272,8 @@ int main(void)
         TEST(a_compaction_that_meets_damage_fences_nothing),
         TEST(verifying_closes_what_it_finds),
         TEST(what_was_closed_is_closed_again),
+        TEST(a_large_value_closes_nothing_of_another_section),
+        TEST(the_last_key_of_a_section_closes_nothing_behind_it),
         TEST(a_damaged_index_or_footer_closes_all_of_the_file),
         TEST(starts_without_a_table),
         TEST(starts_without_a_table_of_a_lower_level),

@@ -6,8 +6,10 @@
  * a former format is brought to the present one it is written last, too: until then a former
  * program may go on with the directory, and whatever was prepared is prepared again. */
 #include "store/files.h"
+#include "store/identity.h"
 #include "store/log_ends.h"
 
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <unistd.h>
@@ -167,11 +169,45 @@ status store_check_directory(const char *directory, bool salvage, bool *is_new)
     return access(directory, F_OK) == 0 ? refuse_foreign_files(files, directory) : status_ok();
 }
 
+/* --- who it is --- */
+
+bool is_identity(const std::string &text)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    bool is_one = text.size() == sizeof form - 1;
+    for (size_t i = 0; i < text.size() && is_one; i++)
+        is_one = form[i] == 'x' ? isxdigit(static_cast<unsigned char>(text[i])) != 0
+                                : text[i] == form[i];
+    return is_one;
+}
+
+enum identity_state { IDENTITY_SOUND, IDENTITY_MISSING, IDENTITY_DAMAGED };
+
+/* Of one that cannot be read nothing is said. */
+static identity_state look_at_identity(rocksdb::FileSystem *files, const std::string &directory)
+{
+    std::string text;
+    rocksdb::Status s = rocksdb::ReadFileToString(files, path_of(directory, "IDENTITY"), &text);
+    if (!s.ok())
+        return s.IsNotFound() || s.IsPathNotFound() ? IDENTITY_MISSING : IDENTITY_SOUND;
+    if (!text.empty() && text.back() == '\n')
+        text.pop_back();
+    return is_identity(text) ? IDENTITY_SOUND : IDENTITY_DAMAGED;
+}
+
 /* FORMAT is written after it. */
 bool files_lack_identity(const char *directory)
 {
     return access(path_of(directory, "FORMAT").c_str(), F_OK) == 0 &&
-           access(path_of(directory, "IDENTITY").c_str(), F_OK) != 0 && errno == ENOENT;
+           look_at_identity(rocksdb::FileSystem::Default().get(), directory) != IDENTITY_SOUND;
+}
+
+rocksdb::Status forget_damaged_identity(rocksdb::FileSystem *files, const std::string &directory)
+{
+    if (look_at_identity(files, directory) != IDENTITY_DAMAGED)
+        return rocksdb::Status::OK();
+    return files->RenameFile(path_of(directory, "IDENTITY"), path_of(directory, "IDENTITY.damaged"),
+                             IOOptions(), nullptr);
 }
 
 status directory_mark(rocksdb::FileSystem *files, const std::string &directory)

@@ -13,7 +13,7 @@ using rocksdb::Slice;
 
 namespace {
 
-enum { OPERATIONS = FAULT_READ + 1 };
+enum { OPERATIONS = FAULT_REMOVE + 1 };
 
 struct rule {
     bool is_set = false;
@@ -382,10 +382,12 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
     IOStatus RenameFile(const std::string &from, const std::string &to, const IOOptions &options,
                         IODebugContext *debug) override
     {
+        IOStatus s = world->check(FAULT_RENAME, to);
         std::lock_guard<std::mutex> lock(world->mutex);
         std::string former;
         bool has_former = world->read_durable(to, &former);
-        IOStatus s = target()->RenameFile(from, to, options, debug);
+        if (s.ok())
+            s = target()->RenameFile(from, to, options, debug);
         auto found = world->files.find(from);
         if (s.ok() && found != world->files.end()) {
             std::shared_ptr<file_state> state = found->second;
@@ -400,8 +402,10 @@ class faulty_file_system final : public rocksdb::FileSystemWrapper {
     IOStatus DeleteFile(const std::string &path, const IOOptions &options,
                         IODebugContext *debug) override
     {
+        IOStatus s = world->check(FAULT_REMOVE, path);
         std::lock_guard<std::mutex> lock(world->mutex);
-        IOStatus s = target()->DeleteFile(path, options, debug);
+        if (s.ok())
+            s = target()->DeleteFile(path, options, debug);
         if (s.ok())
             world->files.erase(path);
         return s;

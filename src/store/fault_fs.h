@@ -26,6 +26,8 @@ enum fault_operation {
     FAULT_SYNC,
     FAULT_SYNC_DIRECTORY,
     FAULT_READ,
+    FAULT_RENAME, /* of the new name */
+    FAULT_REMOVE,
 };
 
 enum fault_kind {

@@ -4,6 +4,9 @@
 
 #include "rocksdb/file_checksum.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 using rocksdb::FileOptions;
 using rocksdb::FileSystem;
 using rocksdb::FSSequentialFile;
@@ -31,12 +34,15 @@ struct files *files_of_store(store *store)
     return reinterpret_cast<files *>(store->files.get());
 }
 
-/* As status_from, but a file that is missing is no fault of the store's. */
+/* As status_from, but a file that is missing is no fault of the store's. To RocksDB a directory is
+ * missing, too, that may not be read or is none. */
 static status file_status(const IOStatus &s, const std::string &path)
 {
-    if (s.IsPathNotFound() || s.IsNotFound())
-        return status_make(STATUS_NOT_FOUND, "%s is missing", path.c_str());
-    return status_from(s);
+    if (!s.IsPathNotFound() && !s.IsNotFound())
+        return status_from(s);
+    if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0 && errno != ENOENT)
+        return status_from_errno(errno, "cannot read %s", path.c_str());
+    return status_make(STATUS_NOT_FOUND, "%s is missing", path.c_str());
 }
 
 /* --- directories --- */

@@ -107,9 +107,14 @@ class merge_operator final : public rocksdb::MergeOperator {
         history.operands = operands.data();
         history.operand_count = operands.count;
 
+        const store_fold *fold = folder->fold;
+        if (fold->gives_last != nullptr && fold->gives_last(&history)) {
+            out->assign(list.back().data(), list.back().size());
+            return true;
+        }
         scratch result;
         const void *rules = rules_of(folder.get());
-        if (!folder->fold->part(rules, &history, &result) || result.failed)
+        if (!fold->part(rules, &history, &result) || result.failed)
             return false;
         out->assign(reinterpret_cast<const char *>(result.data), result.size);
         return true;

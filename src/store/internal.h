@@ -44,6 +44,7 @@ extern "C" {
 
 #include "rocksdb/db.h"
 #include "rocksdb/file_system.h"
+#include "rocksdb/listener.h"
 #include "rocksdb/memtablerep.h"
 #include "rocksdb/options.h"
 #include "rocksdb/table.h"
@@ -421,6 +422,35 @@ struct store_counters {
     std::atomic<uint64_t> stops{0};
 };
 
+/* --- large_work.cc: its head says what for --- */
+
+class large_work {
+  public:
+    explicit large_work(const store_options *options);
+
+    bool is_bounded() const { return listener != nullptr; }
+    void expect(const std::string &keyspace);
+
+    /* On the thread that does the job; may wait. */
+    void flush_begins(const std::string &keyspace);
+    void compaction_begins(const rocksdb::CompactionJobInfo &job);
+    void end(); /* of the thread's job, if it is a large one */
+
+    void close(); /* nobody waits from now on */
+
+  private:
+    bool expects(const std::string &keyspace);
+    void begin();
+
+    void (*const listener)(void *, bool);
+    void *const context;
+    std::mutex mutex; /* of the next three */
+    unsigned running = 0;
+    bool is_closing = false;
+    std::set<std::string> expected; /* keyspaces */
+    std::condition_variable over;
+};
+
 std::shared_ptr<rocksdb::EventListener> make_listener(struct store *store);
 std::shared_ptr<rocksdb::Logger> make_logger(const struct log *log);
 
@@ -441,6 +471,27 @@ struct table_findings {
     bool is_unreadable = false; /* the disk failed, which may be well again: no bytes are wrong */
     bool is_sound() const { return whole.empty() && blocks.empty(); }
 };
+
+/* --- sections.cc --- */
+
+/* For tables that are written: blocks end where sections do, or when they are full, by RocksDB's
+ * rule; and the table says which its sections are. */
+std::shared_ptr<rocksdb::FlushBlockPolicyFactory> make_section_blocks();
+std::shared_ptr<rocksdb::TablePropertiesCollectorFactory> make_section_collector();
+
+/* The first and the last key of those in a table that begin with the same byte. */
+struct table_section {
+    std::string first;
+    std::string last;
+};
+
+/* As a table's properties say; none of a table from before they did. */
+std::vector<table_section> sections_of(const std::map<std::string, std::string> &properties);
+
+/* The block has no keys but the sections'. */
+void clip_to_sections(const std::vector<table_section> &sections, bad_block *block);
+
+/* --- table_blocks.cc, further --- */
 
 /* Called after each block with its size; false ends the look with CANCELLED. */
 using table_pacer = std::function<bool(uint64_t)>;
@@ -515,6 +566,7 @@ class closed_ranges {
     void open(uint64_t file, const rocksdb::Slice &from, const rocksdb::Slice &to,
               uint64_t opening);
     std::vector<uint64_t> files() const; /* their numbers, with repetitions */
+    std::vector<range> all() const;      /* that are closed */
     bool remembers(uint64_t file) const; /* all ranges of that; 0: of any */
     /* Whether all that are closed of that file lie in it wholly. */
     bool lie_in(uint64_t file, const rocksdb::Slice &from, const rocksdb::Slice &to) const;
@@ -563,6 +615,8 @@ class damage_watch {
     /* Looks at all tables that are chosen by their numbers. CANCELLED by the pacer. */
     status look_at_all(const std::function<bool(uint64_t)> &is_chosen, const table_pacer &pacer,
                        bool is_direct);
+    /* All of one keyspace, unless the store is about to be closed. */
+    status look_at_keyspace(uint64_t keyspace);
 
     /* Held while a keyspace is asked for its files, and while what was found is closed and told: it
      * must not go meanwhile. */
@@ -590,8 +644,6 @@ class damage_watch {
     /* What was closed, and is to be told. */
     struct found {
         struct keyspace *keyspace;
-        bool is_whole;
-        uint64_t offset;
         closed_ranges::range range;
     };
 
@@ -645,7 +697,9 @@ std::shared_ptr<rocksdb::MemTableRepFactory> make_memtable_factory();
 /* --- options.cc --- */
 
 rocksdb::DBOptions make_db_options(const store_options *options, store *store);
-std::shared_ptr<rocksdb::TableFactory> make_table_factory(std::shared_ptr<rocksdb::Cache> cache);
+/* `is_fine`: with small blocks. */
+std::shared_ptr<rocksdb::TableFactory> make_table_factory(std::shared_ptr<rocksdb::Cache> cache,
+                                                          bool is_fine);
 rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
                                                    std::shared_ptr<folder> folder);
 
@@ -692,9 +746,10 @@ struct keyspace {
     std::shared_ptr<struct folder> folder; /* RocksDB holds on to it, too */
     std::shared_ptr<class level0> level0;
     class closed_ranges closed;
-    std::mutex compacting;            /* of changes of the next */
-    std::atomic<bool> is_left{false}; /* it is not compacted at present: damage.cc */
-    std::future<void> folder_gone;    /* ready when nobody can fold for the keyspace any more */
+    std::mutex compacting;                  /* of changes of the next */
+    std::atomic<bool> is_left{false};       /* it is not compacted at present: damage.cc */
+    std::atomic<bool> expects_large{false}; /* large_work.cc */
+    std::future<void> folder_gone; /* ready when nobody can fold for the keyspace any more */
     std::shared_ptr<write_mark> mark;
 };
 
@@ -709,6 +764,7 @@ struct store {
     class trouble trouble;
     store_counters counters;
     level0_list levels0;
+    class large_work large;
     damage_watch damage;
     std::atomic<uint64_t> openings{0}; /* of damaged ranges */
     std::shared_ptr<rocksdb::Cache> cache;
@@ -727,6 +783,8 @@ struct store {
     std::shared_ptr<rocksdb::FileSystem> files;      /* as RocksDB sees them */
     std::unique_ptr<environment> env;
     std::shared_ptr<rocksdb::TableFactory> tables;
+    std::shared_ptr<rocksdb::TableFactory> fine_tables; /* of that keyspace: */
+    const uint64_t fine_keyspace;
     std::shared_ptr<rocksdb::MemTableRepFactory> memtables;
     rocksdb::FileLock *lock = nullptr; /* of the directory */
     rocksdb::DB *db = nullptr;

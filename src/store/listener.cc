@@ -16,7 +16,7 @@ class listener final : public rocksdb::EventListener {
   public:
     explicit listener(struct store *store)
         : trouble(&store->trouble), counters(&store->counters), levels0(&store->levels0),
-          damage(&store->damage)
+          large(&store->large), damage(&store->damage)
     {
     }
 
@@ -24,6 +24,7 @@ class listener final : public rocksdb::EventListener {
 
     void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status *error) override
     {
+        large->end();
         levels0->job_failed();
         if (reason == rocksdb::BackgroundErrorReason::kCompaction && is_damage(*error))
             *error = rocksdb::Status::OK(); /* OnCompactionCompleted sees to it */
@@ -53,8 +54,14 @@ class listener final : public rocksdb::EventListener {
         levels0->table_settled(info.file_path);
     }
 
+    void OnFlushBegin(rocksdb::DB *, const rocksdb::FlushJobInfo &info) override
+    {
+        large->flush_begins(info.cf_name);
+    }
+
     void OnCompactionBegin(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
     {
+        large->compaction_begins(info);
         forget_reads();
         levels0->compaction_begun(info.output_level);
     }
@@ -62,6 +69,7 @@ class listener final : public rocksdb::EventListener {
     /* Also by a thread other than that which made the table. */
     void OnFlushCompleted(rocksdb::DB *, const rocksdb::FlushJobInfo &info) override
     {
+        large->end();
         levels0->table_settled(info.file_path);
         counters->bytes_written += info.table_properties.data_size;
         counters->flushed_bytes +=
@@ -71,6 +79,7 @@ class listener final : public rocksdb::EventListener {
 
     void OnCompactionCompleted(rocksdb::DB *, const rocksdb::CompactionJobInfo &info) override
     {
+        large->end();
         levels0->compaction_done(info.cf_name);
         if (is_damage(info.status))
             damage->note_failed_compaction(strtoull(info.cf_name.c_str(), nullptr, 10),
@@ -100,6 +109,7 @@ class listener final : public rocksdb::EventListener {
     class trouble *const trouble;
     store_counters *const counters;
     level0_list *const levels0;
+    large_work *const large;
     damage_watch *const damage;
 };
 
@@ -129,8 +139,8 @@ class logger final : public rocksdb::Logger {
         const store_line line = line_in_words(text);
         const std::string cause = cause_in_words(text);
         const log_field fields[] = {
-            {"cause", log_field::LOG_FIELD_BYTES, bytes_of(cause.c_str()), 0},
-            {"rocksdb", log_field::LOG_FIELD_BYTES, bytes_of(text), 0},
+            {"cause", log_field::LOG_FIELD_TEXT, bytes_of(cause.c_str()), 0},
+            {"rocksdb", log_field::LOG_FIELD_TEXT, bytes_of(text), 0},
             {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
         if (line.ours != nullptr)
             log_write(target, level, line.ours, cause.empty() ? fields + 1 : fields);

@@ -5,6 +5,8 @@
  *   above it                            a power cut may have torn it: told, and the store opens.
  *                                       Unless what is behind proves that it was synced: loss
  *   a recorded log that is not there    loss
+ *   commits that are there twice        no loss, but RocksDB must not see the second ones: the same
+ *                                       as a loss for whoever opens
  *
  * A directory of a format before SYNCED has the proof alone. */
 #include "store/log_ends.h"
@@ -62,6 +64,14 @@ static void say_proven(std::string *words, const log_scan &scan)
         log_name(scan.number).c_str(), (number)scan.damage, (number)scan.commits_behind);
 }
 
+static void say_twin(std::string *words, const log_scan &scan)
+{
+    std::string twin = log_name(scan.twin);
+    say(words, "write-ahead log %s has commits again from byte %llu on, which %s",
+        log_name(scan.number).c_str(), (number)scan.end,
+        scan.twin == scan.number ? "it has before that" : ("are those of " + twin).c_str());
+}
+
 /* Of a loss in that log, or behind it. */
 static void say_tables(std::string *words, const synced_record &record, uint64_t first_lost)
 {
@@ -80,7 +90,7 @@ static void say_time(std::string *words, const synced_record &record)
 {
     char date[CLOCK_DATE_SIZE];
     say(words, "the last synced commit was at %s or just before",
-        clock_date(record.recorded_us, date));
+        clock_date(record.written_us, date));
 }
 
 /* --- judging --- */
@@ -99,10 +109,12 @@ class judge {
         const synced_log *entry = find(scan.number);
         uint64_t length = entry != nullptr ? entry->length : 0;
         bool is_ended = entry != nullptr && entry->is_ended;
-        bool is_lost = scan.end < length || (scan.is_proven && !is_ended);
+        bool is_lost = scan.twin != 0 || scan.end < length || (scan.is_proven && !is_ended);
         if (scan.end < scan.size)
             findings->broken.push_back({scan.number, scan.end, true});
-        if (scan.end < length)
+        if (scan.twin != 0)
+            tell_twin(scan);
+        else if (scan.end < length)
             lose(scan.number, [&](std::string *words) { say_lost(words, scan, *entry); });
         else if (is_lost)
             lose(scan.number, [&](std::string *words) { say_proven(words, scan); });
@@ -126,10 +138,10 @@ class judge {
     {
         findings->record.tables = recorded->tables;
         findings->record.families = recorded->families;
-        findings->record.recorded_us = recorded->recorded_us;
+        findings->record.written_us = recorded->written_us;
         findings->record.manifest = recorded->manifest;
         findings->record.manifest_length = recorded->manifest_length;
-        if (findings->verdict != STORE_LOG_LOST || recorded->recorded_us == 0)
+        if (!findings->has_loss || recorded->written_us == 0)
             return;
         say_time(&findings->words, *recorded);
         say_tables(&findings->words, *recorded, first_lost);
@@ -144,11 +156,24 @@ class judge {
         return nullptr;
     }
 
-    template <typename function> void lose(uint64_t log, function tell)
+    /* What is only torn is not told beside it. */
+    void refuse()
     {
         if (findings->verdict != STORE_LOG_LOST)
             findings->words.clear();
         findings->verdict = STORE_LOG_LOST;
+    }
+
+    void tell_twin(const log_scan &scan)
+    {
+        refuse();
+        say_twin(&findings->words, scan);
+    }
+
+    template <typename function> void lose(uint64_t log, function tell)
+    {
+        refuse();
+        findings->has_loss = true;
         first_lost = std::min(first_lost, log);
         tell(&findings->words);
     }
@@ -183,6 +208,7 @@ static status read_record(log_tracker *tracker, synced_record *recorded, log_fin
     if (s.code != STATUS_NOT_FOUND && s.code != STATUS_DATA_LOSS)
         return s;
     findings->verdict = STORE_LOG_LOST;
+    findings->has_loss = true;
     say(&findings->words, "%s, so that nobody can say whether the write-ahead log is whole",
         status_message(s));
     status_free(s);
@@ -196,6 +222,7 @@ status judge_logs(rocksdb::FileSystem *files, const std::string &directory,
     rocksdb::IOStatus s = scan_logs(files, directory, &scans);
     if (!s.ok())
         return status_from(s);
+    find_twins(recorded, &scans);
     judge judge(out, &recorded);
     for (const synced_log &entry : recorded.logs)
         if (!is_there(scans, entry.number))

@@ -46,6 +46,15 @@ struct log_scan {
      * beginning of another. */
     bool is_proven = false;
     bool ends_unsynced = false; /* the last commit before `end` did not ask for a sync */
+
+    bool is_manifest = false; /* set by the caller: its records are no commits of ours */
+    /* Sequence numbers of the commits before `end`: the first, and the one after the last. 0: there
+     * are none. */
+    uint64_t first = 0;
+    uint64_t next = 0;
+    /* The commit at `end`, which is whole, has a sequence number that this log had before. What
+     * comes from there on counts as damaged. 0: none has. */
+    uint64_t twin = 0;
 };
 
 /* Of the directory's logs, by rising number. */
@@ -83,7 +92,7 @@ struct logged_family {
 };
 
 struct synced_record {
-    int64_t recorded_us = 0;      /* wall clock; for people alone */
+    int64_t written_us = 0;       /* when the logs had last grown: wall clock, for people alone */
     uint64_t manifest = 0;        /* number of the one that CURRENT names; 0: not known */
     uint64_t manifest_length = 0; /* at least so many bytes of it, and of its copy, were synced */
     std::vector<synced_log> logs;
@@ -248,6 +257,7 @@ class log_tracker {
     rocksdb::IOStatus try_to_record();
     void sync_copy();
     synced_record gather();
+    void gather_time(synced_record *record);
     void gather_tables(synced_record *record);
     void gather_families(synced_record *record, bool written);
     bool forget(uint64_t number, std::shared_ptr<tracked_log> *forgotten);
@@ -270,6 +280,8 @@ class log_tracker {
     std::shared_ptr<manifest_copy> newest_manifest;
     uint64_t manifest = 0; /* as in synced_record, as is the next */
     uint64_t manifest_length = 0;
+    synced_log newest = {}; /* the last log, when one was last seen to have grown: at */
+    int64_t written_us = 0;
 
     std::atomic<bool> has_news{false};
     std::thread thread;
@@ -280,9 +292,15 @@ class log_tracker {
 struct log_findings {
     enum store_log_verdict verdict = STORE_LOG_WHOLE;
     std::string words;              /* if it is not whole */
+    bool has_loss = false;          /* something is missing, or may be */
     synced_record record;           /* of the logs that are there, up to their ends */
     std::vector<synced_log> broken; /* logs that are there, up to where they are whole */
 };
+
+/* In a database sequence numbers rise from commit to commit, over all logs. So a log that has some
+ * again is none that RocksDB has left: each of those becomes one that is damaged from its first
+ * byte on, with the number of the log that has them, too. Of two, the one that was not recorded. */
+void find_twins(const synced_record &recorded, std::vector<log_scan> *scans);
 
 /* Holds the logs against what was recorded of them, if the directory's format has such a record. */
 status check_logs(rocksdb::FileSystem *files, const std::string &directory, log_tracker *tracker,

@@ -1,4 +1,5 @@
 /* What a start makes of the logs' ends: log_ends.h. */
+#include "store/files.h"
 #include "store/log_ends_testing.h"
 
 /* --- an orderly end --- */
@@ -54,6 +55,57 @@ static void a_log_that_is_gone_is_a_loss(void **state)
     expect_loss(f, ".log is gone, of which ");
     expect_loss(f, "; written at that time: the table");
     expect_loss(f, "the last synced commit was at 20");
+}
+
+static _Atomic int64_t set_us; /* what the clock shows */
+
+static int64_t show_set(struct clock *clock)
+{
+    (void)clock;
+    return set_us;
+}
+
+/* It is what a restore to the last moment begins with: it was the time of the stop. */
+static void the_last_commit_was_before_the_stop(void **state)
+{
+    struct fixture *f = *state;
+    struct clock clock = {.wall_us = show_set, .steady_us = show_set};
+    struct log log = *f->options.log;
+    log.clock = &clock;
+    f->options.log = &log;
+    stop(f);
+    set_us = INT64_C(1600000000000000); /* 2020-09-13T12:26:40Z */
+    open_store(f);
+    put(f->store, f->keyspace, "a", "1");
+    make_keyspace(f->store, 8); /* it is recorded now */
+    set_us += INT64_C(3600000000);
+    stop(f);
+    cut_power(f, 0);
+    take_away(newest_log(f));
+    expect_loss(f, "the last synced commit was at 2020-09-13T12:26:40");
+}
+
+/* It has a copy of the live log by that log's name. Removed, it took the log off the record: after
+ * each backup of a whole server what was then cut off the log, or all of it, was no loss. */
+static void a_checkpoint_that_goes_forgets_no_log(void **state)
+{
+    struct fixture *f = *state;
+    struct store_checkpoint *checkpoint;
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof directory, "%s/checkpoint", f->directory);
+    put(f->store, f->keyspace, "a", "1");
+    assert_ok(store_checkpoint_begin(f->store, &checkpoint));
+    assert_ok(store_checkpoint_write(checkpoint, directory));
+    store_checkpoint_end(checkpoint);
+    assert_ok(files_remove_flat_directory(files_of_store(f->store), directory));
+    put(f->store, f->keyspace, "b", "2");
+    stop(f);
+    cut_power(f, 0);
+    cut(newest_log(f), 1);
+    expect_loss(f, ", but was synced up to byte ");
+    cut_power(f, 0);
+    take_away(newest_log(f));
+    expect_loss(f, ".log is gone, of which ");
 }
 
 /* --- a kill --- */
@@ -520,6 +572,129 @@ static void a_salvage_makes_the_record_anew(void **state)
     assert_value(of_copy(f), "a", "1");
 }
 
+/* --- commits that are there twice --- */
+
+/* Found by the breaker of issue 20: a log appended to itself, and a copy of the live log under a
+ * later number, had commits twice. RocksDB ended the process with an assertion, in the doctor and
+ * in every start, with --salvage as well. */
+
+static void append_to(const char *path, const char *from)
+{
+    char *bytes = NULL;
+    off_t size = size_of(from);
+    FILE *file = fopen(from, "r");
+    assert_non_null(file);
+    bytes = malloc((size_t)size);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, (size_t)size, file), size);
+    assert_int_equal(fclose(file), 0);
+    file = fopen(path, "a");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, (size_t)size, file), size);
+    assert_int_equal(fclose(file), 0);
+    free(bytes);
+}
+
+/* The copy is of a store that has stopped, with one log. */
+static void stop_with_a_log(struct fixture *f)
+{
+    put(f->store, f->keyspace, "a", "1");
+    put(f->store, f->keyspace, "b", "2");
+    assert_ok(write_one(f->store, f->keyspace, DELETE, "b", NULL, STORE_SYNCED));
+    stop(f);
+    cut_power(f, 0);
+}
+
+/* A start refuses with these words, whoever only looks sees each commit once, and so does a
+ * salvage, after which nothing is wrong. */
+static void expect_twice(struct fixture *f, const char *words)
+{
+    expect_loss(f, words);
+    f->of_copy.salvage = true;
+    for (int read_only = 1; read_only >= 0; read_only--) {
+        f->of_copy.read_only = read_only != 0;
+        expect(f, STORE_LOG_LOST);
+        assert_non_null(strstr(store_log_end(f->other).words, words));
+        assert_null(strstr(store_log_end(f->other).words, "last synced commit"));
+        assert_value(of_copy(f), "a", "1");
+        assert_value(of_copy(f), "b", NULL);
+        if (read_only)
+            close_copy(f);
+    }
+    assert_ok(store_accept_loss(f->other));
+    put(f->other, of_copy(f), "c", "3");
+    close_copy(f);
+    f->of_copy.salvage = false;
+    expect(f, STORE_LOG_WHOLE);
+    assert_value(of_copy(f), "a", "1");
+    assert_value(of_copy(f), "c", "3");
+    close_copy(f);
+}
+
+/* The name of the file that is left beside the logs begins so. */
+static void assert_kept(struct fixture *f, const char *name)
+{
+    char *path = path_in_copy(f, name);
+    assert_true(size_of(path) > 0);
+    free(path);
+}
+
+static void a_log_appended_to_itself_is_told(void **state)
+{
+    struct fixture *f = *state;
+    char words[128], kept[64];
+    stop_with_a_log(f);
+    char *log = newest_log(f);
+    snprintf(words, sizeof words, "write-ahead log %s has commits again from byte %lld on",
+             strrchr(log, '/') + 1, (long long)size_of(log));
+    snprintf(kept, sizeof kept, "%s.damaged", strrchr(log, '/') + 1);
+    append_to(log, log);
+    free(log);
+    expect_twice(f, words);
+    assert_kept(f, kept);
+}
+
+static void a_copy_of_a_log_is_told(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const names[] = {"900000.log", "000001.log"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char words[128], kept[64];
+        if (f->store == NULL)
+            open_store(f);
+        stop_with_a_log(f);
+        char *log = newest_log(f);
+        char *copy = path_in_copy(f, names[i]);
+        append_to(copy, log);
+        free(copy);
+        free(log);
+        snprintf(words, sizeof words, "write-ahead log %s has commits again from byte 0 on",
+                 names[i]);
+        snprintf(kept, sizeof kept, "%s.damaged", names[i]);
+        expect_twice(f, words);
+        assert_kept(f, kept);
+    }
+}
+
+/* Each has commits above those of the one before, whatever was written between them. */
+static void logs_one_after_the_other_are_whole(void **state)
+{
+    struct fixture *f = *state;
+    struct keyspace *idle = make_keyspace(f->store, 8);
+    put(f->store, idle, "stays in the log", "1");
+    for (int i = 0; i < 4; i++) {
+        put(f->store, f->keyspace, "a", "1");
+        assert_ok(write_one(f->store, f->keyspace, DELETE, "a", NULL, STORE_SYNCED));
+        assert_ok(keyspace_flush(f->keyspace));
+        cut_power(f, ALL);
+        expect(f, STORE_LOG_WHOLE);
+        put(f->other, of_copy(f), "b", "2");
+        close_copy(f);
+        expect(f, STORE_LOG_WHOLE);
+        close_copy(f);
+    }
+}
+
 /* --- a directory of the format before --- */
 
 static void a_former_format_becomes_the_present_one(void **state)
@@ -615,6 +790,8 @@ int main(void)
         TEST(what_is_flipped_after_an_orderly_end_is_a_loss),
         TEST(what_is_cut_after_an_orderly_end_is_a_loss),
         TEST(a_log_that_is_gone_is_a_loss),
+        TEST(the_last_commit_was_before_the_stop),
+        TEST(a_checkpoint_that_goes_forgets_no_log),
         TEST(the_thread_records_within_a_while),
         TEST(a_torn_write_is_told_once),
         TEST(a_torn_end_of_what_asked_for_no_sync_has_its_own_words),
@@ -636,6 +813,9 @@ int main(void)
         TEST(a_salvage_that_is_not_finished_is_begun_anew),
         TEST(a_salvage_goes_on_behind_a_damaged_log),
         TEST(a_salvage_makes_the_record_anew),
+        TEST(a_log_appended_to_itself_is_told),
+        TEST(a_copy_of_a_log_is_told),
+        TEST(logs_one_after_the_other_are_whole),
         TEST(a_former_format_becomes_the_present_one),
         TEST(a_record_of_a_former_format_says_nothing),
         TEST(an_upgrade_is_taken_up_again),

@@ -13,7 +13,10 @@
  * The log as RocksDB writes it: blocks of 32 KiB; in a block pieces, and less than a piece's header
  * of zeroes at its end. A piece: masked CRC-32C of type and payload (4 bytes), size of the payload
  * (2), type (1), payload; numbers lowest byte first. A record, which is one of our commits, is one
- * FULL piece, or FIRST, MIDDLE …, LAST. */
+ * FULL piece, or FIRST, MIDDLE …, LAST. It begins with the sequence number of its first entry (8
+ * bytes) and how many entries it has (4), each of which has the next number. These rise, so a
+ * commit that has former ones again was brought here by somebody else than RocksDB; which ends the
+ * process with an assertion when it meets a key twice with one number. */
 #include "store/log_ends.h"
 #include "store/log_pieces.h"
 
@@ -40,6 +43,16 @@ uint32_t piece_sum(const char *type_and_payload, size_t size)
 
 /* A mark as it stands in the record: RocksDB's tag for log-only data, the size, the letter. */
 static const char SYNCED_TAIL[] = {3, 1, LOG_MARK_SYNCED};
+
+enum : size_t { COUNT_AT = 8, COMMIT_HEAD = 12 }; /* what is read of each */
+
+static uint64_t number_at(const std::string &head, size_t from, size_t to)
+{
+    uint64_t value = 0;
+    while (to-- > from)
+        value = value << 8 | static_cast<uint8_t>(head[to]);
+    return value;
+}
 
 namespace {
 
@@ -102,8 +115,7 @@ class log_scanner {
         if (begins == in_record && !found->is_damaged)
             note_damage(found->end); /* a record without its end, or an end without its record */
         found->is_proven |= begins && synced_since;
-        if (visit != nullptr)
-            gather(begins, payload);
+        gather(begins, payload);
         if (type == FULL || (type == LAST && in_record))
             note_commit(payload, offset + HEADER + payload.size());
         in_record = type == FIRST || (type == MIDDLE && in_record);
@@ -113,11 +125,34 @@ class log_scanner {
     {
         if (begins)
             record.clear();
-        record.append(payload.data(), payload.size());
+        size_t rest = COMMIT_HEAD - std::min<size_t>(record.size(), COMMIT_HEAD);
+        record.append(payload.data(),
+                      visit != nullptr ? payload.size() : std::min(payload.size(), rest));
+    }
+
+    /* Whether it has no sequence numbers that the log had before. One without entries has none. */
+    bool note_sequence()
+    {
+        if (found->is_manifest || record.size() < COMMIT_HEAD)
+            return true;
+        uint64_t first = number_at(record, 0, COUNT_AT);
+        uint64_t count = number_at(record, COUNT_AT, COMMIT_HEAD);
+        if (count == 0)
+            return true;
+        if (first < found->next)
+            return false;
+        if (found->first == 0)
+            found->first = first;
+        found->next = first + count;
+        return true;
     }
 
     void note_commit(const Slice &last_payload, uint64_t end)
     {
+        if (!found->is_damaged && !note_sequence()) {
+            found->twin = found->number;
+            note_damage(found->end);
+        }
         if (visit != nullptr && !found->is_damaged)
             visit(record);
         bool is_synced = last_payload.ends_with(Slice(SYNCED_TAIL, sizeof SYNCED_TAIL));
@@ -132,7 +167,7 @@ class log_scanner {
 
     log_scan *const found;
     const log_visitor &visit;
-    std::string record;        /* so far, if somebody visits */
+    std::string record;        /* so far; its head, if nobody visits */
     bool in_record = false;    /* pieces of a record whose FIRST was whole */
     bool synced_since = false; /* since the damage: a whole record of a synced batch */
     bool rest_is_broken = false;
@@ -172,6 +207,46 @@ IOStatus scan_logs(rocksdb::FileSystem *files, const std::string &directory,
     std::sort(out->begin(), out->end(),
               [](const log_scan &a, const log_scan &b) { return a.number < b.number; });
     return s;
+}
+
+static bool is_recorded(const synced_record &recorded, uint64_t wanted)
+{
+    return std::any_of(recorded.logs.begin(), recorded.logs.end(),
+                       [wanted](const synced_log &each) { return each.number == wanted; });
+}
+
+/* A later one that is recorded. A log that is not, since it is about to be deleted, has only
+ * numbers that come before all of those. */
+static const log_scan *later_twin(const log_scan &scan, const synced_record &recorded,
+                                  const std::vector<log_scan> &scans)
+{
+    if (is_recorded(recorded, scan.number))
+        return nullptr;
+    for (const log_scan &each : scans)
+        if (each.number > scan.number && each.first != 0 && each.first < scan.next &&
+            is_recorded(recorded, each.number))
+            return &each;
+    return nullptr;
+}
+
+void find_twins(const synced_record &recorded, std::vector<log_scan> *scans)
+{
+    const log_scan *before = nullptr;
+    for (log_scan &scan : *scans) {
+        if (scan.first == 0)
+            continue;
+        const log_scan *twin = later_twin(scan, recorded, *scans);
+        if (before != nullptr && scan.first < before->next)
+            twin = before;
+        if (twin == nullptr) {
+            before = &scan;
+            continue;
+        }
+        scan.twin = twin->number;
+        scan.is_damaged = true;
+        scan.end = 0;
+        scan.damage = 0;
+    }
 }
 
 std::string log_name(uint64_t number)

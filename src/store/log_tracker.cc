@@ -46,6 +46,9 @@ void log_tracker::know(const synced_record &record)
     former_tables = record.tables;
     manifest = record.manifest;
     manifest_length = record.manifest_length;
+    written_us = record.written_us;
+    if (!record.logs.empty())
+        newest = record.logs.back();
 }
 
 IOStatus log_tracker::start_recording()
@@ -98,7 +101,7 @@ IOStatus log_tracker::try_to_record()
 static void tell_failure(const struct log *log, const IOStatus &s)
 {
     std::string cause = words_of(s);
-    const log_field fields[] = {{"cause", log_field::LOG_FIELD_BYTES, bytes_of(cause.c_str()), 0},
+    const log_field fields[] = {{"cause", log_field::LOG_FIELD_TEXT, bytes_of(cause.c_str()), 0},
                                 {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
     log_write(log, LOG_WARN, "how far the log is synced cannot be recorded", fields);
 }
@@ -196,8 +199,20 @@ synced_record log_tracker::gather()
         manifest_length = newest_manifest->synced.load(std::memory_order_acquire);
     record.manifest = manifest;
     record.manifest_length = manifest_length;
-    record.recorded_us = clock_wall_us(log->clock);
+    gather_time(&record);
     return record;
+}
+
+/* What is recorded for another reason, such as an orderly stop, is no commit. Under the mutex. */
+void log_tracker::gather_time(synced_record *record)
+{
+    if (!record->logs.empty()) {
+        const synced_log &last = record->logs.back();
+        if (last.number != newest.number || last.length > newest.length)
+            written_us = clock_wall_us(log->clock);
+        newest = last;
+    }
+    record->written_us = written_us;
 }
 
 /* Adds the table if there may be something of it in a log that is there. */

@@ -177,6 +177,7 @@ static status read_current(const store *store, uint64_t *out)
 static status find_whole(const store *store, const std::string &name, uint64_t *out)
 {
     log_scan found;
+    found.is_manifest = true;
     IOStatus s = scan_log(store->files.get(), store->directory + "/" + name, &found);
     *out = found.end;
     return s.IsPathNotFound() ? status_ok() : status_from(s);

@@ -212,12 +212,15 @@ static void note_record(const std::string &record, uint64_t log, logged_begins *
 }
 
 static status read_logs(rocksdb::FileSystem *files, const std::string &directory,
-                        logged_begins *begins)
+                        const synced_record &recorded, logged_begins *begins)
 {
     std::vector<log_scan> logs;
     TRY(status_from(scan_logs(files, directory, &logs)));
+    find_twins(recorded, &logs);
     for (const log_scan &log : logs) {
         log_scan again;
+        if (log.end == 0)
+            continue;
         TRY(status_from(
             scan_log(files, directory + "/" + log_name(log.number), &again,
                      [&](const std::string &record) { note_record(record, log.number, begins); })));
@@ -246,7 +249,7 @@ static status add_logged(rocksdb::FileSystem *files, const std::string &director
     logged_begins begins;
     std::set<uint32_t> numbers;
     size_t nameless = 0;
-    TRY(read_logs(files, directory, &begins));
+    TRY(read_logs(files, directory, recorded, &begins));
     for (const auto &each : begins)
         numbers.insert(each.first.second);
     for (const logged_family &each : recorded.families) {

@@ -70,7 +70,7 @@ static status make(const store *origin, bool is_exact, old_data *found)
 static void tell(const store *store, const store_options *options, const char *what)
 {
     const log_field fields[] = {
-        {"text", log_field::LOG_FIELD_BYTES, bytes_of(store->old_data.c_str()), 0},
+        {"text", log_field::LOG_FIELD_TEXT, bytes_of(store->old_data.c_str()), 0},
         {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
     log_write(options->log, LOG_ERROR, what, fields);
 }

@@ -433,7 +433,7 @@ static void what_is_damaged_is_left_out_of_what_is_accepted(void **state)
     globfree(&tables);
     serve(f);
     assert_non_null(strstr(store_old_data(f->other), "cannot be put in order"));
-    status s = store_get(of_copy(f), NULL, bytes_of("m"), STORE_ANYWHERE, &value, &presence);
+    status s = store_get(of_copy(f), NULL, bytes_of("c"), STORE_ANYWHERE, &value, &presence);
     assert_status(s, STATUS_DATA_LOSS);
     store_value_release(&value);
     close_copy(f);

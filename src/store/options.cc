@@ -15,6 +15,7 @@ enum : uint64_t {
     MiB = 1 << 20,
 
     BLOCK_SIZE = 16 * KiB,
+    FINE_BLOCK_SIZE = KiB,
     TABLE_SIZE = 64 * MiB,
     LEVEL_BASE = 256 * MiB,
     WRITE_BUFFER_MAX = 64 * MiB, /* of one keyspace */
@@ -92,13 +93,15 @@ rocksdb::DBOptions make_db_options(const store_options *options, store *store)
     return o;
 }
 
-std::shared_ptr<rocksdb::TableFactory> make_table_factory(std::shared_ptr<rocksdb::Cache> cache)
+std::shared_ptr<rocksdb::TableFactory> make_table_factory(std::shared_ptr<rocksdb::Cache> cache,
+                                                          bool is_fine)
 {
     rocksdb::BlockBasedTableOptions o;
     o.block_cache = std::move(cache);
-    o.block_size = BLOCK_SIZE;
+    o.block_size = is_fine ? FINE_BLOCK_SIZE : BLOCK_SIZE;
     o.format_version = 5;
     o.checksum = rocksdb::ChecksumType::kXXH3;
+    o.flush_block_policy_factory = make_section_blocks();
     o.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
 
     /* Indexes and filters are charged to the cache, or memory would grow with the data. Those of
@@ -115,6 +118,7 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
     rocksdb::ColumnFamilyOptions o;
     o.table_factory = store->tables;
     o.memtable_factory = store->memtables;
+    o.table_properties_collector_factories.push_back(make_section_collector());
     if (folder != nullptr) {
         o.merge_operator = make_merge_operator(folder);
         o.compaction_filter_factory = make_compaction_filter(folder);

@@ -1,5 +1,6 @@
 /* Opening and closing the store; its keyspaces. */
 #include "store/check.h"
+#include "store/identity.h"
 #include "store/old_data.h"
 
 #include "rocksdb/convenience.h"
@@ -16,16 +17,18 @@ using rocksdb::DB;
 
 store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
-      no_compactions(options->no_compactions), trouble(options), damage(this, options),
-      logs(std::make_shared<log_tracker>(options->log)),
+      no_compactions(options->no_compactions), trouble(options), large(options),
+      damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
       room(std::make_shared<log_room>(logs, options->metrics)),
       stand_ins(std::make_shared<class stand_ins>()), base_files(std::move(base)),
       files(make_file_system(base_files, room, stand_ins)),
-      env(std::make_unique<environment>(files, options->holds_compactions))
+      env(std::make_unique<environment>(files, options->holds_compactions)),
+      fine_keyspace(options->fine_keyspace)
 {
     cache = make_block_cache(options->cache_bytes);
     write_buffers = std::make_shared<rocksdb::WriteBufferManager>(options->write_buffer_bytes);
-    tables = make_table_factory(cache);
+    tables = make_table_factory(cache, false);
+    fine_tables = make_table_factory(cache, true);
     memtables = make_memtable_factory();
 }
 
@@ -53,7 +56,10 @@ bool parse_keyspace_id(const std::string &name, uint64_t *id)
 
 static ColumnFamilyDescriptor describe(const keyspace &k)
 {
-    return ColumnFamilyDescriptor(std::to_string(k.id), make_keyspace_options(k.store, k.folder));
+    rocksdb::ColumnFamilyOptions options = make_keyspace_options(k.store, k.folder);
+    if (k.id == k.store->fine_keyspace)
+        options.table_factory = k.store->fine_tables;
+    return ColumnFamilyDescriptor(std::to_string(k.id), options);
 }
 
 /* Under the mutex, which keeps readers of the index away. */
@@ -136,7 +142,10 @@ static rocksdb::Status open_for_writing(store *store, const rocksdb::DBOptions &
                                         const std::vector<ColumnFamilyDescriptor> &families,
                                         std::vector<ColumnFamilyHandle *> *handles)
 {
-    rocksdb::Status s = DB::Open(options, store->directory, families, handles, &store->db);
+    rocksdb::Status s = forget_damaged_identity(store->files.get(), store->directory);
+    if (!s.ok())
+        return s;
+    s = DB::Open(options, store->directory, families, handles, &store->db);
     if (!s.IsNoSpace())
         return s;
     rocksdb::Status removed = remove_leftovers(store, options, families);
@@ -222,15 +231,17 @@ static status open_database(store *store, const rocksdb::DBOptions &options,
 
 /* --- logs --- */
 
-static void tell_of_logs(const store *store, const store_options *options)
+static void tell_of_logs(const store *store, const store_options *options, bool has_loss)
 {
     const log_field fields[] = {
-        {"text", log_field::LOG_FIELD_BYTES, bytes_of(store->log_words.c_str()), 0},
+        {"text", log_field::LOG_FIELD_TEXT, bytes_of(store->log_words.c_str()), 0},
         {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
     if (store->log_verdict == STORE_LOG_TORN)
         log_write(options->log, LOG_WARN, "the log's end may be a torn write", fields);
     else if (store->log_verdict == STORE_LOG_LOST)
-        log_write(options->log, LOG_ERROR, "what the log had is lost", fields);
+        log_write(options->log, LOG_ERROR,
+                  has_loss ? "what the log had is lost" : "what the log has twice counts once",
+                  fields);
 }
 
 /* What a start serves is on the disk: a kill may have left what was written and not synced. */
@@ -261,7 +272,7 @@ static status examine_manifest(store *store, const store_options *options,
 {
     std::string words;
     TRY(check_manifest(store, recorded, options->salvage && !options->read_only, &words));
-    const log_field fields[] = {{"text", log_field::LOG_FIELD_BYTES, bytes_of(words.c_str()), 0},
+    const log_field fields[] = {{"text", log_field::LOG_FIELD_TEXT, bytes_of(words.c_str()), 0},
                                 {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
     if (!words.empty())
         log_write(options->log, LOG_WARN, "the list of tables was brought back: nothing is lost",
@@ -271,8 +282,9 @@ static status examine_manifest(store *store, const store_options *options,
 
 static status refuse_loss(const log_findings &findings)
 {
-    return status_make(STATUS_DATA_LOSS, "%s. With --salvage the server starts without that",
-                       findings.words.c_str());
+    return status_make(STATUS_DATA_LOSS, "%s. With --salvage the server starts %s",
+                       findings.words.c_str(),
+                       findings.has_loss ? "without that" : "and takes each commit once");
 }
 
 static status examine_logs(store *store, const store_options *options, unsigned long format)
@@ -287,7 +299,7 @@ static status examine_logs(store *store, const store_options *options, unsigned 
     if (findings.verdict == STORE_LOG_LOST && !options->salvage)
         return refuse_loss(findings);
     if (!options->read_only)
-        tell_of_logs(store, options);
+        tell_of_logs(store, options, findings.has_loss);
     if (findings.verdict == STORE_LOG_LOST)
         TRY(begin_salvage(store, findings));
     return options->read_only ? status_ok() : record_logs(store, findings.record);
@@ -427,6 +439,7 @@ void store_begin_compactions(store *store)
 static void close_database(store *store)
 {
     store->damage.stop();
+    store->large.close();
     /* What was written without a sync is durable after an orderly end. */
     if (!store->read_only && !store->trouble.is_fenced() && !store->trouble.is_sealed())
         store->db->SyncWAL().PermitUncheckedError();

@@ -59,6 +59,9 @@ struct store_fold {
                   bytes *same);
     /* Only neighbouring operands are in hand (has_base is false): folds them into one operand. */
     bool (*part)(const void *rules, const struct store_history *history, struct buffer *out);
+    /* Whether `part` of these would give the last one back, which may be large, and is not to be in
+     * memory once more for that. NULL: it does not say. */
+    bool (*gives_last)(const struct store_history *history);
     /* A compaction meets a folded value: keep it, remove it (a deletion marker stays, so that
      * nothing older reappears), or replace it by what was appended to `out`. */
     enum store_verdict (*tidy)(const void *rules, bytes key, bytes value, struct buffer *out);
@@ -120,7 +123,15 @@ struct store_options {
     /* No compaction begins before store_begin_compactions: for who remembers closed ranges and has
      * yet to close them. Writes may wait for compactions, so nothing is written until then. */
     bool holds_compactions;
+    /* A keyspace of few and dear entries: new tables of it have small blocks, so that a damaged one
+     * takes fewer. 0: none. */
+    uint64_t fine_keyspace;
     struct metrics *metrics; /* how long syncs of the log take; may be NULL */
+    /* Where memory is bounded: told before each flush and each compaction of large values, and
+     * after it, on its thread, which it may hold up for seconds. There is one at a time then.
+     * NULL: they come as they come, and nobody is told. */
+    void (*on_large_work)(void *context, bool begins);
+    void *large_work_context;
 };
 
 /* FAILED_PRECONDITION if another process has the directory, or if it was written by a newer format
@@ -224,6 +235,11 @@ status store_keyspaces_create(struct store *store, uint64_t first_id, size_t cou
  * Blocking. */
 status store_keyspace_drop(struct store *store, struct keyspace *keyspace);
 
+/* Values of that size and more are about to be written to the keyspace: what follows of them is
+ * large work (on_large_work). The first time it may wait for the disk. */
+enum { STORE_LARGE_VALUE = 8 << 20 };
+void keyspace_expect_large(struct keyspace *keyspace);
+
 /* What is written to the keyspace is lost under that name, if it is (store_log_end): copied, and
  * forgotten without memory. */
 void keyspace_set_name(struct keyspace *keyspace, const char *name);
@@ -241,6 +257,11 @@ status keyspace_close_range(struct keyspace *keyspace, const struct store_damage
  * Costs nothing while all of the keyspace is sound. */
 status keyspace_check_open(struct keyspace *keyspace, bytes from, bytes to);
 bool keyspace_has_damage(const struct keyspace *keyspace);
+/* Calls `visit` with each range that is closed, in no order, until it fails. Valid until it
+ * returns. */
+status keyspace_list_closed(struct keyspace *keyspace,
+                            status (*visit)(void *context, const struct store_damage *range),
+                            void *context);
 /* Compacts the damaged tables between these keys away, without what is damaged in them: whoever
  * calls has deleted all that is closed there, or takes for true what other tables have. The keys
  * stay closed, and what else is found damaged meanwhile is closed. UNAVAILABLE if a range of the
@@ -326,6 +347,10 @@ struct store_read_bound {
 };
 /* From now on; returns the former. */
 struct store_read_bound store_bound_reads(struct store_read_bound bound);
+/* Whether the calling thread may get so much at once, wherever it lies; if not that counts as
+ * refused. For who knows the size before: what is in a write buffer, or packed in its table, is
+ * not seen by the bound. */
+bool store_bound_covers(size_t size);
 
 enum store_presence { STORE_FOUND, STORE_ABSENT, STORE_NOT_CACHED };
 
@@ -416,6 +441,9 @@ status keyspace_verify(struct keyspace *keyspace, const struct store_pacer *pace
 /* Reads all tables of all keyspaces and closes what is damaged, before it returns: on_damage is
  * told on this thread. The pacer is asked after each block. Blocking. */
 status store_look_for_damage(struct store *store, const struct store_pacer *pacer);
+
+/* The same of one keyspace, without a pause. */
+status keyspace_look_for_damage(struct keyspace *keyspace);
 
 /* The same of those tables whose turn came between two moments, from the disk itself where the
  * system allows that, not from what the kernel has in memory. Each table's comes once a period,

@@ -1,4 +1,5 @@
 #include "store/fault_fs.h"
+#include "store/files.h"
 #include "store/testing.h"
 
 #include <dirent.h>
@@ -845,6 +846,40 @@ static void syncs_are_counted(void **state)
     assert_ok(store_health(f->store));
 }
 
+/* --- files --- */
+
+static status no_name(void *context, const char *name)
+{
+    (void)context, (void)name;
+    return status_ok();
+}
+
+/* `trestle backup list` said that there were no backups where somebody else's were. */
+static void what_may_not_be_read_is_not_missing(void **state)
+{
+    struct fixture *f = *state;
+    char path[512];
+    snprintf(path, sizeof path, "%s/absent", f->directory);
+    assert_status(files_list(files_of_system(), path, no_name, NULL), STATUS_NOT_FOUND);
+    snprintf(path, sizeof path, "%s/CURRENT/in-a-file", f->directory);
+    status s = files_list(files_of_system(), path, no_name, NULL);
+    assert_non_null(strstr(status_message(s), "Not a directory"));
+    status_free(s);
+    assert_int_equal(chmod(f->directory, 0), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) { /* root may read anything */
+        if (geteuid() == 0 && seteuid(65534) != 0)
+            _exit(2);
+        s = files_list(files_of_system(), f->directory, no_name, NULL);
+        _exit(s.code == STATUS_PERMISSION_DENIED ? 0 : 1);
+    }
+    int outcome;
+    assert_int_equal(waitpid(child, &outcome, 0), child);
+    assert_int_equal(chmod(f->directory, S_IRWXU), 0);
+    assert_int_equal(outcome, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -879,6 +914,7 @@ int main(void)
         TEST(read_only_makes_no_store),
         TEST(sizes_follow_the_data),
         TEST(syncs_are_counted),
+        TEST(what_may_not_be_read_is_not_missing),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static status encode(const synced_record &record, uint64_t sequence, std::string
 {
     out->assign(MAGIC, sizeof MAGIC - 1);
     append_number(out, sequence, 8);
-    append_number(out, static_cast<uint64_t>(record.recorded_us), 8);
+    append_number(out, static_cast<uint64_t>(record.written_us), 8);
     append_number(out, record.logs.size(), 4);
     append_number(out, record.tables.size(), 4);
     append_number(out, record.unnamed_tables, 8);
@@ -165,7 +165,7 @@ static bool decode(const Slice &slot, uint64_t *sequence, synced_record *out)
     if (reader.text(sizeof MAGIC - 1) != MAGIC)
         return false;
     *sequence = reader.number(8);
-    out->recorded_us = static_cast<int64_t>(reader.number(8));
+    out->written_us = static_cast<int64_t>(reader.number(8));
     uint64_t logs = reader.number(4);
     uint64_t tables = reader.number(4);
     out->unnamed_tables = reader.number(8);

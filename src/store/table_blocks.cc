@@ -224,6 +224,7 @@ class table_look {
             return false;
         if (summary != nullptr)
             note_family(properties);
+        sections = sections_of(properties);
         return read_index(properties);
     }
 
@@ -471,6 +472,7 @@ class table_look {
     void note_damage(const block_walk &at, const std::string &from, const std::string &to)
     {
         findings->blocks.push_back({at.place.offset, at.place.size, from, to, deletion_of(at.key)});
+        clip_to_sections(sections, &findings->blocks.back());
         if (summary != nullptr)
             note_unread(findings->blocks.back());
     }
@@ -501,6 +503,7 @@ class table_look {
     table_summary *const summary; /* NULL: not wanted */
     rocksdb::ChecksumType checksum = rocksdb::ChecksumType::kNoChecksum;
     handle meta, index;
+    std::vector<table_section> sections;
     std::string space;
     bool has_sequences = false;
 };

@@ -26,7 +26,7 @@ trouble::trouble(const store_options *options)
 
 void trouble::tell(status_code code, const char *what)
 {
-    const log_field fields[] = {{"cause", log_field::LOG_FIELD_BYTES, bytes_of(what), 0},
+    const log_field fields[] = {{"cause", log_field::LOG_FIELD_TEXT, bytes_of(what), 0},
                                 {nullptr, log_field::LOG_FIELD_END, {nullptr, 0}, 0}};
     const char *message = "store writes again";
     if (code == STATUS_UNAVAILABLE)

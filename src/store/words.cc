@@ -102,18 +102,29 @@ std::string word_around(const std::string &text, size_t at)
     while (end < text.size() && isspace(static_cast<unsigned char>(text[end])) == 0 &&
            strchr(",;:", text[end]) == nullptr)
         end++;
+    if (end > at && text[end - 1] == '.') /* the sentence's */
+        end--;
     return text.substr(begin, end - begin);
 }
 
-/* Of the last one that is named: where a manifest speaks of a table, that is meant. */
-std::string damaged_file(const std::string &text)
+size_t last_of(const std::string &text, std::initializer_list<const char *> marks)
 {
     size_t last = std::string::npos;
-    for (const char *mark : {".sst", ".ldb", "MANIFEST-", ".log"}) {
+    for (const char *mark : marks) {
         size_t at = text.rfind(mark);
         if (at != std::string::npos && (last == std::string::npos || at > last))
             last = at;
     }
+    return last;
+}
+
+/* Of the last one that is named; but where a manifest is named beside a table, the table is meant:
+ * the manifest speaks of it. */
+std::string damaged_file(const std::string &text)
+{
+    size_t last = last_of(text, {".sst", ".ldb"});
+    if (last == std::string::npos)
+        last = last_of(text, {"MANIFEST-", ".log"});
     return last == std::string::npos ? "" : present_name(word_around(text, last));
 }
 
@@ -126,8 +137,9 @@ std::string damage(const std::string &text)
     if (file.empty())
         return "";
     size_t offset = text.find(OFFSET);
+    bool is_missing = text.find("No such file or directory") != std::string::npos;
     if (offset == std::string::npos)
-        return "the file " + file + " is damaged";
+        return "the file " + file + (is_missing ? " is missing" : " is damaged");
     offset += sizeof OFFSET - 1;
     size_t end = text.find_first_not_of("0123456789", offset);
     return "the file " + file + " is damaged at byte " + text.substr(offset, end - offset);

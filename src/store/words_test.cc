@@ -40,6 +40,16 @@ void of_damage(void **)
                  "the file /d/000014.sst is damaged");
     assert_words("[db/x.cc:1] Corruption: CURRENT file corrupted: /d/MANIFEST-000005, and more",
                  "the file /d/MANIFEST-000005 is damaged");
+    assert_words("Corruption: IO error: No such file or directory: While open a file for random "
+                 "read: /d/000014.ldb: No such file or directory The file /d/MANIFEST-000005 may "
+                 "be corrupted.",
+                 "the file /d/000014.sst is missing");
+    assert_words("Corruption: Bad table magic number: expected 1, found 2 in /d/000014.sst The "
+                 "file /d/MANIFEST-000005 may be corrupted.",
+                 "the file /d/000014.sst is damaged");
+    assert_words("Corruption: Sst file size mismatch: /d/000014.sst. Size recorded in manifest 1, "
+                 "actual size 2",
+                 "the file /d/000014.sst is damaged");
 }
 
 void what_is_not_known_stays(void **)

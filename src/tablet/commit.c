@@ -15,7 +15,7 @@ enum {
     /* More than this waits for the next batch: a batch is in memory three times, here, in the
      * store's batch and in its log buffer. */
     BATCH_BYTES = 16 << 20,
-    CEILING_SLACK_US = 1000 * 1000,
+    LARGE_BATCH = 4 << 20, /* bytes that are not kept for the next */
     RETRY_MS = 100,
     LOOPS_AT_ONCE = 32, /* loops that are woken once a batch; more are woken once a commit */
 };
@@ -147,7 +147,7 @@ static status load_ceiling(struct commit_queue *queue)
 
 static uint64_t ceiling_above(uint64_t version)
 {
-    return version + ((uint64_t)CEILING_SLACK_US << VERSION_COUNTER_BITS);
+    return version + ((uint64_t)COMMIT_CEILING_SLACK_US << VERSION_COUNTER_BITS);
 }
 
 void commit_put_ceiling(struct store_batch *batch, struct keyspace *catalog, uint64_t ceiling)
@@ -331,7 +331,10 @@ static status write_batch(struct commit_queue *queue, int64_t *written_us)
     metrics_observe(metrics, METRIC_HISTOGRAM_commit_seconds, (uint64_t)(*written_us - started_us));
     metrics_add(metrics, METRIC_commits_total, 1);
     metrics_add(metrics, METRIC_commit_mutations_total, (int64_t)batch->row_count);
-    metrics_add(metrics, METRIC_commit_bytes_total, (int64_t)store_batch_size(batch->store_batch));
+    size_t size = store_batch_size(batch->store_batch);
+    metrics_add(metrics, METRIC_commit_bytes_total, (int64_t)size);
+    if (size > LARGE_BATCH)
+        store_batch_clear(batch->store_batch); /* the next one may be long in coming */
     return status_ok();
 }
 
@@ -589,6 +592,16 @@ status commit_and_wait(struct commit_queue *queue, struct commit *commit)
     struct waiter waiter;
     let_wait(&waiter, commit);
     TRY(commit_submit(queue, commit));
+    return wait_for(&waiter, commit);
+}
+
+status commit_and_wait_unlocked(struct commit_queue *queue, struct commit *commit,
+                                void (*submitted)(void *context), void *context)
+{
+    struct waiter waiter;
+    let_wait(&waiter, commit);
+    TRY(commit_submit(queue, commit));
+    submitted(context);
     return wait_for(&waiter, commit);
 }
 

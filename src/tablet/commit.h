@@ -141,6 +141,10 @@ bool commit_offer(struct commit_queue *queue, struct commit *commit);
 
 /* For threads that may block: submits, and waits for the result. Sets `loop` and `done` itself. */
 status commit_and_wait(struct commit_queue *queue, struct commit *commit);
+/* The same; between the two, if it was taken, calls `submitted`: it has its version and its place,
+ * so the locks under which it was made are needed no longer. */
+status commit_and_wait_unlocked(struct commit_queue *queue, struct commit *commit,
+                                void (*submitted)(void *context), void *context);
 
 /* Writes a batch that its caller has filled, synced, as a commit of kind COMMIT_CATALOG, and waits.
  * Enters also when the queue is full or the disk's reserve reached: what must be looked at before
@@ -178,6 +182,9 @@ int64_t commit_clock_lead_us(struct commit_queue *queue);
  * the clock says: for cells that come from elsewhere. Durable with the store's next synced write.
  * Blocks. */
 status commit_raise_version(struct commit_queue *queue, uint64_t version);
+
+/* How far above the newest version a new ceiling is. */
+enum { COMMIT_CEILING_SLACK_US = 1000 * 1000 };
 
 /* The ceiling that the catalog's keyspace has; 0 if it has none yet. */
 status commit_read_ceiling(struct keyspace *catalog, uint64_t *out);

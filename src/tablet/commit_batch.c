@@ -11,6 +11,7 @@
 enum {
     FIRST_SLOTS = 256,
     COMMIT_OVERHEAD = 64, /* keys' prefixes, lengths: what a commit costs beyond its bytes */
+    VALUE_KEPT = 4 << 20, /* bytes of a large cell's memory: the store is about to take as many */
 };
 
 static size_t row_size(const struct commit *commit)
@@ -149,6 +150,8 @@ static void add_big_cells(struct commit_batch *batch, const struct commit *commi
 {
     for (size_t i = 0; i < commit->change->big_count; i++) {
         const struct big_cell *cell = &commit->change->big[i];
+        if (cell->value.size >= STORE_LARGE_VALUE)
+            keyspace_expect_large(commit->keyspace);
         buffer_clear(&batch->key);
         buffer_clear(&batch->value);
         spill_cell_key(&batch->key, commit->row_key, cell->family, cell->qualifier,
@@ -285,6 +288,8 @@ void commit_batch_finish(struct commit_batch *batch)
     for (size_t i = 0; i < batch->head_count; i++)
         write_row(batch, batch->heads[i]);
     batch->head_count = 0;
+    if (batch->value.capacity > VALUE_KEPT)
+        buffer_free(&batch->value);
 }
 
 /* Before what was gathered, which is written later: no change of this row from before it is among

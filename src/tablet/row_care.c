@@ -215,32 +215,38 @@ status row_care_run(const struct row_care *care, struct row_care_report *report)
 
 /* --- lost cells --- */
 
-static status cut_some(const struct row_care *care, bytes record_key, bytes from, bytes to,
-                       bool *has_cut)
+static status put_rest(const struct row_care *care, bytes record_key, bytes rest)
 {
-    const struct deferred_batch nothing = {0};
+    struct deferred_batch changes = {0};
+    deferred_put(&changes, record_key, rest);
+    status s = write_changes(care, record_key, &changes, NULL, NULL, true);
+    deferred_batch_free(&changes);
+    return s;
+}
+
+static status cut_lost(const struct row_care *care, bytes record_key, bytes from, bytes to)
+{
+    const struct lost_spill lost = {.row_key = care->row_key, .from = from, .to = to};
     struct store_value value = {0};
-    struct buffer cuts = {0};
-    bool found = false;
+    struct buffer rest = {0};
+    bool found = false, has_cut = false;
     status s = read_record(care, record_key, &value, &found);
     if (status_is_ok(s) && found && fragment_has_spilled(value.bytes))
-        s = spill_cut_lost(care->row_key, value.bytes, from, to, &cuts);
-    *has_cut = status_is_ok(s) && cuts.size > 0 && !fragment_is_empty(buffer_bytes(&cuts));
-    if (*has_cut)
-        s = write_changes(care, record_key, &nothing, NULL, &cuts, true);
+        s = spill_cut_lost(&lost, value.bytes, &rest, &has_cut);
+    if (status_is_ok(s) && has_cut)
+        s = put_rest(care, record_key, buffer_bytes(&rest));
     store_value_release(&value);
-    buffer_free(&cuts);
+    buffer_free(&rest);
     return s;
 }
 
 status row_care_cut_lost(const struct row_care *care, bytes from, bytes to)
 {
     struct buffer record_key = {0};
-    bool has_cut = true;
     row_record_key(&record_key, care->row_key);
     status s = record_key.failed ? status_out_of_memory() : wait_for_earlier(care);
-    while (status_is_ok(s) && has_cut)
-        s = cut_some(care, buffer_bytes(&record_key), from, to, &has_cut);
+    if (status_is_ok(s))
+        s = cut_lost(care, buffer_bytes(&record_key), from, to);
     buffer_free(&record_key);
     return s;
 }

@@ -40,8 +40,8 @@ struct row_care_report {
  * row's lock held, which stays held. Blocks. */
 status row_care_run(const struct row_care *care, struct row_care_report *report);
 
-/* Deletes what the record has in place of spilled cells that are lost, those whose keys lie in
- * [from, to): spill.h. With the row's lock held. Blocks. */
+/* Takes out of the record what it has in place of spilled cells that are lost, those whose keys lie
+ * in [from, to): spill.h. With the row's lock held. Blocks. */
 status row_care_cut_lost(const struct row_care *care, bytes from, bytes to);
 
 #endif

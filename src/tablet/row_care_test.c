@@ -354,6 +354,125 @@ static void a_row_without_spilled_cells_is_not_cut(void **state)
     assert_row(f, "none", "");
 }
 
+/* --- lost cells that another keyspace has --- */
+
+enum { FORMER_KEYSPACE = 8 };
+
+/* Of a record, as it is stored. */
+static void read_record_of(struct keyspace *keyspace, const char *record_key,
+                           struct store_value *value)
+{
+    enum store_presence presence;
+    assert_ok(store_get(keyspace, NULL, bytes_of(record_key), STORE_ANYWHERE, value, &presence));
+    assert_int_equal(presence, STORE_FOUND);
+}
+
+static struct keyspace *copy_of_rows(struct tablet_fixture *f)
+{
+    struct keyspace *former = make_keyspace(f->store, FORMER_KEYSPACE);
+    struct store_cursor_options options = {.reach = STORE_ANYWHERE};
+    struct store_batch *batch = store_batch_create();
+    struct store_cursor *cursor;
+    assert_non_null(batch);
+    assert_ok(store_cursor_create(f->rows, &options, &cursor));
+    for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
+        store_batch_put(batch, former, store_cursor_key(cursor), store_cursor_value(cursor));
+    assert_ok(store_cursor_status(cursor));
+    assert_ok(store_write(f->store, batch, STORE_ASYNC));
+    store_cursor_destroy(cursor);
+    store_batch_destroy(batch);
+    return former;
+}
+
+struct refilling {
+    struct tablet_fixture *f;
+    unsigned count;
+};
+
+static status merge_back(void *context, bytes key, bytes operand)
+{
+    struct refilling *refilling = context;
+    struct store_batch *batch = store_batch_create();
+    assert_non_null(batch);
+    store_batch_merge(batch, refilling->f->rows, key, operand);
+    assert_ok(store_write(refilling->f->store, batch, STORE_ASYNC));
+    store_batch_destroy(batch);
+    refilling->count++;
+    return status_ok();
+}
+
+static const struct lost_spill all_lost = {.row_key = {(const uint8_t *)"row", 3},
+                                           .from = {(const uint8_t *)"S", 1},
+                                           .to = {(const uint8_t *)"T", 1}};
+
+static unsigned refill(struct tablet_fixture *f, struct keyspace *former)
+{
+    struct refilling refilling = {.f = f};
+    struct store_value record = {0};
+    read_record_of(former, "Rrow", &record);
+    assert_ok(spill_visit_former(&all_lost, former, record.bytes, merge_back, &refilling));
+    store_value_release(&record);
+    return refilling.count;
+}
+
+static uint64_t moved_of(struct tablet_fixture *f)
+{
+    struct store_value record = {0};
+    struct fragment_reader reader;
+    struct entry mark;
+    read_record_of(f->rows, "Rrow", &record);
+    assert_true(fragment_reader_start(&reader, record.bytes));
+    assert_true(fragment_reader_next(&reader, &mark));
+    assert_int_equal(mark.kind, ENTRY_SPILL_MARK);
+    store_value_release(&record);
+    return mark.moved;
+}
+
+/* Those that the record's tombstones cover there have not counted any more. */
+static void spilled_cells_that_counted_come_back(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct row_change *change = new_change(f);
+    struct buffer before = {0};
+    write_change(f, "row", add_to_cell(f, "n", 1));
+    write_columns(f, "row", FAMILY_F, 3);
+    write_columns(f, "row", FAMILY_G, 30);
+    assert_true(look_after(f, "row").spilled);
+    delete_family(f, "row", FAMILY_F);
+    row_change_delete_column(change, FAMILY_G, bytes_of("q05"), 0, INT64_MAX);
+    write_change(f, "row", pack(change, SIZE_MAX));
+    assert_int_equal(spilled_count(f), 34);
+    read_text(f, "row", &before);
+    struct keyspace *former = copy_of_rows(f);
+    lose(f, all_lost.from, all_lost.to);
+    assert_int_equal(refill(f, former), 30);
+    assert_int_equal(spilled_count(f), 30);
+    assert_row(f, "row", (const char *)before.data);
+    buffer_free(&before);
+}
+
+static void cells_that_were_moved_since_come_back(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct refilling refilling = {.f = f};
+    struct store_value then = {0};
+    write_big(f, "row", "a", 1);
+    write_change(f, "row", set_cell(f, FAMILY_F, "b", 1, "in the record"));
+    struct keyspace *former = copy_of_rows(f);
+    write_columns(f, "row", FAMILY_G, 30);
+    assert_true(look_after(f, "row").spilled);
+    uint64_t moved = moved_of(f);
+    write_change(f, "row", set_cell(f, FAMILY_F, "c", 1, "later"));
+    lose(f, all_lost.from, all_lost.to);
+    assert_int_equal(refill(f, former), 1);
+    read_record_of(former, "Rrow", &then);
+    assert_ok(spill_visit_moved(&all_lost, then.bytes, moved, merge_back, &refilling));
+    assert_row(f, "row", "f:a@1=big f:b@1=in the record f:c@1=later");
+    assert_ok(spill_visit_moved(&all_lost, then.bytes, 1, merge_back, &refilling));
+    assert_int_equal(refilling.count, 1);
+    store_value_release(&then);
+}
+
 /* --- collecting --- */
 
 static const struct gc_rule newest_two = {.kind = GC_MAX_VERSIONS, .max_versions = 2};
@@ -542,6 +661,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(neighbours_are_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(what_lost_cells_replaced_is_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(a_row_without_spilled_cells_is_not_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(spilled_cells_that_counted_come_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(cells_that_were_moved_since_come_back, setup, teardown),
         cmocka_unit_test_setup_teardown(big_versions_are_collected, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_are_counted_over_record_and_spilled_cells, setup,
                                         teardown),

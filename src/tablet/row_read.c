@@ -208,6 +208,16 @@ static status leave_values(struct keyspace *keyspace, struct store_view *view, s
     return status_ok();
 }
 
+/* Whoever looks at all that is left gets it one by one. */
+static size_t largest_left(const struct cell_list *cells)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < cells->count; i++)
+        if (cell_is_deferred(&cells->items[i]) && cells->items[i].value.size > largest)
+            largest = cells->items[i].value.size;
+    return largest;
+}
+
 static status read_spilled(struct keyspace *keyspace, const struct row_read_options *options,
                            bytes key, enum store_reach reach, struct row *row,
                            enum row_outcome *outcome)
@@ -217,7 +227,9 @@ static status read_spilled(struct keyspace *keyspace, const struct row_read_opti
         return status_out_of_memory();
     status s = read_at_view(keyspace, options, view, key, reach, row, outcome);
     bool leaves = status_is_ok(s) && *outcome == ROW_FOUND && cell_list_has_deferred(&row->cells);
-    bool is_refused = leaves && options->looks_at_left && reach == STORE_CACHED_ONLY;
+    bool is_refused =
+        leaves && options->looks_at_left &&
+        (reach == STORE_CACHED_ONLY || !store_bound_covers(largest_left(&row->cells)));
     if (leaves && !is_refused)
         return leave_values(keyspace, view, row);
     if (is_refused)
@@ -391,8 +403,6 @@ static status look_at_next(struct row_range_reader *reader, enum store_reach rea
                            bool (*skip)(void *context, bytes row_key), void *context,
                            struct row *row, enum row_outcome *outcome)
 {
-    row->wants_care = false;
-    row->wants_mending = false;
     TRY(advance(reader, reach));
     if (!store_cursor_valid(reader->cursor))
         return stop(reader, outcome);

@@ -29,7 +29,9 @@ struct row_read_options {
     uint64_t spill_bytes; /* size of a record from which row.wants_care is set; 0: never */
     uint64_t defer_after; /* resolve_request's: the rest is for row_load_value; 0: none is */
     /* Whoever reads looks at all that is left as soon as he has the row. That is no work for who
-     * must not wait: with STORE_CACHED_ONLY, a row of which something is left is ROW_NOT_CACHED. */
+     * must not wait: with STORE_CACHED_ONLY, a row of which something is left is ROW_NOT_CACHED. So
+     * is one, elsewhere, whose largest value left is beyond the thread's bound (store_bound_reads,
+     * which then says how large it is). */
     bool looks_at_left;
 };
 

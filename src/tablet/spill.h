@@ -46,13 +46,35 @@ status spill_collect(struct keyspace *keyspace, bytes row_key, bytes record,
                      const struct row_rules *rules, struct spill_place *place,
                      struct deferred_batch *out, struct buffer *cuts);
 
-/* Spilled cells whose keys lie in [from, to) are lost, and what the record has at their places is
- * not what was there: an older value, which one of them may have replaced, or the rest of a sum.
- * Makes of such cells a fragment of column tombstones with version 0, at most one a column: when
- * it has been committed there may be more. Empty if there are none. */
-status spill_cut_lost(bytes row_key, bytes record, bytes from, bytes to, struct buffer *cuts);
-
 /* Whether the row has spilled cells at all. */
 status spill_exists(struct keyspace *keyspace, bytes row_key, bool *exists);
+
+/* --- spilled cells that are lost: spill_lost.c --- */
+
+/* Those of a row whose keys lie in [from, to). */
+struct lost_spill {
+    bytes row_key;
+    bytes from;
+    bytes to;
+};
+
+/* What the record has at the places of lost cells is not what was there: an older value, which one
+ * of them may have replaced, or the rest of a sum. `rest` gets the record without such cells;
+ * `*has_cut`: there are some. */
+status spill_cut_lost(const struct lost_spill *lost, bytes record, struct buffer *rest,
+                      bool *has_cut);
+
+/* `operand` is what an `S` record is to have; both are valid during the call. */
+typedef status spill_visit(void *context, bytes key, bytes operand);
+
+/* What another store, in which nobody writes, has in place of lost cells: visits those that counted
+ * by the row's record there, by rising keys. */
+status spill_visit_former(const struct lost_spill *lost, struct keyspace *former, bytes record,
+                          spill_visit *visit, void *context);
+
+/* The same of cells that were in the record there, and that a spill has moved since: those up to
+ * the version `moved` of the present record's mark. */
+status spill_visit_moved(const struct lost_spill *lost, bytes record, uint64_t moved,
+                         spill_visit *visit, void *context);
 
 #endif

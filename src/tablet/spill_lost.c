@@ -1,15 +1,23 @@
-/* What the record has at the places of spilled cells that are lost: see spill.h. */
+/* Spilled cells that are lost: what the record has at their places, and what another store has that
+ * has the row as it was. See spill.h. */
+#include "row/combine.h"
 #include "row/row_key.h"
 #include "tablet/spill.h"
+#include "tablet/spill_reader.h"
+
+static status bad_record(void)
+{
+    return status_make(STATUS_DATA_LOSS, "The row's record does not parse");
+}
+
+/* --- what the record has --- */
 
 struct cutting {
-    bytes row_key;
-    bytes from; /* keys of spilled cells that are lost */
-    bytes to;
+    const struct lost_spill *lost;
     uint64_t newest_mark; /* no spilled cell is newer */
     struct buffer key;
-    struct entry last; /* that was cut */
-    struct fragment_writer cuts;
+    struct fragment_writer rest;
+    bool has_cut;
 };
 
 static bool is_newer_than_spilled(const struct cutting *cutting, const struct entry *cell)
@@ -17,55 +25,201 @@ static bool is_newer_than_spilled(const struct cutting *cutting, const struct en
     return cell->kind == ENTRY_CELL && cell->version >= cutting->newest_mark;
 }
 
+static bool is_lost(const struct lost_spill *lost, bytes key)
+{
+    return bytes_compare(key, lost->from) >= 0 && bytes_compare(key, lost->to) < 0;
+}
+
 static bool is_place_lost(struct cutting *cutting, const struct entry *cell)
 {
     buffer_clear(&cutting->key);
-    spill_cell_key(&cutting->key, cutting->row_key, cell->family, cell->qualifier,
+    spill_cell_key(&cutting->key, cutting->lost->row_key, cell->family, cell->qualifier,
                    cell->timestamp_us);
-    bytes key = buffer_bytes(&cutting->key);
-    return !cutting->key.failed && bytes_compare(key, cutting->from) >= 0 &&
-           bytes_compare(key, cutting->to) < 0;
+    return !cutting->key.failed && is_lost(cutting->lost, buffer_bytes(&cutting->key));
 }
 
-/* The cells of a column come newest first, its tombstones would have to come oldest first. */
-static bool is_column_cut(const struct cutting *cutting, const struct entry *cell)
+static void take_or_cut(struct cutting *cutting, const struct entry *entry)
 {
-    return cutting->last.family == cell->family &&
-           bytes_equal(cutting->last.qualifier, cell->qualifier);
+    if (entry->kind == ENTRY_SPILL_MARK)
+        cutting->newest_mark = entry->version;
+    bool is_cut = entry_is_cell(entry->kind) && !is_newer_than_spilled(cutting, entry) &&
+                  is_place_lost(cutting, entry);
+    if (is_cut)
+        cutting->has_cut = true;
+    else
+        fragment_writer_add(&cutting->rest, entry);
 }
 
-static void look_at_cell(struct cutting *cutting, const struct entry *cell)
+status spill_cut_lost(const struct lost_spill *lost, bytes record, struct buffer *rest,
+                      bool *has_cut)
 {
-    if (is_newer_than_spilled(cutting, cell) || is_column_cut(cutting, cell) ||
-        !is_place_lost(cutting, cell))
-        return;
-    const struct entry cut = {.kind = ENTRY_COLUMN_TOMBSTONE,
-                              .family = cell->family,
-                              .qualifier = cell->qualifier,
-                              .timestamp_us = cell->timestamp_us,
-                              .end_us = cell->timestamp_us + 1};
-    fragment_writer_add(&cutting->cuts, &cut);
-    cutting->last = cut;
-}
-
-status spill_cut_lost(bytes row_key, bytes record, bytes from, bytes to, struct buffer *cuts)
-{
-    struct cutting cutting = {.row_key = row_key, .from = from, .to = to};
+    struct cutting cutting = {.lost = lost};
     struct fragment_reader reader;
     struct entry entry;
-    bool is_bad = !fragment_reader_start(&reader, record);
-    fragment_writer_start(&cutting.cuts, cuts, 0);
-    while (!is_bad && fragment_reader_next(&reader, &entry)) {
-        if (entry.kind == ENTRY_SPILL_MARK)
-            cutting.newest_mark = entry.version;
-        else if (entry_is_cell(entry.kind))
-            look_at_cell(&cutting, &entry);
-    }
-    is_bad = is_bad || reader.is_bad;
-    fragment_writer_finish(&cutting.cuts);
-    bool failed = cutting.key.failed || cuts->failed;
+    *has_cut = false;
+    if (!fragment_reader_start(&reader, record))
+        return bad_record();
+    fragment_writer_start(&cutting.rest, rest, reader.base_version);
+    while (fragment_reader_next(&reader, &entry))
+        take_or_cut(&cutting, &entry);
+    fragment_writer_finish(&cutting.rest);
+    *has_cut = cutting.has_cut;
+    bool failed = cutting.key.failed || rest->failed;
     buffer_free(&cutting.key);
-    if (is_bad)
-        return status_make(STATUS_DATA_LOSS, "The row's record does not parse");
+    if (reader.is_bad)
+        return bad_record();
     return failed ? status_out_of_memory() : status_ok();
+}
+
+/* --- what another store has --- */
+
+/* The former record's tombstones, as far as the spilled cells have come. */
+struct former {
+    struct fragment_reader reader;
+    struct entry next;
+    bool has_next;
+    struct combiner combiner;
+};
+
+static bool ignore(void *context, const struct entry *entry)
+{
+    (void)context, (void)entry;
+    return true;
+}
+
+static bool former_start(struct former *former, bytes record)
+{
+    combiner_start(&former->combiner, ignore, NULL);
+    bool parses = fragment_reader_start(&former->reader, record);
+    former->has_next = parses && fragment_reader_next(&former->reader, &former->next);
+    return parses;
+}
+
+/* The mark is not for the combiner, which would ignore what follows. */
+static bool take_until(struct former *former, const struct entry *cell)
+{
+    bool ok = true;
+    while (ok && former->has_next && entry_compare(&former->next, cell) <= 0) {
+        bool is_tombstone =
+            !entry_is_cell(former->next.kind) && former->next.kind != ENTRY_SPILL_MARK;
+        ok = !is_tombstone || combiner_add(&former->combiner, &former->next);
+        former->has_next = fragment_reader_next(&former->reader, &former->next);
+    }
+    return ok;
+}
+
+static status is_covered(struct former *former, const struct entry *cell, bool *covered)
+{
+    uint64_t version = 0;
+    if (!take_until(former, cell) || !combiner_tombstone_over(&former->combiner, cell, &version))
+        return status_out_of_memory();
+    *covered = cell->version < version;
+    return former->reader.is_bad ? bad_record() : status_ok();
+}
+
+struct former_cells {
+    const struct lost_spill *lost;
+    struct former former;
+    struct store_cursor *cursor;
+    struct buffer scratch;
+    spill_visit *visit;
+    void *context;
+};
+
+static status visit_former(struct former_cells *cells)
+{
+    bytes key = store_cursor_key(cells->cursor), value = store_cursor_value(cells->cursor);
+    struct spill_key parsed;
+    struct entry cell;
+    bool found = false, covered = true;
+    if (!spill_key_parse(key, &cells->scratch, &parsed))
+        return cells->scratch.failed
+                   ? status_out_of_memory()
+                   : status_make(STATUS_DATA_LOSS, "The key of a spilled cell does not parse");
+    if (!spilled_cell_read(&parsed, value, &cell, &found))
+        return status_make(STATUS_DATA_LOSS, "A spilled cell does not parse");
+    if (found)
+        TRY(is_covered(&cells->former, &cell, &covered));
+    return covered ? status_ok() : cells->visit(cells->context, key, value);
+}
+
+static status visit_all(struct former_cells *cells)
+{
+    status s = status_ok();
+    store_cursor_first(cells->cursor);
+    for (; status_is_ok(s) && store_cursor_valid(cells->cursor); store_cursor_next(cells->cursor))
+        s = visit_former(cells);
+    return status_is_ok(s) ? store_cursor_status(cells->cursor) : s;
+}
+
+/* The row's, as far as they are lost. */
+static status open_former(struct former_cells *cells, struct keyspace *keyspace)
+{
+    struct buffer lower = {0}, upper = {0};
+    spill_row_prefix(&lower, cells->lost->row_key);
+    if (!lower.failed)
+        key_after_prefix(&upper, buffer_bytes(&lower));
+    bytes from = buffer_bytes(&lower), to = buffer_bytes(&upper);
+    const struct store_cursor_options options = {
+        .lower = bytes_compare(from, cells->lost->from) > 0 ? from : cells->lost->from,
+        .upper = bytes_compare(to, cells->lost->to) < 0 ? to : cells->lost->to,
+        .reach = STORE_ANYWHERE,
+        .is_long = true};
+    status s = lower.failed || upper.failed
+                   ? status_out_of_memory()
+                   : store_cursor_create(keyspace, &options, &cells->cursor);
+    buffer_free(&lower);
+    buffer_free(&upper);
+    return s;
+}
+
+status spill_visit_former(const struct lost_spill *lost, struct keyspace *former, bytes record,
+                          spill_visit *visit, void *context)
+{
+    struct former_cells cells = {.lost = lost, .visit = visit, .context = context};
+    if (!fragment_has_spilled(record))
+        return status_ok();
+    if (!former_start(&cells.former, record))
+        return bad_record();
+    status s = open_former(&cells, former);
+    if (status_is_ok(s))
+        s = visit_all(&cells);
+    store_cursor_destroy(cells.cursor);
+    buffer_free(&cells.scratch);
+    combiner_free(&cells.former.combiner);
+    return s;
+}
+
+/* --- what the former record has --- */
+
+struct moved_cells {
+    const struct lost_spill *lost;
+    uint64_t moved;
+    struct buffer key;
+    spill_visit *visit;
+    void *context;
+};
+
+static status visit_moved(void *context, const struct entry *cell, bytes operand)
+{
+    struct moved_cells *cells = context;
+    if (cell->version > cells->moved)
+        return status_ok();
+    buffer_clear(&cells->key);
+    spill_cell_key(&cells->key, cells->lost->row_key, cell->family, cell->qualifier,
+                   cell->timestamp_us);
+    if (cells->key.failed)
+        return status_out_of_memory();
+    bytes key = buffer_bytes(&cells->key);
+    return is_lost(cells->lost, key) ? cells->visit(cells->context, key, operand) : status_ok();
+}
+
+status spill_visit_moved(const struct lost_spill *lost, bytes record, uint64_t moved,
+                         spill_visit *visit, void *context)
+{
+    struct moved_cells cells = {.lost = lost, .moved = moved, .visit = visit, .context = context};
+    uint64_t newest;
+    status s = row_spill_cells(record, visit_moved, &cells, &newest);
+    buffer_free(&cells.key);
+    return s;
 }

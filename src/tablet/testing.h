@@ -187,19 +187,26 @@ static inline void row_text(const struct row *row, struct buffer *out)
 }
 
 /* "" for a row that does not exist. */
-static inline void assert_row(struct tablet_fixture *f, const char *row_key, const char *expected)
+static inline enum row_outcome read_text(struct tablet_fixture *f, const char *row_key,
+                                         struct buffer *text)
 {
     struct row_read_options options = read_options_of(f);
     struct row row = {.cells.arena = arena_create(SIZE_MAX / 2)};
-    struct buffer text = {0};
     enum row_outcome outcome;
     assert_ok(row_read(f->rows, &options, bytes_of(row_key), STORE_ANYWHERE, &row, &outcome));
-    row_text(&row, &text);
+    row_text(&row, text);
+    row_clear(&row);
+    arena_destroy(row.cells.arena);
+    return outcome;
+}
+
+static inline void assert_row(struct tablet_fixture *f, const char *row_key, const char *expected)
+{
+    struct buffer text = {0};
+    enum row_outcome outcome = read_text(f, row_key, &text);
     assert_string_equal((const char *)text.data, expected);
     assert_int_equal(outcome, expected[0] == '\0' ? ROW_ABSENT : ROW_FOUND);
     buffer_free(&text);
-    row_clear(&row);
-    arena_destroy(row.cells.arena);
 }
 
 #endif

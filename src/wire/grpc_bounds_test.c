@@ -9,6 +9,7 @@ enum { MOST = 1000, LONG = LIMIT_STREAM_WINDOW_BYTES + 1000 };
 struct fixture {
     struct testing t;
     struct testing_client c;
+    struct request_room room;
     atomic_bool is_short;
     struct outcome outcomes[5]; /* of calls that may end with the client alone */
 };
@@ -18,7 +19,8 @@ static int set_up(void **state)
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     grpc_server_options_init(&f->t.options);
-    f->t.options.max_requests = MOST;
+    request_room_init(&f->room, MOST);
+    f->t.options.room = &f->room;
     f->t.options.is_short = &f->is_short;
     testing_start(&f->t);
     f->t.service.is_data = true;
@@ -34,6 +36,7 @@ static int tear_down(void **state)
     testing_stop(&f->t);
     for (size_t i = 0; i < sizeof f->outcomes / sizeof *f->outcomes; i++)
         outcome_free(&f->outcomes[i]);
+    request_room_destroy(&f->room);
     free(f);
     return 0;
 }

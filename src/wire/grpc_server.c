@@ -13,7 +13,6 @@ void grpc_server_options_init(struct grpc_server_options *options)
     *options = (struct grpc_server_options){
         .max_message_size = MAX_MESSAGE,
         .max_buffered_requests = LIMIT_BUFFERED_REQUEST_BYTES,
-        .max_requests = SIZE_MAX,
         .max_concurrent_streams = MAX_STREAMS,
         .stall_timeout_us = (int64_t)LIMIT_STALL_SECONDS * 1000000,
         .slow_us = INT64_MAX,
@@ -94,24 +93,6 @@ static status make_h2_options(struct grpc_server *server)
     return status_ok();
 }
 
-static status make_room(struct grpc_server *server)
-{
-    if (server->options.max_requests == SIZE_MAX)
-        return status_ok();
-    server->room = malloc(sizeof *server->room);
-    if (server->room == NULL)
-        return status_out_of_memory();
-    request_room_init(server->room, server->options.max_requests);
-    return status_ok();
-}
-
-static void free_room(struct grpc_server *server)
-{
-    if (server->room != NULL)
-        request_room_destroy(server->room);
-    free(server->room);
-}
-
 status grpc_server_create(const struct grpc_server_options *options,
                           const struct grpc_service *const *services, size_t service_count,
                           struct grpc_server **out)
@@ -122,9 +103,8 @@ status grpc_server_create(const struct grpc_server_options *options,
         return status_out_of_memory();
     server->magic = GRPC_SERVER_MAGIC;
     server->options = *options;
-    status s = make_room(server);
-    if (status_is_ok(s))
-        s = make_routes(server, services, service_count);
+    server->room = options->room;
+    status s = make_routes(server, services, service_count);
     if (status_is_ok(s))
         s = make_h2_options(server);
     if (!status_is_ok(s)) {
@@ -151,7 +131,6 @@ void grpc_server_destroy(struct grpc_server *server)
     free_routes(server);
     nghttp2_session_callbacks_del(server->callbacks);
     nghttp2_option_del(server->h2_options);
-    free_room(server);
     server->magic = 0;
     free(server);
 }

@@ -27,6 +27,7 @@
 struct grpc_server;
 struct grpc_spares;
 struct grpc_connection;
+struct request_room;
 
 /* One call that has ended, for metrics and access logs. */
 struct grpc_call_record {
@@ -67,7 +68,7 @@ struct grpc_fault {
 struct grpc_server_options {
     size_t max_message_size;         /* bytes of one request message, inflated */
     size_t max_buffered_requests;    /* bytes of all request messages of one connection */
-    size_t max_requests;             /* bytes of all long ones: request_room.h; SIZE_MAX: any */
+    struct request_room *room;       /* of all long ones; outlives the server. NULL: any */
     const atomic_bool *is_short;     /* of memory: calls for data are RESOURCE_EXHAUSTED; or NULL */
     uint32_t max_concurrent_streams; /* of one connection */
     int64_t stall_timeout_us; /* a peer that neither reads nor sends for so long is dropped */

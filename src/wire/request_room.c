@@ -3,16 +3,25 @@
 
 #include "base/limits.h"
 
+#include <errno.h>
+#include <time.h>
+
 enum { PART = LIMIT_STREAM_WINDOW_BYTES };
 
 void request_room_init(struct request_room *room, size_t most)
 {
     *room = (struct request_room){.most = most};
-    pthread_mutex_init(&room->lock, NULL); /* a default mutex cannot fail */
+    pthread_mutex_init(&room->lock, NULL); /* a default mutex cannot fail, */
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&room->emptied, &monotonic); /* nor what waits by a clock there is */
+    pthread_condattr_destroy(&monotonic);
 }
 
 void request_room_destroy(struct request_room *room)
 {
+    pthread_cond_destroy(&room->emptied);
     pthread_mutex_destroy(&room->lock);
 }
 
@@ -41,7 +50,7 @@ static bool fits_long(const struct request_room *room, size_t size)
 static bool fits_short(const struct request_room *room, size_t size)
 {
     const struct request_share *held = &room->held;
-    if (!list_is_empty(&room->waiting))
+    if (!list_is_empty(&room->waiting) || room->closings > 0)
         return is_within(held->short_bytes, size, quarter(room));
     return is_within(held->long_bytes + held->short_bytes, size, room->most + quarter(room));
 }
@@ -50,7 +59,7 @@ static bool fits_short(const struct request_room *room, size_t size)
 static struct list grant(struct request_room *room)
 {
     struct list granted = {0};
-    while (!list_is_empty(&room->waiting)) {
+    while (!list_is_empty(&room->waiting) && room->closings == 0) {
         struct request_waiter *first = LIST_ENTRY(room->waiting.first, struct request_waiter, link);
         if (!fits_long(room, first->size))
             break;
@@ -133,7 +142,8 @@ bool request_room_take_long(struct request_room *room, size_t size)
 bool request_room_ask(struct request_room *room, struct request_waiter *waiter)
 {
     pthread_mutex_lock(&room->lock);
-    bool fits = list_is_empty(&room->waiting) && fits_long(room, waiter->size);
+    bool fits =
+        list_is_empty(&room->waiting) && room->closings == 0 && fits_long(room, waiter->size);
     waiter->is_waiting = !fits;
     if (fits)
         room->held.long_bytes += waiter->size;
@@ -146,7 +156,7 @@ bool request_room_ask(struct request_room *room, struct request_waiter *waiter)
 bool request_room_is_wanted(struct request_room *room)
 {
     pthread_mutex_lock(&room->lock);
-    bool is_wanted = !list_is_empty(&room->waiting);
+    bool is_wanted = !list_is_empty(&room->waiting) || room->closings > 0;
     pthread_mutex_unlock(&room->lock);
     return is_wanted;
 }
@@ -170,7 +180,41 @@ void request_room_give_back(struct request_room *room, struct request_share shar
     pthread_mutex_lock(&room->lock);
     room->held.long_bytes -= share.long_bytes;
     room->held.short_bytes -= share.short_bytes;
+    if (room->closings > 0 && room->held.long_bytes == 0)
+        pthread_cond_broadcast(&room->emptied);
     struct list granted = grant(room);
     pthread_mutex_unlock(&room->lock);
     tell(granted);
+}
+
+/* --- who needs the memory himself --- */
+
+void request_room_close(struct request_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    room->closings++;
+    pthread_mutex_unlock(&room->lock);
+}
+
+void request_room_open(struct request_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    room->closings--;
+    struct list granted = grant(room);
+    pthread_mutex_unlock(&room->lock);
+    tell(granted);
+}
+
+bool request_room_await_empty(struct request_room *room, unsigned seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += seconds;
+    int waited = 0;
+    pthread_mutex_lock(&room->lock);
+    while (room->held.long_bytes > 0 && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&room->emptied, &room->lock, &until);
+    bool is_empty = room->held.long_bytes == 0;
+    pthread_mutex_unlock(&room->lock);
+    return is_empty;
 }

@@ -36,6 +36,8 @@ struct request_room {
     struct request_share held;
     size_t parts; /* bytes */
     struct list waiting;
+    unsigned closings;
+    pthread_cond_t emptied; /* of long messages */
 };
 
 /* Of one long message; it is whoever's asks, and stays where it is until it has been granted, or
@@ -68,12 +70,20 @@ void request_room_return_part(struct request_room *room);
 /* Whether the waiter's `size` was taken; if not, `granted` is called when it is. */
 bool request_room_ask(struct request_room *room, struct request_waiter *waiter);
 
-/* Whether anybody waits. */
+/* Whether anybody waits, or it is closed. */
 bool request_room_is_wanted(struct request_room *room);
 
 /* False: `granted` has been or is being called, and what it was called for is held. */
 bool request_room_leave(struct request_room *room, struct request_waiter *waiter);
 
 void request_room_give_back(struct request_room *room, struct request_share share);
+
+/* While it is closed, by however many, long messages get no room but what they have, as if one
+ * waited that is larger than all: for who needs the memory himself. */
+void request_room_close(struct request_room *room);
+void request_room_open(struct request_room *room);
+
+/* Whether no long message has room; waits for that so many seconds at most. */
+bool request_room_await_empty(struct request_room *room, unsigned seconds);
 
 #endif

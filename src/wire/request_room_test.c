@@ -175,6 +175,48 @@ static void parts_are_bounded(void **state)
     assert_empty(&room);
 }
 
+/* What has room keeps it; those that wait are granted in their order when it is opened. */
+static void a_closed_room_grants_nobody(void **state)
+{
+    struct request_room room;
+    struct waiting first, second, third;
+    (void)state;
+    request_room_init(&room, MOST);
+    assert_true(ask(&room, &first, 10 * MB));
+    request_room_close(&room);
+    request_room_close(&room);
+    assert_false(ask(&room, &second, 10 * MB));
+    assert_true(request_room_is_wanted(&room));
+    assert_false(request_room_await_empty(&room, 0));
+    assert_true(request_room_take_long(&room, MB)); /* what has been let in may grow */
+    give_back_long(&room, 11 * MB);
+    assert_true(request_room_await_empty(&room, 0));
+    assert_false(ask(&room, &third, MOST));
+    request_room_open(&room);
+    assert_int_equal(second.granted, 0);
+    request_room_open(&room);
+    assert_int_equal(second.granted, 1);
+    assert_int_equal(third.granted, 0);
+    give_back_long(&room, 10 * MB);
+    assert_int_equal(third.granted, 1);
+    give_back_long(&room, MOST);
+    assert_empty(&room);
+}
+
+static void short_messages_keep_to_their_quarter_in_a_closed_room(void **state)
+{
+    struct request_room room;
+    (void)state;
+    request_room_init(&room, MOST);
+    request_room_close(&room);
+    assert_true(request_room_take_short(&room, QUARTER));
+    assert_false(request_room_take_short(&room, 1));
+    request_room_open(&room);
+    assert_true(request_room_take_short(&room, MOST));
+    give_back_short(&room, QUARTER + MOST);
+    assert_empty(&room);
+}
+
 /* --- threads --- */
 
 enum { THREADS = 6, ROUNDS = 50 };
@@ -225,6 +267,29 @@ static void *run_member(void *argument)
     return NULL;
 }
 
+static void *give_back_all(void *argument)
+{
+    give_back_long(argument, MOST);
+    return NULL;
+}
+
+static void who_waits_for_an_empty_room_is_woken(void **state)
+{
+    enum { LONG_ENOUGH_SECONDS = 600 };
+    struct request_room room;
+    struct waiting first;
+    pthread_t thread;
+    (void)state;
+    request_room_init(&room, MOST);
+    assert_true(ask(&room, &first, MOST));
+    request_room_close(&room);
+    assert_int_equal(pthread_create(&thread, NULL, give_back_all, &room), 0);
+    assert_true(request_room_await_empty(&room, LONG_ENOUGH_SECONDS));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    request_room_open(&room);
+    assert_empty(&room);
+}
+
 static void none_is_forgotten_by_many_threads(void **state)
 {
     static struct crowd crowd;
@@ -255,6 +320,9 @@ int main(void)
         cmocka_unit_test(one_that_leaves_lets_others_in),
         cmocka_unit_test(what_grows_waits_for_nobody),
         cmocka_unit_test(parts_are_bounded),
+        cmocka_unit_test(a_closed_room_grants_nobody),
+        cmocka_unit_test(short_messages_keep_to_their_quarter_in_a_closed_room),
+        cmocka_unit_test(who_waits_for_an_empty_room_is_woken),
         cmocka_unit_test(none_is_forgotten_by_many_threads),
     };
     return cmocka_run_group_tests_name("wire_request_room", tests, NULL, NULL);

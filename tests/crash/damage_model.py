@@ -33,11 +33,13 @@ class Model:
         self.count = count  # of rows that each table may have
         self.history = {row: [(SINCE_EVER, None)] for name in TABLES for row in self.rows(name)}
         self.made = {}  # {table: place}
+        self.backup, self.then = None, {}  # a whole backup, and {row: value} as it has them
 
     def copy(self, dice):
         other = Model(dice, self.count)
         other.history = {row: list(changes) for row, changes in self.history.items()}
         other.made = dict(self.made)
+        other.backup, other.then = self.backup, self.then
         return other
 
     def rows(self, name):

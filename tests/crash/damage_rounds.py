@@ -80,7 +80,16 @@ def make(directory, dice, count):
         place.server.arguments = SMALL  # most of what is in the logs becomes tables
         place.start()
         place.end()
+        if turn == ROUNDS_OF_WRITES - 2:
+            back_up(place.data, directory / "backup", model)
     return place.data, model
+
+
+def back_up(data, to, model):
+    done = run_trestle("backup", "create", to, "--data-dir", data)
+    check(done.returncode == 0, "backup:", done.stderr)
+    model.backup = to
+    model.then = {row: model.value(row) for row in model.history}
 
 
 class Round:
@@ -142,9 +151,19 @@ class Round:
 
 
 class TableRound(Round):
+    """Of four repairs one takes what it would give up from the whole backup: then rows that were
+    hit are as they were there. So are large cells, or gone if they were written since."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.source = []
+        if self.random.random() < 0.25:
+            self.source = ["--from", str(self.model.backup)]
+            self.server.arguments += ["--backup-places", str(self.model.backup)]
+
     @staticmethod
     def arguments():
-        return SMALL
+        return list(SMALL)
 
     def ranges(self):
         path = "/v1/servers/self/damagedRanges"
@@ -209,7 +228,7 @@ class TableRound(Round):
     def repair(self, is_online):
         """The lines of what was given up."""
         where = ["--endpoint", self.server.host] if is_online else [str(self.data)]
-        command = [binary(), "repair", *where, "--in-place", "--lost"]
+        command = [binary(), "repair", *where, *self.source, "--in-place", "--lost"]
         lines = []
         if not is_online:
             self.place.end()
@@ -239,20 +258,32 @@ class TableRound(Round):
         return lines_of(command[-1])
 
     def check_repaired(self, lines):
-        """Rows that were given up, of those that were hit, are not there; all others are right."""
+        """Rows that were given up, of those that were hit, are not there, or as they were in the
+        backup; all others are right."""
         for name in TABLES:
             found = self.read(name, [])
             check(found is not None, name, "is out of service after the repair")
-            given_up = {row for line in lines for row in self.model.rows(name)
-                        if is_given_up(line, name, row)}  # fmt: skip
+            of_table = [line for line in lines if line[0] == name]
             for row in self.model.rows(name):
                 value = found.get(row)
-                is_lost = value is None and row in given_up and row in self.bound
+                over = [line for line in of_table if is_given_up(line, name, row)]
+                is_lost = any(self.may_become(line, row, value) for line in over)
                 check(value == self.model.value(row) or is_lost, row, "after the repair:",
                       self.model.describe(row, value))  # fmt: skip
                 self.model.settle(row, value)
         check(self.ranges() == [], "something is out of service after the repair")
         check("damaged_range" not in self.server.get("/readyz")[1], "health is not well")
+
+    def may_become(self, line, row, value):
+        """By a line about rows that it is one of. What was deleted in between, and has no key in
+        what was hit, is there again, too."""
+        is_filled, then = "from the whole backup" in line[3], self.model.then[row]
+        if is_filled and value == then:
+            return True
+        is_cut = not is_filled or (
+            line[3].startswith("large cells") and self.model.value(row) != then
+        )
+        return is_cut and value is None and row in self.bound
 
     # --- the round ---
 

@@ -4,10 +4,13 @@ import datetime
 import random
 import re
 import shutil
+import signal
 import time
 
 import pytest
 from google.cloud.bigtable_v2 import types
+from harness.damage import flip
+from harness.moved_server import LIBRARY
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import delete_row, set_cell
 from harness.server import EXTERNAL, Server, run_trestle
@@ -15,6 +18,7 @@ from harness.server import EXTERNAL, Server, run_trestle
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
 KEYS = [b"%c%d" % (letter, number) for letter in b"abc" for number in range(4)]
 FAMILIES = {"f": None}
+KILLS = 104  # syncs and changes of names of a replay
 
 
 def wait_until(condition):
@@ -32,10 +36,15 @@ def text_of(moment):
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def replay(tmp_path, base, archive, *until):
-    """The base taken on, as a new data directory, and what was said."""
+def copied(tmp_path, base):
     data = tmp_path / f"restored{len(list(tmp_path.iterdir()))}" / "data"
     shutil.copytree(base, data)
+    return data
+
+
+def replay(tmp_path, base, archive, *until):
+    """The base taken on, as a new data directory, and what was said."""
+    data = copied(tmp_path, base)
     done = run_trestle("archive", "replay", data, "--from", archive, *until)
     return data, done
 
@@ -176,6 +185,57 @@ def test_what_cannot_be_had_is_refused(archived, tmp_path):
     assert done.returncode == 2 and "neither a version nor a time" in done.stderr
     _, done = replay(tmp_path, base, tmp_path / "server")
     assert done.returncode == 1 and "has no archive of the server" in done.stderr
+
+
+def content_of(directory):
+    return {path.relative_to(directory): path.read_bytes() for path in directory.rglob("*")
+            if path.is_file() and path.name != "LOCK"}  # fmt: skip
+
+
+def killed_replay(tmp_path, base, archive, moment):
+    """The base, after a replay that was killed at that sync, or change of names, and a power cut;
+    taken on by the next one."""
+    data = copied(tmp_path, base)
+    (tmp_path / "kill").write_text(str(moment))
+    power = {"LD_PRELOAD": str(LIBRARY), "POWERCUT_ROOT": str(data.parent),
+             "POWERCUT_JOURNAL": f"{data.parent}-journal", "POWERCUT_MODE": "lose"}  # fmt: skip
+    command = ["archive", "replay", data, "--from", archive]
+    killed = run_trestle(*command, env={**power, "POWERCUT_KILL": str(tmp_path / "kill")})
+    assert killed.returncode in (-signal.SIGKILL, 0), killed.stderr
+    done = run_trestle(*command, env=power)
+    is_done = "of a server that kept no archive" in done.stderr  # it was, at that moment
+    assert is_done or (done.returncode == 0 and killed.returncode != 0), done.stderr
+    return data
+
+
+def test_a_replay_that_fails_or_is_killed_does_no_harm(archived, tmp_path, connect):
+    rpc = archived.start()
+    name = rpc.create_table("t", FAMILIES)
+    base = archived.base()
+    life = Life(archived.start(), name, 7)
+    for _ in range(8):
+        life.change()
+    archived.server.stop()
+    pieces = sorted(archived.archive.glob("archive/*/*-*"))
+    flip(pieces[-1], -40)
+    data, done = replay(tmp_path, base, archived.archive)
+    assert done.returncode == 1 and "the nearest moments are" in done.stderr
+    assert content_of(data) == content_of(base)
+    assert [each.name for each in data.parent.iterdir()] == ["data"]
+    flip(pieces[-1], -40)
+
+    foreign = data.with_name("data.replaying")
+    foreign.mkdir()
+    (foreign / "mine").touch()
+    done = run_trestle("archive", "replay", data, "--from", archived.archive)
+    assert done.returncode == 1 and f"{foreign} is in the way" in done.stderr
+    assert (foreign / "mine").exists() and content_of(data) == content_of(base)
+
+    day = random.Random(datetime.date.today().toordinal())
+    for moment in (day.randrange(1, KILLS), KILLS - day.randrange(1, 12)):
+        data = killed_replay(tmp_path, base, archived.archive, moment)
+        assert [each.name for each in data.parent.iterdir()] == ["data"]
+        assert rows_in(tmp_path, data, connect, name) == life.rows
 
 
 def test_a_place_that_is_gone_is_told_and_stops_nobody(archived):

@@ -4,8 +4,10 @@ import os
 import re
 
 import pytest
+from grpc import StatusCode
 from harness.aws_services import Moto
-from harness.rpc import set_cell
+from harness.damage import flip, tables_with
+from harness.rpc import fails_with, set_cell
 from harness.server import EXTERNAL, Server, run_trestle
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
@@ -111,3 +113,48 @@ def test_an_archive_in_a_bucket(tmp_path, moto, environment, backup, fresh_serve
         assert sorted(dict(connect(restored.host).read(table))) == [b"first", b"second"]
     finally:
         restored.close()
+
+
+def test_rows_come_back_from_a_bucket_with_a_key(tmp_path, moto, environment, backup, fresh_server,
+                                                 connect):  # fmt: skip
+    """To a server that runs. A bucket that fails, and another key, leave them as they are."""
+    place, key, other = "s3://backups/repair", tmp_path / "key", tmp_path / "other"
+    for each, digit in ((key, "0"), (other, "f")):
+        each.write_text(f"{digit * 64}\n")
+        each.chmod(0o600)
+    server = fresh_server("--backup-places", "s3://backups/repair,s3://none", "--backup-key",
+                          str(key), "--write-buffer", "4MB", env=environment)  # fmt: skip
+    rpc = connect(server.host)
+    table = rpc.create_table("t")
+    values = {b"k%04d" % i: os.urandom(3000) for i in range(1500)}
+    rpc.mutate_rows(table, [(k, [set_cell("f", b"q", v, 1000)]) for k, v in values.items()])
+    for _ in range(2):  # the second start flushes
+        server.stop()
+        server.start()
+    backup("create", place, "--endpoint", server.host)
+    server.stop()
+    path = tables_with(server.data, b"k0000")[0]
+    flip(path, 400_000)
+
+    def repair(*arguments):
+        done = run_trestle("repair", *arguments, "--in-place", "--lost", tmp_path / "lost",
+                           env=environment)  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    for wrong, words in (
+        ([place, "--backup-key", other], "another key"),
+        ([place], "is encrypted"),
+        (["s3://none/x", "--backup-key", key], "NoSuchBucket"),
+    ):
+        code, said = repair(server.data, "--from", *wrong)
+        assert code == 1 and words in said, said
+    rpc = connect(server.start().host)
+    with fails_with(StatusCode.DATA_LOSS):
+        rpc.read(table)
+        rpc.read(table)
+    code, said = repair("--endpoint", server.host, "--from", "s3://none/x")
+    assert code == 1 and "NoSuchBucket" in said, said
+    assert server.metric("damaged_ranges") == 1 and not (tmp_path / "lost").exists()
+    code, said = repair("--endpoint", server.host, "--from", place)
+    assert code == 0 and "rows come from the whole backup" in said, said
+    assert {key: cells[0].value for key, cells in rpc.read(table)} == values

@@ -278,17 +278,18 @@ WHOLE_OF_CATALOG = {"block": lambda path: flip(path, 60), "removed": lambda path
 
 @pytest.mark.parametrize("how", WHOLE_OF_CATALOG)
 def test_damage_of_the_catalog_keeps_the_server_from_starting(damaged, how):
-    """Nothing is dropped, though nobody knows which tables there are: with the file all is back."""
+    """Nothing is dropped, though nobody knows which tables there are: with the file all is back.
+    (test_damage_catalog.py: without it.)"""
     path = max(tables_of(damaged.server.data, CATALOG), key=lambda each: each.stat().st_size)
     sound = path.read_bytes()
     WHOLE_OF_CATALOG[how](path)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match=f"the catalog is damaged: .*{path.name}"):
+        with pytest.raises(RuntimeError, match=f"the catalog is damaged.*{path.name}"):
             damaged.server.start()
     doctor = run_trestle("doctor", damaged.server.data)
     assert doctor.returncode == 1 and path.name in doctor.stdout + doctor.stderr
-    mended = run_trestle("repair", damaged.server.data, "--in-place")
-    assert mended.returncode == 1 and path.name in mended.stdout + mended.stderr
+    told = run_trestle("repair", damaged.server.data)
+    assert told.returncode == 1 and path.name in told.stdout
     path.write_bytes(sound)
     damaged.start()
     assert damaged.lost() == damaged.lost(OTHER) == []
@@ -386,6 +387,7 @@ def test_repair_of_a_directory(damaged, how):
         assert "lost" not in nameless.stdout
     done = repair(data, "--in-place")
     assert done.returncode == 0 and f"named in {data}/lost.tsv" in done.stdout
+    assert (data / "lost.tsv").stat().st_mode & 0o077 == 0
     _, first, end, _ = (data / "lost.tsv").read_text().strip().split("\t")
     damaged.start()
     gone = [n for n in range(2 * HALF) if unescape(first) <= key(HIT, n) < unescape(end)]

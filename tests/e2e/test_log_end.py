@@ -202,14 +202,14 @@ def test_the_lists_of_what_there_is_are_brought_back(copied, damage, words):
 
 
 def test_a_server_that_is_another_one_says_so(copied):
-    """IDENTITY is gone: the doctor and the start say so. The former one is taken again."""
+    """IDENTITY is none: the doctor and the start say so. The former one is taken again."""
     data = copied / "data"
     was = (data / "IDENTITY").read_text()
-    (data / "IDENTITY").unlink()
+    (data / "IDENTITY").write_text("../../etc/passwd\n")
     seen = run_trestle("doctor", data)
     assert seen.returncode == 1 and "damage: the file IDENTITY is missing" in seen.stderr
     with running(copied, []) as server:
-        assert "the file IDENTITY is missing: the server gets another" in server.stderr()
+        assert "the file IDENTITY is missing, or is none: the server gets" in server.stderr()
         assert (data / "IDENTITY").read_text() not in ("", was)
     (data / "IDENTITY").write_text(was)
     assert run_trestle("doctor", data).returncode == 0

@@ -1,19 +1,30 @@
 """Rows of damaged table files come back from a whole backup: as they were in it, and nothing else
 changes (docs/operating/repair.md)."""
 
+import contextlib
+import json
 import os
 import re
 import shutil
+import signal
+import subprocess
+import time
 
+import grpc
 import pytest
+from google.cloud.datastore.query import PropertyFilter
 from grpc import StatusCode
 from harness.damage import flip, tables_with
+from harness.datastore import client_of, entity
+from harness.patience import PATIENCE_SECONDS
+from harness.rest import Rest
 from harness.rpc import Rpc, delete_row, fails_with, set_cell
-from harness.server import EXTERNAL, Server, run_trestle
+from harness.server import EXTERNAL, Server, binary, run_trestle
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
 
 ROWS = 1000
+LARGE_EACH = 8  # has a large cell
 INSTANCE = "projects/p/instances/i"
 HIT = f"{INSTANCE}/tables/hit"
 # With a buffer this small what the log has is flushed at the next start.
@@ -68,7 +79,7 @@ class Former:
         rpc = Rpc(self.server.host)
         rpc.create_table("hit")
         write(rpc, self.then, HIT, range(ROWS))
-        write(rpc, self.then, HIT, range(0, ROWS, 8), size=70_000)
+        write(rpc, self.then, HIT, range(0, ROWS, LARGE_EACH), size=70_000)
         rpc.close()
         self.server.stop()
         flush(self.server)
@@ -105,13 +116,17 @@ def damaged(tmp_path, former):
     server.close()
 
 
-def lost_of(path):
-    """The numbers of the rows that a repair has named, and its words."""
-    (line,) = path.read_text().splitlines()
+def lost_line(line):
     table, first, end, words = line.split("\t")
     assert table == HIT
     first, end = (text.encode().decode("unicode_escape").encode("latin-1") for text in (first, end))
     return [n for n in range(ROWS) if first <= key(n) < end], words
+
+
+def lost_of(path):
+    """The numbers of the rows that a repair has named, and its words."""
+    (line,) = path.read_text().splitlines()
+    return lost_line(line)
 
 
 def check_came_back(former, rpc, gone):
@@ -131,7 +146,11 @@ def test_a_directory_gets_them_back(former, damaged, tmp_path):
     for each in (bad, former.place):
         shutil.copytree(each, place, dirs_exist_ok=True)
     before = {each.name: each.read_bytes() for each in data.iterdir() if each.is_file()}
-    trial = run("repair", data, "--from", place)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    (scratch / "mine").write_text("kept")
+    trial = run("repair", data, "--from", place, "--scratch", scratch)
+    assert [each.name for each in scratch.iterdir()] == ["mine"]
     assert trial.returncode == 1 and re.search(r"would lose: .* \d+ rows come from", trial.stdout)
     assert {each.name: each.read_bytes() for each in data.iterdir() if each.is_file()} == before
     assert not (data.parent / "data.repairing").exists()
@@ -174,3 +193,288 @@ def test_a_backup_made_when_they_were_out_of_service_gives_nothing(damaged, tmp_
     assert not (data / "lost.tsv").exists()
     newest = run("repair", data, "--from", place, "--in-place")
     assert newest.returncode == 1 and "has no whole backup of this server" in newest.stderr
+
+
+# --- large cells alone ---
+
+LARGE_AT = range(3_000_000, 6_000_000, 1_000_000)  # in the largest file, behind its records
+
+
+@pytest.mark.parametrize("way", ["stopped", "running"])
+def test_large_cells_alone_come_back(former, damaged, tmp_path, way):
+    """Nothing was done with them since, so nothing is lost."""
+    flip(damaged.hit_file, 400_000)  # and back
+    largest = max(damaged.data.glob("*.sst"), key=lambda path: path.stat().st_size)
+    for at in LARGE_AT:
+        flip(largest, at)
+    lost = tmp_path / "lost"
+    if way == "stopped":
+        where = [damaged.data]
+    else:
+        where = ["--endpoint", damaged.start().host]
+        rpc = Rpc(damaged.host)
+        for n in range(0, ROWS, LARGE_EACH):  # until each block has been met
+            with contextlib.suppress(grpc.RpcError):
+                rpc.read_row(HIT, key(n))
+        rpc.close()
+    done = run("repair", *where, "--from", former.place, "--in-place", "--lost", lost)
+    assert done.returncode == 0
+    lines = [line.split("\t")[3] for line in lost.read_text().splitlines()]
+    assert len(lines) == len(LARGE_AT)
+    for words in lines:
+        assert words.startswith("large cells of rows from ")
+        assert f"; 1 large cell comes from the whole backup {former.first}, of 20" in words
+    if way == "stopped":
+        damaged.start()
+    rpc = Rpc(damaged.host)
+    check_came_back(former, rpc, [])
+    rpc.close()
+    damaged.stop()
+    assert run("doctor", damaged.data).returncode == 0
+
+
+# --- with an archive ---
+
+
+def test_nothing_is_lost_with_an_archive(tmp_path):
+    """A data directory that was restored to the last moment has all of it, large cells, too."""
+    places, archive = tmp_path / "places", tmp_path / "archive"
+    archive.mkdir()
+    server = Server(tmp_path, SETTINGS)
+    rpc, now = Rpc(server.start().host), {}
+    rpc.create_table("hit")
+    write(rpc, now, HIT, range(ROWS))
+    rpc.close()
+    server.stop()
+    server.arguments += ["--archive", str(archive), "--backup-places", str(places)]
+    rpc = Rpc(server.start().host)  # which flushes
+    backup("create", places, "--endpoint", server.host)
+    write(rpc, now, HIT, range(0, ROWS, 3))
+    write(rpc, now, HIT, range(1, ROWS, 8), size=20_000)
+    for number in range(2, ROWS, 7):
+        rpc.mutate(HIT, key(number), delete_row())
+        now.pop(key(number), None)
+    rpc.close()
+    server.stop()
+    hit_file = tables_with(server.data, key(0))[0]
+    flip(hit_file, 400_000)
+    restored = tmp_path / "restored"
+    backup("restore", places, "--archive", archive, "--to", restored, "--table", HIT)
+    wrong = run("repair", server.data, "--from", restored, "--backup", "x")
+    assert wrong.returncode != 0 and "has neither backups nor a key" in wrong.stderr
+    done = run("repair", server.data, "--from", restored, "--in-place")
+    assert done.returncode == 0
+    gone, words = lost_of(server.data / "lost.tsv")
+    assert len(gone) >= 3 and f"from the data directory {restored}: " in words
+    rpc = Rpc(server.start().host)
+    assert rows_of(rpc) == now
+    rpc.close()
+    server.close()
+    assert run("doctor", restored).returncode == 0
+
+
+# --- of a server that runs ---
+
+
+def text_field(number, text):
+    """Of a message, as it goes over the wire."""
+    size = len(text.encode())
+    assert size < 1 << 14
+    return bytes([number << 3 | 2, size & 0x7F | 0x80, size >> 7]) + text.encode()
+
+
+def repair_slowly(channel, place):
+    """A call of RepairTable that is under way."""
+    call = channel.unary_unary("/trestle.insight.v1.Insight/RepairTable")
+    return call.future(text_field(1, HIT) + text_field(4, str(place)))
+
+
+def wait_until(is_so):
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert is_so()
+
+
+def meet(server):
+    """The damaged block is found after the read that meets it has failed."""
+    rpc = Rpc(server.host)
+    with contextlib.suppress(grpc.RpcError):
+        rpc.read(HIT)
+    wait_until(lambda: server.metric("damaged_ranges") == 1)
+    return rpc
+
+
+def out_of_service(host):
+    ranges = Rest(host).call("GET", "/v1/servers/self/damagedRanges").get("ranges", [])
+    for each in ranges:
+        del each["findTime"]
+    return ranges
+
+
+def test_one_at_a_time(former, damaged):
+    """While it gets the table's files all else goes on, but for another repair of the table, and
+    another from a backup. Who goes away ends it, and so does a kill; nothing has changed."""
+    damaged.arguments += ["--backup-rate", "100KB"]
+    rest = Rest(damaged.start().host)
+    rpc = meet(damaged)
+    before = out_of_service(damaged.host)
+    channel = grpc.insecure_channel(damaged.host)
+    call = repair_slowly(channel, former.place)
+    scratch = damaged.data / "repairing"
+    wait_until(scratch.exists)
+    said = rest.call("POST", f"/v1/{HIT}:repair", {}, expect=400)
+    assert said["error"]["status"] == "FAILED_PRECONDITION"
+    assert f"{HIT} is being repaired" in said["error"]["message"]
+    from_there = {"place": str(former.place), "validateOnly": True}
+    said = rest.call("POST", f"/v1/{HIT}:repair", from_there, expect=400)
+    assert "one at a time" in said["error"]["message"]
+    written = {}
+    write(rpc, written, rpc.create_table("other"), range(10))
+    write(rpc, written, HIT, [ROWS - 1])
+    assert not call.done()
+    call.cancel()
+    wait_until(lambda: not scratch.exists())
+    assert out_of_service(damaged.host) == before
+    assert rest.call("POST", f"/v1/{HIT}:repair", {"validateOnly": True})["lost"]
+    call = repair_slowly(channel, former.place)
+    wait_until(scratch.exists)
+    damaged.kill()
+    channel.close()
+    damaged.start()
+    assert not scratch.exists() and out_of_service(damaged.host) == before
+    rpc.close()
+
+
+def test_a_running_server_gets_them_back(former, damaged, tmp_path):
+    audit, lost = tmp_path / "audit", tmp_path / "lost"
+    damaged.arguments += ["--audit-log", str(audit)]
+    rest = Rest(damaged.start().host)
+    rpc = meet(damaged)
+    before = out_of_service(damaged.host)
+    where = ["--endpoint", damaged.host, "--lost", lost]
+    for place, words in (
+        (tmp_path / "elsewhere", "is in none of the server's --backup-places"),
+        (former.places / "none", f"{former.places}/none"),
+    ):
+        done = run("repair", *where, "--from", place, "--in-place")
+        assert done.returncode == 1 and words in done.stderr
+    assert run("repair", *where, "--backup", "x").returncode == 2
+    both = {"place": str(former.place), "acceptOldData": True}
+    assert "exclude" in rest.call("POST", f"/v1/{HIT}:repair", both, expect=400)["error"]["message"]
+    trial = run("repair", *where, "--from", former.place)
+    assert trial.returncode == 1 and re.search(r"would lose: .* \d+ rows come from", trial.stdout)
+    assert "1 ranges to take from a backup" in trial.stdout
+    assert not lost.exists() and out_of_service(damaged.host) == before
+
+    done = run("repair", *where, "--from", former.place, "--in-place")
+    assert done.returncode == 0
+    gone, words = lost_of(lost)
+    assert 3 <= len(gone) <= 16
+    assert f"; {len(gone)} rows come from the whole backup {former.first}, of 20" in words
+    assert "is there again" in words and words in done.stdout
+    check_came_back(former, rpc, gone)
+    assert damaged.metric("damaged_ranges") == 0
+    assert not (damaged.data / "repairing").exists()
+    check_audit(audit, str(former.place), words)
+    rpc.close()
+    damaged.stop()
+    assert run("doctor", damaged.data).returncode == 0
+
+
+def check_audit(path, place, words):
+    """The table and the place in each line, what came from there in the last one."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    repairs = [line for line in lines if line["method"] == "RepairTable"]
+    assert {line["resource"] for line in repairs} == {HIT}
+    read = [line["changes"][0] for line in repairs]
+    assert {change["action"] for change in read} == {"READ_BACKUP"}
+    assert read[-1]["place"] == place and f"{place.rsplit('/', 1)[0]}/none" in {
+        change["place"] for change in read
+    }
+    assert [line["changes"][1:] for line in repairs] == [[]] * (len(repairs) - 1) + [
+        [{"action": "FILL", "rows": words}]
+    ]
+
+
+# --- killed ---
+
+
+def kill_repair(command, lines, scratch):
+    """After so many lines of what it gives up; 0: when it has begun to get the table's files."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        if lines == 0:
+            wait_until(lambda: scratch.exists() or process.poll() is not None)
+        for _ in range(lines):
+            assert process.stdout.readline().startswith(b"lost: ")
+        process.send_signal(signal.SIGKILL)
+
+
+def test_a_kill_in_the_middle(former, damaged):
+    """Of a command that has three ranges to fill, three times; run again it ends as if it had not
+    been killed."""
+    for at in (900_000, 1_400_000):
+        flip(damaged.hit_file, at)
+    scratch = damaged.data.parent / "data.repairing"
+    where = ["repair", str(damaged.data), "--from", str(former.place), "--in-place"]
+    for lines in (0, 1, 1):
+        kill_repair([binary(), *where], lines, scratch)
+    assert run(*where).returncode == 0
+    assert not scratch.exists()
+    named = (damaged.data / "lost.tsv").read_text().splitlines()
+    gone = {n for line in named for n in lost_line(line)[0]}
+    assert len(set(named)) == 3 and len(gone) >= 9
+    rpc = Rpc(damaged.start().host)
+    check_came_back(former, rpc, gone)
+    rpc.close()
+
+
+# --- a Datastore database ---
+
+ENTITIES = 400
+
+
+def test_a_database_gets_them_back_when_it_is_stopped(tmp_path):
+    """Its indexes fit afterwards. While the server runs it is refused."""
+    places = tmp_path / "places"
+    server = Server(tmp_path, [*SETTINGS, "--backup-places", str(places)])
+    client = client_of(server.start().host, "p")
+    blobs = [os.urandom(5000) for _ in range(ENTITIES)]
+    for at in range(0, ENTITIES, 100):
+        client.put_multi([
+            entity(client, "K", 1 + n, n=n, blob=blobs[n], exclude=["blob"])
+            for n in range(at, at + 100)
+        ])  # fmt: skip
+    client.close()
+    server.stop()
+    flush(server)
+    name = backup("create", places, "--data-dir", server.data)
+    client = client_of(server.start().host, "p")
+    client.put_multi([
+        entity(client, "K", 1 + n, n=n + 1000, blob=blobs[n], exclude=["blob"])
+        for n in range(0, ENTITIES, 4)
+    ])  # fmt: skip
+    client.close()
+    server.stop()
+    path = max(server.data.glob("*.sst"), key=lambda each: each.stat().st_size)
+    flip(path, path.stat().st_size // 2)
+
+    rest = Rest(server.start().host)
+    asked = {"place": str(places)}
+    said = rest.call("POST", "/v1/projects/p/databases/(default):repair", asked, expect=501)
+    assert "only while the server is stopped" in said["error"]["message"]
+    server.stop()
+    done = run("repair", server.data, "--from", places, "--in-place")
+    assert done.returncode == 0 and f"from the whole backup {name}" in done.stdout
+    assert "index rows mended" in done.stdout
+    assert run("doctor", server.data).returncode == 0
+    client = client_of(server.start().host, "p")
+    found = {each.key.id - 1: each["n"] for each in client.query(kind="K").fetch()}
+    assert sorted(found) == list(range(ENTITIES))
+    assert all(n in (i, i + 1000) for i, n in found.items())
+    for i in list(found)[::40]:
+        query = client.query(kind="K")
+        query.add_filter(filter=PropertyFilter("n", "=", found[i]))
+        assert [each.key.id - 1 for each in query.fetch()] == [i]
+    client.close()
+    server.close()

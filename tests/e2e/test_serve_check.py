@@ -30,20 +30,21 @@ def test_all_that_is_wrong_is_told(check, tmp_path):
     config.write_text(f"cache = much\ncolour = blue\ndata-dir = {nothing}\nauth = on\n")
     lines = check(
         "--config", config, "--auth-tokens", nothing, "--auth-policy", config,
-        "--audit-log", nothing, "--backup-dir", nothing, "--archive", nothing,
+        "--audit-log", nothing, "--backup-dir", nothing.parent / "b", "--archive", tmp_path / "a",
         "--otlp-endpoint", "nowhere", "--listen", "0.0.0.0:0", "--split-size", "1",
         env={"TRESTLE_TLS_CERT": str(nothing), "TRESTLE_TLS_KEY": str(nothing)}, code=1,
     )  # fmt: skip
     wrong = [line.removeprefix("wrong: ") for line in lines if line.startswith("wrong: ")]
     assert [line.split(": ")[0] for line in wrong] == [
         str(config) + ":1", str(config) + ":2", "--split-size", "TRESTLE_TLS_CERT",
-        "--otlp-endpoint", "--auth-tokens", "--auth-policy", "--audit-log", "--backup-dir",
-        str(config) + ":3",
+        "--otlp-endpoint", "--auth-tokens", "--auth-policy", "--audit-log",
+        str(config) + ":3", "--backup-dir",
     ]  # fmt: skip
+    assert wrong[9] == f"--backup-dir: cannot look at {nothing.parent}/: No such file or directory"
     assert wrong[0] == f'{config}:1: cache: "much" is not a size from 8MB to 16TB'
     assert wrong[5] == f"--auth-tokens: cannot open {nothing}: No such file or directory"
     notes = [line for line in lines if line.startswith("note: ")]
-    assert len(notes) == 3 and f"the archive: cannot look at {nothing}: No such" in notes[1]
+    assert len(notes) == 3 and f"the archive: cannot look at {tmp_path}/a: No such" in notes[2]
     assert len(lines) == len(wrong) + len(notes)
 
 
@@ -53,18 +54,29 @@ def test_nothing_is_wrong(check, tmp_path):
         f"note: the data directory {data} is not there: serve makes it",
         "nothing is wrong: serve would start",
     ]
+    full = check("--data-dir", data, "--listen", "127.0.0.1:0", "--disk-reserve", "16TB", code=0)
+    assert full[1].endswith(f" MB are free at {tmp_path}/, less than disk-reserve: "
+                            "no writes are taken")  # fmt: skip
+    left_on = check("--data-dir", data, "--listen", "127.0.0.1:0", "--salvage", code=0)
+    assert left_on[1].startswith("note: salvage is not needed")
     (line,) = check("--data-dir", data, "--listen", "0.0.0.0:0", code=1)[:1]
     assert line.startswith("wrong: --listen: 0.0.0.0:0 is not loopback")
 
 
 def test_what_serve_would_meet(check, tmp_path):
     """Wrong is what it would not start with; a note, what it would."""
+    within = f"is in the data directory {tmp_path}/data, and would be lost with it"
     usual = {"--listen": "127.0.0.1:0", "--data-dir": tmp_path / "data"}
     for setting, value, why in (
         ("--audit-log", tmp_path, f"cannot write to {tmp_path}: Is a directory"),
         ("--data-dir", "/proc/x", "nothing can be made in /proc/: it is the kernel's"),
         ("--listen", "127.0.0.1:99999", '"127.0.0.1:99999" is not ADDR:PORT'),
         ("--tls-cert", tmp_path, "needs tls-key beside it"),
+        ("--backup-dir", tmp_path / "data", f"{tmp_path}/data {within}"),
+        ("--backup-places", f"s3://b/p,{tmp_path}/data/p", f"{tmp_path}/data/p {within}"),
+        ("--archive", tmp_path, f"{tmp_path} has the data directory {tmp_path}/data in it"),
+        ("--memory", "100MB", "is less than 512 MB"),
+        ("--archive", "ftp://b/p", "ftp://b/p: a place is a directory, or s3://BUCKET/PREFIX"),
     ):
         given = {**usual, setting: value}
         lines = check(*(each for pair in given.items() for each in pair), code=1)
@@ -74,25 +86,29 @@ def test_what_serve_would_meet(check, tmp_path):
     (tmp_path / "data").mkdir()
     letter = tmp_path / "data" / "letter"
     letter.write_text("something else")
+    other = tmp_path / "other"
+    other.write_text("no directory")
     assert check(
-        *listen, "--export-directory", letter, "--backup-places", f"{letter},ftp://b/p",
-        "--backup-schedule", "1h", "--backup-dir", tmp_path / "data", "--ready-fd", "77", code=0,
+        *listen, "--export-directory", letter, "--backup-places", f"{other},ftp://b/p",
+        "--backup-schedule", "1h", "--backup-dir", tmp_path / "data" / "backups",
+        "--ready-fd", "77", code=0,
     ) == [
-        f"note: the backup directory {letter.parent} is the data directory, and is lost with it",
-        f"note: backup-places: {letter} is not a directory; the schedule makes no whole backup",
+        f"note: {letter.parent} has files, but no data of Trestle: serve begins some among them",
+        f"note: the backup directory {letter.parent}/backups is not there: serve makes it",
+        f"note: backup-places: {other} is not a directory; the schedule makes no whole backup",
         "note: backup-places: ftp://b/p: a place is a directory, or s3://BUCKET/PREFIX; "
         "no whole backup is made there",
         f"note: export-directory: {letter} is not a directory; "
         "Datastore's exports and imports fail",
         "note: ready-fd: 77 is not open here: nobody would hear that it serves",
-        f"note: {letter.parent} has files, but no data of Trestle: serve begins some among them",
         "nothing is wrong: serve would start",
     ]  # fmt: skip
 
 
 def test_before_a_restart(check, fresh_server, tmp_path):
     """The server that runs has the directory and the port; another one's port is no good."""
-    server = fresh_server("--log-level", "warn")
+    server = fresh_server("--log-level", "warn", "--salvage")
+    assert "--salvage was not needed" in server.stderr()
     assert check("--data-dir", server.data, "--listen", server.host, code=0) == [
         f"note: a server runs on {server.data} now",
         f"note: {server.host} is in use, by that server if it is the one to be restarted",
@@ -100,6 +116,10 @@ def test_before_a_restart(check, fresh_server, tmp_path):
     ]
     lines = check("--data-dir", tmp_path / "new", "--listen", server.host, code=1)
     assert lines[0] == f"wrong: --listen: cannot bind {server.host}: Address already in use"
+    theirs = server.data / "backups"
+    lines = check("--data-dir", tmp_path / "new", "--backup-dir", theirs, "--listen", "127.0.0.1:0",
+                  code=1)  # fmt: skip
+    assert lines[0] == f"wrong: --backup-dir: {theirs} is in use by another process"
     refused = run_trestle("serve", "--data-dir", tmp_path / "new", "--listen", server.host)
     assert refused.returncode == 1 and "Address already in use" in refused.stderr
     assert not (tmp_path / "new").exists()

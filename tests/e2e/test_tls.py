@@ -152,6 +152,36 @@ def test_advice_of_a_server_without_tls(server, authority):
         assert "leave --tls and --ca out" in done.stderr, done.stderr
 
 
+def test_an_authority_goes_while_the_certificate_cannot_be_read(fresh_server, connect, tmp_path):
+    for name in ("own", "other"):
+        (tmp_path / name).mkdir()
+    own, other = Authority(tmp_path / "own", "own"), Authority(tmp_path / "other", "other")
+    alice, bob = own.issue("client", "/CN=alice"), other.issue("client", "/CN=bob")
+    trusted, (certificate, key) = tmp_path / "trusted.pem", own.issue("server", "/CN=localhost")
+    trusted.write_bytes(own.certificate.read_bytes() + other.certificate.read_bytes())
+    server = fresh_server(
+        *tls_flags((certificate, key)), "--tls-client-ca", trusted,
+        "--tls-client-certs", "optional",
+    )  # fmt: skip
+    name = connect(server.host, credentials_of(own, bob)).create_table("t")
+
+    certificate.write_bytes(b"no certificate\n")
+    trusted.write_bytes(own.certificate.read_bytes())
+    changed = r'files read again.* what="client authorities" changes="REMOVE authority=CN=other '
+    wait_until(lambda: re.search(changed, server.stderr()))
+    wait_until(lambda: re.search("cannot read files again.* what=TLS ", server.stderr()))
+    assert connect(server.host, credentials_of(own, alice)).read(name) == []
+    with fails_with(StatusCode.UNAVAILABLE):
+        connect(server.host, credentials_of(own, bob)).read(name)
+    page = metrics_of(server, own)
+    assert 'trestle_reload_failed{what="tls"} 1' in page
+    assert 'trestle_reload_failed{what="tls_client_ca"} 0' in page
+
+    trusted.write_bytes(b"none\n")
+    wait_until(lambda: 'reload_failed{what="tls_client_ca"} 1' in metrics_of(server, own))
+    assert connect(server.host, credentials_of(own, alice)).read(name) == []
+
+
 @pytest.mark.parametrize("how", ["signal", "watch"])
 def test_a_new_certificate_without_a_restart(fresh_server, connect, tmp_path, how):
     """Old connections go on, new ones see the new certificate; a file that is broken meanwhile

@@ -59,6 +59,13 @@ class Story:
         return server
 
 
+def assert_owners_alone(*directories):
+    """Other users of the machine do not see the rows."""
+    for directory in directories:
+        for path in (directory, *directory.rglob("*")):
+            assert path.stat().st_mode & 0o077 == 0, path
+
+
 def values(rpc, table):
     return {key: cells[0].value for key, cells in rpc.read(table)}
 
@@ -119,9 +126,20 @@ def test_a_directory_that_is_not_served(tmp_path, fresh_server, administer, conn
     assert "is in use" in backup("create", story.place, "--data-dir", data, code=1)
     story.server.kill()
     backup("create", story.place, "--data-dir", data)
+    within = "is in the data directory"
+    assert within in backup("create", data / "backups", "--data-dir", data, code=1)
+    assert (data / "backups" / "LOCK").exists()
+    assert "there is no whole backup in" in backup("list", data, code=1)
     to = tmp_path / "restored"
     backup("restore", story.place, "--to", to)
+    assert_owners_alone(story.place, to)
     assert "is not empty" in backup("restore", story.place, "--to", to, code=1)
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    assert f"restored into {tmp_path}/real\n" in backup("restore", story.place, "--to", link)
+    assert link.is_symlink() and (link / "CURRENT").exists()
+    assert "/proc is a mount point: " in backup("restore", story.place, "--to", "/proc", code=1)
     away = tmp_path / "no" / "such"
     assert f"{away} cannot be made: " in backup("restore", story.place, "--to", away, code=1)
     assert run_trestle("doctor", str(to)).returncode == 0
@@ -204,13 +222,16 @@ def test_only_an_admin_makes_them(tmp_path, secure):
         refused = backup(*restore, *host, "--token", token, code=1)
         assert "bigtable.wholeBackups.restore" in refused
     assert not place.exists()
-    backup("create", place, *host, "--token", "admin")
+    name = backup("create", place, *host, "--token", "admin").split(":")[0]
     audit = [line for line in secured.server.stderr().splitlines() if "msg=audit" in line]
     made = [line for line in audit if "method=CreateWholeBackup" in line]
     outcomes = [re.search(r"status=(\w+)", line)[1] for line in made]
-    assert outcomes == ["PERMISSION_DENIED"] * 3 + ["OK"]
-    assert "principal=user:ops@example.com" in made[-1]
-    assert all(f"resource=servers/self/places/{place} " in line for line in made)
+    assert outcomes == ["PERMISSION_DENIED"] * 3 + ["OK"] * 2
+    assert all("principal=user:ops@example.com" in line for line in made[3:])
+    assert all("source=servers/self " in line for line in made[3:])  # of all
+    assert all(f"resource=servers/self/places/{place} " in line for line in made[:-1])
+    assert "event=ended" in made[-1]
+    assert f"resource=servers/self/places/{place}/{name} " in made[-1]
     assert "method=ListWholeBackupRuns" not in "".join(audit)  # by which it has polled
     assert len([line for line in audit if "method=RestoreTables" in line]) == 3
 
@@ -427,7 +448,8 @@ def test_what_is_put_may_be_encrypted(tmp_path, fresh_server, connect):
     for wrong, words in (([], "is encrypted: --backup-key"),
                          (["--backup-key", other], "another key than that of")):  # fmt: skip
         assert words in backup("verify", place, *wrong, code=1)
-        assert words in backup("list", place, *wrong, code=1)
+        said = backup("list", place, *wrong, code=1)
+        assert said.count(words) == 1 and "damage" not in said  # it is no damage
         assert words in backup("restore", place, "--to", tmp_path / "no", *wrong, code=1)
         assert words in backup("create", place, "--data-dir", server.data, *wrong, code=1)
         assert words in run_trestle("archive", "list", str(archive), *map(str, wrong)).stderr

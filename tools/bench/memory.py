@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """Whether `--memory` holds: a server with each bound, under all that `trestle bench` does, under
-rows of 1 MB in messages of 20 MB, 64 at a time, and under a thousand SQL queries.
+rows of 1 MB in messages of 20 MB, 64 at a time, and under a thousand SQL queries; then under
+cells as large as it takes: written by two clients at a time, over and over, so that flushes and
+compactions have nothing else; read by clients that stop within them, while others read on.
 
 What the server takes of memory without what is a file's (RssAnon of /proc/PID/status) is looked at
 every 50 ms. Where a control group for memory can be made, as root on most machines, the server is
@@ -22,6 +24,7 @@ import threading
 import time
 from pathlib import Path
 
+import raw_calls
 from servers import TRESTLE, Server, trestle_command
 
 LOOK_SECONDS = 0.05
@@ -36,6 +39,11 @@ SHAPES = {
                      "--overwrites", "1", "--scan-rows", "20", "--workloads", LARGE],
     "a wide row": ["--workloads", "wide"],
 }  # fmt: skip
+LARGEST_CELL, OVERHEAD = 100 * MB, 4 * MB  # what a cell may have, and what a request has beside it
+LARGE_CELLS, LARGE_WRITES, LARGE_WRITERS = 6, 24, 2
+STOPPED, READ_ON = 8, 4
+INSTANCE = "projects/p/instances/i"
+LARGE_TABLE = f"{INSTANCE}/tables/large"
 QUERY_SHAPES = [
     "SELECT _key, cf FROM bench WHERE _key >= b'{key}' LIMIT {length}",
     "SELECT COUNT(*) AS n FROM bench WHERE STARTS_WITH(_key, b'{prefix}')",
@@ -168,13 +176,59 @@ def ask(server, statements):
         return [said.strip() for said in pool.map(run_one, statements) if said is not None]
 
 
+def write_large_cells(server, size):
+    """So many as there are writes, of fewer rows: what they replace is compacted away."""
+    chance = random.Random(2)
+    values = [chance.randbytes(size) for _ in range(LARGE_WRITERS)]
+
+    def write(i):
+        key = f"row{i % LARGE_CELLS}"
+        request = raw_calls.set_cell(LARGE_TABLE, key, "cf", values[i % LARGE_WRITERS])
+        return raw_calls.ask(server.endpoint, request) > 0
+
+    raw_calls.ask(server.endpoint, raw_calls.create_table(INSTANCE, "large", "cf"))
+    with concurrent.futures.ThreadPoolExecutor(LARGE_WRITERS) as pool:
+        done = list(pool.map(write, range(LARGE_WRITES)))
+    server.await_rest()
+    return done.count(True)
+
+
+def read_large_cells(server, size):
+    """Returns how many were read whole, by those that read on and by those that had stopped."""
+
+    def read(i):
+        request = raw_calls.read_row(LARGE_TABLE, f"row{i % LARGE_CELLS}")
+        return raw_calls.Call(server.endpoint, request)
+
+    with contextlib.ExitStack() as open_calls:
+        stopped = [open_calls.enter_context(read(i)) for i in range(STOPPED)]
+        stopped[0].stop_after(1)
+        with concurrent.futures.ThreadPoolExecutor(READ_ON) as pool:
+            read_on = list(pool.map(lambda i: read(i).finish(), range(READ_ON)))
+        finished = [call.finish() for call in stopped[:2]]
+    return sum(got >= size for got in read_on), sum(got >= size for got in finished)
+
+
+def run_large_cells(server, bound):
+    size = min(bound // 8 - OVERHEAD, LARGEST_CELL)
+    written = write_large_cells(server, size)
+    what = f"cells of {size // MB} MB"
+    if written == 0:
+        sys.exit(f"{what}: none was written")
+    yield f"{what}: {written} written, {LARGE_WRITES - written} refused; flushed, compacted"
+    on, finished = read_large_cells(server, size)
+    if on < READ_ON:
+        sys.exit(f"{what}: {on} of {READ_ON} were read beside clients that stop")
+    yield f"{what}: {STOPPED} clients stop within one, {on} read on, {finished} go on"
+
+
 def in_words(result):
     requests = result["requests"] + result["errors"]
     what = f"{result['workload']}: {requests} requests in {result['seconds']:.1f} s"
     return f"{what}, {result['errors']} refused"
 
 
-def run(server, seconds):
+def run(server, seconds, bound):
     """Does all of it; yields what was done."""
     for shape, arguments in SHAPES.items():
         for result in bench(server, arguments, seconds):
@@ -184,6 +238,7 @@ def run(server, seconds):
         if shape == "rows of 100 bytes":
             told = ask(server, list(queries(QUERIES)))
             yield f"{QUERIES} SQL queries: {len(told)} refused {told[:1]}"
+    yield from run_large_cells(server, bound)
 
 
 def measure(size, seconds):
@@ -194,7 +249,7 @@ def measure(size, seconds):
         with Server(command) as server, Watch(server.pid) as watch:
             how = "in a control group" if group else "no control group can be made"
             print(f"\n--memory {size}, {how}")
-            for done in run(server, seconds):
+            for done in run(server, seconds, bound):
                 print(f"    {watch.peak >> 20:5} MB so far; {done}", flush=True)
             is_alive = server.process.poll() is None
             told = server.metric("memory_peak_bytes") if is_alive else 0

@@ -1,0 +1,208 @@
+/* Flushes and compactions of large values come one at a time, and soon, where memory is bounded. */
+#include "store/testing.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+enum { SMALL = 1000, ROUNDS = 4, KEYSPACES = 3, LOOKS = 6000, LOOK_MS = 10 };
+
+static struct watch {
+    atomic_int waiting; /* begun, and not ended: those that wait for their turn among them */
+    atomic_int begun;
+    atomic_int ended;
+} watch;
+
+static void note(void *context, bool begins)
+{
+    struct watch *seen = context;
+    atomic_fetch_add(begins ? &seen->begun : &seen->ended, 1);
+    atomic_fetch_add(&seen->waiting, begins ? 1 : -1);
+}
+
+struct fixture {
+    char *directory;
+    struct store *store;
+    struct keyspace *keyspaces[KEYSPACES];
+    struct store_options options;
+    uint8_t *value;
+};
+
+/* Compactions fold, one value after the other, on the thread that works. */
+static atomic_int working, most_working;
+
+static enum store_verdict tidy_slowly(const void *rules, bytes key, bytes value, struct buffer *out)
+{
+    (void)rules, (void)key, (void)out;
+    int count = atomic_fetch_add(&working, 1) + 1;
+    if (count > atomic_load(&most_working))
+        atomic_store(&most_working, count);
+    if (value.size >= STORE_LARGE_VALUE)
+        poll(NULL, 0, 10 * LOOK_MS); /* so that others would come */
+    atomic_fetch_sub(&working, 1);
+    return STORE_KEEP;
+}
+
+static const struct store_fold slow_fold = {
+    .whole = fold_whole,
+    .part = fold_part,
+    .tidy = tidy_slowly,
+};
+
+static void open_store(struct fixture *f)
+{
+    assert_ok(store_open(&f->options, &f->store));
+    for (uint64_t i = 0; i < KEYSPACES; i++) {
+        f->keyspaces[i] = store_keyspace_find(f->store, i + 2);
+        if (f->keyspaces[i] == NULL)
+            f->keyspaces[i] = make_keyspace(f->store, i + 2);
+    }
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    watch = (struct watch){0};
+    working = most_working = 0;
+    f->directory = make_directory();
+    f->value = calloc(1, STORE_LARGE_VALUE);
+    assert_non_null(f->value);
+    f->options = test_options(f->directory);
+    f->options.fold = &slow_fold;
+    f->options.background_threads = 8;
+    f->options.on_large_work = note;
+    f->options.large_work_context = &watch;
+    open_store(f);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    store_close(f->store);
+    assert_int_equal(watch.waiting, 0);
+    assert_int_equal(watch.begun, watch.ended);
+    remove_directory(f->directory);
+    free(f->value);
+    free(f);
+    return 0;
+}
+
+static void write_value(struct fixture *f, struct keyspace *keyspace, const char *key, size_t size)
+{
+    struct store_batch *batch = store_batch_create();
+    assert_non_null(batch);
+    if (size >= STORE_LARGE_VALUE)
+        keyspace_expect_large(keyspace);
+    store_batch_put(batch, keyspace, bytes_of(key), bytes_make(f->value, size));
+    assert_ok(store_write(f->store, batch, STORE_ASYNC));
+    store_batch_destroy(batch);
+}
+
+/* --- */
+
+struct worker {
+    struct fixture *f;
+    struct keyspace *keyspace;
+};
+
+static void *write_and_compact(void *argument)
+{
+    struct worker *worker = argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        write_value(worker->f, worker->keyspace, "large", STORE_LARGE_VALUE);
+        assert_ok(keyspace_flush(worker->keyspace));
+        assert_ok(keyspace_compact(worker->keyspace, bytes_of(""), bytes_of("")));
+    }
+    return NULL;
+}
+
+static void large_work_comes_one_at_a_time(void **state)
+{
+    struct fixture *f = *state;
+    struct worker workers[KEYSPACES];
+    pthread_t threads[KEYSPACES];
+    for (int i = 0; i < KEYSPACES; i++) {
+        workers[i] = (struct worker){.f = f, .keyspace = f->keyspaces[i]};
+        assert_int_equal(pthread_create(&threads[i], NULL, write_and_compact, &workers[i]), 0);
+    }
+    for (int i = 0; i < KEYSPACES; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_in_range(watch.begun, KEYSPACES * ROUNDS, INT32_MAX); /* flushes at least */
+    assert_int_equal(most_working, 1);
+}
+
+static void a_flush_is_large_work(void **state)
+{
+    struct fixture *f = *state;
+    store_close(f->store);
+    f->options.no_compactions = true;
+    open_store(f);
+    write_value(f, f->keyspaces[1], "small", SMALL);
+    assert_ok(keyspace_flush(f->keyspaces[1]));
+    assert_int_equal(watch.begun, 0);
+    write_value(f, f->keyspaces[0], "large", STORE_LARGE_VALUE);
+    assert_ok(keyspace_flush(f->keyspaces[0]));
+    assert_int_equal(watch.begun, 1);
+}
+
+static void small_work_is_told_to_nobody(void **state)
+{
+    struct fixture *f = *state;
+    for (int round = 0; round < 2; round++) {
+        write_value(f, f->keyspaces[0], "small", SMALL);
+        assert_ok(keyspace_flush(f->keyspaces[0]));
+        assert_ok(keyspace_compact(f->keyspaces[0], bytes_of(""), bytes_of("")));
+    }
+    assert_int_equal(watch.begun, 0);
+}
+
+/* Nobody has said of it that it has large values since the start; its tables do. */
+static void tables_of_a_former_start_are_known(void **state)
+{
+    struct fixture *f = *state;
+    write_value(f, f->keyspaces[0], "large", STORE_LARGE_VALUE);
+    write_value(f, f->keyspaces[1], "small", SMALL);
+    assert_ok(keyspace_flush(f->keyspaces[0]));
+    assert_ok(keyspace_flush(f->keyspaces[1]));
+    store_close(f->store);
+    watch = (struct watch){0};
+    open_store(f);
+    assert_ok(keyspace_compact(f->keyspaces[1], bytes_of(""), bytes_of("")));
+    assert_int_equal(watch.begun, 0);
+    assert_ok(keyspace_compact(f->keyspaces[0], bytes_of(""), bytes_of("")));
+    assert_in_range(watch.begun, 1, INT32_MAX);
+}
+
+static uint64_t tables_at_level0(struct fixture *f)
+{
+    struct store_statistics statistics;
+    store_statistics(f->store, &statistics);
+    return statistics.level_files[0];
+}
+
+/* Of a few tables with large values none waits for others at level 0. */
+static void large_values_are_compacted_soon(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 2; i++) {
+        write_value(f, f->keyspaces[0], "large", STORE_LARGE_VALUE);
+        assert_ok(keyspace_flush(f->keyspaces[0]));
+    }
+    for (int looks = 0; looks < LOOKS && tables_at_level0(f) > 0; looks++)
+        poll(NULL, 0, LOOK_MS);
+    assert_int_equal(tables_at_level0(f), 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(large_work_comes_one_at_a_time),  TEST(a_flush_is_large_work),
+        TEST(small_work_is_told_to_nobody),    TEST(tables_of_a_former_start_are_known),
+        TEST(large_values_are_compacted_soon),
+    };
+    return cmocka_run_group_tests_name("store_large_work", tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+"""Damage to a table file of the catalog: a start refuses, and one that may go on without what is
+lost serves the rest. Nobody may do more than before, and no rows go (docs/operating/repair.md)."""
+
+import re
+
+import pytest
+from google.iam.v1 import iam_policy_pb2, policy_pb2
+from grpc import StatusCode
+from harness.damage import CATALOG, flip, tables_of
+from harness.rpc import fails_with, set_cell
+from harness.secured import OTHER_TABLE, POLICY, TABLE, Secured
+from harness.server import EXTERNAL, Server, run_trestle
+
+pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
+
+MODEL = {
+    TABLE: {b"a%d" % n: b"1" for n in range(9)},
+    OTHER_TABLE: {b"b%d" % n: b"2" for n in range(9)},
+}
+# Of the table no file says who may read it.
+RULES = {name: policy for name, policy in POLICY.items() if name != TABLE}
+KEPT = re.compile(r"^kept: keyspace (\d+)", re.MULTILINE)
+
+
+def secure(place):
+    """A server that is not yet started."""
+
+    def prepare(*arguments):
+        return Server(place, arguments)
+
+    return Secured(place, prepare, policy=RULES)
+
+
+def allow(secured, who):
+    binding = policy_pb2.Binding(role="roles/bigtable.user", members=[f"user:{who}@example.com"])
+    policy = policy_pb2.Policy(bindings=[binding])
+    secured.rpc("admin").admin.set_iam_policy(
+        iam_policy_pb2.SetIamPolicyRequest(resource=TABLE, policy=policy)
+    )
+
+
+def rows(secured, token, table):
+    return {key: cells[0].value for key, cells in secured.rpc(token).read(table)}
+
+
+@pytest.fixture
+def hit(tmp_path):
+    """(a server with a damaged catalog, the file): all that it had is in tables, and of that
+    nothing can be read, since the file has no footer."""
+    secured = secure(tmp_path)
+    server = secured.server.start()
+    admin = secured.rpc("admin")
+    for table, content in MODEL.items():
+        admin.create_table(table.rsplit("/")[-1])
+        for key, value in content.items():
+            admin.mutate(table, key, set_cell("f", b"q", value, 1000))
+    allow(secured, "stranger")
+    assert rows(secured, "stranger", TABLE) == MODEL[TABLE]
+    server.stop()
+    (server.data / "SYNCED").unlink()
+    salvage(server)
+    server.stop()
+    path = max(tables_of(server.data, CATALOG), key=lambda each: each.stat().st_size)
+    flip(path, -12, 8)
+    yield secured, path
+    server.close()
+    secured.close()
+
+
+def salvage(server):
+    server.arguments.append("--salvage")
+    server.start()
+    server.arguments.remove("--salvage")
+
+
+def expect_no_access(secured, *tables):
+    for table in tables:
+        with fails_with(StatusCode.PERMISSION_DENIED):
+            secured.rpc("stranger").read(table)
+
+
+def test_it_is_refused_and_told(hit):
+    secured, path = hit
+    server, sound = secured.server, {each: each.read_bytes() for each in path.parent.glob("*.sst")}
+    for _ in range(2):
+        with pytest.raises(RuntimeError) as refused:
+            server.start()
+        said = str(refused.value)
+        assert re.search(f"the catalog is damaged.*tablets.*{path.name}.*--salvage", said)
+        assert "access policies" in said
+    doctor = run_trestle("doctor", server.data)
+    assert doctor.returncode == 1
+    assert re.search(rf"damage: records of the catalog \(.*{path.name}", doctor.stderr)
+    told = run_trestle("repair", server.data)
+    assert told.returncode == 1
+    assert re.search(rf"would lose: records of the catalog \(.*{path.name}", told.stdout)
+    assert "nothing was changed" in told.stdout
+    assert not (server.data / "lost.tsv").exists()
+    assert sound == {each: each.read_bytes() for each in path.parent.glob("*.sst")}
+
+
+def test_a_repair_makes_one_that_starts(hit):
+    secured, path = hit
+    server = secured.server
+    damaged = path.read_bytes()
+    mended = run_trestle("repair", server.data, "--in-place")
+    assert mended.returncode == 0, mended.stderr
+    (line,) = (server.data / "lost.tsv").read_text().splitlines()
+    assert line.startswith("the catalog\t") and path.name in line
+    assert path.with_name(f"{path.name}.damaged").read_bytes() == damaged
+    kept = KEPT.findall(mended.stdout)
+    assert len(kept) == len(MODEL)
+
+    server.start()
+    assert rows(secured, "admin", secured.rpc("admin").create_table("new")) == {}
+    with fails_with(StatusCode.NOT_FOUND):
+        secured.rpc("admin").read(TABLE)
+    expect_no_access(secured, TABLE, OTHER_TABLE)
+    assert re.search('reason=salvaged why="2 keyspaces have rows but no table', server.stderr())
+    server.stop()
+
+    for keyspace, table in zip(kept, MODEL, strict=True):
+        claim = f"{keyspace}={table}"
+        done = run_trestle("repair", server.data, "--claim", claim, "--in-place")
+        assert done.returncode == 0, done.stderr
+    assert run_trestle("doctor", server.data).returncode == 0
+    server.start()
+    found = [rows(secured, "admin", table) for table in MODEL]
+    assert sorted(found, key=str) == sorted(MODEL.values(), key=str)
+    expect_no_access(secured, TABLE, OTHER_TABLE)
+    allow(secured, "stranger")
+    assert rows(secured, "stranger", TABLE) in found
+
+
+def test_a_salvage_serves_the_rest(hit):
+    secured, path = hit
+    server = secured.server
+    salvage(server)
+    assert re.search(r'reason=salvaged why="[^"]*records of the catalog \(', server.stderr())
+    expect_no_access(secured, TABLE)
+    new = secured.rpc("admin").create_table("new")
+    secured.rpc("admin").mutate(new, b"k", set_cell("f", b"q", b"v", 1000))
+    for end in (server.stop, server.kill):
+        end()
+        server.start()
+        assert rows(secured, "admin", new) == {b"k": b"v"}
+        expect_no_access(secured, TABLE, new)
+    server.stop()
+    repaired = run_trestle("repair", server.data)
+    assert (repaired.returncode, "nothing to mend" in repaired.stdout) == (0, True)
