@@ -436,7 +436,8 @@ class large_work {
     void compaction_begins(const rocksdb::CompactionJobInfo &job);
     void end(); /* of the thread's job, if it is a large one */
 
-    void close(); /* nobody waits from now on */
+    void close();  /* nobody waits from now on */
+    void closed(); /* no job is left: RocksDB tells the end of none that it gave up */
 
   private:
     bool expects(const std::string &keyspace);
@@ -444,8 +445,8 @@ class large_work {
 
     void (*const listener)(void *, bool);
     void *const context;
-    std::mutex mutex; /* of the next three */
-    unsigned running = 0;
+    std::mutex mutex;                  /* of the next three */
+    std::set<std::thread::id> running; /* whose jobs do; RocksDB's threads outlive a store */
     bool is_closing = false;
     std::set<std::string> expected; /* keyspaces */
     std::condition_variable over;

@@ -8,7 +8,8 @@
  *  1. Such work comes one job after the other. A job waits for the one before it before it reads or
  *     copies anything, at most PATIENCE: a flush that never came would stop all writes.
  *  2. Who bounds memory hears of each, before it waits and after it, on the job's thread, and may
- *     hold it up.
+ *     hold it up. Each that begins ends for them, at the latest when the store is closed: RocksDB
+ *     does not tell of all.
  *  3. A keyspace that gets large values is compacted from one table of level 0 on, not four: each
  *     table that is merged holds one more value.
  *
@@ -24,8 +25,6 @@ constexpr auto PATIENCE = std::chrono::seconds(60);
 
 /* What a block has beside the value that fills it: more than options.cc has for it. */
 constexpr uint64_t SMALL_BLOCK = 64 << 10;
-
-thread_local bool is_large_job; /* the present thread's */
 
 /* A block ends with the first entry that fills it; what blocks have beyond that lies in few. */
 bool has_large_values(const rocksdb::TableProperties &table)
@@ -58,20 +57,17 @@ void large_work::begin()
     listener(context, true); /* so that no more comes while it waits */
     {
         std::unique_lock<std::mutex> lock(mutex);
-        over.wait_for(lock, PATIENCE, [this] { return running == 0 || is_closing; });
-        running++;
+        over.wait_for(lock, PATIENCE, [this] { return running.empty() || is_closing; });
+        running.insert(std::this_thread::get_id());
     }
-    is_large_job = true;
 }
 
 void large_work::end()
 {
-    if (!is_large_job)
-        return;
-    is_large_job = false;
     {
         std::lock_guard<std::mutex> lock(mutex);
-        running--;
+        if (running.erase(std::this_thread::get_id()) == 0)
+            return;
     }
     over.notify_all();
     listener(context, false);
@@ -104,6 +100,14 @@ void large_work::close()
     std::lock_guard<std::mutex> lock(mutex);
     is_closing = true;
     over.notify_all();
+}
+
+void large_work::closed()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    for (size_t left = running.size(); left > 0; left--)
+        listener(context, false);
+    running.clear();
 }
 
 void keyspace_expect_large(keyspace *keyspace)

@@ -10,13 +10,23 @@ static struct watch {
     atomic_int waiting; /* begun, and not ended: those that wait for their turn among them */
     atomic_int begun;
     atomic_int ended;
+    atomic_bool is_overtaken; /* the first is held up until another has ended */
 } watch;
+
+static bool comes_to(atomic_int *count, int least)
+{
+    for (int looks = 0; looks < LOOKS && atomic_load(count) < least; looks++)
+        poll(NULL, 0, LOOK_MS);
+    return atomic_load(count) >= least;
+}
 
 static void note(void *context, bool begins)
 {
     struct watch *seen = context;
-    atomic_fetch_add(begins ? &seen->begun : &seen->ended, 1);
+    bool is_first = atomic_fetch_add(begins ? &seen->begun : &seen->ended, 1) == 0;
     atomic_fetch_add(&seen->waiting, begins ? 1 : -1);
+    if (begins && is_first && seen->is_overtaken)
+        seen->is_overtaken = comes_to(&seen->ended, 1);
 }
 
 struct fixture {
@@ -147,6 +157,30 @@ static void a_flush_is_large_work(void **state)
     assert_int_equal(watch.begun, 1);
 }
 
+static void *flush(void *argument)
+{
+    assert_ok(keyspace_flush(argument));
+    return NULL;
+}
+
+/* RocksDB lets the thread that flushed what was written first commit both, and tells that thread
+ * alone that they are complete: the other's job was then taken for one that still ran, for which
+ * all others waited a minute each. */
+static void a_flush_that_another_commits_has_ended(void **state)
+{
+    struct fixture *f = *state;
+    pthread_t threads[2];
+    watch.is_overtaken = true;
+    for (int i = 0; i < 2; i++) {
+        write_value(f, f->keyspaces[0], i == 0 ? "first" : "second", STORE_LARGE_VALUE);
+        assert_int_equal(pthread_create(&threads[i], NULL, flush, f->keyspaces[0]), 0);
+        assert_true(comes_to(&watch.begun, i + 1));
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_true(watch.is_overtaken);
+}
+
 static void small_work_is_told_to_nobody(void **state)
 {
     struct fixture *f = *state;
@@ -195,14 +229,32 @@ static void large_values_are_compacted_soon(void **state)
     assert_int_equal(tables_at_level0(f), 0);
 }
 
+/* RocksDB, which tells of no end then, has the next store's jobs done by the same threads. */
+static void a_job_ends_with_its_store(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 2; i++) {
+        write_value(f, f->keyspaces[0], "large", STORE_LARGE_VALUE);
+        assert_ok(keyspace_flush(f->keyspaces[0]));
+    }
+    assert_true(comes_to(&working, 1)); /* they are compacted */
+    store_close(f->store);
+    assert_int_equal(watch.waiting, 0);
+    open_store(f);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(large_work_comes_one_at_a_time),  TEST(a_flush_is_large_work),
-        TEST(small_work_is_told_to_nobody),    TEST(tables_of_a_former_start_are_known),
+        TEST(large_work_comes_one_at_a_time),
+        TEST(a_flush_is_large_work),
+        TEST(a_flush_that_another_commits_has_ended),
+        TEST(small_work_is_told_to_nobody),
+        TEST(tables_of_a_former_start_are_known),
         TEST(large_values_are_compacted_soon),
+        TEST(a_job_ends_with_its_store),
     };
     return cmocka_run_group_tests_name("store_large_work", tests, NULL, NULL);
 }

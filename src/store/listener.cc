@@ -44,6 +44,8 @@ class listener final : public rocksdb::EventListener {
     {
         bool is_of_job = info.reason == rocksdb::TableFileCreationReason::kFlush ||
                          info.reason == rocksdb::TableFileCreationReason::kCompaction;
+        if (info.reason == rocksdb::TableFileCreationReason::kFlush)
+            large->end();
         if (is_of_job && info.status.ok())
             levels0->table_made(info.cf_name, info.file_path,
                                 info.table_properties.num_range_deletions != 0);
@@ -69,7 +71,6 @@ class listener final : public rocksdb::EventListener {
     /* Also by a thread other than that which made the table. */
     void OnFlushCompleted(rocksdb::DB *, const rocksdb::FlushJobInfo &info) override
     {
-        large->end();
         levels0->table_settled(info.file_path);
         counters->bytes_written += info.table_properties.data_size;
         counters->flushed_bytes +=

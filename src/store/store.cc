@@ -453,6 +453,7 @@ static void close_database(store *store)
     store->db->DestroyColumnFamilyHandle(store->default_handle);
     store->db->Close().PermitUncheckedError();
     delete store->db;
+    store->large.closed();
 }
 
 void store_close(store *store)
