@@ -138,7 +138,6 @@ static status open_and_take_on(struct replaying *r)
                                           .open_files = OPEN_FILES,
                                           .background_threads = BACKGROUND_THREADS};
     struct store *store;
-    unfinished_release(&r->unfinished);
     TRY(store_open(&options, &store));
     status s = order->take_on(order->context, store, r->unfinished.path);
     store_close(store);
@@ -164,7 +163,7 @@ static void remove_former(const struct replaying *r)
     status_free(s);
 }
 
-static status change_places(const struct replaying *r)
+static status change_places(struct replaying *r)
 {
     TRY(file_take_mode(r->unfinished.path, r->order->directory));
     TRY(unfinished_mark(r->files, r->order->directory, MAKER));

@@ -4,6 +4,7 @@
 #include "os/file.h"
 
 static const char MARK[] = "UNFINISHED";
+static const char LOCK[] = "UNFINISHED.lock";
 
 static status join(const char *directory, const char *name, struct buffer *out)
 {
@@ -36,7 +37,8 @@ static status fine_without(status s)
 /* files_replace begins with the second. */
 bool unfinished_is_mark(const char *name)
 {
-    return strcmp(name, MARK) == 0 || strcmp(name, "UNFINISHED.new") == 0;
+    return strcmp(name, MARK) == 0 || strcmp(name, "UNFINISHED.new") == 0 ||
+           strcmp(name, LOCK) == 0;
 }
 
 static status write_mark(struct files *files, const char *path, const char *maker)
@@ -60,10 +62,12 @@ status unfinished_mark(struct files *files, const char *path, const char *maker)
     return s;
 }
 
+/* Without the lock others may come in: it goes last. */
 status unfinished_unmark(struct files *files, const char *path)
 {
     TRY(with_path(files, path, "UNFINISHED.new", files_remove));
-    return with_path(files, path, MARK, files_remove);
+    TRY(with_path(files, path, MARK, files_remove));
+    return with_path(files, path, LOCK, files_remove);
 }
 
 /* --- what is there --- */
@@ -163,36 +167,6 @@ status unfinished_require_free(struct files *files, const char *directory)
     return fine_without(s);
 }
 
-/* One that is being made has its lock, or the store's that is open there. */
-static status remove_left(struct unfinished *unfinished)
-{
-    struct files *files = unfinished->files;
-    struct files_lock *lock;
-    TRY(files_lock_directory(files, unfinished->path, &lock));
-    files_unlock_directory(files, lock);
-    if (unfinished->tell != NULL)
-        unfinished->tell(unfinished->path);
-    return unfinished_remove(files, unfinished->path);
-}
-
-static status clear(struct unfinished *unfinished)
-{
-    enum unfinished_state state;
-    TRY(unfinished_look(unfinished->files, unfinished->path, &state));
-    switch (state) {
-    case UNFINISHED_ABSENT:
-        return status_ok();
-    case UNFINISHED_OURS:
-        return remove_left(unfinished);
-    case UNFINISHED_FOREIGN:
-        break;
-    }
-    return status_make(STATUS_FAILED_PRECONDITION,
-                       "%s is in the way, and without the mark of something that was left "
-                       "unfinished: move it away",
-                       unfinished->path);
-}
-
 static status make_directory(const struct unfinished *unfinished)
 {
     status s = files_make_directory(unfinished->files, unfinished->path);
@@ -204,43 +178,103 @@ static status make_directory(const struct unfinished *unfinished)
                        unfinished->directory);
 }
 
-static status make(struct unfinished *unfinished)
+static status lock(struct unfinished *unfinished)
 {
-    struct files *files = unfinished->files;
-    TRY(make_directory(unfinished));
-    TRY(unfinished_mark(files, unfinished->path, unfinished->maker));
-    return files_lock_directory(files, unfinished->path, &unfinished->lock);
+    struct buffer path = {0};
+    status s = join(unfinished->path, LOCK, &path);
+    if (status_is_ok(s))
+        s = file_lock_take((const char *)path.data, &unfinished->lock);
+    buffer_free(&path);
+    if (s.code != STATUS_FAILED_PRECONDITION)
+        return s;
+    status_free(s);
+    return status_make(STATUS_FAILED_PRECONDITION, "%s is being made by another at present",
+                       unfinished->path);
+}
+
+static void release(struct unfinished *unfinished)
+{
+    file_lock_release(unfinished->lock);
+    unfinished->lock = NULL;
+}
+
+static status require_not_foreign(const struct unfinished *unfinished)
+{
+    enum unfinished_state state;
+    TRY(unfinished_look(unfinished->files, unfinished->path, &state));
+    if (state != UNFINISHED_FOREIGN)
+        return status_ok();
+    return status_make(STATUS_FAILED_PRECONDITION,
+                       "%s is in the way, and without the mark of something that was left "
+                       "unfinished: move it away",
+                       unfinished->path);
+}
+
+/* Somebody may have opened a store in it, who has no lock of ours. */
+static status require_unused(const struct unfinished *unfinished)
+{
+    struct files_lock *held;
+    TRY(files_lock_directory(unfinished->files, unfinished->path, &held));
+    files_unlock_directory(unfinished->files, held);
+    return status_ok();
+}
+
+/* What a killed one has left. With the lock, which stays, as the mark does. */
+static status clear(const struct unfinished *unfinished)
+{
+    enum unfinished_state state;
+    TRY(unfinished_look(unfinished->files, unfinished->path, &state));
+    if (state != UNFINISHED_OURS)
+        return status_ok();
+    TRY(require_unused(unfinished));
+    if (unfinished->tell != NULL)
+        unfinished->tell(unfinished->path);
+    return remove_names(unfinished->files, unfinished->path, true);
+}
+
+/* With the lock. What became somebody's in the moment before that stays so. */
+static status take(const struct unfinished *unfinished)
+{
+    status s = require_not_foreign(unfinished);
+    if (status_is_ok(s))
+        s = clear(unfinished);
+    if (!status_is_ok(s))
+        status_ignore(with_path(unfinished->files, unfinished->path, LOCK, files_remove));
+    return s;
 }
 
 status unfinished_begin(struct unfinished *unfinished)
 {
     unfinished->lock = NULL;
-    TRY(clear(unfinished));
-    status s = make(unfinished);
+    TRY(require_not_foreign(unfinished));
+    TRY(make_directory(unfinished));
+    TRY(lock(unfinished));
+    status s = take(unfinished);
+    if (!status_is_ok(s)) {
+        release(unfinished);
+        return s;
+    }
+    s = unfinished_mark(unfinished->files, unfinished->path, unfinished->maker);
     if (!status_is_ok(s))
         status_ignore(unfinished_abandon(unfinished));
     return s;
 }
 
-void unfinished_release(struct unfinished *unfinished)
-{
-    files_unlock_directory(unfinished->files, unfinished->lock);
-    unfinished->lock = NULL;
-}
-
 /* A mark that stays does no harm. */
-status unfinished_end(const struct unfinished *unfinished)
+status unfinished_end(struct unfinished *unfinished)
 {
     struct files *files = unfinished->files;
     TRY(file_take_mode(unfinished->path, unfinished->directory));
     TRY(files_rename(files, unfinished->path, unfinished->directory));
     TRY(files_sync_parent(files, unfinished->directory));
     status_ignore(unfinished_unmark(files, unfinished->directory));
+    release(unfinished);
     return status_ok();
 }
 
 status unfinished_abandon(struct unfinished *unfinished)
 {
-    unfinished_release(unfinished);
-    return unfinished_remove(unfinished->files, unfinished->path);
+    status s = unfinished_remove(unfinished->files, unfinished->path);
+    release(unfinished);
+    return s;
 }

@@ -1,6 +1,7 @@
 /* A directory that is made beside its name, and gets that when it is whole.
  *
- *     DIR.restoring    on its way: the file UNFINISHED comes first, and then all else
+ *     DIR.restoring    on its way: the lock UNFINISHED.lock comes first, then the file UNFINISHED,
+ *                      and then all else
  *     DIR              whole: by a rename. Then UNFINISHED goes, which means nothing there
  *
  * Invariants
@@ -8,6 +9,9 @@
  *     removed. An empty directory is as good as none; all else is somebody's, and is left alone.
  *  2. When something is removed its mark goes last, so that one that is killed meanwhile leaves
  *     nothing of ours without it.
+ *  3. From before the mark is there until DIR has its name, or nothing is left, its maker has the
+ *     lock: nobody else removes what he makes, nor marks what he does not have. The store that is
+ *     opened in there meanwhile has a lock of its own, which comes and goes.
  *
  * All of it blocks. */
 #ifndef TRESTLE_BACKUP_UNFINISHED_H
@@ -22,7 +26,7 @@ struct unfinished {
     const char *maker;     /* the command, for people: the mark's words */
     /* Hears of what a killed one has left, before it is removed. May be NULL. */
     void (*tell)(const char *path);
-    struct files_lock *lock; /* private */
+    struct file_lock *lock; /* private */
 };
 
 /* FAILED_PRECONDITION if there is something in the directory that is to be made. */
@@ -31,10 +35,9 @@ status unfinished_require_free(struct files *files, const char *directory);
  * FAILED_PRECONDITION if something is there that is not ours, or another process makes it at
  * present; NOT_FOUND without its parent. */
 status unfinished_begin(struct unfinished *unfinished);
-/* Lets others in: a store that is opened there keeps them out by itself. */
-void unfinished_release(struct unfinished *unfinished);
-/* Gives it its name, durably: nothing is there, or an empty directory, whose mode it gets. */
-status unfinished_end(const struct unfinished *unfinished);
+/* Gives it its name, durably: nothing is there, or an empty directory, whose mode it gets. If that
+ * fails it is to be abandoned. */
+status unfinished_end(struct unfinished *unfinished);
 /* Removes what there is of it. */
 status unfinished_abandon(struct unfinished *unfinished);
 
@@ -50,7 +53,7 @@ status unfinished_look(struct files *files, const char *path, enum unfinished_st
 /* Removes the directory and all in it, and follows no symbolic link. Fine if there is none. */
 status unfinished_remove(struct files *files, const char *path);
 
-/* Whether a file of that name is a mark, or the beginning of one. */
+/* Whether a file of that name is a mark, the beginning of one, or its maker's lock. */
 bool unfinished_is_mark(const char *name);
 
 #endif

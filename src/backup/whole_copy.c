@@ -52,7 +52,6 @@ static status open_store(struct whole_copy *copy)
                                           .cache_bytes = CACHE_BYTES,
                                           .open_files = OPEN_FILES,
                                           .read_only = true};
-    unfinished_release(&copy->unfinished);
     TRY(store_open(&options, &copy->store));
     copy->catalog = store_keyspace_find(copy->store, CATALOG_KEYSPACE_ID);
     return copy->catalog != NULL ? status_ok()
@@ -129,9 +128,6 @@ static status add_files(struct whole_copy *copy, bool of_catalog)
     status s =
         of_catalog ? keyspace_list_files(copy->catalog, add_name, &list) : list_known(copy, &list);
     close_store(copy);
-    if (status_is_ok(s))
-        s = files_lock_directory(copy->options.files, copy->options.directory,
-                                 &copy->unfinished.lock);
     if (status_is_ok(s))
         s = fetch(copy, &choice);
     buffer_free(&list.names);

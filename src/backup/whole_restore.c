@@ -107,7 +107,6 @@ static status fetch(const struct whole_restore *restore, const char *directory)
 static status fill(const struct whole_restore *restore, struct unfinished *unfinished)
 {
     TRY(fetch(restore, unfinished->path));
-    unfinished_release(unfinished);
     TRY(adapt(restore, unfinished->path));
     TRY(write_settings(restore, unfinished->path));
     return unfinished_end(unfinished);

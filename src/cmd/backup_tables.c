@@ -56,7 +56,6 @@ static status open_backups(struct making *m, struct cluster *cluster)
 static status open_and_restore(struct making *m)
 {
     struct offline_cluster offline;
-    unfinished_release(&m->unfinished);
     TRY(offline_cluster_open(path(&m->directory), "restore", m->tables->work->clock, m->tables->log,
                              false, &offline));
     status s = open_backups(m, offline.cluster);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -29,6 +30,72 @@ bool file_is_locked(const char *path)
     close(fd);
     return is_locked;
 }
+
+/* --- locks --- */
+
+struct file_lock {
+    int fd;
+};
+
+enum { LOCK_ATTEMPTS = 16 }; /* at a file that is removed again and again */
+
+/* Not so if who had the lock has removed the file since it was opened. */
+static bool is_file_at(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+           ours.st_ino == there.st_ino;
+}
+
+static status lock_once(const char *path, int *fd, bool *is_it)
+{
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (*fd < 0)
+        return status_from_errno(errno, "cannot open %s", path);
+    if (flock(*fd, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK
+                   ? status_make(STATUS_FAILED_PRECONDITION, "%s: another has it", path)
+                   : status_from_errno(errno, "cannot lock %s", path);
+    *is_it = is_file_at(*fd, path);
+    return status_ok();
+}
+
+static status lock_file(const char *path, int *fd)
+{
+    for (int attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
+        bool is_it = false;
+        status s = lock_once(path, fd, &is_it);
+        if (status_is_ok(s) && is_it)
+            return s;
+        if (*fd >= 0)
+            close(*fd);
+        TRY(s);
+    }
+    return status_make(STATUS_FAILED_PRECONDITION, "%s: others have it, one after the other", path);
+}
+
+status file_lock_take(const char *path, struct file_lock **out)
+{
+    struct file_lock *lock = *out = malloc(sizeof *lock);
+    if (lock == NULL)
+        return status_out_of_memory();
+    status s = lock_file(path, &lock->fd);
+    if (!status_is_ok(s)) {
+        free(lock);
+        *out = NULL;
+    }
+    return s;
+}
+
+void file_lock_release(struct file_lock *lock)
+{
+    if (lock == NULL)
+        return;
+    close(lock->fd);
+    free(lock);
+}
+
+/* --- modes --- */
 
 status file_take_mode(const char *path, const char *of)
 {

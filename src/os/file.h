@@ -13,6 +13,14 @@ status disk_free_bytes(const char *path, uint64_t *out);
  * cannot be told. Not for a file that this process has locked: it would lose the lock. */
 bool file_is_locked(const char *path);
 
+/* Keeps others out, processes and threads that ask likewise, by a file of that name, which is made
+ * if it is not there, until the lock is given back or the process ends. What is locked is the file
+ * that the name leads to: who removes it does so while he has the lock. FAILED_PRECONDITION if
+ * another has it. */
+struct file_lock;
+status file_lock_take(const char *path, struct file_lock **out);
+void file_lock_release(struct file_lock *lock); /* NULL is fine */
+
 /* Gives a file, or a directory, the mode of another; fine if that is not there. */
 status file_take_mode(const char *path, const char *of);
 

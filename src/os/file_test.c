@@ -127,6 +127,28 @@ static void what_cannot_be_replaced_is_refused(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
+static void a_file_is_locked_by_one_at_a_time(void **state)
+{
+    char directory[] = "/tmp/file-test-XXXXXX", path[64];
+    struct file_lock *lock, *other;
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/lock", directory);
+    assert_ok(file_lock_take(path, &lock));
+    assert_status(file_lock_take(path, &other), STATUS_FAILED_PRECONDITION);
+    assert_null(other);
+    assert_int_equal(unlink(path), 0); /* by who has it: the name is free, and who comes has that */
+    assert_ok(file_lock_take(path, &other));
+    file_lock_release(lock);
+    assert_status(file_lock_take(path, &lock), STATUS_FAILED_PRECONDITION);
+    file_lock_release(other);
+    assert_ok(file_lock_take(path, &lock));
+    file_lock_release(lock);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(directory), 0);
+    assert_status(file_lock_take(path, &lock), STATUS_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +156,7 @@ int main(void)
         cmocka_unit_test(paths_are_resolved_as_far_as_they_are_there),
         cmocka_unit_test(what_lies_in_a_directory_is_known),
         cmocka_unit_test(what_cannot_be_replaced_is_refused),
+        cmocka_unit_test(a_file_is_locked_by_one_at_a_time),
     };
     return cmocka_run_group_tests_name("os_file", tests, NULL, NULL);
 }
