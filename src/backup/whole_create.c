@@ -17,6 +17,7 @@ enum {
     TAIL_SIZE = 16 << 10,
     MOST_LOOKED_AT = 32, /* manifests, the newest, in search of the server's last one */
     MOST_OF_A_SECOND = 99,
+    SECOND_SIZE = 32, /* of a name, at most */
 };
 
 struct making {
@@ -252,20 +253,25 @@ static bool is_taken(struct making *m, const char *object)
     return is_there;
 }
 
-static status find_name(struct making *m, char name[WHOLE_NAME_SIZE], char object[OBJECT_NAME_SIZE])
+bool whole_name_of(int64_t instant_us, char out[WHOLE_NAME_SIZE])
 {
     struct tm utc;
-    char second[32];
-    time_t seconds = (time_t)(m->backup.instant_us / 1000000);
-    if (gmtime_r(&seconds, &utc) == NULL ||
-        strftime(second, sizeof second, "%Y%m%dT%H%M%SZ", &utc) == 0)
+    time_t seconds = (time_t)(instant_us / 1000000);
+    return gmtime_r(&seconds, &utc) != NULL &&
+           strftime(out, WHOLE_NAME_SIZE, "%Y%m%dT%H%M%SZ", &utc) != 0;
+}
+
+static status find_name(struct making *m, char name[WHOLE_NAME_SIZE], char object[OBJECT_NAME_SIZE])
+{
+    char second[WHOLE_NAME_SIZE];
+    if (!whole_name_of(m->backup.instant_us, second))
         return status_make(STATUS_FAILED_PRECONDITION, "the clock shows no time that has a name");
     snprintf(name, WHOLE_NAME_SIZE, "%s", second);
     TRY(manifest_object(name, object));
     for (unsigned i = 2; is_taken(m, object); i++) {
         if (i > MOST_OF_A_SECOND)
             return status_make(STATUS_ALREADY_EXISTS, "there is a backup %s already", name);
-        snprintf(name, WHOLE_NAME_SIZE, "%s-%02u", second, i);
+        snprintf(name, WHOLE_NAME_SIZE, "%.*s-%02u", SECOND_SIZE, second, i);
         TRY(manifest_object(name, object));
     }
     return status_ok();

@@ -12,6 +12,12 @@ struct base {
     uint64_t stream;
 };
 
+/* A manifest that cannot be read. */
+struct unread {
+    const char *name;
+    status why;
+};
+
 struct search {
     const struct whole_moment *moment;
     struct arena *arena;
@@ -19,6 +25,8 @@ struct search {
     struct buffer streams; /* that are archived, as uint64_t */
     struct base *bases;    /* rising names, which is rising times */
     size_t count;
+    struct unread *unread; /* as they */
+    size_t unread_count;
 };
 
 /* --- which there are --- */
@@ -51,14 +59,14 @@ static status add_base(struct search *search, const char *name, const struct who
     return status_ok();
 }
 
-/* One that cannot be read is no base; `trestle backup verify` says so. */
+/* It is no base, but may have been the one that is wanted. */
 static status look_at(struct search *search, const char *name)
 {
     struct whole_backup backup;
     arena_reset(search->manifest_arena);
     status s = whole_read(search->moment->place, name, search->manifest_arena, &backup);
     if (s.code == STATUS_DATA_LOSS || s.code == STATUS_FAILED_PRECONDITION) {
-        status_free(s);
+        search->unread[search->unread_count++] = (struct unread){name, s};
         return status_ok();
     }
     TRY(s);
@@ -79,7 +87,8 @@ static status find_bases(struct search *search)
     TRY(s);
     TRY(whole_names(search->moment->place, search->arena, &names, &count));
     search->bases = arena_alloc(search->arena, (count + 1) * sizeof *search->bases);
-    if (search->bases == NULL)
+    search->unread = arena_alloc(search->arena, (count + 1) * sizeof *search->unread);
+    if (search->bases == NULL || search->unread == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++)
         TRY(look_at(search, names[i]));
@@ -143,6 +152,38 @@ static status choose_newest(const struct search *search, const struct base **out
     return best == NULL ? refuse_none(search) : status_ok();
 }
 
+/* By its name, which is its time, to the second. */
+static bool is_named_before(const struct search *search, const char *name)
+{
+    char second[WHOLE_NAME_SIZE];
+    uint64_t until = search->moment->until;
+    return until == ARCHIVE_END ||
+           (whole_name_of(sequence_time_us(until), second) && strcmp(name, second) <= 0);
+}
+
+/* A newer one that cannot be read may begin another archive, which would go on to a later moment.
+ */
+static status require_no_newer(struct search *search, const struct base *chosen)
+{
+    for (size_t i = search->unread_count; i-- > 0;) {
+        struct unread *unread = &search->unread[i];
+        if (strcmp(unread->name, chosen->name) < 0 || !is_named_before(search, unread->name))
+            continue;
+        status why = unread->why;
+        unread->why = status_ok();
+        return whole_refuse_older(unread->name, why, chosen->name);
+    }
+    return status_ok();
+}
+
+static status choose(struct search *search, const struct base **out)
+{
+    if (search->moment->name != NULL)
+        return choose_named(search, out);
+    TRY(choose_newest(search, out));
+    return require_no_newer(search, *out);
+}
+
 /* The first of the same archive that comes after the moment; 0: there is none. */
 static uint64_t next_after(const struct search *search, const struct base *chosen)
 {
@@ -165,7 +206,7 @@ static status find(struct search *search, const char **name, struct whole_backup
     if (search->manifest_arena == NULL)
         return status_out_of_memory();
     TRY(find_bases(search));
-    TRY(moment->name != NULL ? choose_named(search, &base) : choose_newest(search, &base));
+    TRY(choose(search, &base));
     *reach = (struct archive_reach){.stream = base->stream,
                                     .from = base->version,
                                     .until = moment->until,
@@ -180,6 +221,8 @@ status whole_find_base(const struct whole_moment *moment, struct arena *arena, c
 {
     struct search search = {.moment = moment, .arena = arena};
     status s = find(&search, name, out, reach);
+    for (size_t i = 0; i < search.unread_count; i++)
+        status_free(search.unread[i].why);
     arena_destroy(search.manifest_arena);
     buffer_free(&search.streams);
     return s;

@@ -15,7 +15,8 @@ struct whole_moment {
 
 /* The backup, in `*name` what it is called, both in the arena, and from where to where it is to be
  * taken. NOT_FOUND; FAILED_PRECONDITION
- * if the moment cannot be had, with the nearest that can, or if it is not clear of which server.
+ * if the moment cannot be had, with the nearest that can, if it is not clear of which server, or if
+ * none is named and one from between the newest and the moment cannot be read.
  * Reads every manifest, and no piece of the archive. */
 status whole_find_base(const struct whole_moment *moment, struct arena *arena, const char **name,
                        struct whole_backup *out, struct archive_reach *reach);

@@ -27,9 +27,16 @@ void content_object(const char *content, char out[OBJECT_NAME_SIZE]);
 /* INVALID_ARGUMENT if it can be no backup's name. */
 status manifest_object(const char *name, char out[OBJECT_NAME_SIZE]);
 
+/* What the first backup of that instant, a second of the wall clock, is called; false: nothing. */
+bool whole_name_of(int64_t instant_us, char out[WHOLE_NAME_SIZE]);
+
 /* What a backup has of a data directory: not who has it (LOCK), nor who it is (IDENTITY). */
 bool whole_is_wanted(const char *file);
 bool whole_is_table_file(const char *file); /* it never changes */
+
+/* FAILED_PRECONDITION: the backup `chosen` is taken only if it is named, since a newer one cannot
+ * be read; frees why that is. */
+status whole_refuse_older(const char *unread, status why, const char *chosen);
 
 /* A set of contents' names that grows, then is asked. All zeroes is empty. */
 struct content_set {

@@ -117,27 +117,66 @@ static bool is_fit(const struct whole_backup *backup, const char *from)
     return from == NULL ? !whole_is_part(backup) : whole_may_have(backup, from);
 }
 
-status whole_find_newest(struct place *place, const char *from, struct arena *arena,
-                         const char **name, struct whole_backup *out)
+/* Manifests that could not be read: the newest of them. */
+struct unread {
+    const char *name; /* NULL: none */
+    status why;
+};
+
+status whole_refuse_older(const char *unread, status why, const char *chosen)
+{
+    status s = status_make(STATUS_FAILED_PRECONDITION,
+                           "the whole backup %s cannot be read: %s. The newest before it that can "
+                           "be is %s: name that, if it is to be taken",
+                           unread, status_message(why), chosen);
+    status_free(why);
+    return s;
+}
+
+/* One that was removed after it was listed is missed by nobody. */
+static void note_unread(struct unread *unread, const char *name, status why)
+{
+    if (status_is_ok(why) || why.code == STATUS_NOT_FOUND || unread->name != NULL) {
+        status_free(why);
+        return;
+    }
+    *unread = (struct unread){name, why};
+}
+
+static status find_fit(struct place *place, const char *from, struct arena *arena,
+                       const char **name, struct whole_backup *out, struct unread *unread)
 {
     const char *const *names;
     size_t count;
-    status damage = status_ok();
+    *name = NULL;
     TRY(whole_names(place, arena, &names, &count));
     if (count == 0)
         return status_make(STATUS_NOT_FOUND, "there is no whole backup in %s", place_title(place));
     for (size_t i = count; i-- > 0;) {
         status s = whole_read(place, names[i], arena, out);
+        if (s.code == STATUS_PERMISSION_DENIED)
+            return s;
         if (status_is_ok(s) && is_fit(out, from)) {
-            status_free(damage);
             *name = names[i];
             return s;
         }
-        bool is_first = !status_is_ok(s) && status_is_ok(damage);
-        status_free(is_first ? damage : s);
-        damage = is_first ? s : damage;
+        note_unread(unread, names[i], s);
     }
-    return none_found(place, from, damage);
+    return status_ok();
+}
+
+status whole_find_newest(struct place *place, const char *from, struct arena *arena,
+                         const char **name, struct whole_backup *out)
+{
+    struct unread unread = {NULL, status_ok()};
+    status s = find_fit(place, from, arena, name, out, &unread);
+    if (!status_is_ok(s)) {
+        status_free(unread.why);
+        return s;
+    }
+    if (*name == NULL)
+        return none_found(place, from, unread.why);
+    return unread.name == NULL ? s : whole_refuse_older(unread.name, unread.why, *name);
 }
 
 /* --- taking out what is not of it --- */

@@ -36,8 +36,9 @@ bool whole_may_have(const struct whole_backup *backup, const char *name);
 status whole_check_is_all(const struct whole_backup *backup);
 
 /* The newest backup that may have `from`, or that is of all if that is NULL; `*name` is what it is
- * called. Both in the arena. NOT_FOUND. A manifest that cannot be read is passed over, unless no
- * other one is left: then that is why. */
+ * called. Both in the arena. NOT_FOUND. FAILED_PRECONDITION if a newer one, which may be the one
+ * that is meant, cannot be read: it names both, and whoever wants the older one is to name that. If
+ * none is left that can be read, why that is. */
 status whole_find_newest(struct place *place, const char *from, struct arena *arena,
                          const char **name, struct whole_backup *out);
 

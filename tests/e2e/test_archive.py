@@ -296,6 +296,27 @@ def test_whole_backups_and_the_archive_give_any_moment(archived, tmp_path, conne
     assert not data.exists()
 
 
+def test_a_newest_backup_that_cannot_be_read_is_not_passed_over(archived, tmp_path, connect):
+    """An older one may be of an archive that ended long ago: a person is to name it."""
+    rpc = archived.start()
+    name = rpc.create_table("t", FAMILIES)
+    rpc.mutate(name, b"k", set_cell("f", b"q", b"old", 1000))
+    first = archived.back_up()
+    rpc.mutate(name, b"k", set_cell("f", b"q", b"new", 1000))
+    second = archived.back_up()
+    archived.server.stop()
+    flip(archived.places / "whole" / "backups" / second, 40)
+    data, done = archived.restore()
+    assert done.returncode == 1 and not data.exists()
+    assert f"the whole backup {second} cannot be read: " in done.stderr
+    assert f"is {first}: name that" in done.stderr
+    data, done = archived.restore("--until", "2100-01-01T00:00:00Z")
+    assert done.returncode == 1 and second in done.stderr and first in done.stderr
+    data, done = archived.restore(first)
+    assert done.returncode == 0, done.stderr
+    assert rows_in(tmp_path, data, connect, name) == {b"k": b"new"}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_many_lives_and_many_moments(archived, tmp_path, connect, seed):

@@ -9,6 +9,7 @@ import time
 from google.cloud.bigtable_admin_v2 import types
 from google.cloud.datastore.query import PropertyFilter
 from google.iam.v1 import iam_policy_pb2, policy_pb2
+from harness.damage import flip
 from harness.datastore import client_of, entity
 from harness.indexes import Indexes
 from harness.patience import PATIENCE_SECONDS
@@ -186,6 +187,27 @@ def test_what_fails_is_told(tmp_path, fresh_server, administer, connect):
     assert not (tmp_path / "r").exists()
     for wrong in (["create"], ["restore", story.place], ["expire", story.place], ["list", "--x"]):
         backup(*wrong, code=2)
+
+
+def test_a_newest_that_cannot_be_read_is_not_passed_over(
+    tmp_path, fresh_server, administer, connect
+):
+    story = Story(tmp_path, fresh_server, administer, connect)
+    endpoint = ("--endpoint", story.server.host)
+    older = backup("create", story.place, *endpoint).split(":")[0]
+    newest = backup("create", story.place, *endpoint).split(":")[0]
+    flip(story.place / "backups" / newest, 40)
+    of_table = ("--table", story.table, "--as", f"{story.table}-then")
+    for arguments in (
+        ["--to", tmp_path / "all"],
+        ["--to", tmp_path / "one", "--table", story.table],
+        [*of_table, *endpoint],
+    ):
+        said = backup("restore", story.place, *arguments, code=1)
+        assert f"the whole backup {newest} cannot be read: the manifest is damaged: " in said
+        assert f"The newest before it that can be is {older}: name that" in said
+        done = backup("restore", story.place, older, *arguments)
+        assert done.startswith(f"{older}: ")
 
 
 def test_a_schedule_makes_them_and_removes_old_ones(tmp_path, fresh_server):

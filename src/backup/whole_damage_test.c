@@ -1,0 +1,144 @@
+/* Whole backups of which something is damaged, in their place. */
+#include "backup/whole_testing.h"
+
+#include "backup/whole_scope.h"
+
+static const char *damaged_backup;
+
+static void assert_flip_is_found(struct fixture *f, const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    if (info.st_size == 0)
+        return;
+    flip(path, (long)info.st_size / 2);
+    assert_int_equal(verify(f, damaged_backup), 1);
+    assert_status(restore(f, damaged_backup), STATUS_DATA_LOSS);
+    assert_int_not_equal(stat(f->restored, &info), 0);
+    flip(path, (long)info.st_size / 2);
+}
+
+static void a_flipped_bit_of_any_content_is_found(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    write_rows(f, "a");
+    create(f, name);
+    damaged_backup = name;
+    for_each_in(f, "files", assert_flip_is_found);
+    assert_int_equal(verify(f, name), 0);
+    assert_ok(restore(f, name));
+}
+
+static void a_missing_content_is_found(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    create(f, name);
+    for_each_in(f, "files", remove_it);
+    assert_true(verify(f, name) > 2);
+    assert_status(restore(f, name), STATUS_DATA_LOSS);
+    /* What the last backup says is no proof: the next one brings all back. */
+    create(f, name);
+    assert_int_equal(verify(f, name), 0);
+}
+
+static void assert_manifest_is_refused(struct fixture *f, const char *path)
+{
+    struct stat info;
+    struct place *place;
+    struct whole_backup backup;
+    struct arena *arena = arena_create(WHOLE_MEMORY);
+    size_t backups, files;
+    const struct whole_expiry keep_one = {.keep = 1};
+    assert_int_equal(stat(path, &info), 0);
+    for (long at = 0; at < (long)info.st_size; at += 7) {
+        flip(path, at);
+        status s = read_backup(f, damaged_backup, arena, &place, &backup);
+        assert_true(s.code == STATUS_DATA_LOSS || s.code == STATUS_FAILED_PRECONDITION);
+        status_free(s);
+        place_close(place);
+        flip(path, at);
+    }
+    flip(path, (long)info.st_size / 2);
+    assert_status(expire(f, &keep_one, &backups, &files), STATUS_DATA_LOSS);
+    arena_destroy(arena);
+}
+
+static void a_damaged_manifest_is_refused_and_nothing_expires(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE], next[WHOLE_NAME_SIZE];
+    create(f, name);
+    unsigned files = count_in(f, "files");
+    damaged_backup = name;
+    for_each_in(f, "backups", assert_manifest_is_refused);
+    assert_int_equal(count_in(f, "files"), files);
+    create(f, next); /* is no obstacle to others */
+    assert_int_equal(verify(f, next), 0);
+}
+
+/* --- which one is the newest --- */
+
+/* In its middle, and back. */
+static void flip_manifest(struct fixture *f, const char *name)
+{
+    char path[256];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/backups/%s", f->place, name);
+    assert_int_equal(stat(path, &info), 0);
+    flip(path, (long)info.st_size / 2);
+}
+
+/* Which one it is; or what it fails with, and which two that names. */
+static void assert_newest(struct fixture *f, const char *name, enum status_code code,
+                          const char *other)
+{
+    struct arena *arena = arena_create(WHOLE_MEMORY);
+    struct place *place;
+    struct whole_backup backup;
+    const char *found;
+    open_place(f, &place);
+    status s = whole_find_newest(place, NULL, arena, &found, &backup);
+    assert_int_equal(s.code, code);
+    if (code == STATUS_OK)
+        assert_string_equal(found, name);
+    if (code == STATUS_FAILED_PRECONDITION) {
+        assert_non_null(strstr(status_message(s), name));
+        assert_non_null(strstr(status_message(s), other));
+    }
+    status_free(s);
+    place_close(place);
+    arena_destroy(arena);
+}
+
+static void a_newest_that_cannot_be_read_is_not_passed_over(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE], third[WHOLE_NAME_SIZE];
+    create(f, first);
+    create(f, second);
+    create(f, third);
+    flip_manifest(f, second);
+    assert_newest(f, third, STATUS_OK, NULL); /* none is missed */
+    flip_manifest(f, third);
+    assert_newest(f, third, STATUS_FAILED_PRECONDITION, first);
+    flip_manifest(f, second);
+    assert_newest(f, third, STATUS_FAILED_PRECONDITION, second);
+    flip_manifest(f, first);
+    flip_manifest(f, second);
+    assert_newest(f, NULL, STATUS_DATA_LOSS, NULL);
+}
+
+#define DAMAGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        DAMAGED(a_flipped_bit_of_any_content_is_found),
+        DAMAGED(a_missing_content_is_found),
+        DAMAGED(a_damaged_manifest_is_refused_and_nothing_expires),
+        DAMAGED(a_newest_that_cannot_be_read_is_not_passed_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
