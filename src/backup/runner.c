@@ -4,7 +4,6 @@
 #include "archive/bases.h"
 #include "aws/bucket.h"
 #include "backup/run_audit.h"
-#include "backup/whole_schedule.h"
 #include "backup/whole_scope.h"
 #include "backup/whole_tables.h"
 #include "base/condition.h"
@@ -19,6 +18,7 @@
 static const char CHECKPOINT_DIRECTORY[] = "checkpoint";
 static const char SCRATCH_DIRECTORY[] = "restoring";
 enum { MANIFEST_MEMORY = 256 << 20, MOST_CAUSES = 3 * (STATUS_UNAUTHENTICATED + 1) };
+static const int64_t SECOND_US = 1000000;
 static const int64_t MOST_WAIT_US = INT64_C(60) * 1000000; /* a clock may be set meanwhile */
 
 struct whole_runner {
@@ -27,15 +27,16 @@ struct whole_runner {
     struct buffer scratch;    /* where tables are read that come back, with a NUL */
     pthread_t thread;
     bool has_thread;
-    struct whole_work work;         /* of the one that runs */
-    struct whole_schedule schedule; /* the thread's, as is its place */
+    struct whole_work work;           /* of the one that runs */
+    struct whole_schedules schedules; /* the thread's, as is the next */
+    size_t scheduled;                 /* whose run is the last one, if that is scheduled */
     char scheduled_place[WHOLE_PLACE_SIZE];
-    char scheduled_error[WHOLE_ERROR_SIZE];     /* of the last attempt */
     struct metric_series failures[MOST_CAUSES]; /* the thread's */
     size_t failure_count;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake;
+    struct whole_schedule_view views[WHOLE_SCHEDULES_MOST];
     struct whole_run runs[WHOLE_RUNS]; /* by id, modulo their number */
     uint64_t count;                    /* that were begun: the id of the last one */
     struct audit *audit;               /* is told how the last one ends; NULL: nobody is */
@@ -173,6 +174,27 @@ static void note_for_archive(struct whole_runner *runner, const struct place *pl
     status_free(s);
 }
 
+struct finding {
+    const char *scope;
+    bool is_there;
+};
+
+static bool look_at_table(void *context, struct table *table)
+{
+    struct finding *finding = context;
+    finding->is_there = whole_scope_has(finding->scope, table_name(table));
+    return !finding->is_there;
+}
+
+/* Before there is a checkpoint, which would show it, too: a schedule asks again and again. */
+static status check_is_there(struct whole_runner *runner, const char *scope)
+{
+    struct finding finding = {.scope = scope};
+    TRY(cluster_list_tables(runner->options.cluster, bytes_of(scope), bytes_of(""), look_at_table,
+                            &finding));
+    return finding.is_there ? status_ok() : whole_scope_missing(scope);
+}
+
 /* No archive goes on from a part, and nothing is told of the server's settings. */
 static status narrow(struct whole_runner *runner, const struct whole_run *run,
                      struct checkpoint_facts *facts)
@@ -186,6 +208,8 @@ static status create_in(struct whole_runner *runner, struct place *place, struct
 {
     struct checkpoint_facts facts;
     const char *directory = (const char *)runner->checkpoint.data;
+    if (run->scope[0] != '\0')
+        TRY(check_is_there(runner, run->scope));
     TRY(cluster_checkpoint(runner->options.cluster, directory, &facts));
     run->instant_us = facts.wall_us;
     status s = run->scope[0] != '\0' ? narrow(runner, run, &facts) : status_ok();
@@ -201,12 +225,15 @@ static status create_in(struct whole_runner *runner, struct place *place, struct
     return s;
 }
 
-/* Those that the server's schedule has made, and are more than are to be kept. */
+/* Those that the schedule of this run has made, and are more than are to be kept. */
 static status expire(struct whole_runner *runner, struct place *place)
 {
     char identity[STORE_IDENTITY_SIZE];
-    const struct whole_expiry expiry = {
-        .server = identity, .scope = "", .scheduled_only = true, .keep = runner->schedule.keep};
+    const struct whole_scheduled *scheduled = &runner->schedules.all[runner->scheduled];
+    const struct whole_expiry expiry = {.server = identity,
+                                        .scope = scheduled->scope,
+                                        .scheduled_only = true,
+                                        .keep = scheduled->schedule.keep};
     struct whole_work work = {
         .clock = runner->work.clock, .goes_on = goes_on, .context = runner->work.context};
     size_t backups, files;
@@ -319,7 +346,7 @@ static void count_outcome(struct whole_runner *runner, status s, const struct wh
         metrics_add(metrics, METRIC_whole_backups_made_total, 1);
         if (run->scope[0] == '\0')
             metrics_set(metrics, METRIC_whole_backup_newest_timestamp_seconds,
-                        run->end_us / 1000000);
+                        run->end_us / SECOND_US);
     } else if (!status_is_ok(s) && s.code != STATUS_CANCELLED) {
         count_failure(runner, makes_tables(run) ? "restore" : "create", s.code);
     }
@@ -373,10 +400,11 @@ static void note_progress(struct whole_runner *runner)
     run->bytes_copied = runner->work.bytes_copied;
 }
 
-static void note_scheduled(struct whole_runner *runner, status s, int64_t instant_us)
+static void note_scheduled(struct whole_runner *runner, status s, const struct whole_run *done)
 {
-    whole_schedule_note(&runner->schedule, s.code, instant_us, clock_steady_us(runner->work.clock));
-    snprintf(runner->scheduled_error, sizeof runner->scheduled_error, "%s", status_message(s));
+    const struct whole_backup made = {.instant_us = done->instant_us, .end_us = done->end_us};
+    whole_schedules_note(&runner->schedules, runner->scheduled, s, &made,
+                         clock_steady_us(runner->work.clock));
 }
 
 /* What has been done, with its end. */
@@ -387,6 +415,7 @@ static struct whole_run finish(struct whole_runner *runner, status s, const stru
     struct whole_run *run = last_run(runner);
     note_progress(runner);
     run->end_us = end_us > run->start_us ? end_us : run->start_us;
+    run->instant_us = done->instant_us;
     run->code = s.code;
     run->tables = done->tables;
     if (status_is_ok(s) || makes_tables(run))
@@ -407,7 +436,7 @@ static void end_run(struct whole_runner *runner, status s, const struct whole_ru
     count_outcome(runner, s, &ended);
     log_outcome(runner, &ended);
     if (ended.is_scheduled)
-        note_scheduled(runner, s, done->instant_us);
+        note_scheduled(runner, s, &ended);
 }
 
 static void run_last(struct whole_runner *runner)
@@ -454,12 +483,12 @@ static void add_run(struct whole_runner *runner, const char *place, bool is_sche
 static status learn_from(struct whole_runner *runner, struct place *place)
 {
     char identity[STORE_IDENTITY_SIZE];
-    int64_t end_us;
+    const struct whole_scheduled *first = &runner->schedules.all[0];
     TRY(cluster_identity(runner->options.cluster, identity));
-    TRY(whole_schedule_learn(&runner->schedule, place, identity, &end_us));
-    if (end_us > 0)
+    TRY(whole_schedules_learn(&runner->schedules, place, identity));
+    if (first->scope[0] == '\0' && first->end_us > 0)
         metrics_set(runner->options.metrics, METRIC_whole_backup_newest_timestamp_seconds,
-                    end_us / 1000000);
+                    first->end_us / SECOND_US);
     return status_ok();
 }
 
@@ -473,56 +502,104 @@ static void learn(struct whole_runner *runner)
         place_close(place);
     }
     if (!status_is_ok(s)) {
-        note_scheduled(runner, s, 0);
+        whole_schedules_give_up(&runner->schedules, s, clock_steady_us(runner->work.clock));
         metrics_add(runner->options.metrics, METRIC_whole_backup_failures_total, 1);
         log_warn(runner->options.log, "a whole backup has failed",
                  LOG_STR("place", runner->scheduled_place),
                  LOG_STR("code", status_code_name(s.code)), LOG_STR("cause", status_message(s)));
-    } else {
-        runner->schedule.last_try = STATUS_OK;
     }
     status_free(s);
 }
 
-static void begin_scheduled(struct whole_runner *runner)
+static void begin_scheduled(struct whole_runner *runner, size_t index)
 {
     struct whole_run run;
+    const struct whole_wish wish = {
+        .name = "", .from = "", .to = "", .scope = runner->schedules.all[index].scope};
     pthread_mutex_lock(&runner->lock);
-    if (!runner->is_busy && !runner->is_stopping)
-        add_run(runner, runner->scheduled_place, true, NULL, &run);
+    if (!runner->is_busy && !runner->is_stopping) {
+        add_run(runner, runner->scheduled_place, true, &wish, &run);
+        runner->scheduled = index;
+    }
     pthread_mutex_unlock(&runner->lock);
 }
 
+/* One of them or several: the condition has one reason for all, which names them. */
 static void tell_overdue(struct whole_runner *runner, int64_t now_us)
 {
     struct condition *condition = cluster_condition(runner->options.cluster);
-    const struct whole_schedule *schedule = &runner->schedule;
-    char newest[CLOCK_DATE_SIZE] = "none";
-    if (!whole_schedule_is_overdue(schedule, now_us)) {
+    struct buffer words = {0};
+    if (whole_schedules_tell_overdue(&runner->schedules, runner->scheduled_place, now_us,
+                                     CONDITION_TEXT_SIZE - 1, &words))
+        condition_enter(condition, REASON_whole_backup_overdue, "%.*s", (int)words.size,
+                        (const char *)words.data);
+    else
         condition_leave(condition, REASON_whole_backup_overdue);
-        return;
+    buffer_free(&words);
+}
+
+static void tell_family(struct whole_runner *runner, enum metric_family family,
+                        int64_t (*value)(const struct whole_schedule_view *view))
+{
+    struct metric_series series[WHOLE_SCHEDULES_MOST];
+    size_t count = runner->schedules.count;
+    for (size_t i = 0; i < count; i++) {
+        const char *scope = runner->schedules.all[i].scope;
+        series[i] = (struct metric_series){.labels = {scope[0] == '\0' ? "all" : scope},
+                                           .value = value(&runner->views[i])};
     }
-    if (schedule->newest_us > 0)
-        clock_date(schedule->newest_us, newest);
-    condition_enter(condition, REASON_whole_backup_overdue,
-                    "the newest scheduled backup in %s: %s%s%s", runner->scheduled_place, newest,
-                    runner->scheduled_error[0] != '\0' ? "; " : "", runner->scheduled_error);
+    if (runner->options.metrics != NULL)
+        status_ignore(metrics_replace(runner->options.metrics, family, series, count));
+}
+
+static int64_t newest_seconds(const struct whole_schedule_view *view)
+{
+    return view->of.end_us / SECOND_US;
+}
+
+static int64_t failures_of(const struct whole_schedule_view *view)
+{
+    return (int64_t)view->of.failures;
+}
+
+static int64_t is_overdue(const struct whole_schedule_view *view)
+{
+    return view->is_overdue;
+}
+
+/* To who asks from another thread, and by metrics. This thread alone writes the views. */
+static void tell_views(struct whole_runner *runner, int64_t wall_us, int64_t steady_us)
+{
+    pthread_mutex_lock(&runner->lock);
+    for (size_t i = 0; i < runner->schedules.count; i++) {
+        const struct whole_scheduled *of = &runner->schedules.all[i];
+        runner->views[i] = (struct whole_schedule_view){
+            .of = *of,
+            .next_us = wall_us + whole_schedule_wait_us(&of->schedule, wall_us, steady_us),
+            .is_overdue = whole_schedule_is_overdue(&of->schedule, wall_us)};
+    }
+    pthread_mutex_unlock(&runner->lock);
+    tell_family(runner, METRIC_BY_scheduled_backup_newest_timestamp_seconds, newest_seconds);
+    tell_family(runner, METRIC_BY_scheduled_backup_failures_total, failures_of);
+    tell_family(runner, METRIC_BY_scheduled_backup_overdue, is_overdue);
 }
 
 /* Begins one that is due. How long until there is something to look at again. */
-static int64_t attend_schedule(struct whole_runner *runner)
+static int64_t attend_schedules(struct whole_runner *runner)
 {
     struct clock *clock = runner->work.clock;
-    struct whole_schedule *schedule = &runner->schedule;
-    if (schedule->period_us == 0)
+    struct whole_schedules *schedules = &runner->schedules;
+    size_t index;
+    if (schedules->count == 0)
         return MOST_WAIT_US;
-    int64_t now_us = clock_wall_us(clock);
-    int64_t wait_us = whole_schedule_wait_us(schedule, now_us, clock_steady_us(clock));
-    if (wait_us == 0 && !schedule->is_known)
+    int64_t now_us = clock_wall_us(clock), steady_us = clock_steady_us(clock);
+    int64_t wait_us = whole_schedules_wait_us(schedules, now_us, steady_us, &index);
+    if (wait_us == 0 && !schedules->all[index].schedule.is_known)
         learn(runner);
     else if (wait_us == 0)
-        begin_scheduled(runner);
+        begin_scheduled(runner, index);
     tell_overdue(runner, now_us);
+    tell_views(runner, now_us, steady_us);
     return wait_us < MOST_WAIT_US ? wait_us : MOST_WAIT_US;
 }
 
@@ -551,7 +628,7 @@ static void *run(void *argument)
         if (is_busy)
             run_last(runner);
         else
-            wait_us = attend_schedule(runner);
+            wait_us = attend_schedules(runner);
         pthread_mutex_lock(&runner->lock);
         wait_for_work(runner, wait_us);
     }
@@ -621,6 +698,20 @@ size_t whole_runner_list(struct whole_runner *runner, struct whole_run out[WHOLE
     return count;
 }
 
+size_t whole_runner_schedules(struct whole_runner *runner,
+                              struct whole_schedule_view out[WHOLE_SCHEDULES_MOST])
+{
+    pthread_mutex_lock(&runner->lock);
+    memcpy(out, runner->views, sizeof runner->views);
+    pthread_mutex_unlock(&runner->lock);
+    return runner->schedules.count;
+}
+
+const char *whole_runner_scheduled_place(const struct whole_runner *runner)
+{
+    return runner->scheduled_place;
+}
+
 status whole_runner_cancel(struct whole_runner *runner, uint64_t id)
 {
     pthread_mutex_lock(&runner->lock);
@@ -633,10 +724,11 @@ status whole_runner_cancel(struct whole_runner *runner, uint64_t id)
 
 /* --- life --- */
 
-static status take_schedule(struct whole_runner *runner)
+static status take_schedules(struct whole_runner *runner)
 {
     const struct whole_runner_options *options = &runner->options;
-    if (options->schedule_period_us == 0)
+    TRY(whole_schedules_create(&options->schedules, &runner->schedules));
+    if (runner->schedules.count == 0)
         return status_ok();
     const char *places = options->places != NULL ? options->places : "";
     size_t size = strcspn(places, ",");
@@ -644,14 +736,13 @@ static status take_schedule(struct whole_runner *runner)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "--backup-schedule: the first of --backup-places is no place");
     memcpy(runner->scheduled_place, places, size);
-    runner->schedule = (struct whole_schedule){.period_us = options->schedule_period_us,
-                                               .keep = options->schedule_keep};
+    tell_views(runner, clock_wall_us(runner->work.clock), clock_steady_us(runner->work.clock));
     return status_ok();
 }
 
 static status start(struct whole_runner *runner)
 {
-    TRY(take_schedule(runner));
+    TRY(take_schedules(runner));
     buffer_append_format(&runner->checkpoint, "%s/%s%c", runner->options.data_directory,
                          CHECKPOINT_DIRECTORY, 0);
     buffer_append_format(&runner->scratch, "%s/%s%c", runner->options.data_directory,
@@ -703,6 +794,7 @@ void whole_runner_destroy(struct whole_runner *runner)
     buffer_free(&runner->checkpoint);
     buffer_free(&runner->scratch);
     buffer_free(&runner->principal);
+    whole_schedules_free(&runner->schedules);
     pthread_cond_destroy(&runner->wake);
     pthread_mutex_destroy(&runner->lock);
     free(runner);

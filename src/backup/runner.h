@@ -1,7 +1,7 @@
 /* Whole backups of a server that serves: one at a time, on a thread of their own; when somebody
- * asks, and by a schedule, which goes to the first of the places. With a schedule the condition
- * knows whether its backups are made (whole_backup_overdue). On the same thread, in their turn,
- * tables come back out of them.
+ * asks, and by schedules, of all and of parts, which go to the first of the places. With schedules
+ * the condition knows whether their backups are made (whole_backup_overdue). On the same thread, in
+ * their turn, tables come back out of them.
  *
  *     whole_runner_begin ──► checkpoint in the data directory ──► into the place ──► removed again
  *     whole_runner_restore ──► what the tables have into the data directory ──► tables
@@ -12,7 +12,7 @@
 #define TRESTLE_BACKUP_RUNNER_H
 
 #include "access/audit.h"
-#include "backup/whole.h"
+#include "backup/whole_schedules.h"
 #include "base/metrics.h"
 #include "control/control.h"
 
@@ -27,8 +27,7 @@ struct whole_runner_options {
     const char *places;   /* with commas between, where backups may be made; NULL: nowhere */
     const char *key_file; /* seals what is in the places (place/sealed.h); NULL: nothing does */
     uint64_t bytes_per_second;
-    int64_t schedule_period_us; /* 0: no schedule */
-    uint64_t schedule_keep;     /* how many of those that it made stay; 0: all */
+    struct whole_schedule_wish schedules;
     const struct log *log;
     struct metrics *metrics; /* may be NULL */
     /* Appends what a manifest is to say of the server's settings; may be NULL. */
@@ -43,7 +42,6 @@ void whole_runner_destroy(struct whole_runner *runner); /* ends what runs; NULL 
 enum {
     WHOLE_RUNS = 16,
     WHOLE_PLACE_SIZE = 1024,
-    WHOLE_ERROR_SIZE = 512,
     WHOLE_SOURCE_SIZE = 512, /* of a table's name */
 };
 
@@ -94,6 +92,20 @@ status whole_runner_restore(struct whole_runner *runner, const struct whole_wish
 
 /* The latest first; returns how many. */
 size_t whole_runner_list(struct whole_runner *runner, struct whole_run out[WHOLE_RUNS]);
+
+/* A schedule as it was when the runner last looked, a minute ago at most. */
+struct whole_schedule_view {
+    struct whole_scheduled of;
+    int64_t next_us; /* when it is due, or tried again, by the wall clock */
+    bool is_overdue;
+};
+
+/* In their order; returns how many. What they point to lives as long as the runner. */
+size_t whole_runner_schedules(struct whole_runner *runner,
+                              struct whole_schedule_view out[WHOLE_SCHEDULES_MOST]);
+
+/* The one of the places that schedules go to; empty without a schedule. */
+const char *whole_runner_scheduled_place(const struct whole_runner *runner);
 
 /* NOT_FOUND; fine if it has ended. */
 status whole_runner_cancel(struct whole_runner *runner, uint64_t id);

@@ -111,6 +111,53 @@ static status restore_tables(const struct admin_request *request, const Protobuf
     return status_ok();
 }
 
+static status tell_failure(const struct whole_scheduled *of, struct arena *arena, Rpc__Status **out)
+{
+    PROTO_NEW(arena, *out, RPC__STATUS__INIT);
+    (*out)->code = (int32_t)of->schedule.last_try;
+    (*out)->message = arena_string(arena, bytes_of(of->error));
+    return (*out)->message == NULL ? status_out_of_memory() : status_ok();
+}
+
+static status tell_schedule(const struct whole_schedule_view *view, const char *place,
+                            struct arena *arena, Wb__WholeBackupSchedule **out)
+{
+    Wb__WholeBackupSchedule *message;
+    const struct whole_scheduled *of = &view->of;
+    PROTO_NEW(arena, message, WB__WHOLE_BACKUP_SCHEDULE__INIT);
+    message->scope = arena_string(arena, bytes_of(of->scope));
+    message->place = arena_string(arena, bytes_of(place));
+    if (message->scope == NULL || message->place == NULL)
+        return status_out_of_memory();
+    message->keep = (int64_t)of->schedule.keep;
+    message->overdue = view->is_overdue;
+    TRY(duration_message(of->schedule.period_us, arena, &message->period));
+    TRY(timestamp_message(view->next_us, arena, &message->next_time));
+    if (of->schedule.newest_us != 0)
+        TRY(timestamp_message(of->schedule.newest_us, arena, &message->newest_time));
+    if (of->schedule.last_try != STATUS_OK)
+        TRY(tell_failure(of, arena, &message->error));
+    *out = message;
+    return status_ok();
+}
+
+static status tell_schedules(struct whole_runner *runner, struct arena *arena,
+                             Wb__ListWholeBackupRunsResponse *list)
+{
+    const char *place = whole_runner_scheduled_place(runner);
+    struct whole_schedule_view *views = arena_alloc(arena, WHOLE_SCHEDULES_MOST * sizeof *views);
+    list->schedules = arena_alloc(arena, WHOLE_SCHEDULES_MOST * sizeof(*list->schedules));
+    if (views == NULL || list->schedules == NULL)
+        return status_out_of_memory();
+    size_t count = whole_runner_schedules(runner, views);
+    while (list->n_schedules < count) {
+        size_t i = list->n_schedules;
+        TRY(tell_schedule(&views[i], place, arena, &list->schedules[i]));
+        list->n_schedules++;
+    }
+    return status_ok();
+}
+
 static status list_whole_backup_runs(const struct admin_request *request,
                                      const ProtobufCMessage **response)
 {
@@ -128,6 +175,7 @@ static status list_whole_backup_runs(const struct admin_request *request,
         TRY(tell_run(&runs[list->n_runs], arena, &list->runs[list->n_runs]));
         list->n_runs++;
     }
+    TRY(tell_schedules(runner_of(request), arena, list));
     *response = &list->base;
     return status_ok();
 }

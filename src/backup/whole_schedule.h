@@ -1,11 +1,12 @@
-/* When a server makes whole backups of itself: one each period, of which the newest are kept.
+/* When a server makes whole backups of itself, or of a part of it: one each period, of which the
+ * newest are kept.
  *
  *     due       the newest is as old as the period, by the wall clock, or there is none
  *     failed    is tried again after an hour, or a period, by the steady clock
  *     overdue   the last attempt has failed, or the newest is an hour, or a period, late
  *
- * The newest is what the place has, so a restart neither forgets nor repeats one. Pure, but for
- * whole_schedule_learn; one thread at a time. */
+ * The newest is what the place has, so a restart neither forgets nor repeats one. Pure; one thread
+ * at a time. All schedules of a server: whole_schedules.h. */
 #ifndef TRESTLE_BACKUP_WHOLE_SCHEDULE_H
 #define TRESTLE_BACKUP_WHOLE_SCHEDULE_H
 
@@ -30,10 +31,5 @@ bool whole_schedule_is_overdue(const struct whole_schedule *schedule, int64_t wa
 /* An attempt has ended; `instant_us` is the backup's if it is OK. */
 void whole_schedule_note(struct whole_schedule *schedule, enum status_code code, int64_t instant_us,
                          int64_t steady_us);
-
-/* Learns from the place which is the newest that the server's schedule made. `end_us` is when it
- * was ready, 0 if there is none. Manifests that cannot be read are left out. */
-status whole_schedule_learn(struct whole_schedule *schedule, struct place *place,
-                            const char *server, int64_t *end_us);
 
 #endif

@@ -99,6 +99,14 @@ status whole_check_is_all(const struct whole_backup *backup)
                        backup->scope, options[whole_kind_of(backup->scope)]);
 }
 
+status whole_scope_missing(const char *scope)
+{
+    static const char *const words[] = {[WHOLE_TABLE] = "there is no table",
+                                        [WHOLE_INSTANCE] = "there is no table in",
+                                        [WHOLE_DATABASE] = "there is no database"};
+    return status_make(STATUS_NOT_FOUND, "%s %s", words[whole_kind_of(scope)], scope);
+}
+
 /* --- the newest --- */
 
 static status none_found(struct place *place, const char *from, status damage)
@@ -252,10 +260,7 @@ static status find_tables(struct narrowing *n)
         qsort(n->keyspaces.ids, n->keyspaces.count, sizeof *n->keyspaces.ids, compare_ids);
         return status_ok();
     }
-    static const char *const words[] = {[WHOLE_TABLE] = "there is no table",
-                                        [WHOLE_INSTANCE] = "there is no table in",
-                                        [WHOLE_DATABASE] = "there is no database"};
-    return status_make(STATUS_NOT_FOUND, "%s %s", words[whole_kind_of(n->scope)], n->scope);
+    return whole_scope_missing(n->scope);
 }
 
 /* --- records --- */

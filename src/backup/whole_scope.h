@@ -26,6 +26,9 @@ bool whole_is_same_part(const struct whole_backup *a, const struct whole_backup 
 /* INVALID_ARGUMENT unless it is the name of one of these. */
 status whole_scope_check(const char *scope);
 
+/* NOT_FOUND: there is no table of it. */
+status whole_scope_missing(const char *scope);
+
 /* Whether what has the name is the scope, or in it. */
 bool whole_scope_has(const char *scope, const char *name);
 

@@ -108,7 +108,7 @@ void options_write_help(const struct option_table *table, struct buffer *out)
 
 static bool is_public(const struct option *option)
 {
-    static const char *const units[] = {"FILE", "DIR", "ADDR:PORT", "RULES", "NAMES"};
+    static const char *const units[] = {"FILE", "DIR", "ADDR:PORT", "RULES", "NAMES", "SCHEDULES"};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(option->unit, units[i]) == 0)
             return true;

@@ -87,6 +87,8 @@ static status check_together(struct settings *settings)
         return settings_refuse(settings, "tls_cert", "needs tls-key beside it");
     if (settings->backup_schedule > 0 && settings->backup_places == NULL)
         return settings_refuse(settings, "backup_schedule", "needs backup-places beside it");
+    if (settings->backup_scopes != NULL && settings->backup_places == NULL)
+        return settings_refuse(settings, "backup_scopes", "needs backup-places beside it");
     if (settings->tls_key != NULL && settings->tls_cert == NULL)
         return settings_refuse(settings, "tls_key", "needs tls-cert beside it");
     if (settings->tls_client_ca != NULL && settings->tls_cert == NULL)

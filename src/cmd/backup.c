@@ -388,10 +388,11 @@ static const struct command_kind all[] = {
     {"verify", verify_kind, "reads whole backups from end to end"},
     {"restore", backup_restore_kind, "makes a data directory of a whole backup"},
     {"expire", expire_kind, "removes old whole backups"},
+    {"schedule", backup_schedule_kind, "shows what a server makes by itself"},
 };
 
 static const struct command_kinds kinds = {.command = "backup",
-                                           .arguments = "PLACE [OPTION…]",
+                                           .arguments = "[PLACE] [OPTION…]",
                                            .question = "what is to be done?",
                                            .all = all,
                                            .count = sizeof all / sizeof *all};

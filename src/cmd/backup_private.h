@@ -50,6 +50,7 @@ void backup_append_size(struct buffer *out, uint64_t files, uint64_t bytes);
 
 int backup_create_kind(const char *const *arguments);
 int backup_restore_kind(const char *const *arguments);
+int backup_schedule_kind(const char *const *arguments);
 
 /* --- runs of a server: backup_runs.c --- */
 

@@ -256,7 +256,7 @@ static status check_places(const struct settings *settings, struct notes *notes)
 {
     char name[PATH_SIZE];
     const char *at = settings->backup_places;
-    bool is_scheduled = settings->backup_schedule > 0;
+    bool is_scheduled = settings->backup_schedule > 0 || settings->backup_scopes != NULL;
     while (at != NULL && *at != '\0') {
         size_t size = strcspn(at, ",");
         if (snprintf(name, sizeof name, "%.*s", (int)size, at) >= PATH_SIZE)
@@ -269,6 +269,16 @@ static status check_places(const struct settings *settings, struct notes *notes)
         at += size + (at[size] == ',');
         is_scheduled = false;
     }
+    return status_ok();
+}
+
+static status check_scopes(const struct settings *settings, struct notes *notes)
+{
+    const struct whole_schedule_wish wish = server_backup_schedules(settings);
+    struct whole_schedules schedules;
+    (void)notes;
+    TRY(whole_schedules_create(&wish, &schedules));
+    whole_schedules_free(&schedules);
     return status_ok();
 }
 
@@ -433,15 +443,25 @@ static const struct check {
     const char *member; /* the setting to blame; NULL: the words say which */
     status (*run)(const struct settings *settings, struct notes *notes);
 } checks[] = {
-    {NULL, check_exposure},           {"inject", check_faults},
-    {"allowed_hosts", check_hosts},   {"tls_cert", check_certificate},
-    {"otlp_headers", check_headers},  {"otlp_endpoint", check_collector},
-    {"auth_tokens", check_tokens},    {"auth_jwks", check_keys},
-    {"auth_policy", check_policy},    {"audit_log", check_audit_log},
-    {"data_dir", check_data},         {"backup_dir", check_backups},
-    {"backup_places", check_places},  {"archive", check_archive},
-    {"backup_key", check_backup_key}, {"export_directory", check_exports},
-    {"ready_fd", check_ready},        {"listen", check_listen},
+    {NULL, check_exposure},
+    {"inject", check_faults},
+    {"allowed_hosts", check_hosts},
+    {"tls_cert", check_certificate},
+    {"otlp_headers", check_headers},
+    {"otlp_endpoint", check_collector},
+    {"auth_tokens", check_tokens},
+    {"auth_jwks", check_keys},
+    {"auth_policy", check_policy},
+    {"audit_log", check_audit_log},
+    {"data_dir", check_data},
+    {"backup_dir", check_backups},
+    {"backup_places", check_places},
+    {"backup_scopes", check_scopes},
+    {"archive", check_archive},
+    {"backup_key", check_backup_key},
+    {"export_directory", check_exports},
+    {"ready_fd", check_ready},
+    {"listen", check_listen},
 };
 
 enum { CHECKS = sizeof checks / sizeof *checks };

@@ -126,6 +126,8 @@ status server_open_backups(struct server *server);
 /* Where they are: beside the data unless the settings say otherwise. A string, in `out`; NULL
  * without memory. */
 const char *server_backup_directory(const struct settings *settings, struct buffer *out);
+/* What the server makes by itself. */
+struct whole_schedule_wish server_backup_schedules(const struct settings *settings);
 /* How much space is left where backups and the archive go. */
 status server_watch_places(struct server *server);
 /* The metric of which program this is. */

@@ -92,6 +92,13 @@ static void describe_settings(const void *context, struct buffer *out)
     settings_write_values(context, out);
 }
 
+struct whole_schedule_wish server_backup_schedules(const struct settings *settings)
+{
+    return (struct whole_schedule_wish){.period_us = settings->backup_schedule,
+                                        .keep = settings->backup_keep,
+                                        .parts = settings->backup_scopes};
+}
+
 static status create_whole_backups(struct server *server)
 {
     const struct settings *settings = server->settings;
@@ -103,8 +110,7 @@ static status create_whole_backups(struct server *server)
         .places = settings->backup_places,
         .key_file = settings->backup_key,
         .bytes_per_second = settings->backup_rate,
-        .schedule_period_us = settings->backup_schedule,
-        .schedule_keep = (uint64_t)settings->backup_keep,
+        .schedules = server_backup_schedules(settings),
         .log = server->log,
         .metrics = server->metrics,
         .describe = describe_settings,

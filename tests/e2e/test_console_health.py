@@ -150,7 +150,9 @@ def test_whole_backups_and_the_archive_are_among_the_operations(browser, tmp_pat
     place, archive = tmp_path / "whole", tmp_path / "archive"
     place.mkdir()
     archive.mkdir()
+    table = "projects/p/instances/i/tables/t"
     server = fresh_server("--backup-places", str(place), "--backup-schedule", "24h",
+                          "--backup-scopes", f"{table}=2h/3",
                           "--archive", str(archive))  # fmt: skip
     somebody = Visitor(browser, server.host)
     somebody.visit("#/operations")
@@ -162,6 +164,8 @@ def test_whole_backups_and_the_archive_are_among_the_operations(browser, tmp_pat
     assert f"each 1d, into {place}" in text
     assert re.search(r"Newest\s+20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", text), text
     section.get_by_text("Archive behind").wait_for()
+    section.get_by_text(f"{table}: each 2 hours, keeps 3, newest: none").wait_for()
+    section.get_by_text(f"overdue: there is no table {table}").wait_for()
     assert somebody.violations() == []
     assert somebody.overflow() <= 0
     somebody.leave()

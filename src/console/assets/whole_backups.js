@@ -11,7 +11,7 @@ const REFRESH_MS = 5000;
 
 async function load(signal) {
   const ask = (what) => api.get(`${SELF}/${what}`, { signal });
-  const [{ runs = [] }, { settings = [] }, metrics] = await Promise.all([
+  const [{ runs = [], schedules = [] }, { settings = [] }, metrics] = await Promise.all([
     ask("wholeBackupRuns"),
     ask("settings"),
     ask("metrics"),
@@ -19,7 +19,7 @@ async function load(signal) {
   const set = new Map(settings.map(({ name, value }) => [name, value]));
   const { byName } = read(metrics);
   const value = (name) => byName.get(name)?.[0]?.value ?? 0;
-  return { runs, set, value };
+  return { runs, schedules, set, value };
 }
 
 function lagText({ set, value }) {
@@ -42,6 +42,21 @@ function scheduleText({ set }) {
   return `each ${/^\d+s$/.test(period) ? durationText(period) : period}, into ${place}`;
 }
 
+// Of a part: what it is, how often, how many stay, and what is the matter.
+function partText({ scope, period, keep, newestTime, overdue, error }) {
+  const stay = `keeps ${Number(keep ?? 0) || "all"}`;
+  const newest = newestTime ? `newest ${dateText(newestTime)}` : "newest: none";
+  const told = [`each ${durationText(period)}`, stay, newest];
+  const wrong = overdue ? `overdue${error ? `: ${error.message}` : ""}` : "";
+  const words = `${scope}: ${told.join(", ")}`;
+  return h("div", null, words, wrong && h("div", { class: "note" }, wrong));
+}
+
+function partsOf({ schedules }) {
+  const parts = schedules.filter(({ scope }) => scope);
+  return parts.length > 0 ? parts.map(partText) : undefined;
+}
+
 function stateOf(run) {
   if (!run.endTime) return state("running");
   if (!run.error) return state("done");
@@ -53,7 +68,7 @@ const whatOf = (run) =>
   run.source
     ? `${plural(Number(run.tables ?? 0), "table")} restored as ${run.target || run.source}`
     : run.scope
-      ? `backup of ${run.scope}`
+      ? `backup of ${run.scope}${run.scheduled ? ", by its schedule" : ""}`
       : run.scheduled
         ? "whole backup, by the schedule"
         : "whole backup";
@@ -80,6 +95,7 @@ function section(found) {
   const told = [
     ["Schedule", scheduleText(found)],
     ["Newest", newestText(found)],
+    ["Schedules of parts", partsOf(found)],
     ["Archive behind", lagText(found)],
   ];
   if (found.runs.length === 0 && told.every(([, text]) => text === undefined)) return [];
