@@ -97,6 +97,17 @@ def back_up(server, machine, table):
     assert made.returncode == 0, made.stderr
 
 
+def begin_schedule(server, machine):
+    """And its first backup: while that is made no command makes one."""
+    server.arguments = ["--backup-places", str(machine / "backups/whole"),
+                        "--backup-schedule", "24h"]  # fmt: skip
+    server.restart()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while server.metric("whole_backups_made_total") == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.fixture(scope="module")
 def used(tmp_path_factory, machine):
     (machine / "backups").mkdir()
@@ -106,6 +117,7 @@ def used(tmp_path_factory, machine):
     name = rpc.create_table("t")
     rpc.close()
     back_up(server, machine, name)
+    begin_schedule(server, machine)
     yield server
     server.close()
 
