@@ -2,7 +2,7 @@
  * the keys that are known by then (advice/place.h) where it has few. */
 #include "advice/gather.h"
 
-#include "advice/place.h"
+#include "advice/frontier.h"
 #include "base/clock.h"
 #include "base/limits.h"
 
@@ -24,6 +24,7 @@ struct gathering {
     struct sample_rows rows;
     struct advice_range *ranges; /* as many as cuts, of which `out` counts those known */
     struct advice_random random;
+    struct frontier frontier;
     uint32_t place;
     bool is_new; /* the last reading brought something */
 };
@@ -38,14 +39,33 @@ static bool may_read(struct gathering *g)
     return !g->sample->is_cut && g->rows.unreadable < UNREADABLE_MOST;
 }
 
-/* Whether the last row had been read before the last reading, too. */
-static bool is_known(const struct gathering *g, size_t before)
+/* Whether the row had been read before the last reading, too. */
+static bool is_known(const struct gathering *g, size_t before, size_t row)
 {
-    bytes key = g->rows.rows[g->rows.count - 1].key;
     for (size_t i = 0; i < before; i++)
-        if (bytes_equal(g->rows.rows[i].key, key))
+        if (bytes_equal(g->rows.rows[i].key, g->rows.rows[row].key))
             return true;
     return false;
+}
+
+static bool has_brought_something(const struct gathering *g, size_t before)
+{
+    return g->rows.count > before &&
+           !(is_known(g, before, before) && is_known(g, before, g->rows.count - 1));
+}
+
+/* A reading that was not full and not ended early has come to its end. */
+static status note_reading(struct gathering *g, const struct sample_reading *reading, size_t before,
+                           bool is_whole)
+{
+    bytes last = g->rows.count > before ? g->rows.rows[g->rows.count - 1].key : bytes_make(NULL, 0);
+    bool is_end = is_whole && reading->end.size == 0;
+    bytes start = arena_copy(g->source.arena, reading->start);
+    if (reading->is_reversed)
+        return status_ok();
+    if (start.data == NULL || !frontier_note(&g->frontier, start, last, is_end))
+        return status_out_of_memory();
+    return status_ok();
 }
 
 /* The bounds may be gone when the place has been read. */
@@ -74,7 +94,8 @@ static status read_place(struct gathering *g, bytes start, bytes end, bool is_re
     uint64_t passed = g->rows.passed;
     TRY(g->source.calls->read_rows(&g->source, &g->rows, &reading, is_whole));
     TRY(note_gap(g, &reading, g->rows.passed - passed, g->rows.count - before));
-    g->is_new = g->rows.count > before && !is_known(g, before);
+    TRY(note_reading(g, &reading, before, *is_whole));
+    g->is_new = has_brought_something(g, before);
     g->sample->places += g->is_new;
     return status_ok();
 }
@@ -145,13 +166,31 @@ static status known_keys(const struct gathering *g, struct buffer *out)
     return out->failed ? status_out_of_memory() : status_ok();
 }
 
+/* One half of the places is made of all keys, the other lies behind readings; and where none that
+ * are made up bring anything, it is read on right behind them, which leads on in any table. */
+static void choose_place(struct gathering *g, const bytes *keys, size_t count, struct buffer *place)
+{
+    bytes end;
+    bool is_behind = !g->is_new || advice_random_below(&g->random, 2) == 0;
+    if (!is_behind || !frontier_choose(&g->frontier, &g->random, &end)) {
+        advice_place(keys, count, &g->random, place);
+        return;
+    }
+    if (g->is_new)
+        advice_place_behind(keys, count, end, &g->random, place);
+    if (g->is_new && bytes_compare(buffer_bytes(place), end) > 0)
+        return;
+    buffer_clear(place);
+    buffer_append_bytes(place, end);
+    buffer_append_byte(place, 0);
+}
+
 static status read_random_place(struct gathering *g, struct buffer *keys, struct buffer *place)
 {
     const bytes none = {0};
     bool is_whole;
     TRY(known_keys(g, keys));
-    advice_place((const bytes *)(const void *)keys->data, keys->size / sizeof(bytes), &g->random,
-                 place);
+    choose_place(g, (const bytes *)(const void *)keys->data, keys->size / sizeof(bytes), place);
     if (place->failed)
         return status_out_of_memory();
     return read_place(g, buffer_bytes(place), none, false, &is_whole);
@@ -302,7 +341,9 @@ status gather(const struct gather_options *options, struct advice_observations *
     g.cuts.arena = g.source.arena;
     TRY(g.source.calls->read_cuts(&g.source, &g.cuts));
     out->table_size = advice_cuts_size(&g.cuts);
-    TRY(read_rows(&g));
+    status s = read_rows(&g);
+    frontier_free(&g.frontier);
+    TRY(s);
     TRY(read_heat(&g));
     return g.source.calls->read_siblings(&g.source, out);
 }

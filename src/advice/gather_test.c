@@ -117,6 +117,68 @@ static void cells_end_it(void **state)
     assert_int_equal(made->seen.row_count, SAMPLE_ALL_CELLS / SAMPLE_CELLS_MOST);
 }
 
+/* --- a table of a thousand rows, whose keys are printed of their number --- */
+
+enum { LISTED = 1000 };
+
+struct listed {
+    struct advice_source source;
+    bytes keys[LISTED];
+};
+
+static status listed_rows(struct advice_source *source, struct sample_rows *rows,
+                          const struct sample_reading *reading, bool *is_whole)
+{
+    const struct listed *table = source->context;
+    size_t at = reading->is_reversed ? LISTED - reading->limit : 0, read = 0;
+    while (at < LISTED && bytes_compare(table->keys[at], reading->start) < 0)
+        at++;
+    for (; at < LISTED && read < reading->limit; at++, read++)
+        TRY(sample_rows_add(rows,
+                            &(struct advice_row){.key = table->keys[at], .place = reading->place}));
+    *is_whole = at == LISTED && read < reading->limit;
+    return status_ok();
+}
+
+static int order_of_bytes(const void *a, const void *b)
+{
+    return bytes_compare(*(const bytes *)a, *(const bytes *)b);
+}
+
+/* Places that are made up of all keys alone came to 4 here: bytes of three words and of digits that
+ * all begin with 17953 nearly never make a key that lies among those of a word. */
+static void rows_behind_few_words_are_found(void **state)
+{
+    static const struct advice_source_calls calls_of_list = {.read_schema = no_schema,
+                                                             .read_cuts = no_cuts,
+                                                             .read_rows = listed_rows,
+                                                             .estimate_row = no_estimate,
+                                                             .read_heat = no_heat,
+                                                             .read_siblings = no_schema};
+    static const char *const words[] = {"click", "debug", "view"};
+    struct made_sample *made = *state;
+    struct listed table;
+    struct advice_sample sample;
+    for (size_t i = 0; i < LISTED; i++) {
+        char key[64];
+        int size =
+            snprintf(key, sizeof key, "%s#%zu#tall-fern", words[i % 3], 1795318018 + 139 * i);
+        table.keys[i] = arena_copy(made->arena, bytes_make(key, (size_t)size));
+    }
+    qsort(table.keys, LISTED, sizeof *table.keys, order_of_bytes);
+    const struct gather_options options = {
+        .source = {.arena = made->arena, .context = &table, .calls = &calls_of_list},
+        .table_id = "t",
+        .places = 100,
+        .rows = 10,
+        .bytes = 8 << 20,
+        .time_limit_us = INT64_MAX,
+        .seed = 1};
+    assert_ok(gather(&options, &made->seen, &sample));
+    assert_true(made->seen.row_count > LISTED / 2);
+    assert_true(sample.places > 50);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
 
 int main(void)
@@ -125,6 +187,7 @@ int main(void)
         TEST(places_end_it),
         TEST(bytes_end_it),
         TEST(cells_end_it),
+        TEST(rows_behind_few_words_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

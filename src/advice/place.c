@@ -59,11 +59,12 @@ static uint8_t byte_between(uint8_t from, uint8_t to, const bytes *keys, size_t 
     return (uint8_t)(from + advice_random_below(random, (size_t)(to - from) + 1));
 }
 
-void advice_place(const bytes *keys, size_t count, struct advice_random *random, struct buffer *out)
+/* A key between these two, of which the first is the lower. */
+static void write_between(const bytes *keys, size_t count, bytes first, bytes last,
+                          struct advice_random *random, struct buffer *out)
 {
-    bytes first, last, base = keys[advice_random_below(random, count)];
+    bytes base = keys[advice_random_below(random, count)];
     buffer_clear(out);
-    find_ends(keys, count, &first, &last);
     size_t start = shared_size(first, last), size = start + BEHIND;
     if (start > LENGTH_MOST || start >= last.size) {
         buffer_append_bytes(out, base);
@@ -77,4 +78,24 @@ void advice_place(const bytes *keys, size_t count, struct advice_random *random,
         buffer_append_byte(out,
                            is_own ? base.data[at] : byte_of_some(keys, count, start, at, random));
     }
+}
+
+void advice_place(const bytes *keys, size_t count, struct advice_random *random, struct buffer *out)
+{
+    bytes first, last;
+    find_ends(keys, count, &first, &last);
+    write_between(keys, count, first, last, random, out);
+}
+
+void advice_place_behind(const bytes *keys, size_t count, bytes key, struct advice_random *random,
+                         struct buffer *out)
+{
+    const bytes *next = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (bytes_compare(keys[i], key) > 0 && (next == NULL || bytes_compare(keys[i], *next) < 0))
+            next = &keys[i];
+    if (next == NULL)
+        advice_place(keys, count, random, out);
+    else
+        write_between(keys, count, key, *next, random, out);
 }

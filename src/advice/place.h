@@ -17,6 +17,11 @@ struct advice_random {
 /* 0 … bound - 1 */
 size_t advice_random_below(struct advice_random *random, size_t bound);
 
+/* A place between that key and the next of those that are known: where keys of a few words differ
+ * far behind their start, none that is made of whole keys comes to lie among those of one word. */
+void advice_place_behind(const bytes *keys, size_t count, bytes key, struct advice_random *random,
+                         struct buffer *out);
+
 /* `keys`: some of the table's, at least one, among them its first and its last as far as they are
  * known. Sets `out`, which fails without memory. */
 void advice_place(const bytes *keys, size_t count, struct advice_random *random,
