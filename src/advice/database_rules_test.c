@@ -187,7 +187,10 @@ static void keys(void **state)
     expect(sample, &made, "entity-keys");
     assert_true(bytes_equal(found->keys[0], bytes_of("x 33")));
     assert_int_equal(found->better_count, ADVICE_KEYS_SHOWN);
-    set_keys(sample, &made, 200, "17%zu0000#a", 7); /* seconds since 1970 */
+    set_keys(sample, &made, 200, "17%zu0000#a", 7); /* seconds since 1970, if they are times */
+    expect(sample, &made, NULL);
+    for (size_t i = 0; i < 200; i++)
+        made.keys[i].cells->timestamp_us = SAMPLE_NOW_US + (int64_t)i * SECOND_US;
     expect(sample, &made, "entity-keys");
     set_keys(sample, &made, 200, "%zu", 7919); /* that were drawn */
     expect(sample, &made, NULL);

@@ -1,7 +1,8 @@
 /* How keys begin.
  *
  * Looked at is the start of the keys, and what stands behind a word that all of them begin with
- * ("order#"), since that word sorts nothing. The first form that fits is told. */
+ * ("order#"), since that word sorts nothing; then for times and numbers further on. The first form
+ * that fits is told. */
 #include "advice/key_start.h"
 
 static status look_for_order(struct advisor *advisor, const struct key_start *keys, bool *is_found)
@@ -22,6 +23,18 @@ static status look_from(struct advisor *advisor, size_t start, bool only_order, 
     return status_ok();
 }
 
+/* Where the start says nothing: times behind a few values, numbers behind anything that all keys
+ * have, and keys of no known form that rise. */
+static status look_further(struct advisor *advisor, bool *is_found)
+{
+    const struct key_start common = {.seen = advisor->seen,
+                                     .start = key_start_behind_common(advisor->seen)};
+    TRY(look_for_fronts_of_times(advisor, is_found));
+    if (!*is_found)
+        TRY(look_for_numbers(advisor, &common, is_found));
+    return *is_found ? status_ok() : look_for_rising_keys(advisor, is_found);
+}
+
 static status look(struct advisor *advisor, bool only_order)
 {
     const struct advice_observations *seen = advisor->seen;
@@ -30,9 +43,11 @@ static status look(struct advisor *advisor, bool only_order)
         return status_ok();
     size_t start = key_start_behind_word(seen);
     TRY(look_from(advisor, 0, only_order, &is_found));
-    if (is_found || start == 0 || seen->row_count < KEYS_PREFIX_LEAST)
+    if (is_found || seen->row_count < KEYS_PREFIX_LEAST)
         return status_ok();
-    return look_from(advisor, start, only_order, &is_found);
+    if (start > 0)
+        TRY(look_from(advisor, start, only_order, &is_found));
+    return is_found ? status_ok() : look_further(advisor, &is_found);
 }
 
 status advise_on_keys(struct advisor *advisor)

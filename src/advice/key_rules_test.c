@@ -46,7 +46,26 @@ WRITER(uuid_7, "%08llx-%04llx-7%03llx-8%03llx-%012llx", U((1700000000000 + 97777
        U(scatter(n) >> 16))
 WRITER(object_id, "%08llx%016llx", U(1700000000 + 977 * n), U(scatter(n)))
 
+WRITER(local_date, "%02llu/%02llu/2024 %02llu:%02llu|%s", U(n % 28 + 1), U(n / 80 % 12 + 1),
+       U(n % 24), U(n % 60), word(n))
+WRITER(local_month, "%llu-Jan-2024#%s%llu", U(n / 40 + 1), word(n), U(scatter(n)))
+WRITER(week, "2024-W%02llu-%llu#%s%llu", U(n / 20 + 1), U(n % 7), word(n), U(scatter(n)))
+WRITER(year_day, "2024-%03llu-%02llu#%s", U(n / 3 + 1), U(n % 24), word(n))
+WRITER(short_date, "2401%02llu-%02llu%02llu#%s", U(n / 40 + 1), U(n % 24), U(n % 60), word(n))
+WRITER(hex_seconds, "%08llx#%s", U(1700000000 + 977 * n), word(n))
+WRITER(hex_micros, "%014llx#%s", U(1700000000000000 + 977777777 * n), word(n))
+WRITER(reversed_nines, "%013llu#%s", U(9999999999999 - 1700000000000 - 977777 * n), word(n))
+WRITER(snowflake, "%llu", U(((1760000000000 - 1288834974657 + 977777 * n) << 22) + n % 4096))
+WRITER(three_words, "%s#%llu#%s", word(n % 3), U(1700000000 + 977 * n), word(scatter(n)))
+WRITER(two_constants, "shop#event#2024-01-%02llu#%s%llu", U(n / 40 + 1), word(n), U(n))
+
 /* what is like a time */
+WRITER(many_words, "%s%llu#%llu", word(n), U(n % 40), U(1700000000 + 977 * n))
+WRITER(buckets_of_time, "%02llu#%llu", U(n % 16), U(1700000000 + 977 * n))
+WRITER(account, "17%08llu", U(scatter(n) % 100000000))
+WRITER(long_account, "17%011llu", U(scatter(n) % 100000000000))
+WRITER(part_number, "24%02llu%02llu-%s%llu", U(scatter(n) % 12 + 1), U(scatter(n + 5) % 28 + 1),
+       word(n), U(n))
 WRITER(date_last, "%s%llu#2024-01-%02llu", word(n), U(n), U(n % 28 + 1))
 WRITER(time_last, "%s#%llu#%llu", word(n), U(n), U(1700000000 + n))
 WRITER(phone, "%010llu", U(2000000000 + scatter(n) % 7999999999))
@@ -67,6 +86,17 @@ WRITER(half_full, "%06llu", U(2 * n + scatter(n) % 2))
 WRITER(buckets, "%03llu#%s%llu", U(n % 100), word(n), U(n))
 WRITER(many_of_each, "%06llu#2024-01-%02llu", U(n / 25), U(n % 25 + 1))
 WRITER(postcode, "%05llu", U(10000 + 3 * n + scatter(n) % 3))
+
+WRITER(with_blank, "Product %llu", U(n + 1))
+WRITER(with_words, "Order No. %llu", U(n + 1000))
+WRITER(of_a_year, "INV-2024-%07llu", U(n + 1))
+WRITER(customer, "Customer%llu", U(n + 1))
+WRITER(kinds, "%s:%08llu", word(n % 3), U(n / 3))
+WRITER(base_36, "%c%c%c%c", (int)"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[n / 1296 % 36],
+       (int)"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[n / 36 % 36],
+       (int)"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[n % 36], '-')
+WRITER(wide_gaps, "%010llu", U(40 * n + scatter(n) % 40))
+WRITER(of_customers, "%s%llu:%06llu", word(n), U(n % 100), U(n / 100))
 
 /* random bytes */
 WRITER(uuid_4, "%08llx-%04llx-4%03llx-8%03llx-%012llx", U(scatter(n) >> 32),
@@ -96,16 +126,40 @@ static const struct {
     writer *write;
     const char *rule;   /* NULL: none */
     const char *better; /* how one suggestion begins; NULL: any, or none */
+    enum { NOBODY_KNOWS, IN_ORDER, IN_NO_ORDER } written;
 } cases[] = {
 #define CASE(write, rule, better)                                                                  \
     {                                                                                              \
-#write, write, rule, better                                                                \
+#write, write, rule, better, NOBODY_KNOWS                                                  \
+    }
+#define WRITTEN(order, write, rule, better)                                                        \
+    {                                                                                              \
+#write, write, rule, better, order                                                         \
     }
     CASE(date, "key-time-first", NULL),
     CASE(date_and_clock, "key-time-first", NULL),
     CASE(month, "key-time-first", NULL),
     CASE(plain_date, "key-time-first", NULL),
-    CASE(seconds, "key-time-first", NULL),
+    WRITTEN(IN_ORDER, seconds, "key-time-first", NULL),
+    WRITTEN(IN_NO_ORDER, seconds, NULL, NULL),
+    CASE(seconds, NULL, NULL),
+    WRITTEN(IN_ORDER, hex_seconds, "key-time-first", NULL),
+    WRITTEN(IN_ORDER, hex_micros, "key-time-first", NULL),
+    WRITTEN(IN_NO_ORDER, hex_seconds, NULL, NULL),
+    WRITTEN(IN_ORDER, short_date, "key-time-first", NULL),
+    WRITTEN(IN_NO_ORDER, part_number, NULL, NULL),
+    WRITTEN(IN_NO_ORDER, account, NULL, NULL),
+    WRITTEN(IN_NO_ORDER, long_account, NULL, NULL),
+    CASE(local_date, "key-time-first", NULL),
+    CASE(local_month, "key-time-first", NULL),
+    CASE(week, "key-time-first", NULL),
+    CASE(year_day, "key-time-first", NULL),
+    CASE(reversed_nines, "key-time-first", NULL),
+    CASE(snowflake, "key-time-first", NULL),
+    WRITTEN(IN_ORDER, three_words, "key-time-first", NULL),
+    CASE(two_constants, "key-time-first", "shop#event#"),
+    WRITTEN(IN_ORDER, many_words, NULL, NULL),
+    WRITTEN(IN_ORDER, buckets_of_time, NULL, NULL),
     CASE(millis, "key-time-first", NULL),
     CASE(micros, "key-time-first", NULL),
     CASE(nanos, "key-time-first", NULL),
@@ -131,6 +185,15 @@ static const struct {
     CASE(buckets, NULL, NULL),
     CASE(many_of_each, NULL, NULL),
     CASE(postcode, NULL, NULL),
+    CASE(with_blank, "key-sequential", "Product "),
+    CASE(with_words, "key-sequential", NULL),
+    CASE(of_a_year, "key-sequential", "INV-2024-"),
+    CASE(kinds, "key-sequential", NULL),
+    WRITTEN(IN_ORDER, base_36, "key-sequential", NULL),
+    WRITTEN(IN_NO_ORDER, base_36, NULL, NULL),
+    WRITTEN(IN_ORDER, wide_gaps, "key-sequential", NULL),
+    WRITTEN(IN_NO_ORDER, wide_gaps, NULL, NULL),
+    WRITTEN(IN_ORDER, of_customers, NULL, NULL),
     CASE(uuid_4, "key-hashed", NULL),
     CASE(md5, "key-hashed", NULL),
     CASE(upper_hex, "key-hashed", NULL),
@@ -150,23 +213,33 @@ static const struct {
     CASE(java, NULL, NULL),
 };
 
-static void fill(struct made_sample *sample, writer *write, size_t count)
+/* The last one was written a day ago, if that is known. */
+static void fill_in(struct made_sample *sample, writer *write, size_t count, int written)
 {
     sample->seen.row_count = 0;
     for (uint64_t i = 0; i < count; i++) {
         char key[SAMPLE_KEY];
+        uint64_t moment = written == IN_ORDER ? i : scatter(i + 1) % count;
         int size = write(key, i);
         assert_true(size > 0 && size < SAMPLE_KEY);
         sample_add(sample, bytes_make(key, (size_t)size));
+        if (written != NOBODY_KNOWS)
+            sample->rows[i].cells[0].timestamp_us =
+                SAMPLE_NOW_US - DAY_US - (int64_t)(count - moment) * MINUTE_US;
     }
+}
+
+static void fill(struct made_sample *sample, writer *write, size_t count)
+{
+    fill_in(sample, write, count, NOBODY_KNOWS);
 }
 
 static void each_form_is_told_from_what_is_like_it(void **state)
 {
     struct made_sample *sample = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        print_message("# %s\n", cases[i].name);
-        fill(sample, cases[i].write, SAMPLE_ROWS);
+        print_message("# %s %d\n", cases[i].name, cases[i].written);
+        fill_in(sample, cases[i].write, SAMPLE_ROWS, cases[i].written);
         sample_expect(sample, cases[i].rule);
         if (cases[i].better == NULL)
             continue;
@@ -196,7 +269,7 @@ static void a_few_other_keys_do_not_matter(void **state)
 {
     struct made_sample *sample = *state;
     for (size_t others = 50; others <= 51; others++) {
-        fill(sample, seconds, SAMPLE_ROWS - others);
+        fill(sample, date, SAMPLE_ROWS - others);
         for (size_t i = 0; i < others; i++) {
             char key[SAMPLE_KEY];
             sample_add(sample, bytes_make(key, (size_t)words(key, i)));
@@ -258,6 +331,38 @@ static void gaps_are_filled_by_the_order_of_writes(void **state)
     sample_expect(sample, NULL);
 }
 
+/* Each has a number of its own, so that they are no buckets. */
+static void a_few_hundred_numbers_are_a_sequence(void **state)
+{
+    struct made_sample *sample = *state;
+    fill(sample, customer, 400);
+    sample_expect(sample, "key-sequential");
+    fill(sample, customer, NUMBERS_SPAN_ALONE - 1);
+    sample_expect(sample, NULL);
+}
+
+/* Nineteen digits that might be a snowflake's as well: the moment of writing says which. */
+static void nanoseconds_are_told_from_snowflakes(void **state)
+{
+    struct made_sample *sample = *state;
+    for (int is_snowflake = 0; is_snowflake < 2; is_snowflake++) {
+        sample->seen.row_count = 0;
+        for (uint64_t i = 0; i < 200; i++) {
+            char key[SAMPLE_KEY];
+            uint64_t millis = 1740000000000 + 977777 * i;
+            uint64_t number = is_snowflake ? (millis - 1288834974657) << 22 | scatter(i) >> 42
+                                           : millis * 1000000 + scatter(i) % 1000000;
+            int size = snprintf(key, sizeof key, "%llu", U(number));
+            sample_add(sample, bytes_make(key, (size_t)size));
+            sample->rows[i].cells[0].timestamp_us = (int64_t)millis * 1000;
+        }
+        sample_expect(sample, "key-time-first");
+        const char *evidence = sample_finding(sample, "key-time-first")->evidence;
+        assert_true((strstr(evidence, "snowflake") != NULL) == is_snowflake);
+        assert_true((strstr(evidence, "nanoseconds") != NULL) == !is_snowflake);
+    }
+}
+
 static void keys_of_all_bytes_are_looked_at(void **state)
 {
     struct made_sample *sample = *state;
@@ -285,6 +390,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(numbers_of_eight_bytes_are_numbers, sample_setup,
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(gaps_are_filled_by_the_order_of_writes, sample_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(a_few_hundred_numbers_are_a_sequence, sample_setup,
+                                        sample_teardown),
+        cmocka_unit_test_setup_teardown(nanoseconds_are_told_from_snowflakes, sample_setup,
                                         sample_teardown),
         cmocka_unit_test_setup_teardown(keys_of_all_bytes_are_looked_at, sample_setup,
                                         sample_teardown),

@@ -30,6 +30,19 @@ size_t key_start_behind_word(const struct advice_observations *seen)
     return word > 0 && bytes_start_with(last, bytes_make(first.data, end)) ? end : 0;
 }
 
+size_t key_start_behind_common(const struct advice_observations *seen)
+{
+    if (seen->row_count == 0)
+        return 0;
+    bytes first = seen->rows[0].key, last = seen->rows[seen->row_count - 1].key;
+    size_t end = 0;
+    while (end < first.size && end < last.size && first.data[end] == last.data[end])
+        end++;
+    while (end > 0 && isdigit(first.data[end - 1]))
+        end--;
+    return end;
+}
+
 bytes key_start_field(const struct key_start *keys, size_t row)
 {
     return bytes_from(keys->seen->rows[row].key, keys->start);

@@ -14,6 +14,9 @@ struct key_start {
  * is none. */
 size_t key_start_behind_word(const struct advice_observations *seen);
 
+/* Where what all keys begin with ends, without the digits at its end, which belong to numbers. */
+size_t key_start_behind_common(const struct advice_observations *seen);
+
 /* What the row's key is from there on. */
 bytes key_start_field(const struct key_start *keys, size_t row);
 
@@ -21,7 +24,7 @@ bytes key_start_field(const struct key_start *keys, size_t row);
 bool key_start_fits(size_t found, size_t all);
 
 /* For sentences: `begin with`, or `begin with "order#" and`. */
-enum { KEY_START_OPENING = 64 };
+enum { KEY_START_OPENING = 160 };
 void key_start_opening(const struct key_start *keys, char out[KEY_START_OPENING]);
 
 /* The range that new rows go to: behind the last of the sampled keys, or, with keys that fall,
@@ -38,7 +41,10 @@ bool is_one_of_delimiters(uint8_t c);
 
 /* The rules, in the order in which they are tried. */
 status look_for_times(struct advisor *advisor, const struct key_start *keys, bool *is_found);
+status look_for_fronts_of_times(struct advisor *advisor, bool *is_found); /* behind any delimiter */
 status look_for_numbers(struct advisor *advisor, const struct key_start *keys, bool *is_found);
+status look_for_rising_keys(struct advisor *advisor,
+                            bool *is_found); /* of any form: rising_rule.c */
 status look_for_randomness(struct advisor *advisor, const struct key_start *keys);
 
 #endif

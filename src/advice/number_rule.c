@@ -4,6 +4,7 @@
  * neighbours in the table: they are one step away. Where rows have gone since, so that there are
  * gaps, the order in which rows were written must say it, too. */
 #include "advice/key_start.h"
+#include "advice/write_order.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -100,58 +101,50 @@ static size_t steps_upto(const struct numbers *numbers, uint64_t most)
     return count;
 }
 
-/* The moment at which the row was first written, as far as one can see; 0: none. */
-static int64_t first_written(const struct advice_row *row)
+/* Whether higher numbers were written later, for longer than a load in the order of the keys, which
+ * shows nothing, takes. */
+static status are_written_in_order(struct advisor *advisor, const struct numbers *numbers,
+                                   bool *out)
 {
-    int64_t first = INT64_MAX;
-    for (size_t i = 0; i < row->cell_count; i++)
-        if (row->cells[i].timestamp_us < first)
-            first = row->cells[i].timestamp_us;
-    return first == INT64_MAX || first < FIRST_TIME_US ? 0 : first;
+    const struct advice_observations *seen = numbers->keys->seen;
+    struct ranked *all = arena_alloc(advisor->arena, seen->row_count * sizeof *all);
+    size_t count = 0;
+    if (all == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < seen->row_count; i++)
+        if (numbers->all[i].size > 0)
+            all[count++] = (struct ranked){numbers->all[i].value, first_written(&seen->rows[i])};
+    struct write_order order = write_order_of(all, count);
+    *out = order.span_us >= RISING_US && write_order_rises(&order, NUMBERS_IN_ORDER);
+    return status_ok();
 }
 
-/* Whether higher numbers were written later, over more than a day: a load in the order of the keys,
- * which shows nothing, does not take so long. */
-static bool are_written_in_order(const struct numbers *numbers)
+/* Whether they span enough to be no buckets, of which each has several rows. */
+static bool are_many(const struct numbers *numbers)
 {
-    enum { PAIRS_LEAST = 100 };
-    const struct advice_observations *seen = numbers->keys->seen;
-    size_t pairs = 0, in_order = 0;
-    int64_t first = INT64_MAX, last = 0;
-    for (size_t i = 0; i < seen->row_count; i++) {
-        int64_t at = first_written(&seen->rows[i]);
-        if (at == 0 || numbers->all[i].size == 0)
-            continue;
-        first = at < first ? at : first;
-        last = at > last ? at : last;
-        for (size_t j = 0; j < i; j++) {
-            int64_t before = first_written(&seen->rows[j]);
-            if (before == 0 || before == at || numbers->all[j].size == 0 ||
-                numbers->all[j].value == numbers->all[i].value)
-                continue;
-            pairs++;
-            in_order += (before < at) == (numbers->all[j].value < numbers->all[i].value);
-        }
-    }
-    return pairs >= PAIRS_LEAST && last - first > DAY_US &&
-           in_order * 100 >= pairs * NUMBERS_IN_ORDER;
+    uint64_t span = numbers->most - numbers->least;
+    return span >= NUMBERS_SPAN || (span + 1 >= NUMBERS_SPAN_ALONE && numbers->same == 0 &&
+                                    numbers->count >= NUMBERS_SPAN_ALONE / 2);
 }
 
 /* `*step`: between most neighbours. */
-static bool are_consecutive(const struct numbers *numbers, uint64_t *step)
+static status are_consecutive(struct advisor *advisor, const struct numbers *numbers,
+                              uint64_t *step, bool *out)
 {
     *step = 0;
+    *out = false;
     bool may_be = key_start_fits(numbers->count, numbers->keys->seen->row_count) &&
-                  numbers->most - numbers->least >= NUMBERS_SPAN &&
-                  numbers->step_count >= NUMBERS_PAIRS && numbers->same <= 2 * numbers->step_count;
+                  are_many(numbers) && numbers->step_count >= NUMBERS_PAIRS &&
+                  numbers->same <= 2 * numbers->step_count;
     if (!may_be)
-        return false;
+        return status_ok();
     *step = numbers->steps[numbers->step_count / 2];
     size_t same = steps_upto(numbers, *step) - steps_upto(numbers, *step - 1);
-    if (*step <= NUMBERS_STEP && same * 100 >= numbers->step_count * NUMBERS_PERCENT)
-        return true;
+    *out = *step <= NUMBERS_STEP && same * 100 >= numbers->step_count * NUMBERS_PERCENT;
     size_t near = steps_upto(numbers, NUMBERS_NEAR);
-    return near * 100 >= numbers->step_count * NUMBERS_PERCENT && are_written_in_order(numbers);
+    if (*out || near * 100 < numbers->step_count * NUMBERS_PERCENT)
+        return status_ok();
+    return are_written_in_order(advisor, numbers, out);
 }
 
 /* Another field first, or else the number with its last digit, or byte, first. */
@@ -180,7 +173,7 @@ status look_for_numbers(struct advisor *advisor, const struct key_start *keys, b
     uint64_t step;
     char opening[KEY_START_OPENING];
     TRY(find_numbers(advisor, keys, &numbers));
-    *is_found = are_consecutive(&numbers, &step);
+    TRY(are_consecutive(advisor, &numbers, &step, is_found));
     if (!*is_found)
         return status_ok();
     key_start_opening(keys, opening);

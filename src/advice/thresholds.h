@@ -13,12 +13,18 @@ enum {
     KEY_LONG_BYTES = 1024,
     KEY_AVERAGE_BYTES = 256,
 
-    NUMBERS_SPAN = 1000,   /* fewer are buckets */
-    NUMBERS_PAIRS = 20,    /* of neighbours that differ */
-    NUMBERS_STEP = 100,    /* the largest that is a step */
-    NUMBERS_PERCENT = 90,  /* of neighbours that are one step apart */
-    NUMBERS_NEAR = 10,     /* numbers with gaps */
-    NUMBERS_IN_ORDER = 95, /* percent of pairs that were written in the numbers' order */
+    ORDER_PAIRS = 100, /* of rows that must have been written at different moments */
+    FRONTS = 8,        /* places at which all new rows are written; so many spread the load */
+
+    NUMBERS_SPAN = 1000,      /* fewer are buckets */
+    NUMBERS_SPAN_ALONE = 200, /* unless each row has one of its own */
+    NUMBERS_PAIRS = 20,       /* of neighbours that differ */
+    NUMBERS_STEP = 100,       /* the largest that is a step */
+    NUMBERS_PERCENT = 90,     /* of neighbours that are one step apart */
+    NUMBERS_NEAR = 100,       /* numbers with gaps */
+    NUMBERS_IN_ORDER = 95,    /* percent of pairs that were written in the numbers' order */
+    RISING_LEAST = 100,       /* keys of any form */
+    RISING_PERCENT = 99,      /* of pairs that were written in the order of the keys */
 
     ROW_BYTES = 100 << 20,
     CELL_BYTES = 10 << 20,
@@ -66,6 +72,7 @@ enum {
 #define DAY_US        (24 * HOUR_US)
 #define YEAR_US       (365 * DAY_US)
 #define RAMP_US       (300 * SECOND_US)
+#define RISING_US     (12 * HOUR_US)   /* a load in the order of keys does not take so long */
 #define HOT_US        (30 * SECOND_US) /* that a range was hot, if only once */
 #define SIBLING_BYTES ((uint64_t)1 << 30)
 #define FIRST_TIME_US (1104537600 * SECOND_US) /* 2005: what is earlier is no time of a write */
