@@ -8,6 +8,7 @@
 struct key_start {
     const struct advice_observations *seen;
     size_t start;
+    bool is_one_of_several; /* of a few words: fewer numbers behind it say something */
 };
 
 /* Where the word of letters ends with which all keys begin, and the delimiters behind it; 0: there

@@ -123,8 +123,9 @@ static status are_written_in_order(struct advisor *advisor, const struct numbers
 static bool are_many(const struct numbers *numbers)
 {
     uint64_t span = numbers->most - numbers->least;
-    return span >= NUMBERS_SPAN || (span + 1 >= NUMBERS_SPAN_ALONE && numbers->same == 0 &&
-                                    numbers->count >= NUMBERS_SPAN_ALONE / 2);
+    uint64_t least = numbers->keys->is_one_of_several ? NUMBERS_ALONE : NUMBERS_SPAN_ALONE;
+    return span >= NUMBERS_SPAN ||
+           (span + 1 >= least && numbers->same == 0 && numbers->count >= NUMBERS_ALONE);
 }
 
 /* `*step`: between most neighbours. */

@@ -87,6 +87,46 @@ void advice_place(const bytes *keys, size_t count, struct advice_random *random,
     write_between(keys, count, first, last, random, out);
 }
 
+/* A byte that some key has there, or anywhere behind `start`, and that is greater; else the next.
+ */
+static uint8_t byte_above(uint8_t byte, const bytes *keys, size_t count, size_t start, size_t at,
+                          struct advice_random *random)
+{
+    enum { TRIES = 8 };
+    for (size_t i = 0; i < TRIES; i++) {
+        uint8_t other = byte_of_some(keys, count, start, at, random);
+        if (other > byte)
+            return other;
+    }
+    return byte < UINT8_MAX ? (uint8_t)(byte + 1) : byte;
+}
+
+/* From where on keys that are like this one differ from it, as far as some of them tell. */
+static size_t start_of_differences(const bytes *keys, size_t count, bytes key, size_t start,
+                                   struct advice_random *random)
+{
+    enum { LOOKED_AT = 4 };
+    for (size_t i = 0; i < LOOKED_AT; i++) {
+        size_t shared = shared_size(keys[advice_random_below(random, count)], key);
+        start = shared > start && shared < key.size ? shared : start;
+    }
+    return start;
+}
+
+/* Some way behind the key, among those that begin as it does. The earlier the byte that is raised,
+ * the farther. */
+static void write_jump(const bytes *keys, size_t count, bytes key, size_t start,
+                       struct advice_random *random, struct buffer *out)
+{
+    start = start_of_differences(keys, count, key, start, random);
+    size_t at = start + advice_random_below(random, key.size - start);
+    buffer_clear(out);
+    buffer_append(out, key.data, at);
+    buffer_append_byte(out, byte_above(key.data[at], keys, count, start, at, random));
+    for (size_t i = 1; i < BEHIND; i++)
+        buffer_append_byte(out, byte_of_some(keys, count, start, at + i, random));
+}
+
 void advice_place_behind(const bytes *keys, size_t count, bytes key, struct advice_random *random,
                          struct buffer *out)
 {
@@ -94,8 +134,11 @@ void advice_place_behind(const bytes *keys, size_t count, bytes key, struct advi
     for (size_t i = 0; i < count; i++)
         if (bytes_compare(keys[i], key) > 0 && (next == NULL || bytes_compare(keys[i], *next) < 0))
             next = &keys[i];
-    if (next == NULL)
-        advice_place(keys, count, random, out);
-    else
+    size_t start = next == NULL ? 0 : shared_size(key, *next);
+    if (key.size > start && advice_random_below(random, 2) == 0)
+        write_jump(keys, count, key, start, random, out);
+    else if (next != NULL)
         write_between(keys, count, key, *next, random, out);
+    else
+        advice_place(keys, count, random, out);
 }

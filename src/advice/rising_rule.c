@@ -5,6 +5,8 @@
 #include "advice/key_start.h"
 #include "advice/write_order.h"
 
+#include <ctype.h>
+
 /* Neighbouring rows that begin alike. */
 struct group {
     size_t first;
@@ -16,10 +18,13 @@ struct groups {
     size_t count; /* FRONTS: there are too many */
 };
 
-/* What the key begins with, up to its first delimiter; all of it if it has none. */
+/* What the key begins with, up to its first delimiter: all of it if it has none, and nothing where
+ * it is no word but a number, such as that of a bucket. */
 static bytes first_word(bytes key)
 {
     size_t size = 0;
+    if (key.size > 0 && isdigit(key.data[0]))
+        return bytes_make(key.data, 0);
     while (size < key.size && !is_one_of_delimiters(key.data[size]))
         size++;
     return bytes_make(key.data, size);
@@ -47,7 +52,8 @@ static status counts(struct advisor *advisor, const struct group *group, bool *o
     struct advisor inner = {.seen = &some, .arena = advisor->arena, .out = &ignored};
     some.rows += group->first;
     some.row_count = group->count;
-    const struct key_start keys = {.seen = &some, .start = key_start_behind_common(&some)};
+    const struct key_start keys = {
+        .seen = &some, .start = key_start_behind_common(&some), .is_one_of_several = true};
     return look_for_numbers(&inner, &keys, out);
 }
 

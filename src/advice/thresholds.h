@@ -18,6 +18,7 @@ enum {
 
     NUMBERS_SPAN = 1000,      /* fewer are buckets */
     NUMBERS_SPAN_ALONE = 200, /* unless each row has one of its own */
+    NUMBERS_ALONE = 50,       /* rows */
     NUMBERS_PAIRS = 20,       /* of neighbours that differ */
     NUMBERS_STEP = 100,       /* the largest that is a step */
     NUMBERS_PERCENT = 90,     /* of neighbours that are one step apart */
