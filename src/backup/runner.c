@@ -131,6 +131,14 @@ static bool goes_on(void *context)
     return !ends;
 }
 
+static void tell_damaged(void *context, const char *content, const char *wrong)
+{
+    const struct whole_runner *runner = context;
+    log_warn(runner->options.log,
+             "a file in the place of whole backups is damaged, and is written anew",
+             LOG_STR("file", content), LOG_STR("cause", wrong));
+}
+
 static status create_of_checkpoint(struct whole_runner *runner, struct place *place,
                                    const struct checkpoint_facts *checkpoint, struct whole_run *run)
 {
@@ -151,7 +159,10 @@ static status create_of_checkpoint(struct whole_runner *runner, struct place *pl
                                        .scope = run->scope};
     const struct whole_source source = {.files = files_of_system(),
                                         .directory = (const char *)runner->checkpoint.data,
-                                        .facts = &facts};
+                                        .facts = &facts,
+                                        .check_period_us = runner->options.check_period_us,
+                                        .tell_damaged = tell_damaged,
+                                        .context = runner};
     status s = whole_create(place, &source, &runner->work, run->name);
     buffer_free(&settings);
     return s;
@@ -397,6 +408,7 @@ static void note_progress(struct whole_runner *runner)
     run->bytes_total = runner->work.bytes_total;
     run->bytes_done = runner->work.bytes_done;
     run->files_copied = runner->work.files_copied;
+    run->files_mended = runner->work.files_mended;
     run->bytes_copied = runner->work.bytes_copied;
 }
 
@@ -457,7 +469,7 @@ static void add_run(struct whole_runner *runner, const char *place, bool is_sche
     runner->is_busy = true;
     runner->is_cancelled = false;
     runner->work.bytes_total = runner->work.bytes_done = 0;
-    runner->work.files_copied = runner->work.bytes_copied = 0;
+    runner->work.files_copied = runner->work.bytes_copied = runner->work.files_mended = 0;
     struct whole_run *run = last_run(runner);
     *run = (struct whole_run){.id = runner->count,
                               .is_scheduled = is_scheduled,

@@ -27,6 +27,7 @@ struct whole_runner_options {
     const char *places;   /* with commas between, where backups may be made; NULL: nowhere */
     const char *key_file; /* seals what is in the places (place/sealed.h); NULL: nothing does */
     uint64_t bytes_per_second;
+    int64_t check_period_us; /* see whole_source */
     struct whole_schedule_wish schedules;
     const struct log *log;
     struct metrics *metrics; /* may be NULL */
@@ -59,6 +60,7 @@ struct whole_run {
     uint64_t bytes_done;
     uint64_t files_copied;
     uint64_t bytes_copied;
+    uint64_t files_mended;
     /* Of tables out of a backup: whole_tables.h. `from` is empty if it makes a backup. */
     char from[WHOLE_SOURCE_SIZE];
     char to[WHOLE_SOURCE_SIZE];

@@ -40,6 +40,7 @@ static status tell_run(const struct whole_run *run, struct arena *arena, Wb__Who
     message->total_bytes = (int64_t)run->bytes_total;
     message->done_bytes = (int64_t)run->bytes_done;
     message->copied_files = (int64_t)run->files_copied;
+    message->mended_files = (int64_t)run->files_mended;
     message->copied_bytes = (int64_t)run->bytes_copied;
     message->source = arena_string(arena, bytes_of(run->from));
     message->target = arena_string(arena, bytes_of(run->to));

@@ -2,6 +2,7 @@
  *
  *     backups/<name>       manifests, one a backup (whole_manifest.c)
  *     files/<content>      what they refer to, each by its content's name
+ *     damaged/<content>    marks of those that were found damaged, until they are written anew
  *
  * A part of a server, a table or an instance, may be backed up alone (whole_scope.h). Such a backup
  * is one of a server that has nothing else.
@@ -15,7 +16,9 @@
  *  1. A manifest is written when all that it refers to is in the place, durably. A backup that was
  *     killed has none.
  *  2. A content is removed when no manifest refers to it.
- *  3. What is written is read from the source twice, and both times it was the same; what is
+ *  3. Who refers to a content that is there already has read it, or did so within a period
+ *     (whole_contents.h); one that is damaged is written anew.
+ *  4. What is written is read from the source twice, and both times it was the same; what is
  *     restored is what the manifest says, or the restore fails.
  *
  * Any thread; all of it blocks. */
@@ -67,6 +70,7 @@ struct whole_work {
     /* Of what is written to a place: what was not there yet. */
     _Atomic uint64_t files_copied;
     _Atomic uint64_t bytes_copied;
+    _Atomic uint64_t files_mended; /* of those copied: what was there was damaged */
     /* Private. */
     int64_t start_us;
     uint64_t bytes_read;
@@ -92,6 +96,12 @@ struct whole_source {
     const char *directory; /* a checkpoint, or a data directory that nobody has open */
     /* With all but files, times of making and program. */
     const struct whole_backup *facts;
+    /* How often a content that the place keeps for this server is read again; 0: never. */
+    int64_t check_period_us;
+    /* Hears of a content of the place that is damaged, and with what; it is written anew. May be
+     * NULL. */
+    void (*tell_damaged)(void *context, const char *content, const char *wrong);
+    void *context;
 };
 
 /* Adds a backup to the place, which is locked. `name`: what it is called, by its instant. */
@@ -119,6 +129,10 @@ status whole_look_for(const char *place, const char *name, bool *is_there);
 status whole_verify(struct place *place, const struct whole_backup *backup, struct whole_work *work,
                     void (*report)(void *context, const char *file, const char *wrong),
                     void *context);
+
+/* Has the next backup that refers to the content of this name write it anew. Nobody need have the
+ * place's lock. */
+status whole_mark_damaged(struct place *place, const char *content);
 
 /* Writes the backup's files into the directory, which is there and empty; FORMAT, without which no
  * server takes it for a data directory, comes last. */

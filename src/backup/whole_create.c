@@ -1,12 +1,12 @@
 /* Making a whole backup: see whole.h.
  *
- *     list ──► for each file: known? ──► else read, name by content ──► there? ──► else copy
- *          ──► manifest
+ *     list ──► for each file: known? ──► else read, name by content ──► there, and good? ──► else
+ *     copy ──► manifest
  *
  * A table's file never changes, and its number is never given twice in one store. So a file that
  * the server's last backup had under the same name, of the same size and with the same end, where a
  * table says which run of the server made it, has the same content and is not read at all. */
-#include "backup/whole_private.h"
+#include "backup/whole_contents.h"
 #include "backup/whole_scope.h"
 
 #include <stdio.h>
@@ -26,8 +26,8 @@ struct making {
     struct whole_work *work;
     struct arena *arena;
     struct arena *previous_arena;
-    struct whole_backup previous; /* the server's last backup; no files: there is none */
-    struct content_set known;     /* in the place */
+    struct whole_backup previous;   /* the server's last backup; no files: there is none */
+    struct whole_contents contents; /* of the place */
     struct whole_backup backup;
     size_t capacity;
     struct buffer path;
@@ -97,11 +97,6 @@ static status list_source(struct making *m)
 
 /* --- what is known already --- */
 
-static status note_content(void *context, const struct place_entry *entry)
-{
-    return entry->is_folder ? status_ok() : content_set_add(context, entry->name);
-}
-
 /* Of the same server, and of all that there is now. */
 static bool is_of_it(const struct making *m)
 {
@@ -131,24 +126,39 @@ static status learn_what_is_there(struct making *m)
 {
     const char *const *names;
     size_t count;
-    TRY(place_list(m->place, WHOLE_FILES, note_content, &m->known));
     TRY(whole_names(m->place, m->arena, &names, &count));
-    return find_previous(m, names, count);
+    TRY(find_previous(m, names, count));
+    m->contents = (struct whole_contents){.place = m->place,
+                                          .work = m->work,
+                                          .piece = m->piece,
+                                          .period_us = m->source->check_period_us,
+                                          .after_us = m->previous.instant_us,
+                                          .to_us = m->backup.instant_us,
+                                          .tell = m->source->tell_damaged,
+                                          .context = m->source->context};
+    return whole_contents_list(&m->contents);
 }
 
-static status is_as_before(struct making *m, struct whole_file *file, bool *out)
+/* What the last backup has of the name, if by all that can be told it is the same; else NULL. */
+static const struct whole_file *same_before(const struct making *m, const struct whole_file *file)
 {
-    char name[CONTENT_NAME_SIZE];
-    *out = false;
     const struct whole_file *before =
         m->previous.file_count == 0
             ? NULL
             : bsearch(file, m->previous.files, m->previous.file_count, sizeof *file, compare_files);
     if (before == NULL || !whole_is_table_file(file->name) || before->size != file->size ||
         before->tail_crc32c != file->tail_crc32c)
+        return NULL;
+    return before;
+}
+
+static status is_as_before(struct making *m, struct whole_file *file, bool *out)
+{
+    const struct whole_file *before = same_before(m, file);
+    *out = false;
+    if (before == NULL)
         return status_ok();
-    TRY(content_name(m->place, before->sha256, name));
-    *out = content_set_has(&m->known, name);
+    TRY(whole_contents_find(&m->contents, before->sha256, true, out));
     if (*out)
         memcpy(file->sha256, before->sha256, WHOLE_DIGEST_SIZE);
     return status_ok();
@@ -190,7 +200,7 @@ static status read_source(struct making *m, const struct whole_file *file,
     return s;
 }
 
-static status copy_into(struct making *m, const struct whole_file *file,
+static status copy_into(struct making *m, const struct whole_file *file, const char *name,
                         struct place_writer *writer)
 {
     uint8_t again[DIGEST_MOST_BYTES];
@@ -200,6 +210,7 @@ static status copy_into(struct making *m, const struct whole_file *file,
                            m->source->directory, file->name);
     TRY(place_writer_finish(writer));
     m->work->files_copied++;
+    m->work->files_mended += content_set_has(&m->contents.marked, name);
     m->work->bytes_copied += file->size;
     return status_ok();
 }
@@ -210,34 +221,42 @@ static status copy_file(struct making *m, const struct whole_file *file, const c
     struct place_writer *writer;
     content_object(name, object);
     TRY(place_create(m->place, object, &writer));
-    status s = copy_into(m, file, writer);
+    status s = copy_into(m, file, name, writer);
     place_writer_close(writer);
-    return status_is_ok(s) ? content_set_add(&m->known, name) : s;
+    return status_is_ok(s) ? whole_contents_note(&m->contents, name) : s;
 }
 
 static status add_content(struct making *m, struct whole_file *file)
 {
     uint8_t sha256[DIGEST_MOST_BYTES];
     char name[CONTENT_NAME_SIZE];
+    bool is_there;
     TRY(read_source(m, file, NULL, sha256));
     memcpy(file->sha256, sha256, WHOLE_DIGEST_SIZE);
     TRY(content_name(m->place, file->sha256, name));
-    return content_set_has(&m->known, name) ? status_ok() : copy_file(m, file, name);
+    TRY(whole_contents_find(&m->contents, file->sha256, false, &is_there));
+    return is_there ? status_ok() : copy_file(m, file, name);
+}
+
+/* What is read of the place meanwhile is no progress. */
+static status add_one(struct making *m, struct whole_file *file)
+{
+    uint64_t done = m->work->bytes_done;
+    bool is_known;
+    TRY(whole_pace(m->work, 0));
+    TRY(is_as_before(m, file, &is_known));
+    if (!is_known)
+        TRY(add_content(m, file));
+    m->work->bytes_done = done + file->size;
+    return status_ok();
 }
 
 static status add_contents(struct making *m)
 {
     struct whole_backup *backup = &m->backup;
     whole_begin(m->work, whole_size(backup));
-    for (size_t i = 0; i < backup->file_count; i++) {
-        struct whole_file *file = &backup->files[i];
-        TRY(whole_pace(m->work, 0));
-        bool is_known;
-        TRY(is_as_before(m, file, &is_known));
-        if (!is_known)
-            TRY(add_content(m, file));
-        m->work->bytes_done += file->size;
-    }
+    for (size_t i = 0; i < backup->file_count; i++)
+        TRY(add_one(m, &backup->files[i]));
     return status_ok();
 }
 
@@ -313,9 +332,10 @@ status whole_create(struct place *place, const struct whole_source *source, stru
     m.backup.file_count = 0;
     work->files_copied = 0;
     work->bytes_copied = 0;
+    work->files_mended = 0;
     name[0] = '\0';
     status s = make(&m, name);
-    content_set_free(&m.known);
+    whole_contents_free(&m.contents);
     free(m.backup.files);
     free(m.piece);
     buffer_free(&m.path);

@@ -78,6 +78,128 @@ static void a_damaged_manifest_is_refused_and_nothing_expires(void **state)
     assert_int_equal(verify(f, next), 0);
 }
 
+/* --- written anew --- */
+
+static void take_larger(struct fixture *f, const char *path)
+{
+    struct stat info, largest;
+    assert_int_equal(stat(path, &info), 0);
+    bool is_larger = stat(f->content, &largest) != 0 || info.st_size > largest.st_size;
+    if (is_larger)
+        snprintf(f->content, sizeof f->content, "%s", path);
+}
+
+/* A backup of a table; then the table is damaged in the place. */
+static void create_and_damage(struct fixture *f, char name[WHOLE_NAME_SIZE])
+{
+    struct stat info;
+    write_rows(f, "a");
+    create(f, name);
+    for_each_in(f, "files", take_larger);
+    assert_int_equal(stat(f->content, &info), 0);
+    flip(f->content, (long)info.st_size / 2);
+    assert_int_equal(verify(f, name), 1);
+}
+
+/* Each has one within a period. */
+static void what_is_damaged_is_written_anew_at_its_turn(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
+    create_and_damage(f, first);
+    f->check_period_us = 1000000; /* the backups are so far apart */
+    create(f, second);
+    assert_int_equal(f->work.files_mended, 1);
+    assert_int_equal(verify(f, first) + verify(f, second), 0);
+    create(f, second);
+    assert_int_equal(f->work.files_mended, 0);
+}
+
+static void no_turn_is_missed_and_none_comes_twice(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    write_rows(f, "a");
+    create(f, name);
+    uint64_t table = f->work.bytes_copied - f->work.bytes_copied % 1000; /* most of it */
+    create(f, name);
+    uint64_t without = f->work.bytes_read, with = 0;
+    f->check_period_us = 5000000;
+    for (unsigned i = 0; i < 10; i++) { /* two periods */
+        create(f, name);
+        with += f->work.bytes_read;
+    }
+    assert_true(with > 10 * without + table);
+    assert_true(with < 10 * without + 3 * table);
+}
+
+/* Somebody's, or a killed backup's. */
+static void who_refers_to_it_for_the_first_time_reads_it(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    create_and_damage(f, name);
+    for_each_in(f, "backups", remove_it);
+    assert_ok(try_create(f, name));
+    assert_int_equal(f->work.files_mended, 1);
+    assert_int_equal(f->work.files_copied, 1);
+    assert_int_equal(verify(f, name), 0);
+}
+
+static void mark(struct fixture *f, const char *content)
+{
+    struct place *place;
+    open_place(f, &place);
+    assert_ok(whole_mark_damaged(place, content));
+    assert_status(whole_mark_damaged(place, "LOCK"), STATUS_INVALID_ARGUMENT);
+    place_close(place);
+}
+
+static void what_is_marked_is_written_anew(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
+    create_and_damage(f, first);
+    mark(f, strrchr(f->content, '/') + 1);
+    assert_int_equal(count_in(f, "damaged"), 1);
+    create(f, second);
+    assert_int_equal(f->work.files_mended, 1);
+    assert_int_equal(verify(f, first) + verify(f, second), 0);
+    assert_int_equal(count_in(f, "damaged"), 0);
+}
+
+static void a_mark_of_what_is_gone_is_removed(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    create_and_damage(f, name);
+    mark(f, strrchr(f->content, '/') + 1);
+    assert_int_equal(remove(f->content), 0);
+    create(f, name);
+    assert_int_equal(f->work.files_mended, 0);
+    assert_int_equal(f->work.files_copied > 0, true);
+    assert_int_equal(count_in(f, "damaged"), 0);
+    assert_int_equal(verify(f, name), 0);
+}
+
+/* A disk that does not read now is no damage: nothing is written, and no backup made. */
+static void what_cannot_be_read_now_fails_the_backup(void **state)
+{
+    struct fixture *f = *state;
+    char name[WHOLE_NAME_SIZE];
+    create_and_damage(f, name);
+    f->check_period_us = 1000000;
+    take_checkpoint(f);
+    fault_fs_fail_here(f->fs, FAULT_READ, strrchr(f->content, '/') + 1, FAULT_IO, 0);
+    status s = try_create(f, name);
+    fault_fs_heal(f->fs);
+    assert_false(status_is_ok(s) || s.code == STATUS_DATA_LOSS);
+    status_free(s);
+    assert_int_equal(count_in(f, "backups"), 1);
+    assert_ok(try_create(f, name));
+    assert_int_equal(f->work.files_mended, 1);
+}
+
 /* --- which one is the newest --- */
 
 /* In its middle, and back. */
@@ -138,6 +260,12 @@ int main(void)
         DAMAGED(a_flipped_bit_of_any_content_is_found),
         DAMAGED(a_missing_content_is_found),
         DAMAGED(a_damaged_manifest_is_refused_and_nothing_expires),
+        DAMAGED(what_is_damaged_is_written_anew_at_its_turn),
+        DAMAGED(no_turn_is_missed_and_none_comes_twice),
+        DAMAGED(who_refers_to_it_for_the_first_time_reads_it),
+        DAMAGED(what_is_marked_is_written_anew),
+        DAMAGED(a_mark_of_what_is_gone_is_removed),
+        DAMAGED(what_cannot_be_read_now_fails_the_backup),
         DAMAGED(a_newest_that_cannot_be_read_is_not_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

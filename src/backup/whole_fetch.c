@@ -64,6 +64,15 @@ static status take_content(struct fetching *f, const struct whole_file *file,
     return s;
 }
 
+status whole_check_content(struct place *place, const uint8_t sha256[WHOLE_DIGEST_SIZE],
+                           struct whole_work *work, uint8_t *piece)
+{
+    struct fetching f = {.place = place, .work = work, .piece = piece};
+    struct whole_file file = {.name = ""};
+    memcpy(file.sha256, sha256, WHOLE_DIGEST_SIZE);
+    return take_content(&f, &file, NULL);
+}
+
 /* --- verifying --- */
 
 static int compare_contents(const void *a, const void *b)

@@ -133,6 +133,7 @@ static status refuse_none(const struct search *search)
         (unsigned long long)search->bases[0].version);
 }
 
+/* NULL if none is old enough. */
 static status choose_newest(const struct search *search, const struct base **out)
 {
     const struct base *best = NULL;
@@ -149,7 +150,7 @@ static status choose_newest(const struct search *search, const struct base **out
             best = base;
     }
     *out = best;
-    return best == NULL ? refuse_none(search) : status_ok();
+    return status_ok();
 }
 
 /* By its name, which is its time, to the second. */
@@ -181,7 +182,7 @@ static status choose(struct search *search, const struct base **out)
     if (search->moment->name != NULL)
         return choose_named(search, out);
     TRY(choose_newest(search, out));
-    return require_no_newer(search, *out);
+    return *out == NULL ? refuse_none(search) : require_no_newer(search, *out);
 }
 
 /* The first of the same archive that comes after the moment; 0: there is none. */

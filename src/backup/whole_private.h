@@ -38,6 +38,11 @@ bool whole_is_table_file(const char *file); /* it never changes */
  * be read; frees why that is. */
 status whole_refuse_older(const char *unread, status why, const char *chosen);
 
+/* Reads it to its end, with WHOLE_PIECE bytes at a time, as the work goes on. DATA_LOSS if it is
+ * missing, or not what was written. */
+status whole_check_content(struct place *place, const uint8_t sha256[WHOLE_DIGEST_SIZE],
+                           struct whole_work *work, uint8_t *piece);
+
 /* A set of contents' names that grows, then is asked. All zeroes is empty. */
 struct content_set {
     char (*names)[CONTENT_NAME_SIZE];

@@ -28,6 +28,8 @@ struct fixture {
     const char *server; /* that backups say they are of; NULL: the store's */
     const char *scope;  /* the same; NULL: all */
     bool is_held;       /* a restore keeps the older one from expiry */
+    int64_t check_period_us;
+    char content[512]; /* the path of one */
 };
 
 static inline int setup(void **state)
@@ -93,8 +95,10 @@ static inline status create_in(struct fixture *f, struct place *place, bool is_s
                                        .settings = "cache = 1GB\n",
                                        .is_scheduled = is_scheduled,
                                        .scope = f->scope};
-    const struct whole_source source = {
-        .files = files_of_store(f->store), .directory = f->checkpoint, .facts = &facts};
+    const struct whole_source source = {.files = files_of_store(f->store),
+                                        .directory = f->checkpoint,
+                                        .facts = &facts,
+                                        .check_period_us = f->check_period_us};
     struct place_lock *lock;
     f->instant_us += 1000000;
     TRY(prepare(place));
@@ -222,6 +226,7 @@ static inline status expire(struct fixture *f, const struct whole_expiry *expiry
 {
     struct place *place;
     struct place_lock *lock;
+    *backups = *files = 0;
     open_place(f, &place);
     status s = whole_lock(place, &lock);
     if (status_is_ok(s)) {

@@ -98,6 +98,7 @@ struct options {
     int64_t reach; /* microseconds */
     const char *server;
     bool dry_run;
+    bool mark_damaged;
     const char *backup_key;
 };
 
@@ -229,10 +230,17 @@ static int list_kind(const char *const *arguments)
 
 /* --- verify --- */
 
-static const struct option verify_rows[] = {RATE_ROW, KEY_ROW};
+static const struct option verify_rows[] = {
+    RATE_ROW,
+    ROW(BOOLEAN, mark_damaged, "false", 0, 0, NULL,
+        "Marks in the place what is damaged there, so that the next backup of a server that still "
+        "has it writes it anew."),
+    KEY_ROW,
+};
 
-static const struct option_table verify_table = {
-    .rows = verify_rows, .count = 2, .command = "trestle backup verify PLACE [NAME]"};
+static const struct option_table verify_table = {.rows = verify_rows,
+                                                 .count = sizeof verify_rows / sizeof *verify_rows,
+                                                 .command = "trestle backup verify PLACE [NAME]"};
 
 static void write_verify_help(struct buffer *out)
 {
@@ -240,26 +248,51 @@ static void write_verify_help(struct buffer *out)
     buffer_append_format(
         out, "\nReads all that the backup NAME, or every backup, has, and holds it against the\n"
              "manifest. Exits with 1 if something is missing or damaged, which is named, or if\n"
-             "there is no backup.\n");
+             "there is no backup. What is marked is written anew by the next backup of a server\n"
+             "that has it: all backups that refer to it are whole again.\n");
 }
 
 struct reporting {
+    const struct visit *visit;
     const char *name;
     bool has_damage;
+    status unmarked; /* why something could not be marked: the first of it */
 };
+
+static void mark(struct reporting *reporting, const char *file)
+{
+    status s = whole_mark_damaged(reporting->visit->place, file);
+    bool is_first = status_is_ok(reporting->unmarked);
+    status_free(is_first ? reporting->unmarked : s);
+    reporting->unmarked = is_first ? s : reporting->unmarked;
+}
 
 static void note_damage(void *context, const char *file, const char *wrong)
 {
     struct reporting *reporting = context;
+    bool marks = reporting->visit->options.mark_damaged;
     reporting->has_damage = true;
-    fprintf(stderr, "damage: %s: files/%s: %s\n", reporting->name, file, wrong);
+    if (marks)
+        mark(reporting, file);
+    fprintf(stderr, "damage: %s: files/%s: %s%s\n", reporting->name, file, wrong,
+            marks && status_is_ok(reporting->unmarked) ? ": marked" : "");
+}
+
+static status verify_contents(struct reporting *reporting, const struct whole_backup *backup)
+{
+    const struct visit *visit = reporting->visit;
+    struct whole_work work = backup_work_at(visit->options.rate);
+    status s = whole_verify(visit->place, backup, &work, note_damage, reporting);
+    if (status_is_ok(s))
+        return reporting->unmarked;
+    status_free(reporting->unmarked);
+    return s;
 }
 
 static status verify_one(struct visit *visit, const char *name, struct arena *arena)
 {
     struct whole_backup backup;
-    struct reporting reporting = {.name = name};
-    struct whole_work work = backup_work_at(visit->options.rate);
+    struct reporting reporting = {.visit = visit, .name = name, .unmarked = status_ok()};
     struct buffer size = {0};
     status s = whole_read(visit->place, name, arena, &backup);
     if (s.code == STATUS_DATA_LOSS || s.code == STATUS_FAILED_PRECONDITION) {
@@ -269,7 +302,7 @@ static status verify_one(struct visit *visit, const char *name, struct arena *ar
         return status_ok();
     }
     TRY(s);
-    TRY(whole_verify(visit->place, &backup, &work, note_damage, &reporting));
+    TRY(verify_contents(&reporting, &backup));
     backup_append_size(&size, backup.file_count, whole_size(&backup));
     if (!reporting.has_damage)
         printf("%s: %.*s: whole\n", name, (int)size.size, (const char *)size.data);

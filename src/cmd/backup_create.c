@@ -19,11 +19,14 @@ enum {
     OPEN_FILES = 256,
 };
 
+#define MOST_PERIOD_US (INT64_C(10) * 366 * 86400 * 1000000)
+
 struct create_options {
     struct target_options target;
     const char *data_dir;
     struct backup_part part;
     uint64_t rate;
+    int64_t check_period; /* microseconds */
     const char *backup_key;
 };
 
@@ -54,6 +57,9 @@ static const struct option rows[] = {
     ROW(SIZE, rate, "0", INT64_MAX, "",
         "With --data-dir, bytes that are read each second; 0: no bound. A server keeps to its "
         "--backup-rate."),
+    ROW(DURATION, check_period, "30d", MOST_PERIOD_US, "",
+        "With --data-dir, how often what the place keeps of the server is read again by a backup "
+        "that refers to it; 0: never. A server keeps to its --backup-check-period."),
     ROW(STRING, backup_key, NULL, 0, "FILE",
         "With --data-dir, a key that what is put is encrypted with: 64 hexadecimal digits. A "
         "server "
@@ -133,13 +139,29 @@ static status open_directory(struct creation *creation)
     return whole_lock(creation->place, &creation->lock);
 }
 
-static void tell(const char *name, uint64_t bytes, uint64_t copied_files, uint64_t copied_bytes)
+struct done {
+    const char *name;
+    uint64_t bytes;
+    uint64_t copied_files;
+    uint64_t copied_bytes;
+    uint64_t mended_files;
+};
+
+static void tell(const struct done *done)
 {
     struct buffer copied = {0};
-    backup_append_size(&copied, copied_files, copied_bytes);
-    printf("%s: %.1f MB, of which %.*s were not there yet\n", name, (double)bytes / (1 << 20),
-           (int)copied.size, (const char *)copied.data);
+    backup_append_size(&copied, done->copied_files, done->copied_bytes);
+    printf("%s: %.1f MB, of which %.*s were not there yet%s\n", done->name,
+           (double)done->bytes / (1 << 20), (int)copied.size, (const char *)copied.data,
+           done->mended_files > 0 ? ", or were damaged there" : "");
     buffer_free(&copied);
+}
+
+static void tell_damaged(void *context, const char *content, const char *wrong)
+{
+    const struct creation *creation = context;
+    fprintf(stderr, "damage: %s/files/%s: %s: it is written anew\n", creation->where, content,
+            wrong);
 }
 
 /* Beside what a server's own backups are made of, and removed by its next start if it is left. */
@@ -161,8 +183,12 @@ static status create(struct creation *creation)
                                  .instant_us = clock_wall_us(clock_system()),
                                  .settings = "",
                                  .scope = creation->scope};
-    struct whole_source source = {
-        .files = files_of_system(), .directory = creation->options.data_dir, .facts = &facts};
+    struct whole_source source = {.files = files_of_system(),
+                                  .directory = creation->options.data_dir,
+                                  .facts = &facts,
+                                  .check_period_us = creation->options.check_period,
+                                  .tell_damaged = tell_damaged,
+                                  .context = creation};
     struct whole_work work = backup_work_at(creation->options.rate);
     TRY(open_directory(creation));
     TRY(store_identity(creation->store, identity));
@@ -173,7 +199,9 @@ static status create(struct creation *creation)
         source.directory = (const char *)creation->narrowed.data;
     }
     TRY(whole_create(creation->place, &source, &work, name));
-    tell(name, work.bytes_total, work.files_copied, work.bytes_copied);
+    const struct done done = {name, work.bytes_total, work.files_copied, work.bytes_copied,
+                              work.files_mended};
+    tell(&done);
     return status_ok();
 }
 
@@ -196,8 +224,9 @@ static status create_offline(struct creation *creation)
 
 static void tell_run(const Wb__WholeBackupRun *run)
 {
-    tell(run->name, (uint64_t)run->total_bytes, (uint64_t)run->copied_files,
-         (uint64_t)run->copied_bytes);
+    const struct done done = {run->name, (uint64_t)run->total_bytes, (uint64_t)run->copied_files,
+                              (uint64_t)run->copied_bytes, (uint64_t)run->mended_files};
+    tell(&done);
 }
 
 static status create_by_server(struct creation *creation)

@@ -110,6 +110,7 @@ static status create_whole_backups(struct server *server)
         .places = settings->backup_places,
         .key_file = settings->backup_key,
         .bytes_per_second = settings->backup_rate,
+        .check_period_us = settings->backup_check_period,
         .schedules = server_backup_schedules(settings),
         .log = server->log,
         .metrics = server->metrics,

@@ -1,5 +1,6 @@
 """Whole backups in a bucket: moto's, by whose word S3 is imitated."""
 
+import hashlib
 import os
 import re
 
@@ -87,6 +88,36 @@ def test_what_is_wrong_is_told(tmp_path, moto, environment, backup, fresh_server
     for each in s3.list_objects_v2(Bucket="backups", Prefix="of/this/files/")["Contents"]:
         s3.delete_object(Bucket="backups", Key=each["Key"])
     assert "it is missing" in backup("verify", PLACE, code=1)
+
+
+def test_what_is_damaged_there_is_written_anew(tmp_path, moto, backup, fresh_server, connect):
+    place, s3 = "s3://backups/damaged", moto.client_of("s3")
+    server = fresh_server("--write-buffer", "4MB", "--disk-reserve", "1MB")
+    rpc = connect(server.host)
+    table = rpc.create_table("t")
+    for number in range(50):
+        value = os.urandom(100_000)
+        rpc.mutate_rows(table, [(b"%d" % number, [set_cell("f", b"q", value, 1000)])])
+    server.stop()
+    server.start()  # flushes, the buffer being so small
+    server.stop()
+    create = ("create", place, "--data-dir", server.data)
+    backup(*create)
+    tables = {hashlib.sha256(each.read_bytes()).hexdigest() for each in server.data.glob("*.sst")}
+    name = min(tables)
+    damaged = {"Bucket": "backups", "Key": f"damaged/files/{name}"}
+    content = bytearray(s3.get_object(**damaged)["Body"].read())
+    content[len(content) // 2] ^= 1
+    s3.put_object(**damaged, Body=bytes(content))
+    for mending in (["verify", place, "--mark-damaged"], None):
+        if mending:
+            assert f"files/{name}: it is damaged" in backup(*mending, code=1)
+        done = backup(*create, *([] if mending else ["--check-period", "1us"]))
+        assert "or were damaged there" in done
+        assert "damage" not in backup("verify", place)
+        s3.put_object(**damaged, Body=bytes(content))
+    marks = s3.list_objects_v2(Bucket="backups", Prefix="damaged/damaged/")
+    assert "Contents" not in marks
 
 
 def test_an_archive_in_a_bucket(tmp_path, moto, environment, backup, fresh_server, connect):

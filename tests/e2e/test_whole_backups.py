@@ -1,5 +1,6 @@
 """Backups of a whole server: made by it or of its directory, verified, restored into another."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -34,12 +35,12 @@ def identity(server):
 class Story:
     """A server with a place, and something of each kind in it."""
 
-    def __init__(self, tmp_path, fresh_server, administer, connect):
+    def __init__(self, tmp_path, fresh_server, administer, connect, *options):
         self.place = tmp_path / "places" / "whole"
         self.place.parent.mkdir()
         self.fresh_server = fresh_server
         self.administer, self.connect = administer, connect
-        self.server = fresh_server("--backup-places", str(self.place.parent))
+        self.server = fresh_server("--backup-places", str(self.place.parent), *options)
         self.admin = administer(self.server.host)
         self.rpc = connect(self.server.host)
         self.instance = self.admin.create_instance("i")
@@ -187,6 +188,66 @@ def test_what_fails_is_told(tmp_path, fresh_server, administer, connect):
     assert not (tmp_path / "r").exists()
     for wrong in (["create"], ["restore", story.place], ["expire", story.place], ["list", "--x"]):
         backup(*wrong, code=2)
+
+
+# With a buffer this small what the log has is in tables' files after the next start.
+SMALL = ("--write-buffer", "4MB", "--disk-reserve", "1MB")
+
+
+def fill(server, write):
+    """Rows of more than that, in tables' files."""
+    for number in range(50):
+        write(b"k%d" % number, os.urandom(100_000))
+    server.stop()
+    server.start()
+
+
+def content_of_a_table(story):
+    """What the place has of a table's file that the server has, too."""
+    tables = {hashlib.sha256(each.read_bytes()).hexdigest(): each
+              for each in story.server.data.glob("*.sst")}  # fmt: skip
+    return max((each for each in (story.place / "files").iterdir() if each.name in tables),
+               key=lambda each: each.stat().st_size)  # fmt: skip
+
+
+def test_what_is_damaged_in_a_place_is_written_anew(tmp_path, fresh_server, administer, connect):
+    """It was in all later backups, and in each of them was as good as lost."""
+    story = Story(tmp_path, fresh_server, administer, connect, *SMALL)
+    fill(story.server, story.write)
+    create = ("create", story.place, "--endpoint", story.server.host)
+    first = backup(*create).split(":")[0]
+    content = content_of_a_table(story)
+    flip(content, content.stat().st_size // 2)
+    said = backup("verify", story.place, code=1)
+    assert f"damage: {first}: files/{content.name}" in said and ": marked" not in said
+    backup(*create)  # its turn comes within a month
+    assert content.name in backup("verify", story.place, code=1)
+    said = backup("verify", story.place, "--mark-damaged", code=1)
+    assert said.count(f"files/{content.name}: ") == said.count(": marked") == 2
+    assert "or were damaged there" in backup(*create)
+    assert backup("verify", story.place).count(": whole") == 3
+
+    story.server.stop()
+    flip(content, content.stat().st_size // 2)
+    each_time = ("--check-period", "1us")
+    done = run_trestle("backup", "create", story.place, "--data-dir", story.server.data, *each_time)
+    assert done.returncode == 0 and "or were damaged there" in done.stdout, done.stderr
+    assert f"files/{content.name}: it is damaged" in done.stderr
+    assert backup("verify", story.place).count(": whole") == 4
+
+
+def test_a_server_reads_what_its_place_keeps(tmp_path, fresh_server, administer, connect):
+    options = (*SMALL, "--backup-check-period", "1us")
+    story = Story(tmp_path, fresh_server, administer, connect, *options)
+    fill(story.server, story.write)
+    create = ("create", story.place, "--endpoint", story.server.host)
+    backup(*create)
+    content = content_of_a_table(story)
+    flip(content, content.stat().st_size // 2)
+    assert "or were damaged there" in backup(*create)
+    line = r'level=warn msg="a file in the place of whole backups is damaged, and is written anew"'
+    assert re.search(f"{line} file={content.name} ", story.server.stderr())
+    assert backup("verify", story.place).count(": whole") == 2
 
 
 def test_a_newest_that_cannot_be_read_is_not_passed_over(
