@@ -146,6 +146,7 @@ status advice_find(const struct advice_observations *seen, struct arena *arena, 
     TRY(advise_on_versions(&advisor));
     TRY(advise_on_heat(&advisor));
     TRY(advise_on_siblings(&advisor));
+    TRY(advise_on_personal_rows(&advisor));
     sort_findings(out);
-    return status_ok();
+    return hide_personal_data(&advisor);
 }

@@ -133,7 +133,8 @@ struct advice_sibling {
 
 struct advice_observations {
     const char *table_id;
-    int64_t now_us; /* since 1970 */
+    int64_t now_us;    /* since 1970 */
+    bool shows_values; /* findings show personal data, too */
     uint64_t table_size;
     const struct advice_family *families;
     size_t family_count;

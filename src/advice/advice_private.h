@@ -10,6 +10,8 @@ struct advisor {
     struct arena *arena;
     struct advice *out;
     bool is_database; /* keys are in words: Order 5 / Item "a" */
+    unsigned hidden;  /* kinds of personal data that no finding shows: personal.h */
+    bool hides_families;
 };
 
 /* Adds a finding, whose evidence is as printf makes it. */
@@ -60,5 +62,14 @@ status advise_on_names(struct advisor *advisor);
 status advise_on_versions(struct advisor *advisor); /* version_rules.c */
 status advise_on_heat(struct advisor *advisor);     /* heat_rules.c */
 status advise_on_siblings(struct advisor *advisor); /* sibling_rule.c */
+
+/* personal_rule.c: of rows, or of such keys and of names that have been counted */
+struct personal_counts;
+status advise_on_personal_rows(struct advisor *advisor);
+status advise_on_personal_data(struct advisor *advisor, const bytes *keys, size_t count,
+                               const struct personal_counts *names);
+
+/* Takes what must not be seen out of all findings; after them. */
+status hide_personal_data(struct advisor *advisor);
 
 #endif

@@ -4,6 +4,7 @@
 #define TRESTLE_ADVICE_DATABASE_H
 
 #include "advice/advice.h"
+#include "advice/personal.h"
 
 /* An indexed value of a sampled entity. */
 struct advice_point {
@@ -85,6 +86,7 @@ struct advice_database {
     size_t kind_count;
     const struct advice_composites *composites;
     size_t composites_count;
+    struct personal_counts properties; /* names, of all entities that were sampled */
 };
 
 /* Of what was observed beside the database the signs count, whose keys are in words. What it finds

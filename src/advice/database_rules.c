@@ -314,6 +314,19 @@ static status advise_on_kind_ramp(struct advisor *advisor, const struct advice_d
     return status_ok();
 }
 
+/* --- personal data --- */
+
+static status advise_on_personal_entities(struct advisor *advisor,
+                                          const struct advice_database *database)
+{
+    bytes *keys = arena_alloc(advisor->arena, database->entity_count * sizeof *keys);
+    if (keys == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < database->entity_count; i++)
+        keys[i] = database->entities[i].words;
+    return advise_on_personal_data(advisor, keys, database->entity_count, &database->properties);
+}
+
 status advice_find_in_database(const struct advice_observations *seen,
                                const struct advice_database *database, struct arena *arena,
                                struct advice *out)
@@ -330,6 +343,7 @@ status advice_find_in_database(const struct advice_observations *seen,
     TRY(advise_on_deletes(&advisor, database));
     TRY(advise_on_kind_ramp(&advisor, database));
     TRY(advise_on_heat(&advisor));
+    TRY(advise_on_personal_entities(&advisor, database));
     sort_findings(out);
-    return status_ok();
+    return hide_personal_data(&advisor);
 }

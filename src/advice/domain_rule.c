@@ -12,7 +12,7 @@ static const char *const top_level[] = {
     "nz",  "ca",  "us",  "mx",  "br",  "ar",  "cl",  "za",   "il",  "tr", "sg",  "hk",  "tw",
 };
 
-static bool is_top_level(bytes label)
+bool is_top_level_domain(bytes label)
 {
     for (size_t i = 0; i < sizeof top_level / sizeof *top_level; i++)
         if (strlen(top_level[i]) == label.size &&
@@ -48,10 +48,10 @@ static bytes host_of(bytes key)
     }
     bool is_name = dots > 0 && first_dot > 0 && last_dot + 1 < size &&
                    (size == key.size || (key.data[size] != '@' && key.data[size] != '_'));
-    if (!is_name || is_top_level(bytes_make(key.data, first_dot)))
+    if (!is_name || is_top_level_domain(bytes_make(key.data, first_dot)))
         return none;
     bytes last = bytes_make(key.data + last_dot + 1, size - last_dot - 1);
-    return is_top_level(last) ? bytes_make(key.data, size) : none;
+    return is_top_level_domain(last) ? bytes_make(key.data, size) : none;
 }
 
 /* com.example.www, and what the key has behind it; without "https://". */

@@ -333,7 +333,9 @@ status gather(const struct gather_options *options, struct advice_observations *
                           .out = out,
                           .sample = sample,
                           .random = {.state = options->seed}};
-    *out = (struct advice_observations){.table_id = options->table_id, .now_us = options->now_us};
+    *out = (struct advice_observations){.table_id = options->table_id,
+                                        .now_us = options->now_us,
+                                        .shows_values = options->shows_values};
     *sample = (struct advice_sample){0};
     TRY(g.source.calls->read_schema(&g.source, out));
     g.rows = (struct sample_rows){

@@ -65,6 +65,7 @@ struct gather_options {
     uint64_t bytes;        /* after which no more is sampled */
     int64_t time_limit_us; /* after which no more is sampled; INT64_MAX: none */
     uint64_t seed;         /* of the places; not 0 */
+    bool shows_values;     /* findings do */
 };
 
 /* What it finds is the arena's of the source. */

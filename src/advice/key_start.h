@@ -37,6 +37,9 @@ status key_start_set_range(struct advisor *advisor, const struct key_start *keys
 status key_start_promote(struct advisor *advisor, const struct key_start *keys, bytes key,
                          size_t size, bytes *out);
 
+/* com, org, uk: those that are not endings of files as well. */
+bool is_top_level_domain(bytes label);
+
 bool is_one_of(uint8_t c, const char *characters);
 bool is_one_of_delimiters(uint8_t c);
 

@@ -56,6 +56,13 @@ enum {
     RAMP_FIRST_RATE = 500, /* requests a second that a tablet, or a kind, may begin with */
     RAMP_RISE_PERCENT = 150,
 
+    PERSONAL_LEAST = 20,          /* keys, or names of columns */
+    PERSONAL_VALID_PERCENT = 80,  /* of what has the form that must pass its checksum */
+    PERSONAL_SOCIAL_PERCENT = 98, /* of what has none, but is somebody's */
+    PERSONAL_FAMILIES = 3,
+    PERSONAL_FAMILIES_PERCENT = 25,
+    PERSONAL_NAMES_MOST = 20000, /* of columns that are looked at */
+
     SIBLINGS = 10, /* the table itself among them */
 
     RISING_PAIRS = 100,

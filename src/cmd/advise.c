@@ -31,6 +31,7 @@ struct advise_options {
     uint64_t rows;
     uint64_t bytes;
     uint64_t seed;
+    bool show_values;
     bool rules;
 };
 
@@ -59,6 +60,8 @@ static const struct option rows[] = {
     ROW(SIZE, bytes, "8MB", 1 << 10, (int64_t)1 << 40, "SIZE",
         "No more places are read after so many bytes."),
     ROW(INTEGER, seed, "0", 0, INT64_MAX, "N", "Chooses the places; 0: others each time."),
+    ROW(BOOLEAN, show_values, "false", 0, 0, "",
+        "Shows personal data in keys and names, for which <e-mail> and the like stand otherwise."),
     ROW(BOOLEAN, rules, "false", 0, 0, "", "Prints all rules instead; needs no table."),
 };
 
@@ -123,7 +126,8 @@ static status look_as_client(struct client_session *session, const struct advise
                                     .rows = options->rows,
                                     .bytes = options->bytes,
                                     .time_limit_us = INT64_MAX,
-                                    .seed = seed_of(options)};
+                                    .seed = seed_of(options),
+                                    .shows_values = options->show_values};
     TRY(client_source_init(&client, session, options->table, arena, &wanted.source));
     TRY(gather(&wanted, &out->seen, &out->sample));
     if (!out->sample.has_heat)
@@ -139,7 +143,8 @@ static status ask_for_table(struct client_session *session, const struct advise_
                                              .places = options->places,
                                              .rows = options->rows,
                                              .bytes = options->bytes,
-                                             .seed = options->seed};
+                                             .seed = options->seed,
+                                             .shows_values = options->show_values};
     return advise_ask(session, &question, arena, out);
 }
 
@@ -170,7 +175,8 @@ static status look_at_database(struct client_session *session, const struct advi
     buffer_append_format(&name, "projects/%s/databases/%s", options->target.project,
                          options->database);
     const struct advise_question question = {
-        .name = name.failed ? NULL : arena_string(arena, buffer_bytes(&name))};
+        .name = name.failed ? NULL : arena_string(arena, buffer_bytes(&name)),
+        .shows_values = options->show_values};
     buffer_free(&name);
     if (question.name == NULL)
         return status_out_of_memory();

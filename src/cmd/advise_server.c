@@ -98,6 +98,7 @@ status advise_ask(struct client_session *session, const struct advise_question *
     request.rows = (int32_t)question->rows;
     request.max_bytes = (int64_t)question->bytes;
     request.seed = (int64_t)question->seed;
+    request.show_values = question->shows_values;
     TRY(explain(session, client_session_call(session, ADVISE, NULL, &request.base,
                                              &insight__advice__descriptor, arena, &message)));
     const Insight__Advice *answer = (const void *)message;

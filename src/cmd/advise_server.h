@@ -19,6 +19,7 @@ struct advise_question {
     uint64_t rows;
     uint64_t bytes;
     uint64_t seed; /* 0: any */
+    bool shows_values;
 };
 
 /* All of `*out` is the arena's. UNIMPLEMENTED, or what a stranger calls it, of a server that is

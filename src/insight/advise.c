@@ -53,6 +53,7 @@ static status read_extent(const Insight__AdviseRequest *message, int64_t now_us,
         .bytes = (uint64_t)(bytes < TABLE_BYTES_MOST ? bytes : TABLE_BYTES_MOST),
         .time_limit_us = TABLE_US,
         .seed = (uint64_t)seed,
+        .shows_values = message->show_values,
     };
     return status_ok();
 }

@@ -376,6 +376,7 @@ static status describe(struct looking *l, struct advice_database *out)
     out->index_count = l->indexes.count;
     out->kinds = l->ramps.items;
     out->kind_count = l->ramps.count;
+    out->properties = l->properties;
     return status_ok();
 }
 
@@ -393,6 +394,7 @@ static status look(struct looking *l, Insight__TableAdvice **out)
 {
     struct advice_observations seen = {.table_id = name_id(table_name(l->table)),
                                        .now_us = l->now_us};
+    const Insight__AdviseRequest *message = (const void *)l->request->message;
     struct advice_database database = {0};
     struct heat_matrix matrix;
     struct advice advice;
@@ -404,6 +406,7 @@ static status look(struct looking *l, Insight__TableAdvice **out)
     TRY(read_minutes(l, &matrix));
     TRY(table_sample(l->table, add_size, &seen.table_size));
     TRY(describe(l, &database));
+    seen.shows_values = message->show_values;
     seen.signs = l->signs;
     seen.sign_count = l->sign_count;
     TRY(advice_find_in_database(&seen, &database, l->arena, &advice));

@@ -164,6 +164,8 @@ static status take_entity(struct looking *l, bytes key, const Ds__Entity *entity
     TRY(database_row_text(key, l->arena, &seen.words));
     TRY(find_widest(l, &rows, &seen));
     TRY(find_odd(l, entity, &seen.odd));
+    for (size_t i = 0; i < entity->n_properties; i++)
+        personal_count(&l->properties, bytes_of(entity->properties[i]->key));
     return vector_add(&l->entities, l->arena, &seen, sizeof seen);
 }
 

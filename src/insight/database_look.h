@@ -48,13 +48,14 @@ struct looking {
     struct advice_random random;
     struct advice_sample sample;
     size_t large_rows;
-    struct vector keys;          /* bytes, of rows that were seen */
-    struct vector entities;      /* struct advice_entity */
-    struct vector groups;        /* struct group */
-    struct vector series;        /* struct part: properties' indexes */
-    struct vector kinds;         /* struct part: kinds' indexes */
-    struct vector roots;         /* struct part: entities by the kinds of their roots */
-    struct ds_index *composites; /* all that writers keep */
+    struct vector keys;                /* bytes, of rows that were seen */
+    struct vector entities;            /* struct advice_entity */
+    struct personal_counts properties; /* names */
+    struct vector groups;              /* struct group */
+    struct vector series;              /* struct part: properties' indexes */
+    struct vector kinds;               /* struct part: kinds' indexes */
+    struct vector roots;               /* struct part: entities by the kinds of their roots */
+    struct ds_index *composites;       /* all that writers keep */
     size_t composite_count;
     struct vector indexes; /* struct advice_index */
     struct vector ramps;   /* struct advice_kind */
