@@ -7,6 +7,7 @@
 #include "aws/bucket.h"
 
 #include "aws/bucket_calls.h"
+#include "aws/xml.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/limits.h"
@@ -199,35 +200,44 @@ struct bucket_writer {
     unsigned part_count;
 };
 
+/* `root`: see bucket_request. */
 static status call_upload(struct bucket_writer *w, const char *method, const char *query,
-                          bytes body, struct bucket_answer *answer)
+                          bytes body, const char *root, struct bucket_answer *answer)
 {
     const struct bucket_request request = {.method = method,
                                            .key = text(&w->key),
                                            .query = query,
                                            .body = body,
-                                           .answer_most = ANSWER_MOST};
+                                           .answer_most = ANSWER_MOST,
+                                           .root = root};
     return bucket_call(w->bucket, &request, answer);
 }
 
 static status take_upload(struct bucket_writer *w, const struct bucket_answer *answer)
 {
-    bytes all = buffer_bytes(&answer->body), id;
-    if (!xml_take(&all, "UploadId", &id) || id.size == 0)
-        return status_make(STATUS_UNAVAILABLE, "the bucket names no upload for %s", text(&w->key));
-    char *copy = bytes_to_string(id);
-    if (copy == NULL)
+    struct buffer decoded = {0};
+    bytes id;
+    bool has_id =
+        xml_first(answer->content, "UploadId", &id) && id.size > 0 && xml_text(id, &decoded);
+    buffer_append_byte(&decoded, '\0');
+    bool is_short = decoded.failed;
+    if (has_id && !is_short) {
+        bucket_append_escaped(&w->upload, text(&decoded));
+        buffer_append_byte(&w->upload, '\0');
+    }
+    buffer_free(&decoded);
+    if (is_short || w->upload.failed)
         return status_out_of_memory();
-    bucket_append_escaped(&w->upload, copy);
-    buffer_append_byte(&w->upload, '\0');
-    free(copy);
-    return w->upload.failed ? status_out_of_memory() : status_ok();
+    return has_id ? status_ok()
+                  : status_make(STATUS_UNAVAILABLE, "the bucket names no upload for %s",
+                                text(&w->key));
 }
 
 static status begin_parts(struct bucket_writer *w)
 {
     struct bucket_answer answer = {0};
-    status s = call_upload(w, "POST", "uploads=", bytes_of(""), &answer);
+    status s =
+        call_upload(w, "POST", "uploads=", bytes_of(""), "InitiateMultipartUploadResult", &answer);
     if (status_is_ok(s))
         s = take_upload(w, &answer);
     bucket_answer_clear(&answer);
@@ -255,8 +265,9 @@ static status put_part(struct bucket_writer *w)
     if (++w->part_count > MOST_PARTS)
         return status_make(STATUS_UNIMPLEMENTED, "%s is too large for a bucket", text(&w->key));
     buffer_append_format(&query, "partNumber=%u&uploadId=%s%c", w->part_count, text(&w->upload), 0);
-    status s = query.failed ? status_out_of_memory()
-                            : call_upload(w, "PUT", text(&query), buffer_bytes(&w->part), &answer);
+    status s = query.failed
+                   ? status_out_of_memory()
+                   : call_upload(w, "PUT", text(&query), buffer_bytes(&w->part), NULL, &answer);
     if (status_is_ok(s))
         s = note_part(w, &answer);
     bucket_answer_clear(&answer);
@@ -286,7 +297,8 @@ static status complete(struct bucket_writer *w)
                          (int)w->parts.size, text(&w->parts));
     status s = query.failed || body.failed
                    ? status_out_of_memory()
-                   : call_upload(w, "POST", text(&query), buffer_bytes(&body), &answer);
+                   : call_upload(w, "POST", text(&query), buffer_bytes(&body),
+                                 "CompleteMultipartUploadResult", &answer);
     if (status_is_ok(s))
         buffer_clear(&w->upload);
     bucket_answer_clear(&answer);
@@ -303,7 +315,7 @@ static status finish(struct place_writer *writer)
         TRY(put_part(w));
         return complete(w);
     }
-    status s = call_upload(w, "PUT", NULL, buffer_bytes(&w->part), &answer);
+    status s = call_upload(w, "PUT", NULL, buffer_bytes(&w->part), NULL, &answer);
     bucket_answer_clear(&answer);
     return s;
 }
@@ -367,57 +379,135 @@ struct listing {
     int64_t server_us;    /* when it was listed */
 };
 
-static int64_t parse_time(bytes b)
+/* False: it is no time. */
+static bool parse_time(bytes b, int64_t *us)
 {
     struct tm parts = {0};
     char copy[32];
     snprintf(copy, sizeof copy, "%.*s", (int)b.size, (const char *)b.data);
-    return strptime(copy, "%Y-%m-%dT%H:%M:%S", &parts) == NULL ? 0
-                                                               : (int64_t)timegm(&parts) * 1000000;
+    bool is_one = strptime(copy, "%Y-%m-%dT%H:%M:%S", &parts) != NULL;
+    *us = is_one ? (int64_t)timegm(&parts) * 1000000 : 0;
+    return is_one;
+}
+
+static bool parse_size(bytes b, uint64_t *size)
+{
+    char copy[24], *end;
+    snprintf(copy, sizeof copy, "%.*s", (int)b.size, (const char *)b.data);
+    *size = strtoull(copy, &end, 10);
+    return b.size > 0 && b.size < sizeof copy && copy[0] >= '0' && copy[0] <= '9' && *end == '\0';
+}
+
+/* Whoever took it for a listing would take what it does not show to be gone. */
+static status no_listing(const struct listing *l, const char *why)
+{
+    return status_make(STATUS_UNAVAILABLE, "the bucket's answer is no listing of %s: %s",
+                       text(&l->prefix), why);
+}
+
+/* In the arena, with a NUL behind it. */
+static status take_text(struct listing *l, bytes inner, bytes *out)
+{
+    struct buffer decoded = {0};
+    bool is_fine = xml_text(inner, &decoded);
+    const char *copy = is_fine ? arena_string(l->arena, buffer_bytes(&decoded)) : NULL;
+    bool is_short = decoded.failed || (is_fine && copy == NULL);
+    *out = bytes_make(copy, decoded.size);
+    buffer_free(&decoded);
+    if (is_short)
+        return status_out_of_memory();
+    return is_fine ? status_ok() : no_listing(l, "a name in it cannot be read");
+}
+
+/* Of the key, what stands behind the folder's; empty: it is the folder itself. */
+static status take_key(struct listing *l, bytes inner, bytes *out)
+{
+    bytes prefix = bytes_make(l->prefix.data, l->prefix.size - 1);
+    TRY(take_text(l, inner, out));
+    if (!bytes_start_with(*out, prefix))
+        return no_listing(l, "it has what is elsewhere");
+    *out = bytes_from(*out, prefix.size);
+    return status_ok();
 }
 
 /* What is no name of ours is not in the place. */
-static status note(struct listing *l, bytes key, bytes size, bytes modified, bool is_folder)
+static status note(struct listing *l, bytes name, const struct found *found)
 {
-    size_t prefix = l->prefix.size - 1;
-    if (key.size <= prefix)
-        return status_ok();
-    key = bytes_from(key, prefix);
-    if (is_folder)
-        key.size--; /* its slash */
-    char *name = arena_string(l->arena, key);
-    char *digits = arena_string(l->arena, size);
-    if (name == NULL || digits == NULL)
+    struct found noted = *found;
+    char *copy = arena_string(l->arena, name);
+    if (copy == NULL)
         return status_out_of_memory();
-    if (strchr(name, '/') != NULL || !place_name_is_sound(name))
+    if (strchr(copy, '/') != NULL || !place_name_is_sound(copy))
         return status_ok();
-    const struct found found = {
-        .entry = {.name = name, .size = strtoull(digits, NULL, 10), .is_folder = is_folder},
-        .modified_us = parse_time(modified)};
-    buffer_append(&l->found, &found, sizeof found);
+    noted.entry.name = copy;
+    buffer_append(&l->found, &noted, sizeof noted);
     return l->found.failed ? status_out_of_memory() : status_ok();
+}
+
+static status take_object(struct listing *l, bytes object)
+{
+    struct found found = {.entry = {.is_folder = false}};
+    bytes key, size, modified;
+    if (!xml_first(object, "Key", &key) || !xml_first(object, "Size", &size) ||
+        !xml_first(object, "LastModified", &modified) || !parse_size(size, &found.entry.size) ||
+        !parse_time(modified, &found.modified_us))
+        return no_listing(l, "it does not say of an object what there is to say");
+    TRY(take_key(l, key, &key));
+    return note(l, key, &found);
+}
+
+static status take_folder(struct listing *l, bytes folder)
+{
+    const struct found found = {.entry = {.is_folder = true}};
+    bytes key;
+    if (!xml_first(folder, "Prefix", &key))
+        return no_listing(l, "a folder in it has no name");
+    TRY(take_key(l, key, &key));
+    key.size -= key.size > 0; /* its slash */
+    return note(l, key, &found);
+}
+
+/* Of another folder, or another bucket, a listing may come that shows nothing. */
+static status check_prefix(struct listing *l, bytes page)
+{
+    bytes inner, prefix;
+    if (!xml_first(page, "Prefix", &inner))
+        return status_ok();
+    TRY(take_text(l, inner, &prefix));
+    return bytes_equal(prefix, bytes_of(text(&l->prefix)))
+               ? status_ok()
+               : no_listing(l, "it is one of elsewhere");
+}
+
+/* The token of the next page; empty: this is the last one. */
+static status take_token(struct listing *l, bytes page)
+{
+    bytes truncated, inner, token = bytes_of("");
+    if (!xml_first(page, "IsTruncated", &truncated))
+        return no_listing(l, "it does not say whether it goes on");
+    bool goes_on = bytes_equal(truncated, bytes_of("true"));
+    if (!goes_on && !bytes_equal(truncated, bytes_of("false")))
+        return no_listing(l, "it does not say whether it goes on");
+    if (goes_on && xml_first(page, "NextContinuationToken", &inner))
+        TRY(take_text(l, inner, &token));
+    if (goes_on && (token.size == 0 ||
+                    (l->token.size > 0 && strcmp(text(&l->token), (const char *)token.data) == 0)))
+        return no_listing(l, "it goes on, and does not say where");
+    buffer_clear(&l->token);
+    if (goes_on)
+        buffer_append(&l->token, token.data, token.size + 1);
+    return l->token.failed ? status_out_of_memory() : status_ok();
 }
 
 static status take_page(struct listing *l, bytes page)
 {
-    const bytes none = bytes_of("");
-    bytes rest = page, each, key, size, modified;
-    while (xml_take(&rest, "Contents", &each)) {
-        bytes a = each, b = each, c = each;
-        if (xml_take(&a, "Key", &key) && xml_take(&b, "Size", &size) &&
-            xml_take(&c, "LastModified", &modified))
-            TRY(note(l, key, size, modified, false));
-    }
-    rest = page;
-    while (xml_take(&rest, "CommonPrefixes", &each))
-        if (xml_take(&each, "Prefix", &key))
-            TRY(note(l, key, none, none, true));
-    buffer_clear(&l->token);
-    if (xml_take(&page, "NextContinuationToken", &key)) {
-        buffer_append_bytes(&l->token, key);
-        buffer_append_byte(&l->token, '\0');
-    }
-    return l->token.failed ? status_out_of_memory() : status_ok();
+    bytes each;
+    TRY(check_prefix(l, page));
+    for (bytes rest = page; xml_child(&rest, "Contents", &each);)
+        TRY(take_object(l, each));
+    for (bytes rest = page; xml_child(&rest, "CommonPrefixes", &each);)
+        TRY(take_folder(l, each));
+    return take_token(l, page);
 }
 
 static status get_page(struct listing *l)
@@ -432,13 +522,16 @@ static status get_page(struct listing *l)
     buffer_append_format(&query, "delimiter=%%2F&list-type=2&prefix=");
     bucket_append_escaped(&query, text(&l->prefix));
     buffer_append_byte(&query, '\0');
-    const struct bucket_request request = {
-        .method = "GET", .key = "", .query = text(&query), .answer_most = PAGE_MOST};
+    const struct bucket_request request = {.method = "GET",
+                                           .key = "",
+                                           .query = text(&query),
+                                           .answer_most = PAGE_MOST,
+                                           .root = "ListBucketResult"};
     status s =
         query.failed ? status_out_of_memory() : bucket_call(l->place->bucket, &request, &answer);
     l->server_us = answer.server_us;
     if (status_is_ok(s))
-        s = take_page(l, buffer_bytes(&answer.body));
+        s = take_page(l, answer.content);
     bucket_answer_clear(&answer);
     buffer_free(&query);
     return s;
@@ -449,14 +542,18 @@ static int compare_found(const void *a, const void *b)
     return strcmp(((const struct found *)a)->entry.name, ((const struct found *)b)->entry.name);
 }
 
-static status gather(struct listing *l, struct place *place, const char *folder)
+static status begin_listing(struct listing *l, struct place *place, const char *folder)
 {
     l->place = own(place);
     l->arena = arena_create(LIST_MEMORY);
     buffer_append_format(&l->prefix, "%s%s%s%c", l->place->prefix, folder,
                          folder[0] != '\0' ? "/" : "", 0);
-    if (l->arena == NULL || l->prefix.failed)
-        return status_out_of_memory();
+    return l->arena == NULL || l->prefix.failed ? status_out_of_memory() : status_ok();
+}
+
+static status gather(struct listing *l, struct place *place, const char *folder)
+{
+    TRY(begin_listing(l, place, folder));
     do
         TRY(get_page(l));
     while (l->token.size > 0);
@@ -488,24 +585,13 @@ static status list(struct place *place, const char *folder,
 
 /* --- what a crash left --- */
 
-static status abort_listed(struct place *place, bytes upload)
+static status abort_one(struct place *place, const char *key, const char *id)
 {
-    bytes rest = upload, key, id;
     struct buffer escaped = {0};
-    if (!xml_take(&rest, "Key", &key) || !xml_take(&upload, "UploadId", &id))
-        return status_ok();
-    char *key_text = bytes_to_string(key), *id_text = bytes_to_string(id);
-    status s = status_out_of_memory();
-    if (key_text != NULL && id_text != NULL) {
-        bucket_append_escaped(&escaped, id_text);
-        buffer_append_byte(&escaped, '\0');
-        if (!escaped.failed) {
-            status_free(s);
-            s = abort_upload(own(place)->bucket, key_text, text(&escaped));
-        }
-    }
-    free(key_text);
-    free(id_text);
+    bucket_append_escaped(&escaped, id);
+    buffer_append_byte(&escaped, '\0');
+    status s = escaped.failed ? status_out_of_memory()
+                              : abort_upload(own(place)->bucket, key, text(&escaped));
     buffer_free(&escaped);
     if (s.code != STATUS_NOT_FOUND)
         return s;
@@ -513,25 +599,47 @@ static status abort_listed(struct place *place, bytes upload)
     return status_ok();
 }
 
+static status abort_listed(struct listing *l, struct place *place, bytes upload)
+{
+    bytes key, id, name;
+    if (!xml_first(upload, "Key", &key) || !xml_first(upload, "UploadId", &id))
+        return no_listing(l, "it does not say of an upload what there is to say");
+    TRY(take_key(l, key, &name));
+    TRY(take_text(l, key, &key));
+    TRY(take_text(l, id, &id));
+    return abort_one(place, (const char *)key.data, (const char *)id.data);
+}
+
 /* A thousand of them at most: more are there for the next. */
-static status sweep(struct place *place, const char *folder)
+static status sweep_uploads(struct listing *l, struct place *place)
 {
     struct bucket_answer answer = {0};
     struct buffer query = {0};
-    bytes rest, upload;
+    bytes upload;
     buffer_append_format(&query, "prefix=");
-    bucket_append_escaped(&query, own(place)->prefix);
-    bucket_append_escaped(&query, folder);
-    buffer_append_format(&query, "%%2F&uploads=%c", 0);
-    const struct bucket_request request = {
-        .method = "GET", .key = "", .query = text(&query), .answer_most = PAGE_MOST};
+    bucket_append_escaped(&query, text(&l->prefix));
+    buffer_append_format(&query, "&uploads=%c", 0);
+    const struct bucket_request request = {.method = "GET",
+                                           .key = "",
+                                           .query = text(&query),
+                                           .answer_most = PAGE_MOST,
+                                           .root = "ListMultipartUploadsResult"};
     status s =
         query.failed ? status_out_of_memory() : bucket_call(own(place)->bucket, &request, &answer);
-    rest = buffer_bytes(&answer.body);
-    while (status_is_ok(s) && xml_take(&rest, "Upload", &upload))
-        s = abort_listed(place, upload);
+    while (status_is_ok(s) && xml_child(&answer.content, "Upload", &upload))
+        s = abort_listed(l, place, upload);
     bucket_answer_clear(&answer);
     buffer_free(&query);
+    return s;
+}
+
+static status sweep(struct place *place, const char *folder)
+{
+    struct listing l = {0};
+    status s = begin_listing(&l, place, folder);
+    if (status_is_ok(s))
+        s = sweep_uploads(&l, place);
+    end_listing(&l);
     return s;
 }
 

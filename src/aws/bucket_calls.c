@@ -4,6 +4,7 @@
 #include "aws/credentials.h"
 #include "aws/endpoint.h"
 #include "aws/signature.h"
+#include "aws/xml.h"
 #include "base/clock.h"
 #include "os/digest.h"
 #include "os/thread.h"
@@ -38,30 +39,6 @@ struct bucket {
     CURL *idle[MOST_IDLE];
     size_t idle_count;
 };
-
-/* --- XML --- */
-
-static const uint8_t *find(bytes text, bytes what)
-{
-    return text.size == 0 ? NULL : memmem(text.data, text.size, what.data, what.size);
-}
-
-bool xml_take(bytes *text, const char *name, bytes *content)
-{
-    char open[64], close[64];
-    snprintf(open, sizeof open, "<%s>", name);
-    snprintf(close, sizeof close, "</%s>", name);
-    const uint8_t *begin = find(*text, bytes_of(open));
-    if (begin == NULL)
-        return false;
-    bytes rest = bytes_from(*text, (size_t)(begin - text->data) + strlen(open));
-    const uint8_t *end = find(rest, bytes_of(close));
-    if (end == NULL)
-        return false;
-    *content = bytes_make(rest.data, (size_t)(end - rest.data));
-    *text = bytes_from(rest, content->size + strlen(close));
-    return true;
-}
 
 /* --- names --- */
 
@@ -127,8 +104,8 @@ static enum status_code code_of(bytes code, unsigned http_status)
         return STATUS_UNAUTHENTICATED;
     case 403:
         return STATUS_PERMISSION_DENIED;
-    case 404:
-        return STATUS_NOT_FOUND;
+    case 404: /* without a bucket's words it is a proxy that finds nothing */
+        return code.size > 0 ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE;
     case 429:
         return STATUS_UNAVAILABLE;
     default:
@@ -136,13 +113,19 @@ static enum status_code code_of(bytes code, unsigned http_status)
     }
 }
 
+static const uint8_t *find(bytes text, bytes what)
+{
+    return text.size == 0 ? NULL : memmem(text.data, text.size, what.data, what.size);
+}
+
 static status failure_of(const struct bucket *bucket, const struct bucket_request *request,
                          const struct bucket_answer *answer)
 {
-    bytes text = buffer_bytes(&answer->body), rest = text;
-    bytes code = bytes_of(""), words = bytes_of("");
-    xml_take(&rest, "Code", &code);
-    xml_take(&text, "Message", &words);
+    bytes error, code = bytes_of(""), words = bytes_of("");
+    if (xml_root(buffer_bytes(&answer->body), "Error", &error)) {
+        xml_first(error, "Code", &code);
+        xml_first(error, "Message", &words);
+    }
     return status_make(code_of(code, answer->http_status),
                        "bucket %s, %s %.200s: HTTP status %u%s%.*s%s%.*s", bucket->name,
                        request->method, request->key, answer->http_status,
@@ -159,6 +142,30 @@ static bool is_fine(const struct bucket_answer *answer)
     return has_range || answer->http_status == 204 ||
            (answer->http_status == 200 &&
             (text.size == 0 || text.data[0] != '<' || find(text, bytes_of("<Error>")) == NULL));
+}
+
+/* Who answers in the bucket's place, a proxy or a gateway, may say 200 as well. */
+static status check_answer(const struct bucket *bucket, const struct bucket_request *request,
+                           struct bucket_answer *answer)
+{
+    bytes text = buffer_bytes(&answer->body);
+    bool is_put = strcmp(request->method, "PUT") == 0;
+    if (is_put && answer->etag[0] == '\0')
+        return status_make(STATUS_UNAVAILABLE,
+                           "bucket %s, PUT %.200s: HTTP status %u without an ETag is no bucket's "
+                           "answer",
+                           bucket->name, request->key, answer->http_status);
+    if (request->root == NULL || xml_root(text, request->root, &answer->content))
+        return status_ok();
+    struct buffer begin = {0};
+    buffer_append_quoted(&begin, text, 60);
+    status s = status_make(STATUS_UNAVAILABLE,
+                           "bucket %s, %s %.200s: the answer of %zu bytes is no %s, or not all of "
+                           "one: %.*s",
+                           bucket->name, request->method, request->key, text.size, request->root,
+                           (int)begin.size, (const char *)begin.data);
+    buffer_free(&begin);
+    return s;
 }
 
 /* --- one attempt --- */
@@ -336,7 +343,8 @@ static status outcome_of(struct attempt *a, CURLcode code)
         return status_make(STATUS_UNAVAILABLE, "bucket %s: %s", a->bucket->name, words);
     curl_easy_getinfo(a->easy, CURLINFO_RESPONSE_CODE, &http_status);
     a->answer->http_status = (unsigned)http_status;
-    return is_fine(a->answer) ? status_ok() : failure_of(a->bucket, a->request, a->answer);
+    return is_fine(a->answer) ? check_answer(a->bucket, a->request, a->answer)
+                              : failure_of(a->bucket, a->request, a->answer);
 }
 
 static status perform(struct attempt *a)

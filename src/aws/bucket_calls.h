@@ -25,11 +25,13 @@ struct bucket_request {
     uint64_t first;
     uint64_t last;
     size_t answer_most; /* bytes of the answer's body */
+    const char *root;   /* the answer is one XML element of this name, whole; NULL: whatever */
 };
 
 struct bucket_answer {
     unsigned http_status;
     struct buffer body;
+    bytes content;     /* of the root, if one was asked for; in the body */
     char etag[128];    /* with its quotation marks; empty: none */
     uint64_t total;    /* of the object, if a range was asked for and there */
     int64_t server_us; /* when the server says that it is; 0: it does not */
@@ -39,16 +41,14 @@ struct bucket_answer {
  * range behind the object's end (HTTP status 416).
  *
  * NOT_FOUND: no such object, or upload; FAILED_PRECONDITION: no such bucket, or another region's;
- * UNAUTHENTICATED, PERMISSION_DENIED: as S3 has it; UNAVAILABLE: no answer, or that it is busy. */
+ * UNAUTHENTICATED, PERMISSION_DENIED: as S3 has it; UNAVAILABLE: no answer, or that it is busy, or
+ * an answer that is none: with another root, or cut, or to a PUT without an ETag, such as a proxy
+ * gives for what is behind it. */
 status bucket_call(struct bucket *bucket, const struct bucket_request *request,
                    struct bucket_answer *out);
 void bucket_answer_clear(struct bucket_answer *answer);
 
 /* As keys stand in a query. */
 void bucket_append_escaped(struct buffer *out, const char *text);
-
-/* The content of the next element of that name, `text` going on behind it; false if there is none.
- * Elements within are not told from others. */
-bool xml_take(bytes *text, const char *name, bytes *content);
 
 #endif

@@ -13,7 +13,7 @@ struct step {
     const char *has;    /* what else is in it; NULL: whatever */
     int http_status;
     const char *body;
-    const char *headers; /* NULL: none */
+    const char *headers; /* NULL: as S3 has them */
 };
 
 struct fixture {
@@ -34,14 +34,18 @@ static void answer_step(void *context, unsigned number, const char *request, str
         fprintf(stderr, "# step %u: %.200s\n", number, request);
         atomic_fetch_add(&f->wrong, 1);
     }
-    if (step->headers == NULL)
-        fake_answer(out, step->http_status, step->body);
-    else
-        buffer_append_format(out,
-                             "HTTP/1.1 %d X\r\n%s\r\nContent-Length: %zu\r\n"
-                             "Connection: close\r\n\r\n%s",
-                             step->http_status, step->headers, strlen(step->body), step->body);
+    bool is_put = strncmp(request, "PUT", 3) == 0 && step->http_status == 200;
+    const char *headers = is_put ? "ETag: \"e\"" : "Date: Sun, 30 Aug 2015 12:36:00 GMT";
+    buffer_append_format(out,
+                         "HTTP/1.1 %d X\r\n%s\r\nContent-Length: %zu\r\n"
+                         "Connection: close\r\n\r\n%s",
+                         step->http_status, step->headers != NULL ? step->headers : headers,
+                         strlen(step->body), step->body);
 }
+
+/* What an answer's root has as its content. */
+#define LISTING(content) "<ListBucketResult>" content "</ListBucketResult>"
+#define LAST             "<IsTruncated>false</IsTruncated>"
 
 static void begin(struct fixture *f, const struct step *steps)
 {
@@ -94,6 +98,8 @@ static void what_is_wrong_is_told_in_words(void **state)
         {"PUT", NULL, 403, "<Error><Code>AccessDenied</Code></Error>", NULL},
         {"PUT", NULL, 404, "<Error><Code>NoSuchBucket</Code></Error>", NULL},
         {"GET", "range: bytes=0-", 404, "<Error><Code>NoSuchKey</Code></Error>", NULL},
+        {"GET", NULL, 404, "<html>no such page</html>", NULL}, /* a proxy's: who knows? */
+        {"GET", NULL, 404, "<Error><Code>NoSuchKey</Code></Error>", NULL},
     };
     struct place_reader *reader;
     (void)state;
@@ -102,7 +108,8 @@ static void what_is_wrong_is_told_in_words(void **state)
     assert_words(place_put(f.place, "a", bytes_of("")), STATUS_PERMISSION_DENIED, "bucket b");
     assert_words(place_put(f.place, "a", bytes_of("")), STATUS_FAILED_PRECONDITION, "NoSuchBucket");
     assert_status(place_open(f.place, "a", &reader), STATUS_NOT_FOUND);
-    end(&f, 4);
+    assert_status(place_open(f.place, "a", &reader), STATUS_NOT_FOUND);
+    end(&f, 6);
 }
 
 static void addresses_are_checked(void **state)
@@ -131,15 +138,18 @@ static void a_list_comes_in_pages(void **state)
     struct buffer out = {0};
     const struct step steps[] = {
         {"GET /b/?delimiter=%2F&list-type=2&prefix=p%2Ffiles%2F ", NULL, 200,
-         "<R><NextContinuationToken>1/2+=</NextContinuationToken>"
+         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+         "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>b</Name>"
+         "<IsTruncated>true</IsTruncated>"
+         "<NextContinuationToken>1/2+=</NextContinuationToken>"
          "<Contents><Key>p/files/b</Key><LastModified>2015-08-30T12:36:00.000Z</LastModified>"
-         "<Size>7</Size></Contents></R>",
+         "<Size>7</Size></Contents></ListBucketResult>",
          NULL},
         {"GET /b/?continuation-token=1%2F2%2B%3D&delimiter=%2F&list-type=2&prefix=p%2Ffiles%2F ",
          NULL, 200,
-         "<R><Contents><Key>p/files/.x</Key><LastModified>2015-08-30T12:36:00.000Z</LastModified>"
-         "<Size>1</Size></Contents>"
-         "<CommonPrefixes><Prefix>p/files/a/</Prefix></CommonPrefixes></R>",
+         LISTING("<Prefix>p/files/</Prefix>" LAST "<Contents><Key>p/files/.x</Key>"
+                 "<LastModified>2015-08-30T12:36:00.000Z</LastModified><Size>1</Size></Contents>"
+                 "<CommonPrefixes><Prefix>p/files/a/</Prefix></CommonPrefixes>"),
          NULL},
     };
     (void)state;
@@ -149,6 +159,98 @@ static void a_list_comes_in_pages(void **state)
     assert_string_equal((const char *)out.data, "a/ 0\nb 7\n");
     buffer_free(&out);
     end(&f, 2);
+}
+
+/* As a second breaker found: a proxy's page, nothing at all and a listing that was cut were taken
+ * for listings of what there is, and who expires removed the rest. */
+static void what_is_no_listing_is_not_taken_for_one(void **state)
+{
+#define OBJECT(fields) LISTING(LAST "<Contents>" fields "</Contents>")
+#define TIME           "<LastModified>2015-08-30T12:36:00.000Z</LastModified>"
+    static const struct {
+        const char *body;
+        const char *words;
+        bool is_asked_again; /* until nobody has patience left */
+    } wrong[] = {
+        {"", "no ListBucketResult", true},
+        {"<html><body>captive portal</body></html>", "captive portal", true},
+        {"<ListBucketResult>" LAST "<Contents><Key>p/files/a</Key>" TIME
+         "<Size>1</Size></Contents>",
+         "not all of one", true},
+        {"<ListBucketResult>" LAST "<Contents><Key>p/files/a</Key>" TIME "<Si", "not all of one",
+         true},
+        {"<ListBucketResult>" LAST "<Contents></ListBucketResult>", "not all of one", true},
+        {LISTING(LAST) "<html>", "not all of one", true},
+        {LISTING("<Name>b</Name>"), "whether it goes on", false},
+        {LISTING("<IsTruncated>maybe</IsTruncated>"), "whether it goes on", false},
+        {LISTING("<IsTruncated>true</IsTruncated>"), "does not say where", false},
+        {LISTING("<Prefix>p/other/</Prefix>" LAST), "elsewhere", false},
+        {OBJECT("<Key>p/other/a</Key>" TIME "<Size>1</Size>"), "elsewhere", false},
+        {OBJECT("<Key>p/files/&a;</Key>" TIME "<Size>1</Size>"), "cannot be read", false},
+        {OBJECT("<Key>p/files/a</Key>" TIME "<Size></Size>"), "of an object", false},
+        {OBJECT("<Key>p/files/a</Key><Size>1</Size>"), "of an object", false},
+        {OBJECT(TIME "<Size>1</Size>"), "of an object", false},
+        {LISTING(LAST "<CommonPrefixes></CommonPrefixes>"), "a folder", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        enum { ATTEMPTS = 6 };
+        struct step steps[ATTEMPTS];
+        struct fixture f;
+        struct buffer out = {0};
+        for (size_t j = 0; j < ATTEMPTS; j++)
+            steps[j] = (struct step){"GET", NULL, 200, wrong[i].body, NULL};
+        begin(&f, steps);
+        assert_words(place_list(f.place, "files", write_entry, &out), STATUS_UNAVAILABLE,
+                     wrong[i].words);
+        assert_int_equal(out.size, 0);
+        buffer_free(&out);
+        end(&f, wrong[i].is_asked_again ? ATTEMPTS : 1);
+    }
+}
+
+static void a_listing_that_was_cut_once_is_asked_for_again(void **state)
+{
+    struct fixture f;
+    struct buffer out = {0};
+    const struct step steps[] = {
+        {"GET", NULL, 200, "<ListBucketResult>" LAST, NULL},
+        {"GET", NULL, 200, OBJECT("<Key>p/files/a&#x2d;&#98;</Key>" TIME "<Size>1</Size>"), NULL},
+    };
+    (void)state;
+    begin(&f, steps);
+    assert_ok(place_list(f.place, "files", write_entry, &out));
+    buffer_append_byte(&out, 0);
+    assert_string_equal((const char *)out.data, "a-b 1\n");
+    buffer_free(&out);
+    end(&f, 2);
+}
+
+static void pages_that_do_not_end_are_no_listing(void **state)
+{
+    struct fixture f;
+    struct buffer out = {0};
+    const char *page = LISTING("<IsTruncated>true</IsTruncated>"
+                               "<NextContinuationToken>t</NextContinuationToken>");
+    const struct step steps[] = {{"GET", NULL, 200, page, NULL}, {"GET", NULL, 200, page, NULL}};
+    (void)state;
+    begin(&f, steps);
+    assert_words(place_list(f.place, "files", write_entry, &out), STATUS_UNAVAILABLE,
+                 "does not say where");
+    end(&f, 2);
+}
+
+/* --- what is put --- */
+
+static void what_no_bucket_has_taken_is_not_put(void **state)
+{
+    struct fixture f;
+    const struct step page = {"PUT", NULL, 200, "<html>maintenance</html>", "Server: proxy"};
+    const struct step steps[] = {page, page, {"PUT", NULL, 200, "", NULL}};
+    (void)state;
+    begin(&f, steps);
+    assert_ok(place_put(f.place, "a", bytes_of("content")));
+    end(&f, 3);
 }
 
 /* --- parts --- */
@@ -166,7 +268,10 @@ static status put_large(struct fixture *f)
 
 #define BEGUN                                                                                      \
     {                                                                                              \
-        "POST /b/p/a?uploads= ", NULL, 200, "<R><UploadId>u/1</UploadId></R>", NULL                \
+        "POST /b/p/a?uploads= ", NULL, 200,                                                        \
+            "<InitiateMultipartUploadResult><UploadId>u/1</UploadId>"                              \
+            "</InitiateMultipartUploadResult>",                                                    \
+            NULL                                                                                   \
     }
 #define PUT_PART(n)                                                                                \
     {                                                                                              \
@@ -182,7 +287,7 @@ static void what_is_large_comes_in_parts(void **state)
         PUT_PART(2),
         {"POST /b/p/a?uploadId=u%2F1 ",
          "<Part><PartNumber>2</PartNumber><ETag>\"e2\"</ETag></Part></CompleteMultipartUpload>",
-         200, "<R></R>", NULL},
+         200, "<CompleteMultipartUploadResult></CompleteMultipartUploadResult>", NULL},
     };
     (void)state;
     begin(&f, steps);
@@ -214,8 +319,8 @@ static void parts_that_fail_are_taken_back(void **state)
 /* --- locks --- */
 
 #define LOCKED(time)                                                                               \
-    "<R><Contents><Key>p/locks/other</Key><LastModified>" time "</LastModified>"                   \
-    "<Size>0</Size></Contents></R>"
+    LISTING(LAST "<Contents><Key>p/locks/other</Key><LastModified>" time "</LastModified>"         \
+                 "<Size>0</Size></Contents>")
 
 /* The server's date is 12:36. */
 static void a_lock_that_is_left_is_removed_and_no_other(void **state)
@@ -244,7 +349,9 @@ static void a_sweep_ends_what_was_begun(void **state)
     struct fixture f;
     const struct step steps[] = {
         {"GET /b/?prefix=p%2Ffiles%2F&uploads= ", NULL, 200,
-         "<R><Upload><Key>p/files/x</Key><UploadId>7</UploadId></Upload></R>", NULL},
+         "<ListMultipartUploadsResult><Upload><Key>p/files/x</Key><UploadId>7</UploadId></Upload>"
+         "</ListMultipartUploadsResult>",
+         NULL},
         {"DELETE /b/p/files/x?uploadId=7 ", NULL, 404, "<Error><Code>NoSuchUpload</Code></Error>",
          NULL},
     };
@@ -254,6 +361,21 @@ static void a_sweep_ends_what_was_begun(void **state)
     end(&f, 2);
 }
 
+static void uploads_of_elsewhere_are_not_ended(void **state)
+{
+    struct fixture f;
+    const struct step steps[] = {
+        {"GET", NULL, 200,
+         "<ListMultipartUploadsResult><Upload><Key>q/x</Key><UploadId>7</UploadId></Upload>"
+         "</ListMultipartUploadsResult>",
+         NULL},
+    };
+    (void)state;
+    begin(&f, steps);
+    assert_words(place_sweep(f.place, "files"), STATUS_UNAVAILABLE, "elsewhere");
+    end(&f, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,10 +383,15 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_told_in_words),
         cmocka_unit_test(addresses_are_checked),
         cmocka_unit_test(a_list_comes_in_pages),
+        cmocka_unit_test(what_is_no_listing_is_not_taken_for_one),
+        cmocka_unit_test(a_listing_that_was_cut_once_is_asked_for_again),
+        cmocka_unit_test(pages_that_do_not_end_are_no_listing),
+        cmocka_unit_test(what_no_bucket_has_taken_is_not_put),
         cmocka_unit_test(what_is_large_comes_in_parts),
         cmocka_unit_test(parts_that_fail_are_taken_back),
         cmocka_unit_test(a_lock_that_is_left_is_removed_and_no_other),
         cmocka_unit_test(a_sweep_ends_what_was_begun),
+        cmocka_unit_test(uploads_of_elsewhere_are_not_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
