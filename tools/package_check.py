@@ -28,7 +28,7 @@ BUILDS = {"build": ("build",), "build-test": ("build", "test")}
 # of every Debian.
 PROGRAMS = {
     "build": "clang clang++ meson ninja protoc-c pkg-config python3",
-    "test": "ccache openssl curl chromium ps",
+    "test": "ccache ld.lld openssl curl chromium ps",
     "package": "dh dpkg-deb strip objcopy",
     "check": "clang-format clang-tidy git shellcheck",
     "fresh": "debootstrap git unshare mount",
