@@ -42,8 +42,8 @@ static inline void free_steps_fixture(struct cluster_fixture *f)
     remove_test_directory(f->directory);
 }
 
-/* How the process ends when a step has failed. The disk is well again then, or else RocksDB, which
- * tries each flush again after a second, would take its time. */
+/* How the process ends when a step has failed. The disk is well again then, or else RocksDB would
+ * try each flush again and again. */
 enum ending {
     STOP,            /* in good order */
     POWER_CUT,       /* what was not synced is gone */

@@ -3,7 +3,8 @@
  * The clock: RocksDB asks for nanoseconds before and after each fold once it has Statistics, and
  * ours (read_watch) do not want them: a tenth of what scanning a write buffer cost. What else asks
  * for them is the pace of writes that are held back, in milliseconds. So the clock ticks as often
- * as the kernel's timer, and reading it is reading a word.
+ * as the kernel's timer, and reading it is reading a word. RocksDB sleeps by it, too, for a second
+ * after each flush or compaction that failed, which tests on disks that fail cut short.
  *
  * The threads: RocksDB begins compactions within DB::Open, and picks their tables when a thread
  * runs them. Who has yet to close ranges that it remembers (store_begin_compactions) keeps them
@@ -19,7 +20,10 @@ namespace {
 
 class coarse_clock final : public rocksdb::SystemClockWrapper {
   public:
-    coarse_clock() : SystemClockWrapper(rocksdb::SystemClock::Default()) {}
+    explicit coarse_clock(uint64_t longest_sleep_us)
+        : SystemClockWrapper(rocksdb::SystemClock::Default()), longest_us(longest_sleep_us)
+    {
+    }
 
     const char *Name() const override { return "trestle.clock"; }
 
@@ -29,14 +33,24 @@ class coarse_clock final : public rocksdb::SystemClockWrapper {
         clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
         return static_cast<uint64_t>(t.tv_sec) * 1000000000 + static_cast<uint64_t>(t.tv_nsec);
     }
+
+    void SleepForMicroseconds(int us) override
+    {
+        uint64_t wanted = us > 0 ? static_cast<uint64_t>(us) : 0;
+        SystemClockWrapper::SleepForMicroseconds(static_cast<int>(std::min(wanted, longest_us)));
+    }
+
+  private:
+    const uint64_t longest_us;
 };
 
 } // namespace
 
-environment::environment(const std::shared_ptr<rocksdb::FileSystem> &files, bool holds)
+environment::environment(const std::shared_ptr<rocksdb::FileSystem> &files, bool holds,
+                         uint64_t longest_sleep_us)
     : EnvWrapper(rocksdb::NewCompositeEnv(files)), is_holding(holds)
 {
-    system_clock_ = std::make_shared<coarse_clock>();
+    system_clock_ = std::make_shared<coarse_clock>(longest_sleep_us);
 }
 
 void environment::begin_compactions()

@@ -434,7 +434,8 @@ void fault_fs_destroy(fault_fs *fs)
 
 status fault_fs_open(fault_fs *fs, const store_options *options, store **out)
 {
-    return store_open_on(options, fs->files, out);
+    enum : uint64_t { LONGEST_SLEEP_US = 1000 };
+    return store_open_on(options, fs->files, LONGEST_SLEEP_US, out);
 }
 
 status fault_fs_accept(fault_fs *fs, const char *directory)

@@ -386,8 +386,9 @@ struct cache_lookups count_cache_lookups(const rocksdb::Cache *cache);
 /* The files, a cheaper clock than the system's, and threads. */
 class environment final : public rocksdb::EnvWrapper {
   public:
-    /* `holds`: no compaction runs before begin_compactions. */
-    environment(const std::shared_ptr<rocksdb::FileSystem> &files, bool holds);
+    /* `holds`: no compaction runs before begin_compactions. RocksDB sleeps at most so long. */
+    environment(const std::shared_ptr<rocksdb::FileSystem> &files, bool holds,
+                uint64_t longest_sleep_us);
 
     void begin_compactions();
 
@@ -755,7 +756,8 @@ struct keyspace {
 };
 
 struct store {
-    store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base);
+    store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base,
+          uint64_t sleep_us);
 
     uint32_t magic = STORE_MAGIC;
     std::string directory;
@@ -782,6 +784,7 @@ struct store {
     std::shared_ptr<class stand_ins> stand_ins;
     std::shared_ptr<rocksdb::FileSystem> base_files; /* as the disk has them */
     std::shared_ptr<rocksdb::FileSystem> files;      /* as RocksDB sees them */
+    const uint64_t longest_sleep_us;                 /* of RocksDB's threads */
     std::unique_ptr<environment> env;
     std::shared_ptr<rocksdb::TableFactory> tables;
     std::shared_ptr<rocksdb::TableFactory> fine_tables; /* of that keyspace: */
@@ -827,8 +830,8 @@ status check_writable(store *store);
 /* What store_open does when the file system is there and the object is made. */
 status open_directory(store *store, const store_options *options);
 
-/* store_open on a file system of the caller's, for tests. */
+/* store_open on a file system of the caller's, for tests, where RocksDB sleeps at most so long. */
 status store_open_on(const store_options *options, std::shared_ptr<rocksdb::FileSystem> files,
-                     store **out);
+                     uint64_t longest_sleep_us, store **out);
 
 #endif

@@ -95,7 +95,8 @@ status open_old_data(const store_options *options, store *origin, store **out)
     of_made.no_compactions = true; /* it takes no more space than it has, and its order is known */
     if (options->accepts_old_data)
         of_made.on_damage = nullptr; /* nobody who remembers is open, and it is gone afterwards */
-    auto made = std::make_unique<struct store>(&of_made, origin->base_files);
+    auto made =
+        std::make_unique<struct store>(&of_made, origin->base_files, origin->longest_sleep_us);
     made->old_data = origin->old_data + (found.words.empty() ? "" : "; ") + found.words;
     made->is_out_of_order =
         std::any_of(found.families.begin(), found.families.end(),
@@ -148,7 +149,7 @@ static status look(store *store, const store_options *options, std::string *why)
 static status look_for_old_data(const store_options *options, struct buffer *words,
                                 enum store_old_data_state *out)
 {
-    struct store store(options, rocksdb::FileSystem::Default());
+    struct store store(options, rocksdb::FileSystem::Default(), UINT64_MAX);
     std::string why;
     status s = check_not_moving(store.files.get(), store.directory);
     *out = status_is_ok(s) ? STORE_OLD_DATA_NONE : STORE_OLD_DATA_BEGUN;

@@ -15,14 +15,15 @@ using rocksdb::ColumnFamilyDescriptor;
 using rocksdb::ColumnFamilyHandle;
 using rocksdb::DB;
 
-store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base)
+store::store(const store_options *options, std::shared_ptr<rocksdb::FileSystem> base,
+             uint64_t sleep_us)
     : directory(options->directory), fold(options->fold), read_only(options->read_only),
       no_compactions(options->no_compactions), trouble(options), large(options),
       damage(this, options), logs(std::make_shared<log_tracker>(options->log)),
       room(std::make_shared<log_room>(logs, options->metrics)),
       stand_ins(std::make_shared<class stand_ins>()), base_files(std::move(base)),
-      files(make_file_system(base_files, room, stand_ins)),
-      env(std::make_unique<environment>(files, options->holds_compactions)),
+      files(make_file_system(base_files, room, stand_ins)), longest_sleep_us(sleep_us),
+      env(std::make_unique<environment>(files, options->holds_compactions, sleep_us)),
       fine_keyspace(options->fine_keyspace)
 {
     cache = make_block_cache(options->cache_bytes);
@@ -323,7 +324,8 @@ static status judge_ends(store *store, const store_options *options)
 status store_check_log_end(const struct store_options *options)
 {
     return guarded([&] {
-        auto store = std::make_unique<struct store>(options, rocksdb::FileSystem::Default());
+        auto store =
+            std::make_unique<struct store>(options, rocksdb::FileSystem::Default(), UINT64_MAX);
         store->logs->begin(store->files.get(), store->directory);
         status s = judge_ends(store.get(), options);
         store_close(store.release());
@@ -402,11 +404,11 @@ static status name_loss(const store *store, status s)
 }
 
 status store_open_on(const store_options *options, std::shared_ptr<rocksdb::FileSystem> files,
-                     store **out)
+                     uint64_t longest_sleep_us, store **out)
 {
     *out = nullptr;
     return guarded([&] {
-        auto store = std::make_unique<struct store>(options, std::move(files));
+        auto store = std::make_unique<struct store>(options, std::move(files), longest_sleep_us);
         store->logs->begin(store->files.get(), store->directory);
         status s = name_loss(store.get(), open_directory(store.get(), options));
         bool is_salvage = options->salvage && !options->read_only;
@@ -425,7 +427,7 @@ status store_open_on(const store_options *options, std::shared_ptr<rocksdb::File
 
 status store_open(const store_options *options, store **out)
 {
-    return store_open_on(options, rocksdb::FileSystem::Default(), out);
+    return store_open_on(options, rocksdb::FileSystem::Default(), UINT64_MAX, out);
 }
 
 void store_begin_compactions(store *store)
