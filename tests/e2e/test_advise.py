@@ -386,7 +386,7 @@ def find_load(find, server, connect):
     fill_table(rpc, table, (user(i) for i in range(1000)), bytes(1000))
     assert advise(server.host, table) == {}
     deadline = time.monotonic() + PATIENCE_SECONDS
-    with scanning(connect, server.host, table, b"g"):
+    with scanning(connect, server, table, b"g"):
         while "hot-range" not in (findings := find(server.host, table)):
             assert time.monotonic() < deadline
             time.sleep(1)  # each look is a process, and takes the processor from the load

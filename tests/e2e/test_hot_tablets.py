@@ -51,7 +51,7 @@ def test_what_is_scanned_is_hot(fresh_server, connect, administer):
     assert hot_tablets(admin) == []
     rows = [(b"m%04d" % i, [set_cell("f", b"q", VALUE, 1000)]) for i in range(1000)]
     assert set(rpc.mutate_rows(name, rows)) == {0}
-    with scanning(connect, server.host, name, b"m"):
+    with scanning(connect, server, name, b"m"):
         found = await_hot(admin, len)
     assert {each.start_key for each in found} == {"m"}
     assert {each.end_key for each in found} == {"\\xff\\x00"}
@@ -70,7 +70,7 @@ def test_a_range_is_told_once_in_a_quarter_of_an_hour(fresh_server, connect, adm
     rows = [(b"m%04d" % i, [set_cell("f", b"q", VALUE, 1000)]) for i in range(1000)]
     assert set(rpc.mutate_rows(name, rows)) == {0}
     second = datetime.timedelta(seconds=1)
-    with scanning(connect, server.host, name, b"m"):
+    with scanning(connect, server, name, b"m"):
         first = await_hot(admin, len)[0]
         await_hot(admin, len, start_time=first.start_time + second)
     found = await_rest(admin)
@@ -92,7 +92,7 @@ def test_the_hottest_come_first_page_by_page(fresh_server, connect, administer):
     for name in names:
         assert set(rpc.mutate_rows(name, rows)) == {0}
     for name in names:
-        with scanning(connect, server.host, name, b"m"):
+        with scanning(connect, server, name, b"m"):
             await_hot(admin, lambda found, name=name: name in {each.table_name for each in found})
     found = await_rest(admin)
     assert {each.table_name for each in found} == set(names)
@@ -113,7 +113,7 @@ def test_the_part_of_a_tablet_that_is_hot_is_named(fresh_server, connect, admini
     rows = [(b"%c%04d" % (ord("a") + i // 100, i), [set_cell("f", b"q", VALUE, 1000)])
             for i in range(2000)]  # fmt: skip
     assert set(rpc.mutate_rows(name, rows)) == {0}
-    with scanning(connect, server.host, name, b"f", b"g"):
+    with scanning(connect, server, name, b"f", b"g"):
         await_hot(admin, lambda found: any(each.start_key >= "e" and "" < each.end_key <= "h"
                                            for each in found))  # fmt: skip
     found = await_rest(admin)
