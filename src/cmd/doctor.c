@@ -18,9 +18,9 @@
  *  8. No version, and no moment of Datastore, is above the version ceiling. What is ahead of the
  * clock is told, though it is no damage: doctor_clock.h.
  * What index rows were, as former releases wrote it, is told, too: nobody reads it.
- *  9. The store checks the sums of its blocks as they are read. Once one is wrong all table files
- *     are looked at, as a repair does, and what is out of service is told by its rows. The others
- *     are read.
+ *  9. All table files are looked at first, block by block, as a repair and the scrub do: a scan
+ *     passes over blocks of which all was deleted since, and a compaction would not. What is out of
+ *     service is told by its rows. The others are read.
  *
  * Damage is reported and counted, and the reading goes on, so that one run shows all of it. */
 #include "cmd/doctor.h"
@@ -89,8 +89,7 @@ struct doctor {
     uint64_t damages;
     uint64_t index_damages; /* those of them that `trestle repair` mends */
     bool log_is_torn;
-    struct damage_look *look; /* at the table files, once one of them is known to be damaged */
-    bool has_looked;
+    struct damage_look *look; /* at the table files */
 };
 
 /* --- reporting --- */
@@ -131,15 +130,6 @@ static status report_lost(void *context, const struct lost_rows *lost)
     if (doctor->damages <= MOST_REPORTS)
         fprintf(stderr, "damage: %s\n", lost->words);
     return status_ok();
-}
-
-/* At all of them, once: sound ones are not read twice. */
-static status look_at_files(struct doctor *doctor)
-{
-    if (doctor->has_looked)
-        return status_ok();
-    doctor->has_looked = true;
-    return damage_look_run(doctor->look, report_lost, doctor);
 }
 
 /* --- the catalog --- */
@@ -420,27 +410,17 @@ static status read_from(struct reading *reading, bytes lower)
     return s;
 }
 
-/* Where to go on behind what could not be read; `*range` is NULL if no damaged file explains it. */
-static status find_damage(const struct reading *reading, const struct damage_record **range)
-{
-    struct doctor *doctor = reading->doctor;
-    TRY(look_at_files(doctor));
-    *range = damage_look_behind(doctor->look, keyspace_id(reading->keyspace),
-                                buffer_bytes(&reading->last));
-    return status_ok();
-}
-
 /* What is out of service is told by its rows, and passed over; what else cannot be read ends it. */
 static status read_around_damage(struct reading *reading)
 {
-    const struct damage_record *range;
+    const struct damage_look *look = reading->doctor->look;
+    uint64_t id = keyspace_id(reading->keyspace);
     status s = read_from(reading, bytes_make(NULL, 0));
     while (s.code == STATUS_DATA_LOSS) {
-        status found = find_damage(reading, &range);
-        if (!status_is_ok(found) || range == NULL) {
-            status_free(found);
+        const struct damage_record *range =
+            damage_look_behind(look, id, buffer_bytes(&reading->last));
+        if (range == NULL)
             return s;
-        }
         status_free(s);
         if (range->to.size == 0)
             return status_ok();
@@ -609,8 +589,7 @@ static status examine(struct doctor *doctor)
         .context = doctor, .table = find_table, .tablet = find_tablet};
     TRY(read_catalog(doctor, catalog, &visitor));
     TRY(damage_look_read_catalog(doctor->look, doctor->store));
-    if (damage_look_has_any(doctor->look))
-        TRY(look_at_files(doctor));
+    TRY(damage_look_run(doctor->look, report_lost, doctor));
     TRY(doctor_clock_init(catalog, clock_wall_us(clock_system()), &doctor->clock));
     doctor_clock_print_ceiling(&doctor->clock, stdout);
     for (struct found_table *table = doctor->tables; table != NULL; table = table->next)

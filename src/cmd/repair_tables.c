@@ -445,11 +445,6 @@ status damage_look_read_catalog(struct damage_look *damage, struct store *store)
     return read_catalog(&damage->look);
 }
 
-bool damage_look_has_any(const struct damage_look *damage)
-{
-    return damage->look.first != NULL;
-}
-
 status damage_look_run(struct damage_look *damage,
                        status (*tell)(void *context, const struct lost_rows *lost), void *context)
 {

@@ -43,8 +43,6 @@ void damage_look_destroy(struct damage_look *look); /* after the store is closed
 void damage_look_watch(struct damage_look *look, struct store_options *options);
 /* Learns what the catalog knows. Before anything else. */
 status damage_look_read_catalog(struct damage_look *look, struct store *store);
-/* Whether anything is known to be damaged. */
-bool damage_look_has_any(const struct damage_look *look);
 /* Reads all table files, and tells of each damaged range in the words of who is refused its rows.
  */
 status damage_look_run(struct damage_look *look,

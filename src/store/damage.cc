@@ -466,6 +466,45 @@ static bool is_still_there(const keyspace *keyspace, uint64_t number)
     return false;
 }
 
+static std::string first_of(const bad_block &block, const rocksdb::SstFileMetaData &file)
+{
+    return std::max(block.from, file.smallestkey);
+}
+
+static std::string end_of(const bad_block &block, const rocksdb::SstFileMetaData &file)
+{
+    std::string end = file.largestkey + '\0';
+    return block.to.empty() ? end : std::min(block.to, end);
+}
+
+/* Whether what is read now can be read without the block, which it is if newer tables have deleted
+ * all of it by ranges. Only of a store that is read alone, which nobody has read from: what is in
+ * its cache is not what the disk has now. */
+static bool is_all_deleted(const keyspace *keyspace, const std::string &from, const std::string &to)
+{
+    rocksdb::ReadOptions options;
+    Slice end(to);
+    options.verify_checksums = true;
+    options.fill_cache = false;
+    options.iterate_upper_bound = &end;
+    std::unique_ptr<rocksdb::Iterator> entries(
+        keyspace->db->NewIterator(options, keyspace->handle));
+    for (entries->Seek(from); entries->Valid(); entries->Next())
+        ;
+    return entries->status().ok();
+}
+
+/* With `looking` held, before anything stands in for the file. */
+void damage_watch::find_deleted(const keyspace *keyspace, const rocksdb::SstFileMetaData &file,
+                                table_findings *findings)
+{
+    if (!store->read_only || !findings->whole.empty() ||
+        store->stand_ins->find(file.file_number) != nullptr)
+        return;
+    for (bad_block &block : findings->blocks)
+        block.is_deleted = is_all_deleted(keyspace, first_of(block, file), end_of(block, file));
+}
+
 /* Reading takes long, and nothing is held; the keyspace may be gone afterwards. */
 void damage_watch::look_at(uint64_t id, const rocksdb::SstFileMetaData &file,
                            const table_pacer &pacer, enum manner manner)
@@ -483,6 +522,7 @@ void damage_watch::look_at(uint64_t id, const rocksdb::SstFileMetaData &file,
         unreadable.erase({id, file.file_number});
         return;
     }
+    find_deleted(keyspace, file, &findings);
     bool is_new = close(keyspace, file, findings);
     tell_news();
     bool is_waited = is_waited_for({id, file.file_number}, findings);
@@ -598,13 +638,11 @@ void damage_watch::close_one(keyspace *keyspace, const rocksdb::SstFileMetaData 
     found one = {keyspace, {}};
     one.range = {file.file_number,
                  block.size == 0 ? 0 : block.offset + 1,
-                 std::max(block.from, file.smallestkey),
-                 file.largestkey + '\0',
+                 first_of(block, file),
+                 end_of(block, file),
                  "the table file " + name + " is damaged: " + why,
                  false,
                  0};
-    if (!block.to.empty())
-        one.range.to = std::min(block.to, one.range.to);
     if (keyspace->closed.add(one.range))
         news.push_back(std::move(one));
 }
@@ -620,7 +658,8 @@ bool damage_watch::close(keyspace *keyspace, const rocksdb::SstFileMetaData &fil
         close_one(keyspace, file, {}, findings.whole);
     for (const bad_block &block : findings.blocks)
         close_one(keyspace, file, block,
-                  "the block at byte " + std::to_string(block.offset) + " is not what was written");
+                  "the block at byte " + std::to_string(block.offset) + " is not what was written" +
+                      (block.is_deleted ? "; all that it had was deleted since" : ""));
     return !news.empty();
 }
 

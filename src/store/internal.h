@@ -464,7 +464,8 @@ struct bad_block {
     uint64_t size = 0; /* without its trailer */
     std::string from;
     std::string to;
-    std::string last; /* a key as tables have it, which may be the block's last */
+    std::string last;        /* a key as tables have it, which may be the block's last */
+    bool is_deleted = false; /* all of it, since: damage.cc, where it is looked for */
 };
 
 struct table_findings {
@@ -656,6 +657,8 @@ class damage_watch {
                  enum manner manner);
     status look_at_some(uint64_t keyspace, const std::function<bool(uint64_t)> &is_chosen,
                         const table_pacer &pacer, bool is_direct);
+    void find_deleted(const struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
+                      table_findings *findings);
     bool close(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,
                const table_findings &findings);
     void close_one(struct keyspace *keyspace, const rocksdb::SstFileMetaData &file,

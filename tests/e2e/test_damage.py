@@ -214,6 +214,28 @@ def test_the_doctor_names_all_of_it_and_reads_on(damaged):
     assert HALF <= rows[OTHER] < 2 * HALF
 
 
+def test_the_doctor_finds_what_a_scan_passes_over(damaged):
+    """A block of which all was deleted by a range: no scan reads it, and a compaction would."""
+    file = damaged.file(HIT, 0)
+    damaged.start()
+    damaged.rpc.drop_row_range(HIT, b"h000")  # the first hundred
+    damaged.rpc.close()
+    damaged.server.kill()
+    flip(file, 100_000)
+    done = run_trestle("doctor", damaged.server.data)
+    assert done.returncode == 1 and "1 damages found" in done.stderr, done.stdout + done.stderr
+    found = re.search(rf'^damage: rows from "h000.*" to "h000.*" of {HIT} are out of service: the '
+                      rf"table file {file.name} is damaged: .*; all that it had was deleted since$",
+                      done.stderr, re.MULTILINE)  # fmt: skip
+    assert found, done.stderr
+    said = run_trestle("repair", damaged.server.data).stdout
+    assert found[0].removeprefix("damage: ") in said
+    flip(file, 100_000)
+    flip(file, 1_500_000)  # rows that are there
+    done = run_trestle("doctor", damaged.server.data)
+    assert done.returncode == 1 and "deleted since" not in done.stderr
+
+
 def test_drop_row_range_ends_it(damaged):
     flip(damaged.file(HIT, 0), 400_000)
     damaged.start().meet()
