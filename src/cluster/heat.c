@@ -2,6 +2,7 @@
 #include "cluster/heat.h"
 
 #include "cluster/cluster_private.h"
+#include "cluster/heat_allot.h"
 #include "cluster/heat_hot.h"
 #include "cluster/index.h"
 #include "os/process.h"
@@ -161,28 +162,6 @@ static void report(const struct cluster *cluster, status s, const char *what)
     if (!status_is_ok(s))
         log_warn(cluster->options.log, what, LOG_STR("cause", status_message(s)));
     status_free(s);
-}
-
-/* Those that are counted share the ranges that there may be; a table that has come late may find
- * them taken, until the others choose again. Returns how many are taken then. */
-static size_t choose_ranges(const struct tables *tables, bool is_end)
-{
-    size_t counted = 0, taken = 0;
-    for (size_t i = 0; i < tables->count; i++) {
-        counted += atomic_load(&tables->items[i]->heat.counts) != NULL;
-        taken += heat_table_ranges(tables->items[i]);
-    }
-    for (size_t i = 0; i < tables->count && counted > 0; i++) {
-        struct table *table = tables->items[i];
-        size_t own = heat_table_ranges(table), others = taken - own;
-        size_t left = others < HEAT_MOST_IN_ALL ? HEAT_MOST_IN_ALL - others : 1;
-        size_t most = HEAT_MOST_IN_ALL / counted;
-        most = most > HEAT_MOST_RANGES ? HEAT_MOST_RANGES : most;
-        most = most > left ? left : most;
-        heat_table_choose(table, most == 0 ? 1 : most, is_end);
-        taken = others + heat_table_ranges(table);
-    }
-    return taken;
 }
 
 /* --- a look --- */
@@ -412,7 +391,7 @@ void heat_run(struct cluster *cluster)
     }
     bool is_due = is_over || now_us - heat->looked_us >= look_every_us(cluster);
     bool has_ended = is_due && take_look(cluster, &tables, now_us, is_over, true);
-    size_t ranges = choose_ranges(&tables, has_ended);
+    size_t ranges = heat_allot(tables.items, tables.count, has_ended);
     metrics_set(cluster->options.metrics, METRIC_heat_ranges, (int64_t)ranges);
     release_tables(&tables);
 }

@@ -1,7 +1,9 @@
 /* See heat_choice.h.
  *
- * The store's estimates know no less than a block, and of write buffers little. So the rows of a
- * small tablet are looked at one by one, if they are in memory. The keys of a larger one, from its
+ * The store's estimates know no less than a block, and take a row that was written over a thousand
+ * times, and is in a write buffer still, for a thousand. So the rows of a small tablet are looked
+ * at one by one, if they are in memory: of one that is small when they have been looked at, since
+ * write buffers may make it seem larger. The keys of a larger one, from its
  * first row to its last, are halved as strings of bytes, and the halves again, until a piece is
  * small enough by the estimate; pieces without data fall away at once. Neighbouring pieces are then
  * put together to ranges, and a range begins with the row at its border, if that row's key is at
@@ -23,6 +25,7 @@ enum {
     BORDER_BYTES = 64,     /* of a border: what a key has more does not matter */
     LEAST_SHARE = 256,     /* bytes; a smaller range would have no row of its own */
     SMALL_TABLET = 64 << 20,
+    SEEMS_SMALL = 512 << 20, /* more than all write buffers have, and a small tablet */
 };
 
 struct choice {
@@ -115,13 +118,13 @@ static uint64_t current_size(const struct choice *choice)
     return store_cursor_key(choice->cursor).size + store_cursor_value(choice->cursor).size;
 }
 
-/* False if they are too many, or not all in memory. */
+/* False if they are too many, or have too much, or not all is in memory. */
 static bool measure_rows(struct choice *choice, uint64_t *size)
 {
     *size = 0;
     for (store_cursor_first(choice->cursor); store_cursor_valid(choice->cursor);
          store_cursor_next(choice->cursor)) {
-        if (choice->rows == 0)
+        if (choice->rows == 0 || *size >= SMALL_TABLET)
             return false;
         choice->rows--;
         *size += current_size(choice);
@@ -182,7 +185,7 @@ static status choose_in(struct choice *choice, const struct tablet *tablet, uint
         s = store_cursor_create(tablet->keyspace, &options, &choice->cursor);
     if (status_is_ok(s)) {
         uint64_t measured;
-        if (size < SMALL_TABLET && measure_rows(choice, &measured) && measured > 0)
+        if (size < SEEMS_SMALL && measure_rows(choice, &measured) && measured > 0)
             add_rows(choice, size, measured);
         else
             choose_between_rows(choice, tablet, size);

@@ -147,7 +147,7 @@ static void who_asks_where_it_is_gets_the_ranges_that_it_is_counted_by(void **st
 {
     struct cluster_fixture *f = *state;
     fill(f, "a", 0, 1000);
-    heat_table_choose(f->table, HEAT_MOST_RANGES, true);
+    heat_table_choose(f->table, HEAT_MOST_RANGES, false, true);
     assert_true(most_of_data(f, "a", 1000) < 10);
     fill(f, "z", 0, 50);
     assert_int_equal(most_of_data(f, "z", 50), 50); /* nobody has walked over these */

@@ -9,6 +9,8 @@
 
 #define SECOND_US INT64_C(1000000)
 #define HOUR_US   (3600 * SECOND_US)
+#define SPAN_US   (15 * SECOND_US) /* of traffic */
+#define RESIZE_US (10 * SECOND_US) /* between two sizes, since a choice costs */
 
 enum { PART_MEMORY = 256 << 20 };
 
@@ -215,9 +217,20 @@ status heat_table_look(struct table *table, struct arena *arena, struct heat_rec
 
 /* --- ranges --- */
 
-static uint64_t bytes_written_to(struct table *table)
+static uint64_t rows_of(const struct tablet *tablet)
 {
-    uint64_t written = 0;
+    return atomic_load_explicit(&tablet->rows_read, memory_order_relaxed) +
+           atomic_load_explicit(&tablet->rows_written, memory_order_relaxed);
+}
+
+static uint64_t bytes_of_writes(const struct tablet *tablet)
+{
+    return atomic_load_explicit(&tablet->bytes_written, memory_order_relaxed);
+}
+
+static uint64_t sum_of_tablets(struct table *table, uint64_t (*number)(const struct tablet *tablet))
+{
+    uint64_t sum = 0;
     struct tablet **tablets;
     size_t count;
     status s = table_tablets(table, &tablets, &count);
@@ -226,11 +239,58 @@ static uint64_t bytes_written_to(struct table *table)
         return 0;
     }
     for (size_t i = 0; i < count; i++) {
-        written += atomic_load_explicit(&tablets[i]->bytes_written, memory_order_relaxed);
+        sum += number(tablets[i]);
         tablet_release(tablets[i]);
     }
     free(tablets);
-    return written;
+    return sum;
+}
+
+static uint64_t bytes_written_to(struct table *table)
+{
+    return sum_of_tablets(table, bytes_of_writes);
+}
+
+/* --- how many --- */
+
+/* Tablets that were made anew have served nothing. */
+static uint64_t served_since(struct table *table)
+{
+    struct table_heat *heat = &table->heat;
+    uint64_t served = sum_of_tablets(table, rows_of), before = heat->served;
+    heat->served = served;
+    return served < before ? served : served - before;
+}
+
+uint64_t heat_table_traffic(struct table *table)
+{
+    struct table_heat *heat = &table->heat;
+    struct heat_counts *counts = atomic_load(&heat->counts);
+    int64_t span = clock_steady_us(table->cluster->options.clock) / SPAN_US;
+    if (counts == NULL)
+        return 0;
+    if (span != heat->traffic_span) {
+        heat->traffic[1] = span == heat->traffic_span + 1 ? heat->traffic[0] : 0;
+        heat->traffic[0] = 0;
+        heat->traffic_span = span;
+    }
+    if (heat->part_count > 0 || heat_counts_any(counts))
+        heat->traffic[0] += served_since(table);
+    return heat->traffic[0] + heat->traffic[1];
+}
+
+/* It was given few, and has used them: as a rule it has half as many. */
+static bool could_use_more(const struct table *table, size_t most)
+{
+    const struct table_heat *heat = &table->heat;
+    return heat->chosen_us == 0 ||
+           (most / 2 >= heat->chosen_most && 4 * heat_table_ranges(table) >= heat->chosen_most);
+}
+
+size_t heat_table_lacks(const struct table *table, size_t most)
+{
+    size_t has = heat_table_ranges(table);
+    return most > has && could_use_more(table, most) ? most - has : 0;
 }
 
 /* Whether more was written since the ranges were chosen than that part of the table's size and so
@@ -272,6 +332,14 @@ static status choose(struct table *table, size_t most, uint64_t written, int64_t
     return status_ok();
 }
 
+static void report(const struct table *table, status s)
+{
+    if (!status_is_ok(s))
+        log_warn(table->cluster->options.log, "a table's ranges for counting stay as they are",
+                 LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
+    status_free(s);
+}
+
 /* A table that nobody has come to for long gives its ranges back. */
 static status give_up(struct table *table)
 {
@@ -289,7 +357,22 @@ static status give_up(struct table *table)
     return status_ok();
 }
 
-static status tend(struct table *table, size_t most, bool is_end, int64_t now_us)
+void heat_table_give_up(struct table *table)
+{
+    if (table->heat.part_count < HEAT_PARTS)
+        report(table, give_up(table));
+}
+
+/* A table that was given one range alone does not wait for others. */
+static bool is_to_resize(const struct table *table, size_t most, bool must_fit, int64_t now_us)
+{
+    const struct table_heat *heat = &table->heat;
+    if (heat->chosen_most > 1 && now_us - heat->chosen_us < RESIZE_US)
+        return false;
+    return could_use_more(table, most) || (must_fit && heat_table_ranges(table) / 2 > most);
+}
+
+static status tend(struct table *table, size_t most, bool must_fit, bool is_end, int64_t now_us)
 {
     struct table_heat *heat = &table->heat;
     bool is_busy = heat->part_count > 0 || heat_counts_any(atomic_load(&heat->counts));
@@ -302,20 +385,16 @@ static status tend(struct table *table, size_t most, bool is_end, int64_t now_us
     if (!is_busy || heat->part_count + 2 > HEAT_PARTS)
         return status_ok();
     uint64_t written = bytes_written_to(table);
-    return is_due(heat, written, now_us, is_end) ? choose(table, most, written, now_us)
-                                                 : status_ok();
+    bool is_wanted =
+        is_due(heat, written, now_us, is_end) || is_to_resize(table, most, must_fit, now_us);
+    return is_wanted ? choose(table, most, written, now_us) : status_ok();
 }
 
-void heat_table_choose(struct table *table, size_t most, bool is_end)
+void heat_table_choose(struct table *table, size_t most, bool must_fit, bool is_end)
 {
-    const struct cluster_options *options = &table->cluster->options;
-    if (atomic_load(&table->heat.counts) == NULL)
-        return;
-    status s = tend(table, most, is_end, clock_steady_us(options->clock));
-    if (!status_is_ok(s))
-        log_warn(options->log, "a table's ranges for counting stay as they are",
-                 LOG_STR("table", table->name), LOG_STR("cause", status_message(s)));
-    status_free(s);
+    int64_t now_us = clock_steady_us(table->cluster->options.clock);
+    if (atomic_load(&table->heat.counts) != NULL)
+        report(table, tend(table, most, must_fit, is_end, now_us));
 }
 
 static status copy_fitting(struct table_heat *heat, uint64_t written, size_t most,

@@ -1,5 +1,6 @@
 /* A table's heat from second to second: which ranges it is counted by, what a window came to, and
- * how that decays. Private to cluster/, and to maintenance's thread, but for heat_table_look. */
+ * how that decays. How many ranges it may have is for heat_allot.h to say. Private to cluster/, and
+ * to maintenance's thread, but for heat_table_look. */
 #ifndef TRESTLE_CLUSTER_HEAT_TABLE_H
 #define TRESTLE_CLUSTER_HEAT_TABLE_H
 
@@ -11,8 +12,7 @@ struct cluster;
 struct table;
 
 enum {
-    HEAT_MOST_IN_ALL = 4096, /* ranges of all tables that are counted, but for one of each */
-    HEAT_PARTS = 16,         /* that a window may have, each with ranges of its own */
+    HEAT_PARTS = 16, /* that a window may have, each with ranges of its own */
 };
 
 struct table_heat {
@@ -29,6 +29,9 @@ struct table_heat {
     uint64_t written_then; /* what its tablets had been written */
     /* The rest is maintenance's. */
     uint64_t rows;                        /* that its tablets served between the last two looks */
+    uint64_t served;                      /* rows that these had served when that was noted last */
+    uint64_t traffic[2];                  /* rows in the present span of time, and the one before */
+    int64_t traffic_span;                 /* which the present one is */
     int64_t counted_us;                   /* when something was counted last */
     struct arena *arena;                  /* for `parts`; NULL: there are none */
     struct heat_record parts[HEAT_PARTS]; /* of this window, so far; from_us: when that began */
@@ -46,8 +49,20 @@ void heat_table_free(struct table_heat *heat);
 /* Ranges that it is counted by; 0: it is not, at present. */
 size_t heat_table_ranges(const struct table *table);
 
-/* Chooses its ranges, or others, if that is due: at most `most`. `is_end`: of a window. */
-void heat_table_choose(struct table *table, size_t most, bool is_end);
+/* Notes what it has served since this was called last. Returns how many rows that was in the last
+ * quarter or half of a minute; 0 if nobody counts. */
+uint64_t heat_table_traffic(struct table *table);
+
+/* How many more ranges it could use, of so many that it may have. */
+size_t heat_table_lacks(const struct table *table, size_t most);
+
+/* Goes back to one range: what was counted by the others stays in the window. */
+void heat_table_give_up(struct table *table);
+
+/* Chooses its ranges, or others, if that is due: at most `most`, which it is given if it has less
+ * than half as many and could use them, or more than twice as many and `must_fit`. `is_end`: of a
+ * window. */
+void heat_table_choose(struct table *table, size_t most, bool must_fit, bool is_end);
 
 /* Notes how much of all processors it took between two looks, whose times are microseconds since
  * the window began. */
