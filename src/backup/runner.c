@@ -237,14 +237,15 @@ static status create_in(struct whole_runner *runner, struct place *place, struct
 }
 
 /* Those that the schedule of this run has made, and are more than are to be kept. */
-static status expire(struct whole_runner *runner, struct place *place)
+static status expire(struct whole_runner *runner, struct place *place, const char *made)
 {
     char identity[STORE_IDENTITY_SIZE];
     const struct whole_scheduled *scheduled = &runner->schedules.all[runner->scheduled];
     const struct whole_expiry expiry = {.server = identity,
                                         .scope = scheduled->scope,
                                         .scheduled_only = true,
-                                        .keep = scheduled->schedule.keep};
+                                        .keep = scheduled->schedule.keep,
+                                        .made = made};
     struct whole_work work = {
         .clock = runner->work.clock, .goes_on = goes_on, .context = runner->work.context};
     size_t backups, files;
@@ -260,9 +261,9 @@ static status expire(struct whole_runner *runner, struct place *place)
 }
 
 /* The backup is there, and counts, whatever becomes of those before it. */
-static void try_to_expire(struct whole_runner *runner, struct place *place)
+static void try_to_expire(struct whole_runner *runner, struct place *place, const char *made)
 {
-    status s = expire(runner, place);
+    status s = expire(runner, place, made);
     if (!status_is_ok(s) && s.code != STATUS_CANCELLED) {
         count_failure(runner, "expire", s.code);
         log_warn(runner->options.log, "old whole backups cannot be removed",
@@ -281,7 +282,7 @@ static status create_locked(struct whole_runner *runner, struct place *place, st
     TRY(whole_lock(place, &lock));
     status s = create_in(runner, place, run);
     if (status_is_ok(s) && run->is_scheduled)
-        try_to_expire(runner, place);
+        try_to_expire(runner, place, run->name);
     place_unlock(place, lock);
     return s;
 }

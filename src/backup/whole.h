@@ -115,8 +115,8 @@ status whole_create(struct place *place, const struct whole_source *source, stru
 status whole_read(struct place *place, const char *name, struct arena *arena,
                   struct whole_backup *out);
 
-/* The names of all, rising, which is from the oldest to the newest; in the arena. NOT_FOUND if the
- * place keeps no whole backups. */
+/* The names of all, rising, which need not be from the oldest to the newest (whole_order.h); in the
+ * arena. NOT_FOUND if the place keeps no whole backups. */
 status whole_names(struct place *place, struct arena *arena, const char *const **out,
                    size_t *count);
 
@@ -147,10 +147,13 @@ struct whole_expiry {
     const char *server;  /* of this server alone, NOT_FOUND if there is none; NULL: of all */
     const char *scope;   /* of this part alone, empty: of whole servers; NULL: of any */
     bool scheduled_only; /* those that schedules made */
-    uint64_t keep;       /* the newest of those of a server; at least 1 */
+    uint64_t keep;       /* the newest of those of a server, by whole_order.h; at least 1 */
+    /* Was made a moment ago, with the place locked, so it is the newest of its server. UNAVAILABLE
+     * if the place does not show it. NULL: none. */
+    const char *made;
     /* Moments since then can be restored with an archive: of each server the newest that was made
-     * before it stays, and all later ones. Microseconds since 1970, by the wall clock; 0 counts for
-     * nothing. */
+     * before it stays, and all later ones. Microseconds since 1970; before it is what was made
+     * before it both by the wall clock and by the versions'. 0 counts for nothing. */
     int64_t reach_us;
     bool is_trial; /* nothing is removed: what would be is told, and counted */
     /* Hears of each backup that is gone. May be NULL. */
@@ -159,9 +162,12 @@ struct whole_expiry {
 };
 
 /* Removes those, but for one that is being restored (whole_hold.h), and then what nobody refers to
- * any more. The place is locked, but for a
- * trial. A manifest that cannot be read stays, and with it everything: DATA_LOSS. The counts are
- * right if it fails, too. */
+ * any more. The place is locked, but for a trial. The counts are right if it fails, too.
+ *
+ * What a place does not show is taken to be gone, so it is asked twice: UNAVAILABLE, and no content
+ * is removed, if it does not show the same manifests, less those that went; FAILED_PRECONDITION if
+ * it has contents and no manifest at all. A manifest that cannot be read stays, and with it
+ * everything: DATA_LOSS. */
 status whole_expire(struct place *place, const struct whole_expiry *expiry, struct whole_work *work,
                     size_t *backups_removed, size_t *files_removed);
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+static const int64_t SECOND_US = 1000000;
+
 enum {
     TAIL_SIZE = 16 << 10,
     MOST_LOOKED_AT = 32, /* manifests, the newest, in search of the server's last one */
@@ -104,13 +106,28 @@ static bool is_of_it(const struct making *m)
            (!whole_is_part(&m->previous) || whole_is_same_part(&m->previous, &m->backup));
 }
 
-/* One that cannot be read is no help, and no hindrance; unless it is for want of the key: a place
- * has one, or none. */
+/* How many names are not of a time to come, by this backup's: those that follow were made while a
+ * clock was ahead. */
+static size_t count_past(const struct making *m, const char *const *names, size_t count)
+{
+    char now[WHOLE_NAME_SIZE];
+    if (!whole_name_of(m->backup.instant_us + SECOND_US, now))
+        return count;
+    while (count > 0 && strcmp(names[count - 1], now) >= 0)
+        count--;
+    return count;
+}
+
+/* From the newest on, and then those of a time to come: which it is saves work, and is no more than
+ * that. One that cannot be read is no help, and no hindrance; unless it is for want of the key: a
+ * place has one, or none. */
 static status find_previous(struct making *m, const char *const *names, size_t count)
 {
+    size_t past = count_past(m, names, count);
     for (size_t i = 0; i < count && i < MOST_LOOKED_AT; i++) {
+        size_t at = (past + count - 1 - i) % count;
         arena_reset(m->previous_arena);
-        status s = whole_read(m->place, names[count - 1 - i], m->previous_arena, &m->previous);
+        status s = whole_read(m->place, names[at], m->previous_arena, &m->previous);
         if (s.code == STATUS_PERMISSION_DENIED)
             return s;
         bool is_it = status_is_ok(s) && is_of_it(m);

@@ -2,16 +2,21 @@
  *
  * First the manifests go, then what only they referred to: a kill in between leaves contents that
  * nobody refers to, and the next expiry finds them. */
+#include "archive/restore.h"
 #include "backup/whole_hold.h"
+#include "backup/whole_order.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
 
+#include <stdlib.h>
+
 /* A backup that may go. */
 struct candidate {
-    const char *name;
+    struct whole_age age;
     const char *server;
     const char *scope; /* empty: all */
     int64_t instant_us;
+    int64_t made_us;
     bool goes;
 };
 
@@ -19,10 +24,12 @@ struct expiring {
     struct place *place;
     const struct whole_expiry *expiry;
     struct whole_work *work;
-    struct arena *arena; /* of names */
+    struct arena *arena;      /* of names */
+    const char *const *names; /* of all manifests, rising */
+    size_t count;
     struct arena *manifest_arena;
     struct content_set wanted;
-    struct candidate *candidates; /* from the oldest */
+    struct candidate *candidates; /* from the oldest, once all are there */
     struct buffer servers;        /* that there are backups of, each once, a space before each */
     bool has_server;              /* there are some of the expiry's */
     size_t candidate_count;
@@ -55,14 +62,27 @@ static status read_manifest(struct expiring *e, const char *name, struct whole_b
     return told;
 }
 
+/* When it was made, by the later of two clocks of which either may have been wrong. */
+static int64_t made_us(const struct whole_backup *backup)
+{
+    int64_t by_version_us = sequence_time_us(backup->version);
+    return backup->instant_us > by_version_us ? backup->instant_us : by_version_us;
+}
+
 static status add_candidate(struct expiring *e, const char *name, const struct whole_backup *backup)
 {
     const char *server = arena_string(e->arena, bytes_of(backup->server));
     const char *scope = arena_string(e->arena, bytes_of(backup->scope));
     if (server == NULL || scope == NULL)
         return status_out_of_memory();
+    const char *made = e->expiry->made;
+    bool is_newest = made != NULL && strcmp(made, name) == 0;
     e->candidates[e->candidate_count++] = (struct candidate){
-        .name = name, .server = server, .scope = scope, .instant_us = backup->instant_us};
+        .age = {.version = is_newest ? UINT64_MAX : backup->version, .name = name},
+        .server = server,
+        .scope = scope,
+        .instant_us = backup->instant_us,
+        .made_us = made_us(backup)};
     return status_ok();
 }
 
@@ -80,7 +100,7 @@ static bool is_to_go(const struct expiring *e, size_t i)
         if (strcmp(other->server, it->server) != 0 || strcmp(other->scope, it->scope) != 0)
             continue;
         newer++;
-        is_idle = is_idle || other->instant_us < expiry->reach_us;
+        is_idle = is_idle || other->made_us < expiry->reach_us;
     }
     return is_idle && newer >= expiry->keep;
 }
@@ -115,18 +135,25 @@ static status check_server(const struct expiring *e)
         place_title(e->place), server, (int)e->servers.size, (const char *)e->servers.data);
 }
 
-static status find_candidates(struct expiring *e, const char *const *names, size_t count)
+static int compare_candidates(const void *a, const void *b)
+{
+    return whole_compare(&((const struct candidate *)a)->age, &((const struct candidate *)b)->age);
+}
+
+static status find_candidates(struct expiring *e)
 {
     struct whole_backup backup;
-    e->candidates = arena_alloc(e->arena, (count + 1) * sizeof *e->candidates);
+    e->candidates = arena_alloc(e->arena, (e->count + 1) * sizeof *e->candidates);
     if (e->candidates == NULL)
         return status_out_of_memory();
-    for (size_t i = 0; i < count; i++) {
-        TRY(read_manifest(e, names[i], &backup));
+    for (size_t i = 0; i < e->count; i++) {
+        TRY(read_manifest(e, e->names[i], &backup));
         TRY(note_server(e, backup.server));
         if (may_go(e, &backup))
-            TRY(add_candidate(e, names[i], &backup));
+            TRY(add_candidate(e, e->names[i], &backup));
     }
+    if (e->candidate_count > 0)
+        qsort(e->candidates, e->candidate_count, sizeof *e->candidates, compare_candidates);
     TRY(whole_held_list(e->place, clock_wall_us(e->work->clock), !e->expiry->is_trial, e->arena,
                         &e->held, &e->held_count));
     for (size_t i = 0; i < e->candidate_count; i++)
@@ -137,7 +164,7 @@ static status find_candidates(struct expiring *e, const char *const *names, size
 static bool goes(const struct expiring *e, const char *name)
 {
     for (size_t i = 0; i < e->candidate_count; i++)
-        if (strcmp(e->candidates[i].name, name) == 0)
+        if (strcmp(e->candidates[i].age.name, name) == 0)
             return e->candidates[i].goes;
     return false;
 }
@@ -175,12 +202,12 @@ static status remove_manifest(struct expiring *e, const struct candidate *candid
 {
     const struct whole_expiry *expiry = e->expiry;
     char object[OBJECT_NAME_SIZE];
-    TRY(manifest_object(candidate->name, object));
+    TRY(manifest_object(candidate->age.name, object));
     if (!expiry->is_trial)
         TRY(place_remove(e->place, object));
     e->backups_removed++;
     if (expiry->tell != NULL)
-        expiry->tell(expiry->context, candidate->name, candidate->server);
+        expiry->tell(expiry->context, candidate->age.name, candidate->server);
     return status_ok();
 }
 
@@ -192,20 +219,74 @@ static status remove_manifests(struct expiring *e)
     return e->expiry->is_trial ? status_ok() : place_settle(e->place, WHOLE_BACKUPS);
 }
 
-static status expire(struct expiring *e)
+/* --- what a place shows --- */
+
+static bool is_listed(const struct expiring *e, const char *name)
+{
+    for (size_t i = 0; i < e->count; i++)
+        if (strcmp(e->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static status refuse_content(void *context, const struct place_entry *entry)
+{
+    const struct expiring *e = context;
+    if (!is_content_name(entry->name))
+        return status_ok();
+    return status_make(STATUS_FAILED_PRECONDITION,
+                       "%s has files and no backup at all: whether these are of one that was never "
+                       "ended or of some that have gone nobody can say, so none is removed",
+                       place_title(e->place));
+}
+
+static status list_manifests(struct expiring *e)
+{
+    const char *made = e->expiry->made;
+    TRY(whole_names(e->place, e->arena, &e->names, &e->count));
+    if (made != NULL && !is_listed(e, made))
+        return status_make(
+            STATUS_UNAVAILABLE,
+            "%s does not show the backup %s that was just made, so nothing is removed",
+            place_title(e->place), made);
+    return e->count > 0 ? status_ok() : place_list(e->place, WHOLE_FILES, refuse_content, e);
+}
+
+/* The place shows those that stay and no other one. */
+static status list_again(struct expiring *e)
 {
     const char *const *names;
-    size_t count;
+    size_t count, at = 0;
+    bool is_same = true;
+    if (e->expiry->is_trial)
+        return status_ok();
+    TRY(whole_names(e->place, e->arena, &names, &count));
+    for (size_t i = 0; i < e->count && is_same; i++)
+        if (!goes(e, e->names[i])) {
+            is_same = at < count && strcmp(names[at], e->names[i]) == 0;
+            at++;
+        }
+    return is_same && at == count
+               ? status_ok()
+               : status_make(STATUS_UNAVAILABLE,
+                             "%s does not show the backups that it showed a moment ago, so no "
+                             "files are removed",
+                             place_title(e->place));
+}
+
+static status expire(struct expiring *e)
+{
     e->arena = arena_create(WHOLE_MEMORY);
     e->manifest_arena = arena_create(WHOLE_MEMORY);
     if (e->arena == NULL || e->manifest_arena == NULL)
         return status_out_of_memory();
-    TRY(whole_names(e->place, e->arena, &names, &count));
-    TRY(find_candidates(e, names, count));
-    for (size_t i = 0; i < count; i++)
-        if (!goes(e, names[i]))
-            TRY(note_wanted(e, names[i]));
+    TRY(list_manifests(e));
+    TRY(find_candidates(e));
+    for (size_t i = 0; i < e->count; i++)
+        if (!goes(e, e->names[i]))
+            TRY(note_wanted(e, e->names[i]));
     TRY(remove_manifests(e));
+    TRY(list_again(e));
     return place_list(e->place, WHOLE_FILES, remove_unwanted, e);
 }
 

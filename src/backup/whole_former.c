@@ -2,6 +2,7 @@
 #include "backup/whole_former.h"
 
 #include "backup/whole_copy.h"
+#include "backup/whole_order.h"
 #include "backup/whole_private.h"
 
 #include <stdlib.h>
@@ -129,7 +130,7 @@ static status find(struct whole_former *former)
         return read_directory(former);
     if (former->options.name != NULL)
         return try_one(former, former->options.name, &looked);
-    TRY(whole_names(former->options.place, former->names, &names, &count));
+    TRY(whole_names_by_age(former->options.place, former->names, &names, &count));
     return try_from_newest(former, names, count);
 }
 

@@ -1,8 +1,11 @@
 /* See whole_moment.h. */
 #include "backup/whole_moment.h"
 
+#include "backup/whole_order.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
+
+#include <stdlib.h>
 
 /* A backup from which an archive goes on that is there. */
 struct base {
@@ -23,9 +26,10 @@ struct search {
     struct arena *arena;
     struct arena *manifest_arena;
     struct buffer streams; /* that are archived, as uint64_t */
-    struct base *bases;    /* rising names, which is rising times */
+    struct base *bases;    /* from the oldest; at first by names */
     size_t count;
-    struct unread *unread; /* as they */
+    bool names_lie;        /* they are not from the oldest to the newest */
+    struct unread *unread; /* rising names */
     size_t unread_count;
 };
 
@@ -74,6 +78,23 @@ static status look_at(struct search *search, const char *name)
     return is_base ? add_base(search, name, &backup) : status_ok();
 }
 
+static int compare_bases(const void *a, const void *b)
+{
+    const struct base *first = a, *second = b;
+    return whole_compare(&(struct whole_age){first->version, first->name},
+                         &(struct whole_age){second->version, second->name});
+}
+
+/* Names are the wall clock's: see whole_order.h. */
+static void sort_bases(struct search *search)
+{
+    for (size_t i = 1; i < search->count; i++)
+        search->names_lie =
+            search->names_lie || compare_bases(&search->bases[i - 1], &search->bases[i]) > 0;
+    if (search->count > 0)
+        qsort(search->bases, search->count, sizeof *search->bases, compare_bases);
+}
+
 static status find_bases(struct search *search)
 {
     const char *const *names;
@@ -92,6 +113,7 @@ static status find_bases(struct search *search)
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++)
         TRY(look_at(search, names[i]));
+    sort_bases(search);
     return status_ok();
 }
 
@@ -120,7 +142,7 @@ static status refuse_none(const struct search *search)
 {
     const char *archive = place_title(search->moment->archive);
     char asked[CLOCK_DATE_SIZE], oldest[CLOCK_DATE_SIZE];
-    if (search->count == 0)
+    if (search->count == 0 || search->bases == NULL)
         return status_make(STATUS_NOT_FOUND,
                            "there is no whole backup of a server that is archived in %s", archive);
     clock_date(sequence_time_us(search->moment->until), asked);
@@ -168,7 +190,8 @@ static status require_no_newer(struct search *search, const struct base *chosen)
 {
     for (size_t i = search->unread_count; i-- > 0;) {
         struct unread *unread = &search->unread[i];
-        if (strcmp(unread->name, chosen->name) < 0 || !is_named_before(search, unread->name))
+        bool is_older = strcmp(unread->name, chosen->name) < 0 && !search->names_lie;
+        if (is_older || !is_named_before(search, unread->name))
             continue;
         status why = unread->why;
         unread->why = status_ok();

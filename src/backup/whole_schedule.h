@@ -1,7 +1,8 @@
 /* When a server makes whole backups of itself, or of a part of it: one each period, of which the
  * newest are kept.
  *
- *     due       the newest is as old as the period, by the wall clock, or there is none
+ *     due       the newest is as old as the period, by the wall clock, or is of a time to come, or
+ *               there is none
  *     failed    is tried again after an hour, or a period, by the steady clock
  *     overdue   the last attempt has failed, or the newest is an hour, or a period, late
  *

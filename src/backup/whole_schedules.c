@@ -1,6 +1,7 @@
 /* See whole_schedules.h. */
 #include "backup/whole_schedules.h"
 
+#include "backup/whole_order.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
 #include "base/options.h"
@@ -147,34 +148,35 @@ void whole_schedules_note(struct whole_schedules *schedules, size_t index, statu
 struct learning {
     const struct whole_schedules *schedules;
     const char *server;
-    struct whole_backup newest[WHOLE_SCHEDULES_MOST]; /* without what is in an arena */
-    size_t missing;
+    struct newest {
+        struct whole_age age; /* the name is NULL: there is none */
+        int64_t instant_us;
+        int64_t end_us;
+    } newest[WHOLE_SCHEDULES_MOST];
 };
-
-static void begin_learning(struct learning *learning)
-{
-    for (size_t i = 0; i < learning->schedules->count; i++)
-        learning->missing += !learning->schedules->all[i].schedule.is_known;
-}
 
 static bool is_wanted(const struct learning *learning, size_t i, const struct whole_backup *backup)
 {
     const struct whole_scheduled *scheduled = &learning->schedules->all[i];
     const char *scope = whole_is_part(backup) ? backup->scope : "";
-    return !scheduled->schedule.is_known && learning->newest[i].instant_us == 0 &&
-           strcmp(scheduled->scope, scope) == 0;
+    return !scheduled->schedule.is_known && strcmp(scheduled->scope, scope) == 0;
 }
 
-static void look_at(struct learning *learning, const struct whole_backup *backup)
+static void note_newest(struct newest *newest, const char *name, const struct whole_backup *backup)
+{
+    const struct whole_age age = {.version = backup->version, .name = name};
+    if (newest->age.name == NULL || whole_compare(&newest->age, &age) < 0)
+        *newest =
+            (struct newest){.age = age, .instant_us = backup->instant_us, .end_us = backup->end_us};
+}
+
+static void look_at(struct learning *learning, const char *name, const struct whole_backup *backup)
 {
     if (!backup->is_scheduled || strcmp(backup->server, learning->server) != 0)
         return;
     for (size_t i = 0; i < learning->schedules->count; i++)
-        if (is_wanted(learning, i, backup)) {
-            learning->newest[i].instant_us = backup->instant_us;
-            learning->newest[i].end_us = backup->end_us;
-            learning->missing--;
-        }
+        if (is_wanted(learning, i, backup))
+            note_newest(&learning->newest[i], name, backup);
 }
 
 static status read_one(struct learning *learning, struct place *place, const char *name,
@@ -184,14 +186,14 @@ static status read_one(struct learning *learning, struct place *place, const cha
     arena_reset(arena);
     status s = whole_read(place, name, arena, &backup);
     if (status_is_ok(s))
-        look_at(learning, &backup);
+        look_at(learning, name, &backup);
     if (s.code != STATUS_DATA_LOSS && s.code != STATUS_FAILED_PRECONDITION)
         return s;
     status_free(s);
     return status_ok();
 }
 
-/* From the newest on, until nobody misses any. A place that has had none yet has none. */
+/* By age, which names do not tell: all are read. A place that has had none yet has none. */
 static status find_newest(struct learning *learning, struct place *place, struct arena *of_names,
                           struct arena *of_manifests)
 {
@@ -203,8 +205,8 @@ static status find_newest(struct learning *learning, struct place *place, struct
         return status_ok();
     }
     TRY(s);
-    while (count-- > 0 && learning->missing > 0)
-        TRY(read_one(learning, place, names[count], of_manifests));
+    for (size_t i = 0; i < count; i++)
+        TRY(read_one(learning, place, names[i], of_manifests));
     return status_ok();
 }
 
@@ -228,7 +230,6 @@ status whole_schedules_learn(struct whole_schedules *schedules, struct place *pl
     struct learning learning = {.schedules = schedules, .server = server};
     struct arena *of_names = arena_create(WHOLE_MEMORY);
     struct arena *of_manifests = arena_create(WHOLE_MEMORY);
-    begin_learning(&learning);
     status s = of_names == NULL || of_manifests == NULL
                    ? status_out_of_memory()
                    : find_newest(&learning, place, of_names, of_manifests);

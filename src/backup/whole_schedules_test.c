@@ -235,6 +235,7 @@ struct fixture {
     struct place *place;
     struct arena *arena;
     int64_t instant_us;
+    uint64_t version;
 };
 
 static int setup(void **state)
@@ -273,6 +274,7 @@ static void put_manifest(struct fixture *f, const char *server, const char *scop
     struct buffer content = {0};
     char object[OBJECT_NAME_SIZE], name[WHOLE_NAME_SIZE];
     const struct whole_backup backup = {.server = server,
+                                        .version = ++f->version,
                                         .instant_us = f->instant_us,
                                         .end_us = f->instant_us + SECOND,
                                         .program = "",
@@ -309,6 +311,22 @@ static void the_newest_of_each_is_learnt(void **state)
     put_manifest(f, "me", TABLE, true); /* what is known is not asked for again */
     assert_ok(whole_schedules_learn(&schedules, f->place, "me"));
     assert_int_equal(schedules.all[1].schedule.newest_us, 1002 * HOUR);
+    whole_schedules_free(&schedules);
+}
+
+/* The clock was three days ahead. */
+static void the_newest_is_learnt_by_what_it_has(void **state)
+{
+    struct fixture *f = *state;
+    struct whole_schedules schedules;
+    f->instant_us += 72 * HOUR;
+    put_manifest(f, "me", "", true);
+    f->instant_us -= 73 * HOUR;
+    put_manifest(f, "me", "", true); /* 1000 */
+    make(TABLE "=1h", HOUR, &schedules);
+    assert_ok(whole_schedules_learn(&schedules, f->place, "me"));
+    assert_int_equal(schedules.all[0].schedule.newest_us, 1000 * HOUR);
+    assert_int_equal(schedules.all[0].end_us, 1000 * HOUR + SECOND);
     whole_schedules_free(&schedules);
 }
 
@@ -389,6 +407,7 @@ int main(void)
         cmocka_unit_test(one_that_fails_holds_nobody_up),
         cmocka_unit_test(without_a_schedule_nothing_is_due),
         cmocka_unit_test_setup_teardown(the_newest_of_each_is_learnt, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_newest_is_learnt_by_what_it_has, setup, teardown),
         cmocka_unit_test_setup_teardown(a_place_that_has_had_none_has_none, setup, teardown),
         cmocka_unit_test(what_cannot_be_learnt_is_an_attempt_that_failed),
         cmocka_unit_test(those_that_are_overdue_are_named),

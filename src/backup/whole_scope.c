@@ -9,6 +9,7 @@
  * keyspace, nor of its table's name. */
 #include "backup/whole_scope.h"
 
+#include "backup/whole_order.h"
 #include "backup/whole_private.h"
 #include "bigtable/names.h"
 #include "cluster/catalog.h"
@@ -157,7 +158,7 @@ static status find_fit(struct place *place, const char *from, struct arena *aren
     const char *const *names;
     size_t count;
     *name = NULL;
-    TRY(whole_names(place, arena, &names, &count));
+    TRY(whole_names_by_age(place, arena, &names, &count));
     if (count == 0)
         return status_make(STATUS_NOT_FOUND, "there is no whole backup in %s", place_title(place));
     for (size_t i = count; i-- > 0;) {

@@ -25,6 +25,8 @@ struct fixture {
     struct keyspace *keyspace;
     struct whole_work work;
     int64_t instant_us;
+    uint64_t version;   /* that backups say they have; 0: all the same one */
+    const char *hidden; /* the name of a backup that is not in the place yet */
     const char *server; /* that backups say they are of; NULL: the store's */
     const char *scope;  /* the same; NULL: all */
     bool is_held;       /* a restore keeps the older one from expiry */
@@ -90,7 +92,7 @@ static inline status create_in(struct fixture *f, struct place *place, bool is_s
     char identity[STORE_IDENTITY_SIZE];
     TRY(store_identity(f->store, identity));
     const struct whole_backup facts = {.server = f->server != NULL ? f->server : identity,
-                                       .version = UINT64_C(1) << 40,
+                                       .version = f->version != 0 ? f->version : UINT64_C(1) << 40,
                                        .instant_us = f->instant_us,
                                        .settings = "cache = 1GB\n",
                                        .is_scheduled = is_scheduled,

@@ -3,6 +3,7 @@
 #include "cmd/backup.h"
 
 #include "aws/bucket.h"
+#include "backup/whole_order.h"
 #include "backup/whole_scope.h"
 #include "cmd/backup_private.h"
 #include "cmd/command.h"
@@ -208,7 +209,7 @@ static status list(struct visit *visit)
     const char *const *names;
     status refused = status_ok();
     size_t count;
-    TRY(whole_names(visit->place, visit->arena, &names, &count));
+    TRY(whole_names_by_age(visit->place, visit->arena, &names, &count));
     if (count == 0)
         return no_backup(visit);
     struct arena *arena = arena_create(BACKUP_COMMAND_MEMORY);
