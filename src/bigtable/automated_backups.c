@@ -106,6 +106,13 @@ static int compare(const void *a, const void *b)
     return one->begun_us < other->begun_us ? -1 : one->begun_us > other->begun_us;
 }
 
+/* Begun while a clock was ahead: nobody knows how old it is, and until that time comes the table
+ * would get none. A clock that is corrected by a little is no such. */
+static bool is_of_the_future(const struct look *look, int64_t begun_us)
+{
+    return begun_us - look->now_us > GRACE_SECONDS * INT64_C(1000000);
+}
+
 static status gather(struct look *look, const struct backup_facts *backups, size_t count)
 {
     look->automated = arena_alloc(look->arena, count * sizeof *look->automated);
@@ -113,12 +120,14 @@ static status gather(struct look *look, const struct backup_facts *backups, size
         return status_out_of_memory();
     for (size_t i = 0; i < count; i++) {
         const BtAdmin__Backup *backup = backups[i].backup;
+        int64_t begun_us = timestamp_us(backup->start_time);
+        bool is_ready = backup->state == BT_ADMIN__BACKUP__STATE__READY;
         if (!backups[i].is_automated)
             continue;
-        look->automated[look->count++] =
-            (struct automated){backup->source_table, timestamp_us(backup->start_time),
-                               backup->state == BT_ADMIN__BACKUP__STATE__READY};
-        look->is_making |= backup->state != BT_ADMIN__BACKUP__STATE__READY;
+        look->is_making |= !is_ready;
+        if (!is_of_the_future(look, begun_us))
+            look->automated[look->count++] =
+                (struct automated){backup->source_table, begun_us, is_ready};
     }
     if (look->count > 0)
         qsort(look->automated, look->count, sizeof *look->automated, compare);
