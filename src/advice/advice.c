@@ -24,6 +24,12 @@ const char *advice_severity_name(enum advice_severity severity)
     return names[severity];
 }
 
+uint64_t advice_hash(bytes value)
+{
+    enum { HASHED_MOST = 32 };
+    return value.size <= HASHED_MOST ? bytes_hash(value) : 0;
+}
+
 /* --- findings --- */
 
 status advise(struct advisor *advisor, enum advice_rule_number rule, struct advice_finding **out,
@@ -144,6 +150,7 @@ status advice_find(const struct advice_observations *seen, struct arena *arena, 
     TRY(advise_on_sizes(&advisor));
     TRY(advise_on_names(&advisor));
     TRY(advise_on_versions(&advisor));
+    TRY(advise_on_columns(&advisor));
     TRY(advise_on_heat(&advisor));
     TRY(advise_on_siblings(&advisor));
     TRY(advise_on_personal_rows(&advisor));

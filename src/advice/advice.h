@@ -38,9 +38,10 @@ const char *advice_severity_name(enum advice_severity severity);
 
 struct advice_family {
     const char *name;
-    bool has_rule;       /* a garbage-collection rule */
-    bool is_aggregate;   /* its cells are states, not versions of a value */
-    int64_t most_age_us; /* that a cell can reach; INT64_MAX: any */
+    bool has_rule;         /* a garbage-collection rule */
+    bool is_aggregate;     /* its cells are states, not versions of a value */
+    int64_t most_age_us;   /* that a cell can reach; INT64_MAX: any */
+    int32_t most_versions; /* that a column can reach; 0: any number */
 };
 
 struct advice_cell {
@@ -48,7 +49,11 @@ struct advice_cell {
     bytes qualifier;
     int64_t timestamp_us;
     uint64_t size; /* of the value */
+    uint64_t hash; /* of it: advice_hash */
 };
+
+/* Tells values apart that have at most 32 bytes; 0: of longer ones. */
+uint64_t advice_hash(bytes value);
 
 struct advice_row {
     bytes key;

@@ -57,9 +57,14 @@ void sort_findings(struct advice *advice);
 status advise_on_keys(struct advisor *advisor);        /* key_rules.c */
 status advise_on_rising_keys(struct advisor *advisor); /* those about times and numbers only */
 status advise_on_domains(struct advisor *advisor);     /* domain_rule.c */
+status advise_on_binary(struct advisor *advisor);      /* binary_rule.c */
+status advise_on_padding(struct advisor *advisor);     /* padding_rule.c */
+status advise_on_grouping(struct advisor *advisor);    /* grouping_rules.c */
+status advise_on_delimiters(struct advisor *advisor);  /* delimiter_rule.c */
 status advise_on_sizes(struct advisor *advisor);       /* size_rules.c */
 status advise_on_names(struct advisor *advisor);
 status advise_on_versions(struct advisor *advisor); /* version_rules.c */
+status advise_on_columns(struct advisor *advisor);  /* column_rules.c */
 status advise_on_heat(struct advisor *advisor);     /* heat_rules.c */
 status advise_on_siblings(struct advisor *advisor); /* sibling_rule.c */
 

@@ -50,9 +50,28 @@ static status look(struct advisor *advisor, bool only_order)
     return is_found ? status_ok() : look_further(advisor, &is_found);
 }
 
+static bool rises(const struct advice *found)
+{
+    for (size_t i = 0; i < found->count; i++)
+        if (found->findings[i].rule != &advice_rules[RULE_key_hashed])
+            return true;
+    return false;
+}
+
+/* What rises is told for that, whatever else it is. */
 status advise_on_keys(struct advisor *advisor)
 {
-    return look(advisor, false);
+    TRY(look(advisor, false));
+    if (rises(advisor->out))
+        return status_ok();
+    size_t found = advisor->out->count;
+    if (found == 0)
+        TRY(advise_on_binary(advisor));
+    if (advisor->out->count > found)
+        return status_ok();
+    TRY(advise_on_padding(advisor));
+    TRY(advise_on_grouping(advisor));
+    return advise_on_delimiters(advisor);
 }
 
 status advise_on_rising_keys(struct advisor *advisor)

@@ -29,6 +29,15 @@ typedef int writer(char key[SAMPLE_KEY], uint64_t number);
 
 #define U(expression) ((unsigned long long)(expression))
 
+/* The digit in base 64 that the number has there. */
+static int base64_digit(uint64_t number, uint64_t at)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    return digits[scatter(number * 31 + at) >> 58];
+}
+
+#define BASE64(at) base64_digit(n, at)
+
 /* times */
 WRITER(date, "2024-%02llu-%02llu#%s%llu", U(n / 80 % 12 + 1), U(n % 28 + 1), word(n), U(n))
 WRITER(date_and_clock, "2024-01-%02lluT%02llu:%02llu:00Z", U(n / 500 + 1), U(n / 24 % 24),
@@ -67,7 +76,7 @@ WRITER(long_account, "17%011llu", U(scatter(n) % 100000000000))
 WRITER(part_number, "24%02llu%02llu-%s%llu", U(scatter(n) % 12 + 1), U(scatter(n + 5) % 28 + 1),
        word(n), U(n))
 WRITER(date_last, "%s%llu#2024-01-%02llu", word(n), U(n), U(n % 28 + 1))
-WRITER(time_last, "%s#%llu#%llu", word(n), U(n), U(1700000000 + n))
+WRITER(time_last, "%s#%03llu#%llu", word(n), U(n), U(1700000000 + n))
 WRITER(phone, "%010llu", U(2000000000 + scatter(n) % 7999999999))
 WRITER(eight_digits, "%08llu", U(scatter(n) % 100000000))
 WRITER(thirteen_digits, "%013llu", U(scatter(n) % 10000000000000))
@@ -105,13 +114,54 @@ WRITER(uuid_4, "%08llx-%04llx-4%03llx-8%03llx-%012llx", U(scatter(n) >> 32),
 WRITER(md5, "%016llx%016llx#%s", U(scatter(n)), U(scatter(n + 7777)), word(n))
 WRITER(upper_hex, "%016llX/%s", U(scatter(n)), word(n))
 WRITER(user_hash, "user#%016llx", U(scatter(n)))
-WRITER(words, "%s#%s#%llu", word(n), word(scatter(n)), U(n))
+WRITER(words, "%s#%s#%03llu", word(n), word(scatter(n)), U(n))
 WRITER(salted, "%02llx#%s%llu", U(scatter(n) % 256), word(n), U(n))
 WRITER(hex_counter, "%016llx", U(n * 77))
 WRITER(hex_words, "%s%02llu-decade", n % 2 == 0 ? "facade" : "deface", U(n % 100))
 WRITER(mac, "00:1b:44:%02llx:%02llx:%02llx", U(n / 250), U(n % 250), U(scatter(n) % 256))
 
+/* parts of keys: their order, their widths, what stands between them */
+WRITER(salted_rows, "%03llu#user%02llu#%llu", U(scatter(n) % 1000), U(n % 60), U(scatter(n + 3)))
+WRITER(salted_by_owner, "%03llu#user%02llu#%llu", U(scatter(n % 60) % 1000), U(n % 60),
+       U(scatter(n + 3)))
+WRITER(of_shops, "%04llu#user%02llu#%llu", U(scatter(n % 40) % 10000), U(n % 60), U(scatter(n + 3)))
+WRITER(street_first, "%s%04llu#city%02llu#land%llu", word(n), U(n), U(scatter(n) % 60), U(n % 7))
+WRITER(street_last, "land%llu#city%02llu#%s%04llu", U(n % 7), U(scatter(n) % 60), word(n), U(n))
+WRITER(port_last, "MSCU%07llu#%s", U(scatter(n) % 10000000), word(n))
+WRITER(unpadded, "%s#room%llu#temp", word(n), U(scatter(n) % 1000))
+WRITER(padded_room, "%s#room%03llu#temp%03llu", word(n), U(scatter(n) % 1000), U(n))
+WRITER(models, "%s#%s%s%03llu", word(n), word(scatter(n)), n % 9 == 0 ? "-mk2" : "", U(n))
+WRITER(no_delimiter, "%s%s%s%s%s", word(scatter(n)), n % 2 == 0 ? "labs" : "",
+       n % 3 == 0   ? "order"
+       : n % 3 == 1 ? "invoice"
+                    : "cart",
+       word(scatter(n + 1)), word(n))
+WRITER(three_kinds, "%s%c%s%c%llu", word(scatter(n)), "#:|"[n % 3], word(n), "#:|"[n % 3],
+       U(scatter(n)))
+WRITER(within_values, "%s#%s%s%s#%llu", word(scatter(n)), word(scatter(n + 5)), n % 3 ? "" : "#",
+       n % 3 ? "" : word(n), U(scatter(n)))
+WRITER(single_table, "C#%s%03llu%s", word(n), U(n / 3),
+       n % 3 == 0   ? ""
+       : n % 3 == 1 ? "#ADDRESS#home"
+                    : "#ORDER#17")
+WRITER(base64, "%c%c%c%c%c%c%c%c%c%c%c%c%c%c%c%c%c%c%c%c%c%cgQ==", BASE64(0), BASE64(1), BASE64(2),
+       BASE64(3), BASE64(4), BASE64(5), BASE64(6), BASE64(7), BASE64(8), BASE64(9), BASE64(10),
+       BASE64(11), BASE64(12), BASE64(13), BASE64(14), BASE64(15), BASE64(16), BASE64(17),
+       BASE64(18), BASE64(19), BASE64(20), BASE64(21))
+WRITER(packed_base64, "AAA%cAAECAA%c%c%c%c%c%c%c%c%c%cgQ==", BASE64(0) % 26 + 'A', BASE64(1),
+       BASE64(2), BASE64(3), BASE64(4), BASE64(5), BASE64(6), BASE64(7), BASE64(8), BASE64(9),
+       BASE64(10))
+WRITER(video, "%c%c%c%c%c%c%c%c%c%c%c", BASE64(0), BASE64(1), BASE64(2), BASE64(3), BASE64(4),
+       BASE64(5), BASE64(6), BASE64(7), BASE64(8), BASE64(9), BASE64(10))
+WRITER(twenty_digits, "%020llu", U(scatter(n)))
+WRITER(packed, "%c%c%c%c%c%c%c%c%c%c", 1, (int)(n % 30 * 8 + 1), 'z', 0x90,
+       (int)(scatter(n) >> 56 | 1), (int)(scatter(n) >> 48 & 0xff | 1),
+       (int)(scatter(n) >> 40 & 0xff | 1), 2, 3, (int)(n % 9 + 1))
+WRITER(name_and_bytes, "%s%03llu#%c%c%c", word(n), U(n), 0x90, (int)(n % 250 + 1), 7)
+
 /* hosts */
+WRITER(behind_a_word, "site#www.%s%llu.com#%s", word(n), U(n / 9), word(scatter(n)))
+WRITER(one_domain, "com.example/%s/%s%llu", word(scatter(n)), word(n), U(n))
 WRITER(host, "www.%s%llu.com/%s", word(n), U(n / 9), word(scatter(n)))
 WRITER(address, "https://%s%llu.example.co.uk/", word(n), U(n))
 WRITER(reversed_host, "com.%s%llu.www/%s", word(n), U(n / 9), word(scatter(n)))
@@ -172,7 +222,7 @@ static const struct {
     CASE(phone, NULL, NULL),
     CASE(eight_digits, NULL, NULL),
     CASE(thirteen_digits, NULL, NULL),
-    CASE(version, NULL, NULL),
+    CASE(version, "key-padding", NULL),
     CASE(article, NULL, NULL),
     CASE(one_day, NULL, NULL),
     CASE(padded, "key-sequential", NULL),
@@ -203,13 +253,34 @@ static const struct {
     CASE(hex_counter, NULL, NULL),
     CASE(hex_words, NULL, NULL),
     CASE(mac, NULL, NULL),
+    CASE(salted_rows, "key-scattered", "user"),
+    CASE(salted_by_owner, NULL, NULL),
+    CASE(of_shops, NULL, NULL),
+    CASE(street_first, "key-order", "land"),
+    CASE(street_last, NULL, NULL),
+    CASE(port_last, NULL, NULL),
+    CASE(unpadded, "key-padding", NULL),
+    CASE(padded_room, NULL, NULL),
+    CASE(models, NULL, NULL),
+    CASE(no_delimiter, "key-delimiters", NULL),
+    CASE(three_kinds, "key-delimiters", NULL),
+    CASE(within_values, "key-delimiters", NULL),
+    CASE(single_table, NULL, NULL),
+    CASE(base64, "key-hashed", NULL),
+    CASE(packed_base64, "key-binary", NULL),
+    CASE(video, NULL, NULL),
+    CASE(twenty_digits, "key-hashed", NULL),
+    CASE(packed, "key-binary", NULL),
+    CASE(name_and_bytes, NULL, NULL),
+    CASE(behind_a_word, "key-domain", "site#com."),
+    CASE(one_domain, "key-domain", NULL),
     CASE(host, "key-domain", "com."),
     CASE(address, "key-domain", "uk.co.example."),
     CASE(reversed_host, NULL, NULL),
     CASE(mail, "personal-data", NULL),
     CASE(dotted_mail, "personal-data", NULL),
     CASE(file, NULL, NULL),
-    CASE(ip, NULL, NULL),
+    CASE(ip, "key-padding", NULL),
     CASE(java, NULL, NULL),
 };
 
@@ -305,7 +376,7 @@ static void numbers_of_eight_bytes_are_numbers(void **state)
     sample->seen.row_count = 0;
     for (uint64_t i = 0; i < SAMPLE_ROWS; i++)
         add_number(sample, scatter(i) >> 24, word(i));
-    sample_expect(sample, NULL);
+    sample_expect(sample, "key-binary");
 }
 
 static void write_times(struct made_sample *sample, int64_t step_us, bool is_in_order)
@@ -338,7 +409,7 @@ static void a_few_hundred_numbers_are_a_sequence(void **state)
     fill(sample, customer, 400);
     sample_expect(sample, "key-sequential");
     fill(sample, customer, NUMBERS_SPAN_ALONE - 1);
-    sample_expect(sample, NULL);
+    sample_expect(sample, "key-padding");
 }
 
 /* Nineteen digits that might be a snowflake's as well: the moment of writing says which. */

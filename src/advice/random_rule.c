@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 
 enum { LOOKED_AT = 8 }; /* bytes */
 
@@ -90,7 +91,24 @@ static bool are_hex(const bytes *keys, size_t count)
            have_entropy(keys, count, least, average);
 }
 
-static bool are_random_bytes(const bytes *keys, size_t count)
+static int order_of_starts(const void *a, const void *b)
+{
+    enum { START = 4 };
+    return memcmp(((const bytes *)a)->data, ((const bytes *)b)->data, START);
+}
+
+/* Whether hardly two begin with the same four bytes: what is packed of several numbers looks
+ * random, too, but begins with few values. */
+static bool begin_apart(bytes *keys, size_t count)
+{
+    size_t distinct = 0;
+    qsort(keys, count, sizeof *keys, order_of_starts);
+    for (size_t i = 0; i < count; i++)
+        distinct += i == 0 || order_of_starts(&keys[i], &keys[i - 1]) != 0;
+    return key_start_fits(distinct, count);
+}
+
+static bool are_random_bytes(bytes *keys, size_t count)
 {
     const double least = 4, average = 4.5; /* of log2 of the keys' number */
     size_t whole = 0, high = 0;
@@ -102,7 +120,62 @@ static bool are_random_bytes(const bytes *keys, size_t count)
             high += keys[i].data[at] >> 7;
     }
     size_t percent = whole == 0 ? 0 : high * 100 / (whole * LOOKED_AT);
-    return key_start_fits(whole, count) && percent >= 35 && percent <= 65 &&
+    return whole == count && percent >= 35 && percent <= 65 &&
+           have_entropy(keys, count, least, average) && begin_apart(keys, count);
+}
+
+/* Digits that stand alone, so many that nobody counts or draws as far. */
+static bool are_random_digits(const bytes *keys, size_t count)
+{
+    enum { DIGITS_LEAST = 18 };
+    const double least = 1.5, average = 2.6; /* of 3.3 bits */
+    struct key_digits {
+        size_t all;
+        size_t of_one_width;
+    } found = {0};
+    bytes behind[KEYS_HASHED_MOST];
+    for (size_t i = 0; i < count && i < KEYS_HASHED_MOST; i++) {
+        size_t size = 0;
+        while (size < keys[i].size && isdigit(keys[i].data[size]))
+            size++;
+        bool is_one =
+            size >= DIGITS_LEAST && (size == keys[i].size || !isalnum(keys[i].data[size]));
+        found.all++;
+        found.of_one_width += is_one;
+        behind[i] = is_one ? bytes_from(keys[i], 1) : bytes_make(NULL, 0); /* the first is 0 or 1 */
+    }
+    return key_start_fits(found.of_one_width, found.all) &&
+           have_entropy(behind, found.all, least, average);
+}
+
+static bool is_base64(bytes key)
+{
+    enum { LEAST = 22 };
+    size_t size = key.size;
+    while (size > 0 && key.data[size - 1] == '=')
+        size--;
+    for (size_t i = 0; i < size; i++)
+        if (!isalnum(key.data[i]) && !is_one_of(key.data[i], "+/-_"))
+            return false;
+    return size >= LEAST && key.size - size <= 2;
+}
+
+/* As long as a hash, and capitals and small letters as often as each other. */
+static bool are_random_base64(const bytes *keys, size_t count)
+{
+    const double least = 4, average = 4.5; /* of 6 bits, as far as so many keys can show them */
+    size_t fitting = 0, upper = 0, lower = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_base64(keys[i]))
+            continue;
+        fitting++;
+        for (size_t at = 0; at < LOOKED_AT; at++) {
+            upper += isupper(keys[i].data[at]) != 0;
+            lower += islower(keys[i].data[at]) != 0;
+        }
+    }
+    size_t all = fitting * LOOKED_AT; /* of 64 each are 26 */
+    return fitting > 0 && key_start_fits(fitting, count) && upper * 4 >= all && lower * 4 >= all &&
            have_entropy(keys, count, least, average);
 }
 
@@ -137,6 +210,18 @@ static void add_better_than_random(struct advice_finding *finding, const struct 
         finding_add_better(finding, key, bytes_from(field, size + 1));
 }
 
+/* In words; NULL: nothing is. */
+static const char *what_is_random(bytes *keys, size_t count)
+{
+    if (are_hex(keys, count))
+        return is_uuid(keys[0]) ? "a UUID" : "hexadecimal digits that look random";
+    if (are_random_base64(keys, count))
+        return "base 64 of bytes that look random";
+    if (are_random_digits(keys, count))
+        return "so many digits, which look random, that they are a hash";
+    return are_random_bytes(keys, count) ? "bytes that look random" : NULL;
+}
+
 status look_for_randomness(struct advisor *advisor, const struct key_start *keys)
 {
     struct advice_finding *finding;
@@ -146,12 +231,9 @@ status look_for_randomness(struct advisor *advisor, const struct key_start *keys
     if (keys->seen->row_count < KEYS_HASHED_LEAST)
         return status_ok();
     TRY(independent_keys(advisor, keys, &some, &count));
-    bool is_hex = are_hex(some, count);
-    if (!is_hex && !are_random_bytes(some, count))
+    const char *what = what_is_random(some, count);
+    if (what == NULL)
         return status_ok();
-    const char *what = !is_hex            ? "bytes that look random"
-                       : is_uuid(some[0]) ? "a UUID"
-                                          : "hexadecimal digits that look random";
     key_start_opening(keys, opening);
     TRY(advise(advisor, RULE_key_hashed, &finding, "The %zu sampled keys %s %s.",
                keys->seen->row_count, opening, what));

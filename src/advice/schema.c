@@ -26,6 +26,25 @@ static int64_t most_age(const BtAdmin__GcRule *rule)
     return age;
 }
 
+static int32_t least(int32_t a, int32_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* The most versions that a column can have; 0: any number. */
+static int32_t most_versions(const BtAdmin__GcRule *rule)
+{
+    int32_t most = 0;
+    if (rule == NULL)
+        return 0;
+    if (rule->rule_case == BT_ADMIN__GC_RULE__RULE_MAX_NUM_VERSIONS)
+        return rule->max_num_versions;
+    if (rule->rule_case == BT_ADMIN__GC_RULE__RULE_UNION && rule->union_ != NULL)
+        for (size_t i = 0; i < rule->union_->n_rules; i++)
+            most = least(most, most_versions(rule->union_->rules[i]));
+    return most; /* of an intersection, as many as are young enough */
+}
+
 static struct advice_family family_of(const BtAdmin__Table__ColumnFamiliesEntry *entry)
 {
     const BtAdmin__ColumnFamily *family = entry->value;
@@ -35,6 +54,7 @@ static struct advice_family family_of(const BtAdmin__Table__ColumnFamiliesEntry 
     out.has_rule =
         family->gc_rule != NULL && family->gc_rule->rule_case != BT_ADMIN__GC_RULE__RULE__NOT_SET;
     out.most_age_us = most_age(family->gc_rule);
+    out.most_versions = most_versions(family->gc_rule);
     out.is_aggregate = family->value_type != NULL &&
                        family->value_type->kind_case == BT_ADMIN__TYPE__KIND_AGGREGATE_TYPE;
     return out;

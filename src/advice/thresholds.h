@@ -8,7 +8,8 @@ enum {
     KEYS_LEAST = 20,         /* that must have been sampled before something is said about keys */
     KEYS_PREFIX_LEAST = 100, /* the same behind a word that all of them begin with */
     KEYS_HASHED_LEAST = 50,
-    KEYS_PERCENT = 95, /* of them that must have the form */
+    KEYS_HASHED_MOST = 1000, /* that are looked at */
+    KEYS_PERCENT = 95,       /* of them that must have the form */
     DOMAINS_PERCENT = 80,
     KEY_LONG_BYTES = 1024,
     KEY_AVERAGE_BYTES = 256,
@@ -34,6 +35,18 @@ enum {
     QUALIFIER_BYTES = 32,
     QUALIFIER_PERCENT = 50,
 
+    ROW_COLUMNS = 1000, /* in half of the rows */
+    TINY_COLUMNS = 200, /* in half of the rows, of few bytes each */
+    TINY_ROWS_PERCENT = 50,
+    TINY_BYTES = 16,
+    DEFAULT_COLUMNS = 3, /* with the same default */
+    DEFAULT_ROWS_PERCENT = 90,
+    DEFAULT_PERCENT = 75,
+    LIST_COLUMNS = 4,
+    LIST_PERCENT = 90,
+    RETAINED_VERSIONS = 10,
+    RETAINED_TIMES = 10, /* older */
+
     REWRITES = 100,
     ROW_WRITES = 1000, /* that were counted within an hour */
     COLUMNS_LEAST = 20,
@@ -56,6 +69,21 @@ enum {
     RAMP_FIRST_RATE = 500, /* requests a second that a tablet, or a kind, may begin with */
     RAMP_RISE_PERCENT = 150,
 
+    BINARY_PERCENT = 80,    /* of keys that are no text */
+    WIDTHS_PERCENT = 5,     /* of numbers that have another width than most */
+    DELIMITER_PERCENT = 10, /* of keys that make a delimiter, or a number of parts, a usual one */
+    KINDS_PERCENT = 90,     /* of keys whose number of parts follows from their kind */
+    WORD_PERCENT = 10,      /* of keys that have a word in their middle */
+    COMPOSED_PERCENT = 80,  /* of keys that have one of these words */
+    GRANULAR_PERCENT = 80,  /* of keys whose first part no other has */
+    COMMON_TIMES = 4,       /* keys, at least, that share a value of a later part, on average */
+    VERY_COMMON_TIMES = 10, /* and of some part */
+    SALTS_LEAST = 16,
+    SALTED_ROWS = 3,     /* of an owner, on average */
+    SALTED_PERCENT = 70, /* of rows that begin with another number than others of their owner */
+    ATTRIBUTES_LEAST = 3,
+    ATTRIBUTES_MOST = 32,
+
     PERSONAL_LEAST = 20,          /* keys, or names of columns */
     PERSONAL_VALID_PERCENT = 80,  /* of what has the form that must pass its checksum */
     PERSONAL_SOCIAL_PERCENT = 98, /* of what has none, but is somebody's */
@@ -74,16 +102,17 @@ enum {
     ENTITY_BYTES = 512 << 10,
 };
 
-#define SECOND_US     ((int64_t)1000 * 1000)
-#define MINUTE_US     (60 * SECOND_US)
-#define HOUR_US       (3600 * SECOND_US)
-#define DAY_US        (24 * HOUR_US)
-#define YEAR_US       (365 * DAY_US)
-#define RAMP_US       (300 * SECOND_US)
-#define RISING_US     (12 * HOUR_US)   /* a load in the order of keys does not take so long */
-#define HOT_US        (30 * SECOND_US) /* that a range was hot, if only once */
-#define SIBLING_BYTES ((uint64_t)1 << 30)
-#define FIRST_TIME_US (1104537600 * SECOND_US) /* 2005: what is earlier is no time of a write */
-#define TIME_AHEAD_US (2 * YEAR_US)
+#define SECOND_US       ((int64_t)1000 * 1000)
+#define MINUTE_US       (60 * SECOND_US)
+#define HOUR_US         (3600 * SECOND_US)
+#define DAY_US          (24 * HOUR_US)
+#define YEAR_US         (365 * DAY_US)
+#define RAMP_US         (300 * SECOND_US)
+#define RISING_US       (12 * HOUR_US)   /* a load in the order of keys does not take so long */
+#define HOT_US          (30 * SECOND_US) /* that a range was hot, if only once */
+#define RETAINED_AGE_US (30 * DAY_US)
+#define SIBLING_BYTES   ((uint64_t)1 << 30)
+#define FIRST_TIME_US   (1104537600 * SECOND_US) /* 2005: what is earlier is no time of a write */
+#define TIME_AHEAD_US   (2 * YEAR_US)
 
 #endif

@@ -72,6 +72,7 @@ static status take_cell(struct reader *r, const Bt__ReadRowsResponse__CellChunk 
         .qualifier = r->qualifier,
         .timestamp_us = chunk->timestamp_micros,
         .size = chunk->value_size > 0 ? (uint64_t)chunk->value_size : chunk->value.len,
+        .hash = chunk->value_size > 0 ? 0 : advice_hash(proto_bytes(chunk->value)),
     };
     r->row.size += cell.size + cell.qualifier.size;
     if (r->is_known)

@@ -117,6 +117,7 @@ static status take_cell(struct reader *r, const struct cell *cell, struct advice
         return status_ok();
     kept->timestamp_us = cell->timestamp_us;
     kept->size = cell->value.size;
+    kept->hash = advice_hash(cell->value);
     bool is_same = row->cell_count > 0 && kept[-1].family == kept->family &&
                    bytes_equal(kept[-1].qualifier, cell->qualifier);
     kept->qualifier = is_same ? kept[-1].qualifier : arena_copy(r->rows->arena, cell->qualifier);

@@ -128,12 +128,15 @@ def test_personal_data_is_told_and_not_shown(server, fill):
 @pytest.mark.parametrize(("rule", "key", "good"), [
     ("key-time-first", lambda i: f"{some_date(i)}#{i}", lambda i: f"{user(i)}#{some_date(i)}"),
     ("key-time-first", lambda i: 1700000000000 + 98765 * i,
-     lambda i: random.Random(i).randrange(10**13)),
+     lambda i: f"{random.Random(i).randrange(10**13):013}"),
     ("key-sequential", lambda i: f"{i:010}", lambda i: f"{random.Random(i).randrange(10**10):010}"),
     ("key-sequential", lambda i: f"order{i}", lambda i: f"order-{user(i)}"),
     ("key-hashed", lambda i: f"{digest(i)}#{user(i)}", lambda i: f"{digest(i)[:2]}#{user(i)}"),
-    ("key-domain", lambda i: f"www.{WORDS[i % 13]}{i // 9}.com/{i}",
-     lambda i: f"com.{WORDS[i % 13]}{i // 9}.www/{i}"),
+    ("key-domain", lambda i: f"www.{WORDS[i % 13]}{i // 9}.com/{i:04}",
+     lambda i: f"com.{WORDS[i % 13]}{i // 9}.www/{i:04}"),
+    ("key-padding", lambda i: f"{user(i)}#{i}", lambda i: f"{user(i)}#{i:04}"),
+    ("key-order", lambda i: f"{digest(i)[:7]}#city{i % 40:02}#land{i % 7}",
+     lambda i: f"land{i % 7}#city{i % 40:02}#{digest(i)[:7]}"),
 ])  # fmt: skip
 def test_how_keys_begin(found, fill, rule, key, good):
     bad = found(fill(str(key(i)).encode() for i in range(3000)))
