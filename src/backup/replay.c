@@ -1,18 +1,12 @@
 /* See replay.h. */
 #include "backup/replay.h"
 
+#include "backup/stores.h"
 #include "backup/unfinished.h"
 #include "backup/whole_private.h"
 #include "os/file.h"
-#include "row/fold.h"
 
-enum {
-    CACHE_BYTES = 64 << 20,
-    WRITE_BUFFER_BYTES = 256 << 20,
-    OPEN_FILES = 256,
-    BACKGROUND_THREADS = 2,
-    MOST_DEPTH = 8,
-};
+enum { MOST_DEPTH = 8 };
 
 static const char MAKER[] = "trestle archive replay";
 
@@ -130,13 +124,8 @@ static status take_over_all(const struct taking_over *all)
 static status open_and_take_on(struct replaying *r)
 {
     const struct directory_replay *order = r->order;
-    const struct store_options options = {.directory = r->unfinished.path,
-                                          .fold = &row_fold,
-                                          .log = order->log,
-                                          .cache_bytes = CACHE_BYTES,
-                                          .write_buffer_bytes = WRITE_BUFFER_BYTES,
-                                          .open_files = OPEN_FILES,
-                                          .background_threads = BACKGROUND_THREADS};
+    const struct store_options options =
+        backup_store_options(BACKUP_STORE_ALONE, r->unfinished.path, order->log);
     struct store *store;
     TRY(store_open(&options, &store));
     status s = order->take_on(order->context, store, r->unfinished.path);

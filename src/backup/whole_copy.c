@@ -7,17 +7,15 @@
  * The store opens without files that are missing, and keeps everybody out of what they had. */
 #include "backup/whole_copy.h"
 
+#include "backup/stores.h"
 #include "backup/unfinished.h"
 #include "backup/whole_hold.h"
 #include "backup/whole_private.h"
 #include "backup/whole_scope.h"
-#include "row/fold.h"
 #include "store/table_names.h"
 #include "tablet/commit.h"
 
 #include <stdlib.h>
-
-enum { CACHE_BYTES = 16 << 20, OPEN_FILES = 256 };
 
 struct known_table {
     struct table_record record;
@@ -46,12 +44,9 @@ struct whole_copy {
 
 static status open_store(struct whole_copy *copy)
 {
-    const struct store_options options = {.directory = copy->options.directory,
-                                          .fold = &row_fold,
-                                          .log = &copy->log,
-                                          .cache_bytes = CACHE_BYTES,
-                                          .open_files = OPEN_FILES,
-                                          .read_only = true};
+    struct store_options options =
+        backup_store_options(BACKUP_STORE_BESIDE, copy->options.directory, &copy->log);
+    options.read_only = true;
     TRY(store_open(&options, &copy->store));
     copy->catalog = store_keyspace_find(copy->store, CATALOG_KEYSPACE_ID);
     return copy->catalog != NULL ? status_ok()

@@ -1,6 +1,7 @@
 /* A data directory of a whole backup: see whole_restore.h. */
 #include "backup/whole_restore.h"
 
+#include "backup/stores.h"
 #include "backup/unfinished.h"
 #include "backup/whole_hold.h"
 #include "backup/whole_private.h"
@@ -8,17 +9,9 @@
 #include "base/limits.h"
 #include "cluster/catalog.h"
 #include "control/operations.h"
-#include "row/fold.h"
 #include "tablet/commit.h"
 
 #include <stdio.h>
-
-enum {
-    CACHE_BYTES = 64 << 20,
-    WRITE_BUFFER_BYTES = 64 << 20,
-    OPEN_FILES = 256,
-    BACKGROUND_THREADS = 2,
-};
 
 /* --- what makes it another server --- */
 
@@ -62,13 +55,8 @@ static status change_catalog(const struct whole_restore *restore, struct store *
 /* Opening it gives it an identity of its own: the backup has none. */
 static status adapt(const struct whole_restore *restore, const char *directory)
 {
-    const struct store_options options = {.directory = directory,
-                                          .fold = &row_fold,
-                                          .log = restore->log,
-                                          .cache_bytes = CACHE_BYTES,
-                                          .write_buffer_bytes = WRITE_BUFFER_BYTES,
-                                          .open_files = OPEN_FILES,
-                                          .background_threads = BACKGROUND_THREADS};
+    const struct store_options options =
+        backup_store_options(BACKUP_STORE_ALONE, directory, restore->log);
     struct store *store;
     TRY(store_open(&options, &store));
     status s = restore->take_on == NULL ? status_ok()

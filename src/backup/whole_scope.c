@@ -9,20 +9,16 @@
  * keyspace, nor of its table's name. */
 #include "backup/whole_scope.h"
 
+#include "backup/stores.h"
 #include "backup/whole_order.h"
 #include "backup/whole_private.h"
 #include "bigtable/names.h"
 #include "cluster/catalog.h"
 #include "control/resource.h"
-#include "row/fold.h"
 
 #include <stdlib.h>
 
 enum {
-    CACHE_BYTES = 8 << 20,
-    WRITE_BUFFER_BYTES = 32 << 20,
-    OPEN_FILES = 128,
-    BACKGROUND_THREADS = 2,
     NARROW_MEMORY = 64 << 20,
     BATCH_BYTES = 1 << 20,
 };
@@ -401,15 +397,9 @@ static bool leave_damage(void *context, const struct store_damage *damage)
 
 static status open_store(struct narrowing *n)
 {
-    const struct store_options options = {.directory = n->directory,
-                                          .fold = &row_fold,
-                                          .log = n->log,
-                                          .cache_bytes = CACHE_BYTES,
-                                          .write_buffer_bytes = WRITE_BUFFER_BYTES,
-                                          .open_files = OPEN_FILES,
-                                          .background_threads = BACKGROUND_THREADS,
-                                          .no_compactions = true,
-                                          .on_damage = leave_damage};
+    struct store_options options = backup_store_options(BACKUP_STORE_BESIDE, n->directory, n->log);
+    options.no_compactions = true;
+    options.on_damage = leave_damage;
     TRY(store_open(&options, &n->store));
     n->catalog = store_keyspace_find(n->store, CATALOG_KEYSPACE_ID);
     return n->catalog != NULL ? status_ok() : status_make(STATUS_DATA_LOSS, "there is no catalog");
