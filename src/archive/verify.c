@@ -15,6 +15,7 @@ struct walk {
     struct buffer text;  /* of a piece */
     uint8_t *chunk;      /* of a file */
     struct piece before; /* the last that could be read; its number is 0 if there is none */
+    struct piece first;  /* the same of the first */
     bool is_open;        /* what follows is a stretch of moments */
     uint64_t after;
     uint64_t last;
@@ -149,6 +150,18 @@ static status verify_content(struct walk *walk, const struct piece *piece)
     return status_ok();
 }
 
+static void check_last(struct walk *walk, const struct piece *piece)
+{
+    char name[PIECE_NAME_SIZE];
+    const struct archive_known *known = walk->verifying->known;
+    if (known == NULL || piece->number != known->pieces ||
+        memcmp(piece->digest, known->digest, sizeof known->digest) == 0)
+        return;
+    piece_name(piece, name);
+    note_damaged_object(walk, name, "is not the piece that the server has put there");
+    end_stretch(walk);
+}
+
 static status verify_piece(struct walk *walk, const struct piece *name)
 {
     struct piece piece;
@@ -164,7 +177,10 @@ static status verify_piece(struct walk *walk, const struct piece *name)
     walk->out->bytes += walk->text.size;
     TRY(pace(walk, walk->text.size));
     check_chain(walk, &piece);
+    if (walk->first.number == 0)
+        walk->first = piece;
     walk->before = piece;
+    check_last(walk, &piece);
     return verify_content(walk, &piece);
 }
 
@@ -179,6 +195,34 @@ static void check_number(struct walk *walk, uint64_t before, uint64_t number)
     end_stretch(walk);
 }
 
+/* Pieces are removed when they are old, but none that a backup of the server's needs. */
+static void check_first(struct walk *walk)
+{
+    char what[WORDS];
+    const struct archive_known *known = walk->verifying->known;
+    if (known->oldest_base == 0 || walk->first.number == 0 ||
+        walk->first.after <= known->oldest_base)
+        return;
+    snprintf(what, sizeof what,
+             "of %016llx: pieces before %llu are missing, which the whole backup of version %llu "
+             "needs",
+             (unsigned long long)walk->verifying->stream, (unsigned long long)walk->first.number,
+             (unsigned long long)known->oldest_base);
+    note_damage(walk, what);
+}
+
+/* One more than it knows of may be there: it was killed before it had noted that. */
+static void check_ends(struct walk *walk, const struct piece_list *list)
+{
+    const struct archive_known *known = walk->verifying->known;
+    uint64_t last = list->count == 0 ? 0 : list->pieces[list->count - 1].number;
+    if (known == NULL)
+        return;
+    check_first(walk);
+    if (last < known->pieces)
+        check_number(walk, last, known->pieces + 1);
+}
+
 static status verify_list(struct walk *walk, const struct piece_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -187,6 +231,7 @@ static status verify_list(struct walk *walk, const struct piece_list *list)
         TRY(verify_piece(walk, &list->pieces[i]));
     }
     end_stretch(walk);
+    check_ends(walk, list);
     return status_ok();
 }
 

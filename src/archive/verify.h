@@ -8,11 +8,20 @@
 #ifndef TRESTLE_ARCHIVE_VERIFY_H
 #define TRESTLE_ARCHIVE_VERIFY_H
 
+#include "archive/piece.h"
 #include "place/place.h"
+
+/* What a server knows of a stream: without it nobody can say what is missing at the ends. */
+struct archive_known {
+    uint64_t pieces;                    /* how many it has put */
+    uint8_t digest[PIECE_DIGEST_BYTES]; /* of the last of them */
+    uint64_t oldest_base; /* of its whole backups that the stream goes on from; 0: none */
+};
 
 struct archive_verifying {
     struct place *place;
     uint64_t stream;
+    const struct archive_known *known; /* of the stream; NULL: nothing is */
     /* Hears of what is missing or damaged, in a sentence that names it. */
     void (*damage)(void *context, const char *what);
     /* Hears from when to when moments can be had, both as sequences: with a whole backup of a

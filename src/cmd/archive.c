@@ -20,10 +20,12 @@ static const char *date(uint64_t sequence, char text[CLOCK_DATE_SIZE])
 
 struct place_options {
     const char *backup_key;
-    uint64_t rate;
+    struct archive_reading reading;
 };
 
-/* The last only where it is said. */
+enum { PLACE_ROWS = 3 };
+
+/* The first alone where no pieces are read. */
 static const struct option place_rows[] = {
     {.member = "backup_key",
      .kind = OPTION_STRING,
@@ -32,32 +34,40 @@ static const struct option place_rows[] = {
      .sentence = ARCHIVE_KEY_SENTENCE},
     {.member = "rate",
      .kind = OPTION_SIZE,
-     .offset = offsetof(struct place_options, rate),
+     .offset = offsetof(struct place_options, reading.rate),
      .preset = "0",
      .most = INT64_MAX,
      .unit = "",
      .sentence = "Bytes that are read each second; 0: no bound."},
+    {.member = "data_dir",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct place_options, reading.data_dir),
+     .unit = "DIR",
+     .sentence = "The data directory of the server, which is stopped: what it has put there is to "
+                 "be there, up to the last piece, and from its oldest whole backup on."},
 };
 
-void archive_write_place_options(const char *command, bool has_rate, struct buffer *out)
+void archive_write_place_options(const char *command, bool is_reading, struct buffer *out)
 {
     const struct option_table of_command = {
-        .rows = place_rows, .count = has_rate ? 2 : 1, .command = command};
+        .rows = place_rows, .count = is_reading ? PLACE_ROWS : 1, .command = command};
     options_write_help(&of_command, out);
 }
 
-status archive_open_place(const char *const *arguments, uint64_t *rate, struct place **out)
+status archive_open_place(const char *const *arguments, struct archive_reading *reading,
+                          struct place **out)
 {
-    const struct option_table place_table = {.rows = place_rows, .count = rate != NULL ? 2 : 1};
-    struct place_options options = {.rate = 0};
-    struct option_origin origins[2] = {{0}};
+    const struct option_table place_table = {.rows = place_rows,
+                                             .count = reading != NULL ? PLACE_ROWS : 1};
+    struct place_options options = {.backup_key = NULL};
+    struct option_origin origins[PLACE_ROWS] = {{0}};
     struct option_values values = {.object = &options, .origins = origins};
     const char *const no_environment[] = {NULL};
     *out = NULL;
     TRY(command_need_words(arguments, 1, "the place comes first"));
     TRY(options_read(&place_table, arguments + 1, no_environment, &values));
-    if (rate != NULL)
-        *rate = options.rate;
+    if (reading != NULL)
+        *reading = options.reading;
     return place_of_name_with_key(files_of_system(), arguments[0], options.backup_key, out);
 }
 

@@ -11,10 +11,17 @@ int archive_command(const char *const *arguments);
 int archive_verify_kind(const char *const *arguments);
 int archive_replay_kind(const char *const *arguments);
 
-/* The place that the first argument names, by the options behind it; and the help of these. `rate`:
- * bytes a second, by an option; NULL: there is none. */
-status archive_open_place(const char *const *arguments, uint64_t *rate, struct place **out);
-void archive_write_place_options(const char *command, bool has_rate, struct buffer *out);
+/* What reads pieces has by options, besides the key. */
+struct archive_reading {
+    uint64_t rate;        /* bytes a second */
+    const char *data_dir; /* a stopped server's, that the archive is held against; NULL: none */
+};
+
+/* The place that the first argument names, by the options behind it; and the help of these.
+ * `reading` NULL: there are none of its options. */
+status archive_open_place(const char *const *arguments, struct archive_reading *reading,
+                          struct place **out);
+void archive_write_place_options(const char *command, bool is_reading, struct buffer *out);
 
 /* Takes an open store on by the archive in the place. `table`: a name, whose rows alone are taken;
  * NULL: all. `scratch` of the restore is in the directory. */

@@ -170,6 +170,43 @@ def test_a_killed_server_comes_back_as_it_was_at_a_moment(archived, tmp_path, co
         assert examined.returncode == 0, examined.stdout + examined.stderr
 
 
+def test_pieces_that_are_missing_at_an_end_are_found(archived, tmp_path):
+    """Of the archive alone nobody can tell: the server knows what it has put, and needs."""
+    rpc = archived.start()
+    name = rpc.create_table("t", FAMILIES)
+    archived.back_up()
+    archived.server.stop()
+    for number in range(3):
+        rpc = archived.start()
+        rpc.mutate(name, b"k%d" % number, set_cell("f", b"q", b"v", 1000))
+        archived.server.stop()  # which puts what waits
+
+    def verify(code, *words):
+        done = run_trestle("archive", "verify", archived.archive, "--data-dir",
+                           archived.server.data)  # fmt: skip
+        assert done.returncode == code, done.stdout + done.stderr
+        assert all(word in done.stderr for word in words), done.stderr
+
+    def without(gone, *words):
+        for piece in gone:
+            piece.rename(tmp_path / piece.name)
+        assert run_trestle("archive", "verify", archived.archive).returncode == 0
+        verify(1, *words)
+        for piece in gone:
+            (tmp_path / piece.name).rename(piece)
+        verify(0)
+
+    verify(0)
+    (stream,) = (archived.archive / "archive").iterdir()
+    pieces = sorted(each for each in stream.iterdir() if each.is_file())
+    assert len(pieces) >= 4
+    without(pieces[-1:], f"piece {len(pieces)} is missing")
+    newer = len(pieces) - 1  # the backup was made before the last three stops
+    without(pieces[:newer], f"pieces before {newer + 1} are missing, which the whole backup of ")
+    stream.rename(tmp_path / "stream")
+    verify(1, f"of {stream.name} nothing is left")
+
+
 def test_what_cannot_be_had_is_refused(archived, tmp_path):
     rpc = archived.start()
     name = rpc.create_table("t", FAMILIES)
