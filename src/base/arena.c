@@ -3,6 +3,7 @@
  * Invariants: only the newest block is bumped; the first is part of the arena's own memory. */
 #include "base/arena.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 
 #include <stdalign.h>
@@ -21,6 +22,7 @@ struct arena {
     size_t limit;     /* of what is handed out */
     size_t used;      /* handed out so far, rounded up to alignment */
     size_t footprint; /* bytes of all blocks */
+    struct budget *budget;
     uint8_t *next;
     uint8_t *end;
     struct block *blocks; /* newest first; NULL: there is only the first */
@@ -29,11 +31,15 @@ struct arena {
 
 #define ARENA_MAGIC 0x4152454eu
 
-static struct block *new_block(size_t size)
+static struct block *new_block(struct budget *budget, size_t size)
 {
+    if (!budget_take(budget, sizeof(struct block) + size))
+        return NULL;
     struct block *block = malloc(sizeof *block + size);
     if (block != NULL)
         *block = (struct block){.older = NULL, .size = size};
+    else
+        budget_give_back(budget, sizeof *block + size);
     return block;
 }
 
@@ -45,6 +51,11 @@ static void use_memory(struct arena *arena, uint8_t *memory, size_t size)
 
 struct arena *arena_create(size_t limit)
 {
+    return arena_create_within(limit, NULL);
+}
+
+struct arena *arena_create_within(size_t limit, struct budget *budget)
+{
     struct arena *arena = malloc(sizeof *arena);
     if (arena == NULL)
         return NULL;
@@ -52,6 +63,7 @@ struct arena *arena_create(size_t limit)
     arena->limit = limit;
     arena->used = 0;
     arena->footprint = sizeof *arena;
+    arena->budget = budget;
     arena->blocks = NULL;
     use_memory(arena, arena->first, sizeof arena->first);
     return arena;
@@ -61,8 +73,10 @@ static void free_later_blocks(struct arena *arena)
 {
     while (arena->blocks != NULL) {
         struct block *older = arena->blocks->older;
-        arena->footprint -= sizeof *arena->blocks + arena->blocks->size;
+        size_t size = sizeof *arena->blocks + arena->blocks->size;
+        arena->footprint -= size;
         free(arena->blocks);
+        budget_give_back(arena->budget, size);
         arena->blocks = older;
     }
 }
@@ -91,7 +105,7 @@ static bool grow(struct arena *arena, size_t size)
     size_t next = 2 * (arena->blocks == NULL ? sizeof arena->first : arena->blocks->size);
     if (next > LARGEST_BLOCK)
         next = LARGEST_BLOCK;
-    struct block *block = new_block(size > next ? size : next);
+    struct block *block = new_block(arena->budget, size > next ? size : next);
     if (block == NULL)
         return false;
     block->older = arena->blocks;

@@ -12,6 +12,8 @@ struct arena;
 
 /* `limit`: bytes that may be handed out in all. NULL without memory. */
 struct arena *arena_create(size_t limit);
+/* The same, whose blocks, all but the first, are asked of a budget, which outlives it. */
+struct arena *arena_create_within(size_t limit, struct budget *budget);
 void arena_destroy(struct arena *arena); /* NULL is fine */
 
 /* Memory aligned for any type, not cleared; NULL when the limit is reached or memory is short.

@@ -1,6 +1,8 @@
 /* Growable buffers and hashing: see bytes.h. */
 #include "base/bytes.h"
 
+#include "base/budget.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +53,7 @@ char *bytes_to_string(bytes b)
 void buffer_free(struct buffer *buffer)
 {
     free(buffer->data);
+    budget_give_back(buffer->budget, buffer->capacity);
     *buffer = (struct buffer){0};
 }
 
@@ -63,6 +66,17 @@ static size_t grown_capacity(size_t capacity, size_t needed)
     return capacity;
 }
 
+static uint8_t *grow(struct buffer *buffer, size_t capacity)
+{
+    size_t more = capacity - buffer->capacity;
+    if (!budget_take(buffer->budget, more))
+        return NULL;
+    uint8_t *data = realloc(buffer->data, capacity);
+    if (data == NULL)
+        budget_give_back(buffer->budget, more);
+    return data;
+}
+
 uint8_t *buffer_reserve(struct buffer *buffer, size_t extra)
 {
     if (buffer->failed)
@@ -72,7 +86,7 @@ uint8_t *buffer_reserve(struct buffer *buffer, size_t extra)
     uint8_t *data = NULL;
     if (extra <= SIZE_MAX - buffer->size) {
         size_t capacity = grown_capacity(buffer->capacity, buffer->size + extra);
-        data = realloc(buffer->data, capacity);
+        data = grow(buffer, capacity);
         if (data != NULL) {
             buffer->data = data;
             buffer->capacity = capacity;

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+struct budget;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -74,6 +76,7 @@ struct buffer {
     uint8_t *data;
     size_t size;
     size_t capacity;
+    struct budget *budget; /* bounds its memory, and outlives it; NULL: nothing does */
     bool failed;
 };
 

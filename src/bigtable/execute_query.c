@@ -14,6 +14,7 @@
  *     QUERY_MOST_TURN_US, so that no query keeps others waiting for ever.
  *  4. The execution is used by one thread at a time, and holds nothing of the store while it waits
  *     for the client: what is read next is read as it is then, as by ReadRows. */
+#include "base/budget.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/query.h"
@@ -23,7 +24,7 @@
 #include "store/files.h"
 #include "wire/proto_call.h"
 
-enum { BATCH_BYTES = 2 << 20 };
+enum { BATCH_BYTES = 2 << 20, LARGE_BATCH_BYTES = 2 * BATCH_BYTES };
 
 struct execute_query {
     struct data_call data;
@@ -32,11 +33,14 @@ struct execute_query {
     struct sql_value *values; /* of the parameters */
     struct sql_execution *execution;
     struct task task;
+    struct query_memory memory; /* with --memory */
     struct buffer batch;
     struct buffer place; /* of the last row: a key of the table */
+    size_t sent_bytes;   /* that the client may not have read yet */
     uint64_t rows;       /* of the result so far, earlier calls' included */
     size_t paused_bytes; /* that it holds while others have their turn: see hold_memory */
     bool has_sent;       /* a batch */
+    bool is_done;        /* all is sent, and too much waits to be read as to forget it */
     bool is_waiting;     /* for the client; loop's thread only */
     status result;
 };
@@ -62,6 +66,45 @@ static void encode_token(struct execute_query *self, bool is_end, struct buffer 
     proto_encode(&token.base, out);
 }
 
+/* --- what a batch takes --- */
+
+/* With what goes out, which is a copy, until the client has read it. */
+static status hold_sent(struct execute_query *self)
+{
+    size_t size = self->batch.size;
+    if (!budget_take(self->batch.budget, size))
+        return status_out_of_memory();
+    self->sent_bytes += size;
+    return status_ok();
+}
+
+static void let_go_of_sent(struct execute_query *self)
+{
+    budget_give_back(self->batch.budget, self->sent_bytes);
+    self->sent_bytes = 0;
+}
+
+/* Of a large row it gives its memory back. */
+static void forget_batch(struct execute_query *self)
+{
+    struct budget *budget = self->batch.budget;
+    if (self->batch.capacity > LARGE_BATCH_BYTES) {
+        buffer_free(&self->batch);
+        self->batch.budget = budget;
+    }
+    buffer_clear(&self->batch);
+}
+
+/* Room for a large row at once: what grows by the way is there twice meanwhile. */
+static void make_room(struct execute_query *self, const struct sql_value *row, size_t count)
+{
+    size_t size = sql_weigh(row, count) * (size_t)SQL_WEIGHT_BYTES;
+    if (size > LARGE_BATCH_BYTES)
+        buffer_reserve(&self->batch, size + BATCH_BYTES);
+}
+
+/* --- */
+
 /* The batch in hand, with a token if the result can be resumed behind it. */
 static status send_batch(struct execute_query *self)
 {
@@ -81,11 +124,11 @@ static status send_batch(struct execute_query *self)
         encode_token(self, false, &token);
         results.resume_token = proto_data(buffer_bytes(&token));
     }
-    if (!token.failed)
+    status s = token.failed ? status_out_of_memory() : hold_sent(self);
+    if (status_is_ok(s))
         send_results(self, &results);
-    status s = token.failed ? status_out_of_memory() : status_ok();
     buffer_free(&token);
-    buffer_clear(&self->batch);
+    forget_batch(self);
     return s;
 }
 
@@ -259,11 +302,20 @@ static status read_resume_token(struct execute_query *self, struct sql_execution
     return status_ok();
 }
 
+static bool is_given_up(const void *call)
+{
+    return grpc_call_is_cancelled(call);
+}
+
 static status begin(struct execute_query *self, bool *is_end)
 {
     struct data_call *data = &self->data;
     TRY(query_init(&self->query, data->bigtable, data->call, data->arena,
                    self->request->instance_name));
+    bool is_bounded = data->bigtable->values != NULL;
+    self->batch.budget = query_memory_init(
+        &self->memory, is_bounded ? &data->bigtable->query_room : NULL, is_given_up, data->call);
+    self->query.session.budget = self->query.catalog.budget = self->batch.budget;
     TRY(plan(self));
     TRY(bind_values(self));
     TRY(bind_view_parameters(self));
@@ -306,6 +358,7 @@ static void end(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
     release_memory(self);
+    let_go_of_sent(self);
     sql_execution_destroy(self->execution);
     query_free(&self->query);
     buffer_free(&self->batch);
@@ -355,6 +408,7 @@ static status take_row(struct execute_query *self, const struct sql_value *row)
     if (sql_weigh(row, root->column_count) > SQL_WEIGHT_LIMIT)
         return status_make(STATUS_RESOURCE_EXHAUSTED, "A row of the result is larger than %d MB",
                            (SQL_WEIGHT_LIMIT >> 20) * SQL_WEIGHT_BYTES);
+    make_room(self, row, root->column_count);
     for (size_t i = 0; i < root->column_count; i++)
         query_value_append(&self->batch, root->columns[i].type, &row[i]);
     buffer_clear(&self->place);
@@ -396,14 +450,25 @@ static status fill_batch(struct execute_query *self, bool *is_end)
             return end_rows(self);
         TRY(take_row(self, row));
     }
+    if (self->batch.size > LARGE_BATCH_BYTES)
+        sql_execution_rest(self->execution);
     return send_batch(self);
+}
+
+static void go_on_or_end(struct execute_query *self)
+{
+    let_go_of_sent(self);
+    if (self->is_done)
+        end(&self->task);
+    else
+        post_to_pool(self);
 }
 
 static void wait_for_client(struct task *task)
 {
     struct execute_query *self = LIST_ENTRY(&task->link, struct execute_query, task.link);
-    status s = grpc_call_admit_again(self->data.call);
-    if (status_is_ok(s))
+    status s = self->is_done ? status_ok() : grpc_call_admit_again(self->data.call);
+    if (status_is_ok(s) && !self->is_done)
         s = query_access_again(&self->query.catalog);
     if (!status_is_ok(s)) {
         self->result = s;
@@ -413,11 +478,12 @@ static void wait_for_client(struct task *task)
     bool must_wait =
         grpc_call_is_congested(self->data.call) && !grpc_call_is_cancelled(self->data.call);
     if (must_wait) {
-        sql_execution_rest(self->execution);
+        if (self->execution != NULL)
+            sql_execution_rest(self->execution);
         self->is_waiting = true;
         grpc_call_step(self->data.call, CALL_AWAITS_CLIENT);
     } else {
-        post_to_pool(self);
+        go_on_or_end(self);
     }
 }
 
@@ -427,7 +493,7 @@ static void go_on(void *context)
     if (!self->is_waiting)
         return;
     self->is_waiting = false;
-    post_to_pool(self);
+    go_on_or_end(self);
 }
 
 /* For who looks at what runs. */
@@ -437,6 +503,15 @@ static void count_so_far(struct execute_query *self)
         return;
     struct sql_execution_counts counts = sql_execution_counts(self->execution);
     grpc_call_count(self->data.call, (int64_t)self->rows, (int64_t)counts.rows_read);
+}
+
+/* Nothing is left to do, but what is sent counts until it is read. */
+static void finish_large(struct execute_query *self)
+{
+    tell_of_run(self);
+    sql_execution_destroy(self->execution);
+    self->execution = NULL;
+    self->is_done = true;
 }
 
 static void run(struct task *task)
@@ -453,10 +528,12 @@ static void run(struct task *task)
         s = send_end(self);
     else if (status_is_ok(s))
         s = fill_batch(self, &is_end);
-    if (!status_is_ok(s) || is_end) {
-        post_end(self, s);
+    if (!status_is_ok(s) || (is_end && self->sent_bytes <= LARGE_BATCH_BYTES)) {
+        post_end(self, query_memory_tell(&self->memory, s));
         return;
     }
+    if (is_end)
+        finish_large(self);
     self->task.run = wait_for_client;
     grpc_call_step(self->data.call, CALL_AWAITS_LOOP);
     loop_post(grpc_call_loop(self->data.call), &self->task);

@@ -3,9 +3,11 @@
  * A row is there for SQL if it has any cell, but a query needs only some columns. So what is read
  * is those columns, and one other cell of a row that has none of them. Where times are asked for, a
  * row is there if it has a cell of these times; then a filter chooses, and reads more. */
+#include "base/budget.h"
 #include "base/limits.h"
 #include "bigtable/query_catalog.h"
 #include "bigtable/row_error.h"
+#include "bigtable/value_turn.h"
 #include "cluster/rows.h"
 #include "google/bigtable/v2/data.pb-c.h"
 #include "wire/proto.h"
@@ -17,7 +19,9 @@ struct query_scan {
     struct filter *filter;
     struct arena *arena; /* of the row's cells */
     struct cell_list cells;
-    bool keeps_row; /* what is given out is a copy */
+    struct budget *budget; /* of values; NULL: nobody counts */
+    size_t may_read;       /* bytes of a value for which, and its copy, the budget has given room */
+    bool keeps_row;        /* what is given out is a copy */
 };
 
 /* --- columns --- */
@@ -180,6 +184,41 @@ static status make_filter(const struct sql_scan_spec *spec, struct arena *arena,
     return filter_compile(filter, arena, out);
 }
 
+/* --- room for what is read --- */
+
+/* What the store reads at once without being asked for: blocks of small values. */
+enum { SMALL_READ = 4 << 20 };
+
+/* A block, and what the store makes of that (see value_turn.h). */
+static status make_room(struct query_scan *scan, size_t size)
+{
+    if (size <= scan->may_read)
+        return status_ok();
+    if (!budget_take(scan->budget, VALUE_TURN_COPIES * (size - scan->may_read)))
+        return status_out_of_memory();
+    scan->may_read = size;
+    return status_ok();
+}
+
+static void give_room_back(struct query_scan *scan)
+{
+    budget_give_back(scan->budget, VALUE_TURN_COPIES * scan->may_read);
+    scan->may_read = 0;
+}
+
+/* ROW_NOT_CACHED: more is to be read at once than there is room for, `*wants` bytes. */
+static status read_bounded(struct query_scan *scan, struct scan_row *read,
+                           enum row_outcome *outcome, size_t *wants)
+{
+    size_t most = scan->may_read > SMALL_READ ? scan->may_read : SMALL_READ;
+    struct store_read_bound bound = {.most = scan->budget == NULL ? SIZE_MAX : most};
+    bound = store_bound_reads(bound);
+    status s = scan_next(scan->scan, STORE_ANYWHERE, read, outcome);
+    bound = store_bound_reads(bound);
+    *wants = bound.refused;
+    return s;
+}
+
 /* --- rows --- */
 
 static bool is_same_cell(const struct cell *a, const struct cell *b)
@@ -188,30 +227,56 @@ static bool is_same_cell(const struct cell *a, const struct cell *b)
            bytes_equal(a->qualifier, b->qualifier);
 }
 
-static bool copy_bytes(struct arena *arena, bytes *value)
+static status copy_bytes(struct arena *arena, bytes *value)
 {
     size_t size = value->size;
     *value = arena_copy(arena, *value);
-    return size == 0 || value->data != NULL;
+    return size == 0 || value->data != NULL ? status_ok() : status_out_of_memory();
 }
 
-static bool take_cell(struct query_scan *scan, struct cell cell)
+static status load_into(struct query_scan *scan, const struct cell *cell, uint8_t *to)
 {
-    if (scan->keeps_row &&
-        (!copy_bytes(scan->arena, &cell.qualifier) || !copy_bytes(scan->arena, &cell.value)))
-        return false;
-    return cell_list_add(&scan->cells, &cell);
+    enum row_outcome outcome;
+    bytes value;
+    status s = scan_load_value(scan->scan, cell, STORE_ANYWHERE, &value, &outcome);
+    if (status_is_ok(s))
+        memcpy(to, value.data, value.size);
+    scan_release_value(scan->scan);
+    return s;
+}
+
+/* One that was left in the store until there is room for it. */
+static status load_value(struct query_scan *scan, struct cell *cell)
+{
+    size_t size = cell->value.size;
+    TRY(make_room(scan, size));
+    uint8_t *to = arena_alloc(scan->arena, size);
+    if (to == NULL)
+        return status_out_of_memory();
+    TRY(load_into(scan, cell, to));
+    cell->value = bytes_make(to, size);
+    return status_ok();
+}
+
+static status take_cell(struct query_scan *scan, struct cell cell, bool copies)
+{
+    if (copies)
+        TRY(copy_bytes(scan->arena, &cell.qualifier));
+    if (cell_is_deferred(&cell))
+        TRY(load_value(scan, &cell));
+    else if (copies)
+        TRY(copy_bytes(scan->arena, &cell.value));
+    return cell_list_add(&scan->cells, &cell) ? status_ok() : status_out_of_memory();
 }
 
 /* Without the copy of the first cell, if it was needed, too. */
-static status take_cells(struct query_scan *scan, const struct cell_list *cells)
+static status take_cells(struct query_scan *scan, const struct cell_list *cells, bool copies)
 {
     arena_reset(scan->arena);
     scan->cells = (struct cell_list){.arena = scan->arena};
     for (size_t i = 0; i < cells->count; i++)
         if (i == 0 || !is_same_cell(&cells->items[i - 1], &cells->items[i]))
-            if (!take_cell(scan, cells->items[i]))
-                return status_out_of_memory();
+            TRY(take_cell(scan, cells->items[i], copies));
     return status_ok();
 }
 
@@ -224,12 +289,18 @@ static bool has_copy(const struct cell_list *cells)
 static status give(struct query_scan *scan, const struct scan_row *read, struct sql_scan_row *row)
 {
     *row = (struct sql_scan_row){read->key, read->cells};
-    if (!scan->keeps_row && !has_copy(read->cells))
+    if (!scan->keeps_row && !has_copy(read->cells) && !read->has_deferred)
         return status_ok();
+    bool copies = scan->keeps_row || read->has_deferred;
     row->cells = &scan->cells;
-    TRY(take_cells(scan, read->cells));
-    return !scan->keeps_row || copy_bytes(scan->arena, &row->key) ? status_ok()
-                                                                  : status_out_of_memory();
+    TRY(take_cells(scan, read->cells, copies));
+    if (copies)
+        TRY(copy_bytes(scan->arena, &row->key));
+    if (read->has_deferred) { /* nothing of it is in the store's memory any more */
+        scan_pause(scan->scan);
+        give_room_back(scan);
+    }
+    return status_ok();
 }
 
 static status next(struct sql_scan *base, struct sql_scan_row *row, bool *found)
@@ -237,12 +308,16 @@ static status next(struct sql_scan *base, struct sql_scan_row *row, bool *found)
     struct query_scan *scan = (struct query_scan *)(void *)base;
     struct scan_row read;
     enum row_outcome outcome;
+    size_t wants;
     *found = false;
+    give_room_back(scan);
     do {
         if (grpc_call_is_cancelled(scan->catalog->call))
             return status_make(STATUS_CANCELLED, "The call was cancelled");
-        TRY(scan_next(scan->scan, STORE_ANYWHERE, &read, &outcome));
-    } while (outcome == ROW_ABSENT);
+        TRY(read_bounded(scan, &read, &outcome, &wants));
+        if (outcome == ROW_NOT_CACHED)
+            TRY(make_room(scan, wants));
+    } while (outcome == ROW_ABSENT || outcome == ROW_NOT_CACHED);
     if (outcome == ROW_TOO_LARGE)
         return row_too_large(read.key, table_name(scan->catalog->table));
     if (outcome != ROW_FOUND)
@@ -255,12 +330,16 @@ static void rest(struct sql_scan *base)
 {
     struct query_scan *scan = (struct query_scan *)(void *)base;
     scan_pause(scan->scan);
+    give_room_back(scan);
+    if (!scan->keeps_row)
+        arena_reset(scan->arena);
 }
 
 static void destroy(struct sql_scan *base)
 {
     struct query_scan *scan = (struct query_scan *)(void *)base;
     scan_destroy(scan->scan);
+    give_room_back(scan);
     filter_destroy(scan->filter);
     arena_destroy(scan->arena);
 }
@@ -288,7 +367,8 @@ static status open_scan(struct query_scan *scan, const struct sql_scan_spec *spe
     struct key_range *ranges;
     struct read_scope scope;
     bool has_times = asks_for_times(spec);
-    scan->arena = arena_create(scan->keeps_row ? 2 * LIMIT_ROW_BYTES : LIMIT_ROW_BYTES);
+    scan->arena =
+        arena_create_within(scan->keeps_row ? 2 * LIMIT_ROW_BYTES : LIMIT_ROW_BYTES, scan->budget);
     if (scan->arena == NULL)
         return status_out_of_memory();
     TRY(key_ranges(spec, arena, &ranges));
@@ -301,6 +381,7 @@ static status open_scan(struct query_scan *scan, const struct sql_scan_spec *spe
                                            .schema = schema,
                                            .filter = scan->filter,
                                            .scope = has_times ? NULL : &scope,
+                                           .defers_values = scan->budget != NULL,
                                            .arena = arena},
                        &scan->scan);
 }
@@ -314,6 +395,7 @@ status query_scan_open(void *context, const struct sql_relation *relation,
         return status_out_of_memory();
     *opened = (struct query_scan){
         .base = {next, rest, destroy}, .catalog = context, .keeps_row = spec->keeps_row};
+    opened->budget = opened->catalog->budget;
     status s = open_scan(opened, spec, arena);
     if (!status_is_ok(s))
         destroy(&opened->base);

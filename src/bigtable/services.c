@@ -76,6 +76,11 @@ status bigtable_init(struct bigtable *bigtable, const struct bigtable_options *o
                                   .values = options->values,
                                   .auto_create = options->auto_create,
                                   .gc_on_read = options->gc_on_read};
+    const struct query_room_options room = {.query_memory = options->query_memory,
+                                            .threads = options->query_threads,
+                                            .max_message = options->max_message,
+                                            .values = options->values};
+    query_room_init(&bigtable->query_room, &room);
     TRY(make_timings(bigtable));
     TRY(backup_failures_create(options->metrics, &bigtable->backup_failures));
     TRY(control_open(options->cluster, options->log, &bigtable->control));
@@ -97,6 +102,7 @@ void bigtable_free(struct bigtable *bigtable)
     bigtable->backup_care = NULL;
     pool_destroy(bigtable->queries);
     bigtable->queries = NULL;
+    query_room_destroy(&bigtable->query_room);
     control_close(bigtable->control);
     bigtable->control = NULL;
     backup_failures_destroy(bigtable->backup_failures);

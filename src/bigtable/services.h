@@ -7,6 +7,7 @@
 #define TRESTLE_BIGTABLE_SERVICES_H
 
 #include "access/access.h"
+#include "bigtable/query_room.h"
 #include "cluster/backup.h"
 #include "control/operations.h"
 #include "wire/grpc.h"
@@ -28,6 +29,7 @@ struct bigtable {
     uint64_t query_memory;             /* bytes that one query may keep */
     _Atomic size_t paused_query_bytes; /* of queries that wait for their turn */
     struct request_room *values;       /* that ReadRows gets one by one; NULL: no bound */
+    struct query_room query_room;      /* without `values` nobody has it */
     struct operation_kind kinds[BIGTABLE_KINDS + MORE_KINDS_MOST];
     struct backup_care *backup_care;
     struct backup_failures *backup_failures;
@@ -50,6 +52,7 @@ struct bigtable_options {
     uint64_t query_memory;       /* bytes that one query may keep */
     unsigned query_threads;      /* queries that run at a time */
     struct request_room *values; /* for large values; outlives it. NULL: no bound */
+    size_t max_message;          /* bytes; with `values` */
     bool auto_create;
     bool gc_on_read;
 };

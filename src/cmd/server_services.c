@@ -25,6 +25,7 @@ static status create_bigtable(struct server *server)
         .query_memory = server->settings->query_memory,
         .query_threads = server->settings->query_threads,
         .values = server->settings->memory > 0 ? &server->rooms.values : NULL,
+        .max_message = server->settings->max_message,
         .cluster = server->cluster,
         .metrics = server->metrics,
         .backups = server->backups,

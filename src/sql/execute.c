@@ -245,7 +245,7 @@ static status make_iterator(struct sql_execution *execution, const struct sql_op
                                          .session = execution->session,
                                          .kept = own};
     TRY(vector_add(&execution->iterators, own, &iterator, sizeof iterator));
-    iterator->frame.arena = arena_create(SCRATCH_LIMIT);
+    iterator->frame.arena = arena_create_within(SCRATCH_LIMIT, execution->session->budget);
     *out = iterator;
     return iterator->row == NULL || iterator->state == NULL || iterator->frame.arena == NULL
                ? status_out_of_memory()
@@ -278,8 +278,9 @@ static bool is_streamed(const struct sql_plan *plan)
 static status make_all(struct sql_execution *execution, size_t memory_limit)
 {
     const struct sql_plan *plan = execution->plan;
-    execution->own = arena_create(OWN_LIMIT);
-    execution->kept = arena_create(memory_limit);
+    struct budget *budget = execution->session->budget;
+    execution->own = arena_create_within(OWN_LIMIT, budget);
+    execution->kept = arena_create_within(memory_limit, budget);
     execution->memory_limit = memory_limit;
     if (execution->own == NULL || execution->kept == NULL)
         return status_out_of_memory();
@@ -374,6 +375,9 @@ void sql_execution_rest(struct sql_execution *execution)
     for (size_t i = 0; i < execution->iterators.count; i++)
         if (iterators[i]->kind->rest != NULL)
             iterators[i]->kind->rest(iterators[i]);
+    if (execution->is_streamed) /* none keeps anything of a row */
+        for (size_t i = 0; i < execution->iterators.count; i++)
+            arena_reset(iterators[i]->frame.arena);
     execution->place = bytes_make(NULL, 0);
 }
 

@@ -29,8 +29,8 @@ status sql_execution_next(struct sql_execution *execution, const struct sql_valu
 /* Whether the last call stopped to let others have a turn: the next goes on where it stopped. */
 bool sql_execution_is_paused(const struct sql_execution *execution);
 
-/* Before a wait that may be long: until the next call it holds nothing of what the catalog scans.
- * The last row is not valid any more. */
+/* Before a wait that may be long: until the next call it holds nothing of what the catalog scans,
+ * nor of the last row, if no operator keeps any. That row is not valid any more. */
 void sql_execution_rest(struct sql_execution *execution);
 
 /* Where the last row came from, if another execution can go on behind it: the key of the table's

@@ -142,6 +142,7 @@ struct sql_session {
     size_t view_parameter_count;
     struct sql_zones *zones;       /* time zones that were looked up: zone.h */
     const struct sql_watch *watch; /* NULL: it goes on whatever it takes */
+    struct budget *budget;         /* of what values take while they are made; NULL: none */
     uint64_t work;                 /* steps since the last look: work.h */
     uint64_t row_work;             /* steps for the row in hand, or for planning */
     uint64_t progress;             /* rises with each row, and while rows are put in order */

@@ -71,7 +71,7 @@ static const struct base base64 = {
 static status encode(const struct sql_call *call, const struct base *base, bytes text,
                      struct sql_value *out)
 {
-    struct buffer result = {0};
+    struct buffer result = {.budget = call->session->budget};
     unsigned held = 0, held_bits = 0;
     for (size_t i = 0; i < text.size; i++) {
         held = (held << 8 | text.data[i]) & 0xffff;
@@ -137,7 +137,7 @@ static bool decode_digits(const struct base *base, bytes text, struct buffer *ou
 static status decode(const struct sql_call *call, const struct base *base, bytes text,
                      struct sql_value *out)
 {
-    struct buffer result = {0};
+    struct buffer result = {.budget = call->session->budget};
     if (strip_padding(base, &text) && decode_digits(base, text, &result))
         return text_result(call, &result, out);
     buffer_free(&result);

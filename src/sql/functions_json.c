@@ -89,7 +89,7 @@ static status query(const struct sql_call *call, const struct sql_value *args, s
     TRY(find(call, args, count, form, &reader, &kind));
     if (kind == JSON_BAD || kind == JSON_NULL)
         return status_ok();
-    struct buffer text = {0};
+    struct buffer text = {.budget = call->session->budget};
     bool is_text = json_append_compact(&text, &reader);
     return text_or_null(call, is_text, &text, out);
 }
@@ -108,7 +108,7 @@ static status value(const struct sql_call *call, const struct sql_value *args, s
         *out = sql_of_text(scalar);
         return status_ok();
     }
-    struct buffer text = {0};
+    struct buffer text = {.budget = call->session->budget};
     bool is_text = json_unescape(scalar, &text);
     return text_or_null(call, is_text, &text, out);
 }
@@ -166,7 +166,7 @@ static status json_query_array(const struct sql_call *call, const struct sql_val
         return status_out_of_memory();
     json_take(&reader, '[');
     for (size_t i = 0; i < elements; i++, json_take(&reader, ',')) {
-        struct buffer text = {0};
+        struct buffer text = {.budget = call->session->budget};
         bool is_text = json_append_compact(&text, &reader);
         TRY(text_or_null(call, is_text, &text, &items[i]));
         if (items[i].is_null)
@@ -181,7 +181,7 @@ static status to_json_string(const struct sql_call *call, const struct sql_value
 {
     if (count > 1 && args[1].is_null)
         return status_ok();
-    struct buffer text = {0};
+    struct buffer text = {.budget = call->session->budget};
     status s = json_append_value(&text, call->types[0], &args[0], count > 1 && args[1].boolean);
     if (status_is_ok(s))
         return text_result(call, &text, out);

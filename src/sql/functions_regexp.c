@@ -321,7 +321,7 @@ static status regexp_replace(const struct sql_call *call, const struct sql_value
     (void)count;
     bool by_character = text_has_characters(call);
     struct regex_search *regex;
-    struct buffer result = {0};
+    struct buffer result = {.budget = call->session->budget};
     TRY(borrow_regex(call, args, GROUPS_ANY, &regex));
     status s = check_replacement(args[2].text, regex_search_groups(regex));
     if (status_is_ok(s))

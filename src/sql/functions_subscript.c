@@ -68,7 +68,7 @@ static status map_key(const struct sql_call *call, const struct sql_value *args,
     TRY(map_at(call, args, count, out));
     if (args[0].is_null || sql_map_find(call->types[0], &args[0], &args[1]) != NULL)
         return status_ok();
-    struct buffer key = {0};
+    struct buffer key = {.budget = call->session->budget};
     sql_value_append_literal(&key, call->types[1], &args[1]);
     buffer_append_byte(&key, '\0');
     status error =

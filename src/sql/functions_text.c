@@ -48,7 +48,7 @@ static status repeat(const struct sql_call *call, const struct sql_value *args, 
         return status_make(STATUS_OUT_OF_RANGE, "Second argument in REPEAT cannot be negative");
     if (text.size > 0 && (uint64_t)times > TEXT_LIMIT / text.size)
         return too_long("REPEAT");
-    struct buffer result = {0};
+    struct buffer result = {.budget = call->session->budget};
     if (times > 0)
         append_times(&result, text, (uint64_t)times);
     return text_result(call, &result, out);
@@ -77,7 +77,7 @@ static status pad(const struct sql_call *call, const struct sql_value *args, siz
         return status_make(STATUS_OUT_OF_RANGE,
                            "Third argument (pad pattern) for LPAD/RPAD cannot be empty");
     uint64_t wanted = (uint64_t)args[1].int64, length = text_length(text, by_character);
-    struct buffer result = {0};
+    struct buffer result = {.budget = call->session->budget};
     if (!on_left || wanted <= length)
         buffer_append_bytes(&result, text_slice(text, 0, text_skip(text, 0, wanted, by_character)));
     if (wanted > length) {
@@ -167,7 +167,7 @@ static status replace(const struct sql_call *call, const struct sql_value *args,
 {
     (void)count;
     bytes text = args[0].text, from = args[1].text;
-    struct buffer result = {0};
+    struct buffer result = {.budget = call->session->budget};
     size_t at = 0;
     while (from.size > 0 && result.size <= TEXT_LIMIT) {
         size_t found = text_find(text, at, from);
@@ -232,7 +232,7 @@ static status translate(const struct sql_call *call, const struct sql_value *arg
     bool by_character = text_has_characters(call);
     bytes text = args[0].text;
     TRY(check_sources(call->session, args[1].text, by_character));
-    struct buffer result = {0};
+    struct buffer result = {.budget = call->session->budget};
     status s = status_ok();
     for (size_t at = 0, next; at < text.size && result.size <= TEXT_LIMIT && status_is_ok(s);
          at = next) {
@@ -265,7 +265,7 @@ static status soundex(const struct sql_call *call, const struct sql_value *args,
                       struct sql_value *out)
 {
     (void)count;
-    struct buffer code = {0};
+    struct buffer code = {.budget = call->session->budget};
     char last = '\0';
     for (size_t i = 0; i < args[0].text.size && code.size < 4; i++) {
         uint8_t c = args[0].text.data[i];

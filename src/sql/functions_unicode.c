@@ -36,7 +36,7 @@ static status chr(const struct sql_call *call, const struct sql_value *args, siz
                   struct sql_value *out)
 {
     (void)count;
-    struct buffer text = {0};
+    struct buffer text = {.budget = call->session->budget};
     if (args[0].int64 != 0) /* no character */
         TRY(append_code_point(&text, args[0].int64));
     return text_result(call, &text, out);
@@ -73,7 +73,7 @@ static status code_points_to_string(const struct sql_call *call, const struct sq
                                     size_t count, struct sql_value *out)
 {
     (void)count;
-    struct buffer text = {0};
+    struct buffer text = {.budget = call->session->budget};
     status result = status_ok();
     for (size_t i = 0; i < args[0].count && status_is_ok(result); i++)
         if (!args[0].items[i].is_null)
@@ -189,7 +189,7 @@ static status lower(const struct sql_call *call, const struct sql_value *args, s
                     struct sql_value *out)
 {
     (void)count;
-    struct buffer text = {0};
+    struct buffer text = {.budget = call->session->budget};
     if (!text_has_characters(call))
         return change_bytes(call, args[0].text, is_upper, out);
     append_all_lower(&text, args[0].text);
@@ -200,7 +200,7 @@ static status upper(const struct sql_call *call, const struct sql_value *args, s
                     struct sql_value *out)
 {
     (void)count;
-    struct buffer text = {0};
+    struct buffer text = {.budget = call->session->budget};
     if (!text_has_characters(call))
         return change_bytes(call, args[0].text, is_lower, out);
     for (size_t at = 0; at < args[0].text.size;)
@@ -222,7 +222,7 @@ static status initcap(const struct sql_call *call, const struct sql_value *args,
     bytes text = args[0].text;
     bytes delimiters =
         count > 1 ? args[1].text : bytes_of(" \t\n\v\f\r[](){}/|\\<>!?@\"^#$&~_,.:;*%+-");
-    struct buffer result = {0};
+    struct buffer result = {.budget = call->session->budget};
     bool is_first = true;
     for (size_t at = 0; at < text.size;) {
         uint32_t code = utf8_next(text, &at);
@@ -301,7 +301,7 @@ static status safe_convert(const struct sql_call *call, const struct sql_value *
 {
     (void)count;
     bytes text = args[0].text;
-    struct buffer result = {0};
+    struct buffer result = {.budget = call->session->budget};
     for (size_t at = 0; at < text.size;) {
         size_t size = valid_size(bytes_from(text, at));
         if (size == 0)

@@ -20,6 +20,7 @@ from harness.release import memory, release_binary  # noqa: F401 (a fixture)
 from harness.rest import Rest
 from harness.rpc import fails_with, set_cell
 from harness.server import EXTERNAL, Server, run_trestle
+from harness.sql import execute, prepare, values_of
 
 MB = 1 << 20
 TABLES = 1000
@@ -410,3 +411,54 @@ def test_clients_that_stop_within_large_cells(
             client.connection.close()
     print(f"{clients} clients stop within cells of {cell} MB: {peak.bytes / MB:.0f} MB at most")
     assert peak.bytes < most * MB
+
+
+# --- queries of large cells ---
+
+
+def lengths_of(rpc, prepared):
+    """Of the values of a query's result, or the code that it failed with."""
+    try:
+        return [len(value.bytes_value or value.string_value)
+                for value in values_of(execute(rpc, prepared))]  # fmt: skip
+    except grpc.RpcError as error:
+        return error.code()
+
+
+QUERIES = [
+    "SELECT TO_HEX(f['q']) AS v FROM {table}",
+    "SELECT CONCAT(f['q'], f['q']) AS v FROM {table}",
+    "SELECT f['q'] AS v FROM {table}",
+    "SELECT TO_BASE64(f['q']) AS v FROM {table}",
+]
+SIZES = [lambda n: 2 * n, lambda n: 2 * n, lambda n: n, lambda n: (n + 2) // 3 * 4]  # of values
+
+
+@pytest.mark.parametrize(
+    ("cell", "alone"), [(20, QUERIES), pytest.param(50, QUERIES[2:3], marks=pytest.mark.long)]
+)
+def test_queries_of_large_cells_together(release_server, connect, cell, alone):
+    """What they compute was bounded for each row of each alone, so that eight of them took 546 MB
+    of 512. One by one those come to an end that have room; all at once each does, or is refused."""
+    server = release_server("--memory", "512MB")
+    rpc = connect(server.host)
+    chance = random.Random(cell)
+    name = rpc.create_table("large")
+    for i in range(3):
+        rpc.mutate(name, b"row%d" % i, set_cell("f", b"q", chance.randbytes(cell * MB), 1000))
+    table = name.rsplit("/", 1)[1]
+    wait_for_rest(server.restart())
+    rpc = connect(server.host)
+    prepared = [prepare(rpc, query.format(table=f"`{table}`")) for query in QUERIES]
+    expected = [[each(cell * MB)] * 3 for each in SIZES]
+    with Peak(server) as peak, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for query, wanted, lengths in zip(QUERIES, prepared, expected, strict=True):
+            if query in alone:
+                assert lengths_of(rpc, wanted) == lengths
+        found = list(pool.map(lambda each: lengths_of(rpc, each), prepared * 2))
+    print(f"queries of cells of {cell} MB: {peak.bytes / MB:.0f} MB at most, {found}")
+    assert all(each == grpc.StatusCode.RESOURCE_EXHAUSTED or len(each) == 3 for each in found)
+    if alone == QUERIES:  # whoever has the room has enough
+        assert any(each != grpc.StatusCode.RESOURCE_EXHAUSTED for each in found)
+    assert peak.bytes < 512 * MB
+    assert lengths_of(rpc, prepared[2]) == [cell * MB] * 3  # nobody holds anything any more

@@ -2,12 +2,15 @@
 """Whether `--memory` holds: a server with each bound, under all that `trestle bench` does, under
 rows of 1 MB in messages of 20 MB, 64 at a time, and under a thousand SQL queries; then under
 cells as large as it takes: written by two clients at a time, over and over, so that flushes and
-compactions have nothing else; read by clients that stop within them, while others read on.
+compactions have nothing else; read by clients that stop within them, while others read on; and
+asked for by eight SQL queries at a time.
 
 What the server takes of memory without what is a file's (RssAnon of /proc/PID/status) is looked at
 every 50 ms. Where a control group for memory can be made, as root on most machines, the server is
 in one of its own with the same bound: if it took more than that once, between two looks, the kernel
-would kill it. (What is there of files is counted too by a group, and goes first.)
+would kill it. (What is there of files is counted too by a group, and goes first: so its own peak
+is the bound itself, and how often it had to make room says nothing of the process.) What the
+kernel says it killed is told at the end.
 
 Fails if more was taken than the bound says, if the server ended, or if a step did nothing.
 """
@@ -53,6 +56,12 @@ QUERY_SHAPES = [
     "GROUP BY k",
     "SELECT _key, cf['c0'] AS v FROM bench ORDER BY v LIMIT {length}",
     "SELECT COUNT(DISTINCT cf['c0']) AS n FROM bench WHERE _key >= b'{key}'",
+]
+LARGE_QUERIES = [
+    "SELECT _key, LENGTH(TO_HEX(cf['q'])) AS n FROM {table} LIMIT 2",
+    "SELECT _key, LENGTH(CONCAT(cf['q'], cf['q'])) AS n FROM {table} LIMIT 2",
+    "SELECT MAX(LENGTH(cf['q'])) AS n FROM {table}",
+    "SELECT cf['q'] AS v FROM {table} LIMIT 1",
 ]
 
 
@@ -137,6 +146,16 @@ def control_group(bound):
         directory.rmdir()
 
 
+def killed_in(group):
+    """Processes, as the kernel counts them; None if it does not say."""
+    for name in ("memory.events", "memory.oom_control"):
+        with contextlib.suppress(OSError):
+            for line in (group / name).read_text().splitlines():
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
+    return None
+
+
 def enter(group, command):
     if group is None:
         return command
@@ -209,6 +228,15 @@ def read_large_cells(server, size):
     return sum(got >= size for got in read_on), sum(got >= size for got in finished)
 
 
+def query_large_cells(server, table, what):
+    """Eight at once. They may be refused, as long as the server lives."""
+    statements = [each.format(table=table) for each in 2 * LARGE_QUERIES]
+    told = ask(server, statements)
+    if table == "less" and len(told) == len(statements):
+        sys.exit(f"{what}: none came to an end: {told}")
+    return f"{what}: {len(statements)}, {len(told)} refused {told[:1]}"
+
+
 def run_large_cells(server, bound):
     size = min(bound // 8 - OVERHEAD, LARGEST_CELL)
     written = write_large_cells(server, size)
@@ -220,6 +248,12 @@ def run_large_cells(server, bound):
     if on < READ_ON:
         sys.exit(f"{what}: {on} of {READ_ON} were read beside clients that stop")
     yield f"{what}: {STOPPED} clients stop within one, {on} read on, {finished} go on"
+    yield query_large_cells(server, "large", f"queries of {what}")
+    raw_calls.ask(server.endpoint, raw_calls.create_table(INSTANCE, "less", "cf"))
+    table, value = f"{INSTANCE}/tables/less", random.Random(3).randbytes(size // 3)
+    for i in range(LARGE_CELLS):
+        raw_calls.ask(server.endpoint, raw_calls.set_cell(table, f"row{i}", "cf", value))
+    yield query_large_cells(server, "less", f"queries of cells of {size // 3 // MB} MB")
 
 
 def in_words(result):
@@ -246,6 +280,7 @@ def measure(size, seconds):
     bound = bytes_of(size)
     with control_group(bound) as group:
         command = enter(group, trestle_command("--memory", size))
+        killed = None
         with Server(command) as server, Watch(server.pid) as watch:
             how = "in a control group" if group else "no control group can be made"
             print(f"\n--memory {size}, {how}")
@@ -253,10 +288,12 @@ def measure(size, seconds):
                 print(f"    {watch.peak >> 20:5} MB so far; {done}", flush=True)
             is_alive = server.process.poll() is None
             told = server.metric("memory_peak_bytes") if is_alive else 0
+            killed = killed_in(group) if group else None
     end = "" if is_alive else "; IT HAS ENDED"
     most = f"{watch.peak / MB:.0f} MB at most in {watch.looks} looks"
-    print(f"{most}, {told / MB:.0f} by its own{end}")
-    return is_alive and watch.peak <= bound
+    group_told = "" if killed is None else f"; killed in the group: {killed}"
+    print(f"{most}, {told / MB:.0f} by its own{end}{group_told}")
+    return is_alive and watch.peak <= bound and not killed
 
 
 def main():
