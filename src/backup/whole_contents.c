@@ -2,6 +2,7 @@
 #include "backup/whole_contents.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define MARKS "damaged"
 
@@ -32,10 +33,46 @@ static status unmark(const struct whole_contents *contents, const char *content)
 
 /* --- what is there --- */
 
+static status make_room(struct whole_contents *contents)
+{
+    size_t capacity = contents->there_capacity == 0 ? 256 : 2 * contents->there_capacity;
+    if (contents->there_count < contents->there_capacity)
+        return status_ok();
+    void *larger = realloc(contents->there, capacity * sizeof *contents->there);
+    if (larger == NULL)
+        return status_out_of_memory();
+    contents->there = larger;
+    contents->there_capacity = capacity;
+    return status_ok();
+}
+
 static status note_content(void *context, const struct place_entry *entry)
 {
     struct whole_contents *contents = context;
-    return entry->is_folder ? status_ok() : content_set_add(&contents->there, entry->name);
+    if (entry->is_folder || !is_content_name(entry->name))
+        return status_ok();
+    TRY(make_room(contents));
+    struct listed_content *listed = &contents->there[contents->there_count++];
+    memcpy(listed->name, entry->name, sizeof listed->name);
+    listed->size = entry->size;
+    return status_ok();
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+    const struct listed_content *first = a, *second = b;
+    return memcmp(first->name, second->name, sizeof first->name);
+}
+
+/* NULL: it is not there. */
+static const struct listed_content *find_listed(const struct whole_contents *contents,
+                                                const char *name)
+{
+    struct listed_content wanted = {.size = 0};
+    memcpy(wanted.name, name, sizeof wanted.name);
+    return contents->there_count == 0 ? NULL
+                                      : bsearch(&wanted, contents->there, contents->there_count,
+                                                sizeof wanted, compare_listed);
 }
 
 static status note_mark(void *context, const struct place_entry *entry)
@@ -43,7 +80,7 @@ static status note_mark(void *context, const struct place_entry *entry)
     struct whole_contents *contents = context;
     if (entry->is_folder || !is_content_name(entry->name))
         return status_ok();
-    return content_set_has(&contents->there, entry->name)
+    return find_listed(contents, entry->name) != NULL
                ? content_set_add(&contents->marked, entry->name)
                : unmark(contents, entry->name);
 }
@@ -51,6 +88,8 @@ static status note_mark(void *context, const struct place_entry *entry)
 status whole_contents_list(struct whole_contents *contents)
 {
     TRY(place_list(contents->place, WHOLE_FILES, note_content, contents));
+    if (contents->there_count > 0)
+        qsort(contents->there, contents->there_count, sizeof *contents->there, compare_listed);
     status s = place_list(contents->place, MARKS, note_mark, contents);
     if (s.code != STATUS_NOT_FOUND)
         return s;
@@ -71,6 +110,14 @@ static bool has_turn(const struct whole_contents *contents, const uint8_t sha256
     return (contents->to_us - phase) / period > (contents->after_us - phase) / period;
 }
 
+/* It is not looked at, nor told, once more. */
+static status note_damaged(struct whole_contents *contents, const char *content, const char *wrong)
+{
+    if (contents->tell != NULL)
+        contents->tell(contents->context, content, wrong);
+    return content_set_add(&contents->marked, content);
+}
+
 /* Reads it: OK, and not good, if it is not what was written. */
 static status check(struct whole_contents *contents, const char *content,
                     const uint8_t sha256[WHOLE_DIGEST_SIZE], bool *is_good)
@@ -81,24 +128,25 @@ static status check(struct whole_contents *contents, const char *content,
         return content_set_add(&contents->good, content);
     if (s.code != STATUS_DATA_LOSS)
         return s;
-    if (contents->tell != NULL)
-        contents->tell(contents->context, content, status_message(s));
+    status noted = note_damaged(contents, content, status_message(s));
     status_free(s);
-    return content_set_add(&contents->marked, content); /* it is not read, nor told, once more */
+    return noted;
 }
 
-status whole_contents_find(struct whole_contents *contents, const uint8_t sha256[WHOLE_DIGEST_SIZE],
+status whole_contents_find(struct whole_contents *contents, const struct whole_file *file,
                            bool is_trusted, bool *out)
 {
     char name[CONTENT_NAME_SIZE];
     *out = false;
-    TRY(content_name(contents->place, sha256, name));
+    TRY(content_name(contents->place, file->sha256, name));
     *out = content_set_has(&contents->good, name);
-    if (*out || !content_set_has(&contents->there, name) ||
-        content_set_has(&contents->marked, name))
+    const struct listed_content *listed = find_listed(contents, name);
+    if (*out || listed == NULL || content_set_has(&contents->marked, name))
         return status_ok();
-    *out = is_trusted && !has_turn(contents, sha256);
-    return *out ? status_ok() : check(contents, name, sha256, out);
+    if (listed->size != file->size)
+        return note_damaged(contents, name, "it has another size");
+    *out = is_trusted && !has_turn(contents, file->sha256);
+    return *out ? status_ok() : check(contents, name, file->sha256, out);
 }
 
 status whole_contents_note(struct whole_contents *contents, const char *content)
@@ -109,7 +157,7 @@ status whole_contents_note(struct whole_contents *contents, const char *content)
 
 void whole_contents_free(struct whole_contents *contents)
 {
-    content_set_free(&contents->there);
+    free(contents->there);
     content_set_free(&contents->good);
     content_set_free(&contents->marked);
 }

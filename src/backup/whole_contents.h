@@ -7,14 +7,20 @@
  *     after that once a period, at its turn, which follows from its name and the clock alone (as
  * the scrub's turns do, cluster/scrub.c): so nothing is remembered
  *
- * One that was found damaged, or that somebody marked as that, is written anew. A mark is an object
- * in the folder `damaged`, called as the content is.
+ * One that was found damaged, that has another size, or that somebody marked, is written anew. A
+ * mark is an object in the folder `damaged`, called as the content is.
  *
  * One thread; all of it blocks. */
 #ifndef TRESTLE_BACKUP_WHOLE_CONTENTS_H
 #define TRESTLE_BACKUP_WHOLE_CONTENTS_H
 
 #include "backup/whole_private.h"
+
+/* A content that the place lists. */
+struct listed_content {
+    char name[CONTENT_NAME_SIZE];
+    uint64_t size;
+};
 
 struct whole_contents {
     struct place *place; /* locked */
@@ -28,7 +34,9 @@ struct whole_contents {
     void (*tell)(void *context, const char *content, const char *wrong);
     void *context;
     /* Private; all zeroes at first. */
-    struct content_set there;
+    struct listed_content *there; /* rising names */
+    size_t there_count;
+    size_t there_capacity;
     struct content_set good; /* they were read, or written, just now */
     struct content_set marked;
 };
@@ -36,9 +44,9 @@ struct whole_contents {
 /* Learns what is there. Marks of what is not are removed. */
 status whole_contents_list(struct whole_contents *contents);
 
-/* Whether the content is there and may be referred to. `is_trusted`: the server's last backup
- * refers to it, so that only its turn counts. What has to be read is. */
-status whole_contents_find(struct whole_contents *contents, const uint8_t sha256[WHOLE_DIGEST_SIZE],
+/* Whether the content of that file is there and may be referred to. `is_trusted`: the server's last
+ * backup refers to it, so that only its size and its turn count. What has to be read is. */
+status whole_contents_find(struct whole_contents *contents, const struct whole_file *file,
                            bool is_trusted, bool *out);
 
 /* It has been put, by that name, in place of what was there. */

@@ -175,7 +175,7 @@ static status is_as_before(struct making *m, struct whole_file *file, bool *out)
     *out = false;
     if (before == NULL)
         return status_ok();
-    TRY(whole_contents_find(&m->contents, before->sha256, true, out));
+    TRY(whole_contents_find(&m->contents, before, true, out));
     if (*out)
         memcpy(file->sha256, before->sha256, WHOLE_DIGEST_SIZE);
     return status_ok();
@@ -251,7 +251,7 @@ static status add_content(struct making *m, struct whole_file *file)
     TRY(read_source(m, file, NULL, sha256));
     memcpy(file->sha256, sha256, WHOLE_DIGEST_SIZE);
     TRY(content_name(m->place, file->sha256, name));
-    TRY(whole_contents_find(&m->contents, file->sha256, false, &is_there));
+    TRY(whole_contents_find(&m->contents, file, false, &is_there));
     return is_there ? status_ok() : copy_file(m, file, name);
 }
 

@@ -115,6 +115,20 @@ static void what_is_damaged_is_written_anew_at_its_turn(void **state)
     assert_int_equal(f->work.files_mended, 0);
 }
 
+/* Without any turn, and without being read: a place says how large what it has is. */
+static void what_has_another_size_is_written_anew(void **state)
+{
+    struct fixture *f = *state;
+    char first[WHOLE_NAME_SIZE], second[WHOLE_NAME_SIZE];
+    struct stat info;
+    create_and_damage(f, first);
+    assert_int_equal(stat(f->content, &info), 0);
+    assert_int_equal(truncate(f->content, info.st_size / 2), 0);
+    create(f, second);
+    assert_int_equal(f->work.files_mended, 1);
+    assert_int_equal(verify(f, first) + verify(f, second), 0);
+}
+
 static void no_turn_is_missed_and_none_comes_twice(void **state)
 {
     struct fixture *f = *state;
@@ -261,6 +275,7 @@ int main(void)
         DAMAGED(a_missing_content_is_found),
         DAMAGED(a_damaged_manifest_is_refused_and_nothing_expires),
         DAMAGED(what_is_damaged_is_written_anew_at_its_turn),
+        DAMAGED(what_has_another_size_is_written_anew),
         DAMAGED(no_turn_is_missed_and_none_comes_twice),
         DAMAGED(who_refers_to_it_for_the_first_time_reads_it),
         DAMAGED(what_is_marked_is_written_anew),
