@@ -671,7 +671,8 @@ void damage_watch::tell_news()
     for (found &one : told) {
         struct store_damage damage = as_told(one.keyspace->id, one.range);
         forgive_failures(one.keyspace->id);
-        if (listener == nullptr || listener(listener_context, &damage))
+        bool is_safe = store->read_only && listener == nullptr; /* nothing is compacted away */
+        if (is_safe || (listener != nullptr && listener(listener_context, &damage)))
             one.keyspace->closed.remember(one.range);
     }
 }

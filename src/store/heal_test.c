@@ -148,6 +148,28 @@ static void what_is_not_remembered_is_not_compacted_away(void **state)
     assert_all(f, 7);
 }
 
+/* As where a backup is restored: what nobody knew of was missing afterwards, without a word. */
+static void where_nobody_remembers_nothing_is_compacted_away(void **state)
+{
+    struct fixture *f = *state;
+    char path[512];
+    fill(f, 0, KEYS, 0);
+    newest_table(f, path);
+    f->options.on_damage = NULL;
+    reopen(f);
+    flip(path, 900000);
+    look(f);
+    for (unsigned round = 1; round < 8; round++)
+        fill(f, 0, KEYS, round);
+    assert_ok(keyspace_compact(f->keyspace, bytes_of(""), bytes_of("")));
+    f->options.on_damage = on_damage;
+    reopen(f);
+    look(f);
+    wait_for_ranges(f, 1);
+    assert_in_range(count_out_of_service(f), 20, 60);
+    assert_all(f, 7);
+}
+
 /* RocksDB goes on with what it remembers of the table's index: then it must not try for ever. */
 static void a_table_that_is_cut_under_way_holds_up_no_writes(void **state)
 {
@@ -426,6 +448,7 @@ int main(void)
         TEST(a_missing_table_heals),
         TEST(a_table_with_damage_is_compacted_around_it),
         TEST(what_is_not_remembered_is_not_compacted_away),
+        TEST(where_nobody_remembers_nothing_is_compacted_away),
         TEST(a_table_that_is_cut_under_way_holds_up_no_writes),
         TEST(a_table_in_anothers_place_is_found),
         TEST(what_is_not_read_for_a_while_is_not_lost),

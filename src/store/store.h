@@ -113,7 +113,8 @@ struct store_options {
     void *trouble_context;
     /* Told on a thread of the store's own when keys have been closed; whether it will remember
      * them. Until then the store tells it again, and keeps the damaged table in use. The keyspace
-     * does not go meanwhile: none may be dropped here. NULL: all is remembered. */
+     * does not go meanwhile: none may be dropped here. NULL: nobody remembers, nor
+     * need anybody while the store is only read. */
     bool (*on_damage)(void *context, const struct store_damage *damage);
     void *damage_context;
     /* How long a table that the disk does not read is waited for before it is compacted away
