@@ -4,7 +4,11 @@
  * are the families' numbers, and what kind of cells they have: so the table gets the name that it
  * is given, families f1, f2 …, and no rules: nothing is collected before somebody says so.
  *
- * All of it is one batch. Without --in-place nothing is written. */
+ * Rows that are out of service are passed over, and stay so: they are for a repair of the table
+ * that it becomes. The directory is looked at while it is open for reading, and then once more for
+ * the batch: while it is open for writing, nobody meets damage. Without --in-place nothing is
+ * written.
+ */
 #include "cmd/repair_keyspaces.h"
 
 #include "cluster/catalog.h"
@@ -45,6 +49,16 @@ struct claim {
     struct found_family families[MOST_FAMILIES];
     size_t family_count;
     uint64_t rows;
+    bool has_damage; /* of the rows some are out of service, and not counted */
+};
+
+/* Keys of it, up to `to` (empty: its end), of which none is out of service. */
+struct stretch {
+    struct buffer from;
+    struct buffer to;
+    bool is_moved; /* `from` was, lately */
+    bool is_over;
+    bool has_damage;
 };
 
 /* --- what the catalog says --- */
@@ -118,9 +132,13 @@ static status note_record(struct claim *claim, bytes key, bytes record)
     return status_ok();
 }
 
-static status read_rows(struct claim *claim, struct keyspace *keyspace)
+static status read_stretch(struct claim *claim, struct keyspace *keyspace,
+                           const struct stretch *stretch)
 {
-    const struct store_cursor_options options = {.reach = STORE_ANYWHERE, .is_long = true};
+    const struct store_cursor_options options = {.lower = buffer_bytes(&stretch->from),
+                                                 .upper = buffer_bytes(&stretch->to),
+                                                 .reach = STORE_ANYWHERE,
+                                                 .is_long = true};
     struct store_cursor *cursor;
     TRY(store_cursor_create(keyspace, &options, &cursor));
     status s = status_ok();
@@ -130,6 +148,71 @@ static status read_rows(struct claim *claim, struct keyspace *keyspace)
     if (status_is_ok(s))
         s = store_cursor_status(cursor);
     store_cursor_destroy(cursor);
+    return s;
+}
+
+static void set(struct buffer *buffer, bytes key)
+{
+    buffer_clear(buffer);
+    buffer_append_bytes(buffer, key);
+}
+
+static bool is_before(bytes key, const struct buffer *bound)
+{
+    return bound->size == 0 || bytes_compare(key, buffer_bytes(bound)) < 0;
+}
+
+static status step_around(void *context, const struct store_damage *closed)
+{
+    struct stretch *stretch = context;
+    bytes from = buffer_bytes(&stretch->from);
+    if (closed->to.size > 0 && bytes_compare(closed->to, from) <= 0)
+        return status_ok();
+    if (bytes_compare(closed->from, from) > 0) {
+        if (is_before(closed->from, &stretch->to))
+            set(&stretch->to, closed->from);
+        return status_ok();
+    }
+    stretch->is_moved = true;
+    stretch->is_over = closed->to.size == 0;
+    set(&stretch->from, closed->to);
+    return status_ok();
+}
+
+/* Moves it behind what is out of service, and ends it before what is next. */
+static status find_stretch(struct keyspace *keyspace, struct stretch *stretch)
+{
+    do {
+        stretch->is_moved = false;
+        buffer_clear(&stretch->to);
+        TRY(keyspace_list_closed(keyspace, step_around, stretch));
+        stretch->has_damage |= stretch->is_moved || stretch->to.size > 0;
+    } while (stretch->is_moved && !stretch->is_over);
+    return stretch->from.failed || stretch->to.failed ? status_out_of_memory() : status_ok();
+}
+
+static status read_stretches(struct claim *claim, struct keyspace *keyspace,
+                             struct stretch *stretch)
+{
+    TRY(keyspace_look_for_damage(keyspace));
+    TRY(find_stretch(keyspace, stretch));
+    while (!stretch->is_over) {
+        TRY(read_stretch(claim, keyspace, stretch));
+        stretch->is_over = stretch->to.size == 0;
+        set(&stretch->from, buffer_bytes(&stretch->to));
+        if (!stretch->is_over)
+            TRY(find_stretch(keyspace, stretch));
+    }
+    return status_ok();
+}
+
+static status read_rows(struct claim *claim, struct keyspace *keyspace)
+{
+    struct stretch stretch = {0};
+    status s = read_stretches(claim, keyspace, &stretch);
+    claim->has_damage = stretch.has_damage;
+    buffer_free(&stretch.from);
+    buffer_free(&stretch.to);
     return s;
 }
 
@@ -205,7 +288,8 @@ static status carry_out(const struct claim *claim)
 static void tell(const struct claim *claim)
 {
     const struct wish *wish = claim->wish;
-    printf("keyspace %" PRIu64 ", %" PRIu64 " rows: ", wish->keyspace, claim->rows);
+    printf("keyspace %" PRIu64 ", %" PRIu64 " rows%s: ", wish->keyspace, claim->rows,
+           claim->has_damage ? ", and others that are out of service" : "");
     if (wish->table == NULL)
         printf("%s\n", wish->in_place ? "the next start drops it" : "would be dropped");
     else
@@ -217,26 +301,40 @@ static void tell(const struct claim *claim)
 
 /* --- the command --- */
 
-static status open_store(struct claim *claim, const struct log *log)
+static status open_store(struct claim *claim, bool read_only, const struct log *log)
 {
     struct store_options options = offline_store_options(claim->wish->directory, log);
-    options.read_only = !claim->wish->in_place;
+    options.read_only = read_only;
     TRY(store_open(&options, &claim->store));
     claim->catalog = store_keyspace_find(claim->store, CATALOG_KEYSPACE_ID);
     return claim->catalog == NULL ? status_make(STATUS_DATA_LOSS, "there is no catalog")
                                   : status_ok();
 }
 
-static status settle(struct claim *claim, const struct log *log)
+static void close_store(struct claim *claim)
 {
-    TRY(open_store(claim, log));
+    if (claim->store != NULL)
+        store_close(claim->store);
+    claim->store = NULL;
+}
+
+static status look(struct claim *claim)
+{
     TRY(read_catalog(claim));
     struct keyspace *keyspace = store_keyspace_find(claim->store, claim->wish->keyspace);
-    if (keyspace == NULL)
-        return status_make(STATUS_NOT_FOUND, "the keyspace is gone");
-    TRY(read_rows(claim, keyspace));
-    if (claim->wish->in_place)
+    return keyspace == NULL ? status_make(STATUS_NOT_FOUND, "the keyspace is gone")
+                            : read_rows(claim, keyspace);
+}
+
+static status settle(struct claim *claim, const struct log *log)
+{
+    TRY(open_store(claim, true, log));
+    TRY(look(claim));
+    close_store(claim);
+    if (claim->wish->in_place) {
+        TRY(open_store(claim, false, log));
         TRY(carry_out(claim));
+    }
     tell(claim);
     return status_ok();
 }
@@ -249,8 +347,7 @@ static int run(const struct wish *wish)
     if (status_is_ok(s)) {
         claim->wish = wish;
         s = settle(claim, &log);
-        if (claim->store != NULL)
-            store_close(claim->store);
+        close_store(claim);
     }
     free(claim);
     return command_end("repair", s, wish->in_place);

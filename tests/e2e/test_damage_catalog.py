@@ -132,6 +132,33 @@ def test_a_repair_makes_one_that_starts(hit):
     assert rows(secured, "stranger", TABLE) in found
 
 
+def test_a_table_with_damage_of_its_own_is_claimed_and_repaired(hit):
+    """It could not be claimed, nor repaired before it was."""
+    secured, path = hit
+    server = secured.server
+    mended = run_trestle("repair", server.data, "--in-place")
+    first, other = KEPT.findall(mended.stdout)
+    (table,) = tables_of(server.data, first.encode())
+    flip(table, 20, 8)
+    for keyspace, name in ((first, TABLE), (other, OTHER_TABLE)):
+        claim = ["--claim", f"{keyspace}={name}"]
+        done = run_trestle("repair", server.data, *claim, "--in-place")
+        assert done.returncode == 0, done.stderr
+        assert ("others that are out of service" in done.stdout) == (keyspace == first)
+    server.start()
+    assert rows(secured, "admin", OTHER_TABLE) in MODEL.values()
+    with fails_with(StatusCode.DATA_LOSS, table.name):
+        rows(secured, "admin", TABLE)
+    server.stop()
+    repaired = run_trestle("repair", server.data, "--in-place")
+    assert repaired.returncode == 0, repaired.stderr
+    assert re.search(rf"lost: rows from .* of {TABLE} .*{table.name}", repaired.stdout)
+    assert run_trestle("doctor", server.data).returncode == 0
+    server.start()
+    assert rows(secured, "admin", TABLE) == {}
+    assert rows(secured, "admin", OTHER_TABLE) in MODEL.values()
+
+
 def test_a_salvage_serves_the_rest(hit):
     secured, path = hit
     server = secured.server
