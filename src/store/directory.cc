@@ -9,6 +9,7 @@
 #include "store/identity.h"
 #include "store/log_ends.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -43,18 +44,26 @@ static status parse_format(const std::string &directory, const std::string &text
     return status_ok();
 }
 
-static status has_tables(rocksdb::FileSystem *files, const std::string &directory, bool *has)
+/* Whether there is a file with that end. */
+static status has_file(rocksdb::FileSystem *files, const std::string &directory,
+                       const std::string &suffix, bool *has)
 {
     std::vector<std::string> names;
     rocksdb::IOStatus s = files->GetChildren(directory, IOOptions(), &names, nullptr);
-    *has = false;
-    for (const std::string &name : names)
-        *has |= name.size() > 4 && name.compare(name.size() - 4, 4, ".sst") == 0;
+    *has = std::any_of(names.begin(), names.end(), [&](const std::string &name) {
+        return name.size() > suffix.size() &&
+               name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+    });
     return status_from(s);
 }
 
-/* Whether SYNCED, which there is from format 2 on, knows of writes: then there was a FORMAT. */
-static bool is_ours(rocksdb::FileSystem *files, const std::string &directory, bool has_tables)
+static status has_tables(rocksdb::FileSystem *files, const std::string &directory, bool *has)
+{
+    return has_file(files, directory, ".sst", has);
+}
+
+/* Whether SYNCED, which there is from format 2 on, knows of writes. */
+static bool has_record(rocksdb::FileSystem *files, const std::string &directory, bool has_tables)
 {
     synced_file file;
     synced_record record;
@@ -65,13 +74,24 @@ static bool is_ours(rocksdb::FileSystem *files, const std::string &directory, bo
     return is_whole && (has_tables || !record.logs.empty());
 }
 
+/* Then there was a FORMAT. No other program makes copies of manifests; without SYNCED nobody knows
+ * what has been lost, which the start goes on to say. */
+static status is_ours(rocksdb::FileSystem *files, const std::string &directory, bool *is_so)
+{
+    bool is_there = false, has_copy = false;
+    TRY(has_tables(files, directory, &is_there));
+    TRY(has_file(files, directory, ".copy", &has_copy));
+    *is_so = has_record(files, directory, is_there) || (is_there && has_copy);
+    return status_ok();
+}
+
 /* FORMAT is not to be had. */
 static status go_without(rocksdb::FileSystem *files, const store_options *options,
                          const char *trouble, directory_state *out)
 {
-    bool is_there;
-    TRY(has_tables(files, options->directory, &is_there));
-    if (!is_ours(files, options->directory, is_there))
+    bool is_so = false;
+    TRY(is_ours(files, options->directory, &is_so));
+    if (!is_so)
         return status_ok();
     out->has_lost_format = true;
     out->format = FORMAT_VERSION;
@@ -79,7 +99,7 @@ static status go_without(rocksdb::FileSystem *files, const store_options *option
         return status_ok();
     return status_make(STATUS_DATA_LOSS,
                        "data directory %s: the file FORMAT is %s. With --salvage the server makes "
-                       "it anew, and nothing is lost",
+                       "it anew, and nothing is lost by that",
                        options->directory, trouble);
 }
 

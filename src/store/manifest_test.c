@@ -132,6 +132,27 @@ static void a_format_that_is_gone_or_wrong_is_made_anew(void **state)
     assert_status(open_copy(f), STATUS_FAILED_PRECONDITION);
 }
 
+/* The manifest's copy says whose directory it is; what else is lost SYNCED would have said. */
+static void a_format_and_synced_that_are_gone_are_made_anew(void **state)
+{
+    struct fixture *f = *state;
+    stop_with_a_table(f);
+    cut_power(f, 0);
+    take_away(path_in_copy(f, "FORMAT"));
+    take_away(path_in_copy(f, "SYNCED"));
+    is_refused(f, "the file FORMAT is missing");
+    f->of_copy.salvage = true;
+    expect(f, STORE_LOG_LOST);
+    assert_value(of_copy(f), "in a table", "1");
+    assert_value(of_copy(f), "in the log", "2");
+    assert_ok(store_accept_loss(f->other));
+    close_copy(f);
+    f->of_copy.salvage = false;
+    expect(f, STORE_LOG_WHOLE);
+    close_copy(f);
+    assert_format(f, "trestle 2\n");
+}
+
 /* A copy that cannot be written is none, and nobody minds. */
 static void what_fails_in_the_copy_stops_nobody(void **state)
 {
@@ -189,6 +210,7 @@ int main(void)
         TEST(without_a_copy_a_manifest_is_not_brought_back),
         TEST(a_current_that_is_gone_or_wrong_is_made_anew),
         TEST(a_format_that_is_gone_or_wrong_is_made_anew),
+        TEST(a_format_and_synced_that_are_gone_are_made_anew),
         TEST(what_fails_in_the_copy_stops_nobody),
         TEST(a_manifest_is_brought_back_in_several_attempts),
     };
