@@ -1,7 +1,8 @@
 /* Damaged tables: which keys they take out of service, and how the store lives with them.
  *
- * Whoever meets damage notes it: a read, a compaction, keyspace_verify. The watch's thread then
- * looks at the table, block by block (table_blocks.cc), and
+ * Whoever meets damage notes it: a read, a compaction, keyspace_verify. A read waits for what comes
+ * of it, some seconds at most, since its error is to say which keys. The watch's thread then looks
+ * at the table, block by block (table_blocks.cc), and
  *
  *     closes       the range of each damaged block, or that of the file if the file as a whole
  *                   cannot be read
@@ -40,6 +41,9 @@ namespace {
 constexpr std::chrono::seconds AGAIN_FILE(10);
 constexpr std::chrono::seconds AGAIN_ALL(600);
 constexpr std::chrono::seconds PATIENCE(600); /* store_options.damage_patience_us */
+
+/* How long a reader waits for the words: a table is read in less, unless the disk fails. */
+constexpr std::chrono::seconds READER_PATIENCE(5);
 
 /* Compactions that fail although all damage has stand-ins, a second apart: then there are no more.
  */
@@ -304,6 +308,7 @@ void damage_watch::stop()
         stopping = true;
     }
     wake.notify_all();
+    done.notify_all();
     if (thread.joinable())
         thread.join();
 }
@@ -322,6 +327,19 @@ void damage_watch::note(uint64_t keyspace, uint64_t file)
 void damage_watch::note(uint64_t keyspace, const std::string &words)
 {
     note(keyspace, file_named_in(words));
+}
+
+void damage_watch::note_and_wait(uint64_t keyspace, const std::string &words)
+{
+    const job met = {keyspace, file_named_in(words)};
+    note(met.keyspace, met.file);
+    if (!thread.joinable() || thread.get_id() == std::this_thread::get_id())
+        return;
+    std::unique_lock<std::mutex> lock(mutex);
+    done.wait_for(lock, READER_PATIENCE, [&] {
+        bool is_under_way = !(met < current) && !(current < met);
+        return is_stopping() || (jobs.count(met) == 0 && !is_under_way);
+    });
 }
 
 void damage_watch::note_failed_compaction(uint64_t keyspace, const std::string &words)
@@ -394,6 +412,7 @@ void damage_watch::run()
         }
         job next = jobs.empty() ? job() : *jobs.begin();
         jobs.erase(next);
+        current = next;
         lock.unlock();
         status_ignore(guarded([&] {
             if (next.keyspace != 0)
@@ -403,6 +422,8 @@ void damage_watch::run()
             return status_ok();
         }));
         lock.lock();
+        current = job();
+        done.notify_all();
         next_try = is_time ? std::chrono::steady_clock::now() + patience : next_try;
     }
 }

@@ -20,6 +20,44 @@ static void a_damaged_block_closes_its_keys_and_no_others(void **state)
     assert_goes_on(f);
 }
 
+static void assert_names_the_block(status s)
+{
+    assert_int_equal(s.code, STATUS_DATA_LOSS);
+    assert_non_null(strstr(status_message(s), ".sst is damaged: the block at byte "));
+    status_free(s);
+}
+
+/* It said which file, and only the next one which keys. */
+static void the_first_read_is_told_what_is_closed(void **state)
+{
+    struct fixture *f = *state;
+    char path[512], inside[32];
+    struct store_value got;
+    enum store_presence presence;
+    fill(f, 0, KEYS, 0);
+    newest_table(f, path);
+    flip(path, 300000);
+    reopen(f);
+    struct store_cursor *cursor = cursor_over(f, "", "k99999");
+    store_cursor_first(cursor);
+    while (store_cursor_valid(cursor))
+        store_cursor_next(cursor);
+    assert_names_the_block(store_cursor_status(cursor));
+    store_cursor_destroy(cursor);
+    snprintf(inside, sizeof inside, "%s", f->ranges[0].to);
+    inside[strcspn(inside, "\1")] = '\0';
+    key_of(inside, (unsigned)strtoul(inside + 1, NULL, 10) - 2);
+
+    reopen(f); /* forgets it */
+    assert_false(keyspace_has_damage(f->keyspace));
+    status s = store_get(f->keyspace, NULL, bytes_of(inside), STORE_CACHED_ONLY, &got, &presence);
+    if (status_is_ok(s)) {
+        assert_int_equal(presence, STORE_NOT_CACHED);
+        s = store_get(f->keyspace, NULL, bytes_of(inside), STORE_ANYWHERE, &got, &presence);
+    }
+    assert_names_the_block(s);
+}
+
 static void the_first_and_the_last_block_close_what_they_hold(void **state)
 {
     struct fixture *f = *state;
@@ -266,6 +304,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_damaged_block_closes_its_keys_and_no_others),
+        TEST(the_first_read_is_told_what_is_closed),
         TEST(the_first_and_the_last_block_close_what_they_hold),
         TEST(older_values_do_not_rise_where_newer_ones_are_damaged),
         TEST(newer_values_do_not_hide_that_older_ones_are_damaged),

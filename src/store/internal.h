@@ -607,6 +607,9 @@ class damage_watch {
      * all tables of the keyspace are looked at. Any thread; does not wait. */
     void note(uint64_t keyspace, const std::string &words);
     void note(uint64_t keyspace, uint64_t file);
+    /* Likewise, of a reader that may wait: until what he has met is closed, in its words, or some
+     * seconds have passed. */
+    void note_and_wait(uint64_t keyspace, const std::string &words);
     void note_failed_compaction(uint64_t keyspace, const std::string &words);
     /* Some of its ranges are open again. */
     void opened(struct keyspace *keyspace);
@@ -686,10 +689,12 @@ class damage_watch {
     const std::chrono::microseconds patience;
     std::thread thread;
     std::atomic<bool> stopping{false};
-    std::mutex mutex; /* of the three below */
+    std::mutex mutex; /* of the five below */
     std::set<job> jobs;
+    job current = {};                    /* what the thread looks at */
     std::map<uint64_t, failures> failed; /* of keyspaces */
     std::condition_variable wake;
+    std::condition_variable done;     /* with a job */
     std::map<job, moment> looked;     /* the thread's own */
     std::vector<found> news;          /* with `looking`, as the next */
     std::map<job, moment> unreadable; /* since when; of each file that is */

@@ -70,10 +70,17 @@ static status check_key_open(keyspace *keyspace, bytes key, uint64_t since)
     return keyspace->closed.check(to_slice(key), to_slice(key).ToString() + '\0', since);
 }
 
-/* A table that is missing is damage, a disk that fails may be. */
+static bool is_damage(const rocksdb::Status &s)
+{
+    return s.IsCorruption() || s.IsPathNotFound();
+}
+
+/* A table that is missing is damage, and closed when this returns; a disk that fails may be. */
 static void note_damage(keyspace *keyspace, const rocksdb::Status &s)
 {
-    if (s.IsCorruption() || s.IsIOError())
+    if (is_damage(s))
+        keyspace->store->damage.note_and_wait(keyspace->id, s.ToString());
+    else if (s.IsIOError())
         keyspace->store->damage.note(keyspace->id, s.ToString());
 }
 
@@ -97,9 +104,14 @@ static status settle(const lookup &call, bytes key, const rocksdb::Status &s,
     *presence = STORE_NOT_CACHED;
     if (call.watch.was_refused())
         return status_ok();
+    if (is_damage(s) && thread_keeps_to_memory()) /* who may wait is told which keys it takes */
+        return status_ok();
     *presence = STORE_ABSENT;
     TRY(check_key_open(call.keyspace, key, call.since));
-    note_damage(call.keyspace, s);
+    if (!s.ok() && !s.IsNotFound()) {
+        note_damage(call.keyspace, s);
+        TRY(check_key_open(call.keyspace, key, call.since));
+    }
     if (s.IsNotFound())
         return status_ok();
     if (!s.ok())
@@ -252,6 +264,19 @@ static std::string to_string(bytes b)
     return std::string(reinterpret_cast<const char *>(b.data), b.size);
 }
 
+/* What kept it from being made: which table it was nobody says. */
+static void note_at_start(store_cursor *cursor)
+{
+    keyspace *keyspace = cursor->keyspace;
+    if (cursor->read_failed || cursor->reach == STORE_CACHED_ONLY) {
+        keyspace->store->damage.note(keyspace->id, std::string());
+        return;
+    }
+    keyspace->store->damage.note_and_wait(keyspace->id, std::string());
+    cursor->closed = keyspace->closed.check(cursor->lower, cursor->upper, cursor->since);
+    cursor->is_closed = !status_is_ok(cursor->closed);
+}
+
 static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
                                                  const store_cursor_options *options)
 {
@@ -280,7 +305,7 @@ static std::unique_ptr<store_cursor> make_cursor(keyspace *keyspace,
     if (cursor->iterator == nullptr && !cursor->has_ended())
         *(watch.has_met_damage() ? &cursor->met_damage : &cursor->read_failed) = true;
     if (cursor->met_damage || cursor->read_failed)
-        keyspace->store->damage.note(keyspace->id, std::string());
+        note_at_start(cursor.get());
     return cursor;
 }
 
@@ -340,12 +365,28 @@ static void check_passage(store_cursor *cursor, bool is_forward, const rocksdb::
     cursor->is_closed = !status_is_ok(cursor->closed);
 }
 
-static void note_damage(store_cursor *cursor)
+/* Who must not wait leaves it to one who may, as if it had not been in memory. */
+static void note_damage(store_cursor *cursor, const rocksdb::Status &s)
 {
+    damage_watch &damage = cursor->keyspace->store->damage;
+    if (cursor->read_failed)
+        damage.note(cursor->keyspace->id, s.ToString());
+    else if (cursor->reach == STORE_CACHED_ONLY)
+        cursor->missed_cache = true;
+    else
+        damage.note_and_wait(cursor->keyspace->id, s.ToString());
+}
+
+/* Whether it ended there; then what it has met is closed. */
+static bool has_met_damage(store_cursor *cursor)
+{
+    if (cursor->is_closed || cursor->missed_cache || cursor->iterator->Valid())
+        return false;
     rocksdb::Status s = cursor->iterator->status();
-    bool has_met = cursor->met_damage || cursor->read_failed;
-    if (!cursor->missed_cache && (has_met || s.IsCorruption()))
-        cursor->keyspace->store->damage.note(cursor->keyspace->id, s.ToString());
+    if (!cursor->met_damage && !cursor->read_failed && !is_damage(s))
+        return false;
+    note_damage(cursor, s);
+    return true;
 }
 
 /* A move that was cut short leaves the iterator anywhere: the cursor stays invalid. `start` says
@@ -362,8 +403,8 @@ static void move(store_cursor *cursor, bool is_forward, place start, function st
         cursor->folded = folds.folded();
         if (cursor->keyspace->closed.concerns(cursor->since))
             check_passage(cursor, is_forward, start());
-        if (!cursor->is_closed && !cursor->iterator->Valid())
-            note_damage(cursor);
+        if (has_met_damage(cursor) && cursor->keyspace->closed.concerns(cursor->since))
+            check_passage(cursor, is_forward, start());
     } catch (const std::bad_alloc &) {
         cursor->out_of_memory = true;
     }

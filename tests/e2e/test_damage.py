@@ -10,12 +10,16 @@ import time
 
 import grpc
 import pytest
+from google.api_core import exceptions
+from google.cloud.bigtable_v2 import types
 from grpc import StatusCode
 from harness.backups import Backups, finish
-from harness.damage import CATALOG, cut, flip, tables_of, tables_with
+from harness.damage import CATALOG, cut, flip, keyspace_of, tables, tables_of, tables_with
+from harness.datastore import Raw, client_of
 from harness.patience import PATIENCE_SECONDS
 from harness.rpc import Rpc, delete_row, fails_with, set_cell
 from harness.server import EXTERNAL, Server, run_trestle
+from harness.sql import execute, prepare
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL), reason="needs servers of its own")
 
@@ -192,6 +196,65 @@ def test_a_damaged_block_takes_its_rows_out_of_service(damaged):
     assert "damaged_range" in damaged.health()  # before anybody reads
     assert damaged.lost() == gone
     damaged.check_rest_goes_on()
+
+
+INCREMENT = types.ReadModifyWriteRule(
+    family_name="f", column_qualifier=b"n", increment_amount=1)  # fmt: skip
+FIRST = {
+    "ReadRows": lambda rpc, key: rpc.read_row(HIT, key),
+    "a scan": lambda rpc, key: rpc.read(HIT),
+    "CheckAndMutateRow": lambda rpc, key: rpc.check_and_mutate(HIT, key, true=[delete_row()]),
+    "ReadModifyWriteRow": lambda rpc, key: rpc.read_modify_write(HIT, key, INCREMENT),
+    "SQL": lambda rpc, key: select(rpc, key),
+}
+
+
+def select(rpc, key):
+    """The row, by a query."""
+    execute(rpc, prepare(rpc, f"SELECT f FROM hit WHERE _key = b'{key.decode()}'"))
+
+
+@pytest.mark.parametrize("what", FIRST)
+def test_the_first_call_that_meets_damage_is_told_which_rows(damaged, what):
+    """It was told the file and a byte; which rows, only the next one."""
+    path = damaged.file(HIT, 0)
+    flip(path, 400_000)
+    told = run_trestle("repair", damaged.server.data).stdout
+    (rows,) = re.findall(rf'rows from "(h\d+)\S*" to "(h\d+)\S*" of {HIT} .*{path.name}', told)
+    inside = key(HIT, int(rows[1][1:]) - 1)
+    damaged.start()
+    with fails_with(StatusCode.DATA_LOSS, f'rows from "{rows[0]}') as failure:
+        FIRST[what](damaged.rpc, inside)
+    assert HIT in failure.error.details() and path.name in failure.error.details()
+
+
+FIRST_OF_DATASTORE = {
+    "Lookup": lambda raw: raw.lookup(raw.key("K", "a7")),
+    "RunQuery": lambda raw: raw.query(kind=[{"name": "K"}]),
+}
+
+
+@pytest.mark.parametrize("what", FIRST_OF_DATASTORE)
+def test_the_first_call_of_datastore_is_told_so_too(tmp_path, what):
+    server = Server(tmp_path, SETTINGS).start()
+    raw = Raw(client_of(server.host, "p"))
+    raw.commit(*({"upsert": raw.entity("K", f"a{n}", n=n)} for n in range(50)))
+    server.stop()
+    (server.data / "SYNCED").unlink()
+    server.arguments.append("--salvage")  # what the log has becomes a table
+    server.start()
+    server.restart()
+    server.arguments.remove("--salvage")
+    server.stop()
+    path = max((each for each in tables(server.data) if keyspace_of(each) != CATALOG),
+               key=lambda each: each.stat().st_size)  # fmt: skip
+    flip(path, 40, 8)
+    server.start()
+    with pytest.raises(exceptions.DataLoss) as failure:
+        FIRST_OF_DATASTORE[what](Raw(client_of(server.host, "p")))
+    said = str(failure.value)
+    assert re.search(rf'rows from ".*" .*projects/p/databases/.*{path.name}', said), said
+    server.close()
 
 
 def test_the_doctor_names_all_of_it_and_reads_on(damaged):
