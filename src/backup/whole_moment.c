@@ -142,17 +142,21 @@ static status refuse_none(const struct search *search)
 {
     const char *archive = place_title(search->moment->archive);
     char asked[CLOCK_DATE_SIZE], oldest[CLOCK_DATE_SIZE];
+    bool is_damaged = search->unread_count > 0;
+    const char *damaged = is_damaged ? "; not to be read is the manifest of " : "";
+    const char *which = is_damaged ? search->unread[0].name : "";
     if (search->count == 0 || search->bases == NULL)
         return status_make(STATUS_NOT_FOUND,
-                           "there is no whole backup of a server that is archived in %s", archive);
+                           "there is no whole backup of a server that is archived in %s%s%s",
+                           archive, damaged, which);
     clock_date(sequence_time_us(search->moment->until), asked);
     clock_date(sequence_time_us(search->bases[0].version), oldest);
     return status_make(
         STATUS_FAILED_PRECONDITION,
         "no whole backup is as old as %s: the oldest from which %s goes on is %s, of "
-        "%s (version %llu)",
-        asked, archive, search->bases[0].name, oldest,
-        (unsigned long long)search->bases[0].version);
+        "%s (version %llu)%s%s",
+        asked, archive, search->bases[0].name, oldest, (unsigned long long)search->bases[0].version,
+        damaged, which);
 }
 
 /* NULL if none is old enough. */
