@@ -175,6 +175,7 @@ class Table:
     def go(self, clients, families, rows):
         """Deleted; it comes back out of what is kept, or of a backup, or empty."""
         self.before = families, rows
+        self.count += 1  # a name of its own, also if nothing was written since the last time
         self.backup = f"{self.table_id}-{self.count}" if self.random.random() < 0.5 else None
         if self.backup is not None:
             clients.backups.create(self.backup, self.table_id)

@@ -62,8 +62,9 @@ class Place:
         return number, newest.stat().st_size
 
 
-def make(directory, dice, count):
-    """A directory at rest, with tables of several levels and logs, and what is in it."""
+def make(directory, dice, count, has_catalog=False):
+    """A directory at rest, with tables of several levels and logs, and what is in it. With
+    `has_catalog` records of the catalog are in table files, too."""
     model = Model(dice, count)
     place = Place(directory, LARGE)
     for turn in range(ROUNDS_OF_WRITES):
@@ -80,9 +81,19 @@ def make(directory, dice, count):
         place.server.arguments = SMALL  # most of what is in the logs becomes tables
         place.start()
         place.end()
+        if has_catalog:
+            flush(place)
         if turn == ROUNDS_OF_WRITES - 2:
             back_up(place.data, directory / "backup", model)
     return place.data, model
+
+
+def flush(place):
+    """All that is in logs becomes tables, as in any start with something to salvage."""
+    (place.data / "SYNCED").unlink()
+    place.server.arguments = [*SMALL, "--salvage"]
+    place.start()
+    place.end()
 
 
 def back_up(data, to, model):
@@ -109,6 +120,10 @@ class Round:
 
     def done(self):
         return [hit.words for hit in self.hits]
+
+    def told(self):
+        """How it ended, for the count at the end: of each damage."""
+        return [f"{hit.kind}: {self.outcome}" for hit in self.hits]
 
     # --- reading ---
 

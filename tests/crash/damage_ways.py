@@ -7,12 +7,18 @@
     remove   it is not there
 """
 
+import struct
+
 from damage_bounds import Table, first_change
 from harness.damage import cut, flip, tables
 
 WAYS = ["flip", "flip", "flip", "zeros", "cut", "empty", "remove"]
 PAGE = 4096
 CATALOG = b"1"  # its keyspace
+
+
+class NoFile(AssertionError):
+    pass
 
 
 class Hit:
@@ -56,13 +62,22 @@ def zero(path, at, size):
 # --- which files there are ---
 
 
-def is_of_catalog(path):
-    return Table(path.read_bytes()).keyspace == CATALOG
+def keyspace_of(path):
+    """None: it is damaged, or not whole yet."""
+    try:
+        return Table(path.read_bytes()).keyspace
+    except (ValueError, LookupError, struct.error, FileNotFoundError):
+        return None
+
+
+def spaces(data):
+    """(table file, its keyspace)."""
+    return [(path, keyspace_of(path)) for path in tables(data)]
 
 
 PLACES = {
-    "table": lambda data: [path for path in tables(data) if not is_of_catalog(path)],
-    "catalog": lambda data: [path for path in tables(data) if is_of_catalog(path)],
+    "table": lambda data: [path for path, of in spaces(data) if of not in (CATALOG, None)],
+    "catalog": lambda data: [path for path, of in spaces(data) if of == CATALOG],
     "log": lambda data: sorted(data.glob("*.log")),
     "SYNCED": lambda data: [data / "SYNCED"],
     "MANIFEST": lambda data: [path for path in data.glob("MANIFEST-*") if not path.suffix],
@@ -75,14 +90,16 @@ PLACES = {
 KINDS = list(PLACES)
 
 
-def hit_some(data, kind, most, dice):
-    """Damages up to so many files of a kind: [Hit]. Of a server that runs files come and go, and
-    are not whole yet."""
+def hit_some(data, kind, most, dice, but=()):
+    """Damages up to so many files of a kind, and none with those names: [Hit]. Of a server that
+    runs files come and go, and are not whole yet."""
     hits = []
     while not hits:
         try:
-            files = [path for path in PLACES[kind](data) if path.stat().st_size > 0]
-            assert files, f"there is no file: {kind}"
+            files = [path for path in PLACES[kind](data)
+                     if path.stat().st_size > 0 and path.name not in but]  # fmt: skip
+            if not files:
+                raise NoFile(f"there is no file: {kind}")
             for path in dice.sample(files, min(most, len(files))):
                 hits.append(Hit(path, kind, dice))
         except (ValueError, IndexError, FileNotFoundError):

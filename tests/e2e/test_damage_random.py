@@ -14,8 +14,9 @@ TODAY = datetime.date.today().toordinal()
 KEYS = 800
 
 
-def run(place, rounds, seed):
+def run(place, rounds, seed, *more):
     options = ["--rounds", rounds, "--keys", KEYS, "--seed", seed, "--directory", place / "damage"]
+    options += more
     done = subprocess.run([*RUN, *map(str, options)], capture_output=True, text=True)
     print(done.stdout, done.stderr)
     assert done.returncode == 0, done.stderr
@@ -24,6 +25,17 @@ def run(place, rounds, seed):
 
 def test_damage_is_never_a_wrong_answer(tmp_path):
     run(tmp_path, 2, TODAY)
+
+
+@pytest.mark.parametrize("kind", ["catalog", "pair", "archive"])
+def test_damage_of_a_kind_is_never_a_wrong_answer(tmp_path, kind):
+    run(tmp_path, 2, TODAY, "--kind", kind, "--lives", 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["catalog", "pair", "archive"])
+def test_damage_of_a_kind_is_never_a_wrong_answer_in_many_rounds(tmp_path, kind):
+    run(tmp_path, 8, TODAY + 1, "--kind", kind)
 
 
 @pytest.mark.long
