@@ -219,6 +219,13 @@ struct lost_rows {
     int64_t found_us;    /* since 1970 */
 };
 
+/* Rows that are given up: they are deleted, and out of service still. */
+struct given_up {
+    bytes from;
+    bytes to;            /* exclusive; empty: no bound */
+    bool is_large_cells; /* of these rows alone: what else they have is there, and in service */
+};
+
 struct foreign_table;
 struct table_repair_options {
     /* What other table files have of the rows stays: it may have been deleted or overwritten by
@@ -231,6 +238,13 @@ struct table_repair_options {
     /* Told of each range before it is given up; not OK leaves it, and ends the repair. */
     status (*lost)(void *context, const struct lost_rows *lost);
     void *context;
+    /* Of a table in which rows follow from others, as a database's indexes do: makes what follows
+     * from what has been given up, and of that what follows from the rest. Called with all that is
+     * out of service, deleted (or filled from `source`), and before any of it is back. If it fails
+     * all stays out of service, and is told anew by the next repair. Not with accepts_old_data.
+     * NULL: nothing follows. */
+    status (*mend)(void *context, const struct given_up *ranges, size_t count);
+    void *mend_context;
 };
 
 /* Calls `visit` with each range of all tables, the oldest first, until it fails. */
@@ -245,6 +259,9 @@ status cluster_look_for_damage(struct cluster *cluster);
 status table_list_damage(struct table *table,
                          status (*visit)(void *context, const struct lost_rows *lost),
                          void *context);
+
+/* Whether writers of the row are refused, since something of it is out of service. */
+bool table_row_is_closed(struct table *table, bytes row_key);
 
 /* Whoever may not be the only one to repair a table claims it before: FAILED_PRECONDITION if
  * somebody else has. */

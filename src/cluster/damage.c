@@ -597,9 +597,21 @@ static status open_one(struct damages *damages, struct keyspace *keyspace,
     return status_ok();
 }
 
+/* What its words begin with then. The mark outlives a crash, after which the file may turn out to
+ * be sound: its rows are deleted all the same, and what follows from them is not made yet. */
+static const char GIVEN_UP[] = "they are given up, and what follows from them has yet to be made: "
+                               "repair the table once more; ";
+
+static bool is_given_up(const struct damage_record *record)
+{
+    return strncmp(record->what, GIVEN_UP, strlen(GIVEN_UP)) == 0;
+}
+
 static status open_if_sound(struct damages *damages, struct keyspace *keyspace,
                             const struct damage_record *record, bool *is_sound)
 {
+    if (is_given_up(record))
+        return status_ok();
     const struct store_damage range = {.file = record->file,
                                        .offset = offset_of(record),
                                        .is_whole = record->block == 0,
@@ -661,6 +673,225 @@ static status repair_next(struct damages *damages, struct keyspace *keyspace,
     return s;
 }
 
+/* --- all at once, where rows follow from others --- */
+
+/* What is given up of a table, oldest first. */
+struct giving_up {
+    struct damages *damages;
+    struct keyspace *keyspace;
+    const struct table_repair_options *options;
+    struct damage *first;
+    struct arena *arena; /* of keys */
+    struct given_up *ranges;
+    size_t count;
+};
+
+static bool has_given_up(const struct giving_up *giving, const struct damage_record *record)
+{
+    for (const struct damage *at = giving->first; at != NULL; at = at->next)
+        if (is_same(&at->record, record))
+            return true;
+    return false;
+}
+
+/* With the lock held. */
+static status mark(struct damages *damages, struct damage *damage, struct keyspace *keyspace)
+{
+    struct damage_record record = damage->record;
+    struct buffer words = {0};
+    buffer_append_format(&words, "%s%s%c", GIVEN_UP, damage->what, 0);
+    char *what = bytes_to_string(bytes_of((const char *)words.data));
+    buffer_free(&words);
+    if (what == NULL)
+        return status_out_of_memory();
+    record.what = what;
+    status s = write_record(damages, &record, true);
+    if (!status_is_ok(s)) {
+        free(what);
+        return s;
+    }
+    free(damage->what);
+    damage->record.what = damage->what = what;
+    damage->is_stored = true;
+    close_range(damages, damage, keyspace);
+    show(damages);
+    return status_ok();
+}
+
+/* Before its rows are deleted. */
+static status mark_given_up(struct damages *damages, struct keyspace *keyspace,
+                            const struct damage_record *record)
+{
+    status s = status_ok();
+    pthread_mutex_lock(&damages->lock);
+    for (struct damage *at = damages->first; at != NULL; at = at->next)
+        if (is_same(&at->record, record) && !is_given_up(&at->record)) {
+            s = mark(damages, at, keyspace);
+            break;
+        }
+    pthread_mutex_unlock(&damages->lock);
+    return s;
+}
+
+/* Of large cells the last row is within. */
+static status copy_bounds(struct giving_up *giving, const struct lost_rows *lost,
+                          struct given_up *out)
+{
+    struct buffer to = {0};
+    buffer_append_bytes(&to, lost->to);
+    if (lost->is_large_cells && lost->to.size > 0)
+        buffer_append_byte(&to, 0);
+    *out = (struct given_up){.from = arena_copy(giving->arena, lost->from),
+                             .to = arena_copy(giving->arena, buffer_bytes(&to)),
+                             .is_large_cells = lost->is_large_cells};
+    bool failed = to.failed || (lost->from.size > 0 && out->from.data == NULL) ||
+                  (lost->to.size > 0 && out->to.data == NULL);
+    buffer_free(&to);
+    return failed ? status_out_of_memory() : status_ok();
+}
+
+static status note_range(void *context, const struct lost_rows *lost)
+{
+    struct giving_up *giving = context;
+    struct given_up *ranges = realloc(giving->ranges, (giving->count + 1) * sizeof *giving->ranges);
+    if (ranges == NULL)
+        return status_out_of_memory();
+    giving->ranges = ranges;
+    return copy_bounds(giving, lost, &ranges[giving->count++]);
+}
+
+static status give_up(struct giving_up *giving, const struct damage_record *record)
+{
+    struct damages *damages = giving->damages;
+    const struct table_repair_options *options = giving->options;
+    TRY(tell_lost(damages, record, options->lost, options->context));
+    TRY(tell_lost(damages, record, note_range, giving));
+    TRY(mark_given_up(damages, giving->keyspace, record));
+    return options->source != NULL
+               ? refill_run(damages->cluster, giving->keyspace, record, options->source)
+               : delete_lost(damages->cluster, giving->keyspace, record);
+}
+
+static void keep(struct giving_up *giving, struct damage *damage)
+{
+    struct damage **at = &giving->first;
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = damage;
+}
+
+/* Those that have been found by now. */
+static status give_up_more(struct giving_up *giving, bool *has_more)
+{
+    struct damage *damage;
+    *has_more = false;
+    for (size_t i = 0;; i++) {
+        TRY(copy_next(giving->damages, keyspace_id(giving->keyspace), i, &damage));
+        if (damage == NULL)
+            return status_ok();
+        if (has_given_up(giving, &damage->record)) {
+            damage_free(damage);
+            continue;
+        }
+        *has_more = true;
+        keep(giving, damage);
+        TRY(give_up(giving, &damage->record));
+    }
+}
+
+/* What was damaged is compacted away before it is mended: then what is written there can be read.
+ */
+static status heal_all(const struct giving_up *giving)
+{
+    for (const struct damage *at = giving->first; at != NULL; at = at->next) {
+        TRY(keyspace_heal(giving->keyspace, at->record.from, at->record.to));
+        keyspace_note_healed(giving->keyspace, at->record.from, at->record.to);
+    }
+    return status_ok();
+}
+
+static status mend_healed(const struct giving_up *giving)
+{
+    const struct table_repair_options *options = giving->options;
+    TRY(heal_all(giving));
+    bool former = store_read_healed(true);
+    status s = options->mend(options->mend_context, giving->ranges, giving->count);
+    (void)store_read_healed(former);
+    return s;
+}
+
+/* It may have met damage that nobody had met before: `*has_more`. */
+static status look_further(struct giving_up *giving, bool *has_more)
+{
+    TRY(cluster_look_for_damage(giving->damages->cluster));
+    return give_up_more(giving, has_more);
+}
+
+/* What `s` says that it ended with; OK if it is to be done anew. */
+static status end_round(struct giving_up *giving, status s, bool *has_more)
+{
+    if (status_is_ok(s))
+        return give_up_more(giving, has_more);
+    if (s.code != STATUS_DATA_LOSS)
+        return s;
+    status looked = look_further(giving, has_more);
+    if (status_is_ok(looked) && !*has_more)
+        return s;
+    status_free(s);
+    return looked;
+}
+
+/* Until nothing more has been found meanwhile: each time something is. */
+static status give_up_and_mend(struct giving_up *giving)
+{
+    bool has_more;
+    TRY(give_up_more(giving, &has_more));
+    while (has_more)
+        TRY(end_round(giving, mend_healed(giving), &has_more));
+    return status_ok();
+}
+
+/* These and no others: what has been found damaged there since stays closed. */
+static status end_all(const struct giving_up *giving)
+{
+    for (const struct damage *at = giving->first; at != NULL; at = at->next) {
+        TRY(open_one(giving->damages, giving->keyspace, &at->record));
+        log_info(giving->damages->cluster->options.log, "rows are in service again",
+                 LOG_INT("keyspace", at->record.keyspace_id), LOG_INT("file", at->record.file));
+    }
+    return status_ok();
+}
+
+static void free_list(struct damage *damage)
+{
+    while (damage != NULL) {
+        struct damage *gone = damage;
+        damage = gone->next;
+        damage_free(gone);
+    }
+}
+
+static status repair_together(struct damages *damages, struct keyspace *keyspace,
+                              const struct table_repair_options *options)
+{
+    enum { MEMORY = 64 << 20 };
+    struct giving_up giving = {.damages = damages,
+                               .keyspace = keyspace,
+                               .options = options,
+                               .arena = arena_create(MEMORY)};
+    if (giving.arena == NULL)
+        return status_out_of_memory();
+    pthread_mutex_lock(&damages->repairing);
+    status s = give_up_and_mend(&giving);
+    if (status_is_ok(s))
+        s = end_all(&giving);
+    pthread_mutex_unlock(&damages->repairing);
+    free_list(giving.first);
+    free(giving.ranges);
+    arena_destroy(giving.arena);
+    return s;
+}
+
 static status tell_all(struct damages *damages, const struct keyspace *keyspace,
                        status (*tell)(void *context, const struct lost_rows *lost), void *context)
 {
@@ -690,6 +921,8 @@ static status repair_all(struct damages *damages, struct keyspace *keyspace,
     if (options->is_trial)
         return tell_all(damages, keyspace, options->lost, options->context);
     TRY(open_those_sound(damages, keyspace));
+    if (options->mend != NULL)
+        return repair_together(damages, keyspace, options);
     while (!is_over)
         TRY(repair_next(damages, keyspace, options, &is_over));
     return status_ok();
@@ -703,18 +936,6 @@ status table_list_damage(struct table *table,
     status s = tell_all(table->cluster->damages, tablet->keyspace, visit, context);
     tablet_release(tablet);
     return s;
-}
-
-status table_claim_repair(struct table *table)
-{
-    return atomic_exchange(&table->is_being_repaired, true)
-               ? status_make(STATUS_FAILED_PRECONDITION, "%s is being repaired", table->name)
-               : status_ok();
-}
-
-void table_end_repair(struct table *table)
-{
-    atomic_store(&table->is_being_repaired, false);
 }
 
 static status check_source(struct table *table, const struct table_repair_options *options)
@@ -762,11 +983,7 @@ void damages_destroy(struct damages *damages)
     if (damages == NULL)
         return;
     CHECK_MAGIC(damages, DAMAGES_MAGIC);
-    while (damages->first != NULL) {
-        struct damage *gone = damages->first;
-        damages->first = gone->next;
-        damage_free(gone);
-    }
+    free_list(damages->first);
     pthread_mutex_destroy(&damages->repairing);
     pthread_mutex_destroy(&damages->lock);
     damages->magic = 0;

@@ -84,6 +84,7 @@ static status submit(struct row_group *group)
     first->others = group->others;
     first->other_count = group->count - 1;
     first->least_us = group->at_us;
+    first->is_repair = group->is_repair;
     first->done.run = committed;
     atomic_init(&group->holders, 2);
     row_locks_acquire_many(cluster->locks, group->hashes, &held);

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cluster/cluster_private.h"
+#include "tablet/key_bounds.h"
 
 #include <stdlib.h>
 
@@ -288,4 +289,28 @@ void table_swap_tablets(struct table *table, struct tablet *const *old, size_t o
     pthread_mutex_unlock(&table->map_lock);
     for (size_t i = 0; i < old_count; i++)
         tablet_release(old[i]);
+}
+
+/* --- damage --- */
+
+bool table_row_is_closed(struct table *table, bytes row_key)
+{
+    struct tablet *tablet = table_route(table, row_key);
+    status s = row_check_open(tablet->keyspace, row_key);
+    bool is_closed = s.code == STATUS_DATA_LOSS;
+    status_free(s);
+    tablet_release(tablet);
+    return is_closed;
+}
+
+status table_claim_repair(struct table *table)
+{
+    return atomic_exchange(&table->is_being_repaired, true)
+               ? status_make(STATUS_FAILED_PRECONDITION, "%s is being repaired", table->name)
+               : status_ok();
+}
+
+void table_end_repair(struct table *table)
+{
+    atomic_store(&table->is_being_repaired, false);
 }

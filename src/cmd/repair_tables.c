@@ -10,6 +10,8 @@
 #include "cluster/cluster.h"
 #include "cluster/damage.h"
 #include "cmd/offline_cluster.h"
+#include "datastore/index_check.h"
+#include "datastore/index_heal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,14 +164,24 @@ static status tell_range(const struct telling *telling, const struct lost_rows *
     return status_ok();
 }
 
+static status describe(const struct telling *telling, const struct lost_rows *lost,
+                       struct buffer *out)
+{
+    uint64_t count;
+    if (telling->backup != NULL)
+        return whole_repair_describe(telling->backup, lost, out, &count);
+    buffer_append_format(out, "%s", lost->words);
+    if (ds_is_database_table(lost->table))
+        ds_heal_describe(lost, out);
+    buffer_append_byte(out, 0);
+    return out->failed ? status_out_of_memory() : status_ok();
+}
+
 static status tell_lost(void *context, const struct lost_rows *lost)
 {
     const struct telling *telling = context;
     struct buffer words = {0};
-    uint64_t count;
-    if (telling->backup == NULL)
-        return tell_range(telling, lost, lost->words);
-    status s = whole_repair_describe(telling->backup, lost, &words, &count);
+    status s = describe(telling, lost, &words);
     if (status_is_ok(s))
         s = tell_range(telling, lost, (const char *)words.data);
     buffer_free(&words);
@@ -316,8 +328,23 @@ static status find_table(struct cluster *cluster, const char *name, struct table
 struct mending {
     const struct repair_tables_options *options;
     struct cluster *cluster;
+    struct arena *arena;
     struct backup backup;
 };
+
+/* Old data, which nobody can read before it is in service, gets its indexes afterwards (repair.c).
+ */
+static status give_up(const struct mending *mending, struct table *table,
+                      struct table_repair_options *how)
+{
+    struct ds_heal heal;
+    if (!ds_is_database_table(table_name(table)) || how->accepts_old_data)
+        return table_repair(table, how);
+    TRY(ds_heal_open(NULL, table, mending->arena, &heal));
+    how->mend = ds_heal_run;
+    how->mend_context = &heal;
+    return table_repair(table, how);
+}
 
 static status mend_table(const struct mending *mending, struct table *table)
 {
@@ -330,11 +357,11 @@ static status mend_table(const struct mending *mending, struct table *table)
     if (is_left || (repair != NULL && source == NULL))
         return status_ok();
     struct telling telling = {mending->options->report, repair};
-    const struct table_repair_options how = {.accepts_old_data = mending->options->accepts_old_data,
-                                             .source = source,
-                                             .lost = tell_lost,
-                                             .context = &telling};
-    return table_repair(table, &how);
+    struct table_repair_options how = {.accepts_old_data = mending->options->accepts_old_data,
+                                       .source = source,
+                                       .lost = tell_lost,
+                                       .context = &telling};
+    return give_up(mending, table, &how);
 }
 
 static status mend_known(const struct mending *mending, const struct known_table *known)
@@ -371,7 +398,7 @@ static status mend(const struct repair_tables_options *options, const struct loo
     struct offline_cluster offline;
     TRY(offline_cluster_open(options->directory, "repair", clock_system(), options->log, false,
                              &offline));
-    struct mending mending = {.options = options, .cluster = offline.cluster};
+    struct mending mending = {.options = options, .cluster = offline.cluster, .arena = look->arena};
     status s = mend_all(&mending, look);
     backup_close(&mending.backup);
     if (status_is_ok(s))

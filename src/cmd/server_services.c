@@ -76,6 +76,7 @@ static status create_insight(struct server *server)
     TRY(slow_log_create(&slow, &server->slow));
     server->insight = (struct insight){
         .bigtable = &server->bigtable,
+        .datastore = &server->datastore,
         .settings = server->settings,
         .slow = server->slow,
         .metrics = server->metrics,

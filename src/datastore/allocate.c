@@ -44,7 +44,7 @@ static status write_row(struct datastore *datastore, struct ds_open_database *op
 
 /* --- the counter --- */
 
-static status counter_row(struct arena *arena, bytes *out)
+status ds_id_counter_row(struct arena *arena, bytes *out)
 {
     struct buffer key = {0};
     ds_numbers_row(&key, bytes_make(NULL, 0), bytes_make(NULL, 0));
@@ -54,6 +54,22 @@ static status counter_row(struct arena *arena, bytes *out)
     return failed ? status_out_of_memory() : status_ok();
 }
 
+status ds_id_counter_read(bytes value, uint64_t *claimed)
+{
+    if (value.size != sizeof *claimed)
+        return ds_damaged("the counter of ids");
+    memcpy(claimed, value.data, sizeof *claimed);
+    *claimed = be64toh(*claimed);
+    return status_ok();
+}
+
+status ds_id_counter_value(uint64_t claimed, struct arena *arena, bytes *out)
+{
+    uint64_t value = htobe64(claimed);
+    *out = arena_copy(arena, bytes_make(&value, sizeof value));
+    return out->data == NULL ? status_out_of_memory() : status_ok();
+}
+
 /* With the lock held. What was claimed before, and not given, is not given any more. */
 static status load_counter(struct ds_open_database *open, bytes row, struct arena *arena)
 {
@@ -61,11 +77,9 @@ static status load_counter(struct ds_open_database *open, bytes row, struct aren
     uint64_t claimed = 0;
     bool found = false;
     TRY(read_row(open, row, arena, &value, &found));
-    if (found && value.size != sizeof claimed)
-        return ds_damaged("the counter of ids");
     if (found)
-        memcpy(&claimed, value.data, sizeof claimed);
-    open->claimed = be64toh(claimed);
+        TRY(ds_id_counter_read(value, &claimed));
+    open->claimed = claimed;
     open->next_counter = open->claimed + 1;
     return status_ok();
 }
@@ -73,8 +87,9 @@ static status load_counter(struct ds_open_database *open, bytes row, struct aren
 static status claim_block(struct datastore *datastore, struct ds_open_database *open, bytes row,
                           struct arena *arena)
 {
-    uint64_t claimed = htobe64(open->claimed + BLOCK);
-    TRY(write_row(datastore, open, row, bytes_make(&claimed, sizeof claimed), arena));
+    bytes claimed;
+    TRY(ds_id_counter_value(open->claimed + BLOCK, arena, &claimed));
+    TRY(write_row(datastore, open, row, claimed, arena));
     open->claimed += BLOCK;
     return status_ok();
 }
@@ -96,7 +111,7 @@ static status draw(struct datastore *datastore, struct ds_open_database *open, s
                    int64_t *out)
 {
     bytes row;
-    TRY(counter_row(arena, &row));
+    TRY(ds_id_counter_row(arena, &row));
     if (open->next_counter == 0)
         TRY(load_counter(open, row, arena));
     while (is_held(open, open->next_counter))
@@ -118,7 +133,7 @@ static status draw_id(struct datastore *datastore, struct ds_open_database *open
 
 /* --- marks --- */
 
-static status mark_row(const Ds__Key *key, struct arena *arena, bytes *out)
+status ds_id_mark_row(const Ds__Key *key, struct arena *arena, bytes *out)
 {
     struct buffer row = {0};
     ds_numbers_row(&row, ds_key_namespace(key), ds_key_kind(key));
@@ -154,7 +169,15 @@ status ds_id_mark(struct ds_open_database *open, const Ds__Key *key, struct ds_h
     bool may_come = counter != 0 && (open->next_counter == 0 || counter >= open->next_counter);
     status s = may_come ? hold(open, counter, held, arena) : status_ok();
     pthread_mutex_unlock(&open->ids_lock);
-    return may_come && status_is_ok(s) ? mark_row(key, arena, row_key) : s;
+    return may_come && status_is_ok(s) ? ds_id_mark_row(key, arena, row_key) : s;
+}
+
+uint64_t ds_ids_claimed(struct ds_open_database *open)
+{
+    pthread_mutex_lock(&open->ids_lock);
+    uint64_t claimed = open->next_counter == 0 ? 0 : open->claimed;
+    pthread_mutex_unlock(&open->ids_lock);
+    return claimed;
 }
 
 void ds_ids_release(struct ds_open_database *open, struct ds_held_ids *held)
@@ -175,7 +198,7 @@ static status is_taken(struct ds_open_database *open, const Ds__Key *key, struct
                        bool *out)
 {
     bytes row, value;
-    TRY(mark_row(key, arena, &row));
+    TRY(ds_id_mark_row(key, arena, &row));
     return read_row(open, row, arena, &value, out);
 }
 

@@ -29,4 +29,18 @@ status ds_id_mark(struct ds_open_database *open, const Ds__Key *key, struct ds_h
 /* The marks are written, or will not be. */
 void ds_ids_release(struct ds_open_database *open, struct ds_held_ids *held);
 
+/* --- for who makes what is lost of it anew: index_heal.h --- */
+
+/* The counter's row, and what it holds: up to which counters are claimed. INTERNAL for what is none
+ * of ours. */
+status ds_id_counter_row(struct arena *arena, bytes *out);
+status ds_id_counter_read(bytes value, uint64_t *claimed);
+status ds_id_counter_value(uint64_t claimed, struct arena *arena, bytes *out);
+
+/* The mark's row of the id that the key ends with. */
+status ds_id_mark_row(const Ds__Key *key, struct arena *arena, bytes *out);
+
+/* Up to which counters are claimed; 0: that has not been read yet. */
+uint64_t ds_ids_claimed(struct ds_open_database *open);
+
 #endif

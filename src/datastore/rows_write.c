@@ -84,6 +84,7 @@ void ds_rows_submit(struct ds_rows_writing *writing, const struct ds_row_write *
                                         .count = count,
                                         .arena = writing->arena,
                                         .at_us = writing->moment.at_us,
+                                        .is_repair = writing->is_repair,
                                         .done = applied};
     writing->result = pack_all(writing->table, rows, count, writing->moment.at_us, writing->arena,
                                &writing->group.rows);
@@ -93,12 +94,31 @@ void ds_rows_submit(struct ds_rows_writing *writing, const struct ds_row_write *
         ds_moment_give_up(writing->moments, &writing->moment);
 }
 
+static status write_in_order(struct ds_rows_writing *writing, const struct ds_row_write *rows,
+                             size_t count, int64_t now_us)
+{
+    ds_moment_draw(writing->moments, now_us, &writing->moment);
+    ds_rows_submit(writing, rows, count);
+    ds_moment_end(writing->moments, &writing->moment);
+    return writing->result;
+}
+
 status ds_rows_write_in_order(struct table *table, const struct ds_row_write *rows, size_t count,
                               struct ds_moments *moments, int64_t now_us, struct arena *arena)
 {
     struct ds_rows_writing writing = {.table = table, .moments = moments, .arena = arena};
-    ds_moment_draw(moments, now_us, &writing.moment);
-    ds_rows_submit(&writing, rows, count);
-    ds_moment_end(moments, &writing.moment);
-    return writing.result;
+    return write_in_order(&writing, rows, count, now_us);
+}
+
+status ds_rows_write_repair(struct table *table, const struct ds_row_write *rows, size_t count,
+                            struct ds_moments *moments, int64_t now_us, struct arena *arena)
+{
+    struct ds_rows_writing writing = {
+        .table = table, .moments = moments, .arena = arena, .is_repair = true};
+    struct row_group group = {
+        .table = table, .count = count, .arena = arena, .at_us = now_us, .is_repair = true};
+    if (moments != NULL)
+        return write_in_order(&writing, rows, count, now_us);
+    TRY(pack_all(table, rows, count, now_us, arena, &group.rows));
+    return row_group_write(&group);
 }

@@ -35,12 +35,18 @@ status ds_rows_write(struct table *table, const struct ds_row_write *rows, size_
 status ds_rows_write_in_order(struct table *table, const struct ds_row_write *rows, size_t count,
                               struct ds_moments *moments, int64_t now_us, struct arena *arena);
 
+/* The same of rows that may be out of service, for who brings them back. `moments` NULL: nobody has
+ * the database open. */
+status ds_rows_write_repair(struct table *table, const struct ds_row_write *rows, size_t count,
+                            struct ds_moments *moments, int64_t now_us, struct arena *arena);
+
 /* The same without waiting for anything, at a moment that was drawn before. */
 struct ds_rows_writing {
     /* Set by the owner, who keeps it, and the arena, until the moment is past. */
     struct table *table;
     struct ds_moments *moments;
     struct arena *arena;
+    bool is_repair;          /* see commit.h */
     struct ds_moment moment; /* drawn */
     /* What came of it, once the moment is past; the owner's. */
     status result;

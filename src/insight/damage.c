@@ -1,6 +1,7 @@
 /* ListDamagedRanges, RepairTable: what is out of service, and the end of that. */
 #include "bigtable/timestamps.h"
 #include "datastore/index_check.h"
+#include "datastore/index_heal.h"
 #include "insight/methods.h"
 #include "sql/vector.h"
 
@@ -40,6 +41,22 @@ static status add(void *context, const struct lost_rows *lost)
         return status_out_of_memory();
     TRY(timestamp_message(lost->found_us, arena, &range->find_time));
     return vector_add(&listing->ranges, arena, &range, sizeof range);
+}
+
+/* The same of what is, or would be, given up. */
+static status add_given_up(void *context, const struct lost_rows *lost)
+{
+    struct lost_rows told = *lost;
+    struct buffer words = {0};
+    if (!ds_is_database_table(lost->table))
+        return add(context, lost);
+    buffer_append_format(&words, "%s", lost->words);
+    ds_heal_describe(lost, &words);
+    buffer_append_byte(&words, 0);
+    told.words = (const char *)words.data;
+    status s = words.failed ? status_out_of_memory() : add(context, &told);
+    buffer_free(&words);
+    return s;
 }
 
 status list_damaged_ranges(const struct admin_request *request, const ProtobufCMessage **response)
@@ -98,7 +115,7 @@ static status give_up(void *context, const struct lost_rows *lost)
 {
     struct repair *repair = context;
     const struct admin_request *request = repair->request;
-    TRY(add(&repair->listing, lost));
+    TRY(add_given_up(&repair->listing, lost));
     const char *words = last_of(repair)->text;
     log_warn(insight_of(request)->log, "rows are given up", LOG_STR("why", words),
              LOG_TEXT("principal", principal_of(request->caller)));
@@ -112,9 +129,35 @@ static status repair_of_itself(struct repair *repair, struct table *table)
     const struct table_repair_options options = {
         .accepts_old_data = repair->message->accept_old_data,
         .is_trial = is_trial,
-        .lost = is_trial ? add : give_up,
+        .lost = is_trial ? add_given_up : give_up,
         .context = is_trial ? (void *)&repair->listing : repair};
     return table_repair(table, &options);
+}
+
+/* --- of a database --- */
+
+/* Ends with who has asked for it: all is out of service then, and told anew the next time. */
+static bool is_wanted(const void *context)
+{
+    const struct repair *repair = context;
+    const struct grpc_call *call = repair->request->call;
+    return call == NULL || !grpc_call_is_cancelled(call);
+}
+
+static status repair_database(struct repair *repair, struct table *table)
+{
+    const struct admin_request *request = repair->request;
+    struct ds_heal heal;
+    TRY(ds_heal_open(insight_of(request)->datastore, table, request->arena, &heal));
+    heal.goes_on = is_wanted;
+    heal.context = repair;
+    const struct table_repair_options options = {
+        .lost = give_up, .context = repair, .mend = ds_heal_run, .mend_context = &heal};
+    TRY(table_repair(table, &options));
+    log_warn(insight_of(request)->log, "indexes follow from what was given up",
+             LOG_STR("table", table_name(table)), LOG_INT("removed", heal.removed),
+             LOG_INT("written", heal.written));
+    return status_ok();
 }
 
 /* --- with rows from a backup --- */
@@ -181,6 +224,11 @@ static status repair_from_place(struct repair *repair, struct table *table,
 /* Of a database, whose indexes are to fit, only the command knows how, while nobody writes. */
 static status check_place(const Insight__RepairTableRequest *message)
 {
+    if (message->accept_old_data && ds_is_database_table(message->name))
+        return status_make(STATUS_UNIMPLEMENTED,
+                           "old data of a database is accepted only while the server is stopped, "
+                           "since its indexes are mended then, too: trestle repair DIR "
+                           "--accept-old-data");
     if (message->place[0] == '\0')
         return message->backup[0] == '\0'
                    ? status_ok()
@@ -197,8 +245,12 @@ static status check_place(const Insight__RepairTableRequest *message)
 static status repair_unclaimed(struct repair *repair, struct table *table,
                                Insight__RepairTableResponse *answer)
 {
-    return repair->message->place[0] == '\0' ? repair_of_itself(repair, table)
-                                             : repair_from_place(repair, table, answer);
+    const Insight__RepairTableRequest *message = repair->message;
+    if (message->place[0] != '\0')
+        return repair_from_place(repair, table, answer);
+    return ds_is_database_table(message->name) && !message->validate_only
+               ? repair_database(repair, table)
+               : repair_of_itself(repair, table);
 }
 
 static status repair_claimed(struct repair *repair, struct table *table,

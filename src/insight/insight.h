@@ -12,6 +12,7 @@
 #include "insight/running.h"
 
 struct audit;
+struct datastore;
 struct metrics;
 struct settings;
 struct slow_log;
@@ -20,6 +21,7 @@ struct stacks;
 /* The context of the service. All of it outlives it. */
 struct insight {
     struct bigtable *bigtable;
+    struct datastore *datastore;
     const struct settings *settings;
     struct access *access; /* NULL: access control is off */
     struct audit *audit;   /* NULL: nothing is audited */

@@ -30,6 +30,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include <pthread.h>
 
@@ -79,16 +80,36 @@ static status refusal(const closed_ranges::range &range)
                        range.words.c_str());
 }
 
-status closed_ranges::check(const Slice &from, const Slice &to, uint64_t since) const
+static thread_local bool reads_healed;
+
+bool store_read_healed(bool does)
+{
+    return std::exchange(reads_healed, does);
+}
+
+status closed_ranges::check(const Slice &from, const Slice &to, uint64_t since,
+                            bool passes_healed) const
 {
     if (!concerns(since))
         return status_ok();
     std::shared_lock<std::shared_mutex> lock(mutex);
-    for (const range &one : ranges)
-        if ((one.opened == 0 || one.opened > since) && begins_before_end(from, one.to) &&
+    for (const range &one : ranges) {
+        bool is_passed = one.opened == 0 ? passes_healed && one.is_healed : one.opened <= since;
+        if (!is_passed && begins_before_end(from, one.to) &&
             (to.empty() || to.compare(one.from) > 0))
             return refusal(one);
+    }
     return status_ok();
+}
+
+status closed_ranges::check(const Slice &from, const Slice &to, uint64_t since) const
+{
+    return check(from, to, since, reads_healed);
+}
+
+status closed_ranges::check_write(const Slice &from, const Slice &to) const
+{
+    return check(from, to, UINT64_MAX, false);
 }
 
 closed_ranges::range *closed_ranges::find(uint64_t file, const Slice &from, const Slice &to)
@@ -136,6 +157,13 @@ void closed_ranges::open(uint64_t file, const Slice &from, const Slice &to, uint
             one.opened = opening;
             count.fetch_sub(1, std::memory_order_release);
         }
+}
+
+void closed_ranges::note_healed(const Slice &from, const Slice &to)
+{
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    for (range &one : ranges)
+        one.is_healed = one.is_healed || (one.opened == 0 && lies_in(one, from, to));
 }
 
 void closed_ranges::remember(const range &range)
@@ -196,7 +224,7 @@ std::vector<closed_ranges::range> closed_ranges::all() const
 status keyspace_check_open(keyspace *keyspace, bytes from, bytes to)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    return keyspace->closed.check(to_slice(from), to_slice(to), UINT64_MAX);
+    return keyspace->closed.check_write(to_slice(from), to_slice(to));
 }
 
 bool keyspace_has_damage(const keyspace *keyspace)
@@ -263,7 +291,8 @@ status keyspace_close_range(keyspace *keyspace, const struct store_damage *damag
                                       to_string(damage->to),
                                       damage->what,
                                       damage->is_remembered,
-                                      0};
+                                      0,
+                                      false};
         keyspace->closed.add(range);
         keyspace->closed.say(range);
         keyspace->store->damage.note(keyspace->id, damage->file); /* it wants a stand-in */
@@ -663,7 +692,8 @@ void damage_watch::close_one(keyspace *keyspace, const rocksdb::SstFileMetaData 
                  end_of(block, file),
                  "the table file " + name + " is damaged: " + why,
                  false,
-                 0};
+                 0,
+                 false};
     if (keyspace->closed.add(one.range))
         news.push_back(std::move(one));
 }

@@ -129,6 +129,12 @@ status keyspace_heal(keyspace *keyspace, bytes from, bytes to)
     });
 }
 
+void keyspace_note_healed(keyspace *keyspace, bytes from, bytes to)
+{
+    CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
+    keyspace->closed.note_healed(to_slice(from), to_slice(to));
+}
+
 /* In service again, for who begins to read from here on. Without memory compactions rest until
  * damage is looked at the next time. */
 void keyspace_open_range(keyspace *keyspace, uint64_t file, bytes from, bytes to)

@@ -549,6 +549,7 @@ class closed_ranges {
         std::string words;
         bool is_remembered; /* by the store's owner, beyond the store's end */
         uint64_t opened;    /* which of the store's openings ended it; 0: it is closed */
+        bool is_healed;     /* keyspace_note_healed */
     };
 
     bool any() const { return count.load(std::memory_order_acquire) != 0; }
@@ -558,13 +559,16 @@ class closed_ranges {
         return any() || newest_opening.load(std::memory_order_acquire) > since;
     }
     /* OK, or DATA_LOSS in the words of the first range that [from, to) meets; UNAVAILABLE if that
-     * was opened since the reader began, who may see what it hid. */
+     * was opened since the reader began, who may see what it hid. Who writes says so: that a
+     * thread reads what was healed (store_read_healed) is no leave to write there. */
     status check(const rocksdb::Slice &from, const rocksdb::Slice &to, uint64_t since) const;
+    status check_write(const rocksdb::Slice &from, const rocksdb::Slice &to) const;
     /* Whether it is to be told: it is new, or not remembered. */
     bool add(const range &range);
     /* Of one that is closed. */
     void remember(const range &range);
     void say(const range &range); /* in these words, and whether it is remembered */
+    void note_healed(const rocksdb::Slice &from, const rocksdb::Slice &to);
     /* That one of the file, or (0) all that lie in it wholly. */
     void open(uint64_t file, const rocksdb::Slice &from, const rocksdb::Slice &to,
               uint64_t opening);
@@ -578,6 +582,8 @@ class closed_ranges {
 
   private:
     range *find(uint64_t file, const rocksdb::Slice &from, const rocksdb::Slice &to);
+    status check(const rocksdb::Slice &from, const rocksdb::Slice &to, uint64_t since,
+                 bool passes_healed) const;
 
     mutable std::shared_mutex mutex; /* of `ranges` */
     std::vector<range> ranges;       /* those that were opened, too, as long as the store is open */

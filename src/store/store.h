@@ -268,6 +268,12 @@ status keyspace_list_closed(struct keyspace *keyspace,
  * stay closed, and what else is found damaged meanwhile is closed. UNAVAILABLE if a range of the
  * keyspace is not remembered. Blocking. */
 status keyspace_heal(struct keyspace *keyspace, bytes from, bytes to);
+/* Of closed ranges that lie wholly between these keys, which were healed: what is there is what has
+ * been written since. Whoever completes them, before they are opened, reads that: on threads that
+ * say so (store_read_healed). What is found damaged there later is closed for them, too. */
+void keyspace_note_healed(struct keyspace *keyspace, bytes from, bytes to);
+/* Whether the calling thread reads those, from now on; returns the former. At first it does not. */
+bool store_read_healed(bool does);
 /* Looks at the table once more, and closes what is damaged: whether it is there, and the range of
  * its, of a block or the whole, needs not be closed after all, since it was the memory or a cable
  * that failed. FAILED_PRECONDITION if so, but it is not read before the next start. Blocking. */

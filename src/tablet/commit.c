@@ -260,6 +260,8 @@ static status check_row(const struct commit *commit)
 /* What would be built on rows that are out of service is refused. */
 static status check_in_service(const struct commit *commit)
 {
+    if (commit->is_repair)
+        return status_ok();
     TRY(check_row(commit));
     for (size_t i = 0; i < commit->other_count; i++)
         TRY(check_row(&commit->others[i]));

@@ -87,6 +87,7 @@ struct commit {
     size_t other_count;
     bool frees_space; /* goes on when `admit` refuses */
     bool is_synced;   /* whatever the queue's durability */
+    bool is_repair;   /* its rows may be out of service: who writes it is bringing them back */
     /* Its version is of this time or later: that of its cells, if it was not read just before from
      * commit_version_us. So the durable ceiling is above that, too. */
     int64_t least_us;
@@ -132,7 +133,8 @@ void commit_queue_destroy(struct commit_queue *queue);
 
 /* Takes the commit, which must stay until `done`; that may be called before this returns, unless
  * this is the thread of its loop. On failure it was not taken and `done` is not called: DATA_LOSS
- * if one of its rows is out of service and the change does not delete all of it. Any thread. */
+ * if one of its rows is out of service, the change does not delete all of it, and it is no repair.
+ * Any thread. */
 status commit_submit(struct commit_queue *queue, struct commit *commit);
 
 /* As commit_submit for what may as well be left undone: takes it only while the queue is less than
