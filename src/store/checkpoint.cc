@@ -10,6 +10,9 @@
  * are ended, and end where they do. They are held against what is known to have been synced: what
  * the disk has lost meanwhile of a log, which only the memory still has, makes the checkpoint fail.
  *
+ * Of a store that is fenced there is none, nor of one that is fenced meanwhile: what its log ends
+ * with is in doubt.
+ *
  * Files are kept from deletion by a counter of RocksDB's, which its own recovery from errors sets
  * to zero: then a table may be gone before it is linked, and the checkpoint fails. */
 #include "store/identity.h"
@@ -46,14 +49,23 @@ struct store_checkpoint {
 
 /* --- the instant --- */
 
+/* Flushes all before, if the logs have that many bytes. */
+static status ask_for_files(store *store, uint64_t flushed_from,
+                            std::vector<LiveFileStorageInfo> *files)
+{
+    LiveFilesStorageInfoOptions options;
+    options.wal_size_for_flush = flushed_from;
+    leave_logs_scope leaving;
+    return status_from(store->db->GetLiveFilesStorageInfo(options, files));
+}
+
 status store_checkpoint_prepare(store *store, uint64_t most_log_bytes)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
+    TRY(check_unfenced(store));
     return guarded([&] {
-        LiveFilesStorageInfoOptions options;
         std::vector<LiveFileStorageInfo> files;
-        options.wal_size_for_flush = most_log_bytes + 1;
-        return status_from(store->db->GetLiveFilesStorageInfo(options, &files));
+        return ask_for_files(store, most_log_bytes + 1, &files);
     });
 }
 
@@ -87,12 +99,10 @@ static status record_manifest(store_checkpoint *checkpoint)
 static status list_files(store_checkpoint *checkpoint)
 {
     store *store = checkpoint->store;
-    LiveFilesStorageInfoOptions options;
-    options.wal_size_for_flush = UINT64_MAX; /* nothing is flushed now */
     TRY(status_from(store->db->DisableFileDeletions()));
     checkpoint->keeps_files = true;
     checkpoint->synced = store->logs->present(); /* so the logs are listed as long at least */
-    TRY(status_from(store->db->GetLiveFilesStorageInfo(options, &checkpoint->files)));
+    TRY(ask_for_files(store, UINT64_MAX, &checkpoint->files)); /* nothing is flushed now */
     leave_out_deleted(&checkpoint->synced, store->logs->present());
     return record_manifest(checkpoint);
 }
@@ -101,6 +111,7 @@ status store_checkpoint_begin(store *store, store_checkpoint **out)
 {
     CHECK_MAGIC(store, STORE_MAGIC);
     *out = nullptr;
+    TRY(check_unfenced(store));
     return guarded([&] {
         auto checkpoint = std::make_unique<store_checkpoint>(store);
         TRY(list_files(checkpoint.get()));
@@ -214,7 +225,10 @@ static status write_directory(const store_checkpoint *checkpoint, const std::str
 status store_checkpoint_write(store_checkpoint *checkpoint, const char *directory)
 {
     CHECK_MAGIC(checkpoint, CHECKPOINT_MAGIC);
-    return guarded([&] { return write_directory(checkpoint, directory); });
+    return guarded([&] {
+        TRY(write_directory(checkpoint, directory));
+        return check_unfenced(checkpoint->store);
+    });
 }
 
 /* --- who it is --- */

@@ -379,6 +379,78 @@ static void a_failed_checkpoint_leaves_the_store_as_it_was(void **state)
     assert_ok(take_checkpoint(f));
 }
 
+/* --- fenced --- */
+
+/* By a log that cannot be written or synced, with the disk sound again afterwards. */
+static void fence(struct fixture *f, enum fault_operation operation, enum fault_kind kind)
+{
+    fault_fs_fail(f->fs, operation, ".log", kind, 0);
+    assert_status(write_one(f->store, f->keyspace, PUT, "k", "v", STORE_SYNCED),
+                  STATUS_UNAVAILABLE);
+    fault_fs_heal(f->fs);
+    assert_status(store_health(f->store), STATUS_UNAVAILABLE);
+}
+
+static void assert_no_checkpoint(struct fixture *f, enum fault_operation operation,
+                                 enum fault_kind kind)
+{
+    struct store_checkpoint *checkpoint;
+    put(f->store, f->keyspace, "acked", "1");
+    fence(f, operation, kind);
+    status s = store_checkpoint_prepare(f->store, 0);
+    assert_non_null(strstr(status_message(s), "write-ahead log"));
+    assert_status(s, STATUS_UNAVAILABLE);
+    assert_status(store_checkpoint_prepare(f->store, 32 << 20), STATUS_UNAVAILABLE);
+    assert_status(store_checkpoint_begin(f->store, &checkpoint), STATUS_UNAVAILABLE);
+    assert_null(checkpoint);
+    assert_value(f->keyspace, "acked", "1"); /* reads go on */
+}
+
+/* A whole backup of a fenced server ended it: RocksDB synced the log to list the files, and
+ * Debian's build aborts when a log is synced that could not be written. */
+static void a_store_whose_log_was_not_written_makes_no_checkpoint(void **state)
+{
+    assert_no_checkpoint(*state, FAULT_APPEND, FAULT_IO);
+}
+
+static void a_store_whose_log_was_not_synced_makes_no_checkpoint(void **state)
+{
+    assert_no_checkpoint(*state, FAULT_SYNC, FAULT_NO_SPACE);
+}
+
+static void a_fence_in_the_middle_ends_a_checkpoint(void **state)
+{
+    struct fixture *f = *state;
+    struct store_checkpoint *checkpoint;
+    write_history(f);
+    assert_ok(store_checkpoint_prepare(f->store, 32 << 20));
+    assert_ok(store_checkpoint_begin(f->store, &checkpoint));
+    fence(f, FAULT_APPEND, FAULT_IO);
+    assert_status(store_checkpoint_write(checkpoint, f->copy), STATUS_UNAVAILABLE);
+    store_checkpoint_end(checkpoint);
+    assert_history(f->keyspace);
+}
+
+/* Another thread's write may fail at any moment, which is known to RocksDB before it is to us: so
+ * there is no moment at which a checkpoint could sync a log. */
+static void a_checkpoint_syncs_no_log(void **state)
+{
+    struct fixture *f = *state;
+    write_history(f);
+    assert_ok(write_one(f->store, f->keyspace, PUT, "unsynced", "1", STORE_ASYNC));
+    fault_fs_fail(f->fs, FAULT_SYNC, ".log", FAULT_IO, 0);
+    assert_ok(store_checkpoint_prepare(f->store, 32 << 20));
+    assert_ok(take_checkpoint(f));
+    fault_fs_heal(f->fs);
+    assert_int_equal(fault_fs_failures(f->fs), 0);
+    struct keyspace *keyspace;
+    struct store *copy = open_copy(f, &keyspace);
+    assert_history(keyspace);
+    assert_value(keyspace, "unsynced", "1");
+    store_close(copy);
+    put(f->store, f->keyspace, "later", "1");
+}
+
 static unsigned count_tables(const char *directory)
 {
     unsigned count = 0;
@@ -481,6 +553,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_manifest_that_grows_is_taken_as_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_checkpoint_leaves_the_store_as_it_was, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_store_whose_log_was_not_written_makes_no_checkpoint,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_store_whose_log_was_not_synced_makes_no_checkpoint, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_fence_in_the_middle_ends_a_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_checkpoint_syncs_no_log, setup, teardown),
         cmocka_unit_test_setup_teardown(files_are_deleted_again_after_its_end, setup, teardown),
         cmocka_unit_test_setup_teardown(a_copy_has_another_identity, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_identity_is_as_good_as_none, setup, teardown),

@@ -266,12 +266,14 @@ static std::string to_string(bytes b)
     return to_slice(b).ToString();
 }
 
-/* Whether RocksDB may start compactions of it by itself. Of old data it may not, ever. */
+/* Whether RocksDB may start compactions of it by itself. Of old data it may not, ever; of a store
+ * that is fenced it does not, and the manifest is not to be touched. */
 static status let_compact(keyspace *keyspace, bool is_let)
 {
     const store *store = keyspace->store;
     std::lock_guard<std::mutex> lock(keyspace->compacting);
-    if (store->read_only || store->no_compactions || keyspace->is_left != is_let)
+    if (store->read_only || store->no_compactions || store->trouble.is_fenced() ||
+        keyspace->is_left != is_let)
         return status_ok();
     keyspace->is_left = !is_let;
     status s = status_from(keyspace->db->SetOptions(

@@ -13,7 +13,11 @@
  *         release, and store_close releases the handles itself;
  *       - Resume() asserts that a failed manifest was given up and that files were kept: true
  *         unless somebody enables file deletions, which nobody does here;
- *       - a write that names a dropped keyspace: forbidden by store.h. */
+ *       - a write that names a dropped keyspace: forbidden by store.h;
+ *       - SyncWAL after a log could not be written or synced: leave_logs_scope, and store_close
+ * asks whether the store is fenced;
+ *       - sealing a write buffer with deleted ranges a second time, after a log that failed: what
+ *         asks RocksDB for a flush asks first whether the store is fenced. */
 #ifndef TRESTLE_STORE_INTERNAL_H
 #define TRESTLE_STORE_INTERNAL_H
 
@@ -194,6 +198,16 @@ class log_room : public std::enable_shared_from_this<log_room> {
     std::mutex mutex;
     log_file *current = nullptr;
     uint64_t under_way = 0; /* bytes taken and not yet given back */
+};
+
+/* Calls of RocksDB by the present thread sync no log, for as long as it lives: to list the files
+ * 7.8 does (9.10 does not), and Debian's build aborts if another thread's write or flush has just
+ * failed to write to a log or to sync one, which it may before anybody is told. Scopes do not nest.
+ */
+class leave_logs_scope {
+  public:
+    leave_logs_scope();
+    ~leave_logs_scope();
 };
 
 /* --- log_scan.cc --- */
@@ -837,6 +851,9 @@ static inline bytes from_slice(const rocksdb::Slice &s)
 {
     return bytes_make(s.data(), s.size());
 }
+
+/* OK, or why it is fenced. */
+status check_unfenced(const store *store);
 
 /* OK, or why nothing can be changed at present. Tries to resume first if that may help. */
 status check_writable(store *store);

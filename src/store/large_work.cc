@@ -114,7 +114,8 @@ void keyspace_expect_large(keyspace *keyspace)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
     large_work &work = keyspace->store->large;
-    if (!work.is_bounded() || keyspace->expects_large.exchange(true))
+    if (!work.is_bounded() || keyspace->store->trouble.is_fenced() ||
+        keyspace->expects_large.exchange(true))
         return;
     status_ignore(guarded([&] {
         work.expect(keyspace->handle->GetName());

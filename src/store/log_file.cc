@@ -28,6 +28,18 @@ using rocksdb::Slice;
 
 enum : uint64_t { ROOM_STEP = 4 << 20 }; /* bytes taken at a time: one system call each */
 
+static thread_local bool leaves_logs; /* for leave_logs_scope */
+
+leave_logs_scope::leave_logs_scope()
+{
+    leaves_logs = true;
+}
+
+leave_logs_scope::~leave_logs_scope()
+{
+    leaves_logs = false;
+}
+
 static IOStatus fatal(const char *what, const IOStatus &cause)
 {
     if (cause.ok())
@@ -108,6 +120,12 @@ class log_file final : public rocksdb::FSWritableFileOwnerWrapper {
         const sync_timer timer(room->metrics);
         uint64_t length = written;
         return synced(target()->Fsync(options, debug), length);
+    }
+
+    /* What RocksDB asks before it syncs a log aside of writes, and that alone: DB::SyncWAL. */
+    bool IsSyncThreadSafe() const override
+    {
+        return !leaves_logs && FSWritableFileOwnerWrapper::IsSyncThreadSafe();
     }
 
     /* RocksDB's own preallocation would take more than a write buffer at once. */

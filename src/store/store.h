@@ -485,6 +485,7 @@ status store_keyspace_import(struct store *store, uint64_t id, const char *const
 
 /* --- the files of a store at one instant: what whole backups are made of (checkpoint.cc) --- */
 
+/* Of a store that is fenced, also meanwhile, there is none: UNAVAILABLE, and what fenced it. */
 struct store_checkpoint;
 
 /* Flushes all write buffers if the logs have more than `most_log_bytes`, which would be copied. To

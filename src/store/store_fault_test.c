@@ -204,6 +204,27 @@ static void a_flush_that_cannot_be_noted_down_fences(void **state)
     assert_fenced(f);
 }
 
+/* Damage that is found then is out of service, and that is all: RocksDB would note down in its
+ * manifest that the keyspace is not to be compacted. */
+static void a_fenced_store_writes_to_no_manifest(void **state)
+{
+    struct fixture *f = *state;
+    struct store_damage damage = {.keyspace_id = 7,
+                                  .file = 1,
+                                  .is_whole = true,
+                                  .from = bytes_of("b"),
+                                  .to = bytes_of("c"),
+                                  .what = "broken"};
+    put(f->store, f->keyspace, "acked", "1");
+    fault_fs_fail(f->fs, FAULT_APPEND, ".log", FAULT_IO, 0);
+    assert_status(try_put(f, "k", "2"), STATUS_UNAVAILABLE);
+    unsigned failures = fault_fs_failures(f->fs);
+    fault_fs_fail(f->fs, FAULT_APPEND, "MANIFEST", FAULT_IO, 0);
+    assert_ok(keyspace_close_range(f->keyspace, &damage));
+    assert_int_equal(fault_fs_failures(f->fs), failures);
+    assert_value(f->keyspace, "acked", "1");
+}
+
 /* --- keyspaces that cannot be made --- */
 
 static size_t count_keyspaces(struct store *store)
@@ -661,6 +682,7 @@ int main(void)
         TEST(a_full_disk_without_fallocate_fences),
         TEST(a_failed_directory_sync_fences),
         TEST(a_table_that_cannot_be_written_fences),
+        TEST(a_fenced_store_writes_to_no_manifest),
         TEST(a_flush_that_cannot_be_noted_down_fences),
         TEST(a_keyspace_that_cannot_be_synced_is_not_made),
         TEST(a_keyspace_without_room_is_not_made),

@@ -58,16 +58,15 @@ uint64_t keyspace_size(keyspace *keyspace, bytes from, bytes to)
 
 /* What RocksDB itself starts it stops after a fatal error; what it is asked for it tries, and it
  * aborts if it must seal a write buffer that it could not seal before. */
-static status check_unfenced(const keyspace *keyspace)
+status check_unfenced(const store *store)
 {
-    const trouble &trouble = keyspace->store->trouble;
-    return trouble.is_fenced() ? trouble.health() : status_ok();
+    return store->trouble.is_fenced() ? store->trouble.health() : status_ok();
 }
 
 status keyspace_flush(keyspace *keyspace)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    TRY(check_unfenced(keyspace));
+    TRY(check_unfenced(keyspace->store));
     return guarded([&] {
         rocksdb::FlushOptions options;
         return status_from(keyspace->db->Flush(options, keyspace->handle));
@@ -85,7 +84,7 @@ struct range_bounds {
 status keyspace_compact(keyspace *keyspace, bytes from, bytes to)
 {
     CHECK_MAGIC(keyspace, KEYSPACE_MAGIC);
-    TRY(check_unfenced(keyspace));
+    TRY(check_unfenced(keyspace->store));
     if (keyspace->is_left || !keyspace->store->old_data.empty())
         return status_ok();
     return guarded([&] {
