@@ -232,9 +232,13 @@ status check_writable(store *store)
     return status_ok();
 }
 
-/* Anything but a lack of space leaves the log's end in doubt. */
+/* Anything but a lack of space leaves the log's end in doubt; but what waits for flushes that fail
+ * and are made anew ends before the log (Incomplete), once the write buffers are full. */
 static status write_failed(store *store, const rocksdb::Status &s)
 {
+    if (s.IsIncomplete())
+        return status_make(STATUS_UNAVAILABLE, "store: a flush fails, and is made anew: %s",
+                           words_of(s).c_str());
     if (s.IsNoSpace())
         store->trouble.background_is_full(true);
     else

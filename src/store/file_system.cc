@@ -93,6 +93,16 @@ class page_cache {
     const int descriptor;
 };
 
+/* A table that is not read is no reason to fence, also one that was just made: RocksDB opens those
+ * before it names them, and a flush that fails by that is made anew if the error says so. No byte
+ * of the log or the manifest is in doubt. */
+IOStatus as_read(IOStatus s)
+{
+    if (s.IsIOError())
+        s.SetRetryable(true);
+    return s;
+}
+
 /* A table. `pages` may be NULL: then who must not wait gets nothing from it. */
 class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
   public:
@@ -217,7 +227,7 @@ class watched_file final : public rocksdb::FSRandomAccessFileOwnerWrapper {
     static IOStatus note(IOStatus s)
     {
         watch.has_failed |= !s.ok();
-        return s;
+        return as_read(std::move(s));
     }
 
     const std::unique_ptr<page_cache> pages;
@@ -439,7 +449,7 @@ class file_system final : public rocksdb::FileSystemWrapper {
             *out = std::make_unique<watched_file>(
                 std::move(*out), is_plain ? std::make_unique<page_cache>(path) : nullptr,
                 table_number(path), stand_ins);
-        return s;
+        return as_read(std::move(s));
     }
 
     IOStatus GetFileSize(const std::string &path, const IOOptions &options, uint64_t *out,

@@ -204,6 +204,66 @@ static void a_flush_that_cannot_be_noted_down_fences(void **state)
     assert_fenced(f);
 }
 
+/* Until the flush that failed has been made anew: RocksDB does so each second. */
+static void flush_at_last(struct fixture *f)
+{
+    const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    status s = keyspace_flush(f->keyspace);
+    for (int i = 0; i < 3000 && !status_is_ok(s); i++) {
+        status_free(s);
+        nanosleep(&pause, NULL);
+        s = keyspace_flush(f->keyspace);
+    }
+    assert_ok(s);
+}
+
+/* One EIO for the first look at a table that a flush had written once fenced the server until it
+ * was started anew, as if a write had failed. */
+static void a_new_table_that_is_not_read_fences_nothing(void **state)
+{
+    struct fixture *f = *state;
+    put(f->store, f->keyspace, "acked", "1");
+    fault_fs_fail(f->fs, FAULT_READ, ".sst", FAULT_IO, 0);
+    status s = keyspace_flush(f->keyspace);
+    assert_false(status_is_ok(s));
+    status_free(s);
+    assert_true(fault_fs_failures(f->fs) > 0);
+    assert_ok(store_health(f->store));
+    put(f->store, f->keyspace, "meanwhile", "2");
+    assert_value(f->keyspace, "acked", "1");
+    fault_fs_heal(f->fs);
+    flush_at_last(f);
+    assert_int_equal(f->fences, 0);
+    put(f->store, f->keyspace, "later", "3");
+    reopen(f);
+    assert_value(f->keyspace, "acked", "1");
+    assert_value(f->keyspace, "meanwhile", "2");
+    assert_value(f->keyspace, "later", "3");
+}
+
+/* Until the write buffers are full, and what is not taken then is not fenced, either. */
+static void new_tables_that_are_never_read_refuse_writes_at_last(void **state)
+{
+    struct fixture *f = *state;
+    char value[100001] = {0};
+    memset(value, 'v', sizeof value - 1);
+    put(f->store, f->keyspace, "acked", "1");
+    fault_fs_fail(f->fs, FAULT_READ, ".sst", FAULT_IO, 0);
+    status s = status_ok();
+    for (int i = 0; i < 2000 && status_is_ok(s); i++)
+        s = write_one(f->store, f->keyspace, PUT, "filler", value, STORE_ASYNC);
+    assert_status(s, STATUS_UNAVAILABLE);
+    assert_ok(store_health(f->store));
+    assert_value(f->keyspace, "acked", "1");
+    fault_fs_heal(f->fs);
+    flush_at_last(f);
+    assert_int_equal(f->fences, 0);
+    put(f->store, f->keyspace, "later", "3");
+    reopen(f);
+    assert_value(f->keyspace, "acked", "1");
+    assert_value(f->keyspace, "later", "3");
+}
+
 /* Damage that is found then is out of service, and that is all: RocksDB would note down in its
  * manifest that the keyspace is not to be compacted. */
 static void a_fenced_store_writes_to_no_manifest(void **state)
@@ -682,6 +742,8 @@ int main(void)
         TEST(a_full_disk_without_fallocate_fences),
         TEST(a_failed_directory_sync_fences),
         TEST(a_table_that_cannot_be_written_fences),
+        TEST(a_new_table_that_is_not_read_fences_nothing),
+        TEST(new_tables_that_are_never_read_refuse_writes_at_last),
         TEST(a_fenced_store_writes_to_no_manifest),
         TEST(a_flush_that_cannot_be_noted_down_fences),
         TEST(a_keyspace_that_cannot_be_synced_is_not_made),
