@@ -147,8 +147,8 @@ static status verify_table(keyspace *keyspace, const std::string &path, uint64_t
     if (s.IsCorruption())
         keyspace->store->damage.note(keyspace->id, path);
     if (s.IsCorruption())
-        return status_make(STATUS_DATA_LOSS, "store: the table %s of %llu bytes is damaged: %s",
-                           path.c_str(), (unsigned long long)size, s.ToString().c_str());
+        return status_make(STATUS_DATA_LOSS, "the table %s of %llu bytes is damaged: %s",
+                           path.c_str(), (unsigned long long)size, words_of(s).c_str());
     return status_from(s);
 }
 
