@@ -12,6 +12,8 @@ struct advice_point {
     bytes value;        /* in the order of the index */
     uint8_t type;       /* the gatherer's, who makes words of the value by it */
     bool is_time;
+    bool is_number; /* an integer: */
+    int64_t number;
 };
 
 /* The values of one property of a kind. */

@@ -13,20 +13,35 @@ struct order {
     size_t rising;
     int64_t span_us;
     size_t times;
+    size_t numbers;
+    size_t same; /* pairs of equal values */
+    int64_t least;
+    int64_t most;
 };
+
+static void count_number(const struct advice_point *point, struct order *out)
+{
+    if (!point->is_number)
+        return;
+    out->numbers++;
+    out->least = point->number < out->least ? point->number : out->least;
+    out->most = point->number > out->most ? point->number : out->most;
+}
 
 static struct order order_of(const struct advice_series *series)
 {
-    struct order order = {0};
+    struct order order = {.least = INT64_MAX, .most = INT64_MIN};
     int64_t first = INT64_MAX, last = INT64_MIN;
     for (size_t i = 0; i < series->count; i++) {
         const struct advice_point *point = &series->points[i];
         first = point->written_us < first ? point->written_us : first;
         last = point->written_us > last ? point->written_us : last;
         order.times += point->is_time;
+        count_number(point, &order);
         for (size_t j = 0; j < i; j++) {
             const struct advice_point *other = &series->points[j];
             int by_value = bytes_compare(other->value, point->value);
+            order.same += by_value == 0;
             if (by_value == 0 || other->written_us == point->written_us)
                 continue;
             order.pairs++;
@@ -37,13 +52,21 @@ static struct order order_of(const struct advice_series *series)
     return order;
 }
 
-/* Numbers may have been loaded in their order; times that rise with the commits are made of a
+/* Whether these are integers that lie close together, each there once: somebody counts. */
+static bool is_counter(const struct advice_series *series, const struct order *order)
+{
+    return series->count >= COUNTER_LEAST && order->numbers == series->count && order->same == 0 &&
+           (uint64_t)order->most - (uint64_t)order->least <= COUNTER_TIMES * series->count;
+}
+
+/* Other numbers may have been loaded in their order; times that rise with the commits are made of a
  * clock, and what rises for longer than a day is no load. */
 static bool is_rising(const struct advice_series *series, const struct order *order)
 {
     return series->count >= KEYS_LEAST && order->pairs >= RISING_PAIRS &&
            order->rising * 100 >= order->pairs * NUMBERS_IN_ORDER &&
-           (order->times * 100 >= series->count * KEYS_PERCENT || order->span_us > DAY_US);
+           (order->times * 100 >= series->count * KEYS_PERCENT || order->span_us > DAY_US ||
+            is_counter(series, order));
 }
 
 static status advise_on_rising_values(struct advisor *advisor,
@@ -80,12 +103,12 @@ static status advise_on_rising_values(struct advisor *advisor,
 
 /* In a range of a database there is no first or last key: the words say where it is. */
 static status take_keys_finding(struct advisor *advisor, const struct advice_roots *roots,
-                                const struct advice_finding *found)
+                                const struct advice_finding *found, bytes others)
 {
     struct advice_finding *finding;
     struct buffer words = {0};
-    TRY(advise(advisor, RULE_entity_keys, &finding, "Of the kind %s: %s", roots->kind,
-               found->evidence));
+    TRY(advise(advisor, RULE_entity_keys, &finding, "Of the kind %s: %s%.*s", roots->kind,
+               found->evidence, (int)others.size, others.data));
     for (size_t i = 0; i < ADVICE_KEYS_SHOWN; i++) {
         size_t at = roots->count * (2 * i + 1) / (2 * ADVICE_KEYS_SHOWN);
         bytes better;
@@ -104,23 +127,45 @@ static status take_keys_finding(struct advisor *advisor, const struct advice_roo
     return status_ok();
 }
 
+static status look_at_roots(struct advisor *advisor, const struct advice_roots *roots,
+                            struct advice *found)
+{
+    const struct advice_observations keys = {
+        .now_us = advisor->seen->now_us, .rows = roots->keys, .row_count = roots->count};
+    struct advisor inner = {.seen = &keys, .arena = advisor->arena, .out = found};
+    found->count = 0;
+    return advise_on_rising_keys(&inner);
+}
+
+/* The kind with the most of them is told whole, the others by name. */
 static status advise_on_entity_keys(struct advisor *advisor, const struct advice_database *database)
 {
     const struct advice_roots *worst = NULL;
     struct advice worst_found = {.count = 0};
+    struct buffer others = {0};
+    bytes names;
     for (size_t i = 0; i < database->roots_count; i++) {
         const struct advice_roots *roots = &database->roots[i];
-        const struct advice_observations keys = {
-            .now_us = advisor->seen->now_us, .rows = roots->keys, .row_count = roots->count};
-        struct advice found = {.count = 0};
-        struct advisor inner = {.seen = &keys, .arena = advisor->arena, .out = &found};
-        TRY(advise_on_rising_keys(&inner));
-        if (found.count == 0 || (worst != NULL && worst->count >= roots->count))
+        struct advice found;
+        status s = look_at_roots(advisor, roots, &found);
+        if (!status_is_ok(s)) {
+            buffer_free(&others);
+            return s;
+        }
+        if (found.count == 0)
             continue;
-        worst = roots;
-        worst_found = found;
+        bool is_worse = worst == NULL || roots->count > worst->count;
+        const struct advice_roots *other = is_worse ? worst : roots;
+        if (other != NULL)
+            buffer_append_format(&others, "%s %s", others.size == 0 ? " So do those of" : ",",
+                                 other->kind);
+        worst = is_worse ? roots : worst;
+        worst_found = is_worse ? found : worst_found;
     }
-    return worst == NULL ? status_ok() : take_keys_finding(advisor, worst, worst_found.findings);
+    buffer_append_format(&others, others.size == 0 ? "" : ".");
+    TRY(keep_text(advisor, &others, &names));
+    return worst == NULL ? status_ok()
+                         : take_keys_finding(advisor, worst, worst_found.findings, names);
 }
 
 /* --- single entities --- */

@@ -86,6 +86,25 @@ static void rising_values(void **state)
     expect(sample, &made, "index-rising");
 }
 
+/* Integers that were loaded in order, each there once, are somebody's counter if they lie close
+ * together. */
+static void counters(void **state)
+{
+    struct made_sample *sample = *state;
+    struct made_database made = {0};
+    set_points(sample, &made, COUNTER_LEAST, SECOND_US, 0, false);
+    for (size_t i = 0; i < COUNTER_LEAST; i++) {
+        made.points[i].is_number = true;
+        made.points[i].number = 5000 + (int64_t)i * COUNTER_TIMES;
+    }
+    expect(sample, &made, "index-rising");
+    made.points[COUNTER_LEAST - 1].number += 2 * COUNTER_TIMES; /* codes */
+    expect(sample, &made, NULL);
+    made.points[COUNTER_LEAST - 1].number -= 2 * COUNTER_TIMES;
+    made.points[1].value = made.points[0].value; /* twice */
+    expect(sample, &made, NULL);
+}
+
 static void set_commits(struct made_database *made, size_t count, int64_t step_us, size_t times)
 {
     made->group.count = count * times;
@@ -271,6 +290,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(names, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(hot_entities, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(rising_values, sample_setup, sample_teardown),
+        cmocka_unit_test_setup_teardown(counters, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(groups, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(deletes, sample_setup, sample_teardown),
         cmocka_unit_test_setup_teardown(kinds, sample_setup, sample_teardown),

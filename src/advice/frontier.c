@@ -35,6 +35,16 @@ bool frontier_choose(const struct frontier *frontier, struct advice_random *rand
     return true;
 }
 
+void frontier_drop(struct frontier *frontier, bytes end)
+{
+    bytes *ends = (bytes *)(void *)frontier->ends.data;
+    size_t count = frontier->ends.size / sizeof *ends, kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!bytes_equal(ends[i], end))
+            ends[kept++] = ends[i];
+    frontier->ends.size = kept * sizeof *ends;
+}
+
 void frontier_free(struct frontier *frontier)
 {
     buffer_free(&frontier->ends);

@@ -16,6 +16,9 @@ bool frontier_note(struct frontier *frontier, bytes start, bytes last, bool is_e
 /* One of the ends; false: there is none. */
 bool frontier_choose(const struct frontier *frontier, struct advice_random *random, bytes *out);
 
+/* Nobody needs to look behind it any more. */
+void frontier_drop(struct frontier *frontier, bytes end);
+
 void frontier_free(struct frontier *frontier);
 
 #endif

@@ -94,11 +94,13 @@ enum {
     SIBLINGS = 10, /* the table itself among them */
 
     RISING_PAIRS = 100,
-    GROUP_COMMITS = 60, /* in a minute */
+    COUNTER_LEAST = 100, /* indexed integers, each there once */
+    COUNTER_TIMES = 10,  /* as many as there are, at most, between the least and the greatest */
+    GROUP_COMMITS = 60,  /* in a minute */
     DEAD_ROWS = 500,
     DEAD_PERCENT = 90,
-    INDEX_ROWS_MANY = 1000, /* of an entity */
-    COMPOSITES_MANY = 20,   /* composite indexes of a kind */
+    INDEX_ROWS_MANY = 500, /* of an entity */
+    COMPOSITES_MANY = 20,  /* composite indexes of a kind */
     ENTITY_BYTES = 512 << 10,
 };
 

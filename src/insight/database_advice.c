@@ -310,24 +310,32 @@ static status describe_keys(struct looking *l, const char *kind, const struct ro
 }
 
 /* Ids come before names, as in the order of keys. */
-static status describe_roots(struct looking *l, struct advice_database *out)
+static status describe_parts(struct looking *l, const struct vector *from, struct advice_roots *out)
 {
-    struct part *parts = l->roots.items;
-    struct advice_roots *all = arena_alloc(l->arena, 2 * l->roots.count * sizeof *all);
-    if (all == NULL)
-        return status_out_of_memory();
-    for (size_t i = 0; i < l->roots.count; i++) {
+    struct part *parts = from->items;
+    for (size_t i = 0; i < from->count; i++) {
         struct root *roots = parts[i].keys.items;
         size_t count = parts[i].keys.count, ids = 0;
         if (count > 0)
             qsort(roots, count, sizeof *roots, order_of_roots);
         while (ids < count && !roots[ids].is_name)
             ids++;
-        TRY(describe_keys(l, parts[i].kind, roots, ids, &all[2 * i]));
-        TRY(describe_keys(l, parts[i].kind, roots + ids, count - ids, &all[2 * i + 1]));
+        TRY(describe_keys(l, parts[i].kind, roots, ids, &out[2 * i]));
+        TRY(describe_keys(l, parts[i].kind, roots + ids, count - ids, &out[2 * i + 1]));
     }
+    return status_ok();
+}
+
+static status describe_roots(struct looking *l, struct advice_database *out)
+{
+    size_t count = l->roots.count + l->children.count;
+    struct advice_roots *all = arena_alloc(l->arena, 2 * count * sizeof *all);
+    if (all == NULL)
+        return status_out_of_memory();
+    TRY(describe_parts(l, &l->roots, all));
+    TRY(describe_parts(l, &l->children, all + 2 * l->roots.count));
     out->roots = all;
-    out->roots_count = 2 * l->roots.count;
+    out->roots_count = 2 * count;
     return status_ok();
 }
 

@@ -46,6 +46,24 @@ static bool is_time(const struct looking *l, bytes value, uint8_t type)
     return false;
 }
 
+/* An integer's, which may be a count since 1970. */
+static status take_number(struct looking *l, struct advice_point *point)
+{
+    Ds__Value *value;
+    char digits[32];
+    size_t size;
+    if (point->type != DS__VALUE__VALUE_TYPE_INTEGER_VALUE)
+        return status_ok();
+    TRY(ds_number_decode(point->value, DS_ASCENDING, point->type, l->scratch, &value));
+    if (value == NULL || value->value_type_case != DS__VALUE__VALUE_TYPE_INTEGER_VALUE)
+        return status_ok();
+    point->is_number = true;
+    point->number = value->integer_value;
+    snprintf(digits, sizeof digits, "%lld", (long long)point->number);
+    point->is_time = key_time_at(bytes_of(digits), l->now_us, &size) != KEY_TIME_NONE;
+    return status_ok();
+}
+
 static status take_value(struct looking *l, const struct ds_index_row *row, int64_t written_us)
 {
     struct ds_row parts;
@@ -66,12 +84,13 @@ static status take_value(struct looking *l, const struct ds_index_row *row, int6
     if (series->points.count == POINTS_MOST)
         return status_ok();
     uint8_t type = row->types.data[0];
-    const struct advice_point point = {.written_us = written_us,
-                                       .value = arena_copy(l->arena, parts.values),
-                                       .type = type,
-                                       .is_time = is_time(l, parts.values, type)};
+    struct advice_point point = {.written_us = written_us,
+                                 .value = arena_copy(l->arena, parts.values),
+                                 .type = type,
+                                 .is_time = is_time(l, parts.values, type)};
     if (point.value.data == NULL)
         return status_out_of_memory();
+    TRY(take_number(l, &point));
     return vector_add(&series->points, l->arena, &point, sizeof point);
 }
 
@@ -259,6 +278,33 @@ static status take_root(struct looking *l, bytes key, bytes path, struct part **
                   : status_ok();
 }
 
+/* The last element of a path of several, as one among the others of its kind below its parent. */
+static status take_child(struct looking *l, bytes key, bytes path, int64_t made_us)
+{
+    const char *kind;
+    size_t kind_size, size = ds_element_size(path, DS_ASCENDING);
+    struct part *children;
+    bytes last = path, words;
+    while (size < last.size) {
+        last = bytes_from(last, size);
+        size = ds_element_size(last, DS_ASCENDING);
+    }
+    if (last.data == path.data)
+        return status_ok();
+    TRY(text_at(l, last, &kind, &kind_size));
+    TRY(database_find_part(l, &l->children, DATABASE_KINDS_MOST,
+                           bytes_make(key.data, (size_t)(last.data - key.data) + kind_size),
+                           &children));
+    if (children == NULL)
+        return status_ok();
+    children->kind = kind;
+    TRY(database_row_text(key, l->arena, &words));
+    TRY(add_root(l, children, last, words));
+    struct root *added = (struct root *)children->keys.items + children->keys.count - 1;
+    added->row.cells->timestamp_us = made_us;
+    return status_ok();
+}
+
 static status take_commits(struct looking *l, const struct cell_list *cells, struct group *group)
 {
     for (size_t i = 0; i < cells->count; i++) {
@@ -310,6 +356,7 @@ static status take_row(struct looking *l, bytes key, const struct cell_list *cel
     TRY(ds_record_version(is->value, l->scratch, &version));
     if (roots != NULL && bytes_equal(group->prefix, key))
         note_making(roots, group, version.create_us);
+    TRY(take_child(l, key, row.path, version.create_us));
     TRY(take_kind(l, version.entity->key));
     return take_entity(l, key, version.entity, is->timestamp_us);
 }
@@ -362,7 +409,10 @@ static status read_place(struct looking *l, bytes from, bool is_reversed, bool *
                                    .visit = visit_entity,
                                    .context = is_new}));
     l->sample.places += *is_new;
-    return status_ok();
+    if (!*is_new || is_reversed)
+        return status_ok();
+    const bytes *last = (const bytes *)l->keys.items + l->keys.count - 1;
+    return frontier_note(&l->frontier, from, *last, false) ? status_ok() : status_out_of_memory();
 }
 
 /* Made of the keys of one kind, or of all: what kinds have in common takes up so much of a place
@@ -375,11 +425,20 @@ static const struct vector *choose_keys(struct looking *l)
     return is_one ? &roots[chosen].rows : &l->keys;
 }
 
+/* After a place in vain, what comes behind an earlier reading. */
 static status read_random_place(struct looking *l, struct buffer *place, bool *is_new)
 {
     const bytes first = bytes_make(ENTITIES_FROM, sizeof ENTITIES_FROM);
     const struct vector *keys = choose_keys(l);
-    advice_place(keys->items, keys->count, &l->random, place);
+    bytes end;
+    if (!*is_new && frontier_choose(&l->frontier, &l->random, &end)) {
+        frontier_drop(&l->frontier, end);
+        buffer_clear(place);
+        buffer_append_bytes(place, end);
+        buffer_append_byte(place, 0);
+    } else {
+        advice_place(keys->items, keys->count, &l->random, place);
+    }
     if (place->failed)
         return status_out_of_memory();
     bytes at = buffer_bytes(place);
@@ -403,7 +462,7 @@ static status read_places(struct looking *l)
     return s;
 }
 
-status database_read_entities(struct looking *l)
+static status read_all(struct looking *l)
 {
     bool is_new;
     TRY(read_places(l));
@@ -414,4 +473,11 @@ status database_read_entities(struct looking *l)
             TRY(read_place(l, sign->key, false, &is_new));
     }
     return status_ok();
+}
+
+status database_read_entities(struct looking *l)
+{
+    status s = read_all(l);
+    frontier_free(&l->frontier);
+    return s;
 }

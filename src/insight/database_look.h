@@ -4,7 +4,7 @@
 #define TRESTLE_INSIGHT_DATABASE_LOOK_H
 
 #include "advice/database.h"
-#include "advice/place.h"
+#include "advice/frontier.h"
 #include "advice/report.h"
 #include "bigtable/admin_call.h"
 #include "cluster/rows.h"
@@ -46,6 +46,7 @@ struct looking {
     int64_t now_us;
     int64_t until_us; /* clock_steady_us */
     struct advice_random random;
+    struct frontier frontier;
     struct advice_sample sample;
     size_t large_rows;
     struct vector keys;                /* bytes, of rows that were seen */
@@ -55,7 +56,8 @@ struct looking {
     struct vector series;              /* struct part: properties' indexes */
     struct vector kinds;               /* struct part: kinds' indexes */
     struct vector roots;               /* struct part: entities by the kinds of their roots */
-    struct ds_index *composites;       /* all that writers keep */
+    struct vector children;      /* struct part: entities by parent and kind, of some parents */
+    struct ds_index *composites; /* all that writers keep */
     size_t composite_count;
     struct vector indexes; /* struct advice_index */
     struct vector ramps;   /* struct advice_kind */

@@ -7,6 +7,7 @@ import random
 import time
 
 import pytest
+from google.cloud import datastore
 from harness.advice import advice_document
 from harness.datastore import Raw, entity, fresh_client
 from harness.patience import PATIENCE_SECONDS
@@ -47,7 +48,7 @@ def some_time(number):
 
 def test_values_that_rise(server, client):
     put(client, [
-        entity(client, "Birth", scattered(n), at=some_time(n), n=n) for n in range(1, 300)
+        entity(client, "Birth", scattered(n), at=some_time(n), n=n % 7) for n in range(1, 300)
     ])
     assert look(server.host, client) == {}
     events = [
@@ -61,6 +62,22 @@ def test_values_that_rise(server, client):
     assert found["index-rising"]["evidence"].startswith("1 indexed property")
     assert found["index-rising"]["range"]["start"].startswith("Event.at = 2024-01-01T00:04:")
     assert found["index-rising"]["range"]["end"] == "the end of Event.at"
+
+
+def test_ids_that_rise_are_told_of_all_kinds_and_of_children(server, client):
+    roots = [entity(client, kind, n, n=1) for n in range(1, 301) for kind in ("Order", "Invoice")]
+    put(client, roots, at_once=200)
+    found = look(server.host, client)
+    assert set(found) == {"entity-keys"}
+    assert all(kind in found["entity-keys"]["evidence"] for kind in ("Order", "Invoice"))
+    other = fresh_client(server.host)
+    parent = other.key("Order", "root")
+    lines = []
+    for n in range(1, 401):
+        lines.append(datastore.Entity(other.key("Line", n, parent=parent)))
+    put(other, lines, at_once=200)
+    found = look(server.host, other)
+    assert 'Order "root" / Line' in found["entity-keys"]["keys"][0]
 
 
 def test_groups_that_are_written_often(server, client):
@@ -187,8 +204,8 @@ def make_index(host, client, kind, *properties):
 
 def test_indexes_that_explode(server, client):
     make_index(server.host, client, "Photo", "tags", "people")
-    client.put(entity(client, "Photo", 1, tags=list(range(30)), people=list(range(30))))
-    client.put(entity(client, "Photo", 2, tags=list(range(900))))
+    client.put(entity(client, "Photo", 1, tags=list(range(20)), people=list(range(20))))
+    client.put(entity(client, "Photo", 2, tags=list(range(450))))
     assert look(server.host, client) == {}
     client.put(entity(client, "Photo", 3, tags=list(range(40)), people=list(range(30))))
     found = look(server.host, client)
