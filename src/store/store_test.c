@@ -710,6 +710,19 @@ static void format_file_is_held_against_ours(void **state)
     }
 }
 
+static void remove_copies_of_manifests(const struct fixture *f)
+{
+    char path[1024];
+    DIR *listing = opendir(f->directory);
+    assert_non_null(listing);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;)
+        if (strstr(entry->d_name, ".copy") != NULL) {
+            snprintf(path, sizeof path, "%s/%s", f->directory, entry->d_name);
+            assert_int_equal(unlink(path), 0);
+        }
+    closedir(listing);
+}
+
 static void files_of_others_are_left_alone(void **state)
 {
     struct fixture *f = *state;
@@ -722,6 +735,8 @@ static void files_of_others_are_left_alone(void **state)
     assert_status(store_open(&f->options, &f->store), STATUS_DATA_LOSS); /* SYNCED knows it */
     snprintf(path, sizeof path, "%s/SYNCED", f->directory);
     assert_int_equal(unlink(path), 0);
+    assert_status(store_open(&f->options, &f->store), STATUS_DATA_LOSS); /* nobody else copies */
+    remove_copies_of_manifests(f);
     assert_status(store_open(&f->options, &f->store), STATUS_FAILED_PRECONDITION);
 
     write_file(f, "FORMAT", "trestle 1\n");
