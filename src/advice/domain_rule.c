@@ -82,7 +82,7 @@ static size_t start_of_names(const struct advice_observations *seen)
 {
     size_t start = key_start_behind_common(seen);
     bytes first = seen->row_count == 0 ? bytes_make(NULL, 0) : seen->rows[0].key;
-    while (start > 0 && !is_one_of(first.data[start - 1], "#|~;, /:"))
+    while (start > 0 && start <= first.size && !is_one_of(first.data[start - 1], "#|~;, /:"))
         start--;
     return start;
 }
@@ -138,6 +138,7 @@ static bytes common_domain(const struct advice_observations *seen)
 {
     bytes key = seen->row_count == 0 ? bytes_make(NULL, 0) : seen->rows[0].key;
     size_t common = key_start_behind_common(seen), size = 0, dots = 0, first = 0, last = 0;
+    common = common < key.size ? common : key.size;
     for (; size < common && (isalnum(key.data[size]) || is_one_of(key.data[size], ".-")); size++)
         if (key.data[size] == '.') {
             first = dots++ == 0 ? size : first;

@@ -1,12 +1,15 @@
 /* See place.h. */
 #include "advice/place.h"
 
+#include "base/check.h"
+
 enum { LENGTH_MOST = 64, BEHIND = 16 };
 
 /* xorshift64* by Vigna: period 2^64 - 1. */
 size_t advice_random_below(struct advice_random *random, size_t bound)
 {
     uint64_t x = random->state;
+    CHECK(bound > 0);
     x ^= x >> 12;
     x ^= x << 25;
     x ^= x >> 27;

@@ -1,6 +1,7 @@
 /* See index_heal.h. */
 #include "datastore/index_heal.h"
 
+#include "base/check.h"
 #include "base/limits.h"
 #include "cluster/rows.h"
 #include "datastore/allocate.h"
@@ -408,7 +409,7 @@ static status add_version(struct healing *healing, const struct scan_row *found,
                           const struct cell *version, struct vector *made)
 {
     bool is_all = is_hit(healing, found->key);
-    struct ds_index_rows rows;
+    struct ds_index_rows rows = {.count = 0};
     TRY(expected_rows(healing, version->value, &rows));
     for (size_t i = 0; i < rows.count; i++)
         if (is_all || is_given_up(healing, rows.rows[i].key))
@@ -492,8 +493,9 @@ static status make_mark(struct healing *healing, const Ds__Key *key)
 
 static status look_at_id(struct healing *healing, bytes row_key)
 {
-    Ds__Key *key;
+    Ds__Key *key = NULL;
     TRY(entity_key(healing, row_key, &key));
+    CHECK(key != NULL);
     note_counters(healing, key);
     return make_mark(healing, key);
 }
