@@ -128,7 +128,7 @@ struct advice_rewritten {
     uint64_t writes;
 };
 
-/* Another table of the instance. */
+/* Another table of the instance, whose name is related: advice/siblings.h. */
 struct advice_sibling {
     const char *id;
     bool is_known; /* what follows is */
@@ -157,6 +157,7 @@ struct advice_observations {
     struct advice_rewritten rewritten;
     const struct advice_sibling *siblings;
     size_t sibling_count;
+    size_t table_count; /* of the instance, as far as it was told; 0: nobody told */
 };
 
 /* --- what follows --- */

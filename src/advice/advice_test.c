@@ -344,12 +344,19 @@ static void names_of_siblings(void **state)
     assert_false(are_siblings("orders1", "users2"));
     assert_false(are_siblings("1", "2"));
     assert_false(are_siblings("a1b", "a1"));
+    assert_true(share_last_word("acme-orders", "globex-labs-orders"));
+    assert_true(share_first_word("prices_de", "prices_fr"));
+    assert_false(share_last_word("orders", "globex-orders"));
+    assert_false(share_last_word("acme-orders", "acme-orders"));
+    assert_false(share_last_word("acme-orders", "acme-preorders"));
+    assert_false(share_first_word("a-orders", "a-users")); /* a letter is no word */
 }
 
 static void small_tables(void **state)
 {
     struct made_sample *sample = *state;
     struct advice_sibling siblings[SIBLINGS];
+    sample->seen.table_id = "t1";
     for (size_t i = 0; i < SIBLINGS; i++)
         siblings[i] =
             (struct advice_sibling){.id = "t2", .is_known = true, .has_same_families = true};
@@ -368,6 +375,35 @@ static void small_tables(void **state)
     siblings[3] = siblings[2];
     sample->seen.table_size = SIBLING_BYTES;
     sample_expect(sample, NULL);
+}
+
+static void tables_of_customers(void **state)
+{
+    static const char *const ids[] = {"globex-orders", "initech-orders", "hooli-orders",
+                                      "umbrella-orders", "stark-orders"};
+    struct made_sample *sample = *state;
+    struct advice_sibling siblings[SIBLINGS - 1];
+    for (size_t i = 0; i < SIBLINGS - 1; i++)
+        siblings[i] =
+            (struct advice_sibling){.id = ids[i], .is_known = true, .has_same_families = true};
+    sample->seen.table_id = "acme-orders";
+    sample->seen.siblings = siblings;
+    sample->seen.sibling_count = SIBLINGS - 1;
+    sample_expect(sample, "small-tables");
+    siblings[2].has_same_families = false; /* it is for something else */
+    sample_expect(sample, NULL);
+    siblings[2].has_same_families = true;
+    siblings[2].size = SIBLING_BYTES;
+    sample_expect(sample, NULL);
+}
+
+static void many_tables(void **state)
+{
+    struct made_sample *sample = *state;
+    sample->seen.table_count = TABLES_MANY - 1;
+    sample_expect(sample, NULL);
+    sample->seen.table_count = TABLES_MANY;
+    sample_expect(sample, "table-count");
 }
 
 /* --- all --- */
@@ -442,6 +478,8 @@ int main(void)
         TEST(rows_that_are_rewritten),
         TEST(names_of_siblings),
         TEST(small_tables),
+        TEST(tables_of_customers),
+        TEST(many_tables),
         TEST(nothing_is_wrong_with_nothing),
         TEST(the_most_severe_comes_first),
         TEST(a_report_has_all_of_a_finding),

@@ -49,8 +49,8 @@ struct advice_source_calls {
     /* Sets `out->heat` and `out->signs`; `*is_answered`: the source tells hot tablets. */
     status (*read_heat)(struct advice_source *source, struct advice_observations *out,
                         bool *is_answered);
-    /* Sets `out->siblings`: tables whose names differ in numbers only. At most SIBLINGS_KNOWN of
-     * them are looked at. */
+    /* Sets `out->siblings`, tables with related names, of which at most SIBLINGS_KNOWN are looked
+     * at, and `out->table_count`. */
     status (*read_siblings)(struct advice_source *source, struct advice_observations *out);
 };
 

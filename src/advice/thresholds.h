@@ -91,7 +91,8 @@ enum {
     PERSONAL_FAMILIES_PERCENT = 25,
     PERSONAL_NAMES_MOST = 20000, /* of columns that are looked at */
 
-    SIBLINGS = 10, /* the table itself among them */
+    TABLES_MANY = 100,
+    SIBLINGS = 6, /* the table itself among them */
 
     RISING_PAIRS = 100,
     COUNTER_LEAST = 100, /* indexed integers, each there once */

@@ -131,14 +131,14 @@ static status add_siblings(const BtAdmin__ListTablesResponse *answer, const char
 {
     for (size_t i = 0; i < answer->n_tables; i++) {
         const struct advice_sibling sibling = {.id = id_of(answer->tables[i]->name)};
-        if (are_siblings(table_id, sibling.id))
+        if (may_be_parts(table_id, sibling.id))
             buffer_append(found, &sibling, sizeof sibling);
     }
     return found->failed ? status_out_of_memory() : status_ok();
 }
 
 static status list_tables(struct client_session *session, const char *table_id, struct arena *arena,
-                          struct buffer *found)
+                          struct buffer *found, size_t *tables)
 {
     enum { PAGES_MOST = 100 };
     BtAdmin__ListTablesRequest request = BT_ADMIN__LIST_TABLES_REQUEST__INIT;
@@ -149,6 +149,7 @@ static status list_tables(struct client_session *session, const char *table_id, 
                                 &bt_admin__list_tables_response__descriptor, arena, &message));
         const BtAdmin__ListTablesResponse *answer = (const void *)message;
         TRY(add_siblings(answer, table_id, found));
+        *tables += answer->n_tables;
         request.page_token = answer->next_page_token;
         if (request.page_token[0] == '\0')
             break;
@@ -178,7 +179,8 @@ static status read_siblings(struct advice_source *source, struct advice_observat
 {
     const struct client_source *client = client_source_of(source);
     struct buffer found = {0};
-    status s = list_tables(client->session, client->table_id, source->arena, &found);
+    status s =
+        list_tables(client->session, client->table_id, source->arena, &found, &out->table_count);
     bytes kept = arena_copy(source->arena, buffer_bytes(&found));
     buffer_free(&found);
     if (is_no_answer(&s) || !status_is_ok(s))

@@ -452,13 +452,15 @@ struct sibling_list {
     struct arena *arena;
     const char *table_id;
     struct buffer found; /* struct advice_sibling */
+    size_t tables;
 };
 
 static bool take_sibling(void *context, struct table *table)
 {
     struct sibling_list *list = context;
     const char *id = name_id(table_name(table));
-    if (!are_siblings(list->table_id, id))
+    list->tables++;
+    if (!may_be_parts(list->table_id, id))
         return true;
     const struct advice_sibling sibling = {.id = arena_string(list->arena, bytes_of(id))};
     list->found.failed |= sibling.id == NULL;
@@ -514,6 +516,7 @@ static status read_siblings(struct advice_source *source, struct advice_observat
     struct advice_sibling *siblings = (struct advice_sibling *)(uintptr_t)kept.data;
     out->siblings = siblings;
     out->sibling_count = kept.size / sizeof *siblings;
+    out->table_count = list.tables;
     for (size_t i = 0; i < out->sibling_count && i < SIBLINGS_KNOWN; i++)
         TRY(look_at_sibling(source, &siblings[i]));
     return status_ok();

@@ -417,7 +417,7 @@ def test_a_load_is_found_by_a_client(fresh_server, connect):
 def test_small_tables(fresh_server, connect):
     server = fresh_server()
     rpc = connect(server.host)
-    for month in range(9):
+    for month in range(5):
         rpc.create_table(f"events_2024_{month:02}", {"f": NEWEST})
         rpc.create_table(f"log{month}_{'x' * month}", {"f": NEWEST})
     for number in range(12):
@@ -425,10 +425,13 @@ def test_small_tables(fresh_server, connect):
         rpc.create_table(f"tenant{number}", families)
     tables = f"{INSTANCE}/tables"
     assert advise_twice(server.host, f"{tables}/events_2024_00") == {}
-    rpc.create_table("events_2024_09", {"f": NEWEST})
+    rpc.create_table("events_2024_05", {"f": NEWEST})
     assert set(advise_twice(server.host, f"{tables}/events_2024_00")) == {"small-tables"}
     assert advise_twice(server.host, f"{tables}/log1_x") == {}  # they differ in more
     assert advise_twice(server.host, f"{tables}/tenant0") == {}  # their families differ
+    for customer in ("acme", "globex", "initech", "hooli", "umbrella", "stark"):
+        rpc.create_table(f"{customer}-orders", {"f": NEWEST})
+    assert set(advise_twice(server.host, f"{tables}/acme-orders")) == {"small-tables"}
 
 
 # --- asked of the server ---
