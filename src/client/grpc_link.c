@@ -47,6 +47,7 @@ static const char *advice(const struct grpc_link *link, enum stream_result why)
         return NULL;
     if (link->identity->tls == NULL)
         return link->has_moved ? "if it wants TLS: --tls, --ca FILE" : NULL;
+    const char *in_plain = "if it does not speak TLS: leave --tls and --ca out";
     switch (stream_mismatch(link->stream)) {
     case STREAM_UNKNOWN_AUTHORITY:
         return "--ca FILE says who may have signed its certificate";
@@ -54,11 +55,12 @@ static const char *advice(const struct grpc_link *link, enum stream_result why)
         return "its certificate is not for the name in --endpoint";
     case STREAM_NOT_TLS:
         return "leave --tls and --ca out";
+    case STREAM_SAID_NOTHING:
+        return in_plain;
     case STREAM_NO_MISMATCH:
         break;
     }
-    bool has_said_nothing = why == STREAM_ENDED && !link->has_moved;
-    return has_said_nothing ? "if it does not speak TLS: leave --tls and --ca out" : NULL;
+    return why == STREAM_ENDED && !link->has_moved ? in_plain : NULL;
 }
 
 static status with_advice(status failure, const char *words)

@@ -250,7 +250,11 @@ static enum stream_result write_tls(struct stream *stream, const struct iovec *p
     if (returned == 1)
         return STREAM_OK;
     enum stream_result result = tls_result(stream, returned, &stream->write_interest);
-    return result == STREAM_ENDED ? fail(stream, EPIPE) : result; /* it reads no more */
+    if (result != STREAM_ENDED)
+        return result;
+    if (!SSL_is_init_finished(stream->tls))
+        stream->mismatch = STREAM_SAID_NOTHING;
+    return fail(stream, EPIPE); /* it reads no more */
 }
 
 enum stream_result stream_write(struct stream *stream, const struct iovec *parts, int count,

@@ -70,6 +70,7 @@ bool stream_is_refused(const struct stream *stream);
 enum stream_mismatch {
     STREAM_NO_MISMATCH,       /* none that is known */
     STREAM_NOT_TLS,           /* the other side does not speak TLS */
+    STREAM_SAID_NOTHING,      /* it read what TLS begins with, and went: a write met its end */
     STREAM_UNKNOWN_AUTHORITY, /* its certificate leads to nobody who is trusted */
     STREAM_OTHER_NAME,        /* it has another name than it was called by */
 };

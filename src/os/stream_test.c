@@ -208,6 +208,27 @@ static void a_vanished_peer_fails_the_writer(void **state)
     assert_status(stream_failure(pair->client), STATUS_UNAVAILABLE);
 }
 
+/* The end comes to whoever writes, if he is slow between what he sends and what he looks for. */
+static void who_goes_before_a_word_of_tls_is_known(void **state)
+{
+    (void)state;
+    struct pair pair = {0};
+    char text[] = "two";
+    struct iovec part = {.iov_base = text, .iov_len = 3};
+    size_t done = 0;
+    assert_ok(tls_client_create(CERTIFICATE_FILE, &pair.client_tls));
+    connect_pair(&pair, "localhost");
+    assert_int_equal(stream_end_writing(pair.server), STREAM_OK);
+    enum stream_result result = STREAM_BLOCKED;
+    for (int step = 0; step < 100000 && result == STREAM_BLOCKED; step++)
+        result = stream_write(pair.client, &part, 1, &done);
+    assert_int_equal(result, STREAM_FAILED);
+    assert_int_equal(stream_mismatch(pair.client), STREAM_SAID_NOTHING);
+    stream_close(pair.client);
+    stream_close(pair.server);
+    tls_context_destroy(pair.client_tls);
+}
+
 static void a_wrong_name_is_refused(void **state)
 {
     (void)state;
@@ -378,6 +399,7 @@ int main(void)
         TLS_TEST(blocked_says_for_what),
         TLS_TEST(pending_bytes_are_told),
         PLAIN_TEST(a_vanished_peer_fails_the_writer),
+        cmocka_unit_test(who_goes_before_a_word_of_tls_is_known),
         cmocka_unit_test(a_wrong_name_is_refused),
         cmocka_unit_test(a_reload_is_for_new_connections),
         cmocka_unit_test(parts_are_read_again_apart),
