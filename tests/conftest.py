@@ -106,21 +106,28 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture
-def fresh_server(tmp_path):
+def own_servers():
+    """Those that the test starts. A fixture that has clients of theirs asks for this one: then they
+    end before the servers do, whichever of the two a test names first."""
+    servers = []
+    yield servers
+    for each in servers:
+        each.close()
+
+
+@pytest.fixture
+def fresh_server(tmp_path, own_servers):
     """A function that starts a server of the test's own: fresh_server("--flag", "value")."""
     if EXTERNAL:
         pytest.skip("needs a server of its own")
-    servers = []
 
     def start(*arguments, env=None):
-        directory = tmp_path / f"server-{len(servers)}"
+        directory = tmp_path / f"server-{len(own_servers)}"
         directory.mkdir()
-        servers.append(Server(directory, arguments, env))
-        return servers[-1].start()
+        own_servers.append(Server(directory, arguments, env))
+        return own_servers[-1].start()
 
-    yield start
-    for each in servers:
-        each.close()
+    return start
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def browser():
 
 
 @pytest.fixture
-def visit(browser):
+def visit(browser, own_servers):
     """A function that makes somebody who looks at the advice: visit(host, size=…, page=…)."""
     with contextlib.ExitStack() as stack:
 

@@ -33,7 +33,7 @@ def act(secured):
 
 
 @pytest.fixture
-def visit(browser):
+def visit(browser, own_servers):
     with contextlib.ExitStack() as stack:
 
         def arrive(secured, token, **more):

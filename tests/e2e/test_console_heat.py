@@ -23,7 +23,7 @@ def browser():
 
 
 @pytest.fixture
-def visitor(browser):
+def visitor(browser, own_servers):
     """A function that makes a visitor: visitor(host, size=…, scheme=…)."""
     with contextlib.ExitStack() as stack:
 

@@ -20,7 +20,7 @@ def browser():
 
 
 @pytest.fixture
-def visitor(browser):
+def visitor(browser, own_servers):
     """A function that makes a visitor of a host: visitor(host, size=…, scheme=…)."""
     with contextlib.ExitStack() as stack:
 

@@ -18,7 +18,7 @@ def browser():
 
 
 @pytest.fixture
-def visit(browser):
+def visit(browser, own_servers):
     with contextlib.ExitStack() as stack:
 
         def arrive(host, **more):

@@ -15,7 +15,7 @@ def browser():
 
 
 @pytest.fixture
-def visit(browser):
+def visit(browser, own_servers):
     """A function that makes somebody who looks at the settings: visit(host, size=…, scheme=…)."""
     with contextlib.ExitStack() as stack:
 
