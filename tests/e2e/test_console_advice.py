@@ -40,9 +40,9 @@ def host(fresh_server, connect):
     server = fresh_server()
     rpc = connect(server.host)
     for name, family, key in [
-        ("good", "f", lambda i: b"%d-user" % (i * 7919 % 3001)),
-        ("events", "f", lambda i: b"2024-%02d-%02d#%d" % (i % 12 + 1, i % 28 + 1, i)),
-        ("names", "family_with_a_long_name", lambda i: b"%d/row" % (i * 7919 % 3001)),
+        ("good", "f", lambda i: b"%04d-user" % (i * 7919 % 3001)),
+        ("events", "f", lambda i: b"2024-%02d-%02d#%04d" % (i % 12 + 1, i % 28 + 1, i)),
+        ("names", "family_with_a_long_name", lambda i: b"%04d/row" % (i * 7919 % 3001)),
     ]:
         table = rpc.create_table(name, {family: NEWEST})
         rows = [(key(i), [set_cell(family, b"q", b"v")]) for i in range(1000)]
