@@ -208,13 +208,13 @@ static void forget(struct task *task)
 
 static void the_events_of_many_commits_are_in_order(void **state)
 {
-    enum { COMMITS = 60 };
+    enum { COMMITS = 60, VALUE = 16 << 10 }; /* below LIMIT together, however they are batched */
     struct fixture *t = *state;
     static struct packed_change changes[COMMITS];
     static struct commit commits[COMMITS];
-    char *value = calloc(1, (20 << 10) + 1);
+    char *value = calloc(1, VALUE + 1);
     assert_non_null(value);
-    memset(value, 'v', 20 << 10);
+    memset(value, 'v', VALUE);
     for (unsigned i = 0; i < COMMITS; i++) {
         changes[i] = set_cell(t->f, FAMILY_F, "q", 1, value);
         commits[i] = commit_of(t->f, i % 2 == 0 ? "a" : "b", &changes[i]);
