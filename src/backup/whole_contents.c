@@ -33,29 +33,15 @@ static status unmark(const struct whole_contents *contents, const char *content)
 
 /* --- what is there --- */
 
-static status make_room(struct whole_contents *contents)
-{
-    size_t capacity = contents->there_capacity == 0 ? 256 : 2 * contents->there_capacity;
-    if (contents->there_count < contents->there_capacity)
-        return status_ok();
-    void *larger = realloc(contents->there, capacity * sizeof *contents->there);
-    if (larger == NULL)
-        return status_out_of_memory();
-    contents->there = larger;
-    contents->there_capacity = capacity;
-    return status_ok();
-}
-
 static status note_content(void *context, const struct place_entry *entry)
 {
     struct whole_contents *contents = context;
+    struct listed_content listed = {.size = entry->size};
     if (entry->is_folder || !is_content_name(entry->name))
         return status_ok();
-    TRY(make_room(contents));
-    struct listed_content *listed = &contents->there[contents->there_count++];
-    memcpy(listed->name, entry->name, sizeof listed->name);
-    listed->size = entry->size;
-    return status_ok();
+    memcpy(listed.name, entry->name, sizeof listed.name);
+    buffer_append(&contents->there, &listed, sizeof listed);
+    return contents->there.failed ? status_out_of_memory() : status_ok();
 }
 
 static int compare_listed(const void *a, const void *b)
@@ -64,15 +50,21 @@ static int compare_listed(const void *a, const void *b)
     return memcmp(first->name, second->name, sizeof first->name);
 }
 
+static size_t count_listed(const struct whole_contents *contents)
+{
+    return contents->there.size / sizeof(struct listed_content);
+}
+
 /* NULL: it is not there. */
 static const struct listed_content *find_listed(const struct whole_contents *contents,
                                                 const char *name)
 {
     struct listed_content wanted = {.size = 0};
+    size_t count = count_listed(contents);
     memcpy(wanted.name, name, sizeof wanted.name);
-    return contents->there_count == 0 ? NULL
-                                      : bsearch(&wanted, contents->there, contents->there_count,
-                                                sizeof wanted, compare_listed);
+    return count == 0
+               ? NULL
+               : bsearch(&wanted, contents->there.data, count, sizeof wanted, compare_listed);
 }
 
 static status note_mark(void *context, const struct place_entry *entry)
@@ -88,8 +80,9 @@ static status note_mark(void *context, const struct place_entry *entry)
 status whole_contents_list(struct whole_contents *contents)
 {
     TRY(place_list(contents->place, WHOLE_FILES, note_content, contents));
-    if (contents->there_count > 0)
-        qsort(contents->there, contents->there_count, sizeof *contents->there, compare_listed);
+    size_t count = count_listed(contents);
+    if (count > 0)
+        qsort(contents->there.data, count, sizeof(struct listed_content), compare_listed);
     status s = place_list(contents->place, MARKS, note_mark, contents);
     if (s.code != STATUS_NOT_FOUND)
         return s;
@@ -157,7 +150,7 @@ status whole_contents_note(struct whole_contents *contents, const char *content)
 
 void whole_contents_free(struct whole_contents *contents)
 {
-    free(contents->there);
+    buffer_free(&contents->there);
     content_set_free(&contents->good);
     content_set_free(&contents->marked);
 }

@@ -34,9 +34,7 @@ struct whole_contents {
     void (*tell)(void *context, const char *content, const char *wrong);
     void *context;
     /* Private; all zeroes at first. */
-    struct listed_content *there; /* rising names */
-    size_t there_count;
-    size_t there_capacity;
+    struct buffer there;     /* of struct listed_content, rising names */
     struct content_set good; /* they were read, or written, just now */
     struct content_set marked;
 };
