@@ -388,6 +388,8 @@ class file_system final : public rocksdb::FileSystemWrapper {
         std::string name = path.substr(path.rfind('/') + 1);
         if (name.compare(0, 8, "OPTIONS-") == 0)
             return IOStatus::NotSupported(NO_OPTIONS_FILE);
+        if (room->tracker->is_abandoned() && is_in_store(path))
+            return IOStatus::IOError(path, "the directory may be another one");
         IOStatus s = target()->NewWritableFile(path, options, out, debug);
         if (!s.ok() || !is_in_store(path))
             return s;

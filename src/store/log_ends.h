@@ -216,6 +216,7 @@ class log_tracker {
     void start_thread();
     /* Nothing is recorded any more: the directory may be another one. */
     void abandon();
+    bool is_abandoned() const { return abandoned.load(std::memory_order_acquire); }
     rocksdb::IOStatus record_afresh(); /* see store_forget_record */
     /* Records what there is, if it was recording. No log is written to any more. */
     void stop();
@@ -267,7 +268,8 @@ class log_tracker {
 
     std::mutex writing; /* of the file, one at a time; taken before `mutex` */
     synced_file file;
-    bool is_recording = false;       /* under `writing` */
+    bool is_recording = false; /* under `writing` */
+    std::atomic<bool> abandoned{false};
     std::atomic<bool> failed{false}; /* to record, the last time */
     std::map<uint64_t, uint64_t> cuts;
 

@@ -118,6 +118,7 @@ void log_tracker::abandon()
 {
     std::lock_guard<std::mutex> lock(writing);
     is_recording = false;
+    abandoned.store(true, std::memory_order_release);
 }
 
 void log_tracker::stop()

@@ -201,6 +201,30 @@ static void a_manifest_is_brought_back_in_several_attempts(void **state)
     }
 }
 
+/* A store that is closed looks whether its manifest is as long as it left it, and makes another one
+ * if it is not; RocksDB 9.10 also if it is gone. The directory had been emptied below a server, or
+ * was another disk's. */
+static void an_abandoned_directory_gets_no_manifest(void **state)
+{
+    struct fixture *f = *state;
+    stop_with_a_table(f);
+    for (int is_cut = 0; is_cut < 2; is_cut++) {
+        cut_power(f, 0);
+        expect(f, STORE_LOG_WHOLE);
+        char *before = manifest_of(f, "");
+        store_fence(f->other, "the directory is gone");
+        if (is_cut)
+            cut(manifest_of(f, ""), 1);
+        else
+            take_away(manifest_of(f, ""));
+        close_copy(f);
+        char *after = manifest_of(f, "");
+        assert_string_equal(after, before);
+        free(before);
+        free(after);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +237,7 @@ int main(void)
         TEST(a_format_and_synced_that_are_gone_are_made_anew),
         TEST(what_fails_in_the_copy_stops_nobody),
         TEST(a_manifest_is_brought_back_in_several_attempts),
+        TEST(an_abandoned_directory_gets_no_manifest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
