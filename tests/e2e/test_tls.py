@@ -101,15 +101,32 @@ def check_the_log(server):
     speak(TLS_1_1_HELLO)
     assert handshakes(server, "the other side speaks no TLS as new as 1.2")
     assert len(handshakes(server, "")) == before + 3
-    told = before + 3
-    for failures in range(1, 2000):
-        speak(b"GET / HTTP/1.0\r\n\r\n")
+    told, failures, untold = before + 3, 0, 0
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while untold == 0:  # until there were more in a second than it tells, and one that said so
+        assert time.monotonic() < deadline
+        failures += speak_at_once(host, int(port))
         lines = handshakes(server, "")[told:]
         untold = sum(int(re.search(r"untold=(\d+)", line)[1]) for line in lines)
         assert len(lines) + untold <= failures
-        if untold > 0:
-            break
-    assert untold > 0  # there were more in a second than it tells, and then one that said so
+
+
+def speak_at_once(host, port, count=100):
+    """As many as `count` that speak no TLS, none of whom waits for another's end: one at a time
+    were fewer in a second than are told, where processors are busy. Returns `count`."""
+    with contextlib.ExitStack() as stack:
+        others = [
+            stack.enter_context(socket.create_connection((host, port), PATIENCE_SECONDS))
+            for _ in range(count)
+        ]
+        for other in others:
+            with contextlib.suppress(ConnectionError):
+                other.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        for other in others:
+            with contextlib.suppress(ConnectionError):
+                while other.recv(4096):
+                    pass
+    return count
 
 
 # A ClientHello of version 1.1, with two ciphers of its time.
