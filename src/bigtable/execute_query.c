@@ -11,7 +11,7 @@
  *     has one.
  *  3. A turn on the pool ends with its batch, or after QUERY_TURN_US if the query can pause: then
  * those who wait have theirs first. One that cannot (it sorts, or is within one row) is ended after
- *     QUERY_MOST_TURN_US, so that no query keeps others waiting for ever.
+ *     QUERY_MOST_TURN_CPU_US, so that no query keeps others waiting for ever.
  *  4. The execution is used by one thread at a time, and holds nothing of the store while it waits
  *     for the client: what is read next is read as it is then, as by ReadRows. */
 #include "base/budget.h"

@@ -22,14 +22,14 @@ static int64_t steady_us(const struct query *query)
 void query_begin_turn(struct query *query)
 {
     query->turn_started_us = steady_us(query);
-    query->progress_cpu_us = thread_cpu_us();
+    query->turn_cpu_us = thread_cpu_us();
+    query->progress_cpu_us = query->turn_cpu_us;
 }
 
 /* One row must not take long, since nobody else has a turn meanwhile. Steps that are counted see to
  * that, but for searches. */
-static status check_progress(struct query *query)
+static status check_progress(struct query *query, int64_t cpu_us)
 {
-    int64_t cpu_us = thread_cpu_us();
     if (query->session.progress != query->progress)
         query->progress_cpu_us = cpu_us;
     query->progress = query->session.progress;
@@ -47,11 +47,13 @@ static status look(void *context, bool *is_turn_over)
     *is_turn_over = taken_us > QUERY_TURN_US;
     if (grpc_call_is_cancelled(query->catalog.call))
         return status_make(STATUS_CANCELLED, "The call was cancelled");
-    if (taken_us > QUERY_MOST_TURN_US)
+    int64_t cpu_us = thread_cpu_us();
+    if (cpu_us - query->turn_cpu_us > QUERY_MOST_TURN_CPU_US)
         return status_make(STATUS_RESOURCE_EXHAUSTED,
-                           "The query takes more than %d s for putting rows in order",
-                           QUERY_MOST_TURN_US / 1000000);
-    return check_progress(query);
+                           "The query takes more than %d s of processor time for putting rows in "
+                           "order",
+                           QUERY_MOST_TURN_CPU_US / 1000000);
+    return check_progress(query, cpu_us);
 }
 
 /* --- the query --- */
