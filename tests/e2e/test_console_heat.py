@@ -126,6 +126,43 @@ def test_the_hot_range_is_named(visitor, busy):
     assert page.locator("th.key a").first.inner_text().startswith("order/")
 
 
+# The pixels just before the cells that have the colour of the page's variable.
+MARKED = """(name) => {
+  const canvas = document.querySelector('.heat-map canvas');
+  const copy = document.createElement('canvas');
+  copy.width = canvas.width;
+  copy.height = canvas.height;
+  const pen = copy.getContext('2d', { willReadFrequently: true });
+  pen.fillStyle = getComputedStyle(canvas.parentElement).getPropertyValue(name).trim();
+  pen.fillRect(0, 0, 1, 1);
+  const wanted = pen.getImageData(0, 0, 1, 1).data.join();
+  pen.drawImage(canvas, 0, 0);
+  const { data } = pen.getImageData(0, 0, canvas.width, canvas.height - 30);
+  const rows = new Set();
+  for (let i = 0; i < data.length; i += 4)
+    if (data.slice(i, i + 4).join() === wanted) rows.add(Math.floor(i / 4 / canvas.width));
+  return rows.size / (canvas.height - 30);
+}"""
+
+
+def test_what_the_advisor_found_has_its_place_on_the_map(visitor, busy):
+    """A bar beside the range that it is about and no other, a line in words that leads there, and
+    a line of what the cursor says."""
+    somebody = visitor(busy[0])
+    page = open_map(somebody)
+    found = page.get_by_label("What the advisor found").locator("li").first
+    found.wait_for()
+    assert "order/" in found.inner_text()
+    title = found.locator("strong").inner_text()
+    page.wait_for_function(f"(name) => 0 < ({MARKED})(name)", arg="--warn")
+    assert page.evaluate(MARKED, "--warn") < 0.9
+    found.get_by_role("button").click()
+    assert title in page.locator(".heat-tip").inner_text()
+    somebody.screenshot("heat-advice")
+    page.get_by_role("link", name="of the whole table").click()
+    page.wait_for_selector(".finding")
+
+
 def test_by_the_keyboard(visitor, busy):
     """The cursor's cell is said; zoom in, out, all; Enter opens the rows."""
     somebody = visitor(busy[0])

@@ -174,6 +174,11 @@ async function lookAt(place, subject, signal) {
   }
 }
 
+// Of one table; to be shown elsewhere.
+export async function findingsOf(place, signal) {
+  return (await lookAt(place, place.table, signal)).flatMap((document) => document.findings);
+}
+
 function sampleText(place, documents) {
   const sum = (count) => documents.reduce((all, document) => all + count(document), 0);
   const rows = sum((document) => document.sample.rows);

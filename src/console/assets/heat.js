@@ -18,6 +18,7 @@ import {
   totalsOf,
   valuesOf,
 } from "./heat_data.js";
+import { showFindings, titlesAt } from "./heat_advice.js";
 import { HeatMap } from "./heat_map.js";
 import { coloursOf, schemeOfPage, valueAt } from "./heat_scale.js";
 import { rowsUrl, tableHead, tableUrl } from "./parts.js";
@@ -91,10 +92,16 @@ async function load(page, signal) {
 
 const metricOf = (page) => METRICS[page.view.metric];
 
+function reveal({ map }, ranges) {
+  map.reveal(ranges);
+  map.element.focus({ preventScroll: true });
+  map.element.scrollIntoView({ block: "nearest" });
+}
+
 // --- sentences ---
 
 function signs(page) {
-  const { grid, place, map } = page;
+  const { grid, place } = page;
   if (grid.signs.length === 0)
     return h(
       "p",
@@ -125,11 +132,7 @@ function signs(page) {
               type: "button",
               class: "small",
               "aria-label": `Show on the map: ${title}, ${rangeText(sign.start, sign.end)}`,
-              onclick: () => {
-                map.reveal(rangesIn(page.grid, sign.start, sign.end));
-                map.element.focus({ preventScroll: true });
-                map.element.scrollIntoView({ block: "nearest" });
-              },
+              onclick: () => reveal(page, rangesIn(page.grid, sign.start, sign.end)),
             },
             "Show on the map",
           ),
@@ -156,13 +159,14 @@ function wordsOf(page, cell) {
     value === undefined ? "nothing" : metric.say(value),
     range,
     `${momentText(column.from)} to ${until} UTC`,
+    ...titlesAt(page, cell.range),
   ];
 }
 
 // --- the busiest ranges ---
 
 function busiest(page) {
-  const { grid, values, place, map } = page;
+  const { grid, values, place } = page;
   const metric = metricOf(page);
   const totals = totalsOf(grid, values, metric);
   const all = totals.reduce((sum, value) => sum + value, 0);
@@ -193,11 +197,7 @@ function busiest(page) {
             type: "button",
             class: "small quiet",
             "aria-label": `Show on the map: ${rangeText(start, end)}`,
-            onclick: () => {
-              map.reveal({ first, past });
-              map.element.focus({ preventScroll: true });
-              map.element.scrollIntoView({ block: "nearest" });
-            },
+            onclick: () => reveal(page, { first, past }),
           },
           "Show",
         ),
@@ -397,6 +397,7 @@ function partsOf(page) {
     when: h("span", { class: "note" }),
     busiest: h("div", null),
     hot: h("div", null),
+    advice: h("div", { class: "heat-advice" }),
     cursor: h("p", { class: "hidden", "aria-live": "polite" }),
   };
   parts.picture = h(
@@ -415,6 +416,7 @@ function partsOf(page) {
   parts.below = h(
     "div",
     { hidden: true },
+    parts.advice,
     h("h2", null, "Busiest ranges"),
     parts.busiest,
     h("h2", null, "Hot tablets"),
@@ -469,7 +471,7 @@ function redrawing(page, signal) {
 }
 
 export async function heat(place, parameters, signal) {
-  const page = { place, view: viewOf(parameters), isLive: true, loadedAt: 0, grid: null };
+  const page = { place, view: viewOf(parameters), isLive: true, loadedAt: 0, grid: null, findings: [] };
   page.map = mapOf(page);
   page.legend = legend(page);
   const parts = (page.parts = partsOf(page));
@@ -492,6 +494,12 @@ export async function heat(place, parameters, signal) {
   refreshing(page, refresh, signal);
   redrawing(page, signal);
   fill(parts.hot, "Asking for hot tablets", () => hotTablets(page, signal));
+  showFindings(
+    page,
+    parts.advice,
+    (start, end) => page.grid && reveal(page, rangesIn(page.grid, start, end)),
+    signal,
+  );
   return {
     title: `Heat of ${place.table}`,
     content: [

@@ -7,13 +7,16 @@
 import { escape } from "./bytes.js";
 import { h } from "./dom.js";
 import { coloursOf, schemeOfPage, stepOf } from "./heat_scale.js";
-import { groupsOf, startText } from "./heat_data.js";
+import { groupsOf, rangesIn, startText } from "./heat_data.js";
 
 const AXIS = 26; // pixels of the times below
 const LABEL = 15; // of a line of text
 const LEAST_ROWS = 4; // that are seen at least
 const LEAST_MS = 2000;
 const ZOOM = 1.5;
+const BAR = 4; // pixels, of a finding's
+const MOST_BARS = 3; // side by side
+const SEVERITY_COLOURS = { critical: "--bad", warning: "--warn", info: "--accent" };
 const MINUTE = 60_000,
   HOUR = 60 * MINUTE,
   DAY = 24 * HOUR;
@@ -61,6 +64,7 @@ export class HeatMap {
     this.view = null;
     this.cell = null;
     this.marked = null; // {first, past}: a range that somebody was pointed to
+    this.findings = []; // the advisor's, of parts of the table: {range, severity}
     this.isMoved = false;
     this.pointers = new Map();
     this.listen();
@@ -80,6 +84,11 @@ export class HeatMap {
 
   setLook(look) {
     Object.assign(this.look, look);
+    this.draw();
+  }
+
+  setFindings(findings) {
+    this.findings = findings;
     this.draw();
   }
 
@@ -387,6 +396,7 @@ export class HeatMap {
     this.drawTimes(brush, colour);
     this.drawKeys(brush, colour);
     this.drawMarks(brush, colour);
+    this.drawFindings(brush, colour);
   }
 
   // One picture of a pixel a cell, stretched: no lines between cells at any size.
@@ -504,6 +514,23 @@ export class HeatMap {
     if (y1 - y0 < LABEL || words === "") return;
     brush.fillStyle = colour("--soft");
     this.text(brush, words, x + 5, Math.min(y0 + (y1 - y0) / 2, y1 - LABEL / 2), width - 12);
+  }
+
+  // A bar before the cells for each; those of one range lie side by side.
+  drawFindings(brush, colour) {
+    const { left, height } = this.area;
+    const ends = []; // of the bars in each column, in pixels
+    for (const { range, severity } of this.findings) {
+      const { first, past } = rangesIn(this.grid, range.start.bytes, range.end.bytes);
+      const y0 = clamp(this.yOf(first), 0, height - BAR),
+        y1 = clamp(this.yOf(past), y0 + BAR, height);
+      let column = ends.findIndex((end) => end <= y0);
+      if (column < 0) column = ends.length;
+      if (column >= MOST_BARS) continue;
+      ends[column] = y1;
+      brush.fillStyle = colour(SEVERITY_COLOURS[severity]);
+      brush.fillRect(left - (BAR + 1) * (column + 1), y0, BAR, y1 - y0);
+    }
   }
 
   drawMarks(brush, colour) {
