@@ -35,8 +35,9 @@ struct gathering {
 static bool may_read(struct gathering *g)
 {
     g->sample->is_cut = g->rows.bytes >= g->options->bytes || g->rows.cells >= SAMPLE_ALL_CELLS ||
+                        g->rows.unreadable >= UNREADABLE_MOST ||
                         clock_steady_us(clock_system()) >= g->until_us;
-    return !g->sample->is_cut && g->rows.unreadable < UNREADABLE_MOST;
+    return !g->sample->is_cut;
 }
 
 /* Whether the row had been read before the last reading, too. */
@@ -324,6 +325,15 @@ static int64_t end_of(int64_t time_limit_us)
     return time_limit_us < INT64_MAX - now_us ? now_us + time_limit_us : INT64_MAX;
 }
 
+/* Then no place is missing, though not all were read. */
+static bool is_most_known(const struct advice_observations *seen)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < seen->row_count; i++)
+        size += seen->rows[i].size;
+    return seen->table_size > 0 && size >= seen->table_size / 2;
+}
+
 status gather(const struct gather_options *options, struct advice_observations *out,
               struct advice_sample *sample)
 {
@@ -346,6 +356,7 @@ status gather(const struct gather_options *options, struct advice_observations *
     status s = read_rows(&g);
     frontier_free(&g.frontier);
     TRY(s);
+    sample->is_cut &= !is_most_known(out);
     TRY(read_heat(&g));
     return g.source.calls->read_siblings(&g.source, out);
 }

@@ -1,8 +1,14 @@
 /* See report.h. */
 #include "advice/report.h"
 
+#include "advice/thresholds.h"
 #include "base/utf8.h"
 #include "wire/json.h"
+
+bool advice_is_enough(const struct advice_observations *seen, const struct advice_sample *sample)
+{
+    return !sample->is_cut || seen->row_count >= KEYS_PREFIX_LEAST;
+}
 
 static void append(struct buffer *out, const char *text)
 {
@@ -100,7 +106,9 @@ void advice_write_text(const struct advice_observations *seen, const struct advi
         buffer_append_format(out, "%s\n", sample->note);
     for (size_t i = 0; i < advice->count; i++)
         write_finding(&advice->findings[i], out);
-    if (advice->count == 0)
+    if (!advice_is_enough(seen, sample))
+        append(out, "\ntoo little was seen to say more\n");
+    else if (advice->count == 0)
         append(out, "nothing was found\n");
 }
 
@@ -171,13 +179,19 @@ void advice_write_json(const struct advice_observations *seen, const struct advi
 {
     append(out, "{\n  ");
     append_string(out, "table", seen->table_id);
+    if (sample->name != NULL) {
+        append(out, ",\n  ");
+        append_string(out, "name", sample->name);
+    }
     buffer_append_format(
         out,
         ",\n  \"sample\": {\"rows\": %zu, \"places\": %zu, \"bytes\": %llu, \"isCut\": %s, "
-        "\"hasHotTablets\": %s, \"isByServer\": %s},\n  \"tableBytes\": %llu,\n  \"findings\": [",
+        "\"isEnough\": %s, \"hasHotTablets\": %s, \"isByServer\": %s},\n  \"tableBytes\": %llu,\n  "
+        "\"findings\": [",
         seen->row_count, sample->places, (unsigned long long)sample->bytes,
-        sample->is_cut ? "true" : "false", sample->has_heat ? "true" : "false",
-        sample->is_by_server ? "true" : "false", (unsigned long long)seen->table_size);
+        sample->is_cut ? "true" : "false", advice_is_enough(seen, sample) ? "true" : "false",
+        sample->has_heat ? "true" : "false", sample->is_by_server ? "true" : "false",
+        (unsigned long long)seen->table_size);
     for (size_t i = 0; i < advice->count; i++) {
         append(out, i == 0 ? "" : ",");
         append_finding(&advice->findings[i], out);

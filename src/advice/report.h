@@ -6,14 +6,20 @@
 
 /* What the sample was, for the report's head. */
 struct advice_sample {
+    const char *name; /* the full one of what was looked at; NULL: nobody said */
     size_t places;
     uint64_t bytes; /* read */
-    bool is_cut;    /* the bytes or the time allowed were used up before all places were read */
+    bool is_cut;    /* the bytes or the time allowed were used up before all places were read, or
+                       the rows were too large to be read; and less than half was */
     bool has_heat;  /* the server answers ListHotTablets */
     bool is_by_server;
     bool is_database; /* rows are entities */
     const char *note; /* what could not be looked at, in a sentence; NULL: nothing */
 };
+
+/* Whether so much was seen that silence means something: a sample that ended early has rows enough
+ * for the rules about keys. */
+bool advice_is_enough(const struct advice_observations *seen, const struct advice_sample *sample);
 
 /* Key bytes as text, no more than some 80 of them. What is no UTF-8, or not to be seen, is \xNN,
  * and so is a backslash. */

@@ -1,113 +1,30 @@
-/* See advise.h: options, and the report. */
+/* See advise.h: looking, and the report. */
 #include "cmd/advise.h"
 
 #include "advice/report.h"
+#include "advice/sarif.h"
 #include "base/clock.h"
+#include "cmd/advise_options.h"
 #include "cmd/advise_server.h"
 #include "cmd/advise_source.h"
+#include "cmd/advise_subjects.h"
 #include "cmd/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LIST_TABLES "/google.bigtable.admin.v2.BigtableTableAdmin/ListTables"
-
 enum { MEMORY_LIMIT = 1 << 30 };
 
-enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
+enum { EXIT_TOO_LITTLE = 3 };
 
-/* Who looks. */
-enum looker { BY_EITHER, BY_SERVER, BY_CLIENT };
-
-struct advise_options {
-    struct target_options target;
-    const char *table;
-    const char *database; /* NULL: a table is looked at */
-    bool all;             /* tables of the instance */
-    int by;               /* enum looker */
-    int format;           /* enum format */
-    int fail_on;          /* enum advice_severity */
-    uint64_t places;
-    uint64_t rows;
-    uint64_t bytes;
-    uint64_t seed;
-    bool show_values;
-    bool rules;
+/* What there is to say by now. */
+struct advising {
+    const struct advise_options *options;
+    struct buffer out; /* of text and JSON */
+    struct sarif sarif;
+    bool has_found;  /* something so severe as is asked for */
+    bool saw_little; /* of something */
 };
-
-/* --- options --- */
-
-#define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
-    {                                                                                              \
-        .member = #member_, .kind = OPTION_##kind_,                                                \
-        .offset = offsetof(struct advise_options, member_), .preset = preset_, .least = least_,    \
-        .most = most_, .unit = unit_, .sentence = sentence_                                        \
-    }
-
-static const struct option rows[] = {
-    TARGET_OPTION_ROWS(struct advise_options, target),
-    ROW(STRING, database, NULL, 0, 0, "NAME",
-        "A database of Datastore instead of a table: (default), or its name."),
-    ROW(BOOLEAN, all, "false", 0, 0, "", "All tables of the instance instead of one."),
-    ROW(ENUM, by, "auto", 0, 0, "auto|server|client",
-        "Who reads the sample: the server itself, which only a Trestle can, or this command."),
-    ROW(ENUM, format, "text", 0, 0, "text|json|markdown",
-        "How the answer looks; markdown is for --rules."),
-    ROW(ENUM, fail_on, "info", 0, 0, "info|warning|critical",
-        "The least severity of a finding that makes the exit status 1."),
-    ROW(INTEGER, places, "100", 1, 10000, "N", "Places of the table at which rows are read."),
-    ROW(INTEGER, rows, "10", 1, 1000, "N", "Rows that are read at each place."),
-    ROW(SIZE, bytes, "8MB", 1 << 10, (int64_t)1 << 40, "SIZE",
-        "No more places are read after so many bytes."),
-    ROW(INTEGER, seed, "0", 0, INT64_MAX, "N", "Chooses the places; 0: others each time."),
-    ROW(BOOLEAN, show_values, "false", 0, 0, "",
-        "Shows personal data in keys and names, for which <e-mail> and the like stand otherwise."),
-    ROW(BOOLEAN, rules, "false", 0, 0, "", "Prints all rules instead; needs no table."),
-};
-
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
-
-static const struct option_table table = {
-    .rows = rows, .count = ROW_COUNT, .command = "trestle advise [TABLE]"};
-
-static void write_help(struct buffer *out)
-{
-    options_write_help(&table, out);
-}
-
-/* A table, a database, or the rules. */
-static status check_subject(const struct advise_options *options)
-{
-    bool has_database = options->database != NULL;
-    int subjects = (options->table != NULL) + has_database + options->all;
-    if (options->rules && subjects > 0)
-        return status_make(STATUS_INVALID_ARGUMENT, "--rules takes neither a table nor a database");
-    if (subjects > 1)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "it is either a table, or --all tables, or a --database");
-    if (subjects == 0 && !options->rules)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "the table comes first; or --all tables, or a --database");
-    if (has_database && options->by == BY_CLIENT)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "only the server itself can look at a database");
-    return status_ok();
-}
-
-static status read_options(const char *const *arguments, struct advise_options *out)
-{
-    struct option_origin origins[ROW_COUNT] = {0};
-    struct option_values values = {.object = out, .origins = origins};
-    const char *const no_environment[] = {NULL};
-    bool has_table = arguments[0] != NULL && strncmp(arguments[0], "--", 2) != 0;
-    *out = (struct advise_options){0};
-    TRY(options_read(&table, arguments + has_table, no_environment, &values));
-    out->table = has_table ? arguments[0] : NULL;
-    TRY(check_subject(out));
-    if (out->format == FORMAT_MARKDOWN && !out->rules)
-        return status_make(STATUS_INVALID_ARGUMENT, "--format markdown is for --rules");
-    return target_options_settle(&table, origins, &out->target);
-}
 
 /* --- looking --- */
 
@@ -124,7 +41,7 @@ static status look_as_client(struct client_session *session, const struct advise
                                     .now_us = clock_wall_us(clock_system()),
                                     .places = options->places,
                                     .rows = options->rows,
-                                    .bytes = options->bytes,
+                                    .bytes = options->max_bytes,
                                     .time_limit_us = INT64_MAX,
                                     .seed = seed_of(options),
                                     .shows_values = options->show_values};
@@ -142,7 +59,7 @@ static status ask_for_table(struct client_session *session, const struct advise_
                                              .table = options->table,
                                              .places = options->places,
                                              .rows = options->rows,
-                                             .bytes = options->bytes,
+                                             .bytes = options->max_bytes,
                                              .seed = options->seed,
                                              .shows_values = options->show_values};
     return advise_ask(session, &question, arena, out);
@@ -193,86 +110,160 @@ static bool is_severe(const struct advise_options *options, const struct advice 
     return false;
 }
 
-/* The report, as text or JSON, in `out`. `*has_found`: something so severe as is asked for. */
-static status look(struct client_session *session, const struct advise_options *options,
-                   struct arena *arena, struct buffer *out, bool *has_found)
+/* The full name of what the options name; NULL without memory. */
+static const char *subject_name(const struct advise_options *options, struct arena *arena)
 {
-    struct advise_report report = {.advice = {.count = 0}};
-    TRY(options->database != NULL ? look_at_database(session, options, arena, &report)
-                                  : look_at_table(session, options, arena, &report));
-    if (options->format == FORMAT_JSON)
-        advice_write_json(&report.seen, &report.sample, &report.advice, out);
+    struct buffer name = {0};
+    buffer_append_format(&name, "projects/%s/", options->target.project);
+    if (options->database != NULL)
+        buffer_append_format(&name, "databases/%s", options->database);
     else
-        advice_write_text(&report.seen, &report.sample, &report.advice, out);
-    *has_found |= is_severe(options, &report.advice); /* its rules may be the arena's */
-    return out->failed ? status_out_of_memory() : status_ok();
+        buffer_append_format(&name, "instances/%s/tables/%s", options->target.instance,
+                             options->table);
+    const char *kept = name.failed ? NULL : arena_string(arena, buffer_bytes(&name));
+    buffer_free(&name);
+    return kept;
 }
 
-/* --- all tables --- */
-
-static status list_tables(struct client_session *session, struct arena *arena,
-                          const BtAdmin__ListTablesResponse **out)
+static void write_report(struct advising *advising, struct advise_report *report)
 {
-    BtAdmin__ListTablesRequest request = BT_ADMIN__LIST_TABLES_REQUEST__INIT;
-    const ProtobufCMessage *message;
-    request.parent = client_session_instance(session);
-    request.view = BT_ADMIN__TABLE__VIEW__NAME_ONLY;
-    TRY(client_session_call(session, LIST_TABLES, NULL, &request.base,
-                            &bt_admin__list_tables_response__descriptor, arena, &message));
-    *out = (const void *)message;
-    return status_ok();
+    const struct advise_options *options = advising->options;
+    struct buffer *out = &advising->out;
+    if (options->format == ADVISE_SARIF) {
+        sarif_add(&advising->sarif, report->sample.name, &report->seen, &report->sample,
+                  &report->advice);
+    } else if (options->format == ADVISE_JSON) {
+        buffer_append_bytes(out, bytes_of(out->size > 1 ? "," : ""));
+        advice_write_json(&report->seen, &report->sample, &report->advice, out);
+    } else {
+        buffer_append_bytes(out, bytes_of(out->size > 0 ? "\n" : ""));
+        if (options->whole_server)
+            report->seen.table_id = report->sample.name;
+        advice_write_text(&report->seen, &report->sample, &report->advice, out);
+    }
+}
+
+/* At what `one` names. */
+static status look(struct advising *advising, struct client_session *session,
+                   const struct advise_options *one, struct arena *arena)
+{
+    struct advise_report report = {.advice = {.count = 0}};
+    TRY(one->database != NULL ? look_at_database(session, one, arena, &report)
+                              : look_at_table(session, one, arena, &report));
+    report.sample.name = subject_name(one, arena);
+    if (report.sample.name == NULL)
+        return status_out_of_memory();
+    write_report(advising, &report);
+    advising->has_found |= is_severe(one, &report.advice);
+    advising->saw_little |= !advice_is_enough(&report.seen, &report.sample);
+    return advising->out.failed ? status_out_of_memory() : status_ok();
 }
 
 /* One that was deleted meanwhile has no report. */
-static status look_at_one(struct client_session *session, const struct advise_options *options,
-                          struct buffer *out, bool *has_found)
+static status look_at_one(struct advising *advising, struct client_session *session,
+                          const struct advise_options *one)
 {
-    size_t before = out->size;
     struct arena *arena = arena_create(MEMORY_LIMIT);
     if (arena == NULL)
         return status_out_of_memory();
-    if (out->size > 1)
-        buffer_append_byte(out, options->format == FORMAT_JSON ? ',' : '\n');
-    status s = look(session, options, arena, out, has_found);
+    status s = look(advising, session, one, arena);
     arena_destroy(arena);
     if (s.code != STATUS_NOT_FOUND)
         return s;
     status_free(s);
-    out->size = before;
     return status_ok();
 }
 
-/* JSON is a list of what there is for one. */
-static status look_at_all(struct client_session *session, const struct advise_options *options,
-                          struct arena *arena, struct buffer *out, bool *has_found)
+/* --- all --- */
+
+/* A session of the subject's own, since calls name the instance that a session is of. */
+static status look_at_subject(struct advising *advising, const struct advise_subject *subject)
 {
-    const BtAdmin__ListTablesResponse *tables;
-    struct advise_options one = *options;
-    TRY(list_tables(session, arena, &tables));
-    if (options->format == FORMAT_JSON)
-        buffer_append_byte(out, '[');
-    for (size_t i = 0; i < tables->n_tables; i++) {
-        one.table = strrchr(tables->tables[i]->name, '/');
-        one.table = one.table == NULL ? tables->tables[i]->name : one.table + 1;
-        TRY(look_at_one(session, &one, out, has_found));
-    }
-    if (options->format == FORMAT_JSON)
-        buffer_append_format(out, "]\n");
-    else if (tables->n_tables == 0)
-        buffer_append_format(out, "There are no tables.\n");
-    return out->failed ? status_out_of_memory() : status_ok();
+    struct advise_options one = *advising->options;
+    struct client_session *session = NULL;
+    one.target.project = subject->project;
+    one.table = subject->table;
+    one.database = subject->database;
+    if (subject->instance != NULL)
+        one.target.instance = subject->instance;
+    const struct client_session_options server = {.target = one.target};
+    TRY(client_session_create(&server, &session));
+    status s = look_at_one(advising, session, &one);
+    client_session_destroy(session);
+    return s;
 }
 
-static status look_at_subject(const struct advise_options *options, struct buffer *out,
-                              bool *has_found)
+/* In words for whoever waits, and pays for what is read. */
+static void say_what_is_read(const struct advise_options *options, struct client_session *session,
+                             size_t subjects)
 {
-    const struct client_session_options server = {.target = options->target};
+    const double mib = 1 << 20;
+    uint64_t rows = options->places * options->rows;
+    fprintf(stderr, "trestle advise: reads %llu rows and %.1f MiB at most of ",
+            (unsigned long long)rows, (double)options->max_bytes / mib);
+    if (options->all)
+        fprintf(stderr, "each of %zu tables and databases", subjects);
+    else
+        fprintf(stderr, "%s", options->table != NULL ? options->table : options->database);
+    fprintf(stderr, " at %s\n", client_session_address(session));
+}
+
+/* A client can look at tables only. */
+static bool is_looked_at(const struct advise_options *options, const struct advise_subject *subject)
+{
+    return subject->database == NULL || options->by != BY_CLIENT;
+}
+
+static status look_at_all(struct advising *advising, struct client_session *session,
+                          struct arena *arena)
+{
+    struct advise_subjects subjects = {.arena = arena};
+    const struct advise_options *options = advising->options;
+    status s = options->whole_server ? advise_list_server(session, &subjects)
+                                     : advise_list_instance(session, &subjects);
+    size_t count = advise_subjects_count(&subjects);
+    if (status_is_ok(s))
+        say_what_is_read(options, session, count);
+    for (size_t i = 0; status_is_ok(s) && i < count; i++) {
+        const struct advise_subject *subject = advise_subjects_at(&subjects, i);
+        if (is_looked_at(options, subject))
+            s = look_at_subject(advising, subject);
+    }
+    advise_subjects_free(&subjects);
+    if (count == 0 && options->format == ADVISE_TEXT)
+        buffer_append_bytes(&advising->out, bytes_of("There are no tables.\n"));
+    return s;
+}
+
+/* JSON of all is a list of what there is for one. */
+static status look_at_what_is_named(struct advising *advising, struct client_session *session,
+                                    struct arena *arena)
+{
+    const struct advise_options *options = advising->options;
+    bool is_list = options->all && options->format == ADVISE_JSON;
+    if (is_list)
+        buffer_append_byte(&advising->out, '[');
+    if (options->all) {
+        TRY(look_at_all(advising, session, arena));
+    } else {
+        say_what_is_read(options, session, 1);
+        TRY(look(advising, session, options, arena));
+    }
+    if (is_list)
+        buffer_append_bytes(&advising->out, bytes_of("]\n"));
+    if (options->format == ADVISE_SARIF)
+        sarif_write(&advising->sarif, TRESTLE_VERSION, &advising->out);
+    return advising->out.failed ? status_out_of_memory() : status_ok();
+}
+
+static status look_around(struct advising *advising)
+{
+    const struct client_session_options server = {.target = advising->options->target};
     struct client_session *session = NULL;
     struct arena *arena = arena_create(MEMORY_LIMIT);
     status s = arena == NULL ? status_out_of_memory() : client_session_create(&server, &session);
     if (status_is_ok(s))
-        s = options->all ? look_at_all(session, options, arena, out, has_found)
-                         : look(session, options, arena, out, has_found);
+        s = look_at_what_is_named(advising, session, arena);
     client_session_destroy(session);
     arena_destroy(arena);
     return s;
@@ -283,9 +274,9 @@ static status look_at_subject(const struct advise_options *options, struct buffe
 static int print_rules(const struct advise_options *options)
 {
     static void (*const writers[])(struct buffer * out) = {
-        [FORMAT_TEXT] = advice_write_rules_text,
-        [FORMAT_JSON] = advice_write_rules_json,
-        [FORMAT_MARKDOWN] = advice_write_rules_markdown,
+        [ADVISE_TEXT] = advice_write_rules_text,
+        [ADVISE_JSON] = advice_write_rules_json,
+        [ADVISE_MARKDOWN] = advice_write_rules_markdown,
     };
     return command_print(writers[options->format]);
 }
@@ -296,21 +287,29 @@ static status print(const struct buffer *out)
     return is_written ? status_ok() : status_make(STATUS_UNAVAILABLE, "cannot write the report");
 }
 
+/* Something that was found counts for more than what was not seen. */
+static int end_of(const struct advising *advising, status s)
+{
+    if (status_is_ok(s) && !advising->has_found && advising->saw_little)
+        return EXIT_TOO_LITTLE;
+    return command_end("advise", s, !advising->has_found);
+}
+
 int advise_command(const char *const *arguments)
 {
     struct advise_options options;
-    struct buffer out = {0};
-    bool has_found = false;
+    struct advising advising = {.options = &options};
     if (command_asks_for(arguments, "--help"))
-        return command_print(write_help);
-    status s = read_options(arguments, &options);
+        return command_print(advise_options_help);
+    status s = advise_options_read(arguments, &options);
     if (!status_is_ok(s))
         return command_refuse("advise", s);
     if (options.rules)
         return print_rules(&options);
-    s = look_at_subject(&options, &out, &has_found);
+    s = look_around(&advising);
     if (status_is_ok(s))
-        s = print(&out);
-    buffer_free(&out);
-    return command_end("advise", s, !has_found);
+        s = print(&advising.out);
+    buffer_free(&advising.out);
+    sarif_free(&advising.sarif);
+    return end_of(&advising, s);
 }

@@ -471,7 +471,8 @@ function redrawing(page, signal) {
 }
 
 export async function heat(place, parameters, signal) {
-  const page = { place, view: viewOf(parameters), isLive: true, loadedAt: 0, grid: null, findings: [] };
+  const page = { place, view: viewOf(parameters), isLive: true, loadedAt: 0, grid: null };
+  page.findings = [];
   page.map = mapOf(page);
   page.legend = legend(page);
   const parts = (page.parts = partsOf(page));
