@@ -402,6 +402,7 @@ static struct cluster *new_cluster(const struct cluster_options *options)
     cluster->magic = CLUSTER_MAGIC;
     cluster->options = *options;
     cluster->next_id = CATALOG_KEYSPACE_ID + 1;
+    atomic_init(&cluster->usage_is_to_sweep, true); /* what a crash has left */
     cluster->reserve = (struct disk_reserve){.directory = options->data_directory,
                                              .reserve_bytes = options->disk_reserve_bytes,
                                              .clock = options->clock,

@@ -54,6 +54,7 @@ struct cluster {
     struct care *care;
     struct mender *mender;
     struct heat *heat;
+    atomic_bool usage_is_to_sweep; /* tables have gone: usage_store.h */
     struct maintenance *maintenance;
     struct cluster_settling settling;
     struct cluster_traffic traffic;

@@ -113,6 +113,7 @@ static void doom(struct cluster *cluster, struct table *table)
     else
         leave_index(cluster, table);
     table->is_doomed = true;
+    atomic_store(&cluster->usage_is_to_sweep, true);
     table_release(table);
 }
 

@@ -322,6 +322,13 @@ static status catch_up(struct cluster *cluster, const struct tables *tables, int
     return status_ok();
 }
 
+static status keep_usage(const struct tables *tables, struct look *look)
+{
+    TRY(usage_store_sweep(look->cluster, &look->batch));
+    return look->ends_window ? usage_store_write(tables->items, tables->count, &look->batch)
+                             : status_ok();
+}
+
 /* What cannot be kept, since writes are refused for a while, is kept a little later: the window
  * goes on. */
 static void carry_out(const struct tables *tables, struct look *look)
@@ -332,6 +339,8 @@ static void carry_out(const struct tables *tables, struct look *look)
     look->ends_window &= status_is_ok(s);
     if (look->ends_window)
         s = let_decay(tables, look);
+    if (status_is_ok(s))
+        s = keep_usage(tables, look);
     buffer_free(&look->hot);
     heat_batch_drop(&look->batch);
     arena_destroy(look->batch.arena);

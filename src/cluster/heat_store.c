@@ -13,7 +13,15 @@
 #define HOUR_US   (60 * MINUTE_US)
 #define DAY_US    (24 * HOUR_US)
 
-enum { HOT_FAMILY = HEAT_LEVELS + 1, HOT_LETTER = 'H', KEY_SIZE = 17, PERCENT_STEPS = 1000 };
+enum {
+    HOT_FAMILY = HEAT_LEVELS + 1,
+    USAGE_FAMILY,
+    FAMILIES = USAGE_FAMILY,
+    HOT_LETTER = 'H',
+    USAGE_LETTER = 'U',
+    KEY_SIZE = 17,
+    PERCENT_STEPS = 1000,
+};
 
 static const struct {
     char letter;
@@ -42,38 +50,79 @@ static uint32_t family_of(enum heat_level level)
 
 /* --- the table --- */
 
-static status make_schema(struct schema **out)
+static const struct gc_rule gc_rules[FAMILIES] = {
+    {.kind = GC_MAX_AGE, .max_age_us = 6 * HOUR_US}, {.kind = GC_MAX_AGE, .max_age_us = 4 * DAY_US},
+    {.kind = GC_MAX_AGE, .max_age_us = 28 * DAY_US}, {.kind = GC_MAX_AGE, .max_age_us = DAY_US},
+    {.kind = GC_MAX_VERSIONS, .max_versions = 1},
+};
+
+/* In the order of their numbers, which begin with 1. */
+static void fill_families(struct family families[FAMILIES])
 {
-    static const struct gc_rule rules[] = {
-        {.kind = GC_MAX_AGE, .max_age_us = 6 * HOUR_US},
-        {.kind = GC_MAX_AGE, .max_age_us = 4 * DAY_US},
-        {.kind = GC_MAX_AGE, .max_age_us = 28 * DAY_US},
-        {.kind = GC_MAX_AGE, .max_age_us = DAY_US},
-    };
-    const struct family families[] = {
-        {.id = 1, .name = bytes_of("m"), .gc = &rules[0]},
-        {.id = 2, .name = bytes_of("t"), .gc = &rules[1]},
-        {.id = 3, .name = bytes_of("h"), .gc = &rules[2]},
-        {.id = HOT_FAMILY, .name = bytes_of("H"), .gc = &rules[3]},
-    };
-    return schema_create(GRANULARITY_MICROS, families, HOT_FAMILY, HOT_FAMILY + 1, out);
+    static const char *const names[FAMILIES] = {"m", "t", "h", "H", "U"};
+    for (uint32_t i = 0; i < FAMILIES; i++)
+        families[i] = (struct family){.id = i + 1, .name = bytes_of(names[i]), .gc = &gc_rules[i]};
+}
+
+static status make_table(struct cluster *cluster, struct table **out)
+{
+    struct family families[FAMILIES];
+    struct schema *schema;
+    fill_families(families);
+    TRY(schema_create(GRANULARITY_MICROS, families, FAMILIES, FAMILIES + 1, &schema));
+    struct table_spec spec = {.name = HEAT_TABLE, .schema = schema};
+    status s = cluster_create_table(cluster, &spec, out);
+    schema_destroy(schema);
+    return s;
+}
+
+/* Former programs made it with the first families alone, and gave these the same numbers. */
+static status add_families(void *context, const struct table_info *now, struct arena *arena,
+                           struct table_change *next)
+{
+    struct family *families = arena_alloc(arena, FAMILIES * sizeof *families);
+    (void)context;
+    if (families == NULL)
+        return status_out_of_memory();
+    fill_families(families);
+    for (size_t i = now->schema->family_count; i < FAMILIES; i++)
+        families[i].id = 0;
+    *next = (struct table_change){.families = families,
+                                  .family_count = FAMILIES,
+                                  .deletion_protection = now->deletion_protection,
+                                  .extra = now->extra};
+    return status_ok();
+}
+
+static status complete(struct table *table)
+{
+    enum { CHANGE_MEMORY = 1 << 20 };
+    if (table_schema(table)->family_count >= FAMILIES)
+        return status_ok();
+    struct arena *arena = arena_create(CHANGE_MEMORY);
+    if (arena == NULL)
+        return status_out_of_memory();
+    status s = table_change_schema(table, arena, add_families, NULL);
+    arena_destroy(arena);
+    return s;
 }
 
 /* `*out` NULL if it is not there, and is not to be made. */
 static status hold_table(struct cluster *cluster, bool make, struct table **out)
 {
-    struct schema *schema;
     status s = cluster_table(cluster, bytes_of(HEAT_TABLE), out);
-    if (s.code != STATUS_NOT_FOUND)
+    if (s.code == STATUS_NOT_FOUND) {
+        status_free(s);
+        *out = NULL;
+        return make ? make_table(cluster, out) : status_ok();
+    }
+    if (!status_is_ok(s) || !make)
         return s;
-    status_free(s);
-    *out = NULL;
-    if (!make)
-        return status_ok();
-    TRY(make_schema(&schema));
-    struct table_spec spec = {.name = HEAT_TABLE, .schema = schema};
-    s = cluster_create_table(cluster, &spec, out);
-    schema_destroy(schema);
+    s = complete(*out);
+    if (!status_is_ok(s)) {
+        table_release(*out);
+        *out = NULL;
+    }
     return s;
 }
 
@@ -115,22 +164,30 @@ static status make_room(struct heat_batch *batch)
     return status_ok();
 }
 
-static status put(struct heat_batch *batch, const uint8_t key[KEY_SIZE], uint32_t family,
-                  int64_t timestamp_us, const struct buffer *value)
+static status put_change(struct heat_batch *batch, const uint8_t key[KEY_SIZE],
+                         struct row_change *change)
 {
     enum { BIG = 1 << 20 }; /* none is as large */
-    struct row_change *change = row_change_create(batch->arena);
-    bytes copy = arena_copy(batch->arena, buffer_bytes(value));
     bytes row_key = arena_copy(batch->arena, bytes_make(key, KEY_SIZE));
-    if (value->failed || change == NULL || copy.data == NULL || row_key.data == NULL)
+    if (row_key.data == NULL)
         return status_out_of_memory();
     TRY(make_room(batch));
     struct grouped_row *row = &batch->rows[batch->count];
     *row = (struct grouped_row){.row_key = row_key};
-    row_change_set(change, family, bytes_make(NULL, 0), timestamp_us, copy);
     TRY(row_change_pack(change, BIG, &row->change));
     batch->count++;
     return status_ok();
+}
+
+static status put(struct heat_batch *batch, const uint8_t key[KEY_SIZE], uint32_t family,
+                  int64_t timestamp_us, const struct buffer *value)
+{
+    struct row_change *change = row_change_create(batch->arena);
+    bytes copy = arena_copy(batch->arena, buffer_bytes(value));
+    if (value->failed || change == NULL || copy.data == NULL)
+        return status_out_of_memory();
+    row_change_set(change, family, bytes_make(NULL, 0), timestamp_us, copy);
+    return put_change(batch, key, change);
 }
 
 status heat_batch_put(struct heat_batch *batch, uint64_t table_id, enum heat_level level,
@@ -165,6 +222,29 @@ status heat_batch_put_hot(struct heat_batch *batch, const struct hot_tablet *hot
     status s = put(batch, key, HOT_FAMILY, hot->from_us, &value);
     buffer_free(&value);
     return s;
+}
+
+/* As a number of a row. Numbers of tables are given by a counter, and never have eight bytes. */
+static int64_t usage_number(uint64_t table_id, uint8_t kind)
+{
+    return (int64_t)(table_id << 8 | kind);
+}
+
+status heat_batch_put_usage(struct heat_batch *batch, uint64_t table_id, uint8_t kind, bytes value)
+{
+    uint8_t key[KEY_SIZE];
+    struct row_change *change = row_change_create(batch->arena);
+    if (change == NULL)
+        return status_out_of_memory();
+    bytes copy = arena_copy(batch->arena, value);
+    if (copy.data == NULL)
+        return status_out_of_memory();
+    if (value.size == 0)
+        row_change_delete_row(change);
+    else
+        row_change_set(change, USAGE_FAMILY, bytes_make(NULL, 0), 0, copy);
+    make_key(key, 0, USAGE_LETTER, usage_number(table_id, kind));
+    return put_change(batch, key, change);
 }
 
 void heat_batch_drop(struct heat_batch *batch)
@@ -386,4 +466,29 @@ status heat_store_hot(struct cluster *cluster,
     struct hot_visit hot = {.visit = visit, .context = context};
     struct reading reading = {.row = visit_hot, .context = &hot};
     return read_numbers(cluster, 0, HOT_LETTER, 0, INT64_MAX, &reading);
+}
+
+/* --- usage --- */
+
+struct usage_visit {
+    bool (*visit)(void *context, uint64_t table_id, uint8_t kind, bytes value);
+    void *context;
+};
+
+static bool visit_usage(void *context, int64_t number, bytes value)
+{
+    const struct usage_visit *visit = context;
+    uint64_t id = (uint64_t)number;
+    return visit->visit(visit->context, id >> 8, (uint8_t)id, value);
+}
+
+status heat_store_usage(struct cluster *cluster, uint64_t first_table, uint64_t last_table,
+                        bool (*visit)(void *context, uint64_t table_id, uint8_t kind, bytes value),
+                        void *context)
+{
+    const uint64_t greatest = (uint64_t)INT64_MAX >> 8;
+    struct usage_visit usage = {.visit = visit, .context = context};
+    struct reading reading = {.row = visit_usage, .context = &usage};
+    int64_t until = last_table < greatest ? usage_number(last_table + 1, 0) : INT64_MAX;
+    return read_numbers(cluster, 0, USAGE_LETTER, usage_number(first_table, 0), until, &reading);
 }

@@ -4,11 +4,14 @@
  *     <table id> 't' <from>    ten minutes, in the family t
  *     <table id> 'h' <from>    an hour, in the family h
  *     <0>        'H' <id>      a hot tablet, in the family H
+ *     <0>        'U' <id>      a record of usage (usage_store.h), in the family U
  *
- * Ids and times (microseconds since 1970) have eight bytes, big-endian. Each row has one cell,
- * whose timestamp is the end of the time that it is about, and of a hot tablet the beginning, since
- * the end moves on while it stays hot; the rule of its family collects it. The table comes to be
- * with the first row. Functions block. */
+ * Ids and times (microseconds since 1970) have eight bytes, big-endian; the id of a record of usage
+ * is seven bytes of its table's and one for its kind. Each row has one cell, whose timestamp is the
+ * end of the time that it is about, and of a hot tablet the beginning, since the end moves on while
+ * it stays hot; the rule of its family collects it. A record of usage has the time 0, and stays
+ * until it is removed. The table comes to be with the first row, and gets the families that it has
+ * not got yet, since a former program made it, with the next. Functions block. */
 #ifndef TRESTLE_CLUSTER_HEAT_STORE_H
 #define TRESTLE_CLUSTER_HEAT_STORE_H
 
@@ -38,6 +41,8 @@ struct heat_batch {
 status heat_batch_put(struct heat_batch *batch, uint64_t table_id, enum heat_level level,
                       const struct heat_record *record);
 status heat_batch_put_hot(struct heat_batch *batch, const struct hot_tablet *hot);
+/* An empty value removes the record. */
+status heat_batch_put_usage(struct heat_batch *batch, uint64_t table_id, uint8_t kind, bytes value);
 
 /* Writes them, if there are any; either way the batch is empty afterwards. On threads alone that
  * nobody waits for who holds a row's lock. */
@@ -62,5 +67,11 @@ status heat_store_newest(struct cluster *cluster, uint64_t table_id, enum heat_l
  * call. */
 status heat_store_hot(struct cluster *cluster,
                       void (*visit)(void *context, const struct hot_tablet *hot), void *context);
+
+/* Calls `visit` for each record of usage of the tables with these ids, from the first to the last,
+ * by table and kind, until it returns false; the value is valid during the call. */
+status heat_store_usage(struct cluster *cluster, uint64_t first_table, uint64_t last_table,
+                        bool (*visit)(void *context, uint64_t table_id, uint8_t kind, bytes value),
+                        void *context);
 
 #endif

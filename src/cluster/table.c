@@ -111,6 +111,7 @@ status table_create(struct cluster *cluster, const struct table_record *record, 
     table->is_deleted = record->deleted_us > 0;
     table->deleted_us = record->deleted_us;
     heat_table_init(&table->heat);
+    usage_store_init(&table->usage);
     table->heat.is_counted = heat_counts_table(cluster, name);
     pthread_mutex_init(&table->map_lock, NULL);
     atomic_init(&table->references, 1);
@@ -130,6 +131,7 @@ void table_destroy(struct table *table)
     }
     pthread_mutex_destroy(&table->map_lock);
     heat_table_free(&table->heat);
+    usage_store_free(&table->usage);
     buffer_free(&table->gc.next);
     free(table->tablets);
     free(table->name);

@@ -21,6 +21,7 @@
 #include "cluster/heat_table.h"
 #include "cluster/settle.h"
 #include "cluster/traffic.h"
+#include "cluster/usage_store.h"
 #include "row/fold.h"
 #include "tablet/tablet.h"
 
@@ -62,6 +63,7 @@ struct table {
     struct table_gc gc;
     struct table_settling settling;
     struct table_heat heat;
+    struct table_usage usage;
     struct table_traffic traffic;
     atomic_bool is_being_repaired;
     bool is_deleted;    /* it is not in the index; with admin held, as the next */
