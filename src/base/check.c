@@ -10,3 +10,11 @@ void check_failed(const char *file, int line, const char *what)
             what);
     abort();
 }
+
+bool check_is_locked(pthread_mutex_t *mutex)
+{
+    if (pthread_mutex_trylock(mutex) != 0)
+        return true;
+    pthread_mutex_unlock(mutex);
+    return false;
+}
