@@ -30,7 +30,7 @@ static void finish(struct row_update *update, status result)
     response.predicate_matched = self->matched;
     filter_destroy(self->predicate);
     update_room_end(&self->room);
-    data_call_tell_commit(&self->data, update->locked_us, &update->commit);
+    data_call_tell_commit(&self->data, update->locked_us, &update->commit.times);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);

@@ -134,11 +134,12 @@ void data_call_tell_read(struct data_call *data, int64_t locked_us)
     grpc_call_step(data->call, CALL_AWAITS_COMMIT);
 }
 
-void data_call_tell_commit(struct data_call *data, int64_t locked_us, const struct commit *commit)
+void data_call_tell_commit(struct data_call *data, int64_t locked_us,
+                           const struct write_times *times)
 {
     grpc_call_step_at(data->call, CALL_AWAITS_COMMIT, locked_us);
-    grpc_call_step_at(data->call, CALL_COMMITS, commit->begun_us);
-    grpc_call_step_at(data->call, CALL_WORKS, commit->written_us);
+    grpc_call_step_at(data->call, CALL_COMMITS, times->begun_us);
+    grpc_call_step_at(data->call, CALL_WORKS, times->written_us);
 }
 
 /* To a client that will ask again and then says what it was told: where to ask. One server has

@@ -8,7 +8,7 @@
 
 #include "bigtable/services.h"
 #include "bigtable/view.h"
-#include "tablet/commit.h"
+#include "tablet/write_times.h"
 #include "wire/call_steps.h"
 #include "wire/proto.h"
 
@@ -60,7 +60,8 @@ void data_call_add_headers(struct data_call *data);
  * CALL_AWAITS_LOCK since before it was asked for. The first when an update has read its row, the
  * second when either is done. */
 void data_call_tell_read(struct data_call *data, int64_t locked_us);
-void data_call_tell_commit(struct data_call *data, int64_t locked_us, const struct commit *commit);
+void data_call_tell_commit(struct data_call *data, int64_t locked_us,
+                           const struct write_times *times);
 
 /* Ends the call; takes the status. `data` is gone afterwards. On the loop's thread, unless headers
  * have been added. */

@@ -16,7 +16,7 @@ static void finish(struct row_write *write, status result)
 {
     struct mutate_row *self = LIST_ENTRY(write, struct mutate_row, write);
     const Bt__MutateRowResponse response = BT__MUTATE_ROW_RESPONSE__INIT;
-    data_call_tell_commit(&self->data, write->locked_us, &write->commit);
+    data_call_tell_commit(&self->data, write->locked_us, &write->commit.times);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);

@@ -276,7 +276,7 @@ static void finish(struct row_update *update, status result)
     if (status_is_ok(result))
         result = make_answer(self, &row);
     update_room_end(&self->room);
-    data_call_tell_commit(&self->data, update->locked_us, &update->commit);
+    data_call_tell_commit(&self->data, update->locked_us, &update->commit.times);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 
 status cluster_write_described(struct cluster *cluster, struct store_batch *batch,
-                               void (*describe)(const struct commit *commit,
-                                                struct event_writer *writer),
-                               void *context)
+                               void (*describe)(const void *context, struct event_writer *writer),
+                               const void *context)
 {
     TRY(disk_reserve_admit(&cluster->reserve));
     return commit_write(cluster->commits, batch, describe, context);
@@ -95,9 +94,9 @@ static status append_tablets(struct cluster *cluster, const struct table_spec *s
     return status_ok();
 }
 
-static void describe_files(const struct commit *commit, struct event_writer *writer)
+static void describe_files(const void *context, struct event_writer *writer)
 {
-    const struct taken_files *taken = commit->owner;
+    const struct taken_files *taken = context;
     event_files_taken_in(writer, taken->keyspace, taken->files, taken->count);
 }
 

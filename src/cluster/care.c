@@ -153,12 +153,22 @@ void care_request(struct care *care, struct table *table, bytes row_key)
     request(care, table, row_hash, row_key);
 }
 
-void care_see_commit(void *context, const struct commit *commit)
+static void note_row(struct care *care, const struct commit *row)
 {
-    struct care *care = context;
-    if (hot_rows_note(care->hot, commit->row_hash, commit->change->fragment.size,
-                      !commit->is_folded))
-        request(care, commit->owner, commit->row_hash, commit->row_key);
+    if (hot_rows_note(care->hot, row->row_hash, row->change->fragment.size, !row->is_folded))
+        request(care, row->table, row->row_hash, row->row_key);
+}
+
+static void note_applied(void *context, const struct commit *commit)
+{
+    note_row(context, commit);
+    for (size_t i = 0; i < commit->other_count; i++)
+        note_row(context, &commit->others[i]);
+}
+
+struct commit_observer care_observer(struct care *care)
+{
+    return (struct commit_observer){.context = care, .applied = note_applied};
 }
 
 /* --- rows at rest --- */

@@ -12,7 +12,7 @@
 
 #include "cluster/cluster.h"
 #include "os/pool.h"
-#include "tablet/commit.h"
+#include "tablet/commit_observer.h"
 
 struct care;
 
@@ -22,8 +22,8 @@ status care_create(struct cluster *cluster, struct care **out);
 void care_stop(struct care *care);
 void care_destroy(struct care *care); /* after the commit queue is gone; NULL is fine */
 
-/* commit_options.applied, with the care as context and the table as the commits' owner. */
-void care_see_commit(void *context, const struct commit *commit);
+/* Notices what is written to rows of tables: of the queue, all of whose changes have a table. */
+struct commit_observer care_observer(struct care *care);
 
 /* A reader found that the row wants care. Any thread that holds the table. */
 void care_request(struct care *care, struct table *table, bytes row_key);

@@ -89,9 +89,14 @@ struct load {
 };
 
 /* Each commit writes its version into the catalog's keyspace, beside the catalog's records. */
+struct version_commit {
+    struct commit commit;
+    struct cluster *cluster;
+};
+
 static void put_version(struct commit *commit, struct store_batch *batch)
 {
-    struct cluster *cluster = commit->owner;
+    struct cluster *cluster = ((struct version_commit *)(void *)commit)->cluster;
     store_batch_put(batch, cluster->catalog, bytes_of("zz-last-version"),
                     bytes_make(&commit->version, sizeof commit->version));
 }
@@ -101,8 +106,9 @@ static void *write_versions(void *argument)
     struct load *load = argument;
     struct cluster *cluster = load->t->f->cluster;
     while (!atomic_load(&load->stop)) {
-        struct commit commit = {.extend = put_version, .owner = cluster};
-        assert_ok(commit_and_wait(cluster->commits, &commit));
+        struct version_commit write = {.commit = {.kind = COMMIT_CATALOG, .extend = put_version},
+                                       .cluster = cluster};
+        assert_ok(commit_and_wait(cluster->commits, &write.commit));
         atomic_fetch_add(&load->done, 1);
     }
     return NULL;

@@ -334,9 +334,29 @@ static status admit_writes(void *context)
     return disk_reserve_admit(&cluster->reserve);
 }
 
+/* The log first: it is asked for memory before others count on the commit. */
+static status gather_observers(struct cluster *cluster)
+{
+    const struct cluster_options *options = &cluster->options;
+    enum { OUR_OWN = 2 };
+    struct commit_observer *observers = cluster->observers =
+        calloc(OUR_OWN + options->observer_count, sizeof *observers);
+    if (observers == NULL)
+        return status_out_of_memory();
+    size_t count = 0;
+    if (cluster->log != NULL)
+        observers[count++] = change_log_observer(cluster->log);
+    observers[count++] = care_observer(cluster->care);
+    for (size_t i = 0; i < options->observer_count; i++)
+        observers[count++] = options->observers[i];
+    cluster->observer_count = count;
+    return status_ok();
+}
+
 static status start_commits(struct cluster *cluster)
 {
     uint64_t queue_bytes = cluster->options.commit_queue_bytes;
+    TRY(gather_observers(cluster));
     struct commit_options options = {
         .store = cluster->store,
         .catalog = cluster->catalog,
@@ -346,9 +366,9 @@ static status start_commits(struct cluster *cluster)
         .stall_limit_us = (int64_t)LIMIT_COMMIT_STALL_SECONDS * 1000000,
         .admit = admit_writes,
         .admit_context = cluster,
-        .applied = care_see_commit,
-        .applied_context = cluster->care,
-        .log = cluster->log,
+        .observers = cluster->observers,
+        .observer_count = cluster->observer_count,
+        .has_change_log = cluster->log != NULL,
         .metrics = cluster->options.metrics};
     TRY(row_locks_create(&cluster->locks));
     return commit_queue_create(&options, &cluster->commits);
@@ -469,6 +489,7 @@ void cluster_close(struct cluster *cluster)
     if (cluster->commits != NULL)
         commit_queue_destroy(cluster->commits);
     cluster->commits = NULL;
+    free(cluster->observers);
     change_log_close(cluster->log);
     buffer_free(&cluster->archive_path);
     care_destroy(cluster->care);

@@ -15,6 +15,7 @@
 
 struct cluster;
 struct table;
+struct commit_observer;
 struct condition;
 struct metrics;
 struct place;
@@ -51,6 +52,8 @@ struct cluster_options {
     int64_t scrub_period_us;    /* between two looks at each table file; 0: none is taken */
     void (*on_large_work)(void *context, bool begins); /* as in store_options */
     void *large_work_context;
+    const struct commit_observer *observers; /* besides our own; outlive the cluster */
+    size_t observer_count;
     struct {
         struct place *place; /* outlives the cluster; NULL: no archive is made */
         uint64_t buffer_bytes;

@@ -24,7 +24,7 @@
 #include "cluster/settle.h"
 #include "cluster/table.h"
 #include "tablet/change_log.h"
-#include "tablet/commit.h"
+#include "tablet/commit_observer.h"
 #include "tablet/event.h"
 #include "tablet/row_locks.h"
 
@@ -34,6 +34,8 @@ struct cluster {
     struct store *store;
     struct keyspace *catalog;
     struct commit_queue *commits;
+    struct commit_observer *observers; /* the queue's: ours, then those of the options */
+    size_t observer_count;
     struct change_log *log;     /* NULL: none is kept */
     uint64_t log_keyspace;      /* its id; 0: none */
     struct archiver *archiver;  /* NULL without a log */
@@ -90,8 +92,9 @@ struct cluster {
 
 struct key_bounds;
 
-/* Deletes records and spilled cells between these bounds, as one change of all of them. Blocks. */
-status cluster_delete_keys(struct cluster *cluster, struct keyspace *keyspace,
+/* Deletes records and spilled cells between these bounds, as one change of all of them. `table`:
+ * whose they are; NULL: only the keyspace is known. Blocks. */
+status cluster_delete_keys(struct cluster *cluster, struct table *table, struct keyspace *keyspace,
                            const struct key_bounds *records, const struct key_bounds *spilled);
 
 /* --- refill.c --- */
@@ -131,9 +134,8 @@ void event_log_note_drop(struct cluster *cluster, uint64_t keyspace);
 
 /* cluster_write_catalog; the event says what `describe` writes, too (commit.h). */
 status cluster_write_described(struct cluster *cluster, struct store_batch *batch,
-                               void (*describe)(const struct commit *commit,
-                                                struct event_writer *writer),
-                               void *context);
+                               void (*describe)(const void *context, struct event_writer *writer),
+                               const void *context);
 
 /* Whether a table may get the name: ALREADY_EXISTS, or RESOURCE_EXHAUSTED if its instance has too
  * many. With admin held. */

@@ -525,7 +525,7 @@ static status delete_rows(struct cluster *cluster, struct keyspace *keyspace,
     struct key_bounds records, spilled;
     bool is_bounded = record_bounds(damage_row(part.from), damage_row(part.to), &records);
     is_bounded = spill_bounds(damage_row(part.from), damage_row(part.to), &spilled) && is_bounded;
-    status s = is_bounded ? cluster_delete_keys(cluster, keyspace, &records, &spilled)
+    status s = is_bounded ? cluster_delete_keys(cluster, NULL, keyspace, &records, &spilled)
                           : status_out_of_memory();
     key_bounds_free(&records);
     key_bounds_free(&spilled);
@@ -542,8 +542,8 @@ static status delete_large_cells(struct cluster *cluster, struct keyspace *keysp
     buffer_append_bytes(&spilled.lower, part.from);
     buffer_append_bytes(&spilled.upper, part.to);
     bool failed = spilled.lower.failed || spilled.upper.failed;
-    status s =
-        failed ? status_out_of_memory() : cluster_delete_keys(cluster, keyspace, &none, &spilled);
+    status s = failed ? status_out_of_memory()
+                      : cluster_delete_keys(cluster, NULL, keyspace, &none, &spilled);
     key_bounds_free(&spilled);
     return s;
 }

@@ -184,9 +184,14 @@ status cluster_note_whole_backup(struct cluster *cluster, const struct archive_b
     return cluster->archiver == NULL ? status_ok() : archiver_note_base(cluster->archiver, base);
 }
 
+struct note_of_drop {
+    struct commit commit;
+    uint64_t keyspace;
+};
+
 static void describe_drop(const struct commit *commit, struct event_writer *writer)
 {
-    event_keyspace_dropped(writer, *(const uint64_t *)commit->owner);
+    event_keyspace_dropped(writer, ((const struct note_of_drop *)(const void *)commit)->keyspace);
 }
 
 /* If it cannot be said, the keyspace goes at the end of a replay, as one that nobody names. */
@@ -194,7 +199,8 @@ void event_log_note_drop(struct cluster *cluster, uint64_t keyspace)
 {
     if (cluster->log == NULL || cluster->commits == NULL)
         return;
-    struct commit commit = {
-        .kind = COMMIT_CATALOG, .describe = describe_drop, .owner = &keyspace, .frees_space = true};
-    status_ignore(commit_and_wait(cluster->commits, &commit));
+    struct note_of_drop note = {
+        .commit = {.kind = COMMIT_CATALOG, .describe = describe_drop, .frees_space = true},
+        .keyspace = keyspace};
+    status_ignore(commit_and_wait(cluster->commits, &note.commit));
 }

@@ -73,11 +73,12 @@ static struct mending *new_mending(struct mender *mender, struct table *table,
     memcpy(mending->data, row->record.data, row->record.size);
     memcpy(key, row->key.data, row->key.size);
     mending->mender = mender;
-    mending->commit = (struct commit){.keyspace = keyspace,
+    mending->commit = (struct commit){.kind = COMMIT_REWRITE,
+                                      .table = table,
+                                      .keyspace = keyspace,
                                       .row_key = bytes_make(key, row->key.size),
                                       .row_hash = row_hash,
-                                      .record = bytes_make(mending->data, row->record.size),
-                                      .owner = table};
+                                      .record = bytes_make(mending->data, row->record.size)};
     table_retain(table);
     return mending;
 }
@@ -86,7 +87,7 @@ static void free_mending(struct mending *mending)
 {
     if (mending == NULL)
         return;
-    table_release(mending->commit.owner);
+    table_release(mending->commit.table);
     free(mending);
 }
 

@@ -58,7 +58,7 @@ static void assert_pieces(struct cluster_fixture *f, const char *row_key, size_t
 /* With this empty commit all that was submitted before is over. */
 static void settle(struct cluster_fixture *f)
 {
-    struct commit barrier = {.row_key = bytes_of("")};
+    struct commit barrier = {.kind = COMMIT_BARRIER};
     assert_ok(commit_and_wait(f->cluster->commits, &barrier));
 }
 

@@ -26,10 +26,11 @@ static void add_to_batch(struct commit *commit, struct store_batch *batch)
 /* With every row lock held nobody is between a read and the write that follows from it, and what
  * was submitted before is ahead of us in the queue: the drop falls wholly before or after any other
  * change. */
-status cluster_delete_keys(struct cluster *cluster, struct keyspace *keyspace,
+status cluster_delete_keys(struct cluster *cluster, struct table *table, struct keyspace *keyspace,
                            const struct key_bounds *records, const struct key_bounds *spilled)
 {
     struct drop drop = {.commit = {.kind = COMMIT_DROP,
+                                   .table = table,
                                    .keyspace = keyspace,
                                    .extend = add_to_batch,
                                    .frees_space = true},
@@ -52,8 +53,9 @@ static status drop_range(struct table *table, bytes from, bytes to)
     struct key_bounds records, spilled;
     bool is_bounded = record_bounds(from, to, &records);
     is_bounded = spill_bounds(from, to, &spilled) && is_bounded;
-    status s = is_bounded ? cluster_delete_keys(cluster, tablet->keyspace, &records, &spilled)
-                          : status_out_of_memory();
+    status s = is_bounded
+                   ? cluster_delete_keys(cluster, table, tablet->keyspace, &records, &spilled)
+                   : status_out_of_memory();
     if (status_is_ok(s))
         damages_end_deleted(cluster->damages, tablet->keyspace, &records, &spilled);
     key_bounds_free(&records);

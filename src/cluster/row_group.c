@@ -66,11 +66,13 @@ static void route(struct row_group *group)
         struct grouped_row *row = &group->rows[i];
         struct tablet *tablet = group->tablets[i] = table_route(group->table, row->row_key);
         group->hashes[i] = row_lock_hash(keyspace_id(tablet->keyspace), row->row_key);
-        *commit_of(group, i) = (struct commit){.keyspace = tablet->keyspace,
+        *commit_of(group, i) = (struct commit){.kind = COMMIT_ROWS,
+                                               .table = group->table,
+                                               .tablet = tablet,
+                                               .keyspace = tablet->keyspace,
                                                .row_key = row->row_key,
                                                .row_hash = group->hashes[i],
                                                .change = &row->change,
-                                               .owner = group->table,
                                                .loop = group->loop};
         count_write(tablet, row);
     }

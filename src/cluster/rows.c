@@ -86,10 +86,12 @@ static status claim_token(struct row_write *write)
     struct commit *commit = &write->commit;
     commit->token = token_fingerprint(write->table->id, write->row_key, write->token);
     TRY(tokens_claim(tokens, commit->token, &write->is_repeated, &write->failures));
-    if (write->is_repeated)
+    if (write->is_repeated) {
+        commit->kind = COMMIT_BARRIER;
         commit->change = NULL;
-    else
+    } else {
         commit->tokens = tokens;
+    }
     return status_ok();
 }
 
@@ -140,10 +142,12 @@ void rows_write(struct row_write *write)
     write->tablet = table_route(write->table, write->row_key);
     write->heat = heat_begin(write->table);
     write->locked_us = 0;
-    write->commit = (struct commit){.keyspace = write->tablet->keyspace,
+    write->commit = (struct commit){.kind = COMMIT_ROWS,
+                                    .table = write->table,
+                                    .tablet = write->tablet,
+                                    .keyspace = write->tablet->keyspace,
                                     .row_key = write->row_key,
                                     .change = &write->change,
-                                    .owner = write->table,
                                     .loop = write->loop};
     write->waiter.granted = grant_write;
     count_write(write->tablet, &write->change);
@@ -210,6 +214,7 @@ static void decide_and_submit(struct row_update *update, struct row *row)
     update->commit.done.run = end_committed_update;
     if (status_is_ok(s) && writes) {
         keep_record(update, row);
+        update->commit.kind = COMMIT_ROWS;
         update->commit.change = &update->change;
         count_write(update->tablet, &update->change);
         s = commit_submit(update->table->cluster->commits, &update->commit);
@@ -361,9 +366,11 @@ void rows_update(struct row_update *update)
     update->change = (struct packed_change){0};
     update->record = (struct store_value){0};
     update->has_asked = false;
-    update->commit = (struct commit){.keyspace = update->tablet->keyspace,
+    update->commit = (struct commit){.kind = COMMIT_BARRIER, /* until it is decided */
+                                     .table = update->table,
+                                     .tablet = update->tablet,
+                                     .keyspace = update->tablet->keyspace,
                                      .row_key = update->row_key,
-                                     .owner = update->table,
                                      .loop = update->loop};
     update->waiter.granted = grant_update;
     atomic_fetch_add_explicit(&update->tablet->rows_read, 1, memory_order_relaxed);

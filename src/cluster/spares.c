@@ -27,9 +27,9 @@ struct made {
     size_t count;
 };
 
-static void describe_made(const struct commit *commit, struct event_writer *writer)
+static void describe_made(const void *context, struct event_writer *writer)
 {
-    const struct made *made = commit->owner;
+    const struct made *made = context;
     event_keyspaces_made(writer, made->first_id, made->count);
 }
 

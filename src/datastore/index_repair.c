@@ -86,7 +86,8 @@ static status add(struct repairing *repairing, const struct ds_index_damage *dam
         repairing->packing.at_us = moment_of_lot(repairing);
     TRY(ds_row_pack(&repairing->packing, &row, change));
     lot->commits[lot->count++] =
-        (struct commit){.keyspace = keyspace,
+        (struct commit){.kind = COMMIT_ROWS,
+                        .keyspace = keyspace,
                         .row_key = row.key,
                         .row_hash = row_lock_hash(keyspace_id(keyspace), row.key),
                         .change = change};

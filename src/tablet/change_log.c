@@ -1,34 +1,15 @@
 /* See change_log.h. The record is a catalog.ChangeLog (proto/trestle/catalog.proto). */
-#include "tablet/change_log.h"
+#include "tablet/change_log_private.h"
 
 #include "base/check.h"
 #include "tablet/commit.h"
-#include "tablet/event.h"
 #include "trestle/catalog.pb-c.h"
 #include "wire/proto.h"
 
 #include <endian.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
-enum { CHANGE_LOG_MAGIC = 0x63686c67, RECORD_MEMORY = 16 << 10 };
-
-struct change_log {
-    uint32_t magic;
-    struct change_log_options options;
-    struct keyspace *keyspace;
-
-    pthread_mutex_t lock;
-    struct change_log_state state; /* changed by the commit thread alone, under the lock */
-    atomic_ullong waiting_bytes;   /* the same, without it */
-    atomic_ullong newest;
-
-    /* The commit thread's. */
-    struct change_log_state before; /* the batch under way */
-    uint64_t waiting_before;
-    uint64_t added_bytes;
-};
+enum { RECORD_MEMORY = 16 << 10 };
 
 static bytes record_key(void)
 {
@@ -220,6 +201,7 @@ void change_log_close(struct change_log *log)
     if (log == NULL)
         return;
     CHECK_MAGIC(log, CHANGE_LOG_MAGIC);
+    buffer_free(&log->pending.bytes);
     pthread_mutex_destroy(&log->lock);
     log->magic = 0;
     free(log);

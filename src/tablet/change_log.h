@@ -22,6 +22,7 @@
 #include "store/store.h"
 
 struct change_log;
+struct commit_observer;
 struct commit_queue;
 
 enum { CHANGE_LOG_CHAIN_BYTES = 32 };
@@ -72,15 +73,11 @@ status change_log_open(const struct change_log_options *options,
                        const struct change_log_state *state, struct change_log **out);
 void change_log_close(struct change_log *log); /* NULL is fine; after the queue */
 
-/* --- the commit thread's: see commit_events.c --- */
+/* The log as an observer of the queue whose commits it is to have. */
+struct commit_observer change_log_observer(struct change_log *log);
 
-/* Before a batch is filled. Turns the log off, in that batch, if too much waits; true: it did. */
-bool change_log_begin_batch(struct change_log *log, struct store_batch *batch);
+/* On the commit thread, or when nothing commits: whether events are taken in now. */
 bool change_log_is_on(const struct change_log *log);
-void change_log_append(struct change_log *log, struct store_batch *batch, uint64_t first_sequence,
-                       bytes entry);
-/* `last_sequence`: of the newest event that was appended; 0: none was. */
-void change_log_end_batch(struct change_log *log, bool is_written, uint64_t last_sequence);
 
 /* --- who takes it away --- */
 

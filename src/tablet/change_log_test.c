@@ -1,6 +1,7 @@
 /* The change log: what is in it, when it is not, and that it ends where the data does. */
 #include "tablet/change_log.h"
 
+#include "tablet/commit_observer.h"
 #include "tablet/event.h"
 #include "tablet/testing.h"
 
@@ -9,6 +10,7 @@ enum { LOG_KEYSPACE = 9, LIMIT = 1 << 20 };
 struct fixture {
     struct tablet_fixture *f;
     struct change_log *log;
+    struct commit_observer observer;
 };
 
 static struct change_log *open_log(struct tablet_fixture *f, uint64_t limit_bytes)
@@ -40,7 +42,10 @@ static void begin_log(struct tablet_fixture *f)
 static void open_with_log(struct fixture *t, uint64_t limit_bytes)
 {
     t->log = open_log(t->f, limit_bytes);
-    t->f->options.log = t->log;
+    t->observer = change_log_observer(t->log);
+    t->f->options.observers = &t->observer;
+    t->f->options.observer_count = 1;
+    t->f->options.has_change_log = true;
     assert_ok(commit_queue_create(&t->f->options, &t->f->queue));
 }
 
@@ -138,9 +143,9 @@ static void put_two(struct commit *commit, struct store_batch *batch)
     store_batch_delete(batch, commit->keyspace, bytes_of("Sb"));
 }
 
-static void describe_made(const struct commit *commit, struct event_writer *writer)
+static void describe_made(const void *context, struct event_writer *writer)
 {
-    (void)commit;
+    (void)context;
     event_keyspaces_made(writer, 20, 2);
 }
 
@@ -177,17 +182,19 @@ static void each_commit_is_an_event(void **state)
     buffer_free(&second.fragment);
 }
 
-/* A mending, a barrier, and what the queue keeps for itself change nothing that is seen. */
+/* A rewrite, a barrier, and what the queue keeps for itself change nothing that is seen. */
 static void what_changes_nothing_is_no_event(void **state)
 {
     struct fixture *t = *state;
     struct tablet_fixture *f = t->f;
     struct packed_change record = set_cell(f, FAMILY_F, "q", 1, "v");
     fragment_set_version(record.fragment.data, 5);
-    struct commit mending = {
-        .keyspace = f->rows, .row_key = bytes_of("a"), .record = buffer_bytes(&record.fragment)};
-    struct commit barrier = {.keyspace = f->rows};
-    assert_ok(commit_and_wait(f->queue, &mending));
+    struct commit rewrite = {.kind = COMMIT_REWRITE,
+                             .keyspace = f->rows,
+                             .row_key = bytes_of("a"),
+                             .record = buffer_bytes(&record.fragment)};
+    struct commit barrier = {.kind = COMMIT_BARRIER};
+    assert_ok(commit_and_wait(f->queue, &rewrite));
     assert_ok(commit_and_wait(f->queue, &barrier));
     assert_ok(commit_raise_version(f->queue, 1));
     assert_log(t->log, "");
@@ -303,7 +310,8 @@ static void whoever_writes_without_it_ends_it(void **state)
     struct tablet_fixture *f = t->f;
     bool exists;
     commit_queue_destroy(f->queue);
-    f->options.log = NULL;
+    f->options.observer_count = 0;
+    f->options.has_change_log = false;
     assert_ok(commit_queue_create(&f->options, &f->queue));
     assert_ok(change_log_exists(f->options.catalog, &exists));
     assert_true(exists);
@@ -341,7 +349,8 @@ static void a_power_cut_takes_both_or_neither(void **state)
     write_change(f, "b", set_cell(f, FAMILY_F, "q", 1, "w"));
     after.directory = make_directory();
     after.faults = NULL;
-    after.options.log = NULL;
+    after.options.observer_count = 0;
+    after.options.has_change_log = false;
     fault_fs_cut_power(f->faults, f->directory, after.directory, 0);
     open_queue(&after);
     struct change_log *log = open_log(&after, LIMIT);

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "os/thread.h"
+#include "tablet/change_log.h"
 #include "tablet/commit_private.h"
 #include "tablet/key_bounds.h"
 
@@ -95,11 +96,13 @@ int64_t commit_clock_lead_us(struct commit_queue *queue)
 /* With the lock held. */
 static uint64_t next_version(struct commit_queue *queue, int64_t least_us, int64_t steady_us)
 {
+    DCHECK(check_is_locked(&queue->lock));
     int64_t now_us = time_at(queue, steady_us);
     if (now_us < least_us)
         now_us = raise_time(queue, least_us, steady_us);
     uint64_t newest = atomic_load_explicit(&queue->newest, memory_order_relaxed);
     uint64_t next = version_of(now_us) > newest ? version_of(now_us) : newest + 1;
+    DCHECK(next > newest);
     atomic_store_explicit(&queue->newest, next, memory_order_relaxed);
     return next;
 }
@@ -171,13 +174,8 @@ static status refuse_for_stall(struct commit_queue *queue)
     return refuse(queue, STATUS_UNAVAILABLE, "The store is busy: a write takes too long");
 }
 
-struct batch_times {
-    int64_t begun_us;
-    int64_t written_us;
-};
-
 static void acknowledge(struct commit_queue *queue, struct list *commits, status written,
-                        struct batch_times times);
+                        struct write_times times);
 
 /* What waits behind the batch that does not end. */
 static void refuse_waiting(struct commit_queue *queue)
@@ -190,7 +188,7 @@ static void refuse_waiting(struct commit_queue *queue)
     pthread_mutex_unlock(&queue->lock);
     for (struct link *at = refused.first; at != NULL; at = at->next)
         LIST_ENTRY(at, struct commit, link)->result = refuse_for_stall(queue);
-    acknowledge(queue, &refused, status_ok(), (struct batch_times){0, 0});
+    acknowledge(queue, &refused, status_ok(), (struct write_times){0, 0});
 }
 
 enum queue_state { QUEUE_OPEN, QUEUE_FULL, QUEUE_STALLED };
@@ -210,6 +208,7 @@ static enum queue_state state_of(const struct commit_queue *queue, size_t bytes,
 static void append(struct commit_queue *queue, struct commit *commit, size_t bytes,
                    int64_t steady_us)
 {
+    DCHECK(check_is_locked(&queue->lock));
     commit->version = next_version(queue, commit->least_us, steady_us);
     for (size_t i = 0; i < commit->other_count; i++)
         commit->others[i].version = commit->version;
@@ -220,10 +219,32 @@ static void append(struct commit_queue *queue, struct commit *commit, size_t byt
     queue->is_asleep = false;
 }
 
+/* Whether it has what its kind has, and nothing else. */
+static bool is_well_formed(const struct commit *commit)
+{
+    bool changes = commit->change != NULL, extends = commit->extend != NULL;
+    switch (commit->kind) {
+    case COMMIT_ROWS:
+        return changes && !extends;
+    case COMMIT_BARRIER:
+        return !changes && !extends && commit->record.size == 0 && commit->other_count == 0;
+    case COMMIT_REWRITE:
+        return !changes && !extends && commit->record.size > 0;
+    case COMMIT_UPKEEP:
+    case COMMIT_DROP:
+    case COMMIT_INTERNAL:
+        return !changes && extends && commit->describe == NULL;
+    case COMMIT_CATALOG:
+        return !changes && (extends || commit->describe != NULL);
+    }
+    return false;
+}
+
 /* Appends it if the queue is open. */
 static enum queue_state enter(struct commit_queue *queue, struct commit *commit, size_t limit_bytes)
 {
     CHECK_MAGIC(queue, COMMIT_QUEUE_MAGIC);
+    CHECK(is_well_formed(commit));
     size_t bytes = commit_size(commit);
     int64_t now_us = clock_steady_us(queue->options.clock);
     pthread_mutex_lock(&queue->lock);
@@ -350,14 +371,14 @@ static void fill_batch(struct commit_queue *queue, const struct list *commits)
     for (struct link *at = commits->first; at != NULL; at = at->next) {
         struct commit *commit = LIST_ENTRY(at, struct commit, link);
         commit->result = status_ok();
-        if (!commit_is_barrier(commit) && !commit->frees_space && !status_is_ok(admitted)) {
+        if (commit->kind != COMMIT_BARRIER && !commit->frees_space && !status_is_ok(admitted)) {
             commit->result = status_copy(admitted);
             metrics_add(queue->options.metrics, METRIC_commit_refused_total, 1);
         }
         commit_batch_add(&queue->batch, commit);
     }
     commit_batch_finish(&queue->batch);
-    commit_events_end(&queue->batch);
+    commit_batch_end(&queue->batch);
     status_free(admitted);
 }
 
@@ -387,32 +408,21 @@ static void post(struct posts *posts, struct loop *loop, struct task *task)
     list_append(&posts->loops[i].tasks, &task->link);
 }
 
-static void tell_applied(struct commit_queue *queue, const struct commit *commit)
-{
-    if (queue->options.applied == NULL)
-        return;
-    if (commit->change != NULL)
-        queue->options.applied(queue->options.applied_context, commit);
-    for (size_t i = 0; i < commit->other_count; i++)
-        queue->options.applied(queue->options.applied_context, &commit->others[i]);
-}
-
-/* Sets the results, tells `applied`, and wakes the owners. */
+/* Sets the results, tells the observers, and wakes the owners. */
 static void acknowledge(struct commit_queue *queue, struct list *commits, status written,
-                        struct batch_times times)
+                        struct write_times times)
 {
     struct posts posts = {.count = 0};
     struct link *link;
     while ((link = list_take(commits)) != NULL) {
         struct commit *commit = LIST_ENTRY(link, struct commit, link);
-        commit->begun_us = times.begun_us;
-        commit->written_us = times.written_us;
+        commit->times = times;
         if (!status_is_ok(written) && status_is_ok(commit->result))
             commit->result = status_copy(written);
         if (commit->tokens != NULL && !status_is_ok(commit->result))
             tokens_forget(commit->tokens, commit->token);
         if (status_is_ok(commit->result))
-            tell_applied(queue, commit);
+            commit_batch_tell_applied(&queue->batch, commit);
         if (commit->loop == NULL)
             commit->done.run(&commit->done);
         else
@@ -432,9 +442,9 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
         newest = commit->version;
     }
     fill_batch(queue, commits);
-    struct batch_times times;
+    struct write_times times;
     status written = write_batch(queue, &times.written_us);
-    commit_events_written(&queue->batch, status_is_ok(written));
+    commit_batch_tell_written(&queue->batch, status_is_ok(written));
     atomic_store_explicit(&queue->applied, newest, memory_order_release);
     pthread_mutex_lock(&queue->lock);
     queue->bytes -= bytes;
@@ -526,10 +536,11 @@ status commit_queue_create(const struct commit_options *options, struct commit_q
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->wake, NULL);
     pthread_cond_init(&queue->idle, NULL);
-    status s = commit_batch_init(&queue->batch, options->store, options->log);
+    status s = commit_batch_init(&queue->batch, options->store, options->observers,
+                                 options->observer_count);
     if (status_is_ok(s))
         s = load_ceiling(queue);
-    if (status_is_ok(s) && options->log == NULL)
+    if (status_is_ok(s) && !options->has_change_log)
         s = change_log_exists(options->catalog, &queue->ends_log);
     if (status_is_ok(s))
         s = thread_start(&queue->thread, "commit", run, queue);
@@ -613,6 +624,8 @@ struct batch_commit {
     struct commit commit;
     struct commit_queue *queue;
     const struct store_batch *batch;
+    void (*describe)(const void *context, struct event_writer *writer);
+    const void *context;
 };
 
 static void extend_by_batch(struct commit *commit, struct store_batch *batch)
@@ -621,18 +634,25 @@ static void extend_by_batch(struct commit *commit, struct store_batch *batch)
     store_batch_append(write->queue->options.store, batch, write->batch);
 }
 
+static void describe_batch(const struct commit *commit, struct event_writer *writer)
+{
+    const struct batch_commit *write = (const struct batch_commit *)(const void *)commit;
+    write->describe(write->context, writer);
+}
+
 status commit_write(struct commit_queue *queue, struct store_batch *batch,
-                    void (*describe)(const struct commit *commit, struct event_writer *writer),
-                    void *context)
+                    void (*describe)(const void *context, struct event_writer *writer),
+                    const void *context)
 {
     struct batch_commit write = {.commit = {.kind = COMMIT_CATALOG,
                                             .extend = extend_by_batch,
-                                            .describe = describe,
-                                            .owner = context,
+                                            .describe = describe == NULL ? NULL : describe_batch,
                                             .frees_space = true,
                                             .is_synced = true},
                                  .queue = queue,
-                                 .batch = batch};
+                                 .batch = batch,
+                                 .describe = describe,
+                                 .context = context};
     if (store_batch_failed(batch))
         return status_out_of_memory();
     struct waiter waiter;
@@ -644,11 +664,16 @@ status commit_write(struct commit_queue *queue, struct store_batch *batch,
 
 /* --- versions from elsewhere --- */
 
+struct ceiling_commit {
+    struct commit commit;
+    struct commit_queue *queue;
+};
+
 /* The version is above the former ceiling: the batch brings a new one in any case. This makes that
  * there is a batch. */
 static void extend_by_ceiling(struct commit *commit, struct store_batch *batch)
 {
-    struct commit_queue *queue = commit->owner;
+    struct commit_queue *queue = ((struct ceiling_commit *)(void *)commit)->queue;
     CHECK(batch == queue->batch.store_batch);
     commit_put_ceiling(batch, queue->options.catalog, ceiling_above(commit->version));
 }
@@ -660,6 +685,7 @@ status commit_raise_version(struct commit_queue *queue, uint64_t version)
         atomic_store_explicit(&queue->newest, version, memory_order_relaxed);
     raise_time(queue, time_of(version), clock_steady_us(queue->options.clock));
     pthread_mutex_unlock(&queue->lock);
-    struct commit commit = {.kind = COMMIT_INTERNAL, .extend = extend_by_ceiling, .owner = queue};
-    return commit_and_wait(queue, &commit);
+    struct ceiling_commit write = {.commit = {.kind = COMMIT_INTERNAL, .extend = extend_by_ceiling},
+                                   .queue = queue};
+    return commit_and_wait(queue, &write.commit);
 }

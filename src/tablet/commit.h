@@ -21,16 +21,16 @@
  *     itself goes on: how it ends is not known.
  *  6. A commit may be of several rows (`others`), of any keyspaces: they have one version and one
  *     place, and are in one batch, all of them, or all are refused.
- *  7. A commit with a record and no change is a *mending*: it puts in place of a row's operands
- * what they come to, which alters nothing that a reader sees. A batch of nothing else is written
- *     without a sync. That is safe: whatever is acknowledged is synced after it was written, and a
- *     sync covers all of the log before it. So what a power cut takes from the end of the log are
- *     mendings alone, and the operands that they stood for are in the log before them. (Nor can a
- *     table have a mending whose log is lost while one of the operands is: the store syncs a log
- *     before a table takes over what is in it.)
- *  8. With a change log (change_log.h) each commit that changes anything is an event of it, in the
- *     same batch, at the commit's place. A queue without one ends the log that the store has: the
- *     first batch removes its record, so nobody takes a log with a hole for a whole one. */
+ *  7. A *rewrite* puts in place of a row's operands what they come to, which alters nothing that a
+ *     reader sees. A batch of nothing else is written without a sync. That is safe: whatever is
+ *     acknowledged is synced after it was written, and a sync covers all of the log before it. So
+ *     what a power cut takes from the end of the log are rewrites alone, and the operands that they
+ *     stood for are in the log before them. (Nor can a table have a rewrite whose log is lost while
+ *     one of the operands is: the store syncs a log before a table takes over what is in it.)
+ *  8. Observers (commit_observer.h) see each commit that changes anything, at its place, and what
+ *     they make of it is in the same batch. The change log (change_log.h) is one of them. A queue
+ *     without it ends the log that the store has: the first batch removes its record, so nobody
+ *     takes a log with a hole for a whole one. */
 #ifndef TRESTLE_TABLET_COMMIT_H
 #define TRESTLE_TABLET_COMMIT_H
 
@@ -41,37 +41,43 @@
 #include "row/fragment.h"
 #include "store/store.h"
 #include "tablet/tokens.h"
+#include "tablet/write_times.h"
 
-struct change_log;
+struct commit_observer;
 struct commit_queue;
 struct event_writer;
+struct table; /* the cluster's: of a commit only who it is is looked at here */
+struct tablet;
 
-/* What a commit is, for the change log. */
+/* What a commit is, and which of its fields it has. */
 enum commit_kind {
-    COMMIT_ROWS,     /* what clients asked for; mendings and barriers */
-    COMMIT_UPKEEP,   /* how a row is kept: alters nothing that is seen */
-    COMMIT_DROP,     /* a range of rows goes */
-    COMMIT_CATALOG,  /* records of the catalog's keyspace; what became of keyspaces */
-    COMMIT_INTERNAL, /* the queue's own and the log's: no event */
+    COMMIT_ROWS = 1, /* changes of rows, as clients asked for: `change`, `others` */
+    COMMIT_BARRIER,  /* nothing: marks a place in the queue */
+    COMMIT_REWRITE,  /* a row's operands come together: `record`, in their place */
+    COMMIT_UPKEEP,   /* how a row is kept, which alters nothing that is seen: `extend` */
+    COMMIT_DROP,     /* a range of rows goes: `extend` */
+    COMMIT_CATALOG,  /* records of the catalog's keyspace, what became of keyspaces: `extend` or
+                        `describe`, or both */
+    COMMIT_INTERNAL, /* the queue's own, and its observers': `extend`. Not observed */
 };
 
 /* One change on its way. Its owner keeps it until `done` has run: on the owner's loop if it named
  * one, else on the commit thread, where it must be quick and must not block. */
 struct commit {
     enum commit_kind kind;
+    struct table *table;   /* whose rows it changes, held until `done`; NULL: nobody asks for it */
+    struct tablet *tablet; /* the same of where the row was routed to */
     struct keyspace *keyspace;
     bytes row_key;
     uint64_t row_hash; /* row_lock_hash */
-    /* The change of one row; NULL: this commit only marks a place (a barrier), or is all in
-     * `extend`. */
     struct packed_change *change;
-    /* The row's record as it was read under the lock that is still held: what it and the change
-     * come to is stored in place of both, so that operands do not pile up. Empty: the change
-     * becomes an operand. Without a change: the record takes the place of the row's operands; it
-     * holds all that was submitted for the row before. */
+    /* Beside a change: the row's record as it was read under the lock that is still held. What it
+     * and the change come to is stored in place of both, so that operands do not pile up. Empty:
+     * the change becomes an operand. Of a rewrite: the record takes the place of the row's
+     * operands; it holds all that was submitted for the row before. */
     bytes record;
-    /* Anything else that goes into the same batch, at this commit's place, of a commit without a
-     * change; may be NULL. Called on the commit thread. */
+    /* What goes into the batch at this commit's place. Called on the commit thread; what it needs
+     * it has from around the commit, which is a part of something larger. */
     void (*extend)(struct commit *commit, struct store_batch *batch);
     /* What its event says besides, before what `extend` does; may be NULL. Called on the commit
      * thread, if there is a change log. */
@@ -81,8 +87,8 @@ struct commit {
     struct tokens *tokens;
     struct fingerprint token;
     /* Changes of other rows that go with this one, or not at all, none of a row twice: each with
-     * `keyspace`, `row_key`, `row_hash`, `change` and `owner`, all locked as this one. The owner's,
-     * until `done`. */
+     * its kind, `table`, `tablet`, `keyspace`, `row_key`, `row_hash` and `change`, all locked as
+     * this one. The owner's, until `done`. */
     struct commit *others;
     size_t other_count;
     bool frees_space; /* goes on when `admit` refuses */
@@ -91,16 +97,13 @@ struct commit {
     /* Its version is of this time or later: that of its cells, if it was not read just before from
      * commit_version_us. So the durable ceiling is above that, too. */
     int64_t least_us;
-    void *owner; /* for commit_options.applied */
     struct loop *loop;
     struct task done;
-    uint64_t version; /* set by commit_submit, for `extend` and `done` */
-    status result;    /* set before `done` runs; the owner frees it */
-    /* Set before `done` runs: when its batch was begun, and when it was written (clock_steady_us).
-     * 0: it was in none. */
-    int64_t begun_us;
-    int64_t written_us;
-    bool is_folded; /* set before `applied` runs: it left no operand of its own */
+    uint64_t version;         /* set by commit_submit, for `extend` and `done` */
+    status result;            /* set before `done` runs; the owner frees it */
+    struct write_times times; /* set before `done` runs */
+    bool
+        is_folded; /* set before observers hear that it is applied: it left no operand of its own */
     /* Private to the queue. */
     struct link link;
     struct commit *next_of_row;
@@ -119,11 +122,9 @@ struct commit_options {
      * the disk reserve. May be NULL. */
     status (*admit)(void *context);
     void *admit_context;
-    /* Told of each change of a row that was applied, before its owner is; on the commit thread,
-     * must be quick. May be NULL. */
-    void (*applied)(void *context, const struct commit *commit);
-    void *applied_context;
-    struct change_log *log;  /* outlives the queue; NULL: none */
+    const struct commit_observer *observers; /* outlive the queue */
+    size_t observer_count;
+    bool has_change_log;     /* is one of them */
     struct metrics *metrics; /* may be NULL */
 };
 
@@ -150,10 +151,10 @@ status commit_and_wait_unlocked(struct commit_queue *queue, struct commit *commi
 
 /* Writes a batch that its caller has filled, synced, as a commit of kind COMMIT_CATALOG, and waits.
  * Enters also when the queue is full or the disk's reserve reached: what must be looked at before
- * is its caller's. `describe`, with `context` as the commit's owner, may be NULL. */
+ * is its caller's. `describe` says what its event says besides; may be NULL. */
 status commit_write(struct commit_queue *queue, struct store_batch *batch,
-                    void (*describe)(const struct commit *commit, struct event_writer *writer),
-                    void *context);
+                    void (*describe)(const void *context, struct event_writer *writer),
+                    const void *context);
 
 /* How full the queue is: 0 to 1; 1 while it refuses for a stall. */
 double commit_queue_load(struct commit_queue *queue);

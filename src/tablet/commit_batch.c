@@ -28,25 +28,30 @@ size_t commit_size(const struct commit *commit)
     return size;
 }
 
-bool commit_is_barrier(const struct commit *commit)
+/* Whether one of them sees what commits write. */
+static bool is_watched(const struct commit_observer *observers, size_t count)
 {
-    return commit->change == NULL && commit->extend == NULL && commit->record.size == 0 &&
-           commit->describe == NULL;
+    for (size_t i = 0; i < count; i++)
+        if (observers[i].prepare != NULL || observers[i].see != NULL)
+            return true;
+    return false;
 }
 
-bool commit_is_mending(const struct commit *commit)
+status commit_batch_init(struct commit_batch *batch, struct store *store,
+                         const struct commit_observer *observers, size_t observer_count)
 {
-    return commit->change == NULL && commit->record.size > 0;
-}
-
-status commit_batch_init(struct commit_batch *batch, struct store *store, struct change_log *log)
-{
-    *batch = (struct commit_batch){.slot_count = FIRST_SLOTS, .store = store, .log = log};
+    bool wants_aside = is_watched(observers, observer_count);
+    *batch = (struct commit_batch){.slot_count = FIRST_SLOTS,
+                                   .store = store,
+                                   .observers = observers,
+                                   .observer_count = observer_count};
     batch->store_batch = store_batch_create();
     batch->slots = calloc(FIRST_SLOTS, sizeof *batch->slots);
-    if (batch->store_batch == NULL || batch->slots == NULL)
+    if (wants_aside)
+        batch->aside = store_batch_create();
+    if (batch->store_batch == NULL || batch->slots == NULL || (wants_aside && batch->aside == NULL))
         return status_out_of_memory();
-    return commit_events_init(batch);
+    return status_ok();
 }
 
 void commit_batch_free(struct commit_batch *batch)
@@ -58,7 +63,68 @@ void commit_batch_free(struct commit_batch *batch)
     free(batch->operands);
     buffer_free(&batch->key);
     buffer_free(&batch->value);
-    commit_events_free(batch);
+    if (batch->aside != NULL)
+        store_batch_destroy(batch->aside);
+}
+
+/* --- observers --- */
+
+static void tell_begin(struct commit_batch *batch)
+{
+    for (size_t i = 0; i < batch->observer_count; i++) {
+        const struct commit_observer *observer = &batch->observers[i];
+        if (observer->begin != NULL && observer->begin(observer->context, batch->store_batch))
+            batch->has_content = batch->wants_sync = true;
+    }
+}
+
+/* False: one of them has no memory for it. */
+static bool prepare_observers(const struct commit_batch *batch, const struct commit *commit,
+                              const struct store_batch *records)
+{
+    size_t count = 0;
+    for (; count < batch->observer_count; count++) {
+        const struct commit_observer *observer = &batch->observers[count];
+        if (observer->prepare != NULL && !observer->prepare(observer->context, commit, records))
+            break;
+    }
+    if (count == batch->observer_count)
+        return true;
+    while (count-- > 0)
+        if (batch->observers[count].cancel != NULL)
+            batch->observers[count].cancel(batch->observers[count].context, commit);
+    return false;
+}
+
+static void tell_seen(const struct commit_batch *batch, const struct commit *commit,
+                      const struct store_batch *records)
+{
+    for (size_t i = 0; i < batch->observer_count; i++) {
+        const struct commit_observer *observer = &batch->observers[i];
+        if (observer->see != NULL)
+            observer->see(observer->context, commit, records, batch->store_batch);
+    }
+}
+
+void commit_batch_end(struct commit_batch *batch)
+{
+    for (size_t i = 0; i < batch->observer_count; i++)
+        if (batch->observers[i].end != NULL)
+            batch->observers[i].end(batch->observers[i].context, batch->store_batch);
+}
+
+void commit_batch_tell_written(struct commit_batch *batch, bool is_written)
+{
+    for (size_t i = 0; i < batch->observer_count; i++)
+        if (batch->observers[i].written != NULL)
+            batch->observers[i].written(batch->observers[i].context, is_written);
+}
+
+void commit_batch_tell_applied(const struct commit_batch *batch, const struct commit *commit)
+{
+    for (size_t i = 0; i < batch->observer_count && commit->kind == COMMIT_ROWS; i++)
+        if (batch->observers[i].applied != NULL)
+            batch->observers[i].applied(batch->observers[i].context, commit);
 }
 
 void commit_batch_clear(struct commit_batch *batch)
@@ -69,7 +135,7 @@ void commit_batch_clear(struct commit_batch *batch)
     batch->has_content = false;
     batch->wants_sync = false;
     batch->must_sync = false;
-    commit_events_begin(batch);
+    tell_begin(batch);
 }
 
 /* --- finding the commits of one row --- */
@@ -265,7 +331,6 @@ static void write_row(struct commit_batch *batch, struct commit *head)
 {
     struct commit *at = head;
     do {
-        fragment_set_version(at->change->fragment.data, at->version);
         add_big_cells(batch, at);
         if (at->tokens != NULL)
             tokens_put_record(at->tokens, batch->store_batch, at->version, at->token);
@@ -294,7 +359,7 @@ void commit_batch_finish(struct commit_batch *batch)
 
 /* Before what was gathered, which is written later: no change of this row from before it is among
  * that. Its version is nowhere stored, so the ceiling need not cover it. */
-static void add_mending(struct commit_batch *batch, struct commit *commit)
+static void add_rewrite(struct commit_batch *batch, struct commit *commit)
 {
     buffer_clear(&batch->key);
     if (buffer_reserve(&batch->key, commit->row_key.size + 1) == NULL) {
@@ -308,50 +373,87 @@ static void add_mending(struct commit_batch *batch, struct commit *commit)
 /* What of the commit could fail for want of memory, before anything of it is added. */
 static bool reserve_all(struct commit_batch *batch, const struct commit *commit)
 {
-    bool has_room = make_room(batch, commit->other_count + 1);
-    if (commit->change != NULL)
-        has_room = has_room && reserve(batch, commit);
+    bool has_room = make_room(batch, commit->other_count + 1) && reserve(batch, commit);
     for (size_t i = 0; i < commit->other_count; i++)
         has_room = has_room && reserve(batch, &commit->others[i]);
     return has_room;
 }
 
+static void stamp(const struct commit *commit)
+{
+    fragment_set_version(commit->change->fragment.data, commit->version);
+    for (size_t i = 0; i < commit->other_count; i++)
+        fragment_set_version(commit->others[i].change->fragment.data, commit->version);
+}
+
 static void gather_all(struct commit_batch *batch, struct commit *commit)
 {
-    if (commit->change != NULL)
-        gather(batch, commit);
+    gather(batch, commit);
     for (size_t i = 0; i < commit->other_count; i++)
         gather(batch, &commit->others[i]);
 }
 
-/* False without memory: nothing of it was added. */
-static bool add(struct commit_batch *batch, struct commit *commit)
+/* These and the next two are false without memory: nothing of the commit was added then. */
+static bool add_rows(struct commit_batch *batch, struct commit *commit)
 {
     if (!reserve_all(batch, commit))
         return false;
-    if (commit->extend != NULL) {
-        CHECK(commit->change == NULL);
-        commit_batch_finish(batch);
-        return commit_events_extend(batch, commit);
-    }
-    if (!commit_events_add(batch, commit))
+    stamp(commit);
+    if (!prepare_observers(batch, commit, NULL))
         return false;
+    tell_seen(batch, commit, NULL);
     gather_all(batch, commit);
     return true;
 }
 
+/* What an observer does by itself no other one sees. */
+static bool add_internal(struct commit_batch *batch, struct commit *commit)
+{
+    commit_batch_finish(batch);
+    tell_seen(batch, commit, NULL); /* what it has gathered is from before */
+    commit->extend(commit, batch->store_batch);
+    return true;
+}
+
+static bool add_records(struct commit_batch *batch, struct commit *commit)
+{
+    commit_batch_finish(batch);
+    if (batch->aside == NULL) {
+        if (commit->extend != NULL)
+            commit->extend(commit, batch->store_batch);
+        return true;
+    }
+    store_batch_clear(batch->aside);
+    if (commit->extend != NULL)
+        commit->extend(commit, batch->aside);
+    if (store_batch_failed(batch->aside) || !prepare_observers(batch, commit, batch->aside))
+        return false;
+    tell_seen(batch, commit, batch->aside);
+    store_batch_append(batch->store, batch->store_batch, batch->aside);
+    return true;
+}
+
+static bool add(struct commit_batch *batch, struct commit *commit)
+{
+    if (commit->kind == COMMIT_ROWS)
+        return add_rows(batch, commit);
+    return commit->kind == COMMIT_INTERNAL ? add_internal(batch, commit)
+                                           : add_records(batch, commit);
+}
+
 void commit_batch_add(struct commit_batch *batch, struct commit *commit)
 {
-    if (!status_is_ok(commit->result) || commit_is_barrier(commit))
+    if (!status_is_ok(commit->result) || commit->kind == COMMIT_BARRIER)
         return;
-    if (commit_is_mending(commit)) {
-        add_mending(batch, commit);
+    if (commit->kind == COMMIT_REWRITE) {
+        add_rewrite(batch, commit);
         return;
     }
     if (!add(batch, commit)) {
         commit->result = status_out_of_memory();
         return;
     }
+    DCHECK(commit->version > batch->newest_version);
     batch->has_content = true;
     batch->wants_sync = true;
     batch->must_sync = batch->must_sync || commit->is_synced;

@@ -2,18 +2,10 @@
 #ifndef TRESTLE_TABLET_COMMIT_PRIVATE_H
 #define TRESTLE_TABLET_COMMIT_PRIVATE_H
 
-#include "tablet/change_log.h"
-#include "tablet/commit.h"
-#include "tablet/event.h"
+#include "tablet/commit_observer.h"
 
 /* Bytes by which the queue is bounded: what the commit will put into a batch, roughly. */
 size_t commit_size(const struct commit *commit);
-
-/* It has nothing to write: it marks a place in the queue. */
-bool commit_is_barrier(const struct commit *commit);
-
-/* It puts a record in place of what it is made of (commit.h, 7). */
-bool commit_is_mending(const struct commit *commit);
 
 /* A batch being filled. Changes of one row that come together are folded into one operand: a row
  * that many clients add to would otherwise pile up operands, which each read pays for. They are
@@ -22,12 +14,13 @@ bool commit_is_mending(const struct commit *commit);
  * gathered is written out before it. */
 struct commit_batch {
     struct store_batch *store_batch;
-    struct store *store;    /* that it is for */
-    struct change_log *log; /* may be NULL */
+    struct store *store; /* that it is for */
+    const struct commit_observer *observers;
+    size_t observer_count;
     uint64_t newest_version;
     size_t row_count; /* changes of rows */
     bool has_content;
-    bool wants_sync; /* there is more in it than mendings */
+    bool wants_sync; /* there is more in it than rewrites */
     bool must_sync;  /* a commit asks for it whatever the durability */
     /* Private. */
     struct commit **slots; /* the first commit of a row; NULL: free */
@@ -39,14 +32,12 @@ struct commit_batch {
     size_t operand_capacity;
     struct buffer key;
     struct buffer value;
-    /* For commit_events.c: events that are not in `store_batch` yet, and what an `extend` wrote. */
-    struct buffer events;
-    struct event_writer writer;
-    uint64_t events_from; /* the sequence of the first of them; 0: there is none */
-    struct store_batch *aside;
+    struct store_batch *aside; /* what an `extend` wrote, for observers; NULL if none sees it */
 };
 
-status commit_batch_init(struct commit_batch *batch, struct store *store, struct change_log *log);
+/* Observers outlive the batch. */
+status commit_batch_init(struct commit_batch *batch, struct store *store,
+                         const struct commit_observer *observers, size_t observer_count);
 void commit_batch_free(struct commit_batch *batch);
 void commit_batch_clear(struct commit_batch *batch);
 /* Passes over commits whose result is not OK, and sets the result of one that cannot be added: with
@@ -54,19 +45,10 @@ void commit_batch_clear(struct commit_batch *batch);
 void commit_batch_add(struct commit_batch *batch, struct commit *commit);
 void commit_batch_finish(struct commit_batch *batch);
 
-/* --- commit_events.c: what the change log gets; all of it does nothing without one --- */
-
-status commit_events_init(struct commit_batch *batch);
-void commit_events_free(struct commit_batch *batch);
-/* Before the first commit is added. */
-void commit_events_begin(struct commit_batch *batch);
-/* The commit's event. False without memory: nothing of it was added, and it must be refused. */
-bool commit_events_add(struct commit_batch *batch, struct commit *commit);
-/* What the commit's `extend` writes, into the batch, and its event. False as above. */
-bool commit_events_extend(struct commit_batch *batch, struct commit *commit);
-/* After the last commit. */
-void commit_events_end(struct commit_batch *batch);
-/* After the batch was written, or was not. */
-void commit_events_written(struct commit_batch *batch, bool is_written);
+/* For observers: after the last commit was added and the batch finished; after it was written, or
+ * was not; a commit was applied. */
+void commit_batch_end(struct commit_batch *batch);
+void commit_batch_tell_written(struct commit_batch *batch, bool is_written);
+void commit_batch_tell_applied(const struct commit_batch *batch, const struct commit *commit);
 
 #endif

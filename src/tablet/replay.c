@@ -2,6 +2,7 @@
 #include "tablet/replay.h"
 
 #include "base/check.h"
+#include "tablet/change_log.h"
 #include "tablet/commit_private.h"
 #include "tablet/row_locks.h"
 
@@ -130,7 +131,8 @@ static status make_commit(struct replayer *replayer, const struct log_event *eve
         return status_make(STATUS_DATA_LOSS, "the archive has a change of a row that is none");
     TRY(find_keyspace(replayer, change->keyspace, &keyspace));
     TRY(copy_change(replayer, change, packed));
-    *commit = (struct commit){.keyspace = keyspace,
+    *commit = (struct commit){.kind = COMMIT_ROWS,
+                              .keyspace = keyspace,
                               .row_key = change->key,
                               .row_hash = row_lock_hash(change->keyspace, change->key),
                               .change = packed,
@@ -273,7 +275,7 @@ static status open_parts(struct replayer *replayer)
     const struct replay_options *options = &replayer->options;
     const struct tokens_options tokens = {
         .store = options->store, .catalog = options->catalog, .clock = options->clock};
-    TRY(commit_batch_init(&replayer->batch, options->store, NULL));
+    TRY(commit_batch_init(&replayer->batch, options->store, NULL, 0));
     replayer->arena = arena_create(MEMORY);
     if (replayer->arena == NULL)
         return status_out_of_memory();

@@ -66,7 +66,8 @@ static status wait_for_earlier(const struct row_care *care)
 {
     if (row_lock_version(care->locks, care->row_hash) <= commit_applied_version(care->commits))
         return status_ok();
-    struct commit barrier = {.keyspace = care->keyspace, .row_key = care->row_key};
+    struct commit barrier = {
+        .kind = COMMIT_BARRIER, .keyspace = care->keyspace, .row_key = care->row_key};
     return commit_and_wait(care->commits, &barrier);
 }
 

@@ -135,7 +135,8 @@ static inline struct packed_change add_to_cell(struct tablet_fixture *f, const c
 static inline struct commit commit_of(struct tablet_fixture *f, const char *row_key,
                                       struct packed_change *change)
 {
-    return (struct commit){.keyspace = f->rows,
+    return (struct commit){.kind = COMMIT_ROWS,
+                           .keyspace = f->rows,
                            .row_key = bytes_of(row_key),
                            .row_hash = row_lock_hash(ROWS_KEYSPACE, bytes_of(row_key)),
                            .change = change};
