@@ -50,8 +50,11 @@ static status fill(struct whole_repair *repair, const struct repair_order *order
                    struct repair_former *former)
 {
     struct filling filling = {order, repair};
-    struct table_repair_options how = {
-        .is_trial = order->is_trial, .lost = tell, .context = &filling};
+    struct table_repair_options how = {.is_trial = order->is_trial,
+                                       .lost = tell,
+                                       .context = &filling,
+                                       .mend = order->mend,
+                                       .mend_context = order->mend_context};
     TRY(whole_repair_begin_table(repair, order->table, &how.source));
     if (how.source == NULL)
         return status_ok();

@@ -341,6 +341,7 @@ static status give_up(const struct mending *mending, struct table *table,
     if (!ds_is_database_table(table_name(table)) || how->accepts_old_data)
         return table_repair(table, how);
     TRY(ds_heal_open(NULL, table, mending->arena, &heal));
+    heal.is_filled = how->source != NULL;
     how->mend = ds_heal_run;
     how->mend_context = &heal;
     return table_repair(table, how);

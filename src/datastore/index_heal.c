@@ -358,6 +358,12 @@ static status remove_row(struct healing *healing, bytes row_key, const struct ce
     return add(healing, (struct ds_row_write){.key = row_key, .was = true, .past = present->value});
 }
 
+/* Its entity may be another one now. */
+static bool is_of_a_backup(const struct healing *healing, bytes row_key)
+{
+    return healing->heal->is_filled && is_given_up(healing, row_key);
+}
+
 static status remove_if_orphan(struct healing *healing, const struct scan_row *found)
 {
     const struct cell *present = present_of(found);
@@ -371,7 +377,7 @@ static status remove_if_orphan(struct healing *healing, const struct scan_row *f
     if (!ds_row_parse(found->key, shape_of(healing, found->key), &row))
         return ds_damaged("a row key");
     TRY(entity_row_of(healing, &row, &entity_row));
-    if (!is_hit(healing, entity_row))
+    if (!is_hit(healing, entity_row) && !is_of_a_backup(healing, found->key))
         return status_ok();
     TRY(is_own(healing, &row, found->key, &has_entity));
     return has_entity ? status_ok() : remove_row(healing, found->key, present);
@@ -546,7 +552,8 @@ static status heal_all(struct healing *healing)
     TRY(ds_id_counter_row(healing->lasting, &counter));
     if (healing->has_lost_marks)
         TRY(find_claimed(healing, counter));
-    if (has_hit(healing, DS_ENTITY_ROW) || has_lost_definitions(healing))
+    if (has_hit(healing, DS_ENTITY_ROW) || has_lost_definitions(healing) ||
+        healing->heal->is_filled)
         TRY(remove_orphans(healing));
     TRY(look_at_rows(healing, &entities, look_at_entity));
     TRY(write_lot(healing));

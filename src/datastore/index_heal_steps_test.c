@@ -48,8 +48,8 @@ static bytes encode_record(const Ds__Entity *entity, struct arena *arena)
     return out;
 }
 
-/* K/"k0001" with a value that is not compressed away, which is indexed. */
-static void put_entity(struct cluster_fixture *f, unsigned i)
+/* K/"k0001" with a value that is not compressed away, which is indexed; or its index rows alone. */
+static void put_rows(struct cluster_fixture *f, unsigned i, unsigned of_value, bool has_entity)
 {
     char name[8], text[VALUE + 1], property_name[] = "a", kind[] = "K", project[] = "p", id[] = "d";
     Ds__Value value = DS__VALUE__INIT;
@@ -64,7 +64,7 @@ static void put_entity(struct cluster_fixture *f, unsigned i)
     struct ds_row_write rows[8] = {0};
     struct buffer row_key = {0};
     key_of(name, i);
-    value_of(text, i);
+    value_of(text, of_value);
     value.value_type_case = DS__VALUE__VALUE_TYPE_STRING_VALUE;
     value.string_value = text;
     property.key = property_name;
@@ -89,8 +89,15 @@ static void put_entity(struct cluster_fixture *f, unsigned i)
     for (size_t at = 0; at < index_rows.count; at++)
         rows[1 + at] = (struct ds_row_write){
             .key = index_rows.rows[at].key, .is = true, .now = index_rows.rows[at].types};
-    assert_ok(ds_rows_write(f->table, rows, 1 + index_rows.count, MOMENT_US, f->arena));
+    size_t first = has_entity ? 0 : 1;
+    assert_ok(
+        ds_rows_write(f->table, rows + first, 1 + index_rows.count - first, MOMENT_US, f->arena));
     buffer_free(&row_key);
+}
+
+static void put_entity(struct cluster_fixture *f, unsigned i)
+{
+    put_rows(f, i, i, true);
 }
 
 static void fill(struct cluster_fixture *f)
@@ -266,9 +273,38 @@ static void test_index_rows_of_lost_entities_go(void **state)
     tell_with_faults(FAULT_SYNC);
 }
 
+/* A backup has had them of what the entity was then, hours ago: nothing else says that it was so.
+ */
+static void test_index_rows_of_a_backup_fit_the_entities(void **state)
+{
+    enum { FEW = 9 };
+    const struct given_up all_index_rows = {.from = bytes_of("A"), .to = bytes_of("B")};
+    struct cluster_fixture f;
+    struct arena *arena = arena_create(1 << 20);
+    struct ds_heal heal;
+    (void)state;
+    make_steps_fixture(&f);
+    faults = fault_fs_create();
+    open_test_cluster(&f);
+    create_database(&f);
+    for (unsigned i = 0; i < FEW; i++)
+        put_entity(&f, i);
+    put_rows(&f, 3, FEW + 3, false);
+    assert_ok(ds_heal_open(NULL, f.table, arena, &heal));
+    heal.is_filled = true;
+    assert_ok(ds_heal_run(&heal, &all_index_rows, 1));
+    assert_int_equal(heal.removed, 1);
+    assert_int_equal(check_indexes(&f), FEW);
+    arena_destroy(arena);
+    end_life(&f);
+    end_faults();
+    free_steps_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_index_rows_of_a_backup_fit_the_entities),
         cmocka_unit_test(test_index_rows_are_made_anew),
         cmocka_unit_test(test_index_rows_of_lost_entities_go),
     };

@@ -144,19 +144,31 @@ static bool is_wanted(const void *context)
     return call == NULL || !grpc_call_is_cancelled(call);
 }
 
-static status repair_database(struct repair *repair, struct table *table)
+static status open_heal(struct repair *repair, struct table *table, struct ds_heal *heal)
 {
     const struct admin_request *request = repair->request;
+    TRY(ds_heal_open(insight_of(request)->datastore, table, request->arena, heal));
+    heal->goes_on = is_wanted;
+    heal->context = repair;
+    return status_ok();
+}
+
+static void log_healed(const struct repair *repair, const struct table *table,
+                       const struct ds_heal *heal)
+{
+    log_warn(insight_of(repair->request)->log, "indexes follow from what was given up",
+             LOG_STR("table", table_name(table)), LOG_INT("removed", heal->removed),
+             LOG_INT("written", heal->written));
+}
+
+static status repair_database(struct repair *repair, struct table *table)
+{
     struct ds_heal heal;
-    TRY(ds_heal_open(insight_of(request)->datastore, table, request->arena, &heal));
-    heal.goes_on = is_wanted;
-    heal.context = repair;
+    TRY(open_heal(repair, table, &heal));
     const struct table_repair_options options = {
         .lost = give_up, .context = repair, .mend = ds_heal_run, .mend_context = &heal};
     TRY(table_repair(table, &options));
-    log_warn(insight_of(request)->log, "indexes follow from what was given up",
-             LOG_STR("table", table_name(table)), LOG_INT("removed", heal.removed),
-             LOG_INT("written", heal.written));
+    log_healed(repair, table, &heal);
     return status_ok();
 }
 
@@ -194,23 +206,38 @@ static bool is_awaited(void *context)
     return call == NULL || !grpc_call_is_cancelled(call);
 }
 
+static status fill_from(const struct repair_source *source, struct repair *repair,
+                        struct table *table, struct repair_former *former)
+{
+    const Insight__RepairTableRequest *message = repair->message;
+    struct ds_heal heal;
+    struct repair_order order = {.table = table,
+                                 .place = message->place,
+                                 .backup = message->backup,
+                                 .is_trial = message->validate_only,
+                                 .tell = fill,
+                                 .goes_on = is_awaited,
+                                 .context = repair};
+    if (!ds_is_database_table(message->name) || message->validate_only)
+        return source->repair(source->context, &order, former);
+    TRY(open_heal(repair, table, &heal));
+    heal.is_filled = true;
+    order.mend = ds_heal_run;
+    order.mend_context = &heal;
+    TRY(source->repair(source->context, &order, former));
+    log_healed(repair, table, &heal);
+    return status_ok();
+}
+
 static status repair_from_place(struct repair *repair, struct table *table,
                                 Insight__RepairTableResponse *answer)
 {
-    const Insight__RepairTableRequest *message = repair->message;
     const struct repair_source *source = &insight_of(repair->request)->repairs;
     struct arena *arena = repair->request->arena;
-    const struct repair_order order = {.table = table,
-                                       .place = message->place,
-                                       .backup = message->backup,
-                                       .is_trial = message->validate_only,
-                                       .tell = fill,
-                                       .goes_on = is_awaited,
-                                       .context = repair};
     struct repair_former former;
     if (source->repair == NULL)
         return status_make(STATUS_UNIMPLEMENTED, "there are no backups here to repair tables from");
-    TRY(source->repair(source->context, &order, &former));
+    TRY(fill_from(source, repair, table, &former));
     answer->backup = arena_string(arena, bytes_of(former.name));
     if (answer->backup == NULL)
         return status_out_of_memory();
@@ -221,7 +248,6 @@ static status repair_from_place(struct repair *repair, struct table *table,
 
 /* --- either --- */
 
-/* Of a database, whose indexes are to fit, only the command knows how, while nobody writes. */
 static status check_place(const Insight__RepairTableRequest *message)
 {
     if (message->accept_old_data && ds_is_database_table(message->name))
@@ -235,11 +261,7 @@ static status check_place(const Insight__RepairTableRequest *message)
                    : status_make(STATUS_INVALID_ARGUMENT, "a backup is named, and no place");
     if (message->accept_old_data)
         return status_make(STATUS_INVALID_ARGUMENT, "place and accept_old_data exclude each other");
-    if (!ds_is_database_table(message->name))
-        return status_ok();
-    return status_make(STATUS_UNIMPLEMENTED,
-                       "rows of a database come from a backup only while the server is stopped, "
-                       "since its indexes are mended then, too: trestle repair DIR --from PLACE");
+    return status_ok();
 }
 
 static status repair_unclaimed(struct repair *repair, struct table *table,

@@ -15,6 +15,9 @@ struct repair_order {
     status (*tell)(void *context, const struct lost_rows *lost, uint64_t count);
     bool (*goes_on)(void *context); /* false: CANCELLED, until a range is filled */
     void *context;
+    /* Of a table in which rows follow from others: as table_repair_options have it. */
+    status (*mend)(void *context, const struct given_up *ranges, size_t count);
+    void *mend_context;
 };
 
 /* The backup that was taken. */

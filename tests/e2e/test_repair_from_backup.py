@@ -434,47 +434,75 @@ def test_a_kill_in_the_middle(former, damaged):
 ENTITIES = 400
 
 
-def test_a_database_gets_them_back_when_it_is_stopped(tmp_path):
-    """Its indexes fit afterwards. While the server runs it is refused."""
-    places = tmp_path / "places"
-    server = Server(tmp_path, [*SETTINGS, "--backup-places", str(places)])
-    client = client_of(server.start().host, "p")
-    blobs = [os.urandom(5000) for _ in range(ENTITIES)]
-    for at in range(0, ENTITIES, 100):
-        client.put_multi([
-            entity(client, "K", 1 + n, n=n, blob=blobs[n], exclude=["blob"])
-            for n in range(at, at + 100)
-        ])  # fmt: skip
-    client.close()
-    server.stop()
-    flush(server)
-    name = backup("create", places, "--data-dir", server.data)
-    client = client_of(server.start().host, "p")
-    client.put_multi([
-        entity(client, "K", 1 + n, n=n + 1000, blob=blobs[n], exclude=["blob"])
-        for n in range(0, ENTITIES, 4)
-    ])  # fmt: skip
-    client.close()
-    server.stop()
-    path = max(server.data.glob("*.sst"), key=lambda each: each.stat().st_size)
-    flip(path, path.stat().st_size // 2)
+class Entities:
+    """A stopped server with a database, a backup of it, and entities that have changed since."""
 
-    rest = Rest(server.start().host)
-    asked = {"place": str(places)}
-    said = rest.call("POST", "/v1/projects/p/databases/(default):repair", asked, expect=501)
-    assert "only while the server is stopped" in said["error"]["message"]
-    server.stop()
-    done = run("repair", server.data, "--from", places, "--in-place")
-    assert done.returncode == 0 and f"from the whole backup {name}" in done.stdout
-    assert "index rows mended" not in done.stdout  # before the rows were in service
-    assert run("doctor", server.data).returncode == 0
-    client = client_of(server.start().host, "p")
-    found = {each.key.id - 1: each["n"] for each in client.query(kind="K").fetch()}
-    assert sorted(found) == list(range(ENTITIES))
-    assert all(n in (i, i + 1000) for i, n in found.items())
-    for i in list(found)[::40]:
-        query = client.query(kind="K")
-        query.add_filter(filter=PropertyFilter("n", "=", found[i]))
-        assert [each.key.id - 1 for each in query.fetch()] == [i]
+    def __init__(self, place):
+        self.places = place / "places"
+        self.server = Server(place, [*SETTINGS, "--backup-places", str(self.places)])
+        self.blobs = [os.urandom(5000) for _ in range(ENTITIES)]
+        self.write(range(ENTITIES), 0)
+        flush(self.server)
+        self.name = backup("create", self.places, "--data-dir", self.server.data)
+        self.write(range(0, ENTITIES, 4), 1000)
+        self.path = max(self.server.data.glob("*.sst"), key=lambda each: each.stat().st_size)
+
+    def write(self, numbers, more):
+        client = client_of(self.server.start().host, "p")
+        for at in range(0, len(numbers), 100):
+            client.put_multi([
+                entity(client, "K", 1 + n, n=n + more, blob=self.blobs[n], exclude=["blob"])
+                for n in numbers[at : at + 100]
+            ])  # fmt: skip
+        client.close()
+        self.server.stop()
+
+    def check(self, is_as_of_now):
+        """The entities, and what their index says of each of them, as it is and was."""
+        client = client_of(self.server.start().host, "p")
+        found = {each.key.id - 1: each["n"] for each in client.query(kind="K").fetch()}
+        assert sorted(found) == list(range(ENTITIES))
+        for i, n in found.items():
+            assert n == (i + 1000 if i % 4 == 0 else i) or (n == i and not is_as_of_now)
+        query = client.query(kind="K", order=["n"])
+        query.keys_only()
+        assert [each.key.id - 1 for each in query.fetch()] == sorted(found, key=found.get)
+        for i in list(found)[::40]:
+            query = client.query(kind="K")
+            query.add_filter(filter=PropertyFilter("n", "=", found[i]))
+            assert [each.key.id - 1 for each in query.fetch()] == [i]
+        client.close()
+        self.server.stop()
+
+
+def database_repair(entities, way, lost):
+    where = ["--from", entities.places, "--in-place", "--lost", lost]
+    if way == "stopped":
+        return run("repair", entities.server.data, *where)
+    host = entities.server.start().host
+    client = client_of(host, "p")
+    query = client.query(kind="K", order=["n"])
+    query.keys_only()
+    for each in (client.query(kind="K"), query):
+        with contextlib.suppress(Exception):  # the damage is met
+            list(each.fetch())
     client.close()
-    server.close()
+    wait_until(lambda: entities.server.metric("damaged_ranges") > 0)
+    done = run("repair", "--endpoint", host, *where)
+    assert entities.server.metric("damaged_ranges") == 0
+    entities.server.stop()
+    return done
+
+
+@pytest.mark.parametrize("way", ["stopped", "running"])
+@pytest.mark.parametrize("hit", ["entities", "index rows"])
+def test_a_database_gets_them_back(tmp_path, way, hit):
+    """Its indexes fit afterwards: those of the backup are of entities as they were then."""
+    entities = Entities(tmp_path)
+    flip(entities.path, entities.path.stat().st_size // 2 if hit == "entities" else 100)
+    done = database_repair(entities, way, tmp_path / "lost")
+    assert done.returncode == 0 and f"from the whole backup {entities.name}" in done.stdout
+    assert "index rows mended" not in done.stdout  # before the rows were in service
+    assert run("doctor", entities.server.data).returncode == 0
+    entities.check(is_as_of_now=hit == "index rows")
+    entities.server.close()
