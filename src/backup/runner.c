@@ -315,9 +315,10 @@ static status restore_from(struct whole_runner *runner, struct place *place, str
                                        .work = &runner->work,
                                        .control = runner->options.control,
                                        .backups = runner->options.backups};
-    size_t made;
+    struct whole_tables_made made;
     status s = whole_restore_tables(&order, &made);
-    run->tables = made;
+    run->tables = made.tables;
+    run->closed_ranges = made.closed;
     return s;
 }
 
@@ -370,6 +371,7 @@ static void log_tables(const struct log *log, const struct whole_run *run)
         log_info(log, "tables restored from a whole backup", LOG_STR("place", run->place),
                  LOG_STR("name", run->name), LOG_STR("source", run->from),
                  LOG_STR("target", run->to), LOG_INT("tables", (int64_t)run->tables),
+                 LOG_INT("closed_ranges", (int64_t)run->closed_ranges),
                  LOG_INT("seconds", (run->end_us - run->start_us) / 1000000));
     else
         log_warn(log, "tables were not all restored from a whole backup",
@@ -431,6 +433,7 @@ static struct whole_run finish(struct whole_runner *runner, status s, const stru
     run->instant_us = done->instant_us;
     run->code = s.code;
     run->tables = done->tables;
+    run->closed_ranges = done->closed_ranges;
     if (status_is_ok(s) || makes_tables(run))
         snprintf(run->name, sizeof run->name, "%s", done->name);
     if (!status_is_ok(s))

@@ -66,6 +66,7 @@ struct whole_run {
     char to[WHOLE_SOURCE_SIZE];
     bool with_policies;
     uint64_t tables;
+    uint64_t closed_ranges; /* of theirs, that are out of service */
     /* Of a backup of a part: whole_scope.h. Empty: of all. */
     char scope[WHOLE_SOURCE_SIZE];
 };

@@ -45,6 +45,7 @@ static status tell_run(const struct whole_run *run, struct arena *arena, Wb__Who
     message->source = arena_string(arena, bytes_of(run->from));
     message->target = arena_string(arena, bytes_of(run->to));
     message->tables = (int64_t)run->tables;
+    message->closed_ranges = (int64_t)run->closed_ranges;
     message->scope = arena_string(arena, bytes_of(run->scope));
     if (message->place == NULL || message->name == NULL || message->source == NULL ||
         message->target == NULL || message->scope == NULL)

@@ -239,7 +239,8 @@ static status close_damaged(void *context, const struct damage_record *record)
     const struct store_damage damage = {
         .keyspace_id = record->keyspace_id,
         .file = record->file,
-        .is_whole = true,
+        .offset = record->block == 0 ? 0 : record->block - 1,
+        .is_whole = record->block == 0,
         .from = record->from,
         .to = record->to,
         .what = "rows of the table were out of service when the backup was made: an older one "

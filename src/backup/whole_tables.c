@@ -196,7 +196,22 @@ static bool goes_on(struct backup_work *work)
     return whole->goes_on == NULL || whole->goes_on(whole->context);
 }
 
-static status make_one(struct making *m)
+static status count_closed(void *context, const struct lost_rows *lost)
+{
+    size_t *count = context;
+    (void)lost;
+    ++*count;
+    return status_ok();
+}
+
+/* Without memory they are counted by nobody, and out of service all the same. */
+static void let_go(struct table *made, size_t *closed)
+{
+    status_ignore(table_list_damage(made, count_closed, closed));
+    table_release(made);
+}
+
+static status make_one(struct making *m, size_t *closed)
 {
     struct backup_work work = {.goes_on = goes_on, .context = m->order->work};
     m->name = new_name(m, m->source->record->name);
@@ -206,7 +221,7 @@ static status make_one(struct making *m)
     status s = control_edit(m->order->control, stage_table, m);
     staged_backup_destroy(m->staged);
     if (m->made != NULL)
-        table_release(m->made);
+        let_go(m->made, closed);
     return s;
 }
 
@@ -228,7 +243,7 @@ static status check_is_new(struct making *m)
     return status_make(STATUS_ALREADY_EXISTS, "Table already exists: %s", name);
 }
 
-static status make_all(const struct making *all, size_t *made)
+static status make_all(const struct making *all, struct whole_tables_made *made)
 {
     size_t count;
     const struct foreign_table *tables = whole_copy_tables(all->copy, &count);
@@ -237,16 +252,16 @@ static status make_all(const struct making *all, size_t *made)
         one.source = &tables[i];
         TRY(check_is_new(&one));
     }
-    for (; *made < count; ++*made) {
+    for (; made->tables < count; made->tables++) {
         arena_reset(all->arena);
         one = *all;
-        one.source = &tables[*made];
-        TRY(make_one(&one));
+        one.source = &tables[made->tables];
+        TRY(make_one(&one, &made->closed));
     }
     return status_ok();
 }
 
-status whole_restore_tables(const struct whole_tables *order, size_t *made)
+status whole_restore_tables(const struct whole_tables *order, struct whole_tables_made *made)
 {
     const struct whole_copy_options options = {.place = order->place,
                                                .backup = order->backup,
@@ -255,7 +270,7 @@ status whole_restore_tables(const struct whole_tables *order, size_t *made)
                                                .name = order->from,
                                                .work = order->work};
     struct whole_copy *copy;
-    *made = 0;
+    *made = (struct whole_tables_made){.tables = 0};
     TRY(whole_tables_check(order->from, order->to));
     TRY(whole_copy_open(&options, &copy));
     struct making all = {.order = order,

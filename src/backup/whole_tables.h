@@ -7,6 +7,10 @@
  * RestoreTable does, unless they are asked for: then an instance that is made has its policy and
  * its views, too.
  *
+ * Rows that the backup cannot give, because a file of it was damaged when it was made, or since
+ * they were out of service then, are out of service in the table that is made (cluster/damage.h):
+ * all else of it is there.
+ *
  * A Datastore database is one table. It comes with its indexes and with what says when entities
  * expire; what was being done on an index is not gone on with. */
 #ifndef TRESTLE_BACKUP_WHOLE_TABLES_H
@@ -33,8 +37,13 @@ struct whole_tables {
 /* INVALID_ARGUMENT unless `from` and `to` are names of the same kind. */
 status whole_tables_check(const char *from, const char *to);
 
-/* `*made`: how many there are now, also on failure. NOT_FOUND; ALREADY_EXISTS if one of them does:
+struct whole_tables_made {
+    size_t tables;
+    size_t closed; /* ranges of theirs that are out of service */
+};
+
+/* `*made`: what there is now, also on failure. NOT_FOUND; ALREADY_EXISTS if one of them is there:
  * then none is made. Blocking. */
-status whole_restore_tables(const struct whole_tables *order, size_t *made);
+status whole_restore_tables(const struct whole_tables *order, struct whole_tables_made *made);
 
 #endif

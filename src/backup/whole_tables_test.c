@@ -27,6 +27,7 @@ struct fixture {
     struct whole_backup backup;
     struct whole_work work;
     char scratch[128];
+    size_t closed; /* ranges of the tables that were restored last */
 };
 
 /* --- what is backed up --- */
@@ -72,14 +73,18 @@ static void write_data(struct fixture *f)
     assert_ok(control_edit(f->control, stage_resources, NULL));
 }
 
-/* Of a part of it, unless the scope is empty. */
-static void back_up(struct fixture *f, const char *scope)
+/* Of a part of it, unless the scope is empty; after `harm`, unless that is NULL, to what it is made
+ * of. */
+static void back_up_harmed(struct fixture *f, const char *scope,
+                           void (*harm)(const char *directory))
 {
     struct checkpoint_facts facts;
     struct place_lock *lock;
     char directory[128], name[WHOLE_NAME_SIZE];
     snprintf(directory, sizeof directory, "%s/checkpoint", f->base.directory);
     assert_ok(cluster_checkpoint(f->base.cluster, directory, &facts));
+    if (harm != NULL)
+        harm(directory);
     if (scope[0] != '\0')
         assert_ok(whole_scope_narrow(directory, scope, &f->base.log));
     const struct whole_backup said = {.server = facts.identity,
@@ -96,6 +101,11 @@ static void back_up(struct fixture *f, const char *scope)
     place_unlock(f->place, lock);
     assert_ok(cluster_remove_checkpoint(f->base.cluster, directory));
     assert_ok(whole_read(f->place, name, f->arena, &f->backup));
+}
+
+static void back_up(struct fixture *f, const char *scope)
+{
+    back_up_harmed(f, scope, NULL);
 }
 
 /* --- fixture --- */
@@ -155,7 +165,11 @@ static status restore(struct fixture *f, const char *from, const char *to, bool 
                                        .work = &f->work,
                                        .control = f->control,
                                        .backups = f->backups};
-    return whole_restore_tables(&order, made);
+    struct whole_tables_made now;
+    status s = whole_restore_tables(&order, &now);
+    *made = now.tables;
+    f->closed = now.closed;
+    return s;
 }
 
 /* --- what there is --- */
@@ -300,12 +314,75 @@ static void what_is_not_ours_is_not_removed(void **state)
     assert_int_equal(access(f->scratch, F_OK), -1);
 }
 
-/* Only what the table needs is fetched: the other's file may be gone from the place. */
-/* A range may be out of service long after the file that was damaged is gone: then no file of the
- * backup shows that anything is missing. The catalog does. */
-static void what_was_out_of_service_is_not_left_out(void **state)
+/* Of a table that was restored: "a=1", "" if there is no such row, NULL if it is out of service. To
+ * be freed. */
+static char *read_row(struct fixture *f, const char *table, const char *key)
 {
-    struct fixture *f = *state;
+    struct cluster_fixture view = f->base;
+    struct key_range range = {.from = bytes_of(key), .to = bytes_make(key, strlen(key) + 1)};
+    struct buffer text = {0};
+    assert_ok(cluster_table(view.cluster, bytes_of(table), &view.table));
+    status s = scan_text(&view, &range, 1, false, 0, &text);
+    bool is_closed = s.code == STATUS_DATA_LOSS;
+    assert_true(is_closed || status_is_ok(s));
+    status_free(s);
+    table_release(view.table);
+    char *out = is_closed ? NULL : strdup((const char *)text.data);
+    buffer_free(&text);
+    return out;
+}
+
+static void assert_row(struct fixture *f, const char *key, const char *expected)
+{
+    char *row = read_row(f, RESTORED, key);
+    if (expected == NULL)
+        assert_null(row);
+    else
+        assert_string_equal(row, expected);
+    free(row);
+}
+
+static status say_lost(void *context, const struct lost_rows *lost)
+{
+    buffer_append_format(context, "%s\n", lost->words);
+    return status_ok();
+}
+
+/* Gives up what is out of service of the restored table, and says what that was. */
+static void repair(struct fixture *f, struct buffer *lost)
+{
+    struct table *table;
+    const struct table_repair_options options = {.lost = say_lost, .context = lost};
+    assert_ok(cluster_table(f->base.cluster, bytes_of(RESTORED), &table));
+    assert_ok(table_repair(table, &options));
+    table_release(table);
+    buffer_append_byte(lost, 0);
+}
+
+static void begin_life(struct fixture *f)
+{
+    char directory[96];
+    open_test_cluster(&f->base);
+    assert_ok(cluster_table(f->base.cluster, bytes_of(TEST_TABLE), &f->base.table));
+    snprintf(directory, sizeof directory, "%s/backups", f->base.directory);
+    const struct backups_options options = {
+        .cluster = f->base.cluster, .directory = directory, .log = &f->base.log};
+    assert_ok(backups_open(&options, &f->backups));
+    assert_ok(control_open(f->base.cluster, &f->base.log, &f->control));
+}
+
+static void live_again(struct fixture *f)
+{
+    table_release(f->base.table);
+    backups_close(f->backups);
+    control_close(f->control);
+    close_test_cluster(&f->base);
+    begin_life(f);
+}
+
+/* Row "b", by the catalog alone. */
+static void put_out_of_service(struct fixture *f)
+{
     const struct damage_record record = {.keyspace_id =
                                              keyspace_id(f->base.table->tablets[0]->keyspace),
                                          .file = 999,
@@ -313,18 +390,181 @@ static void what_was_out_of_service_is_not_left_out(void **state)
                                          .to = bytes_of("Rc"),
                                          .what = "damaged"};
     struct store_batch *batch = store_batch_create();
-    size_t made;
     assert_non_null(batch);
     assert_ok(catalog_put_damage(batch, cluster_catalog(f->base.cluster), &record));
     assert_ok(store_write(f->base.cluster->store, batch, STORE_SYNCED));
     store_batch_destroy(batch);
+    set_cell(&f->base, "a", "1");
     back_up(f, "");
-    assert_refused(f, TEST_TABLE, RESTORED, STATUS_DATA_LOSS);
-    assert_false(has_table(f, RESTORED));
-    assert_ok(restore(f, OTHER, INSTANCE "/tables/again", false, &made));
-    assert_int_equal(made, 1);
 }
 
+/* A range may be out of service long after the file that was damaged is gone: then no file of the
+ * backup shows that anything is missing. The catalog does. */
+static void what_was_out_of_service_is_not_left_out(void **state)
+{
+    struct fixture *f = *state;
+    struct buffer lost = {0};
+    size_t made;
+    put_out_of_service(f);
+    assert_ok(restore(f, TEST_TABLE, RESTORED, false, &made));
+    assert_int_equal(made, 1);
+    assert_int_equal(f->closed, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_row(f, "a", "a=1");
+        assert_row(f, "b", NULL);
+        assert_row(f, "d", "d=4");
+        live_again(f);
+    }
+    repair(f, &lost);
+    assert_non_null(strstr((const char *)lost.data, RESTORED));
+    assert_non_null(strstr((const char *)lost.data, "in the backup that it was restored from"));
+    buffer_free(&lost);
+    assert_row(f, "b", "");
+    assert_row(f, "d", "d=4");
+    assert_ok(restore(f, OTHER, INSTANCE "/tables/again", false, &made));
+    assert_int_equal(f->closed, 0);
+}
+
+/* Never a table that lacks rows and does not say so. */
+static void restore_closed_without_memory(void *context)
+{
+    struct fixture *f = context;
+    size_t made;
+    status s = restore(f, TEST_TABLE, RESTORED, false, &made);
+    bool has_failed = failmalloc_stop();
+    assert_true(has_failed || status_is_ok(s));
+    status_free(s);
+    if (!has_table(f, RESTORED))
+        return;
+    assert_row(f, "a", "a=1");
+    assert_row(f, "b", NULL);
+    assert_ok(cluster_delete_table(f->base.cluster, bytes_of(RESTORED), NULL));
+}
+
+static void without_memory_it_is_out_of_service_too(void **state)
+{
+    put_out_of_service(*state);
+    failmalloc_each(restore_closed_without_memory, *state);
+}
+
+/* --- a damaged block --- */
+
+enum { MANY = 240, LONG = 150, FLIPPED_AT = 20000 };
+
+static void key_of(unsigned i, char key[8])
+{
+    snprintf(key, 8, "m%04u", i);
+}
+
+/* Nothing that is compressed away. */
+static void value_of(unsigned i, char value[LONG + 1])
+{
+    uint64_t random = i * 7919 + 1;
+    for (size_t at = 0; at < LONG; at++) {
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        value[at] = (char)('a' + (random >> 33) % 26);
+    }
+    value[LONG] = '\0';
+}
+
+static void write_many(struct fixture *f)
+{
+    char key[8], value[LONG + 1];
+    struct keyspace *keyspace = f->base.table->tablets[0]->keyspace;
+    for (unsigned i = 0; i < MANY; i++) {
+        key_of(i, key);
+        value_of(i, value);
+        set_cell(&f->base, key, value);
+    }
+    assert_ok(keyspace_flush(keyspace));
+    assert_ok(keyspace_compact(keyspace, bytes_of(""), bytes_of("")));
+}
+
+struct largest {
+    const char *directory;
+    struct buffer content;
+    char path[512];
+};
+
+static status keep_larger(void *context, const char *name)
+{
+    struct largest *largest = context;
+    struct buffer content = {0};
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", largest->directory, name);
+    if (whole_is_table_file(name))
+        assert_ok(files_read(files_of_system(), path, 1 << 20, &content));
+    if (content.size > largest->content.size) {
+        buffer_free(&largest->content);
+        largest->content = content;
+        snprintf(largest->path, sizeof largest->path, "%s", path);
+    } else {
+        buffer_free(&content);
+    }
+    return status_ok();
+}
+
+/* Of the largest table, in a copy: the checkpoint shares its files with the store. */
+static void harm_block(const char *directory)
+{
+    struct largest largest = {.directory = directory};
+    assert_ok(files_list(files_of_system(), directory, keep_larger, &largest));
+    assert_true(largest.content.size > FLIPPED_AT);
+    largest.content.data[FLIPPED_AT] ^= 1;
+    assert_int_equal(remove(largest.path), 0);
+    assert_ok(files_replace(files_of_system(), largest.path, buffer_bytes(&largest.content)));
+    buffer_free(&largest.content);
+}
+
+/* Of the many, those that are out of service; all others are as they were written. */
+static unsigned count_closed_rows(struct fixture *f)
+{
+    char key[8], value[LONG + 1], expected[LONG + 16];
+    unsigned closed = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        key_of(i, key);
+        value_of(i, value);
+        snprintf(expected, sizeof expected, "%s=%s", key, value);
+        char *row = read_row(f, RESTORED, key);
+        closed += row == NULL;
+        if (row != NULL)
+            assert_string_equal(row, expected);
+        free(row);
+    }
+    return closed;
+}
+
+static void assert_is_restored_around_damage(struct fixture *f, const char *scope)
+{
+    struct buffer lost = {0};
+    size_t made;
+    back_up_harmed(f, scope, harm_block);
+    assert_ok(restore(f, TEST_TABLE, RESTORED, false, &made));
+    assert_int_equal(f->closed, 1);
+    unsigned closed = count_closed_rows(f);
+    assert_in_range(closed, 1, MANY / 2);
+    assert_row(f, "a", "a=1");
+    assert_ok(cluster_look_for_damage(f->base.cluster));
+    live_again(f);
+    assert_int_equal(count_closed_rows(f), closed);
+    repair(f, &lost);
+    assert_non_null(strstr((const char *)lost.data, "is not what was written"));
+    buffer_free(&lost);
+    assert_row(f, "a", "a=1");
+    assert_ok(cluster_delete_table(f->base.cluster, bytes_of(RESTORED), NULL));
+}
+
+/* Out of a backup of all as out of one of the table alone. */
+static void a_damaged_block_takes_its_rows_alone(void **state)
+{
+    struct fixture *f = *state;
+    set_cell(&f->base, "a", "1");
+    write_many(f);
+    assert_is_restored_around_damage(f, "");
+    assert_is_restored_around_damage(f, TEST_TABLE);
+}
+
+/* Only what the table needs is fetched: the other's file may be gone from the place. */
 static void other_tables_files_are_left_alone(void **state)
 {
     struct fixture *f = *state;
@@ -705,6 +945,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_ours_is_not_removed, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_out_of_service_is_not_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_memory_it_is_out_of_service_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_damaged_block_takes_its_rows_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(other_tables_files_are_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(what_expires_meanwhile_is_told_as_that, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_cancelled_anywhere_makes_no_table, setup, teardown),

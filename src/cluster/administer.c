@@ -100,6 +100,15 @@ static void describe_files(const void *context, struct event_writer *writer)
     event_files_taken_in(writer, taken->keyspace, taken->files, taken->count);
 }
 
+static status adopt_damage(struct cluster *cluster, const struct table *table,
+                           const struct taken_files *files, struct store_batch *batch)
+{
+    if (files == NULL || files->damage_count == 0)
+        return status_ok();
+    return damages_adopt(cluster->damages, table->tablets[0]->keyspace, files->damages,
+                         files->damage_count, batch);
+}
+
 static status record_new_table(struct cluster *cluster, struct table *table,
                                struct taken_files *files, struct store_batch *batch)
 {
@@ -109,6 +118,7 @@ static status record_new_table(struct cluster *cluster, struct table *table,
         struct tablet_record tablet = tablet_record_of(table, table->tablets[i]);
         TRY(catalog_put_tablet(batch, cluster->catalog, &tablet));
     }
+    TRY(adopt_damage(cluster, table, files, batch));
     catalog_delete_spare(batch, cluster->catalog, keyspace_id(table->tablets[0]->keyspace));
     TRY(catalog_put_next_id(batch, cluster->catalog, cluster->next_id));
     return cluster_write_described(cluster, batch, files == NULL ? NULL : describe_files, files);
@@ -142,6 +152,8 @@ static status create_in(struct cluster *cluster, const struct table_spec *spec,
     TRY(table_create(cluster, &record, out));
     TRY(fill_new_table(cluster, spec, keyspace, files, *out));
     index_add(cluster, *out);
+    if (files != NULL && files->damage_count > 0)
+        damages_tell_adopted(cluster->damages, keyspace);
     return status_ok();
 }
 
@@ -172,6 +184,8 @@ static status create_from(struct cluster *cluster, const struct table_spec *spec
         s = index_make_room(cluster);
     if (status_is_ok(s))
         s = create_in(cluster, spec, keyspace, files, out);
+    if (!status_is_ok(s))
+        damages_forget_keyspace(cluster->damages, keyspace_id(keyspace));
     if (!status_is_ok(s) && *out != NULL) {
         (*out)->is_doomed = true;
         table_release(*out);

@@ -15,7 +15,8 @@ struct foreign_table {
 };
 
 /* Its rows are read through a cursor, as they are stored; what rules condemn in them goes later.
- * DATA_LOSS if some of them cannot be read. The source may go afterwards. Blocking. */
+ * Those that cannot be read, since something there is damaged or was out of service, are out of
+ * service in the table that is made of it. The source may go afterwards. Blocking. */
 status backup_stage_foreign(struct backups *backups, const struct foreign_table *source,
                             struct backup_work *work, struct staged_backup **out);
 

@@ -110,6 +110,15 @@ struct rows_target {
 status backup_write_rows(const struct rows_target *target, struct store_cursor *cursor,
                          struct manifest *manifest);
 
+/* The same of what a keyspace has in some ranges of keys, rising, that do not meet. */
+struct rows_range {
+    bytes from;
+    bytes to; /* exclusive; empty: no bound */
+};
+status backup_write_ranges(const struct rows_target *target, struct keyspace *keyspace,
+                           const struct rows_range *ranges, size_t count,
+                           struct manifest *manifest);
+
 /* --- backup_restore.c --- */
 
 struct staged_backup {
@@ -119,6 +128,10 @@ struct staged_backup {
     struct buffer directory;
     uint64_t keyspace_id;
     int64_t lowered_us; /* how far its versions were lowered, in time */
+    /* What its files lack, and is out of service in the table: in the arena. */
+    struct damage_record *damages;
+    size_t damage_count;
+    size_t damage_capacity;
 };
 
 /* One with an arena. What is staged is made by `stage`, in an empty directory, with the manifest's

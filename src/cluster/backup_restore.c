@@ -257,8 +257,11 @@ static status import_files(const struct staged_backup *staged, const char *const
     struct cluster *cluster = staged->backups->cluster;
     struct event_file *files;
     TRY(sum_files(staged, paths, &files));
-    *taken = (struct taken_files){
-        .keyspace = staged->keyspace_id, .files = files, .count = staged->manifest.file_count};
+    *taken = (struct taken_files){.keyspace = staged->keyspace_id,
+                                  .files = files,
+                                  .count = staged->manifest.file_count,
+                                  .damages = staged->damages,
+                                  .damage_count = staged->damage_count};
     TRY(event_log_keep_files(cluster, staged->keyspace_id, paths, taken->count));
     return store_keyspace_import(cluster->store, staged->keyspace_id, paths, taken->count,
                                  keyspace);

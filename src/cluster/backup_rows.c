@@ -84,12 +84,23 @@ static status add_entry(struct writing *w, bytes key, bytes value)
     return table_writer_size(w->writer) < BACKUP_FILE_SIZE ? status_ok() : finish_file(w);
 }
 
-static status write_all(struct writing *w, struct store_cursor *cursor)
+static status write_some(struct writing *w, struct store_cursor *cursor)
 {
     for (store_cursor_first(cursor); store_cursor_valid(cursor); store_cursor_next(cursor))
         TRY(add_entry(w, store_cursor_key(cursor), store_cursor_value(cursor)));
-    TRY(store_cursor_status(cursor));
-    return w->writer == NULL ? status_ok() : finish_file(w);
+    return store_cursor_status(cursor);
+}
+
+static status write_range(struct writing *w, struct keyspace *keyspace,
+                          const struct rows_range *range)
+{
+    const struct store_cursor_options options = {
+        .reach = STORE_ANYWHERE, .is_long = true, .lower = range->from, .upper = range->to};
+    struct store_cursor *cursor;
+    TRY(store_cursor_create(keyspace, &options, &cursor));
+    status s = write_some(w, cursor);
+    store_cursor_destroy(cursor);
+    return s;
 }
 
 static status name_files(const struct writing *w, struct manifest *manifest)
@@ -104,15 +115,38 @@ static status name_files(const struct writing *w, struct manifest *manifest)
     return status_ok();
 }
 
+static struct writing begin(const struct rows_target *target)
+{
+    return (struct writing){.target = target,
+                            .pace = pace_start(target->backups, target->work, false)};
+}
+
+/* `s`: what came of it. */
+static status end(struct writing *w, status s, struct manifest *manifest)
+{
+    if (status_is_ok(s) && w->writer != NULL)
+        s = finish_file(w);
+    if (status_is_ok(s))
+        s = name_files(w, manifest);
+    table_writer_destroy(w->writer);
+    buffer_free(&w->path);
+    free(w->files);
+    return s;
+}
+
 status backup_write_rows(const struct rows_target *target, struct store_cursor *cursor,
                          struct manifest *manifest)
 {
-    struct writing w = {.target = target, .pace = pace_start(target->backups, target->work, false)};
-    status s = write_all(&w, cursor);
-    if (status_is_ok(s))
-        s = name_files(&w, manifest);
-    table_writer_destroy(w.writer);
-    buffer_free(&w.path);
-    free(w.files);
-    return s;
+    struct writing w = begin(target);
+    return end(&w, write_some(&w, cursor), manifest);
+}
+
+status backup_write_ranges(const struct rows_target *target, struct keyspace *keyspace,
+                           const struct rows_range *ranges, size_t count, struct manifest *manifest)
+{
+    struct writing w = begin(target);
+    status s = status_ok();
+    for (size_t i = 0; i < count && status_is_ok(s); i++)
+        s = write_range(&w, keyspace, &ranges[i]);
+    return end(&w, s, manifest);
 }

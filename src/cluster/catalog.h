@@ -48,9 +48,13 @@ struct tablet_record {
     bytes end; /* empty: no bound */
 };
 
+/* Of the number of a table file that another store had: what a table lacks that came out of a
+ * backup (damage.h). No store counts its files so far. */
+#define DAMAGE_FOREIGN_FILE (UINT64_C(1) << 62)
+
 struct damage_record {
     uint64_t keyspace_id;
-    uint64_t file;
+    uint64_t file;  /* perhaps with DAMAGE_FOREIGN_FILE */
     uint64_t block; /* 0: the file as a whole; else 1 more than the block's offset */
     bytes from;
     bytes to; /* exclusive; empty: no bound */

@@ -159,11 +159,14 @@ status cluster_add_spares(struct cluster *cluster, size_t count);
 status cluster_remember_spare(struct cluster *cluster, uint64_t id); /* one that exists already */
 status cluster_take_spare(struct cluster *cluster, struct keyspace **out);
 
-/* The files that a keyspace was made of, for the change log. */
+/* The files that a keyspace was made of, for the change log; and what is missing in them, which is
+ * out of service. */
 struct taken_files {
     uint64_t keyspace;
     const struct event_file *files;
     size_t count;
+    const struct damage_record *damages; /* of this keyspace: damages_adopt */
+    size_t damage_count;
 };
 
 /* cluster_create_table with rows in it: in a keyspace that was imported for it, and is gone after a

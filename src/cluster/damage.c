@@ -4,38 +4,16 @@
  * says and what the records say change together. Who brings a range back has `repairing` from when
  * it finds the range in the list until that is open: another would delete what has been written
  * there since. */
-#include "cluster/damage.h"
+#include "cluster/damage_private.h"
 
 #include "base/check.h"
 #include "base/condition.h"
-#include "cluster/cluster_private.h"
 #include "cluster/refill.h"
 #include "row/row_key.h"
 #include "tablet/key_bounds.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-enum { DAMAGES_MAGIC = 0x64616d67 };
-
-struct damage {
-    struct damage *next;
-    struct damage_record record; /* its texts are those below */
-    char *from;
-    char *to;
-    char *what;
-    bool is_stored;
-};
-
-struct damages {
-    uint32_t magic;
-    struct cluster *cluster;
-    pthread_mutex_t lock;
-    struct damage *first; /* the oldest */
-    size_t count;
-    bool is_loaded;
-    pthread_mutex_t repairing; /* a range is brought back: one at a time. Before `lock` */
-};
 
 /* --- the list --- */
 
@@ -71,8 +49,8 @@ static bool is_same(const struct damage_record *a, const struct damage_record *b
     return a->keyspace_id == b->keyspace_id && a->file == b->file && a->block == b->block;
 }
 
-/* With the lock held, as all that follow. NULL: there is no memory. */
-static struct damage *add(struct damages *damages, const struct damage_record *record, bool *is_new)
+struct damage *damages_add(struct damages *damages, const struct damage_record *record,
+                           bool *is_new)
 {
     struct damage **at = &damages->first;
     while (*at != NULL && !is_same(&(*at)->record, record))
@@ -125,7 +103,7 @@ static const char *text_of(const struct buffer *words)
 
 /* --- health --- */
 
-static void show(const struct damages *damages)
+void damages_show(const struct damages *damages)
 {
     struct condition *condition = damages->cluster->condition;
     metrics_set(damages->cluster->options.metrics, METRIC_damaged_ranges, (int64_t)damages->count);
@@ -182,28 +160,32 @@ static uint64_t offset_of(const struct damage_record *record)
     return record->block - (record->block != 0);
 }
 
-/* Refused requests are told in these words from now on. */
+status damage_close_as(const struct damage *damage, struct keyspace *keyspace, const char *words)
+{
+    const struct damage_record *record = &damage->record;
+    const struct store_damage closed = {.keyspace_id = record->keyspace_id,
+                                        .file = record->file,
+                                        .offset = offset_of(record),
+                                        .is_whole = record->block == 0,
+                                        .from = record->from,
+                                        .to = record->to,
+                                        .what = words,
+                                        .is_remembered = damage->is_stored};
+    return keyspace_close_range(keyspace, &closed);
+}
+
 static void close_in_store(const struct damages *damages, const struct damage *damage,
                            struct keyspace *keyspace, const char *words)
 {
-    const struct damage_record *record = &damage->record;
-    struct store_damage closed = {.keyspace_id = record->keyspace_id,
-                                  .file = record->file,
-                                  .offset = offset_of(record),
-                                  .is_whole = record->block == 0,
-                                  .from = record->from,
-                                  .to = record->to,
-                                  .what = words,
-                                  .is_remembered = damage->is_stored};
-    status s = keyspace_close_range(keyspace, &closed);
+    status s = damage_close_as(damage, keyspace, words);
     if (!status_is_ok(s))
         log_warn(damages->cluster->options.log, "a damaged range could not be closed",
                  LOG_STR("cause", status_message(s)));
     status_free(s);
 }
 
-static void close_range(const struct damages *damages, const struct damage *damage,
-                        struct keyspace *keyspace)
+void damage_close(const struct damages *damages, const struct damage *damage,
+                  struct keyspace *keyspace)
 {
     struct buffer words = {0};
     describe(damages->cluster, &damage->record, &words);
@@ -230,7 +212,7 @@ static bool settle(const struct damages *damages, struct damage *damage)
         return false;
     if (!damage->is_stored && may_be_stored(damage))
         damage->is_stored = try_write(damages, &damage->record, true);
-    close_range(damages, damage, keyspace);
+    damage_close(damages, damage, keyspace);
     return true;
 }
 
@@ -239,12 +221,12 @@ static bool settle(const struct damages *damages, struct damage *damage)
 static bool see(struct damages *damages, const struct damage_record *record)
 {
     bool is_new;
-    struct damage *damage = add(damages, record, &is_new);
+    struct damage *damage = damages_add(damages, record, &is_new);
     if (damage == NULL)
         return false;
     if (damages->is_loaded && (is_new || (may_be_stored(damage) && !damage->is_stored))) {
         (void)settle(damages, damage); /* its keyspace is held for us by the store */
-        show(damages);
+        damages_show(damages);
     }
     return damage->is_stored;
 }
@@ -269,7 +251,7 @@ status damages_remember(struct damages *damages, const struct damage_record *rec
 {
     pthread_mutex_lock(&damages->lock);
     bool is_new;
-    struct damage *damage = add(damages, record, &is_new);
+    struct damage *damage = damages_add(damages, record, &is_new);
     if (damage != NULL)
         damage->is_stored = true;
     pthread_mutex_unlock(&damages->lock);
@@ -309,7 +291,7 @@ status damages_load(struct damages *damages)
         else
             forget(damages, at);
     }
-    show(damages);
+    damages_show(damages);
     pthread_mutex_unlock(&damages->lock);
     return status_ok();
 }
@@ -335,7 +317,7 @@ void damages_forget_keyspace(struct damages *damages, uint64_t keyspace_id)
             at = &(*at)->next;
     }
     if (damages->count < before)
-        show(damages);
+        damages_show(damages);
     pthread_mutex_unlock(&damages->lock);
 }
 
@@ -385,18 +367,22 @@ static bool goes_with(const struct damage *damage, const struct damage_record *r
     return is_same(&damage->record, record) || (takes_all && lies_in(&damage->record, record));
 }
 
-/* With the lock held: all of them, or none. */
+/* With the lock held: all of them, or none. What came with a table is in an archive, too. */
 static status delete_stored(const struct damages *damages, const struct damage_record *record,
                             bool takes_all)
 {
     struct cluster *cluster = damages->cluster;
     struct store_batch *batch = store_batch_create();
+    bool is_archived = false;
     if (batch == NULL)
         return status_out_of_memory();
     for (const struct damage *at = damages->first; at != NULL; at = at->next)
-        if (at->is_stored && goes_with(at, record, takes_all))
+        if (at->is_stored && goes_with(at, record, takes_all)) {
             catalog_delete_damage(batch, cluster->catalog, &at->record);
-    status s = store_write(cluster->store, batch, STORE_SYNCED);
+            is_archived = is_archived || (at->record.file & DAMAGE_FOREIGN_FILE) != 0;
+        }
+    status s = is_archived ? cluster_write_removal(cluster, batch)
+                           : store_write(cluster->store, batch, STORE_SYNCED);
     store_batch_destroy(batch);
     for (struct damage *at = damages->first; at != NULL; at = at->next)
         at->is_stored = at->is_stored && !(status_is_ok(s) && goes_with(at, record, takes_all));
@@ -424,7 +410,7 @@ static void forget_those(struct damages *damages, const struct damage_record *re
         else
             at = &(*at)->next;
     }
-    show(damages);
+    damages_show(damages);
     pthread_mutex_unlock(&damages->lock);
 }
 
@@ -438,7 +424,7 @@ static status end_one(struct damages *damages, struct keyspace *keyspace,
     keyspace_open_range(keyspace, 0, record->from, record->to);
     forget_those(damages, record, true);
     log_info(damages->cluster->options.log, "rows are in service again",
-             LOG_INT("keyspace", record->keyspace_id), LOG_INT("file", record->file));
+             LOG_INT("keyspace", record->keyspace_id), LOG_INT("file", damage_file(record)));
     return status_ok();
 }
 
@@ -713,8 +699,8 @@ static status mark(struct damages *damages, struct damage *damage, struct keyspa
     free(damage->what);
     damage->record.what = damage->what = what;
     damage->is_stored = true;
-    close_range(damages, damage, keyspace);
-    show(damages);
+    damage_close(damages, damage, keyspace);
+    damages_show(damages);
     return status_ok();
 }
 
@@ -857,7 +843,8 @@ static status end_all(const struct giving_up *giving)
     for (const struct damage *at = giving->first; at != NULL; at = at->next) {
         TRY(open_one(giving->damages, giving->keyspace, &at->record));
         log_info(giving->damages->cluster->options.log, "rows are in service again",
-                 LOG_INT("keyspace", at->record.keyspace_id), LOG_INT("file", at->record.file));
+                 LOG_INT("keyspace", at->record.keyspace_id),
+                 LOG_INT("file", damage_file(&at->record)));
     }
     return status_ok();
 }

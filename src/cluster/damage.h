@@ -20,6 +20,12 @@
 
 /* --- what a range is for people: damage_words.c --- */
 
+/* The number in the file's name, in whichever store it was. */
+static inline uint64_t damage_file(const struct damage_record *record)
+{
+    return record->file & ~DAMAGE_FOREIGN_FILE;
+}
+
 /* "rows from "a" to "b" of projects/…/tables/t are out of service: the table file …", and a NUL. */
 void damage_describe(const struct damage_record *record, const char *table, struct buffer *out);
 
@@ -75,6 +81,16 @@ bool damages_has(struct damages *damages, uint64_t keyspace_id);
 
 /* Its keyspace is gone. */
 void damages_forget_keyspace(struct damages *damages, uint64_t keyspace_id);
+
+/* --- what a table that is made does not have: damage_adopt.c --- */
+
+/* Before anybody knows of the table: closes the ranges, all of its keyspace, and adds their records
+ * to the batch that makes it. If that is not written, damages_forget_keyspace. The files are
+ * another store's (DAMAGE_FOREIGN_FILE): none of ours may turn out to be sound instead. */
+status damages_adopt(struct damages *damages, struct keyspace *keyspace,
+                     const struct damage_record *records, size_t count, struct store_batch *batch);
+/* When its name is known: tells what is closed in words that name it. */
+void damages_tell_adopted(struct damages *damages, struct keyspace *keyspace);
 
 /* --- large cells that are lost, of rows that are in service: lost_cells.c --- */
 

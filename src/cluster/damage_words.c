@@ -116,7 +116,7 @@ static struct lost_rows lost_rows_of(const struct damage_record *record, bool is
         .is_large_cells = is_cells,
         .first_key = record->from,
         .end_key = record->to,
-        .file = record->file,
+        .file = damage_file(record),
         .words = (const char *)texts->words.data,
         .found_us = record->found_us};
 }

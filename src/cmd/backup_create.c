@@ -222,8 +222,9 @@ static status create_offline(struct creation *creation)
 
 /* --- a server --- */
 
-static void tell_run(const Wb__WholeBackupRun *run)
+static void tell_run(void *context, const Wb__WholeBackupRun *run)
 {
+    (void)context;
     const struct done done = {run->name, (uint64_t)run->total_bytes, (uint64_t)run->copied_files,
                               (uint64_t)run->copied_bytes, (uint64_t)run->mended_files};
     tell(&done);
@@ -235,8 +236,9 @@ static status create_by_server(struct creation *creation)
     request.parent = "servers/self";
     request.place = creation->where;
     request.scope = creation->scope;
+    const struct backup_listener listener = {.tell = tell_run};
     return backup_run(&creation->options.target, BACKUP_SERVICE "CreateWholeBackup", &request.base,
-                      tell_run);
+                      &listener);
 }
 
 /* --- which of them --- */

@@ -57,11 +57,16 @@ int backup_schedule_kind(const char *const *arguments);
 #define BACKUP_SERVICE "/trestle.backup.v1.WholeBackups/"
 
 /* Begins one by this call, waits for its end, and hands it to `tell`; or says why it failed. */
+struct backup_listener {
+    void (*tell)(void *context, const Wb__WholeBackupRun *done);
+    void *context;
+};
 status backup_run(const struct target_options *target, const char *method,
-                  const ProtobufCMessage *request, void (*tell)(const Wb__WholeBackupRun *done));
+                  const ProtobufCMessage *request, const struct backup_listener *listener);
 
 /* --- tables alone, into a directory: backup_tables.c --- */
 
+struct lost_rows;
 struct backup_tables {
     struct place *place;
     const struct whole_backup *backup;
@@ -72,6 +77,9 @@ struct backup_tables {
     const struct log *log;
     struct whole_work *work;
     void (*tell)(const char *path); /* see backup/unfinished.h */
+    /* Told of each range of theirs that is out of service. */
+    status (*closed)(void *context, const struct lost_rows *lost);
+    void *context;
 };
 
 /* `*made`: how many tables it has. */

@@ -1,6 +1,7 @@
 /* `trestle backup restore`: a data directory of a whole backup, or tables out of one, into a server
  * that serves or a directory of their own. */
 #include "aws/bucket.h"
+#include "cluster/cluster.h"
 #include "cmd/archive.h"
 #include "cmd/backup_private.h"
 #include "cmd/command.h"
@@ -89,11 +90,14 @@ static void write_help(struct buffer *out)
         "as a whole or not at all: into a server that serves, which has none of them, or into a\n"
         "directory that has nothing else. Only their files are fetched. An instance that is not\n"
         "there is made, with clusters and app profiles, as it was. Without NAME the newest backup\n"
-        "is taken that is of all, or of what is asked for.\n");
+        "is taken that is of all, or of what is asked for. Rows that were out of service when it "
+        "was\n"
+        "made, or lie in what was damaged then, are out of service: exit status 1.\n");
 }
 
 struct restoration {
     struct restore_options options;
+    size_t closed; /* ranges of tables alone that are out of service */
     struct option_origin origins[ROW_COUNT];
     const char *words[2]; /* the place, the backup's name */
     const char *from;     /* of tables alone; NULL: all */
@@ -151,6 +155,14 @@ static void tell_tables(const char *name, size_t count, const char *where)
     printf("%s: %zu %s restored into %s\n", name, count, count == 1 ? "table" : "tables", where);
 }
 
+static status tell_closed(void *context, const struct lost_rows *lost)
+{
+    struct restoration *r = context;
+    r->closed++;
+    printf("out of service: %s\n", lost->words);
+    return status_ok();
+}
+
 static status restore_tables(struct restoration *r, const char *directory)
 {
     struct whole_backup backup;
@@ -165,7 +177,9 @@ static status restore_tables(struct restoration *r, const char *directory)
                                          .directory = directory,
                                          .log = &r->log,
                                          .work = &r->work,
-                                         .tell = tell_left};
+                                         .tell = tell_left,
+                                         .closed = tell_closed,
+                                         .context = r};
     TRY(backup_make_tables(&tables, &made));
     tell_tables(name, made, directory);
     return status_ok();
@@ -192,9 +206,15 @@ static status restore_into_directory(struct restoration *r)
 
 /* --- a server --- */
 
-static void tell_run(const Wb__WholeBackupRun *run)
+static void tell_run(void *context, const Wb__WholeBackupRun *run)
 {
+    struct restoration *r = context;
     tell_tables(run->name, (size_t)run->tables, run->target[0] != '\0' ? run->target : run->source);
+    r->closed = (size_t)run->closed_ranges;
+    if (r->closed > 0)
+        printf("%zu ranges of rows are out of service, since they are in the backup: `trestle "
+               "repair --endpoint %s` says which\n",
+               r->closed, r->options.target.server.address);
 }
 
 static status restore_into_server(struct restoration *r)
@@ -206,7 +226,8 @@ static status restore_into_server(struct restoration *r)
     request.source = r->from;
     request.target = r->options.as != NULL ? r->options.as : "";
     request.with_policies = r->options.with_policies;
-    return backup_run(&r->options.target, BACKUP_SERVICE "RestoreTables", &request.base, tell_run);
+    const struct backup_listener listener = {tell_run, r};
+    return backup_run(&r->options.target, BACKUP_SERVICE "RestoreTables", &request.base, &listener);
 }
 
 /* --- options --- */
@@ -269,7 +290,7 @@ static int read_and_restore(struct restoration *r, const char *const *arguments)
     if (!status_is_ok(s))
         return command_refuse("backup", s);
     s = r->options.to != NULL ? restore_into_directory(r) : restore_into_server(r);
-    return status_is_ok(s) ? command_end("backup", s, true) : command_refuse("backup", s);
+    return status_is_ok(s) ? command_end("backup", s, r->closed == 0) : command_refuse("backup", s);
 }
 
 int backup_restore_kind(const char *const *arguments)

@@ -47,19 +47,19 @@ static status wait_for(struct client_session *session, int64_t id, struct arena 
 
 static status run(struct client_session *session, const char *method,
                   const ProtobufCMessage *request, struct arena *arena,
-                  void (*tell)(const Wb__WholeBackupRun *run))
+                  const struct backup_listener *listener)
 {
     const ProtobufCMessage *answer;
     const Wb__WholeBackupRun *done;
     TRY(client_session_call(session, method, NULL, request, &wb__whole_backup_run__descriptor,
                             arena, &answer));
     TRY(wait_for(session, ((const Wb__WholeBackupRun *)(const void *)answer)->run, arena, &done));
-    tell(done);
+    listener->tell(listener->context, done);
     return status_ok();
 }
 
 status backup_run(const struct target_options *target, const char *method,
-                  const ProtobufCMessage *request, void (*tell)(const Wb__WholeBackupRun *done))
+                  const ProtobufCMessage *request, const struct backup_listener *listener)
 {
     const struct client_session_options server = {.target = *target};
     struct client_session *session;
@@ -68,7 +68,7 @@ status backup_run(const struct target_options *target, const char *method,
         return status_out_of_memory();
     status s = client_session_create(&server, &session);
     if (status_is_ok(s)) {
-        s = run(session, method, request, arena, tell);
+        s = run(session, method, request, arena, listener);
         client_session_destroy(session);
     }
     arena_destroy(arena);

@@ -13,7 +13,7 @@ struct making {
     struct buffer directory; /* while it is made; all of these with a NUL */
     struct buffer backups;   /* in it: where a server keeps those of tables */
     struct buffer scratch;   /* in it: of the backup, as a server has it */
-    size_t made;
+    struct whole_tables_made made;
 };
 
 static const char *path(const struct buffer *buffer)
@@ -36,6 +36,8 @@ static status restore(struct making *m, struct cluster *cluster, struct backups 
                                  .backups = backups};
     TRY(control_open(cluster, m->tables->log, &order.control));
     status s = whole_restore_tables(&order, &m->made);
+    if (status_is_ok(s))
+        s = cluster_list_damage(cluster, m->tables->closed, m->tables->context);
     control_close(order.control);
     return s;
 }
@@ -96,7 +98,7 @@ status backup_make_tables(const struct backup_tables *tables, size_t *made)
     status s = name_all(&m);
     if (status_is_ok(s))
         s = make(&m);
-    *made = m.made;
+    *made = m.made.tables;
     buffer_free(&m.directory);
     buffer_free(&m.backups);
     buffer_free(&m.scratch);

@@ -627,10 +627,18 @@ status damage_watch::look_at_all(const std::function<bool(uint64_t)> &is_chosen,
     return status_ok();
 }
 
+/* Fails if a file cannot be looked at, which may be damaged, too. */
 status damage_watch::look_at_keyspace(uint64_t id)
 {
-    return look_at_some(
-        id, [](uint64_t) { return true; }, until_stopped(), false);
+    for (const auto &file : files_of(id)) {
+        table_findings findings;
+        TRY(look_at_table(store->base_files.get(), file.db_path + file.name, file.size,
+                          until_stopped(), false, &findings));
+        if (!findings.is_sound())
+            look_at(id, file, until_stopped(), CACHED);
+    }
+    settle(id);
+    return status_ok();
 }
 
 status keyspace_look_for_damage(keyspace *keyspace)

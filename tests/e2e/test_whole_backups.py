@@ -10,12 +10,13 @@ import time
 from google.cloud.bigtable_admin_v2 import types
 from google.cloud.datastore.query import PropertyFilter
 from google.iam.v1 import iam_policy_pb2, policy_pb2
-from harness.damage import flip
+from grpc import StatusCode
+from harness.damage import flip, tables_with
 from harness.datastore import client_of, entity
 from harness.indexes import Indexes
 from harness.patience import PATIENCE_SECONDS
 from harness.rest import Rest
-from harness.rpc import set_cell
+from harness.rpc import fails_with, set_cell
 from harness.server import Server, binary, run_trestle
 
 NAME = r"\d{8}T\d{6}Z(?:-\d\d)?"
@@ -461,6 +462,115 @@ def test_a_table_or_an_instance_alone(tmp_path, fresh_server, administer, connec
     assert values(connect(alone.host), story.table) == {b"row": b"later"}
     tables = administer(alone.host).tables.list_tables(parent=story.instance)
     assert [each.name for each in tables] == [story.table]
+
+
+class Harmed:
+    """A stopped server with a table, of which a block is damaged, and a backup of that table."""
+
+    def __init__(self, tmp_path, fresh_server, connect, *options):
+        places = tmp_path / "places"
+        places.mkdir()
+        self.place = places / "whole"
+        buffers = ("--write-buffer", "4MB", "--disk-reserve", "1MB")
+        self.server = fresh_server(*buffers, "--backup-places", str(places), *options)
+        rpc = connect(self.server.host)
+        self.table = rpc.create_table("t")
+        self.rows = {b"k%05d" % number: os.urandom(2500) for number in range(1000)}
+        changes = [(key, [set_cell("f", b"q", each, 1000)]) for key, each in self.rows.items()]
+        assert set(rpc.mutate_rows(self.table, changes)) == {0}
+        self.server.stop()
+        self.server.start()  # flushes, the buffer being so small
+        self.server.stop()
+        flip(tables_with(self.server.data, b"k00000")[0], 400_000)
+        create = ("create", self.place, "--data-dir", self.server.data, "--table", self.table)
+        self.name = backup(*create).split(":")[0]
+
+    def closed(self, words):
+        """The keys between the two that the words name, which are among them."""
+        found = re.search(r'out of service: rows from "([^"]+)" to "([^"]+)" of', words)
+        first, last = (each.encode().decode("unicode_escape").encode() for each in found.groups())
+        return {key for key in self.rows if first <= key <= last}
+
+    def sound(self, closed):
+        return {key: each for key, each in self.rows.items() if key not in closed}
+
+
+def read_around(rpc, table, keys):
+    found = {key: rpc.read_row(table, key) for key in keys}
+    return {key: cells[0].value for key, cells in found.items() if cells}
+
+
+def test_a_part_comes_back_around_damage(tmp_path, fresh_server, connect):
+    """What is damaged in it is out of service where it comes to, by name; the rest is there."""
+    harmed = Harmed(tmp_path, fresh_server, connect)
+    to = tmp_path / "to"
+    done = run_trestle("backup", "restore", harmed.place, "--table", harmed.table, "--to", to)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{harmed.name}: 1 table restored into {to}\n" in done.stdout
+    assert "in the backup that it was restored from, the table file " in done.stdout
+    closed = harmed.closed(done.stdout)
+    assert 3 <= len(closed) <= 16
+    shutil.rmtree(harmed.server.data)
+    to.rename(harmed.server.data)
+    rpc = connect(harmed.server.start().host)
+    assert harmed.server.metric("damaged_ranges") == 1
+    assert read_around(rpc, harmed.table, harmed.sound(closed)) == harmed.sound(closed)
+    for key in closed:
+        with fails_with(StatusCode.DATA_LOSS, "in the backup that it was restored from"):
+            rpc.read_row(harmed.table, key)
+
+    aside = f"{harmed.table}-aside"
+    online = ("restore", harmed.place, "--table", harmed.table, "--as", aside)
+    done = run_trestle("backup", *map(str, online), "--endpoint", harmed.server.host)
+    assert done.returncode == 1 and "1 ranges of rows are out of service" in done.stdout
+    assert harmed.server.metric("damaged_ranges") == 2
+    lost = ("--in-place", "--lost", str(tmp_path / "lost"))
+    assert run_trestle("repair", "--endpoint", harmed.server.host, *lost).returncode == 0
+    for table in (harmed.table, aside):
+        assert values(rpc, table) == harmed.sound(closed)
+    harmed.server.stop()
+    assert run_trestle("doctor", harmed.server.data).returncode == 0
+
+
+def test_an_archive_knows_what_a_part_lacks(tmp_path, fresh_server, connect):
+    """And that it was repaired since."""
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    harmed = Harmed(tmp_path, fresh_server, connect)
+    shutil.rmtree(harmed.server.data)
+    harmed.server.arguments += ["--archive", str(archive)]
+    rpc = connect(harmed.server.start().host)
+    endpoint = ("--endpoint", harmed.server.host)
+    rpc.create_table("other")
+    backup("create", harmed.place.parent / "base", *endpoint)
+    restored = ("restore", str(harmed.place), "--table", harmed.table, *endpoint)
+    assert run_trestle("backup", *restored).returncode == 1
+    before, after = tmp_path / "before", tmp_path / "after"
+    harmed.server.kill()
+    harmed.server.start()
+    harmed.server.stop()  # puts all
+    backup("restore", harmed.place.parent / "base", "--archive", archive, "--to", before)
+    harmed.server.start()
+    lost = ("--in-place", "--lost", str(tmp_path / "lost"))
+    assert run_trestle("repair", "--endpoint", harmed.server.host, *lost).returncode == 0
+    rpc = connect(harmed.server.host)
+    sound = values(rpc, harmed.table)
+    key = next(key for key in harmed.rows if key not in sound)
+    rpc.mutate_rows(harmed.table, [(key, [set_cell("f", b"q", b"new", 1000)])])
+    harmed.server.stop()
+    backup("restore", harmed.place.parent / "base", "--archive", archive, "--to", after)
+    for directory, ranges in ((before, 1), (after, 0)):
+        shutil.rmtree(harmed.server.data)
+        directory.rename(harmed.server.data)
+        harmed.server.arguments = [
+            each for each in harmed.server.arguments if each not in ("--archive", str(archive))
+        ]
+        rpc = connect(harmed.server.start().host)
+        assert harmed.server.metric("damaged_ranges") == ranges
+        assert read_around(rpc, harmed.table, sound) == sound
+        if ranges == 0:
+            assert values(rpc, harmed.table) == {**sound, key: b"new"}
+        harmed.server.stop()
 
 
 def test_a_datastore_database_alone(tmp_path, fresh_server):
