@@ -73,6 +73,14 @@ struct advice_range {
     size_t rows;
 };
 
+/* A row that was noted when it was stored, and then looked at: it need not be of the sample. */
+struct advice_weight {
+    bytes key;
+    uint64_t size;         /* as of a row; 0: it is gone */
+    uint64_t largest_cell; /* of its values; 0: not known */
+    const char *family;    /* that has it */
+};
+
 /* Where rows had to be passed over that hold nothing any more. */
 struct advice_gap {
     bytes start;
@@ -147,6 +155,8 @@ struct advice_observations {
     size_t row_count;
     const struct advice_range *ranges;
     size_t range_count;
+    const struct advice_weight *weights; /* the largest, if the source notes them */
+    size_t weight_count;
     struct advice_gap gap; /* the largest that was come upon */
     struct advice_heat *heat;
     size_t heat_count;

@@ -64,6 +64,28 @@ static void large_rows_and_cells(void **state)
     sample_expect(sample, NULL);
 }
 
+/* Whatever the sample is. One that has shrunk, or is gone, is not told. */
+static void noted_rows_and_cells(void **state)
+{
+    struct made_sample *sample = *state;
+    struct advice_weight weights[] = {
+        {.key = bytes_of("large"), .size = ROW_BYTES, .largest_cell = 1, .family = "f"},
+        {.key = bytes_of("gone")},
+        {.key = bytes_of("shrunk"), .size = ROW_BYTES - 1, .largest_cell = 9, .family = "f"}};
+    add_rows(sample, 30);
+    sample->seen.weights = weights;
+    sample->seen.weight_count = 3;
+    sample_expect(sample, "row-size");
+    assert_true(bytes_equal(sample_finding(sample, "row-size")->keys[0], bytes_of("large")));
+    weights[0].size--;
+    sample_expect(sample, NULL);
+    weights[2].largest_cell = CELL_BYTES;
+    sample_expect(sample, NULL);
+    weights[2].largest_cell++;
+    sample_expect(sample, "cell-size");
+    assert_true(bytes_equal(sample_finding(sample, "cell-size")->keys[0], bytes_of("shrunk")));
+}
+
 static void families(void **state)
 {
     struct made_sample *sample = *state;
@@ -461,6 +483,7 @@ int main(void)
         TEST(long_keys),
         TEST(keys_that_are_long_on_average),
         TEST(large_rows_and_cells),
+        TEST(noted_rows_and_cells),
         TEST(families),
         TEST(long_names_of_columns),
         TEST(names_that_are_data),

@@ -357,6 +357,7 @@ status gather(const struct gather_options *options, struct advice_observations *
     frontier_free(&g.frontier);
     TRY(s);
     sample->is_cut &= !is_most_known(out);
+    TRY(g.source.calls->read_weights(&g.source, out));
     TRY(read_heat(&g));
     return g.source.calls->read_siblings(&g.source, out);
 }

@@ -46,6 +46,8 @@ struct advice_source_calls {
     /* Whether the range has exactly one row. */
     status (*is_one_row)(struct advice_source *source, struct sample_rows *rows, bytes start,
                          bytes end, bool *is_one);
+    /* Sets `out->weights`, where somebody notes what is large. */
+    status (*read_weights)(struct advice_source *source, struct advice_observations *out);
     /* Sets `out->heat` and `out->signs`; `*is_answered`: the source tells hot tablets. */
     status (*read_heat)(struct advice_source *source, struct advice_observations *out,
                         bool *is_answered);

@@ -69,6 +69,7 @@ static const struct advice_source_calls calls = {.read_schema = no_schema,
                                                  .read_cuts = no_cuts,
                                                  .read_rows = endless_rows,
                                                  .estimate_row = no_estimate,
+                                                 .read_weights = no_schema,
                                                  .read_heat = no_heat,
                                                  .read_siblings = no_schema};
 
@@ -153,6 +154,7 @@ static void rows_behind_few_words_are_found(void **state)
                                                              .read_cuts = no_cuts,
                                                              .read_rows = listed_rows,
                                                              .estimate_row = no_estimate,
+                                                             .read_weights = no_schema,
                                                              .read_heat = no_heat,
                                                              .read_siblings = no_schema};
     static const char *const words[] = {"click", "debug", "view"};

@@ -32,7 +32,30 @@ static status advise_on_key_size(struct advisor *advisor)
     return status_ok();
 }
 
-static status advise_on_row_size(struct advisor *advisor)
+/* Of all rows of the table, not of the sample: what the server notes of what it stores. */
+static status advise_on_noted_rows(struct advisor *advisor, bool *is_told)
+{
+    const struct advice_observations *seen = advisor->seen;
+    struct advice_finding *finding;
+    const struct advice_weight *largest = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < seen->weight_count; i++) {
+        count += seen->weights[i].size >= ROW_BYTES;
+        if (largest == NULL || seen->weights[i].size > largest->size)
+            largest = &seen->weights[i];
+    }
+    *is_told = count > 0;
+    if (count == 0)
+        return status_ok();
+    TRY(advise(advisor, RULE_row_size, &finding,
+               "Of the rows that the server noted as large, %zu %s 100 MiB or more; the largest "
+               "has %.0f MiB.",
+               count, count == 1 ? "has" : "have", mebibytes(largest->size)));
+    finding_add_key(finding, largest->key);
+    return status_ok();
+}
+
+static status advise_on_sampled_rows(struct advisor *advisor)
 {
     const struct advice_observations *seen = advisor->seen;
     struct advice_finding *finding;
@@ -52,7 +75,37 @@ static status advise_on_row_size(struct advisor *advisor)
     return status_ok();
 }
 
-static status advise_on_cell_size(struct advisor *advisor)
+static status advise_on_row_size(struct advisor *advisor)
+{
+    bool is_told;
+    TRY(advise_on_noted_rows(advisor, &is_told));
+    return is_told ? status_ok() : advise_on_sampled_rows(advisor);
+}
+
+static status advise_on_noted_cells(struct advisor *advisor, bool *is_told)
+{
+    const struct advice_observations *seen = advisor->seen;
+    struct advice_finding *finding;
+    const struct advice_weight *largest = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < seen->weight_count; i++) {
+        count += seen->weights[i].largest_cell > CELL_BYTES;
+        if (largest == NULL || seen->weights[i].largest_cell > largest->largest_cell)
+            largest = &seen->weights[i];
+    }
+    *is_told = count > 0;
+    if (count == 0)
+        return status_ok();
+    TRY(advise(advisor, RULE_cell_size, &finding,
+               "Of the rows that the server noted as large, %zu %s a value of more than 10 MiB; "
+               "the largest, in the family %s, has %.0f MiB.",
+               count, count == 1 ? "has" : "have", largest->family,
+               mebibytes(largest->largest_cell)));
+    finding_add_key(finding, largest->key);
+    return status_ok();
+}
+
+static status advise_on_sampled_cells(struct advisor *advisor)
 {
     const struct advice_observations *seen = advisor->seen;
     struct advice_finding *finding;
@@ -76,6 +129,13 @@ static status advise_on_cell_size(struct advisor *advisor)
                mebibytes(largest->size)));
     finding_add_key(finding, row->key);
     return status_ok();
+}
+
+static status advise_on_cell_size(struct advisor *advisor)
+{
+    bool is_told;
+    TRY(advise_on_noted_cells(advisor, &is_told));
+    return is_told ? status_ok() : advise_on_sampled_cells(advisor);
 }
 
 status advise_on_sizes(struct advisor *advisor)

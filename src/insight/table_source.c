@@ -10,6 +10,7 @@
 #include "cluster/heat_signs.h"
 #include "cluster/rows.h"
 #include "insight/heat_minutes.h"
+#include "insight/table_weights.h"
 #include "row/row_key.h"
 #include "sql/vector.h"
 
@@ -529,6 +530,7 @@ void table_source_init(struct table_source *table, struct arena *arena, struct a
                                                      .read_rows = read_rows,
                                                      .estimate_row = estimate_row,
                                                      .is_one_row = is_one_row,
+                                                     .read_weights = table_read_weights,
                                                      .read_heat = read_heat,
                                                      .read_siblings = read_siblings};
     *out = (struct advice_source){.arena = arena, .context = table, .calls = &calls};

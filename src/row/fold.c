@@ -337,5 +337,8 @@ static bool gives_last(const struct store_history *history)
            is_replaced_by_last(history);
 }
 
-const struct store_fold row_fold = {
-    .whole = fold_whole, .part = fold_part, .gives_last = gives_last, .tidy = tidy};
+const struct store_fold row_fold = {.whole = fold_whole,
+                                    .part = fold_part,
+                                    .gives_last = gives_last,
+                                    .tidy = tidy,
+                                    .owner = spill_owner_size};

@@ -122,6 +122,26 @@ static bool split(bytes key, struct spill_parts *out)
     return true;
 }
 
+size_t spill_owner_size(bytes key)
+{
+    if (key.size == 0 || key.data[0] != SPILL_SPACE)
+        return 0;
+    size_t size = key_text_size(bytes_from(key, 1), 0);
+    return size == 0 ? 0 : 1 + size;
+}
+
+bool spill_owner_row(bytes prefix, struct buffer *out)
+{
+    if (spill_owner_size(prefix) != prefix.size || prefix.size == 0)
+        return false;
+    bytes text = bytes_from(prefix, 1);
+    uint8_t *to = buffer_reserve(out, text.size);
+    if (to == NULL)
+        return false;
+    out->size += key_text_read(text, 0, to).size;
+    return true;
+}
+
 bool spill_key_tail(bytes key, uint32_t *family, int64_t *timestamp_us)
 {
     struct spill_parts parts;

@@ -21,6 +21,12 @@ void spill_column_prefix(struct buffer *out, bytes row_key, uint32_t family, byt
 void spill_cell_key(struct buffer *out, bytes row_key, uint32_t family, bytes qualifier,
                     int64_t timestamp_us);
 
+/* How much of an S key, from its beginning, is the same for all of a row's spilled cells
+ * (spill_row_prefix); 0: of any other key. */
+size_t spill_owner_size(bytes key);
+/* Appends the row key that such a beginning names; false if it names none. */
+bool spill_owner_row(bytes prefix, struct buffer *out);
+
 /* Where a range of rows [from, to) lies in the spill space; an empty `to` is the end of the table.
  */
 void spill_range_start(struct buffer *out, bytes from);

@@ -508,6 +508,12 @@ std::vector<table_section> sections_of(const std::map<std::string, std::string> 
 /* The block has no keys but the sections'. */
 void clip_to_sections(const std::vector<table_section> &sections, bad_block *block);
 
+/* --- weights.cc --- */
+
+/* For tables that are written: they say whose values take most. NULL: nobody's are weighed. */
+std::shared_ptr<rocksdb::TablePropertiesCollectorFactory>
+    make_weight_collector(size_t (*owner)(bytes key));
+
 /* --- table_blocks.cc, further --- */
 
 /* Called after each block with its size; false ends the look with CANCELLED. */

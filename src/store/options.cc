@@ -119,6 +119,8 @@ rocksdb::ColumnFamilyOptions make_keyspace_options(const store *store,
     o.table_factory = store->tables;
     o.memtable_factory = store->memtables;
     o.table_properties_collector_factories.push_back(make_section_collector());
+    if (store->fold != nullptr && store->fold->owner != nullptr)
+        o.table_properties_collector_factories.push_back(make_weight_collector(store->fold->owner));
     if (folder != nullptr) {
         o.merge_operator = make_merge_operator(folder);
         o.compaction_filter_factory = make_compaction_filter(folder);

@@ -65,6 +65,10 @@ struct store_fold {
     /* A compaction meets a folded value: keep it, remove it (a deletion marker stays, so that
      * nothing older reappears), or replace it by what was appended to `out`. */
     enum store_verdict (*tidy)(const void *rules, bytes key, bytes value, struct buffer *out);
+    /* How much of the key, from its beginning, names whoever owns the value, so that keys that
+     * begin with it are its, too, and lie together; 0: nobody whose values are weighed
+     * (keyspace_weigh). NULL: nobody's are. */
+    size_t (*owner)(bytes key);
 };
 
 /* --- damage ---
@@ -425,6 +429,23 @@ struct store_folded store_cursor_folded(const struct store_cursor *cursor);
 /* Estimated bytes on disk and in write buffers of the keys from `from` to `to` (empty: no bound).
  */
 uint64_t keyspace_size(struct keyspace *keyspace, bytes from, bytes to);
+
+/* Whose values take most, as far as that is noted: of each owner's (store_fold.owner) in a table
+ * or a write buffer those of 1 MiB or more. Tables from before the notes say nothing. What was
+ * deleted or written over counts until compactions have met it, and what lies in pieces of less
+ * than that does not: so it is who comes into question, not what there is. */
+struct store_weight {
+    bytes owner;   /* as its keys begin */
+    uint64_t size; /* of keys and values */
+    uint64_t largest_value;
+};
+
+/* Calls `visit` with some of the heaviest, by their size or by ten times their largest value, the
+ * heaviest first, until it returns false. Their keys lie between `from` and `to`. May open tables.
+ */
+status keyspace_weigh(struct keyspace *keyspace, bytes from, bytes to,
+                      bool (*visit)(void *context, const struct store_weight *weight),
+                      void *context);
 
 /* Writes buffers to tables / rewrites the range so that collected data leaves the disk. Blocking.
  */
