@@ -6,6 +6,7 @@
 #include "base/testing.h"
 #include "bigtable/services.h"
 #include "cluster/rows.h"
+#include "cluster/usage_counts.h"
 #include "wire/proto.h"
 
 #define TABLE_NAME "projects/p/instances/i/tables/t"
@@ -50,7 +51,14 @@ struct fake_server {
     int tables_held;
     double write_load;
     const struct schema *schema;
-    struct resource *view; /* the one that there is; NULL: none */
+    struct resource *view;      /* the one that there is; NULL: none */
+    struct {                    /* what has been told of requests */
+        struct usage_scan scan; /* the last */
+        size_t scans;
+        size_t reads;
+        size_t writes;
+        size_t increments;
+    } usage;
 };
 
 extern struct fake_server fake;

@@ -3,12 +3,14 @@
 #include "bigtable/data_methods.h"
 #include "bigtable/idempotency.h"
 #include "bigtable/mutations.h"
+#include "bigtable/request_usage.h"
 #include "bigtable/row_error.h"
 #include "cluster/rows.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
 struct mutate_row {
     struct data_call data;
+    const Bt__MutateRowRequest *request;
     struct row_write write;
 };
 
@@ -18,6 +20,9 @@ static void finish(struct row_write *write, status result)
     const Bt__MutateRowResponse response = BT__MUTATE_ROW_RESPONSE__INIT;
     data_call_tell_commit(&self->data, write->locked_us, &write->commit.times);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
+    if (status_is_ok(result))
+        request_usage_write(&self->data, write->row_key, self->request->mutations,
+                            self->request->n_mutations);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);
     else
@@ -37,6 +42,7 @@ static status start(struct mutate_row *self, bytes wire)
     TRY(proto_decode(&bt__mutate_row_request__descriptor, wire, data->arena, &message));
     const Bt__MutateRowRequest *request = (const void *)message;
     bytes row_key = proto_bytes(request->row_key);
+    self->request = request;
     TRY(row_key_check(row_key));
     if (request->n_mutations == 0)
         return status_make(STATUS_INVALID_ARGUMENT, "No mutations provided");

@@ -9,6 +9,7 @@
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/mutations.h"
+#include "bigtable/request_usage.h"
 #include "bigtable/row_error.h"
 #include "bigtable/update_room.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
@@ -278,6 +279,8 @@ static void finish(struct row_update *update, status result)
     update_room_end(&self->room);
     data_call_tell_commit(&self->data, update->locked_us, &update->commit.times);
     grpc_call_count(self->data.call, status_is_ok(result), 1);
+    if (status_is_ok(result))
+        request_usage_update(&self->data, self->request);
     if (status_is_ok(result))
         data_call_respond(&self->data, &response.base);
     else

@@ -28,6 +28,7 @@
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
 #include "bigtable/read_chunks.h"
+#include "bigtable/request_usage.h"
 #include "bigtable/row_error.h"
 #include "bigtable/row_ranges.h"
 #include "bigtable/value_turn.h"
@@ -165,7 +166,11 @@ static void finish(struct read_rows *self, status s)
     if (status_is_ok(s) && wants_statistics)
         append_statistics(self);
     send_message(self);
-    grpc_call_count(self->data.call, self->rows_returned, scan_counts(self->scan).rows_seen);
+    struct scan_counts counts = scan_counts(self->scan);
+    grpc_call_count(self->data.call, self->rows_returned, counts.rows_seen);
+    request_usage_read(&self->data, self->request, &self->ranges,
+                       (uint64_t)(counts.rows_seen + counts.keys_rejected),
+                       (uint64_t)self->rows_returned);
     scan_destroy(self->scan);
     value_turn_shrink(&self->turn, 0);
     filter_destroy(self->filter);

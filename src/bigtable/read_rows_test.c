@@ -15,6 +15,18 @@ static void rows_share_a_message(void **state)
     assert_int_equal(world.range_count, 1);
 }
 
+static void a_scan_is_told_with_what_it_saw(void **state)
+{
+    (void)state;
+    STEPS(found("a"), found("b"), found("c"));
+    read_all();
+    assert_int_equal(fake.usage.scans, 1);
+    assert_int_equal(fake.usage.reads, 1);
+    assert_true(fake.usage.scan.is_whole);
+    assert_int_equal(fake.usage.scan.answered, 3);
+    assert_int_equal(fake.usage.scan.kind, USAGE_ALL_ROWS);
+}
+
 static void nothing_found_is_no_message(void **state)
 {
     (void)state;
@@ -577,6 +589,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(rows_share_a_message),
+        TEST(a_scan_is_told_with_what_it_saw),
         TEST(nothing_found_is_no_message),
         TEST(the_disk_is_read_on_the_pool),
         TEST(a_full_pool_ends_the_call),

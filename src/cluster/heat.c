@@ -325,8 +325,11 @@ static status catch_up(struct cluster *cluster, const struct tables *tables, int
 static status keep_usage(const struct tables *tables, struct look *look)
 {
     TRY(usage_store_sweep(look->cluster, &look->batch));
-    return look->ends_window ? usage_store_write(tables->items, tables->count, &look->batch)
-                             : status_ok();
+    if (!look->ends_window)
+        return status_ok();
+    for (size_t i = 0; i < tables->count; i++)
+        TRY(usage_keep(tables->items[i]));
+    return usage_store_write(tables->items, tables->count, &look->batch);
 }
 
 /* What cannot be kept, since writes are refused for a while, is kept a little later: the window

@@ -142,9 +142,10 @@ struct scan_row {
     bool has_deferred;             /* some of them are for scan_load_value */
 };
 
-struct scan_counts { /* for request_stats */
-    int64_t rows_seen;
+struct scan_counts {
+    int64_t rows_seen; /* for request_stats, as the next */
     int64_t cells_seen;
+    int64_t keys_rejected; /* rows of ranges that the filter dropped by their keys, about */
 };
 
 /* As row_range_reader_next: ROW_FOUND with a row that stays until the next call; ROW_NOT_CACHED;

@@ -240,8 +240,10 @@ static status leave_tablet(struct scan *scan)
 
 static bool skip_key(void *context, bytes row_key)
 {
-    const struct scan *scan = context;
-    return filter_rejects_key(scan->filter, row_key);
+    struct scan *scan = context;
+    bool is_rejected = filter_rejects_key(scan->filter, row_key);
+    scan->counts.keys_rejected += is_rejected;
+    return is_rejected;
 }
 
 /* Says which tablet is damaged, for who has to restore it. */

@@ -26,6 +26,7 @@ void usage_store_init(struct table_usage *usage)
 
 void usage_store_free(struct table_usage *usage)
 {
+    usage_counts_destroy(atomic_load(&usage->counts));
     for (size_t i = 0; i < usage->count; i++)
         free(usage->entries[i].waiting);
     free(usage->entries);

@@ -25,6 +25,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "cluster/usage_counts.h"
 
 enum { USAGE_MOST_BYTES = 64 << 10 };
 
@@ -39,8 +40,9 @@ struct cluster;
 struct table;
 struct heat_batch;
 
-/* A part of struct table; all but the lock is guarded by it. */
+/* A part of struct table; all but the first two is guarded by the lock. */
 struct table_usage {
+    struct usage_counts *_Atomic counts; /* NULL: nobody has come yet */
     pthread_mutex_t lock;
     bool is_loaded; /* `entries` has what is stored */
     struct usage_entry *entries;

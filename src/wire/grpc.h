@@ -65,6 +65,9 @@ bool grpc_call_header(struct grpc_call *call, const char *name, bytes *value);
 /* When its headers came, in clock_steady_us: before a delay that was put in its way. */
 int64_t grpc_call_begun_us(const struct grpc_call *call);
 
+/* Tells the connections of a server apart. Any thread. */
+uint64_t grpc_call_connection(const struct grpc_call *call);
+
 /* In clock_steady_us; INT64_MAX without one. When it passes the call is cancelled by itself. */
 int64_t grpc_call_deadline_us(const struct grpc_call *call);
 

@@ -24,6 +24,7 @@ static void make_fresh(struct grpc_call *call, struct grpc_connection *connectio
         .spares = connection->spares,
         .connection = connection,
         .loop = connection->loop,
+        .connection_id = connection->id,
         .open = true,
         .admitted = true,
         .reader = {.body = body, .limit = connection->server->options.max_message_size},
@@ -627,6 +628,11 @@ void grpc_call_share_trailers(struct grpc_call *call, const struct metadata *tra
 int64_t grpc_call_begun_us(const struct grpc_call *call)
 {
     return call->begun_us;
+}
+
+uint64_t grpc_call_connection(const struct grpc_call *call)
+{
+    return call->connection_id;
 }
 
 /* The wish is noted before the second look, and whoever lowers `unsent` looks at the wish after:

@@ -88,6 +88,7 @@ struct grpc_call {
     struct grpc_server *server;
     struct grpc_spares *spares;
     struct grpc_connection *connection;
+    uint64_t connection_id; /* its id, which is known afterwards, too */
     struct loop *loop;
     struct grpc_call *previous; /* in the connection's list of calls */
     struct grpc_call *next;

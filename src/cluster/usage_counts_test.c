@@ -1,0 +1,342 @@
+/* Tests of what is counted of requests, by days and over starts. Time passes when a test says so.
+ */
+#include "cluster/usage_counts.h"
+
+#include "base/failmalloc.h"
+#include "base/testing_clock.h"
+#include "cluster/testing.h"
+
+static struct turned_clock hands = {.clock = TURNED_CLOCK};
+
+#define MINUTE_US (INT64_C(60) * 1000000)
+#define DAY_US    (24 * 60 * MINUTE_US)
+#define BEGIN_US  (50 * 365 * DAY_US)
+
+static int setup(void **state)
+{
+    struct cluster_fixture *f = cluster_fixture_create(NULL);
+    hands.now_us = BEGIN_US;
+    f->options.clock = &hands.clock;
+    f->options.heat_window_us = MINUTE_US;
+    f->options.maintenance_by_hand = true;
+    f->options.balance = false;
+    reopen_test_cluster(f);
+    maintenance_run_once(f->cluster->maintenance);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    cluster_fixture_destroy(*state);
+    return 0;
+}
+
+static void pass(struct cluster_fixture *f, int64_t us)
+{
+    hands.now_us += us;
+    maintenance_run_once(f->cluster->maintenance);
+}
+
+static struct usage_state look(struct cluster_fixture *f)
+{
+    struct usage_state state;
+    assert_ok(usage_look(f->table, &state));
+    return state;
+}
+
+/* --- requests: each takes a millisecond, and comes at once after the one before --- */
+
+static struct usage_request next_request(uint64_t caller)
+{
+    hands.now_us += 1000;
+    return (struct usage_request){
+        .weight = 1, .caller = caller, .began_us = hands.now_us - 900, .ended_us = hands.now_us};
+}
+
+static void scan(struct cluster_fixture *f, enum usage_scan_kind kind, const char *profile,
+                 uint64_t seen, uint64_t answered)
+{
+    usage_note_scan(f->table, &(struct usage_scan){.kind = kind,
+                                                   .profile = bytes_of(profile),
+                                                   .is_whole = true,
+                                                   .start = bytes_of("a"),
+                                                   .family = bytes_of("f"),
+                                                   .seen = seen,
+                                                   .answered = answered});
+}
+
+static void read_keys(struct cluster_fixture *f, uint64_t caller, const char *one,
+                      const char *other)
+{
+    const bytes keys[] = {bytes_of(one), bytes_of(other == NULL ? "" : other)};
+    usage_note_read(f->table, &(struct usage_read){.request = next_request(caller),
+                                                   .keys = keys,
+                                                   .key_count = other == NULL ? 1 : 2});
+}
+
+static void write_key(struct cluster_fixture *f, uint64_t caller, const char *key)
+{
+    struct usage_request request = next_request(caller);
+    usage_note_write(f->table, &request, bytes_of(key), true);
+}
+
+static void read_columns(struct cluster_fixture *f, const char *columns)
+{
+    struct usage_read read = {
+        .request = next_request(1), .knows_columns = true, .columns = bytes_of(columns)};
+    usage_note_read(f->table, &read);
+}
+
+/* --- what is counted --- */
+
+static void scans_are_told_apart_by_profile_and_kind(void **state)
+{
+    struct cluster_fixture *f = *state;
+    scan(f, USAGE_BY_VALUE, "batch", 1000, 1);
+    scan(f, USAGE_BY_VALUE, "batch", 500, 0);
+    scan(f, USAGE_ALL_ROWS, "batch", 10, 10);
+    scan(f, USAGE_BY_VALUE, "web", 7, 7);
+    struct usage_state seen = look(f);
+    assert_int_equal(seen.from_us, BEGIN_US);
+    assert_int_equal(seen.scan_count, 3);
+    assert_int_equal(seen.scans[0].scans, 2);
+    assert_int_equal(seen.scans[0].whole, 2);
+    assert_int_equal(seen.scans[0].seen, 1500);
+    assert_int_equal(seen.scans[0].answered, 1);
+    assert_true(bytes_equal(usage_text_get(&seen.scans[0].profile), bytes_of("batch")));
+    assert_true(bytes_equal(usage_text_get(&seen.scans[2].profile), bytes_of("web")));
+}
+
+static void more_profiles_than_there_is_room_for_share_the_last(void **state)
+{
+    struct cluster_fixture *f = *state;
+    char name[8];
+    for (unsigned i = 0; i < USAGE_SCANS + 5; i++) {
+        snprintf(name, sizeof name, "p%u", i);
+        scan(f, USAGE_ALL_ROWS, name, 1, 1);
+    }
+    struct usage_state seen = look(f);
+    assert_int_equal(seen.scan_count, USAGE_SCANS);
+    assert_int_equal(seen.scans[USAGE_SCANS - 1].scans, 6);
+}
+
+static void what_follows_is_seen_of_each_caller(void **state)
+{
+    struct cluster_fixture *f = *state;
+    read_keys(f, 1, "a", NULL);
+    read_keys(f, 2, "z", NULL);
+    read_keys(f, 1, "b", NULL); /* rises */
+    read_keys(f, 2, "y", NULL); /* falls */
+    write_key(f, 1, "b");       /* what was read */
+    write_key(f, 1, "c");       /* rises */
+    hands.now_us += MINUTE_US;
+    write_key(f, 1, "d"); /* much later */
+    struct usage_state seen = look(f);
+    assert_int_equal(seen.numbers[USAGE_SINGLE_READS], 4);
+    assert_int_equal(seen.numbers[USAGE_RISING_READS], 1);
+    assert_int_equal(seen.numbers[USAGE_SINGLE_WRITES], 3);
+    assert_int_equal(seen.numbers[USAGE_RISING_WRITES], 1);
+    assert_int_equal(seen.numbers[USAGE_REWRITES], 1);
+    assert_int_equal(seen.favourites[0].votes, 1);
+    assert_true(bytes_equal(usage_text_get(&seen.examples[USAGE_REWRITTEN_KEY]), bytes_of("b")));
+}
+
+static void keys_of_one_thing_are_scattered_if_what_differs_comes_first(void **state)
+{
+    struct cluster_fixture *f = *state;
+    read_keys(f, 1, "prof#anna", "sett#anna");
+    read_keys(f, 1, "anna#prof", "anna#sett");
+    read_keys(f, 1, "anna#1", "bert#2");
+    read_keys(f, 1, "device1#x", "device2#x"); /* two things */
+    struct usage_state seen = look(f);
+    assert_int_equal(seen.numbers[USAGE_SEVERAL_READS], 4);
+    assert_int_equal(seen.numbers[USAGE_SCATTERED_READS], 1);
+    assert_true(bytes_equal(usage_text_get(&seen.examples[USAGE_OTHER_SCATTERED_KEY]),
+                            bytes_of("sett#anna")));
+}
+
+static void the_columns_that_most_ask_for_are_there(void **state)
+{
+    struct cluster_fixture *f = *state;
+    char other[8];
+    for (unsigned i = 0; i < 300; i++) {
+        snprintf(other, sizeof other, "c%u", i);
+        read_columns(f, i % 2 == 0 ? "often" : other);
+    }
+    struct usage_state seen = look(f);
+    uint64_t most = 0;
+    for (unsigned i = 0; i < seen.column_count; i++)
+        if (seen.columns[i].size == strlen("often") && seen.columns[i].count > most)
+            most = seen.columns[i].count;
+    assert_int_equal(seen.numbers[USAGE_READS], 300);
+    assert_in_range(most, 150 - 300 / (USAGE_COLUMN_SETS + 1), 150);
+}
+
+static void sets_of_columns_are_taken_apart(void **state)
+{
+    (void)state;
+    struct buffer set = {0};
+    bytes family, qualifier;
+    bool has_qualifier;
+    usage_columns_add(&set, bytes_of("fam"), true, bytes_of("q"));
+    usage_columns_add(&set, bytes_of("g"), false, bytes_of(""));
+    usage_columns_add(&set, bytes_of("g"), true, bytes_of(""));
+    bytes left = buffer_bytes(&set);
+    assert_true(usage_columns_next(&left, &family, &has_qualifier, &qualifier));
+    assert_true(has_qualifier && bytes_equal(family, bytes_of("fam")) &&
+                bytes_equal(qualifier, bytes_of("q")));
+    assert_true(usage_columns_next(&left, &family, &has_qualifier, &qualifier));
+    assert_true(!has_qualifier && bytes_equal(family, bytes_of("g")));
+    assert_true(usage_columns_next(&left, &family, &has_qualifier, &qualifier));
+    assert_true(has_qualifier && qualifier.size == 0);
+    assert_false(usage_columns_next(&left, &family, &has_qualifier, &qualifier));
+    buffer_free(&set);
+}
+
+/* --- choosing --- */
+
+static void the_busier_the_fewer_are_counted(void **state)
+{
+    struct cluster_fixture *f = *state;
+    uint64_t counted = 0, asked = 0;
+    for (unsigned i = 0; i < 60000; i++) {
+        asked++;
+        hands.now_us += 1000;
+        uint32_t weight = usage_weight(f->table, hands.now_us);
+        counted += weight > 0;
+        if (weight == 0)
+            continue;
+        struct usage_request request = {
+            .weight = weight, .caller = 1, .began_us = hands.now_us, .ended_us = hands.now_us};
+        usage_note_write(f->table, &request, bytes_of("a"), true);
+    }
+    struct usage_state seen = look(f);
+    assert_in_range(counted, USAGE_COUNTED_ALL, 7 * USAGE_COUNTED_ALL);
+    assert_in_range(seen.numbers[USAGE_SINGLE_WRITES], asked * 8 / 10, asked * 12 / 10);
+    hands.now_us += 3 * MINUTE_US;
+    assert_int_equal(usage_weight(f->table, hands.now_us), 1);
+}
+
+/* --- days and starts --- */
+
+static void a_start_goes_on_where_it_was(void **state)
+{
+    struct cluster_fixture *f = *state;
+    scan(f, USAGE_BY_KEY, "p", 10, 1);
+    write_key(f, 1, "a");
+    read_columns(f, "c");
+    pass(f, MINUTE_US);
+    reopen_test_cluster(f);
+    scan(f, USAGE_BY_KEY, "p", 10, 1);
+    struct usage_state seen = look(f);
+    assert_int_equal(seen.from_us, BEGIN_US);
+    assert_int_equal(seen.scan_count, 1);
+    assert_int_equal(seen.scans[0].scans, 2);
+    assert_int_equal(seen.numbers[USAGE_SINGLE_WRITES], 1);
+    assert_int_equal(seen.column_count, 1);
+    pass(f, MINUTE_US);
+    reopen_test_cluster(f);
+    seen = look(f);
+    assert_int_equal(seen.scans[0].scans, 2);
+}
+
+static void two_days_are_known(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (unsigned day = 0; day < 4; day++) {
+        scan(f, USAGE_ALL_ROWS, "p", 10, 10);
+        pass(f, DAY_US);
+        if (day == 2)
+            reopen_test_cluster(f);
+    }
+    struct usage_state seen = look(f); /* the last, and the one before */
+    assert_int_equal(seen.scans[0].scans, 2);
+    assert_int_equal(seen.from_us, BEGIN_US + 2 * DAY_US);
+    reopen_test_cluster(f); /* of the two one is a day back by now */
+    scan(f, USAGE_ALL_ROWS, "p", 10, 10);
+    seen = look(f);
+    assert_int_equal(seen.scans[0].scans, 2);
+    pass(f, 5 * DAY_US);
+    reopen_test_cluster(f);
+    assert_int_equal(look(f).from_us, 0);
+}
+
+static void nothing_is_counted_if_it_is_switched_off(void **state)
+{
+    struct cluster_fixture *f = *state;
+    f->options.heat = false;
+    reopen_test_cluster(f);
+    assert_int_equal(usage_weight(f->table, hands.now_us), 0);
+    scan(f, USAGE_ALL_ROWS, "p", 10, 10);
+    assert_int_equal(look(f).from_us, 0);
+}
+
+/* --- bytes --- */
+
+static void what_is_cut_or_changed_is_none(void **state)
+{
+    struct cluster_fixture *f = *state;
+    struct buffer encoded = {0};
+    struct usage_state decoded;
+    scan(f, USAGE_BY_KEY, "p", 10, 1);
+    write_key(f, 1, "a");
+    read_columns(f, "c");
+    struct usage_state seen = look(f);
+    usage_state_encode(&seen, &encoded);
+    assert_true(usage_state_decode(buffer_bytes(&encoded), &decoded));
+    assert_memory_equal(&decoded, &seen, sizeof seen);
+    for (size_t size = 0; size < encoded.size; size++)
+        assert_false(usage_state_decode(bytes_make(encoded.data, size), &decoded));
+    assert_int_equal(decoded.from_us, 0);
+    for (size_t at = 0; at < encoded.size; at++) { /* it only must not read beyond */
+        encoded.data[at] ^= 0xff;
+        (void)usage_state_decode(buffer_bytes(&encoded), &decoded);
+        encoded.data[at] ^= 0xff;
+    }
+    buffer_free(&encoded);
+}
+
+/* --- without memory --- */
+
+static void count_some(void *context)
+{
+    struct cluster_fixture *f = context;
+    struct usage_state seen;
+    write_key(f, 1, "a");
+    status_ignore(usage_keep(f->table));
+    status_ignore(usage_look(f->table, &seen));
+}
+
+static void it_gets_along_without_memory(void **state)
+{
+    struct cluster_fixture *f = *state;
+    scan(f, USAGE_ALL_ROWS, "p", 10, 10);
+    pass(f, MINUTE_US);
+    reopen_test_cluster(f);
+    failmalloc_each(count_some, f);
+    struct usage_state seen = look(f);
+    assert_int_equal(seen.scans[0].scans, 1);
+    assert_true(seen.numbers[USAGE_SINGLE_WRITES] > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(scans_are_told_apart_by_profile_and_kind, setup, teardown),
+        cmocka_unit_test_setup_teardown(more_profiles_than_there_is_room_for_share_the_last, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_follows_is_seen_of_each_caller, setup, teardown),
+        cmocka_unit_test_setup_teardown(keys_of_one_thing_are_scattered_if_what_differs_comes_first,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(the_columns_that_most_ask_for_are_there, setup, teardown),
+        cmocka_unit_test(sets_of_columns_are_taken_apart),
+        cmocka_unit_test_setup_teardown(the_busier_the_fewer_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_start_goes_on_where_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(two_days_are_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_is_counted_if_it_is_switched_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_cut_or_changed_is_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_gets_along_without_memory, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
