@@ -200,7 +200,11 @@ static bool look_at_table(void *context, struct table *table)
 /* Before there is a checkpoint, which would show it, too: a schedule asks again and again. */
 static status check_is_there(struct whole_runner *runner, const char *scope)
 {
+    struct control *control = runner->options.control;
+    bool is_instance = whole_kind_of(scope) == WHOLE_INSTANCE && control != NULL;
     struct finding finding = {.scope = scope};
+    if (is_instance && control_has(control, RESOURCE_INSTANCE, scope))
+        return status_ok();
     TRY(cluster_list_tables(runner->options.cluster, bytes_of(scope), bytes_of(""), look_at_table,
                             &finding));
     return finding.is_there ? status_ok() : whole_scope_missing(scope);

@@ -207,10 +207,12 @@ static status read_catalog(struct whole_copy *copy)
     const struct catalog_visitor visitor = {
         .context = copy, .table = note_table, .tablet = note_tablet};
     TRY(catalog_read(copy->catalog, &visitor));
-    if (copy->count == 0)
-        return status_make(STATUS_NOT_FOUND, "the backup has no table %s, nor any in it",
-                           copy->options.name);
-    return status_ok();
+    bool is_there = copy->count > 0;
+    if (!is_there)
+        TRY(whole_scope_has_instance(copy->catalog, copy->options.name, &is_there));
+    return is_there ? status_ok()
+                    : status_make(STATUS_NOT_FOUND, "the backup has no table %s, nor any in it",
+                                  copy->options.name);
 }
 
 static status publish(struct whole_copy *copy)

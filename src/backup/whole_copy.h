@@ -28,8 +28,8 @@ struct whole_copy_options {
     struct whole_work *work; /* of what is fetched */
 };
 
-/* NOT_FOUND if the backup has no such table; FAILED_PRECONDITION if something in the directory is
- * not ours; DATA_LOSS. */
+/* NOT_FOUND if the backup has no such table, nor an instance of that name, which may have none;
+ * FAILED_PRECONDITION if something in the directory is not ours; DATA_LOSS. */
 status whole_copy_open(const struct whole_copy_options *options, struct whole_copy **out);
 void whole_copy_close(struct whole_copy *copy); /* NULL is fine */
 

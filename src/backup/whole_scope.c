@@ -99,7 +99,7 @@ status whole_check_is_all(const struct whole_backup *backup)
 status whole_scope_missing(const char *scope)
 {
     static const char *const words[] = {[WHOLE_TABLE] = "there is no table",
-                                        [WHOLE_INSTANCE] = "there is no table in",
+                                        [WHOLE_INSTANCE] = "there is no instance",
                                         [WHOLE_DATABASE] = "there is no database"};
     return status_make(STATUS_NOT_FOUND, "%s %s", words[whole_kind_of(scope)], scope);
 }
@@ -248,16 +248,38 @@ static status note_tablet(void *context, const struct tablet_record *record)
                                                 : status_ok();
 }
 
+status whole_scope_has_instance(struct keyspace *catalog, const char *scope, bool *out)
+{
+    struct store_value value;
+    enum store_presence presence;
+    struct buffer key = {0};
+    *out = false;
+    if (whole_kind_of(scope) != WHOLE_INSTANCE)
+        return status_ok();
+    resource_append_key(&key, RESOURCE_INSTANCE, scope);
+    status s = key.failed ? status_out_of_memory()
+                          : store_get(catalog, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value,
+                                      &presence);
+    buffer_free(&key);
+    TRY(s);
+    *out = presence == STORE_FOUND;
+    if (*out)
+        store_value_release(&value);
+    return status_ok();
+}
+
 static status find_tables(struct narrowing *n)
 {
     const struct catalog_visitor visitor = {
         .context = n, .table = note_table, .tablet = note_tablet};
+    bool is_there;
     TRY(catalog_read(n->catalog, &visitor));
     if (n->keyspaces.count > 0) {
         qsort(n->keyspaces.ids, n->keyspaces.count, sizeof *n->keyspaces.ids, compare_ids);
         return status_ok();
     }
-    return whole_scope_missing(n->scope);
+    TRY(whole_scope_has_instance(n->catalog, n->scope, &is_there));
+    return is_there ? status_ok() : whole_scope_missing(n->scope);
 }
 
 /* --- records --- */

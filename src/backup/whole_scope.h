@@ -26,8 +26,12 @@ bool whole_is_same_part(const struct whole_backup *a, const struct whole_backup 
 /* INVALID_ARGUMENT unless it is the name of one of these. */
 status whole_scope_check(const char *scope);
 
-/* NOT_FOUND: there is no table of it. */
+/* NOT_FOUND: there is no table of it, nor an instance of that name. */
 status whole_scope_missing(const char *scope);
+
+struct keyspace;
+/* Whether the scope is an instance that the catalog has, perhaps without a table. */
+status whole_scope_has_instance(struct keyspace *catalog, const char *scope, bool *out);
 
 /* Whether what has the name is the scope, or in it. */
 bool whole_scope_has(const char *scope, const char *name);
@@ -47,7 +51,7 @@ status whole_find_newest(struct place *place, const char *from, struct arena *ar
 
 /* Takes all that is not of the scope out of the directory: a checkpoint, or what whole_scope_copy
  * made, that nobody has open. Tables of the scope stay the files that they are. NOT_FOUND if there
- * is no table of the scope. On failure the directory is good for nothing. Blocking. */
+ * is nothing of the scope. On failure the directory is good for nothing. Blocking. */
 status whole_scope_narrow(const char *directory, const char *scope, const struct log *log);
 
 /* Makes `to` a copy of the data directory `from`, which nobody writes to, without its identity: of

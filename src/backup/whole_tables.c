@@ -12,9 +12,9 @@ struct making {
     const struct whole_tables *order;
     const char *to; /* the order's, or what it is called */
     const struct whole_copy *copy;
-    const struct foreign_table *source;
-    struct arena *arena; /* of one table */
-    const char *name;    /* that it is to have */
+    const struct foreign_table *source; /* NULL, as is the name: of an instance without tables */
+    struct arena *arena;                /* of one table */
+    const char *name;                   /* that it is to have */
     struct staged_backup *staged;
     struct edit *edit;
     struct table *made;
@@ -46,12 +46,23 @@ static const char *new_name(const struct making *m, const char *name)
     return out;
 }
 
+/* In the backup, and what it is to be called; NULL without memory. */
+static const char *instance_of(const struct making *m)
+{
+    return m->source == NULL ? m->order->from : name_parent(m->arena, m->source->record->name);
+}
+
+static const char *new_instance_of(const struct making *m)
+{
+    return m->source == NULL ? m->to : name_parent(m->arena, m->name);
+}
+
 /* The same of the table's instance, or what is in it. */
 static const char *new_name_in_instance(const struct making *m, const char *instance,
                                         const char *name)
 {
     struct buffer text = {0};
-    const char *to = name_parent(m->arena, m->name);
+    const char *to = new_instance_of(m);
     if (to == NULL)
         return NULL;
     buffer_append_format(&text, "%s%s", to, name + strlen(instance));
@@ -121,7 +132,7 @@ static bool comes_with_instance(const struct making *m, const struct resource *r
 
 static status put_of_instance(const struct making *m, const struct resource *resource)
 {
-    const char *instance = name_parent(m->arena, m->source->record->name);
+    const char *instance = instance_of(m);
     if (instance == NULL)
         return status_out_of_memory();
     if (!whole_scope_has(instance, resource->name) || !comes_with_instance(m, resource))
@@ -136,7 +147,7 @@ static bool is_database(const struct making *m)
 
 static status require_instance_of(const struct making *m)
 {
-    const char *instance = name_parent(m->arena, m->name);
+    const char *instance = new_instance_of(m);
     if (instance == NULL)
         return status_out_of_memory();
     if (is_database(m))
@@ -225,6 +236,17 @@ static status make_one(struct making *m, size_t *closed)
     return s;
 }
 
+/* --- an instance that has none --- */
+
+static status stage_instance(void *context, struct edit *edit)
+{
+    struct making *m = context;
+    m->edit = edit;
+    if (edit_find(edit, RESOURCE_INSTANCE, m->to) != NULL)
+        return status_make(STATUS_ALREADY_EXISTS, "Instance already exists: %s", m->to);
+    return require_instance_of(m);
+}
+
 /* --- all of them --- */
 
 static status check_is_new(struct making *m)
@@ -248,6 +270,8 @@ static status make_all(const struct making *all, struct whole_tables_made *made)
     size_t count;
     const struct foreign_table *tables = whole_copy_tables(all->copy, &count);
     struct making one = *all;
+    if (count == 0)
+        return control_edit(all->order->control, stage_instance, &one);
     for (size_t i = 0; i < count; i++) {
         one.source = &tables[i];
         TRY(check_is_new(&one));

@@ -2,10 +2,10 @@
  * that is being made. Each comes with all its rows at once, or not at all.
  *
  * A table comes under its name or another one. Its instance, with clusters and app profiles, comes
- * with it unless there is one of that name. Left behind are policies (IAM), authorized views,
- * schema bundles, the deletion protection, the automated backup policy and the tiers' settings, as
- * RestoreTable does, unless they are asked for: then an instance that is made has its policy and
- * its views, too.
+ * with it unless there is one of that name; one that had no tables comes by itself. Left behind are
+ * policies (IAM), authorized views, schema bundles, the deletion protection, the automated backup
+ * policy and the tiers' settings, as RestoreTable does, unless they are asked for: then an instance
+ * that is made has its policy and its views, too.
  *
  * Rows that the backup cannot give, because a file of it was damaged when it was made, or since
  * they were out of service then, are out of service in the table that is made (cluster/damage.h):

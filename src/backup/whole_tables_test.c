@@ -16,6 +16,7 @@
 
 #define INSTANCE "projects/p/instances/i"
 #define OTHER    INSTANCE "/tables/other"
+#define EMPTY    "projects/p/instances/empty"
 static const char RESTORED[] = INSTANCE "/tables/restored";
 
 struct fixture {
@@ -872,6 +873,37 @@ static void a_part_comes_back_as_out_of_all(void **state)
     assert_refused(f, INSTANCE, "projects/p/instances/k", STATUS_NOT_FOUND);
 }
 
+static status stage_empty(void *context, struct edit *edit)
+{
+    BtAdmin__Instance instance = BT_ADMIN__INSTANCE__INIT;
+    BtAdmin__Cluster cluster = BT_ADMIN__CLUSTER__INIT;
+    instance.name = context;
+    cluster.name = EMPTY "/clusters/c";
+    TRY(edit_put(edit, RESOURCE_INSTANCE, instance.name, &instance.base, bytes_of("")));
+    return edit_put(edit, RESOURCE_CLUSTER, cluster.name, &cluster.base, bytes_of(""));
+}
+
+/* Out of one of its own, and out of one of all. */
+static void an_instance_without_tables_is_one(void **state)
+{
+    static char name[] = EMPTY;
+    static const char there[] = "projects/q/instances/empty";
+    struct fixture *f = *state;
+    size_t made;
+    assert_ok(control_edit(f->control, stage_empty, name));
+    back_up(f, EMPTY);
+    assert_ok(restore(f, EMPTY, there, false, &made));
+    assert_int_equal(made, 0);
+    assert_true(has_resource(f, RESOURCE_INSTANCE, there));
+    assert_true(has_resource(f, RESOURCE_CLUSTER, "projects/q/instances/empty/clusters/c"));
+    assert_false(has_resource(f, RESOURCE_INSTANCE, "projects/q/instances/i"));
+    assert_refused(f, EMPTY, there, STATUS_ALREADY_EXISTS);
+    assert_refused(f, INSTANCE, "projects/q/instances/i", STATUS_NOT_FOUND);
+    back_up(f, "");
+    assert_ok(restore(f, EMPTY, "projects/q/instances/again", false, &made));
+    assert_true(has_resource(f, RESOURCE_INSTANCE, "projects/q/instances/again"));
+}
+
 /* There is one. */
 static status note_file(void *context, const char *name)
 {
@@ -955,6 +987,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_a_part_nothing_else_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_part_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_part_comes_back_as_out_of_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_instance_without_tables_is_one, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_goes_with_the_part, setup, teardown),
         cmocka_unit_test_setup_teardown(every_failure_of_the_disk_leaves_no_half_part, setup,
                                         teardown),

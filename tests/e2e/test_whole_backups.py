@@ -449,6 +449,11 @@ def test_a_table_or_an_instance_alone(tmp_path, fresh_server, administer, connec
     tables = story.admin.tables.list_tables(parent=third)
     assert sorted(each.name.split("/")[-1] for each in tables) == ["before", "t", "unrelated"]
     assert values(story.rpc, f"{third}/tables/t") == {b"row": b"later"}
+    empty = story.admin.create_instance("empty")
+    backup(*create, "--instance", empty, *endpoint)
+    again = ("--instance", empty, "--as", f"{empty}-again", *endpoint)
+    assert "0 tables restored" in backup("restore", story.place, *again)
+    assert story.admin.instances.get_instance(name=f"{empty}-again")
 
     story.server.kill()
     data = story.server.data
