@@ -44,6 +44,8 @@ class Hit:
         else:
             cut(self.path, dice.random() if how == "cut" else 0)
         self.after = self.path.read_bytes() if self.path.exists() else None
+        if self.after == self.before:  # zeros where there were zeros
+            return self.damage(dice)
         return f"{self.name} ({self.kind}): {how}, at {at} of {size}"
 
     def first_change(self):
