@@ -1,5 +1,6 @@
 /* See advice.h: the table of rules, and findings. */
 #include "advice/advice_private.h"
+#include "advice/report.h"
 
 #include "base/check.h"
 
@@ -128,6 +129,34 @@ status keep_text(struct advisor *advisor, struct buffer *text, bytes *out)
     return out->data == NULL ? status_out_of_memory() : status_ok();
 }
 
+/* --- what is muted --- */
+
+static const struct advice_mute *find_mute(const struct advice *advice, const char *rule)
+{
+    for (size_t i = 0; i < advice->mute_count; i++)
+        if (strcmp(advice->mutes[i].rule, rule) == 0)
+            return &advice->mutes[i];
+    return NULL;
+}
+
+void advice_mute(struct advice *advice, const struct advice_mute *mutes, size_t count)
+{
+    struct advice_finding muted[ADVICE_RULES];
+    size_t muted_count = 0, kept = 0;
+    advice->mutes = mutes;
+    advice->mute_count = count;
+    for (size_t i = 0; i < advice->count; i++) {
+        struct advice_finding *finding = &advice->findings[i];
+        finding->mute = find_mute(advice, finding->rule->id);
+        if (finding->mute != NULL)
+            muted[muted_count++] = *finding;
+        else
+            advice->findings[kept++] = *finding;
+    }
+    for (size_t i = 0; i < muted_count; i++)
+        advice->findings[kept + i] = muted[i];
+}
+
 /* --- all rules --- */
 
 void sort_findings(struct advice *advice)
@@ -141,19 +170,51 @@ void sort_findings(struct advice *advice)
     }
 }
 
+void advisor_set_period(struct advisor *advisor)
+{
+    struct buffer since = {0};
+    const char *period = "within an hour", *of_period = "of the last hour";
+    if (advisor->seen->since_us > 0) {
+        buffer_append_bytes(&since, bytes_of("since "));
+        advice_write_time(advisor->seen->since_us, &since);
+        buffer_append_byte(&since, 0);
+        period = of_period = since.failed ? "lately" : (const char *)since.data;
+    }
+    snprintf(advisor->period, sizeof advisor->period, "%s", period);
+    snprintf(advisor->of_period, sizeof advisor->of_period, "%s", of_period);
+    buffer_free(&since);
+}
+
+/* What requests show, and nothing else; what of it is personal is known by the rows. */
+static status advise_on_requests(struct advisor *advisor)
+{
+    TRY(advise_on_counted_rewrites(advisor));
+    TRY(advise_on_heat(advisor));
+    size_t found = advisor->out->count;
+    TRY(advise_on_personal_rows(advisor));
+    advisor->out->count = found;
+    return status_ok();
+}
+
+static status advise_on_all(struct advisor *advisor)
+{
+    TRY(advise_on_keys(advisor));
+    TRY(advise_on_domains(advisor));
+    TRY(advise_on_sizes(advisor));
+    TRY(advise_on_names(advisor));
+    TRY(advise_on_versions(advisor));
+    TRY(advise_on_columns(advisor));
+    TRY(advise_on_heat(advisor));
+    TRY(advise_on_siblings(advisor));
+    return advise_on_personal_rows(advisor);
+}
+
 status advice_find(const struct advice_observations *seen, struct arena *arena, struct advice *out)
 {
     struct advisor advisor = {.seen = seen, .arena = arena, .out = out};
-    out->count = 0;
-    TRY(advise_on_keys(&advisor));
-    TRY(advise_on_domains(&advisor));
-    TRY(advise_on_sizes(&advisor));
-    TRY(advise_on_names(&advisor));
-    TRY(advise_on_versions(&advisor));
-    TRY(advise_on_columns(&advisor));
-    TRY(advise_on_heat(&advisor));
-    TRY(advise_on_siblings(&advisor));
-    TRY(advise_on_personal_rows(&advisor));
+    out->count = out->mute_count = 0;
+    advisor_set_period(&advisor);
+    TRY(seen->since_us > 0 ? advise_on_requests(&advisor) : advise_on_all(&advisor));
     sort_findings(out);
     return hide_personal_data(&advisor);
 }

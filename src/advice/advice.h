@@ -148,6 +148,8 @@ struct advice_observations {
     const char *table_id;
     int64_t now_us;    /* since 1970 */
     bool shows_values; /* findings show personal data, too */
+    int64_t since_us;  /* since 1970: only what requests since then show is told; 0: all, with the
+                          requests of an hour */
     uint64_t table_size;
     const struct advice_family *families;
     size_t family_count;
@@ -162,8 +164,11 @@ struct advice_observations {
     size_t heat_count;
     const struct advice_sign *signs;
     size_t sign_count;
+    bool is_heat_coarse; /* so much was counted as one range that no hot part could be told */
     const struct advice_tablet *tablets;
     size_t tablet_count;
+    bool is_first_load; /* nothing is known of requests before the last hour, and what there was
+                           since wrote rows, nine in ten */
     struct advice_rewritten rewritten;
     const struct advice_sibling *siblings;
     size_t sibling_count;
@@ -179,10 +184,19 @@ struct advice_better {
     bytes better; /* how it might be */
 };
 
+/* That somebody does not want to be told of a rule any more, and why. */
+struct advice_mute {
+    const char *rule;
+    const char *reason;
+    const char *principal; /* who said so; empty: nobody is known */
+    int64_t since_us;      /* since 1970 */
+};
+
 struct advice_finding {
     const struct advice_rule *rule;
-    const char *evidence; /* a sentence or two with numbers */
-    bool has_range;       /* of the table that it is about: */
+    const struct advice_mute *mute; /* NULL: it is not muted */
+    const char *evidence;           /* a sentence or two with numbers */
+    bool has_range;                 /* of the table that it is about: */
     bytes start;
     bytes end; /* empty: the table's */
     bytes keys[ADVICE_KEYS_SHOWN];
@@ -192,9 +206,15 @@ struct advice_finding {
 };
 
 struct advice {
-    struct advice_finding findings[ADVICE_RULES]; /* the most severe first */
+    struct advice_finding findings[ADVICE_RULES]; /* the most severe first, muted ones last */
     size_t count;
+    const struct advice_mute *mutes; /* all, also of rules that found nothing */
+    size_t mute_count;
 };
+
+/* Names the findings that are muted as such, and puts them behind the others. `mutes` outlive the
+ * advice. */
+void advice_mute(struct advice *advice, const struct advice_mute *mutes, size_t count);
 
 /* What it makes is the arena's, or points into the observations. Fails without memory only. */
 status advice_find(const struct advice_observations *seen, struct arena *arena, struct advice *out);

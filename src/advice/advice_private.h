@@ -12,7 +12,12 @@ struct advisor {
     bool is_database; /* keys are in words: Order 5 / Item "a" */
     unsigned hidden;  /* kinds of personal data that no finding shows: personal.h */
     bool hides_families;
+    char period[48];    /* that requests were looked at for: "within an hour" */
+    char of_period[48]; /* "of the last hour" */
 };
+
+/* Fills both. */
+void advisor_set_period(struct advisor *advisor);
 
 /* Adds a finding, whose evidence is as printf makes it. */
 __attribute__((format(printf, 4, 5))) status advise(struct advisor *advisor,
@@ -64,6 +69,7 @@ status advise_on_delimiters(struct advisor *advisor);  /* delimiter_rule.c */
 status advise_on_sizes(struct advisor *advisor);       /* size_rules.c */
 status advise_on_names(struct advisor *advisor);
 status advise_on_versions(struct advisor *advisor); /* version_rules.c */
+status advise_on_counted_rewrites(struct advisor *advisor);
 status advise_on_columns(struct advisor *advisor);  /* column_rules.c */
 status advise_on_heat(struct advisor *advisor);     /* heat_rules.c */
 status advise_on_siblings(struct advisor *advisor); /* sibling_rule.c */

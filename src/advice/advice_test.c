@@ -340,6 +340,52 @@ static void counted_loads_that_rise(void **state)
     sample_expect(sample, NULL);
 }
 
+/* Of a table that was made by it, when it is over; not of one that reads had been there before. */
+static void a_load_that_is_over(void **state)
+{
+    struct made_sample *sample = *state;
+    const int64_t now = SAMPLE_NOW_US / MINUTE_US;
+    struct advice_minute minutes[] = {{now - 10, 60. * 5000}, {now - 1, 60. * 5000}};
+    struct advice_tablet tablet = {.minutes = minutes, .count = 2};
+    sample->seen.tablets = &tablet;
+    sample->seen.tablet_count = 1;
+    sample_expect(sample, "ramp");
+    sample->seen.is_first_load = true;
+    sample_expect(sample, "bulk-load");
+    minutes[1].minute = now; /* it goes on */
+    sample->seen.now_us = now * MINUTE_US + 20 * SECOND_US;
+    sample_expect(sample, "ramp");
+    minutes[1].requests = 20 * RAMP_FIRST_RATE; /* or only a little does */
+    sample_expect(sample, "bulk-load");
+    tablet.count = 0;
+    sample_expect(sample, NULL);
+}
+
+/* Of what else is wrong nothing is told, and personal data stays hidden. */
+static void what_requests_show_since_then(void **state)
+{
+    struct made_sample *sample = *state;
+    struct advice_minute minutes[] = {{6, 60. * 2000}};
+    struct advice_tablet tablet = {.minutes = minutes, .count = 1};
+    for (int i = 0; i < 100; i++) {
+        char key[SAMPLE_KEY];
+        int size =
+            snprintf(key, sizeof key, "2024-01-%02d#a.person%03d@example.com", i % 28 + 1, i);
+        sample_add(sample, bytes_make(key, (size_t)size));
+    }
+    sample->seen.tablets = &tablet;
+    sample->seen.tablet_count = 1;
+    sample_look(sample);
+    assert_non_null(sample_finding(sample, "key-time-first"));
+    assert_non_null(sample_finding(sample, "personal-data"));
+    sample->seen.since_us = SAMPLE_NOW_US - 600 * SECOND_US;
+    sample_expect(sample, "ramp");
+    const struct advice_finding *ramp = sample_finding(sample, "ramp");
+    assert_non_null(strstr(ramp->evidence, "in a minute since 2025-10-09T08:43:20Z, "));
+    assert_true(ramp->key_count > 0);
+    assert_null(memmem(ramp->keys[0].data, ramp->keys[0].size, "person", strlen("person")));
+}
+
 static void rows_that_are_rewritten(void **state)
 {
     struct made_sample *sample = *state;
@@ -498,6 +544,8 @@ int main(void)
         TEST(hot_rows),
         TEST(loads_that_rise),
         TEST(counted_loads_that_rise),
+        TEST(a_load_that_is_over),
+        TEST(what_requests_show_since_then),
         TEST(rows_that_are_rewritten),
         TEST(names_of_siblings),
         TEST(small_tables),

@@ -352,9 +352,9 @@ static status advise_on_kind_ramp(struct advisor *advisor, const struct advice_d
     if (worst == NULL)
         return status_ok();
     TRY(advise(advisor, RULE_kind_ramp, &finding,
-               "Entities of the kind %s were asked for %.0f times a second in a minute of the "
-               "last hour, %.1f times what a gradual rise would have come to by then.",
-               worst->name, most.requests / 60, most.requests / most.allowed));
+               "Entities of the kind %s were asked for %.0f times a second in a minute %s, %.1f "
+               "times what a gradual rise would have come to by then.",
+               worst->name, most.requests / 60, advisor->of_period, most.requests / most.allowed));
     finding_add_key(finding, bytes_of(worst->name));
     return status_ok();
 }
@@ -372,23 +372,41 @@ static status advise_on_personal_entities(struct advisor *advisor,
     return advise_on_personal_data(advisor, keys, database->entity_count, &database->properties);
 }
 
+/* As of a table: what is personal is known by what is not told. */
+static status advise_on_requests(struct advisor *advisor, const struct advice_database *database)
+{
+    TRY(advise_on_kind_ramp(advisor, database));
+    TRY(advise_on_heat(advisor));
+    size_t found = advisor->out->count;
+    TRY(advise_on_personal_entities(advisor, database));
+    advisor->out->count = found;
+    return status_ok();
+}
+
+static status advise_on_all(struct advisor *advisor, const struct advice_database *database)
+{
+    TRY(advise_on_rising_values(advisor, database));
+    TRY(advise_on_groups(advisor, database));
+    TRY(advise_on_entity_keys(advisor, database));
+    TRY(advise_on_entity_size(advisor, database));
+    TRY(advise_on_index_rows(advisor, database));
+    TRY(advise_on_index_count(advisor, database));
+    TRY(advise_on_entity_names(advisor, database));
+    TRY(advise_on_deletes(advisor, database));
+    TRY(advise_on_kind_ramp(advisor, database));
+    TRY(advise_on_heat(advisor));
+    return advise_on_personal_entities(advisor, database);
+}
+
 status advice_find_in_database(const struct advice_observations *seen,
                                const struct advice_database *database, struct arena *arena,
                                struct advice *out)
 {
     struct advisor advisor = {.seen = seen, .arena = arena, .out = out, .is_database = true};
-    out->count = 0;
-    TRY(advise_on_rising_values(&advisor, database));
-    TRY(advise_on_groups(&advisor, database));
-    TRY(advise_on_entity_keys(&advisor, database));
-    TRY(advise_on_entity_size(&advisor, database));
-    TRY(advise_on_index_rows(&advisor, database));
-    TRY(advise_on_index_count(&advisor, database));
-    TRY(advise_on_entity_names(&advisor, database));
-    TRY(advise_on_deletes(&advisor, database));
-    TRY(advise_on_kind_ramp(&advisor, database));
-    TRY(advise_on_heat(&advisor));
-    TRY(advise_on_personal_entities(&advisor, database));
+    out->count = out->mute_count = 0;
+    advisor_set_period(&advisor);
+    TRY(seen->since_us > 0 ? advise_on_requests(&advisor, database)
+                           : advise_on_all(&advisor, database));
     sort_findings(out);
     return hide_personal_data(&advisor);
 }

@@ -345,7 +345,8 @@ status gather(const struct gather_options *options, struct advice_observations *
                           .random = {.state = options->seed}};
     *out = (struct advice_observations){.table_id = options->table_id,
                                         .now_us = options->now_us,
-                                        .shows_values = options->shows_values};
+                                        .shows_values = options->shows_values,
+                                        .since_us = options->since_us};
     *sample = (struct advice_sample){0};
     TRY(g.source.calls->read_schema(&g.source, out));
     g.rows = (struct sample_rows){

@@ -68,6 +68,7 @@ struct gather_options {
     int64_t time_limit_us; /* after which no more is sampled; INT64_MAX: none */
     uint64_t seed;         /* of the places; not 0 */
     bool shows_values;     /* findings do */
+    int64_t since_us;      /* as in advice_observations */
 };
 
 /* What it finds is the arena's of the source. */

@@ -89,15 +89,15 @@ static status advise_on_counted_range(struct advisor *advisor)
         return status_ok();
     if (sign == frontier)
         TRY(advise(advisor, RULE_hot_range, &finding,
-                   "Of %llu writes that were counted within an hour, %.0f %% went to keys that "
-                   "rise: each follows those before.",
-                   (unsigned long long)sign->total, sign->share * 100));
+                   "Of %llu writes that were counted %s, %.0f %% went to keys that rise: each "
+                   "follows those before.",
+                   (unsigned long long)sign->total, advisor->period, sign->share * 100));
     else
         TRY(advise(advisor, RULE_hot_range, &finding,
-                   "Of %llu rows that were %s within an hour, %.0f %% are in a range that has a "
-                   "tenth of the data or less.",
+                   "Of %llu rows that were %s %s, %.0f %% are in a range that has a tenth of the "
+                   "data or less.",
                    (unsigned long long)sign->total, sign == writes ? "written" : "read",
-                   sign->share * 100));
+                   advisor->period, sign->share * 100));
     finding_set_range(finding, sign->start, sign->end);
     if (sign->key.size > 0)
         finding_add_key(finding, sign->key);
@@ -138,9 +138,9 @@ static status advise_on_counted_key(struct advisor *advisor)
     if (sign == NULL || sign->share * 100 < HOT_ROW_PERCENT)
         return status_ok();
     TRY(advise(advisor, RULE_hot_key, &finding,
-               "Of %llu requests for single rows that were counted within an hour, at least "
-               "%.0f %% were for one.",
-               (unsigned long long)sign->total, sign->share * 100));
+               "Of %llu requests for single rows that were counted %s, at least %.0f %% were for "
+               "one.",
+               (unsigned long long)sign->total, advisor->period, sign->share * 100));
     finding_set_range(finding, sign->start, sign->end);
     finding_add_key(finding, sign->key);
     return finding_add_shards(advisor, finding, sign->key);
@@ -197,6 +197,31 @@ struct advice_rise steepest_rise(const struct advice_minute *minutes, size_t cou
     return rise;
 }
 
+/* Whether the load was in a minute that has passed, or is none by what this one has so far. */
+static bool is_over(const struct advice_minute *last, int64_t now_us)
+{
+    int64_t passed_us = now_us - last->minute * MINUTE_US;
+    double seconds = (double)passed_us / SECOND_US;
+    return passed_us >= MINUTE_US ||
+           last->requests <= RAMP_FIRST_RATE * (seconds < 1 ? 1 : seconds);
+}
+
+/* A load that made the table what it is, and is over: nobody need do anything about it. */
+static bool is_finished_load(const struct advice_observations *seen)
+{
+    for (size_t i = 0; seen->is_first_load && i < seen->tablet_count; i++) {
+        const struct advice_tablet *tablet = &seen->tablets[i];
+        if (tablet->count > 0 && !is_over(&tablet->minutes[tablet->count - 1], seen->now_us))
+            return false;
+    }
+    return seen->is_first_load;
+}
+
+static enum advice_rule_number ramp_rule(const struct advice_observations *seen)
+{
+    return is_finished_load(seen) ? RULE_bulk_load : RULE_ramp;
+}
+
 static status advise_on_counted_ramp(struct advisor *advisor)
 {
     const struct advice_observations *seen = advisor->seen;
@@ -212,10 +237,10 @@ static status advise_on_counted_ramp(struct advisor *advisor)
     }
     if (worst == NULL)
         return status_ok();
-    TRY(advise(advisor, RULE_ramp, &finding,
-               "Rows of one tablet were asked for, or written, %.0f times a second in a minute of "
-               "the last hour, %.1f times what a gradual rise would have come to by then.",
-               most.requests / 60, most.requests / most.allowed));
+    TRY(advise(advisor, ramp_rule(seen), &finding,
+               "Rows of one tablet were asked for, or written, %.0f times a second in a minute "
+               "%s, %.1f times what a gradual rise would have come to by then.",
+               most.requests / 60, advisor->of_period, most.requests / most.allowed));
     finding_set_range(finding, worst->start, worst->end);
     finding_add_keys_of_range(finding, seen);
     return status_ok();
@@ -237,7 +262,7 @@ static status advise_on_ramp(struct advisor *advisor)
         }
     if (from == NULL)
         return advise_on_counted_ramp(advisor);
-    TRY(advise(advisor, RULE_ramp, &finding,
+    TRY(advise(advisor, ramp_rule(seen), &finding,
                "The range went from %.0f %% to %.0f %% of a node's processors within %lld "
                "seconds.",
                from->cpu_percent, to->cpu_percent,

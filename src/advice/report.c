@@ -5,9 +5,18 @@
 #include "base/utf8.h"
 #include "wire/json.h"
 
+#include <time.h>
+
 bool advice_is_enough(const struct advice_observations *seen, const struct advice_sample *sample)
 {
     return !sample->is_cut || seen->row_count >= KEYS_PREFIX_LEAST;
+}
+
+const char *advice_heat_note(const struct advice_observations *seen)
+{
+    return seen->is_heat_coarse ? "Requests were counted by too few ranges of keys to tell which "
+                                  "part of it is hot."
+                                : "";
 }
 
 static void append(struct buffer *out, const char *text)
@@ -52,6 +61,16 @@ void advice_write_key(bytes key, struct buffer *out)
         append(out, "...");
 }
 
+void advice_write_time(int64_t us, struct buffer *out)
+{
+    time_t seconds = (time_t)(us / SECOND_US);
+    char text[32] = "";
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc) != NULL)
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    append(out, text);
+}
+
 /* --- text --- */
 
 static void append_key_or(bytes key, const char *edge, struct buffer *out)
@@ -94,6 +113,54 @@ static void write_finding(const struct advice_finding *finding, struct buffer *o
     }
 }
 
+/* A reason is shown as it was given, but for what would turn a line around. */
+static void write_mute(const struct advice_mute *mute, struct buffer *out)
+{
+    bytes reason = bytes_of(mute->reason);
+    for (size_t at = 0, from = 0; at < reason.size; from = at) {
+        uint32_t code = utf8_next(reason, &at);
+        bytes part = bytes_make(reason.data + from, at - from);
+        if (is_shown(code) || code == '\\')
+            buffer_append_bytes(out, part);
+        else
+            append_escaped(part, out);
+    }
+    append(out, " (");
+    if (mute->principal[0] != '\0')
+        buffer_append_format(out, "%s, ", mute->principal);
+    advice_write_time(mute->since_us, out);
+    append(out, ")");
+}
+
+static void write_muted_finding(const struct advice_finding *finding, struct buffer *out)
+{
+    buffer_append_format(out, "\nmuted: %s (%s)\n  %s\n  Muted: ", finding->rule->title,
+                         finding->rule->id, finding->evidence);
+    write_mute(finding->mute, out);
+    append(out, "\n");
+}
+
+static bool has_finding(const struct advice *advice, const struct advice_mute *mute)
+{
+    for (size_t i = 0; i < advice->count; i++)
+        if (advice->findings[i].mute == mute)
+            return true;
+    return false;
+}
+
+/* Those that hide nothing: perhaps they are not needed any more. */
+static void write_idle_mutes(const struct advice *advice, struct buffer *out)
+{
+    for (size_t i = 0; i < advice->mute_count; i++) {
+        const struct advice_mute *mute = &advice->mutes[i];
+        if (has_finding(advice, mute))
+            continue;
+        buffer_append_format(out, "muted, and not found: %s: ", mute->rule);
+        write_mute(mute, out);
+        append(out, "\n");
+    }
+}
+
 void advice_write_text(const struct advice_observations *seen, const struct advice_sample *sample,
                        const struct advice *advice, struct buffer *out)
 {
@@ -104,12 +171,22 @@ void advice_write_text(const struct advice_observations *seen, const struct advi
                          sample->is_cut ? ", and then it was enough" : "");
     if (sample->note != NULL)
         buffer_append_format(out, "%s\n", sample->note);
-    for (size_t i = 0; i < advice->count; i++)
-        write_finding(&advice->findings[i], out);
+    if (seen->is_heat_coarse)
+        buffer_append_format(out, "%s\n", advice_heat_note(seen));
+    size_t loud = 0;
+    for (size_t i = 0; i < advice->count; i++) {
+        bool is_muted = advice->findings[i].mute != NULL;
+        loud += !is_muted;
+        if (is_muted)
+            write_muted_finding(&advice->findings[i], out);
+        else
+            write_finding(&advice->findings[i], out);
+    }
     if (!advice_is_enough(seen, sample))
         append(out, "\ntoo little was seen to say more\n");
-    else if (advice->count == 0)
-        append(out, "nothing was found\n");
+    else if (loud == 0)
+        append(out, advice->count == 0 ? "nothing was found\n" : "\nnothing else was found\n");
+    write_idle_mutes(advice, out);
 }
 
 /* --- JSON --- */
@@ -145,11 +222,35 @@ static void append_rule(const struct advice_rule *rule, struct buffer *out)
     append_string(out, "remedy", rule->remedy);
 }
 
+static void append_mute(const struct advice_mute *mute, struct buffer *out)
+{
+    append(out, "{");
+    append_string(out, "rule", mute->rule);
+    append(out, ", ");
+    append_string(out, "reason", mute->reason);
+    append(out, ", ");
+    append_string(out, "principal", mute->principal);
+    append(out, ", \"time\": \"");
+    advice_write_time(mute->since_us, out);
+    append(out, "\"}");
+}
+
+static void append_mutes(const struct advice *advice, struct buffer *out)
+{
+    append(out, ",\n  \"mutes\": [");
+    for (size_t i = 0; i < advice->mute_count; i++) {
+        append(out, i == 0 ? "" : ", ");
+        append_mute(&advice->mutes[i], out);
+    }
+    append(out, "]");
+}
+
 static void append_finding(const struct advice_finding *finding, struct buffer *out)
 {
     append(out, "\n    {");
     append_rule(finding->rule, out);
-    append(out, ",\n     ");
+    buffer_append_format(out, ",\n     \"isMuted\": %s,\n     ",
+                         finding->mute != NULL ? "true" : "false");
     append_string(out, "evidence", finding->evidence);
     if (finding->has_range) {
         append(out, ",\n     \"range\": {\"start\": ");
@@ -196,7 +297,11 @@ void advice_write_json(const struct advice_observations *seen, const struct advi
         append(out, i == 0 ? "" : ",");
         append_finding(&advice->findings[i], out);
     }
-    append(out, advice->count == 0 ? "]\n}\n" : "\n  ]\n}\n");
+    append(out, advice->count == 0 ? "]" : "\n  ]");
+    append_mutes(advice, out);
+    append(out, ",\n  ");
+    append_string(out, "note", sample->note != NULL ? sample->note : advice_heat_note(seen));
+    append(out, "\n}\n");
 }
 
 /* --- the rules --- */

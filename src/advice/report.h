@@ -21,9 +21,15 @@ struct advice_sample {
  * for the rules about keys. */
 bool advice_is_enough(const struct advice_observations *seen, const struct advice_sample *sample);
 
+/* What else could not be seen, in a sentence; "": nothing. */
+const char *advice_heat_note(const struct advice_observations *seen);
+
 /* Key bytes as text, no more than some 80 of them. What is no UTF-8, or not to be seen, is \xNN,
  * and so is a backslash. */
 void advice_write_key(bytes key, struct buffer *out);
+
+/* A time in microseconds since 1970 as 2025-10-09T08:53:20Z. */
+void advice_write_time(int64_t us, struct buffer *out);
 
 /* All append; `out->failed` says whether there was memory. */
 void advice_write_text(const struct advice_observations *seen, const struct advice_sample *sample,

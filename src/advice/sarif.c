@@ -107,6 +107,14 @@ static void append_fingerprint(struct buffer *out, const char *rule, const char 
     buffer_free(&text);
 }
 
+/* Who reads the standard's suppressions shows the result as one that needs no work. */
+static void append_suppression(struct buffer *out, const struct advice_mute *mute)
+{
+    append(out, ",\n       \"suppressions\": [{\"kind\": \"external\", \"status\": \"accepted\", ");
+    append_member(out, "justification", mute->reason);
+    append(out, "}]");
+}
+
 static void append_result(struct buffer *out, const char *subject,
                           const struct advice_finding *finding)
 {
@@ -124,6 +132,8 @@ static void append_result(struct buffer *out, const char *subject,
     append_locations(out, subject);
     append(out, ",\n       ");
     append_fingerprint(out, rule->id, subject);
+    if (finding->mute != NULL)
+        append_suppression(out, finding->mute);
     append(out, "}");
 }
 

@@ -58,15 +58,14 @@ static bool has_aggregates(const struct advice_observations *seen)
 }
 
 /* What was counted does not say which family was written, and aggregates are made for it. */
-static status advise_on_counted_rewrites(struct advisor *advisor)
+status advise_on_counted_rewrites(struct advisor *advisor)
 {
     const struct advice_rewritten *row = &advisor->seen->rewritten;
     struct advice_finding *finding;
     if (row->writes < ROW_WRITES || has_aggregates(advisor->seen))
         return status_ok();
-    TRY(advise(advisor, RULE_cell_rewrites, &finding,
-               "One row was written %llu times or more within an hour.",
-               (unsigned long long)row->writes));
+    TRY(advise(advisor, RULE_cell_rewrites, &finding, "One row was written %llu times or more %s.",
+               (unsigned long long)row->writes, advisor->period));
     finding_add_key(finding, row->key);
     return status_ok();
 }

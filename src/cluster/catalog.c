@@ -10,6 +10,7 @@ enum record_type {
     RECORD_COUNTERS = 'C',
     RECORD_DAMAGE = 'D',
     RECORD_SPARE = 'K',
+    RECORD_MUTES = 'M',
     RECORD_TABLE = 'T',
     RECORD_TABLET = 't',
     RECORD_UNCLAIMED = 'U',
@@ -232,7 +233,17 @@ status catalog_put_table(struct store_batch *batch, struct keyspace *catalog,
 void catalog_delete_table(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id)
 {
     struct id_key key = make_id_key(RECORD_TABLE, table_id);
+    struct catalog_mutes_key mutes = catalog_mutes_key(table_id);
     store_batch_delete(batch, catalog, id_key_bytes(&key));
+    store_batch_delete(batch, catalog, bytes_make(mutes.data, sizeof mutes.data));
+}
+
+struct catalog_mutes_key catalog_mutes_key(uint64_t table_id)
+{
+    struct id_key key = make_id_key(RECORD_MUTES, table_id);
+    struct catalog_mutes_key out;
+    memcpy(out.data, key.data, sizeof out.data);
+    return out;
 }
 
 status catalog_put_tablet(struct store_batch *batch, struct keyspace *catalog,

@@ -5,6 +5,7 @@
  *     'C'                                   Counters
  *     'K' <keyspace id>                     empty message: a spare keyspace, empty and never used
  *     'U' <keyspace id>                     8 bytes, when it was found: a keyspace without a table
+ *     'M' <table id>                        Mutes: see mutes.c
  *     'T' <table id>                        Table
  *     't' <table id> <start key>            Tablet
  *     'D' <keyspace id> <file> <block>      Damage: keys out of service, see cluster/damage.h
@@ -66,7 +67,13 @@ struct damage_record {
 
 status catalog_put_table(struct store_batch *batch, struct keyspace *catalog,
                          const struct table_record *record);
+/* With what is muted of it. */
 void catalog_delete_table(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id);
+/* The key of the record of that, which mutes.c writes. */
+struct catalog_mutes_key {
+    uint8_t data[9];
+};
+struct catalog_mutes_key catalog_mutes_key(uint64_t table_id);
 status catalog_put_tablet(struct store_batch *batch, struct keyspace *catalog,
                           const struct tablet_record *record);
 status catalog_delete_tablet(struct store_batch *batch, struct keyspace *catalog, uint64_t table_id,

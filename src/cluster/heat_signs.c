@@ -12,11 +12,13 @@
 
 enum { MOST_SIGNS = 8 };
 
-static const double MOST = 0.75;       /* of the rows, in a hot range */
-static const double SMALL_PART = 0.1;  /* of the data, that a hot range has at most */
-static const double FRONTIER = 0.5;    /* of the writes, that rise */
-static const double HOT_KEY = 0.1;     /* of the requests for single rows */
-static const double READ_PERCENT = 50; /* of all processors */
+static const double MOST = 0.75;        /* of the rows, in a hot range */
+static const double SMALL_PART = 0.1;   /* of the data, that a hot range has at most */
+static const double FRONTIER = 0.5;     /* of the writes, that rise */
+static const double HOT_KEY = 0.1;      /* of the requests for single rows */
+static const double READ_PERCENT = 50;  /* of all processors */
+static const double COARSE_PART = 0.25; /* of the data, that is counted as one range */
+static const double COARSE = 0.5;       /* of the rows, that are of that */
 
 struct finding {
     const struct heat_record *heat;
@@ -284,6 +286,37 @@ static status find_large_rows(struct finding *finding)
     return add_sign(finding, &sign, &text);
 }
 
+/* A hot range in it would not be seen: silence says nothing. */
+static status find_few_ranges(struct finding *finding)
+{
+    const unsigned rows = BIT(HEAT_READS) | BIT(HEAT_WRITES);
+    const struct heat_run all = run_of(finding, rows, 1);
+    for (size_t i = 0; i < finding->heat->count; i++) {
+        const struct heat_entry *entry = &finding->heat->entries[i];
+        struct heat_run run = {.first = i,
+                               .last = i,
+                               .sum =
+                                   entry->sum.numbers[HEAT_READS] + entry->sum.numbers[HEAT_WRITES],
+                               .total = all.total};
+        bool is_coarse = run.total >= HEAT_SIGN_COARSE_ROWS &&
+                         finding->data->count >= HEAT_SIGN_COARSE_DATA &&
+                         (double)run.sum >= COARSE * (double)run.total &&
+                         part_of_data(finding, entry->start, entry->end) >= COARSE_PART;
+        if (!is_coarse)
+            continue;
+        struct heat_sign sign = sign_at(finding, HEAT_SIGN_FEW_RANGES, &run);
+        struct buffer text = {0};
+        buffer_append_format(&text,
+                             "Too few ranges: %d %% of the rows that were asked for are "
+                             "counted as one range, ",
+                             percent(sign.share));
+        append_range(&text, sign.start, sign.end);
+        buffer_append_format(&text, "; which part of it is hot cannot be told.");
+        return add_sign(finding, &sign, &text);
+    }
+    return status_ok();
+}
+
 status heat_signs_of(const struct heat_record *heat, const struct heat_ranges *data,
                      struct arena *arena, struct heat_sign **out, size_t *count)
 {
@@ -302,6 +335,7 @@ status heat_signs_of(const struct heat_record *heat, const struct heat_ranges *d
     TRY(find_hot_keys(&finding));
     TRY(find_read_pressure(&finding));
     TRY(find_large_rows(&finding));
+    TRY(find_few_ranges(&finding));
     *count = finding.count;
     return status_ok();
 }

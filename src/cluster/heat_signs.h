@@ -15,10 +15,13 @@ enum heat_sign_kind {
     HEAT_SIGN_HOT_KEY,       /* one row does, of reads and writes of single rows */
     HEAT_SIGN_READ_PRESSURE, /* reads take much of the machine */
     HEAT_SIGN_LARGE_ROWS,
+    HEAT_SIGN_FEW_RANGES, /* what is counted as one is so much that no part of it can be told */
 };
 
 enum {
     HEAT_SIGN_LEAST_ROWS = 100,             /* that were asked for, for a sign */
+    HEAT_SIGN_COARSE_ROWS = 5000,           /* and for HEAT_SIGN_FEW_RANGES */
+    HEAT_SIGN_COARSE_DATA = 32,             /* ranges of data, of a table that has parts to tell */
     HEAT_SIGN_LARGE_ROW = 100 * 1000 * 1000 /* bytes: what Bigtable advises as a row's most */
 };
 

@@ -332,6 +332,26 @@ static void large_rows_are_named(void **state)
                         "than 100 MB is more than a row should have.");
 }
 
+/* Where all of it is one range a hot prefix is not seen, and that is said, until there are more. */
+static void too_few_ranges_are_told(void **state)
+{
+    struct cluster_fixture *f = *state;
+    for (unsigned i = 0; i < 2500; i++)
+        write_row(f, "order/%05u", i);
+    for (unsigned i = 0; i < 2600; i++)
+        write_row(f, "order/%05u", i % 20);
+    hands.now_us += MINUTE_US / 2; /* and nobody chooses ranges */
+    const struct signs signs = signs_since(f, BEGIN_US);
+    assert_int_equal(only_of(&signs, HEAT_SIGN_FEW_RANGES)->start.size, 0);
+    pass(f, MINUTE_US);
+    const int64_t from_us = hands.now_us;
+    for (unsigned i = 0; i < 5100; i++)
+        write_row(f, "order/%05u", i % 200);
+    pass(f, MINUTE_US);
+    const struct signs finer = signs_since(f, from_us);
+    only_of(&finer, HEAT_SIGN_HOT_WRITES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_few_requests_are_no_sign, setup, teardown),
         cmocka_unit_test_setup_teardown(reads_that_take_the_machine_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown(large_rows_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(too_few_ranges_are_told, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

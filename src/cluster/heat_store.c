@@ -397,18 +397,26 @@ status heat_store_read(struct cluster *cluster, uint64_t table_id, enum heat_lev
     return found.failure;
 }
 
-static bool visit_newest(void *context, int64_t from_us, bytes value)
+static bool visit_first(void *context, int64_t from_us, bytes value)
 {
-    int64_t *newest = context;
+    int64_t *first = context;
     (void)value;
-    *newest = from_us;
+    *first = from_us;
     return false;
 }
 
 status heat_store_newest(struct cluster *cluster, uint64_t table_id, enum heat_level level,
                          int64_t *from_us)
 {
-    struct reading reading = {.reversed = true, .row = visit_newest, .context = from_us};
+    struct reading reading = {.reversed = true, .row = visit_first, .context = from_us};
+    *from_us = 0;
+    return read_numbers(cluster, table_id, levels[level].letter, 0, INT64_MAX, &reading);
+}
+
+status heat_store_oldest(struct cluster *cluster, uint64_t table_id, enum heat_level level,
+                         int64_t *from_us)
+{
+    struct reading reading = {.row = visit_first, .context = from_us};
     *from_us = 0;
     return read_numbers(cluster, table_id, levels[level].letter, 0, INT64_MAX, &reading);
 }

@@ -63,6 +63,10 @@ status heat_store_read(struct cluster *cluster, uint64_t table_id, enum heat_lev
 status heat_store_newest(struct cluster *cluster, uint64_t table_id, enum heat_level level,
                          int64_t *from_us);
 
+/* The same of the first that is kept. */
+status heat_store_oldest(struct cluster *cluster, uint64_t table_id, enum heat_level level,
+                         int64_t *from_us);
+
 /* Calls `visit` for each hot tablet that is kept, by rising id; what it gets is valid during the
  * call. */
 status heat_store_hot(struct cluster *cluster,

@@ -21,6 +21,7 @@ static const struct kind kinds[] = {
     {"D", "rows that are out of service"},
     {"I", "idempotency tokens"},
     {"K", "keyspaces in reserve"},
+    {"M", "findings that are muted"},
     {"Ra", "authorized views"},
     {"Rc", "clusters"},
     {"Rf", "properties by which entities expire"},

@@ -601,6 +601,7 @@ static void a_range_is_told_by_its_kinds(void **state)
     (void)state;
     assert_kinds("Tx", "Ty", "tables");
     assert_kinds("T", "U", "tables");
+    assert_kinds("M", "N", "findings that are muted");
     assert_kinds("T", "U1", "tables, keyspaces without a table");
     assert_kinds("Ryprojects/a", "Ryprojects/b", "access policies");
     assert_kinds("Rs", "Ty", "schema bundles, access policies, tables");

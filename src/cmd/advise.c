@@ -61,7 +61,8 @@ static status ask_for_table(struct client_session *session, const struct advise_
                                              .rows = options->rows,
                                              .bytes = options->max_bytes,
                                              .seed = options->seed,
-                                             .shows_values = options->show_values};
+                                             .shows_values = options->show_values,
+                                             .since_us = options->since_us};
     return advise_ask(session, &question, arena, out);
 }
 
@@ -69,7 +70,7 @@ static status ask_for_table(struct client_session *session, const struct advise_
  * same caller may read the table. */
 static bool may_look_oneself(const struct advise_options *options, const status *s)
 {
-    return options->by == BY_EITHER &&
+    return options->by == BY_EITHER && options->since == NULL &&
            (s->code == STATUS_UNIMPLEMENTED || s->code == STATUS_PERMISSION_DENIED);
 }
 
@@ -93,7 +94,8 @@ static status look_at_database(struct client_session *session, const struct advi
                          options->database);
     const struct advise_question question = {
         .name = name.failed ? NULL : arena_string(arena, buffer_bytes(&name)),
-        .shows_values = options->show_values};
+        .shows_values = options->show_values,
+        .since_us = options->since_us};
     buffer_free(&name);
     if (question.name == NULL)
         return status_out_of_memory();
@@ -105,7 +107,8 @@ static status look_at_database(struct client_session *session, const struct advi
 static bool is_severe(const struct advise_options *options, const struct advice *advice)
 {
     for (size_t i = 0; i < advice->count; i++)
-        if ((int)advice->findings[i].rule->severity >= options->fail_on)
+        if (advice->findings[i].mute == NULL &&
+            (int)advice->findings[i].rule->severity >= options->fail_on)
             return true;
     return false;
 }
@@ -235,6 +238,21 @@ static status look_at_all(struct advising *advising, struct client_session *sess
     return s;
 }
 
+/* Of one table, or a database. */
+static status set_mute(struct advising *advising, struct client_session *session,
+                       struct arena *arena)
+{
+    const struct advise_options *options = advising->options;
+    const char *rule = options->mute != NULL ? options->mute : options->unmute;
+    const char *name = subject_name(options, arena);
+    if (name == NULL)
+        return status_out_of_memory();
+    TRY(advise_set_mute(session, name, rule, options->reason, arena));
+    buffer_append_format(&advising->out, "%s is %s for %s\n", rule,
+                         options->mute != NULL ? "muted" : "not muted any more", name);
+    return advising->out.failed ? status_out_of_memory() : status_ok();
+}
+
 /* JSON of all is a list of what there is for one. */
 static status look_at_what_is_named(struct advising *advising, struct client_session *session,
                                     struct arena *arena)
@@ -262,8 +280,10 @@ static status look_around(struct advising *advising)
     struct client_session *session = NULL;
     struct arena *arena = arena_create(MEMORY_LIMIT);
     status s = arena == NULL ? status_out_of_memory() : client_session_create(&server, &session);
+    bool is_muting = advising->options->mute != NULL || advising->options->unmute != NULL;
     if (status_is_ok(s))
-        s = look_at_what_is_named(advising, session, arena);
+        s = is_muting ? set_mute(advising, session, arena)
+                      : look_at_what_is_named(advising, session, arena);
     client_session_destroy(session);
     arena_destroy(arena);
     return s;

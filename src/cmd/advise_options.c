@@ -1,6 +1,9 @@
 /* See advise_options.h. */
 #include "cmd/advise_options.h"
 
+#include "base/clock.h"
+#include "wire/json.h"
+
 #include <string.h>
 
 #define ROW(kind_, member_, preset_, least_, most_, unit_, sentence_)                              \
@@ -30,6 +33,13 @@ static const struct option rows[] = {
     ROW(INTEGER, seed, "0", 0, INT64_MAX, "N", "Chooses the places; 0: others each time."),
     ROW(BOOLEAN, show_values, "false", 0, 0, "",
         "Shows personal data in keys and names, for which <e-mail> and the like stand otherwise."),
+    ROW(STRING, since, NULL, 0, 0, "TIME",
+        "Tells only what requests since then show: so long ago (10m), or 2025-10-09T08:53:20Z."),
+    ROW(STRING, mute, NULL, 0, 0, "RULE",
+        "Looks at nothing: from now on the server names this rule's findings about the table, or "
+        "the database, as muted, with --reason."),
+    ROW(STRING, reason, NULL, 0, 0, "TEXT", "Why they need no work; of 1,024 bytes at most."),
+    ROW(STRING, unmute, NULL, 0, 0, "RULE", "Ends that."),
     ROW(BOOLEAN, rules, "false", 0, 0, "", "Prints all rules instead; needs no table."),
 };
 
@@ -62,6 +72,42 @@ static status check_subject(const struct advise_options *options)
     return status_ok();
 }
 
+/* Of one table, or of a database, of a server that keeps it. */
+static status check_muting(const struct advise_options *options)
+{
+    bool is_muting = options->mute != NULL || options->unmute != NULL;
+    if (options->mute != NULL && options->unmute != NULL)
+        return status_make(STATUS_INVALID_ARGUMENT, "it is either --mute or --unmute");
+    if ((options->mute == NULL) != (options->reason == NULL))
+        return status_make(STATUS_INVALID_ARGUMENT, "--mute and --reason go together");
+    if (is_muting && (options->all || options->rules))
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "a rule is muted for one table, or for a --database");
+    return status_ok();
+}
+
+static status read_since(struct advise_options *options)
+{
+    int64_t passed_us, seconds, now_us = clock_wall_us(clock_system());
+    int32_t nanos;
+    const char *text = options->since;
+    if (text == NULL)
+        return status_ok();
+    if (options_parse_duration(text, &passed_us) && passed_us > 0)
+        options->since_us = now_us - passed_us;
+    else if (json_parse_timestamp(bytes_of(text), &seconds, &nanos))
+        options->since_us = seconds * 1000000 + nanos / 1000;
+    if (options->since_us <= 0 || options->since_us > now_us)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "--since is a time that has passed, like 10m or 2025-10-09T08:53:20Z, "
+                           "and is %s",
+                           text);
+    if (options->by == BY_CLIENT)
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "only the server itself knows what was asked for --since");
+    return status_ok();
+}
+
 static status check_format(const struct advise_options *options)
 {
     if (options->format == ADVISE_MARKDOWN && !options->rules)
@@ -90,6 +136,8 @@ status advise_options_read(const char *const *arguments, struct advise_options *
     out->table = has_table ? arguments[0] : NULL;
     out->whole_server = out->all && !was_given(origins, "instance");
     TRY(check_subject(out));
+    TRY(check_muting(out));
+    TRY(read_since(out));
     TRY(check_format(out));
     return target_options_settle(&table, origins, &out->target);
 }

@@ -25,6 +25,11 @@ struct advise_options {
     uint64_t max_bytes;
     uint64_t seed;
     bool show_values;
+    const char *since;
+    int64_t since_us; /* what that comes to, since 1970; 0: it is not given */
+    const char *mute; /* a rule; NULL: none, as of the next two */
+    const char *reason;
+    const char *unmute;
     bool rules;
 };
 

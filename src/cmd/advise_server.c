@@ -4,7 +4,11 @@
 
 #include "trestle/insight/v1/insight.pb-c.h"
 
+#define MICROS_A_SECOND INT64_C(1000000)
+
 #define ADVISE "/trestle.insight.v1.Insight/Advise"
+#define MUTE   "/trestle.insight.v1.Insight/MuteAdvice"
+#define UNMUTE "/trestle.insight.v1.Insight/UnmuteAdvice"
 
 static enum advice_severity severity_of(Insight__TableAdvice__Finding__Severity severity)
 {
@@ -27,6 +31,25 @@ static status take_rule(const Insight__TableAdvice__Finding *message, struct are
                                  .why = message->why,
                                  .remedy = message->remedy};
     *out = rule;
+    return status_ok();
+}
+
+/* In the order of the message, which outlives them. */
+static status take_mutes(const Insight__TableAdvice *message, struct arena *arena,
+                         struct advice_mute **out)
+{
+    struct advice_mute *mutes = arena_alloc(arena, (message->n_mutes + 1) * sizeof *mutes);
+    if (mutes == NULL)
+        return status_out_of_memory();
+    for (size_t i = 0; i < message->n_mutes; i++) {
+        const Insight__AdviceMute *mute = message->mutes[i];
+        mutes[i] = (struct advice_mute){
+            .rule = mute->rule,
+            .reason = mute->reason,
+            .principal = mute->principal,
+            .since_us = mute->mute_time == NULL ? 0 : mute->mute_time->seconds * MICROS_A_SECOND};
+    }
+    *out = mutes;
     return status_ok();
 }
 
@@ -67,9 +90,13 @@ static status take_answer(const Insight__TableAdvice *message, struct arena *are
     *out = (struct advise_report){.sample = {.has_heat = true, .is_by_server = true}};
     out->seen.table_id = message->id;
     out->seen.table_size = (uint64_t)message->table_bytes;
+    out->sample.note = message->note[0] == '\0' ? NULL : message->note;
     take_sample(message, out);
+    struct advice_mute *mutes;
     for (size_t i = 0; i < message->n_findings && i < ADVICE_RULES; i++)
         TRY(take_finding(message->findings[i], arena, &out->advice.findings[out->advice.count++]));
+    TRY(take_mutes(message, arena, &mutes));
+    advice_mute(&out->advice, mutes, message->n_mutes);
     return status_ok();
 }
 
@@ -99,10 +126,46 @@ status advise_ask(struct client_session *session, const struct advise_question *
     request.max_bytes = (int64_t)question->bytes;
     request.seed = (int64_t)question->seed;
     request.show_values = question->shows_values;
+    Pb__Timestamp since = PB__TIMESTAMP__INIT;
+    since.seconds = question->since_us / MICROS_A_SECOND;
+    since.nanos = (int32_t)(question->since_us % MICROS_A_SECOND * 1000);
+    request.since_time = question->since_us > 0 ? &since : NULL;
     TRY(explain(session, client_session_call(session, ADVISE, NULL, &request.base,
                                              &insight__advice__descriptor, arena, &message)));
     const Insight__Advice *answer = (const void *)message;
     if (answer->n_tables != 1)
         return status_make(STATUS_INTERNAL, "the server's advice is not of one table");
     return take_answer(answer->tables[0], arena, out);
+}
+
+/* --- what is muted --- */
+
+static status mute(struct client_session *session, const char *name, const char *rule,
+                   const char *reason, struct arena *arena)
+{
+    Insight__MuteAdviceRequest request = INSIGHT__MUTE_ADVICE_REQUEST__INIT;
+    const ProtobufCMessage *message;
+    request.name = name;
+    request.rule = rule;
+    request.reason = reason;
+    return client_session_call(session, MUTE, NULL, &request.base,
+                               &insight__advice_mute__descriptor, arena, &message);
+}
+
+static status unmute(struct client_session *session, const char *name, const char *rule,
+                     struct arena *arena)
+{
+    Insight__UnmuteAdviceRequest request = INSIGHT__UNMUTE_ADVICE_REQUEST__INIT;
+    const ProtobufCMessage *message;
+    request.name = name;
+    request.rule = rule;
+    return client_session_call(session, UNMUTE, NULL, &request.base, &pb__empty__descriptor, arena,
+                               &message);
+}
+
+status advise_set_mute(struct client_session *session, const char *name, const char *rule,
+                       const char *reason, struct arena *arena)
+{
+    return explain(session, reason != NULL ? mute(session, name, rule, reason, arena)
+                                           : unmute(session, name, rule, arena));
 }

@@ -1,6 +1,7 @@
 /* See advice_message.h. */
 #include "insight/advice_message.h"
 
+#include "bigtable/timestamps.h"
 #include "wire/proto.h"
 
 static status text_message(const char *text, struct arena *arena, const char **out)
@@ -82,10 +83,30 @@ static status finding_message(const struct advice_finding *finding, struct arena
 {
     PROTO_NEW(arena, *out, INSIGHT__TABLE_ADVICE__FINDING__INIT);
     TRY(rule_message(finding->rule, arena, *out));
+    (*out)->is_muted = finding->mute != NULL;
     TRY(text_message(finding->evidence, arena, &(*out)->evidence));
     TRY(range_message(finding, arena, &(*out)->range));
     TRY(key_messages(finding, arena, *out));
     return better_messages(finding, arena, *out);
+}
+
+static status mute_messages(const struct advice *advice, struct arena *arena,
+                            Insight__TableAdvice *out)
+{
+    out->mutes = arena_alloc(arena, (advice->mute_count + 1) * sizeof(*out->mutes));
+    if (out->mutes == NULL)
+        return status_out_of_memory();
+    for (; out->n_mutes < advice->mute_count; out->n_mutes++) {
+        const struct advice_mute *mute = &advice->mutes[out->n_mutes];
+        Insight__AdviceMute *message;
+        PROTO_NEW(arena, message, INSIGHT__ADVICE_MUTE__INIT);
+        TRY(text_message(mute->rule, arena, &message->rule));
+        TRY(text_message(mute->reason, arena, &message->reason));
+        TRY(text_message(mute->principal, arena, &message->principal));
+        TRY(timestamp_message(mute->since_us, arena, &message->mute_time));
+        out->mutes[out->n_mutes] = message;
+    }
+    return status_ok();
 }
 
 static status sample_message(const struct advice_observations *seen,
@@ -113,5 +134,6 @@ status advice_message(const struct advice_observations *seen, const struct advic
     for (; (*out)->n_findings < advice->count; (*out)->n_findings++)
         TRY(finding_message(&advice->findings[(*out)->n_findings], arena,
                             &(*out)->findings[(*out)->n_findings]));
-    return status_ok();
+    TRY(text_message(advice_heat_note(seen), arena, &(*out)->note));
+    return mute_messages(advice, arena, *out);
 }

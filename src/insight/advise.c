@@ -5,10 +5,12 @@
 #include "base/clock.h"
 #include "bigtable/default_instance.h"
 #include "bigtable/names.h"
+#include "bigtable/timestamps.h"
 #include "datastore/index_check.h"
 #include "insight/advice_message.h"
 #include "insight/database_advice.h"
 #include "insight/methods.h"
+#include "insight/mutes.h"
 #include "insight/table_source.h"
 #include "sql/vector.h"
 
@@ -24,6 +26,21 @@ enum {
 
 #define TABLE_US (INT64_C(5) * 1000000)
 #define ALL_US   (INT64_C(20) * 1000000)
+
+/* --- since when --- */
+
+status insight_read_since(const struct admin_request *request, int64_t *since_us)
+{
+    const Insight__AdviseRequest *message = (const void *)request->message;
+    *since_us = 0;
+    if (message->since_time == NULL)
+        return status_ok();
+    TRY(timestamp_check("since_time", message->since_time));
+    *since_us = timestamp_us(message->since_time);
+    if (*since_us >= 0 && *since_us <= cluster_wall_us(request->bigtable->cluster))
+        return status_ok();
+    return status_make(STATUS_INVALID_ARGUMENT, "since_time must not lie in the future");
+}
 
 /* --- one table --- */
 
@@ -58,7 +75,7 @@ static status read_extent(const Insight__AdviseRequest *message, int64_t now_us,
     return status_ok();
 }
 
-static status look(const struct gather_options *wanted, struct arena *answer,
+static status look(const struct gather_options *wanted, struct table *table, struct arena *answer,
                    Insight__TableAdvice **out)
 {
     struct advice_observations seen;
@@ -66,6 +83,7 @@ static status look(const struct gather_options *wanted, struct arena *answer,
     struct advice advice;
     TRY(gather(wanted, &seen, &sample));
     TRY(advice_find(&seen, wanted->source.arena, &advice));
+    TRY(mute_findings(table, wanted->source.arena, &advice));
     return advice_message(&seen, &sample, &advice, answer, out);
 }
 
@@ -74,14 +92,16 @@ static status look_at(const struct admin_request *request, struct table *table,
 {
     struct table_source source = {.request = request, .table = table, .instance = instance};
     struct gather_options wanted;
+    TRY(insight_read_since(request, &source.since_us));
     TRY(read_extent((const void *)request->message,
                     clock_wall_us(cluster_clock(request->bigtable->cluster)), &wanted));
     struct arena *arena = arena_create(TABLE_MEMORY);
     if (arena == NULL)
         return status_out_of_memory();
     wanted.table_id = name_id(table_name(table));
+    wanted.since_us = source.since_us;
     table_source_init(&source, arena, &wanted.source);
-    status s = look(&wanted, request->arena, out);
+    status s = look(&wanted, table, request->arena, out);
     arena_destroy(arena);
     return s;
 }

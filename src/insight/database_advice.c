@@ -15,6 +15,7 @@
 #include "insight/database_look.h"
 #include "insight/database_text.h"
 #include "insight/heat_minutes.h"
+#include "insight/mutes.h"
 #include "insight/table_source.h"
 #include "row/row_key.h"
 
@@ -407,8 +408,10 @@ static status look(struct looking *l, Insight__TableAdvice **out)
     struct heat_matrix matrix;
     struct advice advice;
     TRY(read_composites(l));
-    TRY(table_read_matrix(l->table, HEAT_MOST_RANGES, l->arena, &matrix));
-    TRY(table_read_signs(l->table, &matrix, l->arena, &l->signs, &l->sign_count));
+    TRY(insight_read_since(l->request, &seen.since_us));
+    TRY(table_read_matrix(l->table, seen.since_us, HEAT_MOST_RANGES, l->arena, &matrix));
+    TRY(table_read_signs(l->table, &matrix, l->arena, &l->signs, &l->sign_count,
+                         &seen.is_heat_coarse));
     TRY(database_read_entities(l));
     TRY(read_indexes(l));
     TRY(read_minutes(l, &matrix));
@@ -418,6 +421,7 @@ static status look(struct looking *l, Insight__TableAdvice **out)
     seen.signs = l->signs;
     seen.sign_count = l->sign_count;
     TRY(advice_find_in_database(&seen, &database, l->arena, &advice));
+    TRY(mute_findings(l->table, l->arena, &advice));
     seen.row_count = l->keys.count;
     return advice_message(&seen, &l->sample, &advice, l->request->arena, out);
 }

@@ -148,6 +148,8 @@ static Insight__Heat__Sign__Kind kind_of(enum heat_sign_kind kind)
         return INSIGHT__HEAT__SIGN__KIND__READ_PRESSURE;
     case HEAT_SIGN_LARGE_ROWS:
         return INSIGHT__HEAT__SIGN__KIND__LARGE_ROWS;
+    case HEAT_SIGN_FEW_RANGES:
+        return INSIGHT__HEAT__SIGN__KIND__FEW_RANGES;
     }
     return INSIGHT__HEAT__SIGN__KIND__KIND_UNSPECIFIED;
 }

@@ -8,6 +8,7 @@
 #include "bigtable/table_methods.h"
 #include "cluster/heat_matrix.h"
 #include "cluster/heat_signs.h"
+#include "cluster/heat_store.h"
 #include "cluster/rows.h"
 #include "insight/heat_minutes.h"
 #include "insight/table_weights.h"
@@ -265,6 +266,7 @@ static status is_one_row(struct advice_source *source, struct sample_rows *rows,
 struct hot_list {
     struct arena *arena;
     bytes table;
+    int64_t since_us;    /* those that ended before are none */
     struct buffer found; /* struct advice_heat */
 };
 
@@ -272,7 +274,7 @@ struct hot_list {
 static bool take_hot_tablet(void *context, const struct hot_tablet *hot)
 {
     struct hot_list *list = context;
-    if (!bytes_equal(bytes_of(hot->table), list->table))
+    if (!bytes_equal(bytes_of(hot->table), list->table) || hot->until_us < list->since_us)
         return true;
     const struct advice_heat heat = {.start = arena_copy(list->arena, hot->start),
                                      .end = arena_copy(list->arena, hot->end),
@@ -287,7 +289,8 @@ static bool take_hot_tablet(void *context, const struct hot_tablet *hot)
 static status read_hot_tablets(struct table_source *table, struct arena *arena,
                                struct advice_observations *out)
 {
-    struct hot_list list = {.arena = arena, .table = bytes_of(table_name(table->table))};
+    struct hot_list list = {
+        .arena = arena, .table = bytes_of(table_name(table->table)), .since_us = table->since_us};
     cluster_hot_tablets(table->request->bigtable->cluster, take_hot_tablet, &list);
     bytes kept =
         list.found.failed ? bytes_make(NULL, 0) : arena_copy(arena, buffer_bytes(&list.found));
@@ -313,21 +316,28 @@ static bool kind_of_sign(enum heat_sign_kind kind, enum advice_sign_kind *out)
     return true;
 }
 
-status table_read_matrix(struct table *table, size_t most_ranges, struct arena *arena,
-                         struct heat_matrix *out)
+static int64_t looked_at_from(struct table *table, int64_t since_us)
+{
+    return since_us > 0 ? since_us : cluster_wall_us(table_cluster(table)) - HOUR_US;
+}
+
+status table_read_matrix(struct table *table, int64_t since_us, size_t most_ranges,
+                         struct arena *arena, struct heat_matrix *out)
 {
     int64_t now_us = cluster_wall_us(table_cluster(table));
-    return heat_matrix_read(table, now_us - HOUR_US, now_us, most_ranges, arena, out);
+    return heat_matrix_read(table, looked_at_from(table, since_us), now_us, most_ranges, arena,
+                            out);
 }
 
 status table_read_signs(struct table *table, const struct heat_matrix *matrix, struct arena *arena,
-                        struct advice_sign **out, size_t *count)
+                        struct advice_sign **out, size_t *count, bool *is_coarse)
 {
     struct heat_sign *signs;
     size_t all;
     *count = 0;
+    *is_coarse = false;
     TRY(heat_signs_of_matrix(table, matrix, SIZE_RANGES, SIZE_ROWS, arena, &signs, &all));
-    *out = arena_alloc(arena, all * sizeof **out);
+    *out = arena_alloc(arena, (all + 1) * sizeof **out);
     if (*out == NULL)
         return status_out_of_memory();
     for (size_t i = 0; i < all; i++) {
@@ -338,6 +348,7 @@ status table_read_signs(struct table *table, const struct heat_matrix *matrix, s
                                      .share = signs[i].share,
                                      .total = signs[i].total};
         *count += kind_of_sign(signs[i].kind, &sign->kind);
+        *is_coarse |= signs[i].kind == HEAT_SIGN_FEW_RANGES;
     }
     return status_ok();
 }
@@ -426,15 +437,53 @@ static status find_rewritten(const struct heat_matrix *matrix, struct arena *are
     return status_ok();
 }
 
+/* Whether something is kept of what was asked for before the last hour. */
+static status was_asked_for(struct table *table, int64_t before_us, bool *was)
+{
+    *was = false;
+    for (int level = HEAT_WINDOWS; level < HEAT_LEVELS && !*was; level++) {
+        int64_t from_us;
+        TRY(heat_store_oldest(table_cluster(table), table_id(table), (enum heat_level)level,
+                              &from_us));
+        *was = from_us > 0 && from_us < before_us;
+    }
+    return status_ok();
+}
+
+static bool mostly_writes(const struct heat_matrix *matrix)
+{
+    uint64_t reads = 0, writes = 0;
+    for (size_t i = 0; i < matrix->time_count; i++)
+        for (size_t j = 0; j < matrix->range_count; j++) {
+            const struct heat_sum *sum = matrix->times[i].sums[j];
+            reads += sum == NULL ? 0 : sum->numbers[HEAT_TIMED_READS];
+            writes += sum == NULL ? 0 : sum->numbers[HEAT_WRITES];
+        }
+    return writes > 0 && writes >= (reads + writes) / 10 * 9;
+}
+
+static status find_first_load(const struct table_source *source, const struct heat_matrix *matrix,
+                              bool *is_first)
+{
+    bool was_before = true;
+    if (mostly_writes(matrix))
+        TRY(was_asked_for(source->table, looked_at_from(source->table, source->since_us),
+                          &was_before));
+    *is_first = !was_before;
+    return status_ok();
+}
+
 static status read_counts(struct table_source *table, struct arena *arena,
                           struct advice_observations *out)
 {
     struct heat_matrix matrix;
     struct advice_sign *signs;
-    TRY(table_read_matrix(table->table, HEAT_RANGES, arena, &matrix));
-    TRY(table_read_signs(table->table, &matrix, arena, &signs, &out->sign_count));
+    TRY(table_read_matrix(table->table, table->since_us, HEAT_RANGES, arena, &matrix));
+    TRY(table_read_signs(table->table, &matrix, arena, &signs, &out->sign_count,
+                         &out->is_heat_coarse));
     out->signs = signs;
     TRY(find_rewritten(&matrix, arena, &out->rewritten));
+    TRY(find_first_load(table, &matrix, &out->is_first_load));
     return read_tablets(table, &matrix, arena, out);
 }
 

@@ -16,6 +16,7 @@ struct table_source {
     const char *instance;         /* whose table it is */
     const BtAdmin__Table *schema; /* once it was read */
     size_t large_rows;            /* that were read whole */
+    int64_t since_us;             /* from when on requests are looked at; 0: for an hour */
 };
 
 /* Both outlive `*out`. */
@@ -26,12 +27,17 @@ status insight_check_call(const struct admin_request *request);
 
 struct heat_matrix;
 
-/* What a table was asked for within an hour, by so many ranges of keys; in the arena. */
-status table_read_matrix(struct table *table, size_t most_ranges, struct arena *arena,
-                         struct heat_matrix *out);
+/* From when on requests are to be looked at: 0 unless the caller says; INVALID_ARGUMENT. */
+status insight_read_since(const struct admin_request *request, int64_t *since_us);
 
-/* What that means, as the advisor sees it; in the arena. */
+/* What a table was asked for since then, or (0) within an hour, by so many ranges of keys; in the
+ * arena. */
+status table_read_matrix(struct table *table, int64_t since_us, size_t most_ranges,
+                         struct arena *arena, struct heat_matrix *out);
+
+/* What that means, as the advisor sees it; in the arena. `*is_coarse`: a hot part of the table
+ * would not have been seen. */
 status table_read_signs(struct table *table, const struct heat_matrix *matrix, struct arena *arena,
-                        struct advice_sign **out, size_t *count);
+                        struct advice_sign **out, size_t *count, bool *is_coarse);
 
 #endif

@@ -8,6 +8,7 @@ from google.cloud.bigtable_admin_v2 import types as admin_types
 from harness.browser import Visitor, chromium, looks
 from harness.datastore import Raw, client_of, entity
 from harness.rpc import set_cell
+from harness.server import run_trestle
 
 INSTANCE = "#/p/p/i/i"
 PAGE = f"{INSTANCE}/advice"
@@ -88,6 +89,21 @@ def test_a_table_and_nothing_found(visit, host):
     somebody.page.get_by_role("heading", name="Column families").wait_for()
     somebody.page.get_by_role("link", name="Advice").click()
     somebody.page.get_by_text("Nothing was found").wait_for()
+
+
+def test_what_is_muted_is_told_apart(visit, host):
+    reason = "read by the hour <b>only</b>"
+    for rule, text in ("key-time-first", reason), ("row-size", "photographs"):
+        done = run_trestle(
+            "advise", "events", "--mute", rule, "--reason", text, "--endpoint", host
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    somebody = visit(host)
+    assert look(somebody) == {"critical": 0, "warning": 0, "info": 1}
+    told = somebody.page.get_by_role("region", name="Muted").locator("li").all_inner_texts()
+    assert len(told) == 2
+    assert "Row keys begin with a time (key-time-first): " + reason in told[0]
+    assert "row-size, of which nothing was found: photographs" in told[1]
 
 
 def test_it_can_be_saved(visit, host):

@@ -22,9 +22,10 @@ const keyOf = (base64) => {
 };
 
 function findingOf(found) {
-  const { range, keys, betterKeys, severity, ...rule } = found;
+  const { range, keys, betterKeys, severity, isMuted, ...rule } = found;
   return {
     ...rule,
+    isMuted: isMuted ?? false,
     severity: severity.toLowerCase(),
     range: range && { start: keyOf(range.startKey), end: keyOf(range.endKey) },
     keys: (keys ?? []).map(keyOf),
@@ -35,7 +36,14 @@ function findingOf(found) {
   };
 }
 
-const documentOf = ({ id, tableBytes, sample, findings }) => ({
+const muteOf = ({ rule, reason, principal, muteTime }) => ({
+  rule,
+  reason,
+  principal: principal ?? "",
+  time: muteTime,
+});
+
+const documentOf = ({ id, tableBytes, sample, findings, mutes, note }) => ({
   table: id,
   sample: {
     rows: Number(sample.rows ?? 0),
@@ -47,6 +55,8 @@ const documentOf = ({ id, tableBytes, sample, findings }) => ({
   },
   tableBytes: Number(tableBytes ?? 0),
   findings: (findings ?? []).map(findingOf),
+  mutes: (mutes ?? []).map(muteOf),
+  note: note ?? "",
 });
 
 // With keys as text: what `trestle advise --format json` writes.
@@ -126,9 +136,47 @@ function finding(place, table, found) {
   );
 }
 
+// --- what is muted ---
+
+function muted(document, mute) {
+  const found = document.findings.find(({ rule }) => rule === mute.rule);
+  const by = mute.principal === "" ? "" : `${mute.principal}, `;
+  return h(
+    "li",
+    null,
+    h("strong", null, found ? found.title : mute.rule),
+    h("span", { class: "soft" }, found ? ` (${mute.rule}): ` : ", of which nothing was found: "),
+    mute.reason,
+    h("span", { class: "soft" }, ` (${by}${mute.time})`),
+    found && h("p", { class: "evidence soft" }, found.evidence),
+  );
+}
+
+function mutedSection(documents) {
+  const items = documents.flatMap((document) =>
+    document.mutes.map((mute) => muted(document, mute)),
+  );
+  return (
+    items.length > 0 &&
+    h(
+      "section",
+      { "aria-label": "Muted", class: "muted" },
+      h("h2", null, "Muted", h("small", null, items.length)),
+      h("ul", null, items),
+    )
+  );
+}
+
+const noteLines = (documents) =>
+  documents
+    .filter(({ note }) => note !== "")
+    .map(({ table, note }) => h("p", { class: "note" }, `${table}: ${note}`));
+
 function groups(place, documents) {
   const all = documents.flatMap((document) =>
-    document.findings.map((found) => ({ table: document.table, found })),
+    document.findings
+      .filter(({ isMuted }) => !isMuted)
+      .map((found) => ({ table: document.table, found })),
   );
   return SEVERITIES.map((severity) => {
     const these = all.filter(({ found }) => found.severity === severity);
@@ -176,7 +224,8 @@ async function lookAt(place, subject, signal) {
 
 // Of one table; to be shown elsewhere.
 export async function findingsOf(place, signal) {
-  return (await lookAt(place, place.table, signal)).flatMap((document) => document.findings);
+  const found = (await lookAt(place, place.table, signal)).flatMap(({ findings }) => findings);
+  return found.filter(({ isMuted }) => !isMuted);
 }
 
 function sampleText(place, documents) {
@@ -191,14 +240,16 @@ function sampleText(place, documents) {
 
 function conclusion(place, documents) {
   const found = groups(place, documents);
-  if (found.length > 0) return found;
+  const rest = [noteLines(documents), mutedSection(documents)].flat().filter(Boolean);
+  if (found.length > 0) return [found, rest].flat();
   if (documents.length === 0) return notice("empty", "There is no table to look at");
-  return notice(
+  const nothing = notice(
     "empty",
     "Nothing was found",
     "No rule of the advisor has something to say. It goes by a sample, and by what was asked " +
       "for lately.",
   );
+  return [nothing, rest].flat();
 }
 
 // --- the page ---

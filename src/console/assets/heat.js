@@ -44,6 +44,7 @@ const KINDS = {
   HOT_KEY: "Hot key",
   READ_PRESSURE: "Read pressure",
   LARGE_ROWS: "Large rows",
+  FEW_RANGES: "Too few ranges",
 };
 
 function dataUrl(place, start, end) {
