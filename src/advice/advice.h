@@ -203,6 +203,8 @@ struct advice_finding {
     size_t key_count;
     struct advice_better better[ADVICE_KEYS_SHOWN];
     size_t better_count;
+    const char *file; /* the description that it is about; NULL: a table that is there */
+    size_t line;      /* of that */
 };
 
 struct advice {

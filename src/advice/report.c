@@ -97,6 +97,8 @@ static void write_finding(const struct advice_finding *finding, struct buffer *o
     const struct advice_rule *rule = finding->rule;
     buffer_append_format(out, "\n%s: %s (%s)\n  %s\n", advice_severity_name(rule->severity),
                          rule->title, rule->id, finding->evidence);
+    if (finding->file != NULL)
+        buffer_append_format(out, "  Where: %s:%zu\n", finding->file, finding->line);
     write_range(finding, out);
     for (size_t i = 0; i < finding->key_count; i++) {
         append(out, i == 0 ? "  Keys: " : "        ");
@@ -161,14 +163,23 @@ static void write_idle_mutes(const struct advice *advice, struct buffer *out)
     }
 }
 
+static void write_head(const struct advice_observations *seen, const struct advice_sample *sample,
+                       struct buffer *out)
+{
+    buffer_append_format(out, "%s: %zu %s sampled at %zu places", seen->table_id, seen->row_count,
+                         sample->is_database ? "entities" : "rows", sample->places);
+    if (sample->is_made)
+        append(out, ", made of the description");
+    else
+        buffer_append_format(out, ", %.1f MiB read%s", (double)sample->bytes / (1 << 20),
+                             sample->is_by_server ? " by the server itself" : "");
+    append(out, sample->is_cut ? ", and then it was enough\n" : "\n");
+}
+
 void advice_write_text(const struct advice_observations *seen, const struct advice_sample *sample,
                        const struct advice *advice, struct buffer *out)
 {
-    buffer_append_format(out, "%s: %zu %s sampled at %zu places, %.1f MiB read%s%s\n",
-                         seen->table_id, seen->row_count, sample->is_database ? "entities" : "rows",
-                         sample->places, (double)sample->bytes / (1 << 20),
-                         sample->is_by_server ? " by the server itself" : "",
-                         sample->is_cut ? ", and then it was enough" : "");
+    write_head(seen, sample, out);
     if (sample->note != NULL)
         buffer_append_format(out, "%s\n", sample->note);
     if (seen->is_heat_coarse)
@@ -252,6 +263,11 @@ static void append_finding(const struct advice_finding *finding, struct buffer *
     buffer_append_format(out, ",\n     \"isMuted\": %s,\n     ",
                          finding->mute != NULL ? "true" : "false");
     append_string(out, "evidence", finding->evidence);
+    if (finding->file != NULL) {
+        append(out, ",\n     ");
+        append_string(out, "file", finding->file);
+        buffer_append_format(out, ", \"line\": %zu", finding->line);
+    }
     if (finding->has_range) {
         append(out, ",\n     \"range\": {\"start\": ");
         append_json_key(out, finding->start);
@@ -275,10 +291,10 @@ static void append_finding(const struct advice_finding *finding, struct buffer *
     append(out, "]}");
 }
 
-void advice_write_json(const struct advice_observations *seen, const struct advice_sample *sample,
-                       const struct advice *advice, struct buffer *out)
+void advice_write_json_members(const struct advice_observations *seen,
+                               const struct advice_sample *sample, const struct advice *advice,
+                               struct buffer *out)
 {
-    append(out, "{\n  ");
     append_string(out, "table", seen->table_id);
     if (sample->name != NULL) {
         append(out, ",\n  ");
@@ -301,6 +317,13 @@ void advice_write_json(const struct advice_observations *seen, const struct advi
     append_mutes(advice, out);
     append(out, ",\n  ");
     append_string(out, "note", sample->note != NULL ? sample->note : advice_heat_note(seen));
+}
+
+void advice_write_json(const struct advice_observations *seen, const struct advice_sample *sample,
+                       const struct advice *advice, struct buffer *out)
+{
+    append(out, "{\n  ");
+    advice_write_json_members(seen, sample, advice, out);
     append(out, "\n}\n");
 }
 

@@ -14,6 +14,7 @@ struct advice_sample {
     bool has_heat;  /* the server answers ListHotTablets */
     bool is_by_server;
     bool is_database; /* rows are entities */
+    bool is_made;     /* the rows follow from a description: nothing was read */
     const char *note; /* what could not be looked at, in a sentence; NULL: nothing */
 };
 
@@ -34,6 +35,10 @@ void advice_write_time(int64_t us, struct buffer *out);
 /* All append; `out->failed` says whether there was memory. */
 void advice_write_text(const struct advice_observations *seen, const struct advice_sample *sample,
                        const struct advice *advice, struct buffer *out);
+/* The members of the object that advice_write_json writes, for whoever adds others. */
+void advice_write_json_members(const struct advice_observations *seen,
+                               const struct advice_sample *sample, const struct advice *advice,
+                               struct buffer *out);
 void advice_write_json(const struct advice_observations *seen, const struct advice_sample *sample,
                        const struct advice *advice, struct buffer *out);
 

@@ -2,10 +2,12 @@
  *  1. A rule that this program knows is named by its place in the driver's list; of a newer
  * server's the results have the id alone.
  *  2. A table is a logical location, and an artifact whose URI is its name, since some readers take
- *     results with a place in an artifact only. */
+ *     results with a place in an artifact only. One that is described is at a line of its file. */
 #include "advice/sarif.h"
 
 #include "wire/json.h"
+
+#include <ctype.h>
 
 #define SCHEMA                                                                                     \
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -52,11 +54,33 @@ static const char *level_of(enum advice_severity severity)
 
 /* --- results --- */
 
-static void append_locations(struct buffer *out, const char *subject)
+/* A path as a URI relative to where the reader is. */
+static void append_path(struct buffer *out, const char *path)
+{
+    struct buffer text = {0};
+    for (const char *c = path; *c != '\0'; c++)
+        if (isalnum((unsigned char)*c) || strchr("-._~/", *c) != NULL)
+            buffer_append_byte(&text, (uint8_t)*c);
+        else
+            buffer_append_format(&text, "%%%02X", (unsigned char)*c);
+    append(out, "\"uri\": ");
+    json_encode_string(buffer_bytes(&text), out);
+    out->failed |= text.failed;
+    buffer_free(&text);
+}
+
+static void append_locations(struct buffer *out, const char *subject,
+                             const struct advice_finding *finding)
 {
     append(out, "\"locations\": [{\"physicalLocation\": {\"artifactLocation\": {");
-    append_member(out, "uri", subject);
-    append(out, "}}, \"logicalLocations\": [{");
+    if (finding->file != NULL) {
+        append_path(out, finding->file);
+        buffer_append_format(out, "}, \"region\": {\"startLine\": %zu}", finding->line);
+    } else {
+        append_member(out, "uri", subject);
+        append(out, "}");
+    }
+    append(out, "}, \"logicalLocations\": [{");
     append_member(out, "fullyQualifiedName", subject);
     append(out, ", \"kind\": \"resource\"}]}]");
 }
@@ -129,7 +153,7 @@ static void append_result(struct buffer *out, const char *subject,
     append(out, ",\n       ");
     append_message(out, finding);
     append(out, ",\n       ");
-    append_locations(out, subject);
+    append_locations(out, subject, finding);
     append(out, ",\n       ");
     append_fingerprint(out, rule->id, subject);
     if (finding->mute != NULL)

@@ -5,10 +5,12 @@
 #include "advice/sarif.h"
 #include "base/clock.h"
 #include "cmd/advise_options.h"
+#include "cmd/advise_schema.h"
 #include "cmd/advise_server.h"
 #include "cmd/advise_source.h"
 #include "cmd/advise_subjects.h"
 #include "cmd/command.h"
+#include "design/show.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,6 +276,53 @@ static status look_at_what_is_named(struct advising *advising, struct client_ses
     return advising->out.failed ? status_out_of_memory() : status_ok();
 }
 
+/* --- tables that are not there yet --- */
+
+static void write_described(struct advising *advising, const struct advise_described *described)
+{
+    const struct advise_report *report = &described->report;
+    struct buffer *out = &advising->out;
+    switch (advising->options->format) {
+    case ADVISE_SARIF:
+        sarif_add(&advising->sarif, report->sample.name, &report->seen, &report->sample,
+                  &report->advice);
+        break;
+    case ADVISE_JSON:
+        buffer_append_bytes(out, bytes_of(out->size > 1 ? ",{\n  " : "{\n  "));
+        advice_write_json_members(&report->seen, &report->sample, &report->advice, out);
+        show_json(described->table, &described->load, out);
+        buffer_append_bytes(out, bytes_of("\n}\n"));
+        break;
+    default:
+        buffer_append_bytes(out, bytes_of(out->size > 0 ? "\n" : ""));
+        advice_write_text(&report->seen, &report->sample, &report->advice, out);
+        show_text(described->table, &described->load, out);
+    }
+}
+
+static status take_described(void *context, struct advise_described *described)
+{
+    struct advising *advising = context;
+    const struct advise_report *report = &described->report;
+    write_described(advising, described);
+    advising->has_found |= is_severe(advising->options, &report->advice);
+    advising->saw_little |= !advice_is_enough(&report->seen, &report->sample);
+    return advising->out.failed ? status_out_of_memory() : status_ok();
+}
+
+static status look_at_schema(struct advising *advising)
+{
+    const struct advise_options *options = advising->options;
+    if (options->format == ADVISE_JSON)
+        buffer_append_byte(&advising->out, '[');
+    TRY(advise_look_at_schema(options, take_described, advising));
+    if (options->format == ADVISE_JSON)
+        buffer_append_bytes(&advising->out, bytes_of("]\n"));
+    if (options->format == ADVISE_SARIF)
+        sarif_write(&advising->sarif, TRESTLE_VERSION, &advising->out);
+    return advising->out.failed ? status_out_of_memory() : status_ok();
+}
+
 static status look_around(struct advising *advising)
 {
     const struct client_session_options server = {.target = advising->options->target};
@@ -326,10 +375,11 @@ int advise_command(const char *const *arguments)
         return command_refuse("advise", s);
     if (options.rules)
         return print_rules(&options);
-    s = look_around(&advising);
+    s = options.schema != NULL ? look_at_schema(&advising) : look_around(&advising);
     if (status_is_ok(s))
         s = print(&advising.out);
     buffer_free(&advising.out);
     sarif_free(&advising.sarif);
-    return end_of(&advising, s);
+    bool makes_no_sense = options.schema != NULL && s.code == STATUS_INVALID_ARGUMENT;
+    return makes_no_sense ? command_refuse("advise", s) : end_of(&advising, s);
 }

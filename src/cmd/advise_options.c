@@ -17,6 +17,8 @@ static const struct option rows[] = {
     TARGET_OPTION_ROWS(struct advise_options, target),
     ROW(STRING, database, NULL, 0, 0, "NAME",
         "A database of Datastore instead of a table: (default), or its name."),
+    ROW(STRING, schema, NULL, 0, 0, "FILE",
+        "Tables that are not there yet, as a file in YAML describes them; no server is asked."),
     ROW(BOOLEAN, all, "false", 0, 0, "",
         "All tables of the instance that is named instead of one; where none is named, all tables "
         "of all instances and all databases that the server has."),
@@ -30,7 +32,8 @@ static const struct option rows[] = {
     ROW(INTEGER, rows, "10", 1, 1000, "N", "Rows that are read at each place."),
     ROW(SIZE, max_bytes, "8MB", 1 << 10, (int64_t)1 << 40, "SIZE",
         "No more places of a table are read after so many bytes."),
-    ROW(INTEGER, seed, "0", 0, INT64_MAX, "N", "Chooses the places; 0: others each time."),
+    ROW(INTEGER, seed, "0", 0, INT64_MAX, "N",
+        "Chooses the places; 0: others each time, or of --schema 1."),
     ROW(BOOLEAN, show_values, "false", 0, 0, "",
         "Shows personal data in keys and names, for which <e-mail> and the like stand otherwise."),
     ROW(STRING, since, NULL, 0, 0, "TIME",
@@ -53,19 +56,24 @@ void advise_options_help(struct buffer *out)
     options_write_help(&table, out);
 }
 
-/* A table, a database, all, or the rules. */
+/* A table, a database, a description, all, or the rules. */
 static status check_subject(const struct advise_options *options)
 {
     bool has_database = options->database != NULL;
-    int subjects = (options->table != NULL) + has_database + options->all;
+    bool has_schema = options->schema != NULL;
+    int subjects = (options->table != NULL) + has_database + has_schema + options->all;
     if (options->rules && subjects > 0)
-        return status_make(STATUS_INVALID_ARGUMENT, "--rules takes neither a table nor a database");
+        return status_make(STATUS_INVALID_ARGUMENT,
+                           "--rules takes neither a table nor a database nor a --schema");
     if (subjects > 1)
         return status_make(STATUS_INVALID_ARGUMENT,
-                           "it is either a table, or --all tables, or a --database");
+                           "it is either a table, or --all tables, or a --database, or a --schema");
     if (subjects == 0 && !options->rules)
-        return status_make(STATUS_INVALID_ARGUMENT,
-                           "the table comes first; or --all tables, or a --database");
+        return status_make(
+            STATUS_INVALID_ARGUMENT,
+            "the table comes first; or --all tables, or a --database, or a --schema");
+    if (has_schema && options->by != BY_EITHER)
+        return status_make(STATUS_INVALID_ARGUMENT, "--by is for tables that are there");
     if (has_database && options->by == BY_CLIENT)
         return status_make(STATUS_INVALID_ARGUMENT,
                            "only the server itself can look at a database");

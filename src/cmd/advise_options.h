@@ -15,6 +15,7 @@ struct advise_options {
     struct target_options target;
     const char *table;
     const char *database; /* NULL: tables are looked at */
+    const char *schema;   /* a description of tables that are not there; NULL: of none */
     bool all;             /* tables of the instance */
     bool whole_server;    /* `all`, and no instance was named */
     int by;               /* enum advise_looker */

@@ -1,0 +1,22 @@
+/* `trestle advise --schema FILE`: tables that are not there yet. */
+#ifndef TRESTLE_CMD_ADVISE_SCHEMA_H
+#define TRESTLE_CMD_ADVISE_SCHEMA_H
+
+#include "cmd/advise_options.h"
+#include "cmd/advise_server.h"
+#include "design/load.h"
+
+/* A table of the description. */
+struct advise_described {
+    const struct design_table *table;
+    struct load load;
+    struct advise_report report;
+};
+
+/* `take` gets each of them, in their order; nothing of it is there afterwards. INVALID_ARGUMENT in
+ * words with the file, line and column of what makes no sense. */
+status advise_look_at_schema(const struct advise_options *options,
+                             status (*take)(void *context, struct advise_described *described),
+                             void *context);
+
+#endif

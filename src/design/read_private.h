@@ -1,0 +1,24 @@
+/* Shared by the files that read a description: design.c, read_key.c, read_columns.c, read_access.c.
+ */
+#ifndef TRESTLE_DESIGN_READ_PRIVATE_H
+#define TRESTLE_DESIGN_READ_PRIVATE_H
+
+#include "design/design.h"
+#include "design/fields.h"
+
+status read_key(const struct yaml_value *value, struct arena *arena, struct design_key *out);
+
+/* A text is a constant. `what` are the words for it. */
+status read_part(const struct yaml_value *value, const char *what, struct arena *arena,
+                 struct design_part *out);
+
+/* Families of a table. */
+status read_families(const struct yaml_value *value, struct arena *arena, struct design_table *out);
+
+/* Needs the families. */
+status read_columns(const struct yaml_value *value, struct arena *arena, struct design_table *out);
+
+/* Needs the key and the columns, and does nothing without a value. */
+status read_accesses(const struct yaml_value *value, struct arena *arena, struct design_table *out);
+
+#endif
