@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_CAPACITY = 16, ENTRY_OVERHEAD = 12 /* bytes of an entry beside its slices, about */ };
+enum { FIRST_CAPACITY = 16 };
 
 struct row_change {
     struct arena *arena;
@@ -180,7 +180,7 @@ status row_change_pack(struct row_change *change, size_t big_value, struct packe
     if (!change->is_sorted)
         qsort(change->entries, change->count, sizeof *change->entries, compare_for_sort);
     if (!has_big)
-        (void)buffer_reserve(&out->fragment, change->size + (change->count + 1) * ENTRY_OVERHEAD);
+        (void)buffer_reserve(&out->fragment, fragment_room(change->count, change->size));
     fragment_writer_start(&packer.writer, &out->fragment, 0);
     bool ok = !change->failed && (!has_big || expect_big_cells(change, &packer)) &&
               combine(change, &packer);

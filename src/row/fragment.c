@@ -264,8 +264,13 @@ status fragment_check(bytes fragment)
 
 /* --- writing --- */
 
-/* The longest an entry can be without its qualifier and value: tag, five numbers. */
-enum { ENTRY_MOST = 1 + 5 * VARINT_MAX_SIZE };
+/* An entry without its qualifier and value: at the longest, tag and five numbers. */
+enum { ENTRY_MOSTLY = 12, ENTRY_MOST = 1 + 5 * VARINT_MAX_SIZE };
+
+size_t fragment_room(size_t entry_count, size_t slice_bytes)
+{
+    return HEAD_SIZE + slice_bytes + entry_count * ENTRY_MOSTLY + ENTRY_MOST;
+}
 
 static uint8_t *store_big_endian(uint8_t *at, uint64_t word)
 {

@@ -117,6 +117,10 @@ struct fragment_writer {
     bool has_cell; /* written in this column */
 };
 
+/* What to reserve in bytes so that a fragment of so many entries, whose slices come to so many
+ * bytes, mostly need not grow: the writer makes room for the longest that each entry can be. */
+size_t fragment_room(size_t entry_count, size_t slice_bytes);
+
 /* Any base version will do; the nearer it is to the entries' versions, the shorter they become. */
 void fragment_writer_start(struct fragment_writer *writer, struct buffer *out,
                            uint64_t base_version);
