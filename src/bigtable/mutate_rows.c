@@ -7,6 +7,7 @@
 #include "bigtable/client_headers.h"
 #include "bigtable/data_call.h"
 #include "bigtable/data_methods.h"
+#include "bigtable/entry_answer.h"
 #include "bigtable/error_place.h"
 #include "bigtable/idempotency.h"
 #include "bigtable/mutations.h"
@@ -70,21 +71,10 @@ static struct buffer *open_message(struct mutate_rows *self)
     return &self->message;
 }
 
-/* Takes the result. Repeated fields of messages that stand one behind the other add up. */
+/* Takes the result. */
 static void answer(struct mutate_rows *self, size_t index, status result)
 {
-    Rpc__Status code = RPC__STATUS__INIT;
-    code.code = (int32_t)result.code;
-    if (!status_is_ok(result))
-        code.message = status_message(result);
-    Bt__MutateRowsResponse__Entry entry = BT__MUTATE_ROWS_RESPONSE__ENTRY__INIT;
-    entry.index = (int64_t)index;
-    entry.status = &code;
-    Bt__MutateRowsResponse__Entry *entries[] = {&entry};
-    Bt__MutateRowsResponse response = BT__MUTATE_ROWS_RESPONSE__INIT;
-    response.n_entries = 1;
-    response.entries = entries;
-    proto_encode(&response.base, open_message(self));
+    entry_answer_append(open_message(self), index, &result);
     status_free(result);
     self->answered++;
     if (self->message.size >= MESSAGE_BYTES)
