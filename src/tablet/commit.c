@@ -184,7 +184,7 @@ static void refuse_waiting(struct commit_queue *queue)
     struct list refused = queue->waiting;
     queue->waiting = (struct list){0};
     for (struct link *at = refused.first; at != NULL; at = at->next)
-        queue->bytes -= commit_size(LIST_ENTRY(at, struct commit, link));
+        queue->bytes -= LIST_ENTRY(at, struct commit, link)->bytes;
     pthread_mutex_unlock(&queue->lock);
     for (struct link *at = refused.first; at != NULL; at = at->next)
         LIST_ENTRY(at, struct commit, link)->result = refuse_for_stall(queue);
@@ -209,6 +209,7 @@ static void append(struct commit_queue *queue, struct commit *commit, size_t byt
                    int64_t steady_us)
 {
     DCHECK(check_is_locked(&queue->lock));
+    commit->bytes = bytes;
     commit->version = next_version(queue, commit->least_us, steady_us);
     for (size_t i = 0; i < commit->other_count; i++)
         commit->others[i].version = commit->version;
@@ -270,12 +271,17 @@ static bool deletes_row(const struct packed_change *change)
            fragment_reader_next(&reader, &first) && first.kind == ENTRY_ROW_TOMBSTONE;
 }
 
-static status check_row(const struct commit *commit)
+static __attribute__((noinline)) status check_damaged(const struct commit *commit)
 {
-    if (commit->change == NULL || !keyspace_has_damage(commit->keyspace) ||
-        deletes_row(commit->change))
+    return deletes_row(commit->change) ? status_ok()
+                                       : row_check_open(commit->keyspace, commit->row_key);
+}
+
+static inline status check_row(const struct commit *commit)
+{
+    if (commit->change == NULL || !keyspace_has_damage(commit->keyspace))
         return status_ok();
-    return row_check_open(commit->keyspace, commit->row_key);
+    return check_damaged(commit);
 }
 
 /* What would be built on rows that are out of service is refused. */
@@ -315,7 +321,7 @@ static struct list take_batch(struct commit_queue *queue)
     queue->is_asleep = false;
     for (size_t bytes = 0; bytes < BATCH_BYTES && !list_is_empty(&queue->waiting);) {
         struct link *link = list_take(&queue->waiting);
-        bytes += commit_size(LIST_ENTRY(link, struct commit, link));
+        bytes += LIST_ENTRY(link, struct commit, link)->bytes;
         list_append(&taken, link);
     }
     queue->begun_us = clock_steady_us(queue->options.clock);
@@ -438,7 +444,7 @@ static void commit_batch_of(struct commit_queue *queue, struct list *commits)
     uint64_t newest = 0;
     for (struct link *at = commits->first; at != NULL; at = at->next) {
         struct commit *commit = LIST_ENTRY(at, struct commit, link);
-        bytes += commit_size(commit);
+        bytes += commit->bytes;
         newest = commit->version;
     }
     fill_batch(queue, commits);

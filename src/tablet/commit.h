@@ -108,6 +108,7 @@ struct commit {
     struct link link;
     struct commit *next_of_row;
     struct commit *last_of_row;
+    size_t bytes; /* what it counts for in the queue, once it is in it */
     void *waiter;
 };
 
