@@ -46,7 +46,10 @@ struct scan {
     struct arena *row_arena; /* reset for each row */
     struct row row;
     struct cell_list filtered;
-    struct buffer last_scanned; /* before what the reader says, unless the scan is restricted */
+    /* Before what the reader says, unless the scan is restricted: a key of the ranges, or in
+     * `noted`. */
+    bytes last_scanned;
+    struct buffer noted;
     uint64_t random;
     struct scan_counts counts;
     struct heat_mark heat; /* of the single row that is being read */
@@ -151,7 +154,7 @@ void scan_destroy(struct scan *scan)
     row_clear(&scan->row);
     drop_reader(scan);
     buffer_free(&scan->edge);
-    buffer_free(&scan->last_scanned);
+    buffer_free(&scan->noted);
     arena_destroy(scan->row_arena);
     table_release(scan->table);
 }
@@ -203,9 +206,10 @@ static status open_reader(struct scan *scan)
 
 static status note_scanned(struct scan *scan, bytes row_key)
 {
-    buffer_clear(&scan->last_scanned);
-    buffer_append_bytes(&scan->last_scanned, row_key);
-    return scan->last_scanned.failed ? status_out_of_memory() : status_ok();
+    buffer_clear(&scan->noted);
+    buffer_append_bytes(&scan->noted, row_key);
+    scan->last_scanned = buffer_bytes(&scan->noted);
+    return scan->noted.failed ? status_out_of_memory() : status_ok();
 }
 
 /* What the reader says, as long as it is there; empty: it has nothing to say. A row that a
@@ -362,7 +366,8 @@ static status read_point(struct scan *scan, enum store_reach reach, enum row_out
     if (scan->has_heat_mark)
         end_point(scan, key);
     next_range(scan);
-    return note_scanned(scan, key);
+    scan->last_scanned = key;
+    return status_ok();
 }
 
 static status read_in_range(struct scan *scan, enum store_reach reach, enum row_outcome *outcome)
@@ -459,7 +464,7 @@ void scan_release_value(struct scan *scan)
 bytes scan_last_scanned(const struct scan *scan)
 {
     bytes last = scanned_by_reader(scan);
-    return last.size > 0 ? last : buffer_bytes(&scan->last_scanned);
+    return last.size > 0 ? last : scan->last_scanned;
 }
 
 struct scan_counts scan_counts(const struct scan *scan)
