@@ -99,8 +99,9 @@ static void add_trailers(struct fields *fields, const struct grpc_call *call,
 
 static int submit_trailers(struct grpc_call *call)
 {
-    struct fields fields = {.count = 0};
+    struct fields fields;
     struct error_text text = {0};
+    fields_start(&fields);
     add_trailers(&fields, call, &text);
     if (call->shared_trailers != NULL)
         fields_add_shared(&fields, call->shared_trailers);
@@ -180,8 +181,9 @@ static uint32_t reset_of_code(enum status_code code)
 
 static void submit_headers(struct grpc_call *call)
 {
-    struct fields fields = {.count = 0};
+    struct fields fields;
     char code[4];
+    fields_start(&fields);
     if (call->is_http)
         add_http_headers(&fields, call, code);
     else
@@ -196,8 +198,9 @@ static void submit_headers(struct grpc_call *call)
 
 static void submit_trailers_only(struct grpc_call *call)
 {
-    struct fields fields = {.count = 0};
+    struct fields fields;
     struct error_text text = {0};
+    fields_start(&fields);
     add_headers(&fields, call);
     add_trailers(&fields, call, &text);
     call->headers_sent = true;
@@ -299,7 +302,8 @@ void grpc_answer_end(struct grpc_call *call, status s)
 
 void grpc_answer_http_error(struct grpc_call *call, const char *http_status)
 {
-    struct fields fields = {.count = 0};
+    struct fields fields;
+    fields_start(&fields);
     fields_add_fixed(&fields, ":status", http_status);
     call->ended = true;
     call->headers_sent = true;

@@ -201,8 +201,9 @@ static status submit_call(struct client_call *call)
     struct grpc_client *client = call->client;
     const struct client_call_options *options = &call->options;
     struct metadata metadata = {.count = 0};
-    struct fields fields = {.count = 0};
+    struct fields fields;
     char timeout[GRPC_TIMEOUT_TEXT_SIZE] = "";
+    fields_start(&fields);
     if (options->timeout_us != INT64_MAX) {
         grpc_timeout_format(options->timeout_us, timeout);
         int64_t now = clock_steady_us(loop_clock(client->loop));

@@ -74,10 +74,9 @@ static void add(struct fields *fields, bytes name, bytes value, uint8_t flags)
                                                      .flags = flags};
 }
 
-void fields_add_fixed(struct fields *fields, const char *name, const char *value)
+void fields_add_constant(struct fields *fields, bytes name, bytes value)
 {
-    add(fields, bytes_of(name), bytes_of(value),
-        NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE);
+    add(fields, name, value, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE);
 }
 
 void fields_add(struct fields *fields, const char *name, bytes value)

@@ -22,15 +22,27 @@ void metadata_free(struct metadata *metadata);
 
 bool metadata_is_binary(bytes name); /* whether it ends in -bin */
 
-/* A list to hand to nghttp2. */
+/* A list to hand to nghttp2. Its memory is a kilobyte and more, which is not cleared for the few
+ * fields that an answer has. */
 enum { METADATA_MOST = 32, FIELDS_MOST = METADATA_MOST + 8 };
 struct fields {
     size_t count;
     nghttp2_nv list[FIELDS_MOST];
 };
 
-/* `fixed` points to a literal: neither name nor value are copied by nghttp2. */
-void fields_add_fixed(struct fields *fields, const char *name, const char *value);
+static inline void fields_start(struct fields *fields)
+{
+    fields->count = 0;
+}
+
+/* Neither is copied by nghttp2: both must outlive the session. */
+void fields_add_constant(struct fields *fields, bytes name, bytes value);
+/* The same; of literals the compiler knows the sizes. */
+static inline void fields_add_fixed(struct fields *fields, const char *name, const char *value)
+{
+    fields_add_constant(fields, bytes_of(name), bytes_of(value));
+}
+
 /* The name is a literal, the value is copied by nghttp2 on submit. */
 void fields_add(struct fields *fields, const char *name, bytes value);
 /* Copied by nghttp2 on submit. What one call has is not worth a place in the tables of HPACK, where
