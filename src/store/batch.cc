@@ -1,5 +1,6 @@
 /* Batches and store_write. */
 #include "store/log_ends.h"
+#include "store/uncounted.h"
 
 #include <algorithm>
 
@@ -280,6 +281,7 @@ status store_write(store *store, store_batch *batch, enum store_durability durab
     }
     store_look_for_room(store); /* a small batch that fits into what is left says nothing */
 
+    forgo_counting();
     rocksdb::WriteOptions options;
     options.sync = durability == STORE_SYNCED;
     status s = write(store, options, &batch->batch);

@@ -14,6 +14,7 @@
  *     business, but tables tell it nobody but a counter.
  *  6. Damaged tables have stand-ins (stand_in.cc). */
 #include "store/log_ends.h"
+#include "store/uncounted.h"
 
 #include "rocksdb/statistics.h"
 
@@ -584,6 +585,7 @@ keep_files_scope::~keep_files_scope()
 
 read_watch::read_watch(enum store_reach reach)
 {
+    forgo_counting();
     watch = {};
     watch.is_hasty = reach == STORE_CACHED_ONLY;
 }
