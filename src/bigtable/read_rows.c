@@ -38,7 +38,10 @@
 enum {
     MESSAGE_BYTES = 64 << 10,
     MOST_AT_ONCE = 1 << 20,
-    LOOP_SLICE_US = 1000, /* others wait for the loop meanwhile */
+    MOST_ROOM = 2 * MESSAGE_BYTES,
+    ROOM_FOR_ROW = 512,       /* of the first message: what a short row takes, */
+    ROOM_FOR_ROWS = 16 << 10, /* and a hundred of them */
+    LOOP_SLICE_US = 1000,     /* others wait for the loop meanwhile */
     POOL_SLICE_US = 20000,
 };
 
@@ -72,6 +75,7 @@ struct read_rows {
     enum row_form form;       /* of the row in hand */
     bool has_deferred;        /* the row in hand: values that were left in the store */
     struct buffer message;    /* not sent yet; empty: none begun */
+    size_t room;              /* that the next one begins with, so that it need not grow */
     int64_t rows_left;        /* INT64_MAX: no limit */
     int64_t rows_returned;
     int64_t cells_returned;
@@ -81,15 +85,21 @@ struct read_rows {
 
 static struct buffer *open_message(struct read_rows *self)
 {
-    if (self->message.size == 0)
-        grpc_message_start(&self->message);
+    if (self->message.size > 0)
+        return &self->message;
+    (void)buffer_reserve(&self->message, self->room);
+    grpc_message_start(&self->message);
     return &self->message;
 }
 
+/* The next one may be as long. */
 static void send_message(struct read_rows *self)
 {
-    if (self->message.size > 0 || self->message.failed)
-        grpc_call_send(self->data.call, &self->message);
+    size_t size = self->message.size;
+    if (size == 0 && !self->message.failed)
+        return;
+    self->room = size < MOST_ROOM ? size : MOST_ROOM;
+    grpc_call_send(self->data.call, &self->message);
 }
 
 static void note_told(struct read_rows *self, bytes row_key)
@@ -637,6 +647,12 @@ static bool is_cancelled(const void *call)
     return grpc_call_is_cancelled(call);
 }
 
+/* Who asks for one row gets no more room than that mostly needs. */
+static size_t room_for(const struct row_ranges *ranges)
+{
+    return ranges->count == 1 && ranges->items[0].is_point ? ROOM_FOR_ROW : ROOM_FOR_ROWS;
+}
+
 static status open_scan(struct read_rows *self)
 {
     struct data_call *data = &self->data;
@@ -648,6 +664,7 @@ static status open_scan(struct read_rows *self)
         TRY(row_ranges_intersect(&self->ranges, &view->rows, data->arena));
     TRY(filter_compile(request->filter, data->arena, &self->filter));
     TRY(check_families(self, schema));
+    self->room = room_for(&self->ranges);
     return scan_create(&(struct scan_spec){.table = data->table,
                                            .ranges = self->ranges.items,
                                            .range_count = self->ranges.count,
