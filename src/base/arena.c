@@ -115,6 +115,20 @@ static bool grow(struct arena *arena, size_t size)
     return true;
 }
 
+static inline void *take(struct arena *arena, size_t size)
+{
+    void *memory = arena->next;
+    arena->next += size;
+    arena->used += size;
+    return memory;
+}
+
+/* The rare part of arena_alloc, out of its way. */
+static __attribute__((noinline)) void *take_of_new_block(struct arena *arena, size_t size)
+{
+    return grow(arena, size) ? take(arena, size) : NULL;
+}
+
 void *arena_alloc(struct arena *arena, size_t size)
 {
     enum { ALIGNMENT = alignof(max_align_t) };
@@ -124,12 +138,8 @@ void *arena_alloc(struct arena *arena, size_t size)
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (size > arena->limit - arena->used)
         return NULL;
-    if (size > (size_t)(arena->end - arena->next) && !grow(arena, size))
-        return NULL;
-    void *memory = arena->next;
-    arena->next += size;
-    arena->used += size;
-    return memory;
+    bool fits = size <= (size_t)(arena->end - arena->next);
+    return fits ? take(arena, size) : take_of_new_block(arena, size);
 }
 
 void *arena_zalloc(struct arena *arena, size_t size)
