@@ -61,6 +61,14 @@ static struct grpc_call *take_spare(struct grpc_spares *spares)
     return call;
 }
 
+/* What came in one piece came at the same time: a clock is read for all of it. */
+static int64_t begin_us(struct grpc_connection *connection)
+{
+    if (connection->turn_us == 0)
+        connection->turn_us = clock_steady_us(loop_clock(connection->loop));
+    return connection->turn_us;
+}
+
 struct grpc_call *grpc_call_create(struct grpc_connection *connection, int32_t stream_id)
 {
     struct grpc_call *call = take_spare(connection->spares);
@@ -68,7 +76,7 @@ struct grpc_call *grpc_call_create(struct grpc_connection *connection, int32_t s
         return NULL;
     make_fresh(call, connection);
     call->stream_id = stream_id;
-    call->begun_us = clock_steady_us(loop_clock(call->loop));
+    call->begun_us = begin_us(connection);
     call->begun_turn = connection->turn;
     call->next = connection->calls;
     if (call->next != NULL)

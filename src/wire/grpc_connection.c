@@ -474,6 +474,7 @@ void grpc_connection_receive(struct grpc_connection *connection, bytes input)
     if (connection->is_broken || connection->is_deaf)
         return;
     connection->turn++;
+    connection->turn_us = 0;
     while (input.size > 0 && !connection->is_broken && !connection->is_deaf) {
         struct h2_offence offence;
         size_t size = h2_guard_scan(&connection->guard, input, &offence);

@@ -206,6 +206,7 @@ struct grpc_connection {
     struct grpc_call *calls;
     size_t call_count;        /* of `calls` */
     uint64_t turn;            /* goes up with each grpc_connection_receive */
+    int64_t turn_us;          /* when its first call began; 0: none has */
     size_t buffered;          /* sum of the calls' `reserved` */
     struct list waiting;      /* calls to be admitted, by admission_link */
     struct list writable;     /* calls to be told, by writable_link */
