@@ -212,19 +212,31 @@ static void gather(struct commit_batch *batch, struct commit *commit)
 
 /* --- writing out what was gathered --- */
 
+/* A large one is put in the place of what there is, and not an operand on top of it: a compaction
+ * would hold it twice more for that (store/large_work.cc). There is only older, since versions rise
+ * in the order in which commits are written; what a spill moves there later has its own version,
+ * and is an operand. */
+static void add_big_cell(struct commit_batch *batch, struct keyspace *keyspace, size_t size)
+{
+    bytes key = buffer_bytes(&batch->key), value = buffer_bytes(&batch->value);
+    if (size < STORE_LARGE_VALUE) {
+        store_batch_merge(batch->store_batch, keyspace, key, value);
+        return;
+    }
+    keyspace_expect_large(keyspace);
+    store_batch_put(batch->store_batch, keyspace, key, value);
+}
+
 static void add_big_cells(struct commit_batch *batch, const struct commit *commit)
 {
     for (size_t i = 0; i < commit->change->big_count; i++) {
         const struct big_cell *cell = &commit->change->big[i];
-        if (cell->value.size >= STORE_LARGE_VALUE)
-            keyspace_expect_large(commit->keyspace);
         buffer_clear(&batch->key);
         buffer_clear(&batch->value);
         spill_cell_key(&batch->key, commit->row_key, cell->family, cell->qualifier,
                        cell->timestamp_us);
         spilled_cell_write(&batch->value, ENTRY_CELL, commit->version, 0, cell->value);
-        store_batch_merge(batch->store_batch, commit->keyspace, buffer_bytes(&batch->key),
-                          buffer_bytes(&batch->value));
+        add_big_cell(batch, commit->keyspace, cell->value.size);
     }
 }
 

@@ -1,3 +1,5 @@
+#include "row/row_key.h"
+#include "tablet/commit_private.h"
 #include "tablet/testing.h"
 
 #include <endian.h>
@@ -344,6 +346,67 @@ static void big_cells_get_records_of_their_own(void **state)
     store_value_release(&value);
     write_change(f, "row", set_cell(f, FAMILY_F, "big", 9, "newer"));
     assert_row(f, "row", "f:big@9=newer f:small@8=s");
+}
+
+static status note_kind(void *context, const struct store_change *change)
+{
+    unsigned *kinds = context;
+    if (change->key.data[0] == SPILL_SPACE)
+        *kinds |= 1u << (change->kind + (change->value.size >= STORE_LARGE_VALUE ? 8 : 0));
+    return status_ok();
+}
+
+/* As an operand a compaction would hold it twice more. */
+static void large_cells_are_put(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct row_change *change = new_change(f);
+    struct commit_batch batch;
+    unsigned kinds = 0;
+    uint8_t *large = calloc(1, STORE_LARGE_VALUE);
+    assert_non_null(large);
+    row_change_set(change, FAMILY_F, bytes_of("big"), 9, bytes_of("an operand"));
+    row_change_set(change, FAMILY_F, bytes_of("large"), 9, bytes_make(large, STORE_LARGE_VALUE));
+    struct packed_change packed = pack(change, 10);
+    struct commit commit = commit_of(f, "row", &packed);
+    assert_ok(commit_batch_init(&batch, f->store, NULL, 0));
+    commit_batch_add(&batch, &commit);
+    commit_batch_finish(&batch);
+    assert_ok(store_batch_visit(f->store, batch.store_batch, note_kind, &kinds));
+    assert_int_equal(kinds, 1u << STORE_MERGE | 1u << (STORE_PUT + 8));
+    commit_batch_free(&batch);
+    buffer_free(&packed.fragment);
+    free(large);
+}
+
+/* What a spill moves behind a newer cell that was put has its own version. */
+static void a_large_cell_stays_above_older_ones(void **state)
+{
+    struct tablet_fixture *f = *state;
+    struct row_change *change = new_change(f);
+    uint8_t *large = calloc(1, STORE_LARGE_VALUE);
+    struct buffer key = {0}, older = {0};
+    assert_non_null(large);
+    row_change_set(change, FAMILY_F, bytes_of("q"), 9, bytes_make(large, STORE_LARGE_VALUE));
+    write_change(f, "row", pack(change, 10));
+    spill_cell_key(&key, bytes_of("row"), FAMILY_F, bytes_of("q"), 9);
+    spilled_cell_write(&older, ENTRY_CELL, 1, 0, bytes_of("older"));
+    struct store_batch *batch = store_batch_create();
+    assert_non_null(batch);
+    store_batch_merge(batch, f->rows, buffer_bytes(&key), buffer_bytes(&older));
+    assert_ok(store_write(f->store, batch, STORE_ASYNC));
+    store_batch_destroy(batch);
+    for (int looks = 0; looks < 2; looks++) {
+        struct store_value value;
+        enum store_presence presence;
+        assert_ok(store_get(f->rows, NULL, buffer_bytes(&key), STORE_ANYWHERE, &value, &presence));
+        assert_true(value.bytes.size >= STORE_LARGE_VALUE);
+        store_value_release(&value);
+        assert_ok(keyspace_compact(f->rows, bytes_of(""), bytes_of("")));
+    }
+    buffer_free(&key);
+    buffer_free(&older);
+    free(large);
 }
 
 /* --- versions --- */
@@ -832,6 +895,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_batch_holds_many_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(an_extension_keeps_its_place, setup, teardown),
         cmocka_unit_test_setup_teardown(big_cells_get_records_of_their_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(large_cells_are_put, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_large_cell_stays_above_older_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_follow_the_clock, setup, teardown),
         cmocka_unit_test_setup_teardown(a_clock_set_back_changes_no_order, setup, teardown),
         cmocka_unit_test_setup_teardown(time_goes_on_while_the_wall_clock_is_behind, setup,
